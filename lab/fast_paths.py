@@ -88,9 +88,9 @@ def _measure(
 ) -> Saving:
     rounds = []
     for _ in range(ROUNDS):
-        one = _measure_microseconds(fast)
+        fast_time = _measure_microseconds(fast)
         with without():
-            rounds.append((one, _measure_microseconds(general)))
+            rounds.append((fast_time, _measure_microseconds(general)))
     share = 1 - statistics.median(one / other for one, other in rounds)
     with_it, without_it = (round(statistics.median(times), 1) for times in zip(*rounds, strict=True))
     return Saving(name, with_it, without_it, round(share, 3))

@@ -150,8 +150,8 @@ def measure_rows(directory: Path) -> Iterator[Row]:
         yield Row(text, f"{cost.seconds:.1f} s", "<= 12 s", cost.seconds <= 12)
         yield Row("its memory", f"{cost.mebibytes:.0f} MiB", "<= 150 MiB", cost.mebibytes <= 150)
     large.unlink()
-    one = ["why", "shop/checkout-7", "--input", str(few), "--now", NOW]
-    seconds = min(measure(one).seconds for _ in range(5))
+    why_command = ["why", "shop/checkout-7", "--input", str(few), "--now", NOW]
+    seconds = min(measure(why_command).seconds for _ in range(5))
     yield Row(f"`why` of one lease in a dump of {FEW:,}, CPU", f"{seconds:.2f} s", "<= 1.5 s", seconds <= 1.5)
     for what, content in (
         ("one event of ten is about a lease", make_mixed_log),

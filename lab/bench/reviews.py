@@ -82,8 +82,8 @@ def make_renewal_case(size: int = 2400) -> Case:
 
 def make_long_identity_case(size: int) -> Case:
     """Return a renewal whose unchanged holderIdentity fills it with escaped `<`, as etcd's limit permits."""
-    one = make_lease(put("spec.holderIdentity", "<" * max(1, (size - 2400) // 12)))
-    body = make_update(put("spec.holderIdentity", one["spec"]["holderIdentity"]), old=one)
+    lease = make_lease(put("spec.holderIdentity", "<" * max(1, (size - 2400) // 12)))
+    body = make_update(put("spec.holderIdentity", lease["spec"]["holderIdentity"]), old=lease)
     return Case(f"a renewal of {len(body)} bytes, nearly all of it the holder", body)
 
 

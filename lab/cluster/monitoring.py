@@ -147,10 +147,10 @@ class Monitoring:
             except OSError:
                 continue
             states: dict[str, str] = {}
-            for one in active:
-                name = one["labels"]["alertname"]
+            for target in active:
+                name = target["labels"]["alertname"]
                 # An alert may have several series: it fires when one does.
-                states[name] = "firing" if "firing" in (one["state"], states.get(name)) else one["state"]
+                states[name] = "firing" if "firing" in (target["state"], states.get(name)) else target["state"]
             self._states = states
 
     def _get(self, what: str, **query: str) -> dict[str, Any]:

@@ -14,12 +14,12 @@ SPAN = re.compile(r"(?P<before>\[|offset )(?P<span>\d+[smh])(?=\]|\b)")
 def shorten(text: str) -> str:
     """Return the manifests with the time spans of PrometheusRules and ServiceMonitors divided."""
     documents = list(yaml.safe_load_all(text))
-    for one in documents:
-        if one["kind"] == "PrometheusRule":
-            for rule in (rule for group in one["spec"]["groups"] for rule in group["rules"]):
+    for document in documents:
+        if document["kind"] == "PrometheusRule":
+            for rule in (rule for group in document["spec"]["groups"] for rule in group["rules"]):
                 _shorten_rule(rule)
-        if one["kind"] == "ServiceMonitor":
-            for endpoint in one["spec"]["endpoints"]:
+        if document["kind"] == "ServiceMonitor":
+            for endpoint in document["spec"]["endpoints"]:
                 endpoint["interval"] = divide_span(endpoint["interval"])
     return yaml.safe_dump_all(documents)
 

@@ -114,8 +114,8 @@ def _prove_all(
                 (entry.version, pool.submit(_prove_or_fail, entry, directory / entry.version / name, topics))
                 for entry, name, topics in waiting
             ]
-            for version, one in begun:
-                rows[version] |= one.result()
+            for version, run in begun:
+                rows[version] |= run.result()
     return rows
 
 

@@ -108,7 +108,7 @@ class Server:
 
     @stored.setter
     def stored(self, lease: Document) -> None:
-        """The stored object; the same one as before if nothing was stored since."""
+        """Replace the stored object, as an administrator does."""
         self._clients["admin"].send("PUT", self._path, lease).expect()
 
     def clean(self) -> None:
@@ -176,14 +176,14 @@ class RealWorld(World):
 
     @now.setter
     def now(self, value: int) -> None:
-        """Time passes by itself."""
+        """Ignore the value: time passes by itself."""
 
     def install(self) -> None:
         """Record that the namespace is labeled."""
         self._admission.in_force = True
         self.is_stamped = False
 
-    def _check(self, one: Writer, request: Request, kind: str, refusal: str, *, is_entitled: bool) -> None:
+    def _check(self, writer: Writer, request: Request, kind: str, refusal: str, *, is_entitled: bool) -> None:
         """Check the laws: an API server says by itself whether it or a policy refuses a write."""
         ours = any(word in refusal for word in _OURS)
         word = "refused" if ours else refusal.partition(":")[0]
@@ -193,7 +193,7 @@ class RealWorld(World):
             return
         if not is_entitled or not self._admission.in_force:
             return
-        text = f"{kind} by {one.identity}: {refusal[:400]}"
+        text = f"{kind} by {writer.identity}: {refusal[:400]}"
         if kind == "release" and "erases the time" in refusal:
             self.counts["release of everything refused"] += 1
         elif kind == "release" and ours and leaves_spec(request, self._server.stored):
@@ -356,18 +356,18 @@ def install_modes(cluster: Cluster, directory: Path, modes: Sequence[Mode], batc
         rules = parse(
             _format_policy("strict", _list_places(modes, batches, lambda mode: bool(mode.rules and mode.stamps)))
         )
-        for one in make_manifests(rules, 0, EXPRESSION, ["kube-system", "kube-node-lease"]):
-            if not one["kind"].endswith("Binding"):
-                selector = one["spec"]["matchConstraints"]["namespaceSelector"]["matchExpressions"]
+        for document in make_manifests(rules, 0, EXPRESSION, ["kube-system", "kube-node-lease"]):
+            if not document["kind"].endswith("Binding"):
+                selector = document["spec"]["matchConstraints"]["namespaceSelector"]["matchExpressions"]
                 selector.append({"key": RULES, "operator": "In", "values": ["true"]})
-            documents.append(one)
-    for one in documents:
-        kind = one["kind"].lower()
+            documents.append(document)
+    for document in documents:
+        kind = document["kind"].lower()
         plural = (
             kind.removesuffix("policybinding") + "policybindings" if kind.endswith("binding") else kind[:-1] + "ies"
         )
-        path = f"/apis/admissionregistration.k8s.io/v1/{plural}/{one['metadata']['name']}"
-        cluster.admin.send("PATCH", path, one, media=APPLY, fieldManager="law", force=True).expect()
+        path = f"/apis/admissionregistration.k8s.io/v1/{plural}/{document['metadata']['name']}"
+        cluster.admin.send("PATCH", path, document, media=APPLY, fieldManager="law", force=True).expect()
     with ExitStack() as stack:
         for mode in modes:
             if not mode.webhook:
@@ -440,8 +440,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{binaries.version}: {len(seeds)} histories from seed {seeds[0]} in {time.monotonic() - began:.0f} s")
         for mode, counts in failures.counts.items():
             print(f"  {mode}: {dict(sorted(counts.items()))}")
-        for name, one in failures.broken[:20]:
-            print(f"FAILED {name}, {one.mode}, step {one.step}: {one.law}\n  {one.text}")
+        for name, failure in failures.broken[:20]:
+            print(f"FAILED {name}, {failure.mode}, step {failure.step}: {failure.law}\n  {failure.text}")
         print(f"  {len(failures.broken)} laws broken", flush=True)
         failed = failed or bool(failures.broken)
     return int(failed)

@@ -378,8 +378,8 @@ def run(binaries: Binaries, directory: Path, options: Options) -> int:
             for number, client in enumerate(clients):
                 batch = Batch(cluster, number, modes, common)
                 with ExitStack() as stack:
-                    one = Run(stack, client, batch, directory, random.Random(seed + number))
-                    problems = list(one.play(seconds))
+                    play = Run(stack, client, batch, directory, random.Random(seed + number))
+                    problems = list(play.play(seconds))
                 time.sleep(1)
                 for place in batch.places:
                     counts = Counter[str]()
@@ -389,7 +389,7 @@ def run(binaries: Binaries, directory: Path, options: Options) -> int:
                         )
                     else:
                         list(find_wrong_refusals(read_writes(plane.audit_log, place.namespace), place.mode, counts))
-                    strangers = one.stored[place.mode.name]
+                    strangers = play.stored[place.mode.name]
                     print(f"  {client.name}, {place.mode.name}: {dict(counts)}, {strangers} writes of strangers")
                 for problem in problems:
                     print(f"FAILED {client.name}, {problem}")

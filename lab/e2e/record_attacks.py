@@ -42,11 +42,13 @@ def record(binaries: Binaries, directory: Path, only: str) -> int:
                 route(world, server.port, renewals=True)
                 rounds, failed = play_all(world, preset, actors, only)
             failures += failed
-            for one in rounds:
-                reviews = list(_list_stored(list(_read_reviews(captured, one.attack.lease_name(preset)))))
-                if len(reviews) != len(one.audit_ids):
-                    failures.append(f"{one.attack.id}, {preset}: {len(one.audit_ids)} writes, {len(reviews)} reviews")
-                recorded.store(one.attack, preset, reviews)
+            for played in rounds:
+                reviews = list(_list_stored(list(_read_reviews(captured, played.attack.lease_name(preset)))))
+                if len(reviews) != len(played.audit_ids):
+                    failures.append(
+                        f"{played.attack.id}, {preset}: {len(played.audit_ids)} writes, {len(reviews)} reviews"
+                    )
+                recorded.store(played.attack, preset, reviews)
             print(f"{binaries.version}, {preset}: {len(rounds)} attacks recorded", file=sys.stderr)
     print("\n".join(failures), file=sys.stderr)
     return 1 if failures else 0
@@ -63,9 +65,9 @@ def _list_stored(reviews: list[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]
 
 
 def _is_sent_again(body: bytes, following: bytes) -> bool:
-    one, other = (decode(review)["request"]["object"] for review in (body, following))
-    entries = (one or {"metadata": {}})["metadata"].pop("managedFields", None)
-    return bool(entries) and one == other
+    sent, other = (decode(review)["request"]["object"] for review in (body, following))
+    entries = (sent or {"metadata": {}})["metadata"].pop("managedFields", None)
+    return bool(entries) and sent == other
 
 
 def _read_reviews(captured: Path, name: str) -> Iterator[tuple[str, bytes]]:

@@ -75,8 +75,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _create(world: World, number: int) -> None:
-    def create(one: int) -> None:
-        body = make_lease(f"node-{one:05d}", holderIdentity=f"node-{one:05d}")
+    def create(index: int) -> None:
+        body = make_lease(f"node-{index:05d}", holderIdentity=f"node-{index:05d}")
         world.admin.send("POST", build_lease_path(NAMESPACE), body).expect()
 
     with ThreadPoolExecutor(WRITERS) as pool:
@@ -101,8 +101,8 @@ def _renew(plane: Plane, stored: list[tuple[bytes, bytes]], seconds: float) -> t
             late = max(late, -wait)
             time.sleep(max(0.0, wait))
             now, puts = rb"\g<1>" + format_micro_time().encode(), []
-            for one in range(first, first + _TOGETHER):
-                key, value = stored[one % len(stored)]
+            for index in range(first, first + _TOGETHER):
+                key, value = stored[index % len(stored)]
                 puts.append({"request_put": {"key": encode(key), "value": encode(_TIME.sub(now, value))}})
             _send(connection, "txn", {"success": puts})
         return late

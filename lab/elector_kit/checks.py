@@ -47,10 +47,10 @@ def run(stage: Stage) -> dict[str, str]:
 
 
 def _clear(stage: Stage) -> None:
-    for one in stage.replicas:
-        one.kill()
-        one.way.heal()
-        one.way.delay = 0.0
+    for replica in stage.replicas:
+        replica.kill()
+        replica.way.heal()
+        replica.way.delay = 0.0
     stage.replicas.clear()
     stage.excused.clear()
     # What was on its way has arrived then.
@@ -68,8 +68,8 @@ def _make_boss(stage: Stage, ahead: float = 0.0, duration: int = DURATION) -> Ve
 def _check_behind_holder(stage: Stage) -> Found:
     """Renew every second by a holder whose clock is a minute behind."""
     _make_boss(stage, -60)
-    one = stage.start_replica("a")
-    took = stage.keep_alive(_SOON, -60, lambda: stage.holder == one.identity)
+    replica = stage.start_replica("a")
+    took = stage.keep_alive(_SOON, -60, lambda: stage.holder == replica.identity)
     if took is not None:
         yield "trusts the holder's clock", "took a lease that a holder renewed whose clock was a minute behind"
 
@@ -77,9 +77,9 @@ def _check_behind_holder(stage: Stage) -> Found:
 def _check_holder_ahead(stage: Stage) -> Found:
     """Let a holder disappear whose clock is a minute ahead."""
     _make_boss(stage, 60)
-    one = stage.start_replica("a")
+    replica = stage.start_replica("a")
     stage.keep_alive(DURATION, 60, lambda: False)
-    took = stage.wait_until(3 * _SOON, lambda: stage.holder == one.identity)
+    took = stage.wait_until(3 * _SOON, lambda: stage.holder == replica.identity)
     if took is None or took > DURATION + 4 * RETRY + 3:
         seconds = f"{took:.0f} s" if took else f"more than {3 * _SOON} s"
         yield "trusts the holder's clock", f"waited {seconds} for a holder who was gone, whose clock was a minute ahead"
@@ -88,43 +88,43 @@ def _check_holder_ahead(stage: Stage) -> Found:
 def _check_longer_lease(stage: Stage) -> Found:
     """Let a holder not renew for three durations of the elector, while the lease's duration is four."""
     _make_boss(stage, duration=4 * DURATION)
-    one = stage.start_replica("a")
-    took = stage.wait_until(_SOON, lambda: stage.holder == one.identity)
+    replica = stage.start_replica("a")
+    took = stage.wait_until(_SOON, lambda: stage.holder == replica.identity)
     if took is not None:
         yield "trusts its own duration", f"took a lease of {4 * DURATION} s after {took:.0f} s"
 
 
 def _start_leader(stage: Stage, identity: str = "a") -> Replica:
-    one = stage.start_replica(identity)
-    if stage.wait_until(60, lambda: stage.holder == identity and one.leads) is None:
+    replica = stage.start_replica(identity)
+    if stage.wait_until(60, lambda: stage.holder == identity and replica.leads) is None:
         raise RuntimeError(f"{stage.elector.name} does not lead")
-    return one
+    return replica
 
 
 def _check_steal(stage: Stage) -> Found:
     """Write someone else into the lease."""
-    one = _start_leader(stage)
+    leader = _start_leader(stage)
     time.sleep(2 * RETRY)
     stolen = _make_boss(stage, duration=4 * DURATION)
-    stopped = _stop(stage, one)
+    stopped = _stop(stage, leader)
     early = (version for version in stage.list_written(stolen.revision) if version.at < stolen.at + DURATION - RETRY)
-    yield from _find_written(one, early, "after another took the lease")
+    yield from _find_written(leader, early, "after another took the lease")
     yield from _check_lateness(stopped, DEADLINE + 2 * RETRY, "after another took the lease")
 
 
 def _check_steal_in_flight(stage: Stage) -> Found:
     """Write someone else while the elector's requests take their time, so that it has read the lease before."""
-    one = _start_leader(stage)
-    one.way.delay = _DELAY
+    leader = _start_leader(stage)
+    leader.way.delay = _DELAY
     overwritten = renewed = 0
     for number in range(_TRIES):
-        one.revive()
-        stage.wait_until(2 * DURATION, lambda: stage.holder == one.identity and one.leads)
+        leader.revive()
+        stage.wait_until(2 * DURATION, lambda: stage.holder == leader.identity and leader.leads)
         time.sleep(RETRY + 0.23 * number)
         stolen = _make_boss(stage, duration=4 * DURATION)
         time.sleep(4 * _DELAY)
         holders = {version.holder for version in stage.list_written(stolen.revision)}
-        if one.identity in holders:
+        if leader.identity in holders:
             overwritten += 1
         if "boss" in holders:
             renewed += 1
@@ -138,8 +138,8 @@ def _check_steal_in_flight(stage: Stage) -> Found:
 def _check_race(stage: Stage) -> Found:
     """Let two replicas with slow requests want a lease that is released."""
     _make_boss(stage)
-    one, other = stage.start_replica("a"), stage.start_replica("b")
-    both = (one, other)
+    first, other = stage.start_replica("a"), stage.start_replica("b")
+    both = (first, other)
     for each in both:
         each.way.delay = _DELAY
     stage.keep_alive(DURATION, 0, lambda: False)
@@ -156,41 +156,41 @@ def _check_race(stage: Stage) -> Found:
 
 def _check_partition(stage: Stage) -> Found:
     """Cut its network; a second replica takes the lease."""
-    one, other = _start_leader(stage), stage.start_replica("b")
+    leader, other = _start_leader(stage), stage.start_replica("b")
     time.sleep(2 * RETRY)
-    one.way.cut()
-    stopped = _stop(stage, one)
+    leader.way.cut()
+    stopped = _stop(stage, leader)
     led = stage.wait_until(_SOON, lambda: stage.holder == other.identity)
     yield from _check_lateness(stopped, DURATION + RETRY, "while its network was cut")
     if led is None:
         yield "no leader", "no one led after the leader was cut off"
     revision = stage.revision
-    one.way.heal()
+    leader.way.heal()
     time.sleep(DURATION)
-    yield from _find_written(one, stage.list_written(revision), "when its network was back")
+    yield from _find_written(leader, stage.list_written(revision), "when its network was back")
 
 
 def _check_pause(stage: Stage) -> Found:
     """Stop it until its successor leads, and then let it go on."""
-    one, other = _start_leader(stage), stage.start_replica("b")
+    leader, other = _start_leader(stage), stage.start_replica("b")
     time.sleep(2 * RETRY)
-    one.send(signal.SIGSTOP)
-    stage.excused.add(one.identity)
+    leader.send(signal.SIGSTOP)
+    stage.excused.add(leader.identity)
     if stage.wait_until(_SOON, lambda: stage.holder == other.identity) is None:
         yield "no leader", "no one led after the leader was paused"
     revision = stage.revision
-    one.send(signal.SIGCONT)
-    stopped = _stop(stage, one)
-    yield from _find_written(one, stage.list_written(revision), "after a pause")
+    leader.send(signal.SIGCONT)
+    stopped = _stop(stage, leader)
+    yield from _find_written(leader, stage.list_written(revision), "after a pause")
     yield from _check_lateness(stopped, DEADLINE + 2 * RETRY, "after a pause")
 
 
 def _check_termination(stage: Stage) -> Found:
     """Send SIGTERM, as a kubelet does."""
-    one = _start_leader(stage)
+    leader = _start_leader(stage)
     time.sleep(2 * RETRY)
-    one.end()
-    if stage.wait_until(1.5, lambda: stage.holder != one.identity) is None:
+    leader.end()
+    if stage.wait_until(1.5, lambda: stage.holder != leader.identity) is None:
         yield "no release", "keeps the lease when it is ended by SIGTERM"
 
 
@@ -208,16 +208,16 @@ _PLAYS: Final[dict[Callable[[Stage], Found], str]] = {
 """The faults, and when two replicas led in them."""
 
 
-def _find_written(one: Replica, versions: Iterator[Version], when: str) -> Found:
+def _find_written(replica: Replica, versions: Iterator[Version], when: str) -> Found:
     """Yield its own writes; a renewal in the name of another replica cannot be seen."""
-    words = {one.identity: "wrote itself into the lease", "": "released the lease", "boss": "renewed the lease"}
+    words = {replica.identity: "wrote itself into the lease", "": "released the lease", "boss": "renewed the lease"}
     first = next((version for version in versions if version.holder in words), None)
     if first:
         yield "writes after it lost", f"{words[first.holder]} of its new holder {when}"
 
 
-def _stop(stage: Stage, one: Replica) -> float | None:
-    return stage.wait_until(_SOON, lambda: not one.leads)
+def _stop(stage: Stage, replica: Replica) -> float | None:
+    return stage.wait_until(_SOON, lambda: not replica.leads)
 
 
 def _check_lateness(stopped: float | None, bound: float, when: str) -> Found:

@@ -168,9 +168,9 @@ class Stage:
 
     def __exit__(self, *_: object) -> None:
         self._end.set()
-        for one in self.replicas:
-            one.way.heal()
-            one.send(signal.SIGCONT)
+        for replica in self.replicas:
+            replica.way.heal()
+            replica.send(signal.SIGCONT)
         self._stack.close()
 
     def start_replica(self, identity: str) -> Replica:

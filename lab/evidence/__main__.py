@@ -118,8 +118,8 @@ def _show(found: Run) -> Run:
 
 def _add_counts(runs: Iterable[Run]) -> Counter[str]:
     total: Counter[str] = Counter()
-    for one in runs:
-        total += one.count
+    for run in runs:
+        total += run.count
     return total
 
 

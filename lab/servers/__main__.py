@@ -260,13 +260,13 @@ def measure_costs(work: Path) -> dict[str, str]:
         everyone = [
             stack.enter_context(run_server(one, work / f"cpu-{number}", cpus="0")) for number, one in enumerate(SERVERS)
         ]
-        for one in everyone:
-            run_load(one, "closed", file, "-requests", "500", cpus="1")
+        for running in everyone:
+            run_load(running, "closed", file, "-requests", "500", cpus="1")
         for _ in range(ROUNDS):
-            for one in everyone:
-                with measure_tree(one.pid) as spent:
-                    report = run_load(one, "closed", file, "-duration", "0.7s", "-connections", "8", cpus="1")
-                found[one.server.name].append(spent.cpu / report.sent * 1e6)
+            for running in everyone:
+                with measure_tree(running.pid) as spent:
+                    report = run_load(running, "closed", file, "-duration", "0.7s", "-connections", "8", cpus="1")
+                found[running.server.name].append(spent.cpu / report.sent * 1e6)
     ours = found[SERVERS[0].name]
     shown = {}
     for name, each in found.items():

@@ -146,13 +146,15 @@ def read_stored() -> list[Result]:
 def render_table(results: Sequence[Result]) -> str:
     """Return the actions of each run, their results, and the times without a leader."""
     lines = [_format_header(["seed", "API servers", "lease-webhook"], CONDITIONS)]
-    for one in results:
-        label = f"| {one.seed} | {', '.join(one.versions)} | {_format_protection(one)} |"
-        lines.append(f"{label}{_format_figures(one, CONDITIONS)}\n")
+    for result in results:
+        label = f"| {result.seed} | {', '.join(result.versions)} | {_format_protection(result)} |"
+        lines.append(f"{label}{_format_figures(result, CONDITIONS)}\n")
     lines.append("\n" + _format_header(["seed", "lease-webhook"], [*OUTCOMES, "broken laws"]))
-    for one in results:
-        broken = len(one.verdict.problems) if one.protected else "-"
-        lines.append(f"| {one.seed} | {_format_protection(one)} |{_format_figures(one, OUTCOMES)} {broken} |\n")
+    for result in results:
+        broken = len(result.verdict.problems) if result.protected else "-"
+        lines.append(
+            f"| {result.seed} | {_format_protection(result)} |{_format_figures(result, OUTCOMES)} {broken} |\n"
+        )
     for lease in ("reviewed", "stamped"):
         shares = []
         for protected in (True, False):

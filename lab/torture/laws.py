@@ -83,12 +83,12 @@ def list_stamped_traces(history: History) -> Iterator[Tenures]:
     """Yield the pieces of the stamped lease for which the policies were in force all the time."""
     piece: list[Stamped] = []
     last_revision, suffix = 0, ""
-    for one in history.leases[STAMPED]:
-        now = history.find_suffix(one.revision)
+    for stored in history.leases[STAMPED]:
+        now = history.find_suffix(stored.revision)
         if now != suffix or not now:
             yield from _filter_long(history, piece)
             piece, suffix = [], now
-        if one.object is None:
+        if stored.object is None:
             if piece:
                 piece.append(
                     msgspec.structs.replace(piece[-1], by=_find_deleter(history, piece[-1]), before=last_revision)
@@ -97,26 +97,26 @@ def list_stamped_traces(history: History) -> Iterator[Tenures]:
             piece = []
         elif now:
             version = convert_to_stamped(
-                one.object, now, piece[-1] if piece else None, last_revision or one.revision - 1
+                stored.object, now, piece[-1] if piece else None, last_revision or stored.revision - 1
             )
             if version:
                 piece.append(version)
-        last_revision = one.revision
+        last_revision = stored.revision
     yield from _filter_long(history, piece)
 
 
 def find_unstamped_writes(history: History) -> Iterator[str]:
     """Yield versions that were stored without stamps while the policies were in force, once there were stamps."""
     known = ""
-    for one in history.leases[STAMPED]:
-        suffix = history.find_suffix(one.revision)
-        if not suffix or one.object is None:
+    for version in history.leases[STAMPED]:
+        suffix = history.find_suffix(version.revision)
+        if not suffix or version.object is None:
             continue
-        is_stamped = convert_to_stamped(one.object, suffix, None, 0) is not None
+        is_stamped = convert_to_stamped(version.object, suffix, None, 0) is not None
         if is_stamped:
             known = suffix
         elif known == suffix:
-            yield f"revision {one.revision} has no stamps"
+            yield f"revision {version.revision} has no stamps"
 
 
 def find_falling_terms(history: History) -> Iterator[str]:
@@ -126,14 +126,14 @@ def find_falling_terms(history: History) -> Iterator[str]:
         (history.logs, r"[\w.-]*lease-webhook/token-(\w+)"),
     ):
         highest: dict[str, int] = {}
-        for one in versions:
-            now = history.find_suffix(one.revision)
-            for key, value in ((one.object or {}).get("metadata", {}).get("annotations") or {}).items():
+        for version in versions:
+            now = history.find_suffix(version.revision)
+            for key, value in ((version.object or {}).get("metadata", {}).get("annotations") or {}).items():
                 found = re.fullmatch(pattern, key)
                 if not found or found[1] != now or not value.isdigit():
                     continue
                 if int(value) < highest.get(key, 0):
-                    yield f"{key} fell from {highest[key]} to {value} at revision {one.revision}"
+                    yield f"{key} fell from {highest[key]} to {value} at revision {version.revision}"
                 highest[key] = int(value)
 
 
@@ -142,10 +142,10 @@ def find_interleaved_writes(history: History) -> Iterator[str]:
     changes = list(_list_tenures(history))
     latest: dict[str, int] = {}
     top, segment, place = 0, "", 0
-    for one in history.logs:
-        now = history.find_suffix(one.revision) if history.protected else "none"
-        entry = str(((one.object or {}).get("data") or {}).get("entry", ""))
-        while place < len(changes) and changes[place][0] < one.revision:
+    for version in history.logs:
+        now = history.find_suffix(version.revision) if history.protected else "none"
+        entry = str(((version.object or {}).get("data") or {}).get("entry", ""))
+        while place < len(changes) and changes[place][0] < version.revision:
             latest[changes[place][1]] = place + 1
             place += 1
         if now != segment:
@@ -154,7 +154,7 @@ def find_interleaved_writes(history: History) -> Iterator[str]:
         if not now or not pod:
             continue
         if latest.get(pod, 0) < top:
-            yield f"{entry} at revision {one.revision} is of tenure {latest.get(pod, 0)}, after one of {top}"
+            yield f"{entry} at revision {version.revision} is of tenure {latest.get(pod, 0)}, after one of {top}"
         top = max(top, latest.get(pod, 0))
 
 
@@ -163,10 +163,10 @@ def find_denied_renewals(history: History) -> Iterator[str]:
     for name in history.leases:
         namespace = name.partition("/")[0]
         for holder, begin, end in _list_held(history, name):
-            for one in history.denials:
-                own = one.namespace == namespace and holder.partition("_")[0] == one.pod
-                if own and one.verb != "create" and begin + _SURE < one.at < end - _SURE:
-                    yield f"{name}: {one.pod} held it and was denied: {one.message}"
+            for denial in history.denials:
+                own = denial.namespace == namespace and holder.partition("_")[0] == denial.pod
+                if own and denial.verb != "create" and begin + _SURE < denial.at < end - _SURE:
+                    yield f"{name}: {denial.pod} held it and was denied: {denial.message}"
 
 
 def find_losses(history: History) -> Iterator[str]:
@@ -220,17 +220,17 @@ def find_not_linearizable(history: History, porcupine: Path) -> list[str]:
 
 def _list_renewals(history: History, name: str) -> Iterator[tuple[str, int]]:
     """Yield each holder that is honest with the time of its renewal, as far as the run knows its clock."""
-    for one in history.leases[name]:
-        holder, renewed = _read_spec(one).get("holderIdentity") or "", _read_spec(one).get("renewTime")
-        if holder in history.offsets and renewed and not _is_by_attacker(history, one):
+    for version in history.leases[name]:
+        holder, renewed = _read_spec(version).get("holderIdentity") or "", _read_spec(version).get("renewTime")
+        if holder in history.offsets and renewed and not _is_by_attacker(history, version):
             yield holder, parse(renewed) - history.offsets[holder] * SECOND
 
 
 def _list_held(history: History, name: str) -> Iterator[tuple[str, int, int]]:
     """Yield who held the lease without interruption, from its first to its last renewal."""
 
-    def find_tenure(one: Stored) -> tuple[Any, bool]:
-        return _read_spec(one).get("holderIdentity"), _is_by_attacker(history, one)
+    def find_tenure(version: Stored) -> tuple[Any, bool]:
+        return _read_spec(version).get("holderIdentity"), _is_by_attacker(history, version)
 
     for _, tenure in itertools.groupby(history.leases[name], key=find_tenure):
         part = list(_list_renewals(msgspec.structs.replace(history, leases={name: list(tenure)}), name))
@@ -238,21 +238,21 @@ def _list_held(history: History, name: str) -> Iterator[tuple[str, int, int]]:
             yield part[0][0], part[0][1], part[-1][1]
 
 
-def _is_by_attacker(history: History, one: Stored) -> bool:
+def _is_by_attacker(history: History, version: Stored) -> bool:
     """Return whether the attacker is stamped, who may renew an expired lease in the name of its holder."""
-    annotations = (one.object or {}).get("metadata", {}).get("annotations") or {}
+    annotations = (version.object or {}).get("metadata", {}).get("annotations") or {}
     # While the policies are removed, one API server may still stamp, and guard, a lease that another lets her write.
-    writer = annotations.get(f"lease-webhook/writer-{history.find_latest_suffix(one.revision)}", "")
+    writer = annotations.get(f"lease-webhook/writer-{history.find_latest_suffix(version.revision)}", "")
     return bool(writer.endswith(f":{ATTACKER}"))
 
 
 def _list_tenures(history: History) -> Iterator[tuple[int, str]]:
     """Yield since which revision which pod held the lease."""
     holder = ""
-    for one in history.leases[STAMPED]:
-        now = _read_spec(one).get("holderIdentity") or ""
+    for version in history.leases[STAMPED]:
+        now = _read_spec(version).get("holderIdentity") or ""
         if now and now != holder:
-            yield one.revision, now.partition("_")[0]
+            yield version.revision, now.partition("_")[0]
         holder = now
 
 
@@ -272,6 +272,6 @@ def _find_deleter(history: History, last: Stamped) -> str:
     return last.writer if last.writer.endswith(f":{ATTACKER}") else "m"
 
 
-def _read_spec(one: Stored) -> dict[str, Any]:
-    found: dict[str, Any] = (one.object or {}).get("spec") or {}
+def _read_spec(version: Stored) -> dict[str, Any]:
+    found: dict[str, Any] = (version.object or {}).get("spec") or {}
     return found

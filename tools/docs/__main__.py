@@ -51,12 +51,12 @@ def main() -> None:
     policy_schema.PAGE.write_text(policy_schema.make_page())
     lease_alerts.FILE.write_text(lease_alerts.make_text())
     lease_alerts.RECORDER.write_text(lease_alerts.make_recorder_text())
-    for one in find_pages():
-        text = one.read_text()
-        for example in filter(can_run_here, find_examples(one)):
+    for page in find_pages():
+        text = page.read_text()
+        for example in filter(can_run_here, find_examples(page)):
             command = example.text[: len(example.text) - len(example.output)]
             text = text.replace(example.text, command + compute_output(example), 1)
-        one.write_text(text)
+        page.write_text(text)
 
 
 if __name__ == "__main__":

@@ -93,17 +93,17 @@ def _list_causes() -> Iterator[str]:
         yield f"| {cause} | {' | '.join(said)} |"
 
 
-def _make_row(one: Incident) -> str:
-    cells = [f"[{one.name}](#{one.name})", _format_times(one.truth), *_make_cells(one)]
+def _make_row(incident: Incident) -> str:
+    cells = [f"[{incident.name}](#{incident.name})", _format_times(incident.truth), *_make_cells(incident)]
     return f"| {' | '.join(cells)} |"
 
 
-def _make_cells(one: Incident) -> Iterator[str]:
+def _make_cells(incident: Incident) -> Iterator[str]:
     """Yield the answer for each input; the answers for both and three files match the log's unless they differ."""
-    logged = _summarize(one.account(AUDIT_LOG))
-    yield from (_summarize(one.account(WATCH)), logged)
+    logged = _summarize(incident.account(AUDIT_LOG))
+    yield from (_summarize(incident.account(WATCH)), logged)
     for source in (BOTH, THREE, METADATA):
-        said = _summarize(one.account(source))
+        said = _summarize(incident.account(source))
         if source == METADATA:
             yield said.replace(_NOTHING, "not known")
         else:
@@ -128,11 +128,11 @@ def _summarize(account: Account) -> str:
     return "; ".join(said) or _NOTHING
 
 
-def _write_section(one: Incident) -> Iterator[str]:
-    yield f"## {one.name}\n"
-    yield f"{one.truth['title']}\n"
-    events = [(done["at"], done["what"]) for done in one.truth["done"]]
-    for led in one.truth["led"]:
+def _write_section(incident: Incident) -> Iterator[str]:
+    yield f"## {incident.name}\n"
+    yield f"{incident.truth['title']}\n"
+    events = [(done["at"], done["what"]) for done in incident.truth["done"]]
+    for led in incident.truth["led"]:
         events.append((led["from"], f"{led['holder']} leads"))
         if led["until"] and led["ended"] not in {"killed", "paused"}:
             events.append((led["until"], f"{led['holder']} no longer leads"))
@@ -141,7 +141,7 @@ def _write_section(one: Incident) -> Iterator[str]:
     yield ""
     for source in SOURCES:
         yield f"{_HEADINGS[source]}:\n"
-        yield from _quote_account(one.account(source))
+        yield from _quote_account(incident.account(source))
 
 
 def _quote_account(account: Account) -> Iterator[str]:
@@ -149,8 +149,8 @@ def _quote_account(account: Account) -> Iterator[str]:
     yield "```"
     if not worrying:
         yield "nothing is wrong"
-    for one in worrying:
-        yield from wrap(f"{one.check}: {escape(one.message)}", _WIDTH, break_long_words=False)
+    for incident in worrying:
+        yield from wrap(f"{incident.check}: {escape(incident.message)}", _WIDTH, break_long_words=False)
     yield from wrap(f"What to do: {escape(account.advice.sentence)}", _WIDTH, break_long_words=False)
     if account.advice.command:
         yield f"  {escape(account.advice.command)}"

@@ -59,10 +59,10 @@ def describe_upstream(rule: Rule) -> str:
 def _list_sending_versions() -> Mapping[str, set[str]]:
     """Return, for each rule, the API servers that sent a write for review in which it finds something."""
     policy, found = load("strict"), defaultdict[str, set[str]](set)
-    for one in recordings():
-        verdict = respond(one.body_without_exemption(), policy, one.received).verdict
+    for recording in recordings():
+        verdict = respond(recording.body_without_exemption(), policy, recording.received).verdict
         for finding in verdict.findings if verdict else ():
-            found[finding.rule].add(one.file.partition("/")[0])
+            found[finding.rule].add(recording.file.partition("/")[0])
     return found
 
 

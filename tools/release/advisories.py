@@ -30,11 +30,11 @@ def read(report: dict[str, Any]) -> Audit:
     """Return the findings of a report of pip-audit in JSON."""
     found: list[str] = []
     unchecked: list[str] = []
-    for one in report["dependencies"]:
-        name = f"{one['name']} {one.get('version', '')}".strip()
-        if "skip_reason" in one:
-            unchecked.append(one["name"])
-        for vulnerability in one.get("vulns", ()):
+    for dependency in report["dependencies"]:
+        name = f"{dependency['name']} {dependency.get('version', '')}".strip()
+        if "skip_reason" in dependency:
+            unchecked.append(dependency["name"])
+        for vulnerability in dependency.get("vulns", ()):
             fixed = ", ".join(vulnerability["fix_versions"]) or "no version"
             found.append(f"{name}: {vulnerability['id']}, fixed in {fixed}")
     return Audit(len(report["dependencies"]) - len(unchecked), tuple(found), tuple(unchecked))

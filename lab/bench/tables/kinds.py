@@ -238,9 +238,9 @@ def make_cluster_table(work: Path, *, short: bool) -> Table:
         "all leases bound": make_own_server("--policy", str(policy)),
     }
     memory = {}
-    for way, one in ways.items():
+    for way, entry in ways.items():
         # Alone: pages that servers of several configurations share would count for a part in each.
-        with run_server(one, work / way.replace(" ", "-"), workers=2, cpus="0") as alone:
+        with run_server(entry, work / way.replace(" ", "-"), workers=2, cpus="0") as alone:
             run_load(alone, "closed", files[MIX], "-requests", "2000", cpus="1")
             memory[way] = read_memory_mib(alone.pid)
     with ExitStack() as stack:

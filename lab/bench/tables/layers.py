@@ -32,8 +32,8 @@ def measure_pure_function(work: Path, *, short: bool) -> Table:
     policy = load(None)
     columns = {}
     for kind in PURE:
-        (one,) = list_cases()[kind]
-        body = one.body
+        (case,) = list_cases()[kind]
+        body = case.body
         request = decode(body)
         now = time.time_ns() // 1000
         verdict = evaluate(request, policy, now)

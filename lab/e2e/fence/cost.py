@@ -119,9 +119,9 @@ def _create_writer(plane: TwoServers, name: str, keys: Mapping[str, Any] | None)
 def _allow_everything(manifest: str) -> str:
     """Return the same policy with the same match and parameter, whose only expression is `true`."""
     documents = [one for one in yaml.safe_load_all(manifest) if one]
-    for one in documents:
-        if one["kind"] == "ValidatingAdmissionPolicy":
-            one["spec"] |= {"variables": [], "validations": [{"expression": "true"}]}
+    for document in documents:
+        if document["kind"] == "ValidatingAdmissionPolicy":
+            document["spec"] |= {"variables": [], "validations": [{"expression": "true"}]}
     return yaml.safe_dump_all(documents)
 
 

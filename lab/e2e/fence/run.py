@@ -42,9 +42,9 @@ class Outcome(Struct, frozen=True):
 def run_faults(plane: TwoServers, program: Path, trials: int, only: Sequence[str] = ()) -> Iterator[Outcome]:
     """Run the faults. The pair of a trial, with and without a fence, runs at the same time."""
     kubectl = Kubectl(plane.binaries.kubectl, plane.admin_kubeconfig)
-    one, both = (plane.port, plane.port), (plane.port, plane.second_port)
+    first, both = (plane.port, plane.port), (plane.port, plane.second_port)
     jobs: list[tuple[str, str, Callable[[Trial], None], tuple[int, int]]] = [
-        (key, title, fault, one) for key, (title, fault) in FAULTS.items()
+        (key, title, fault, first) for key, (title, fault) in FAULTS.items()
     ]
     jobs.append(("two-servers", "lost, nothing stops the work; two API servers", go_on_unnoticed, both))
     jobs.append(("restarted", "the leader's API server crashes and comes back", restart_api_server, (both[1], both[0])))

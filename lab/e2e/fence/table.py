@@ -109,13 +109,14 @@ def _render_faults(section: Section) -> Iterator[str]:
         "fence | refused | honest, refused: first second / later | takeover to first refused | to first accepted |"
     )
     yield "|---|---|---|---|---|---|---|---|"
-    for one in section.outcomes:
-        bad = "" if one.passed else f"**FAILED** {one.error} "
-        refused = one.fenced.to_first_refused if one.is_active else ()
+    for outcome in section.outcomes:
+        bad = "" if outcome.passed else f"**FAILED** {outcome.error} "
+        refused = outcome.fenced.to_first_refused if outcome.is_active else ()
         yield (
-            f"| {bad}{one.fault} | {one.library} | {_format_counts(one.without)} | {_format_counts(one.fenced)} "
-            f"| {one.fenced.refused} | {one.fenced.early} / {one.fenced.late} "
-            f"| {_format_times(refused)} | {_format_times(one.fenced.to_first_accepted)} |"
+            f"| {bad}{outcome.fault} | {outcome.library} "
+            f"| {_format_counts(outcome.without)} | {_format_counts(outcome.fenced)} "
+            f"| {outcome.fenced.refused} | {outcome.fenced.early} / {outcome.fenced.late} "
+            f"| {_format_times(refused)} | {_format_times(outcome.fenced.to_first_accepted)} |"
         )
 
 

@@ -85,81 +85,83 @@ class Election:
         FAULTS[self.cause](self)
 
 
-def _throttle(one: Election) -> None:
-    time.sleep(one.silence + one.duration)
+def _throttle(election: Election) -> None:
+    time.sleep(election.silence + election.duration)
 
 
-def _kill(one: Election) -> None:
-    one.scene.kill(one.leader)
-    time.sleep(one.silence)
+def _kill(election: Election) -> None:
+    election.scene.kill(election.leader)
+    time.sleep(election.silence)
 
 
-def _stop(one: Election) -> None:
-    one.scene.stop(one.leader)
-    one.scene.remove_pod(one.leader)
-    time.sleep(one.silence)
+def _stop(election: Election) -> None:
+    election.scene.stop(election.leader)
+    election.scene.remove_pod(election.leader)
+    time.sleep(election.silence)
 
 
-def _pause(one: Election) -> None:
-    one.scene.pause(one.leader)
-    time.sleep(one.silence)
-    one.scene.resume(one.leader)
+def _pause(election: Election) -> None:
+    election.scene.pause(election.leader)
+    time.sleep(election.silence)
+    election.scene.resume(election.leader)
 
 
-def _starve(one: Election) -> None:
+def _starve(election: Election) -> None:
     for _ in range(3):
-        one.scene.pause(one.leader)
-        time.sleep(one.deadline * one.chance.uniform(1.05, 1.25) + 1)
-        one.scene.resume(one.leader)
-        time.sleep(one.chance.uniform(0.2, 0.6))
+        election.scene.pause(election.leader)
+        time.sleep(election.deadline * election.chance.uniform(1.05, 1.25) + 1)
+        election.scene.resume(election.leader)
+        time.sleep(election.chance.uniform(0.2, 0.6))
 
 
-def _cut_off(one: Election) -> None:
-    assert one.way
-    one.way.cut()
-    time.sleep(one.silence)
-    one.way.heal()
+def _cut_off(election: Election) -> None:
+    assert election.way
+    election.way.cut()
+    time.sleep(election.silence)
+    election.way.heal()
 
 
-def _conflict(one: Election) -> None:
+def _conflict(election: Election) -> None:
     """Delay the leader's requests, so that another writer always comes between its read and its write."""
-    assert one.way
-    one.way.delay = one.chance.uniform(0.2, 0.35)
-    stage, path = one.stage, one.scene.path
-    labeler = stage.create_pod(one.scene.namespace, "cost-labeler", f"cost-labeler-{one.chance.randrange(10**5):05}")
-    end, interval = time.monotonic() + one.silence, one.chance.uniform(0.08, 0.12)
+    assert election.way
+    election.way.delay = election.chance.uniform(0.2, 0.35)
+    stage, path = election.stage, election.scene.path
+    labeler = stage.create_pod(
+        election.scene.namespace, "cost-labeler", f"cost-labeler-{election.chance.randrange(10**5):05}"
+    )
+    end, interval = time.monotonic() + election.silence, election.chance.uniform(0.08, 0.12)
     for number in itertools.count():
         if time.monotonic() > end:
             break
         patch = {"metadata": {"annotations": {"example.com/cost": str(number)}}}
         labeler.client.send("PATCH", path, patch, media=MERGE).expect(200)
         time.sleep(interval)
-    one.way.delay = 0
+    election.way.delay = 0
 
 
-def _remove_rights(one: Election) -> None:
-    one.stage.revoke(one.scene.namespace)
-    time.sleep(one.silence)
-    one.stage.grant(one.scene.namespace)
+def _remove_rights(election: Election) -> None:
+    election.stage.revoke(election.scene.namespace)
+    time.sleep(election.silence)
+    election.stage.grant(election.scene.namespace)
 
 
-def _deny(one: Election) -> None:
-    one.vendor.denied.add(one.scene.namespace)
-    one.vendor.register(one.scene.namespace)
-    time.sleep(one.silence + 2)
-    one.vendor.remove(one.scene.namespace)
+def _deny(election: Election) -> None:
+    election.vendor.denied.add(election.scene.namespace)
+    election.vendor.register(election.scene.namespace)
+    time.sleep(election.silence + 2)
+    election.vendor.remove(election.scene.namespace)
 
 
-def _hang(one: Election) -> None:
-    one.vendor.delays[one.scene.namespace] = 30
-    one.vendor.register(one.scene.namespace, seconds=one.chance.choice((3, 5, 10)))
-    time.sleep(one.silence + 2)
-    one.vendor.remove(one.scene.namespace)
+def _hang(election: Election) -> None:
+    election.vendor.delays[election.scene.namespace] = 30
+    election.vendor.register(election.scene.namespace, seconds=election.chance.choice((3, 5, 10)))
+    time.sleep(election.silence + 2)
+    election.vendor.remove(election.scene.namespace)
 
 
-def _wait(one: Election) -> None:
+def _wait(election: Election) -> None:
     """Wait: the wave itself has the fault."""
-    time.sleep(one.chance.uniform(0, 2))
+    time.sleep(election.chance.uniform(0, 2))
 
 
 FAULTS: Final[Mapping[str, Callable[[Election], None]]] = {
@@ -332,8 +334,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for number in (counted[cause, source, answer],)
     ]
     RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(cells)) + b"\n")
-    for one in cells:
-        print(f"{one.source:9} {one.cause:44} {one.answer:50} {one.number:3}{'  WRONG' if one.is_wrong else ''}")
+    for cell in cells:
+        print(f"{cell.source:9} {cell.cause:44} {cell.answer:50} {cell.number:3}{'  WRONG' if cell.is_wrong else ''}")
     return int(any(one.is_wrong for one in cells))
 
 
@@ -363,8 +365,8 @@ def _induce(temporary: Path, kept: Path, seed: int, each: int, causes: Sequence[
                     play_wave(stage, v, elections, shared)
                 finally:
                     recording.end()
-                    for one in elections:
-                        one.scene.end()
+                    for election in elections:
+                        election.scene.end()
             (kept / f"wave-{number}.watch.jsonl").write_bytes(recording.read_watch())
             (kept / f"wave-{number}.audit.jsonl").write_bytes(recording.read_audit_log())
         print(f"wave {number}: {', '.join(plan)} x {len(some)}", file=sys.stderr, flush=True)

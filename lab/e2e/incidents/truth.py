@@ -58,10 +58,10 @@ def find_leaderships(holder: str, reports: Iterable[Report]) -> Iterator[Leaders
 def find_leaderless(led: Sequence[Leadership], end: int) -> Iterator[tuple[int, int]]:
     """Yield the times without a leader, from the first leader on to the end of the recording."""
     reached: int | None = None
-    for one in sorted(led, key=lambda one: one.begins):
-        if reached is not None and one.begins - reached > SHORTEST:
-            yield reached, one.begins
-        reached = max(reached or 0, one.find_end(end))
+    for period in sorted(led, key=lambda one: one.begins):
+        if reached is not None and period.begins - reached > SHORTEST:
+            yield reached, period.begins
+        reached = max(reached or 0, period.find_end(end))
     if reached is not None and end - reached > SHORTEST:
         yield reached, end
 
@@ -69,9 +69,9 @@ def find_leaderless(led: Sequence[Leadership], end: int) -> Iterator[tuple[int, 
 def find_double_leadership(led: Sequence[Leadership], end: int) -> Iterator[tuple[int, int]]:
     """Yield the times in which two led at once."""
     ordered = sorted(led, key=lambda one: one.begins)
-    for place, one in enumerate(ordered):
+    for place, period in enumerate(ordered):
         for other in ordered[place + 1 :]:
-            begins, ends = other.begins, min(one.find_end(end), other.find_end(end))
+            begins, ends = other.begins, min(period.find_end(end), other.find_end(end))
             if ends - begins > SHORTEST:
                 yield begins, ends
 

@@ -104,21 +104,21 @@ def play_all(
     return [one for one in ended if isinstance(one, Round)], [one for one in ended if isinstance(one, str)]
 
 
-def _add_findings(world: World, one: Round) -> list[Played]:
+def _add_findings(world: World, attempt: Round) -> list[Played]:
     """Return the outcomes with the audit annotations of the webhook; a write that was not reviewed has none."""
-    audited = _read_audit_annotations(world, one.attack.lease.namespace)
-    ids = one.audit_ids[-len(one.played) :]
+    audited = _read_audit_annotations(world, attempt.attack.lease.namespace)
+    ids = attempt.audit_ids[-len(attempt.played) :]
     missing = [audit_id for audit_id in ids if audit_id not in audited]
     if missing:
         wait_for(
             "the audit events",
-            lambda: set(ids) <= _read_audit_annotations(world, one.attack.lease.namespace).keys(),
+            lambda: set(ids) <= _read_audit_annotations(world, attempt.attack.lease.namespace).keys(),
             10,
         )
-        audited = _read_audit_annotations(world, one.attack.lease.namespace)
+        audited = _read_audit_annotations(world, attempt.attack.lease.namespace)
     return [
         replace(played, outcome=replace(played.outcome, findings=audited[audit_id]))
-        for played, audit_id in zip(one.played, ids, strict=True)
+        for played, audit_id in zip(attempt.played, ids, strict=True)
     ]
 
 

@@ -62,25 +62,27 @@ def _make_spec(holder: str, seconds: int, acquired: int, renewed: int, transitio
 
 def _play(client: ApiClient, place: str) -> tuple[str, Reply | None]:
     """Return the first request that is refused, and its reply; ("", None) if none is."""
-    path, one = build_lease_path(place), build_lease_path(place, "lease")
+    path, lease_path = build_lease_path(place), build_lease_path(place, "lease")
     first = {"metadata": {"name": "lease"}, "spec": _make_spec("holder", 30, 2, 5, 0)}
     second = {"metadata": {"name": "lease2", "labels": {"deletecollection": "true"}}, "spec": first["spec"]}
 
     def update() -> Reply:
-        stored = client.get(one)
-        return client.send("PUT", one, stored | {"spec": _make_spec("holder2", 30, 20, 50, 1)})
+        stored = client.get(lease_path)
+        return client.send("PUT", lease_path, stored | {"spec": _make_spec("holder2", 30, 20, 50, 1)})
 
     steps: dict[str, Callable[[], Reply]] = {
         "create": lambda: client.send("POST", path, first),
         "update": update,
-        "patch": lambda: client.send("PATCH", one, {"spec": _make_spec("holder3", 60, 50, 70, 2)}, media=STRATEGIC),
+        "patch": lambda: client.send(
+            "PATCH", lease_path, {"spec": _make_spec("holder3", 60, 50, 70, 2)}, media=STRATEGIC
+        ),
         "create with a label": lambda: client.send("POST", path, second),
         "delete the collection": lambda: client.send("DELETE", path, labelSelector="deletecollection=true"),
-        "delete": lambda: client.send("DELETE", one),
+        "delete": lambda: client.send("DELETE", lease_path),
     }
     for name, step in steps.items():
         reply = step()
         if reply.status not in {200, 201}:
             return name, reply
-    is_gone = client.send("GET", one)
+    is_gone = client.send("GET", lease_path)
     return ("", None) if is_gone.status == 404 else ("get what was deleted", is_gone)

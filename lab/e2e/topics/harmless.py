@@ -258,10 +258,10 @@ def _check_few_seats(world: World, stack: ExitStack) -> Row:
     place = world.create_namespace("harmless-seats")
     stranger = world.create_account(place, "deployer").client
     text = (PROJECT / "deploy" / "lease-writes" / "flow.yaml").read_text(encoding="utf-8")
-    for one in yaml.safe_load_all(text.replace("shop", place).replace("name: checkout", "name: elector")):
-        plural = {"FlowSchema": "flowschemas"}.get(one["kind"], "prioritylevelconfigurations")
-        path = f"/apis/flowcontrol.apiserver.k8s.io/v1/{plural}/{one['metadata']['name']}"
-        world.admin.send("PATCH", path, one, media=APPLY, fieldManager="e2e", force=True).expect()
+    for document in yaml.safe_load_all(text.replace("shop", place).replace("name: checkout", "name: elector")):
+        plural = {"FlowSchema": "flowschemas"}.get(document["kind"], "prioritylevelconfigurations")
+        path = f"/apis/flowcontrol.apiserver.k8s.io/v1/{plural}/{document['metadata']['name']}"
+        world.admin.send("PATCH", path, document, media=APPLY, fieldManager="e2e", force=True).expect()
     world.settle()
     statuses, is_kept, seen, _ = _send_storm(world, stack, stranger, place, 12)
     # Whether the leader gets through depends on the machine, so it is said and not required: docs/promises.md.

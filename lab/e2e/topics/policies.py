@@ -94,15 +94,15 @@ def _make_policy(preset: str, namespace: str) -> Policy:
 
 def _export_objects(policy: Policy, actions: list[str] | None = None) -> list[dict[str, Any]]:
     found = make_manifests(policy, 0, EXPRESSION, ["kube-system", "kube-public"])
-    for one in found:
-        if one["kind"] == BINDING and actions:
-            one["spec"]["validationActions"] = actions
+    for document in found:
+        if document["kind"] == BINDING and actions:
+            document["spec"]["validationActions"] = actions
     return found
 
 
-def _send(world: World, one: Mapping[str, Any]) -> Reply:
-    path = f"/apis/admissionregistration.k8s.io/v1/{PLURALS[one['kind']]}/{one['metadata']['name']}"
-    return world.admin.send("PATCH", path, dict(one), media=APPLY, fieldManager="e2e", force=True)
+def _send(world: World, request: Mapping[str, Any]) -> Reply:
+    path = f"/apis/admissionregistration.k8s.io/v1/{PLURALS[request['kind']]}/{request['metadata']['name']}"
+    return world.admin.send("PATCH", path, dict(request), media=APPLY, fieldManager="e2e", force=True)
 
 
 def _check_accepted(world: World, policy: Policy) -> Row:
@@ -115,8 +115,8 @@ def _check_accepted(world: World, policy: Policy) -> Row:
 
 
 def _remove(world: World) -> None:
-    for one in _export_objects(_make_policy("strict", "policies")):
-        path = f"/apis/admissionregistration.k8s.io/v1/{PLURALS[one['kind']]}/{one['metadata']['name']}"
+    for document in _export_objects(_make_policy("strict", "policies")):
+        path = f"/apis/admissionregistration.k8s.io/v1/{PLURALS[document['kind']]}/{document['metadata']['name']}"
         world.admin.send("DELETE", path)
 
 
@@ -204,8 +204,8 @@ def _show(request: Mapping[str, Any]) -> str:
 
 
 def _install(world: World, policy: Policy, *, settle: bool = True) -> None:
-    for one in _export_objects(policy):
-        _send(world, one).expect()
+    for document in _export_objects(policy):
+        _send(world, document).expect()
     if settle:
         world.settle()
 

@@ -115,9 +115,9 @@ def create_shipped_account(world: World) -> Path:
     text = (PROJECT / "deploy" / "components" / "recorder" / "rights.yaml").read_text()
     world.admin.send("POST", "/api/v1/namespaces", {"metadata": {"name": "lease-webhook"}}).expect(201, 409)
     rbac = "/apis/rbac.authorization.k8s.io/v1"
-    for one in yaml.safe_load_all(text):
-        if one["kind"] != "ServiceAccount":
-            world.admin.send("POST", f"{rbac}/{one['kind'].lower()}s", one).expect()
+    for document in yaml.safe_load_all(text):
+        if document["kind"] != "ServiceAccount":
+            world.admin.send("POST", f"{rbac}/{document['kind'].lower()}s", document).expect()
     return write_pod_directory(world, world.create_account("lease-webhook", "lease-recorder"))
 
 

@@ -399,9 +399,9 @@ def _check_with_webhook(world: World) -> Iterator[Row]:
         keeper, mallory = (world.create_account(namespace, "op", pod).client for pod in ("op-0", "op-1"))
         before = OneLease(keeper, namespace, "held-before")
         before.create(leaseDurationSeconds=600, renewTime=format_micro_time()).expect(201)
-        for one in (namespace, counted):
-            label(world, one)
-            wait_until_stamped(keeper if one == namespace else world.create_account(counted, "op").client, one)
+        for place in (namespace, counted):
+            label(world, place)
+            wait_until_stamped(keeper if place == namespace else world.create_account(counted, "op").client, place)
         renewed = before.put(renewTime=format_micro_time())
         seen = f"HTTP {renewed.status} {renewed.message}, stamped {bool(read_stamps(renewed.body)[0])}"
         yield Row("the webhook: the first stamp of a held lease", seen, renewed.status == 200)

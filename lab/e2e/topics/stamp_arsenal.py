@@ -57,8 +57,8 @@ def run(world: World) -> Iterator[Row]:
         world.settle()
         pods = {name: [world.create_account(name, "op", pod).client for pod in ("op-0", "op-1")] for name in names}
         held = {name: OneLease(clients[0], name, "held-before") for name, clients in pods.items()}
-        for one in held.values():
-            one.create(leaseDurationSeconds=SECONDS, renewTime=format_micro_time()).expect(201)
+        for lease in held.values():
+            lease.create(leaseDurationSeconds=SECONDS, renewTime=format_micro_time()).expect(201)
         install(world, (*STAMP, *OTHERS))
         for name in (SHOP, "labeled-only"):
             label(world, name)
