@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.claims.accounts import account, shop, text
-from tests.history.fake_server import FakeServer, together
+from tests.history.fake_server import FakeServer, hide_responses, together
 from tests.history.observing import advise, follow_both, follow_log
 from webhook.analysis.claims.account import as_json
 from webhook.analysis.claims.headline import make_headline
@@ -198,18 +198,6 @@ def test_what_was_sent_is_not_what_was_stored_if_a_webhook_changed_it() -> None:
     event["annotations"] = {"mutation.webhook.admission.k8s.io/round_0_index_0": '{"webhook":"a","mutated":true}'}
     said = make_headline(account(follow_log(server), server.now))
     assert said == "db-0 wrote it last; the log does not show the lease itself"
-
-
-def hide_responses(server: FakeServer) -> FakeServer:
-    """Make the log one at level Request, which has what clients sent and not what was stored."""
-    for event in server.log:
-        sent: dict[str, Any] = event.get("requestObject") or event["responseObject"]
-        version = event["objectRef"].get("resourceVersion")
-        metadata = {key: sent["metadata"][key] for key in ("name", "namespace")}
-        event["requestObject"] = {**sent, "metadata": metadata | ({"resourceVersion": version} if version else {})}
-        event["level"] = "Request"
-        del event["responseObject"]
-    return server
 
 
 @pytest.mark.parametrize("is_created", [True, False], ids=["from its creation on", "later"])

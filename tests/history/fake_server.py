@@ -137,11 +137,10 @@ class FakeServer(Struct):
         named = {"pod-name": pod, "node-name": self.nodes.get(pod, ""), "pod-uid": self.uids.get(pod, "")}
         return {f"authentication.kubernetes.io/{key}": [one] for key, one in named.items() if one}
 
-    def watch(self) -> bytes:
+    def watch(self, *, managed_fields: bool = True) -> bytes:
         """Return what `kubectl get -w -o json --output-watch-events` prints."""
-        return b"".join(
-            json.dumps({"type": kind, "object": one}, indent=4).encode() + b"\n" for _, kind, one in self.events
-        )
+        events = ((kind, one if managed_fields else strip_stamps(one)) for _, kind, one in self.events)
+        return b"".join(json.dumps({"type": kind, "object": one}, indent=4).encode() + b"\n" for kind, one in events)
 
     def audit_log(self, *, metadata_only: bool = False) -> bytes:
         """The audit log, at one of two levels."""
@@ -290,3 +289,15 @@ def _event(event: Document, metadata_only: bool) -> Document:
 def strip_stamps(one: Document) -> Document:
     """Return an object as kubectl shows it by default."""
     return {**one, "metadata": {key: value for key, value in one["metadata"].items() if key != "managedFields"}}
+
+
+def hide_responses(server: FakeServer) -> FakeServer:
+    """Make the log one at level Request, which has what clients sent and not what was stored."""
+    for event in server.log:
+        sent: dict[str, Any] = event.get("requestObject") or event["responseObject"]
+        version = event["objectRef"].get("resourceVersion")
+        metadata = {key: sent["metadata"][key] for key in ("name", "namespace")}
+        event["requestObject"] = {**sent, "metadata": metadata | ({"resourceVersion": version} if version else {})}
+        event["level"] = "Request"
+        del event["responseObject"]
+    return server

@@ -366,32 +366,77 @@ def _join_requests(states: list[_Seen], rest: Sequence[_Seen]) -> list[_Seen]:
     A write of a log without objects has a time and a writer but no order, and so has a deletion.
     """
     used: set[int] = set()
-    deletions = [one for one in rest if one.is_deletion]
-    writes = sorted((one for one in rest if one.is_stored_write and one.is_exact), key=_answered)
+    deletions = [one for one in rest if one.is_deletion and one.is_stored_write]
+    writes = sorted(filter(_is_exact_write, rest), key=_answered)
     longest = max((one.observation.took for one in writes), default=0)
+    successors = _group_by_replaced(writes)
     for number, state in enumerate(states):
         if state.is_exact:
             continue
-        near = deletions if state.is_deletion else _find_writes_near(writes, state.observation.latest_stamp, longest)
-        fitting = [one for one in near if id(one) not in used and _may_have_made(one, states, number)]
+        stamp = state.observation.latest_stamp
+        if state.is_deletion:
+            fitting = _find_deletions([one for one in deletions if id(one) not in used], states, number)
+        else:
+            replaced = _find_replaced(states, number)
+            near = successors.get(replaced, ()) if stamp is None else _find_writes_near(writes, stamp, longest)
+            fitting = [one for one in near if id(one) not in used and _may_have_made(one.observation, states, number)]
         if fitting and len({one.observation.writer for one in fitting}) == 1:
-            used.add(id(fitting[0]))
-            states[number] = fitting[0].joined_with(state)
-    _date(states)
+            # A write that changed nothing found the same state, and came first.
+            maker = fitting[0] if state.is_deletion or stamp is not None else fitting[-1]
+            used.add(id(maker))
+            states[number] = maker.joined_with(state)
     others = [one for one in rest if id(one) not in used]
-    if any(one.field == HOLDER_IDENTITY for state in states for one in state.observation.rewritings):
-        for one in others:
-            _forget_what_was_sent(one)
+    rewritings = (one.observation.rewritings for one in states if one.is_stored_write)
+    if any(one.field == HOLDER_IDENTITY for found in rewritings for one in found):
+        for seen in others:
+            _forget_what_was_sent(seen)
     return others
 
 
-def _find_writes_near(writes: Sequence[_Seen], stamp: int | None, longest: int) -> Sequence[_Seen]:
+def _is_exact_write(seen: _Seen) -> bool:
+    """Return whether a log shows that something was created or updated."""
+    if not (seen.is_stored_write and seen.is_exact):
+        return False
+    return seen.observation.act in _WRITES and not seen.observation.problem
+
+
+def _find_deletions(deletions: Sequence[_Seen], states: Sequence[_Seen], number: int) -> Sequence[_Seen]:
+    """Return the deletions that may be the one of a state: by the times of the states before and after it.
+
+    Whoever writes managedFields dates what it writes as it likes. By exact times alone only one may be meant.
+    """
+    before = states[number - 1].time if number else -1
+    after = states[number + 1].time if number + 1 < len(states) else None
+    if fitting := [one for one in deletions if _is_between(before, one.time, after)]:
+        return fitting
+    before = next((one.time for one in reversed(states[:number]) if one.is_exact), -1)
+    after = next((one.time for one in states[number + 1 :] if one.is_exact), None)
+    fitting = [one for one in deletions if _is_between(before, one.time, after)]
+    return fitting if len(fitting) == 1 else ()
+
+
+def _is_between(before: int, at: int, after: int | None) -> bool:
+    return before - _TOLERANCE <= at and (after is None or at <= after + _TOLERANCE)
+
+
+def _group_by_replaced(writes: Sequence[_Seen]) -> dict[int, list[_Seen]]:
+    """Return the writes by the revision that they replaced, 0 for creations, and where a log does not show it."""
+    groups: dict[int, list[_Seen]] = {}
+    for one in writes:
+        groups.setdefault(parse_number(one.observation.replaces), []).append(one)
+    return groups
+
+
+def _find_replaced(states: Sequence[_Seen], number: int) -> int:
+    """Return the revision that a state replaced, as far as is known: 0 if there was none, or if it was not seen."""
+    return states[number - 1].revision if number and not states[number - 1].is_deletion else 0
+
+
+def _find_writes_near(writes: Sequence[_Seen], stamp: int, longest: int) -> Sequence[_Seen]:
     """Return the writes whose times allow that they made a state with this stamp; none took more than `longest`.
 
     A state is compared with these alone: each with each would take minutes for an hour of renewals.
     """
-    if stamp is None:
-        return ()
     begin = bisect_left(writes, stamp, key=_answered)
     end = bisect_left(writes, stamp + SECOND + longest, key=_answered)
     return writes[begin:end]
@@ -409,21 +454,30 @@ def _forget_what_was_sent(seen: _Seen) -> None:
         seen.item = replace(seen.item, object=None)
 
 
-def _may_have_made(seen: _Seen, states: Sequence[_Seen], number: int) -> bool:
-    request, state = seen.item, states[number]
-    if not isinstance(request, Observation) or not request.is_stored or seen.is_deletion != state.is_deletion:
+def _may_have_made(request: Observation, states: Sequence[_Seen], number: int) -> bool:
+    """Return whether a write, which a log dates, may have made a state that is none of a deletion."""
+    state = states[number].observation
+    is_successor = _has_replaced(request, states, number)
+    if request.object is not None and not (_is_as_sent(request) and is_successor):
         return False
-    if seen.is_deletion:
-        before = states[number - 1].time if number else -1
-        after = states[number + 1].time if number + 1 < len(states) else seen.time
-        return before - _TOLERANCE <= seen.time <= after + _TOLERANCE
-    stamp, at = state.observation.latest_stamp, request.at
-    if stamp is None or at is None or request.act not in _WRITES or request.problem:
-        return False
-    if request.object is not None and not (_is_as_sent(request) and _has_replaced(request, states, number)):
-        return False
-    # Stamps are whole seconds.
-    return (at - request.took) // SECOND * SECOND <= stamp <= at
+    if state.latest_stamp is None:
+        # kubectl shows no managedFields unless it is asked to.
+        return is_successor and _may_have_sent(request, state)
+    return _is_in_request(request, state.latest_stamp)
+
+
+def _is_in_request(request: Observation, stamp: int) -> bool:
+    """Return whether an API server that had a request may have stamped so: stamps are whole seconds."""
+    assert request.at is not None
+    return (request.at - request.took) // SECOND * SECOND <= stamp <= request.at
+
+
+def _may_have_sent(request: Observation, state: Observation) -> bool:
+    """Return whether a write sent the renewTime of a state, or may have: a log does not show what a webhook changed."""
+    if request.object is None:
+        return True
+    sent = request.object.spec.renew_time
+    return sent is not None and state.object is not None and sent == state.object.spec.renew_time
 
 
 def _has_replaced(request: Observation, states: Sequence[_Seen], number: int) -> bool:
@@ -432,7 +486,9 @@ def _has_replaced(request: Observation, states: Sequence[_Seen], number: int) ->
         state = states[number].observation
         created = stamp_of(state.object.metadata.creation_timestamp) if state.object else None
         is_first = number == 0 or states[number - 1].is_deletion
-        return is_first and created is not None and created == state.latest_stamp
+        if created is None or not is_first:
+            return False
+        return _is_in_request(request, created) if state.latest_stamp is None else created == state.latest_stamp
     return number > 0 and 0 < states[number - 1].revision == parse_number(request.replaces)
 
 
