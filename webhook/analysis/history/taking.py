@@ -78,9 +78,10 @@ def find_taking(tenure: Tenure | None, old: LeaseSpec, known: Sequence[Entry], w
 
 
 def _is_renewal_unknown(tenure: Tenure, write: Write) -> bool:
-    # A holder's own clock that dates its last renewal cannot be compared with the API server's.
-    is_claimed = (tenure.renewed or tenure.taken).is_claimed
-    return tenure.is_last_unseen or (is_claimed and write.is_dated_by_a_server)
+    # What nothing dates, or a holder's own clock, cannot be compared with the API server's clock.
+    last = tenure.renewed or tenure.taken
+    is_compared = last.is_dated and not last.is_claimed
+    return tenure.is_last_unseen or (not is_compared and write.is_dated_by_a_server)
 
 
 def classify_write(
