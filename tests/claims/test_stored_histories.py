@@ -16,6 +16,9 @@ from tests.truth.stored import play_stored
         ("a-slow-holder-before-one-whose-clock-is-behind", Kind.BROKEN_RECORD),
         ("a-command-in-the-pod-of-a-chosen-holder-releases-it", Kind.MIXED),
         ("GitOps-applies-a-holder-and-leaves-renewTime", Kind.LOG),
+        ("GitOps-applies-a-holder-and-leaves-renewTime", Kind.SENT),
+        ("another-writer-goes-on-after-a-hole-in-the-log", Kind.SENT),
+        ("stamps-dated-ahead-before-the-lease-is-deleted", Kind.SENT),
     ],
 )
 def test_nothing_that_is_claimed_is_false(name: str, kind: Kind) -> None:

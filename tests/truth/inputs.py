@@ -40,6 +40,7 @@ class Kind(StrEnum):
     RECORD = "record"
     BROKEN_RECORD = "record with a gap"
     BOTH = "audit log and watch"
+    SENT = "audit log at Request and watch"
     WATCH_WITH_POLICY = "watch, --policy"
     LOG_WITH_POLICY = "audit log, --policy"
     RECORD_WITH_POLICY = "record, --policy"
@@ -62,6 +63,7 @@ LOGS: Final = {
     Kind.HOLE,
     Kind.LATE_LOG,
     Kind.BOTH,
+    Kind.SENT,
     Kind.LOG_WITH_POLICY,
 }
 
@@ -139,6 +141,10 @@ def _whole(_: Request) -> str:
 
 def _metadata(_: Request) -> str:
     return "Metadata"
+
+
+def _sent(request: Request) -> str:
+    return "Metadata" if request.verb in ("get", "list") else "Request"
 
 
 def _choose_level(request: Request) -> str:
@@ -368,4 +374,8 @@ _MAKERS: Final[dict[Kind, _Maker]] = {
     Kind.RECORD: lambda history: _record(history, None),
     Kind.BROKEN_RECORD: lambda history: _record(history, _hole(history)),
     Kind.BOTH: lambda history: {"audit.log": _log(history.requests), "watch.json": _watch(history, history.begin)},
+    Kind.SENT: lambda history: {
+        "audit.log": _log(history.requests, _sent),
+        "watch.json": _watch(history, history.begin),
+    },
 }
