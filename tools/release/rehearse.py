@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _check_by_sigstore,
     ):
         found = [*check(commit, options.url)]
-        print(f"{check.__name__.removeprefix('_by_')}: {'; '.join(found) or 'well'}", flush=True)
+        print(f"{check.__name__.removeprefix('_check_by_')}: {'; '.join(found) or 'well'}", flush=True)
         failures += found
     for path in sorted(DIST.iterdir()):
         print(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}")
