@@ -7,7 +7,7 @@ import pytest
 from msgspec import Raw
 
 from tests.factories import make_lease, put
-from tests.history.fake_server import SECOND, START, FakeServer
+from tests.history.fake_server import SECOND, START, FakeServer, together
 from tests.history.observing import observe_all
 from tests.inputs.reading import read
 from webhook.analysis.history.events import edit_of
@@ -177,6 +177,19 @@ def test_every_late_renewal_is_marked_and_the_latest_have_a_cause() -> None:
     assert len(late) == 15
     assert late[0].text == "a_1 did not renew for 14 s, and kept the lease"
     assert "no other lease in the input shows whether the API server was unavailable" in late[-1].text
+
+
+def test_a_lease_that_another_one_of_its_identity_renews_is_not_late() -> None:
+    server = FakeServer()
+    a, twin = (server.elector(pod, "shop/db") for pod in ("a", "twin"))
+    a.identity = twin.identity = "leader"
+    for is_late in (False,) * 6 + (True,) * 4 + (False,) * 2:
+        together(2, a)
+        server.wait(0.3)
+        if not is_late:
+            twin.renew()
+    (lane,) = built(*server.log).lanes
+    assert MarkKind.LATE not in {mark.kind for mark in lane.marks}
 
 
 def test_a_lease_that_another_releases_was_taken_from_its_holder() -> None:

@@ -103,16 +103,10 @@ def find_late_renewals(histories: ClusterHistory, history: LeaseHistory) -> Iter
         is_one_clock = not (history.renewals.has_several_clocks or tenure.touched or tenure.is_coordinated)
         if is_claimed and (not is_one_clock or _may_be_ended_by_another(history, silence)):
             continue
-        if _is_renewed_by_another(tenure, silence):
+        if tenure.processes.is_renewed_by_another(silence.start, silence.end):
             continue
         cause = diagnose(histories, history, tenure, silence.start, silence.end)
         yield Gap(silence.start, silence.end, silence.duration, doubt=silence.doubt, tenure=tenure, cause=cause)
-
-
-def _is_renewed_by_another(tenure: Tenure, silence: Silence) -> bool:
-    """Return whether one that may be of the holder's identity renewed under it while the holder was silent."""
-    others = (seen for who, seen in tenure.processes.others.items() if tenure.processes.may_renew(who))
-    return any(one.first < silence.end and silence.start < one.last for one in others)
 
 
 def _may_be_ended_by_another(history: LeaseHistory, silence: Silence) -> bool:

@@ -177,6 +177,11 @@ class Processes(Struct):
         own = self.own
         return own is None or not self.names_own_pod or (writer is not None and writer.user == own.user)
 
+    def is_renewed_by_another(self, start: int, end: int) -> bool:
+        """Return whether one that may be of its identity renewed under it while its own process was silent."""
+        others = (seen for who, seen in self.others.items() if self.may_renew(who))
+        return any(one.first < end and start < one.last for one in others)
+
     def may_share(self, writer: Writer | None) -> bool:
         """Return whether a writer is another pod of its process's account, which may use the same identity.
 

@@ -445,10 +445,15 @@ class _LeaseLane(Struct):
         self._mark_held(at)
         if not (tenure and self._is_renewal_unknown(tenure)):
             self.ticks.add(at, max_ticks)
-        duration = self.history.duration or 0
-        if event.silence and duration > 1 and event.silence >= deadline_of(duration):
+        if tenure and event.silence and self._is_late(tenure, at - event.silence, at):
             text = f"{self.holder} did not renew for {length(event.silence)}, and kept the lease"
             self.mark(MarkKind.LATE, at, text, holder=self.holder)
+
+    def _is_late(self, tenure: Tenure, start: int, end: int) -> bool:
+        """Return whether a holder did not renew for longer than most clients try, nor another one of its identity."""
+        duration = self.history.duration or 0
+        is_silent = duration > 1 and end - start >= deadline_of(duration)
+        return is_silent and not tenure.processes.is_renewed_by_another(start, end)
 
     def _begin_free(self, event: LeaseEvent, at: int) -> None:
         """Begin after the holder was removed, or the lease deleted: that may have been later than is known."""
