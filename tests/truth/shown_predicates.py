@@ -398,11 +398,14 @@ def _handovers(facts: Facts, shown: Claim) -> bool:
 
 @_is("json-handovers", "metric-handovers")
 def _handovers_of_kind(facts: Facts, shown: Claim) -> bool:
-    """No kind has more of them than there were writes that put a holder there, or of one that replaced another pod."""
+    """No kind has more of them than there were writes by which a holder took it, or of one that replaced another pod.
+
+    A holder may take it again under the name that is there.
+    """
     count: float = shown.get("count", shown.get("value", 0))
     if shown.get("how") == Handover.REPLACED:
         return count <= _replacements(facts)
-    return count <= len([one for one in facts.writes if one.puts]) + 1
+    return count <= len([one for one in facts.writes if one.puts or _is_retaken(one)]) + 1
 
 
 def _replacements(facts: Facts) -> int:
