@@ -120,7 +120,7 @@ def list_controllers() -> Iterator[Path]:
 
 
 def _remove_leftovers() -> None:
-    """Remove what killed runs have left: the process that the name tells of is gone."""
+    """Remove leftovers of killed runs: those named after a process that no longer exists."""
     places = [*list_controllers(), Path(tempfile.gettempdir())]
     for name in {path.name for place in places for path in place.glob(f"{PREFIX}*")}:
         if not Path("/proc", name.removeprefix(PREFIX)).exists():

@@ -326,7 +326,7 @@ class _Story:
 
 
 def shorten(history: History) -> History:
-    """Return the history with leases of a few seconds; there is no garbage collector, and no etcd to fill."""
+    """Return the history with leases of a few seconds, and without garbage collection or a full etcd."""
     habits = tuple(msgspec.structs.replace(habit, duration=DURATION) for habit in history.habits)
     steps: list[Step] = []
     for step in history.steps:

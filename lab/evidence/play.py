@@ -67,7 +67,7 @@ def probe(world: World, random: Random) -> None:
 
 
 def toggle_the_label(world: World, random: Random) -> None:
-    """Add or remove the label of the namespace: the stamps are no evidence anymore."""
+    """Add or remove the namespace label, after which stamps no longer count as evidence."""
     world.stamps, world.stamped, world.replaced = not world.stamps, False, True
 
 

@@ -1,4 +1,4 @@
-"""What a log at level Request and a watch without managedFields show together: who sent what, and what was stored."""
+"""Requests of a log at level Request, joined with the states of a watch without managedFields that they made."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Whether the last write that is known of a holder was by its own process, if no renewal was seen."""
+"""The writer of the last known write of a holder of which no renewal was seen: its own process, or another."""
 
 import pytest
 

@@ -15,7 +15,7 @@ from tests.waiting import wait_for
 
 QUIET = 40
 """Seconds; longer than the longest look back into the past: what was counted before is over."""
-LONGEST_TO_FIRE, LONGEST_TO_CLEAR = 300.0, 180.0
+MAX_SECONDS_TO_FIRE, MAX_SECONDS_TO_CLEAR = 300.0, 180.0
 
 
 def check_alerts(node: Node) -> Callable[[World], Iterator[Row]]:
@@ -44,7 +44,7 @@ def check_alerts(node: Node) -> Callable[[World], Iterator[Row]]:
 
 
 def _prove(world: World, prometheus: Monitoring, fault: Fault) -> Iterator[Row]:
-    wait_for("no alert fires", lambda: not prometheus.list_firing(), LONGEST_TO_CLEAR, 0.2)
+    wait_for("no alert fires", lambda: not prometheus.list_firing(), MAX_SECONDS_TO_CLEAR, 0.2)
     fired: dict[str, float] = {}
     others: set[str] = set()
     begin = time.monotonic()
@@ -57,7 +57,7 @@ def _prove(world: World, prometheus: Monitoring, fault: Fault) -> Iterator[Row]:
         return set(fault.alerts) <= fired.keys()
 
     with fault.during(world):
-        wait_for(f"{', '.join(fault.alerts)} fire", has_fired, LONGEST_TO_FIRE, 0.2)
+        wait_for(f"{', '.join(fault.alerts)} fire", has_fired, MAX_SECONDS_TO_FIRE, 0.2)
     repaired = time.monotonic()
     cleared: dict[str, float] = {}
 
@@ -68,7 +68,7 @@ def _prove(world: World, prometheus: Monitoring, fault: Fault) -> Iterator[Row]:
             cleared[name] = time.monotonic() - repaired
         return not firing
 
-    wait_for(f"{', '.join(fault.alerts)} clear", has_cleared, LONGEST_TO_CLEAR, 0.2)
+    wait_for(f"{', '.join(fault.alerts)} clear", has_cleared, MAX_SECONDS_TO_CLEAR, 0.2)
     for name in fault.alerts:
         seen = f"{fault.what}: fired after {fired[name]:.0f} s, cleared {cleared[name]:.0f} s after the repair"
         if others:

@@ -36,7 +36,7 @@ def renew_secret(world: World) -> Iterator[Row]:
 
 
 def change_policy(world: World) -> Iterator[Row]:
-    """Set another preset, then a file that is no policy, then the first again."""
+    """Apply another preset, then an invalid policy file, then restore the first preset."""
     with Load(world) as load:
         restarts, seen = world.count_restarts(), []
         _put(world, "apiVersion: lease-webhook/v1\npreset: observe\n")

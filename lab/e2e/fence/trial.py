@@ -106,7 +106,7 @@ class Operator:
         self.admin.send("PATCH", f"/api/v1/namespaces/{self.namespace}", labels, media=MERGE).expect()
 
     def wait_for_fence(self, ports: Sequence[int]) -> None:
-        """Wait for the fence, which refuses every write as there is no lease yet."""
+        """Wait until the fence is up: it refuses every write while no lease exists."""
         for port in ports:
             client = ApiClient(port, self.plane.authority.file, FIRST, token=self.tokens[FIRST])
             wait_for("the fence refuses", lambda client=client: self._is_refused(client), PATIENCE)

@@ -16,7 +16,7 @@ KINDS: Final = {
     "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
     "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings",
 }
-DEEPEST_ALLOWED: Final = 8
+MAX_DEPTH: Final = 8
 UNSPEAKABLE: Final = (9997, 9998, 9999, 10000)
 """Levels with which an API server cannot write the review."""
 OWNERS: Final = [{"apiVersion": "v1", "kind": "ConfigMap", "name": f"n{at}", "uid": str(at)} for at in range(2000)]
@@ -88,7 +88,7 @@ def _apply(world: World, client: ApiClient) -> None:
     lease.create().expect(201)
 
     def is_refused() -> bool:
-        body = protobuf.lease(lease.make_changed(), [make_entry("z", nest_fields(DEEPEST_ALLOWED + 1).encode())])
+        body = protobuf.lease(lease.make_changed(), [make_entry("z", nest_fields(MAX_DEPTH + 1).encode())])
         return client.send("PUT", lease.path, body, media=protobuf.MEDIA, dryRun="All").status == 422
 
     wait_for("the depth policy", is_refused, 30, 0.5)
@@ -97,7 +97,7 @@ def _apply(world: World, client: ApiClient) -> None:
 def _check_refused(client: ApiClient) -> Iterator[str]:
     writes: dict[str, Write] = {
         f"{levels} levels": lambda lease, levels=levels: _nest_deeply(lease, levels)  # type: ignore[misc]
-        for levels in (DEEPEST_ALLOWED + 1, 1200, 9990, *UNSPEAKABLE)
+        for levels in (MAX_DEPTH + 1, 1200, 9990, *UNSPEAKABLE)
     }
     writes["9,900 levels in JSON"] = lambda lease: lease.put(
         entries=lambda old: [*old, make_entry("z", DEEP)], deep=nest_fields(9900)
@@ -122,7 +122,7 @@ def _check_admitted(client: ApiClient) -> Iterator[str]:
         "2,000 owners": lambda lease: lease.put({"ownerReferences": OWNERS}),
         "labels, owners and finalizers by server-side apply": lambda lease: lease.apply(owned),
         "managedFields emptied": lambda lease: lease.put(entries=lambda _: [{}]),
-        f"{DEEPEST_ALLOWED} levels": lambda lease: _nest_deeply(lease, DEEPEST_ALLOWED),
+        f"{MAX_DEPTH} levels": lambda lease: _nest_deeply(lease, MAX_DEPTH),
     }
     for number, (name, write) in enumerate(writes.items()):
         lease = OneLease(client, NAMESPACE, f"admitted-{number}")

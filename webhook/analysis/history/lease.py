@@ -612,7 +612,7 @@ class LeaseHistory(Struct):
         self._happen(EventKind.RESUMED if is_same else EventKind.RENEWED, at, writer=state.writer)
 
     def _add_unseen(self, before: Tenure | None, state: NextState, at: int, *, is_new: bool) -> None:
-        """Add a holder that took the lease by a time, while nothing was seen; unless it `is_new`, it may go on."""
+        """Add a holder that took the lease by a time, unseen; without `is_new` it may continue the tenure before."""
         spec, writer = state.new, state.writer
         tenure = self._add(state.holder, at, Handover.UNKNOWN, writer, is_new=is_new)
         renewed, is_dated = date_resumed_renewal(spec, state.entries, self.write, at)
@@ -837,7 +837,7 @@ class LeaseHistory(Struct):
     ) -> Tenure:
         """Add a holder; `seen` is its last renewal if it had the lease already when the input begins.
 
-        Unless it `is_new`, it may be the one before, which goes on.
+        Without `is_new` it may continue the tenure before.
         """
         tenure = Tenure(
             Processes(holder, self.namespace),

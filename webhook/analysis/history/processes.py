@@ -62,7 +62,7 @@ class Processes(Struct):
     others: dict[Writer, Other] = field(default_factory=dict)
     """Other processes that renewed it under this name, however often: none of them becomes the holder."""
     beside: set[Writer] = field(default_factory=set)
-    """Who wrote between two of its writes, in a log without objects: such a writer may use the same name."""
+    """Writers between two of its own writes in a log without objects; they may use the same name."""
     requests: deque[int] = field(default_factory=partial(deque, (), MAX_REQUESTS))
     """The times of its pods' latest requests for the lease, as far as an audit log shows."""
     heard_again: list[int] = field(default_factory=list)

@@ -64,7 +64,7 @@ class Succession(Struct):
     def begin(self, tenure: Tenure, *, is_new: bool = True) -> None:
         """Begin the tenure of the next holder: of the one before, and of the time between, it learns here.
 
-        Unless it `is_new`, it may be the one before, which goes on: that is no handover.
+        Without `is_new` it may continue the one before, so that no handover is counted.
         """
         before = self.latest
         leaderless = self.vacancy.fill(tenure.since, tenure.began, tenure.taken, before)
