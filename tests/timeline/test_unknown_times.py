@@ -190,3 +190,21 @@ def test_a_holder_that_renews_after_a_hidden_edit_has_renewed() -> None:
     server.wait(1)
     a.renew()
     assert log_with_a_hidden_edit(server).lanes[0].ticks.count == renewals + 1
+
+
+def test_a_lease_expires_after_the_last_renewal_by_another_one_whatever_a_log_lacks_of_its_holder() -> None:
+    server, (db, *others) = shop()
+    stranger = server.elector("mallory", "shop/db", user="system:serviceaccount:shop:mallory")
+    stranger.identity, stranger.manager = db.identity, "mallory"
+    together(20, db, *others)
+    known = len(server.log)
+    together(24, db, *others)
+    del server.log[known:]
+    together(6, stranger, *others)
+    renewed = server.now
+    together(40, *others)
+    db.renew()
+    (lane,) = (one for one in read_log(server).lanes if one.name == "db")
+    (overdue,) = (span for span in lane.spans if span.kind is SpanKind.OVERDUE)
+    assert abs(overdue.begins - renewed - 15 * SECOND) < 3 * SECOND
+    assert overdue.ends == server.now

@@ -690,7 +690,7 @@ class LeaseHistory(Struct):
             self.renewals.resume(state.seen.stretch, at)
             tenure.resume_stretch(at - state.seen.stretch.latest[-1])
         is_taken_up = tenure.is_chosen and not tenure.processes.renewals
-        is_expiry_known = self.kind is not InputKind.REVIEW and not (is_taken_up or tenure.has_unseen_renewals)
+        is_expiry_known = self.kind is not InputKind.REVIEW and not (is_taken_up or tenure.is_last_unseen)
         if state.act is not Act.STORED and is_expiry_known:
             self._report_expiry(tenure.duration, tenure.kept_until, at)
         if self.succession.is_replaced_by(writer, at):
