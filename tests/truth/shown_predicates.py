@@ -184,7 +184,7 @@ def _unrecorded(facts: Facts, shown: Claim) -> bool:
         return True
     if any(True for _ in facts.find_writes(end - POINT, end + POINT, _is_retaken)):
         return True  # by its own count another one held it, and a watch does not show that it is whole
-    return any(first <= end and begin <= last for first, last in shown["hidden"])
+    return any(first <= last and begin <= until for first, until in shown["hidden"])
 
 
 def _is_retaken(one: Write) -> bool:
