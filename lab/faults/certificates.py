@@ -6,6 +6,7 @@ import socket
 import ssl
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from lab.bench.servers import Running, make_own_server_with, run_server
@@ -94,6 +95,13 @@ class Handshaker(threading.Thread):
             time.sleep(0.005)
 
 
+def wait_for_leaf(clients: Sequence[Handshaker], leaf: bytes, seconds: float) -> None:
+    """Wait until every client saw this leaf, at most for so many seconds: a load may end right after a swap."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until and not all(leaf in client.last_seen for client in clients):
+        time.sleep(0.02)
+
+
 def swap_certificates(work: Path, *, short: bool) -> Table:
     """Swap 50 times, once with a pair that does not match, under two handshaking clients and a load of reviews."""
     count, gap = (8, 0.8) if short else (50, 1.0)
@@ -117,6 +125,7 @@ def swap_certificates(work: Path, *, short: bool) -> Table:
                 volume.swap()
                 time.sleep(min(gap / 2, 0.5))
                 longest = max(longest, *(client.last_seen.get(before, 0.0) - swapped for client in clients))
+        wait_for_leaf(clients, volume.leaves[-1], 2.0)
         for client in clients:
             client.stopped.set()
             client.join()
