@@ -182,9 +182,9 @@ def diagnose(
         text = f"{conflicts} of its updates conflicted with other writes (409){also}"
         return Diagnosis(Blame.CONFLICT, text, ("conflict",))
     slow = max((one.took for one in own if one.code < 300 and went_on), default=0)
-    if habit := _diagnose_habit(history, tenure, compared, hidden):
-        return habit
     silence = Silence(start, end, (tenure.duration if tenure else None) or history.duration)
+    if habit := _diagnose_habit(history, tenure, silence, compared, hidden):
+        return habit
     cause = _diagnose_silence(histories, history, silence, requests, compared, hidden, slow)
     cause = _add_signs_of_life(histories, tenure, silence, cause)
     cause = _add_answers(cause, own, () if sources else unnamed)
@@ -194,14 +194,18 @@ def diagnose(
 
 
 def _diagnose_habit(
-    history: LeaseHistory, tenure: Tenure | None, compared: OtherLeases, hidden: Sequence[str]
+    history: LeaseHistory, tenure: Tenure | None, silence: Silence, compared: OtherLeases, hidden: Sequence[str]
 ) -> Diagnosis | None:
-    """Return the cause if a holder did not find itself in the lease, or renews too rarely."""
+    """Return the cause if a holder did not find itself in the lease, or renews too rarely.
+
+    How often it renews does not explain a silence of several such intervals.
+    """
     if tenure is not None and tenure.asked:
         text = f"it asked for {name(tenure.asked)}, and {name(tenure.holder)} was stored"
         return Diagnosis(Blame.REWRITTEN, text, ("rewritten", "stopped", "api-server", "network", *hidden))
-    usual, duration = history.renewals.usual, (tenure.duration if tenure else None) or history.duration
-    if usual and duration and usual >= duration * SECOND and not _describe_late(compared):
+    usual, duration = history.renewals.usual, silence.duration
+    is_rare = bool(usual and duration and usual >= duration * SECOND and silence.length <= 2 * usual + SECOND)
+    if usual and is_rare and not _describe_late(compared):
         return Diagnosis(
             Blame.CLIENT, f"it renews every {length(usual)}, and the lease lasts {duration} s", ("interval",)
         )

@@ -45,17 +45,20 @@ def classify_write_to_unknown(tenure: Tenure, rival: Rival, writer: Writer, verb
     return HiddenWrite.BY_RIVAL if is_rival else HiddenWrite.BY_ANOTHER
 
 
-def classify_write_to_known(tenure: Tenure, writer: Writer, at: int, usual: int | None) -> HiddenWrite:
+def classify_write_to_known(tenure: Tenure, writer: Writer, verb: str, at: int, usual: int | None) -> HiddenWrite:
     """Classify a write at `at` to a lease that an input showed; `usual` is the holder's interval, if it is known.
 
     | the writer | renewals until then | kind |
     |---|---|---|
+    | the holder's process, by a patch, which may change anything | | UNCLEAR |
     | the holder's process | one is missing | RENEWAL |
     | the holder's process | none is missing | SHOWN_RENEWAL |
     | known to be another one, and no API server | | BY_ANOTHER |
     | any other | | UNCLEAR |
     """
     is_own = tenure.is_by(writer)
+    if is_own and verb == "patch":
+        return HiddenWrite.UNCLEAR
     if is_own:
         is_missed = at - tenure.last_renewal > patience_for(usual)
         return HiddenWrite.RENEWAL if is_missed else HiddenWrite.SHOWN_RENEWAL

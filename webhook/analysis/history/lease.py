@@ -354,7 +354,7 @@ class LeaseHistory(Struct):
                 self.existence.mark(None, marked)
         elif seen.at is not None and not seen.problem:
             if self.lease is not None:
-                self._take_hidden_write(seen.at, seen.writer)
+                self._take_hidden_write(seen, seen.at)
             else:
                 self._take_logged_write(seen, seen.at)
 
@@ -799,15 +799,15 @@ class LeaseHistory(Struct):
             self._renew_hidden(following, renewed, writer)
         self._rival.writes.clear()
 
-    def _take_hidden_write(self, at: int, writer: Writer | None) -> None:
+    def _take_hidden_write(self, seen: Observation, at: int) -> None:
         """Take in such a write to a lease that is known: a renewal, unless another input shows it."""
         tenure, self.continuity.version = self.holder, ""
-        if tenure and writer:
-            self._take_hidden_write_by(writer, tenure, at)
+        if tenure and seen.writer:
+            self._take_hidden_write_by(seen.writer, tenure, seen.verb, at)
         self._reach(at)
 
-    def _take_hidden_write_by(self, writer: Writer, tenure: Tenure, at: int) -> None:
-        match classify_write_to_known(tenure, writer, at, self.renewals.usual):
+    def _take_hidden_write_by(self, writer: Writer, tenure: Tenure, verb: str, at: int) -> None:
+        match classify_write_to_known(tenure, writer, verb, at, self.renewals.usual):
             case HiddenWrite.RENEWAL:
                 self._logged = at
                 self._renew_hidden(tenure, at, writer)
