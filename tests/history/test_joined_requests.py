@@ -13,6 +13,7 @@ from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.tenure import Handover
 from webhook.analysis.history.write import Dating
+from webhook.kubernetes.times import parse
 
 
 def lead() -> FakeServer:
@@ -58,8 +59,19 @@ def send_no_time(event: dict[str, Any]) -> None:
     del event["responseObject"]["spec"]["renewTime"]
 
 
-def send_a_patch(event: dict[str, Any]) -> None:
+def send_another_patch(event: dict[str, Any]) -> None:
     event["verb"] = "patch"
+    send_another_time(event)
+
+
+def send_a_patch_of_wrong_type(event: dict[str, Any]) -> None:
+    event["verb"] = "patch"
+    event["responseObject"]["spec"]["renewTime"] = ["2026-11-18T00:00:00.000000Z"]
+
+
+def change_a_patch(event: dict[str, Any]) -> None:
+    event["verb"] = "patch"
+    event["annotations"] = {"mutation.webhook.admission.k8s.io/round_0_index_0": '{"webhook":"a","mutated":true}'}
 
 
 def answer_a_minute_later(event: dict[str, Any]) -> None:
@@ -71,10 +83,19 @@ def answer_a_minute_later(event: dict[str, Any]) -> None:
     [
         ("update", send_another_time),
         ("update", send_no_time),
-        ("update", send_a_patch),
+        ("update", send_another_patch),
+        ("update", send_a_patch_of_wrong_type),
+        ("update", change_a_patch),
         ("create", answer_a_minute_later),
     ],
-    ids=["another time", "no time", "a patch", "another creation"],
+    ids=[
+        "another time",
+        "no time",
+        "a patch of another time",
+        "a patch of a wrong type",
+        "a patch that a webhook changed",
+        "another creation",
+    ],
 )
 def test_a_state_is_not_joined_with_a_request_that_did_not_make_it(
     verb: str, change: Callable[[dict[str, Any]], None]
@@ -84,6 +105,47 @@ def test_a_state_is_not_joined_with_a_request_that_did_not_make_it(
         if event["verb"] == verb:
             change(event)
     assert Dating.WRITER_CLOCK in list_datings(follow(server))
+
+
+def patch_renewals(server: FakeServer) -> None:
+    """Have a log say that every renewal was a merge patch."""
+    for event in server.log:
+        if event["verb"] == "update":
+            event["verb"] = "patch"
+            event["objectRef"].pop("resourceVersion", None)
+
+
+@pytest.mark.parametrize("managed_fields", [True, False], ids=["with its stamps", "without stamps"])
+def test_a_patch_made_the_state_that_has_the_renew_time_that_it_asked_for(managed_fields: bool) -> None:
+    server = lead()
+    patch_renewals(server)
+    history = follow(server, managed_fields=managed_fields)
+    (tenure,) = history.tenures
+    assert list_datings(history) == {Dating.LOG}
+    assert ([one.pod for one in tenure.processes.writers], tenure.processes.renewals) == (["db-0"], 10)
+
+
+def test_a_patch_did_not_make_a_state_that_another_one_replaced_a_minute_before() -> None:
+    server = lead()
+    patch_renewals(server)
+    answer_a_minute_later(server.log[3])
+    last = follow(server).renewals.last
+    assert last is not None
+    assert last < parse(server.log[3]["stageTimestamp"])
+
+
+def test_a_webhook_that_changes_the_holder_is_known_by_what_a_log_shows_that_was_asked() -> None:
+    server = lead()
+    for event in server.log:
+        event["annotations"] = {"mutation.webhook.admission.k8s.io/round_0_index_0": '{"webhook":"a","mutated":true}'}
+        event["requestObject"] = json.loads(json.dumps(event["responseObject"]))
+        event["requestObject"]["spec"]["holderIdentity"] = "db-0.cluster-a"
+    histories, watch = ClusterHistory(), server.watch(managed_fields=False)
+    for event in server.log:
+        event["responseObject"] = {}
+    observe_all(histories, read("watch", [watch]), read("log", [server.audit_log()]))
+    (tenure,) = histories.leases["shop", "db"].tenures
+    assert (tenure.holder, tenure.asked) == ("db-0_1", "db-0.cluster-a")
 
 
 def test_a_second_creation_is_no_renewal_of_what_was_created_before() -> None:

@@ -274,10 +274,9 @@ class Facts(Struct, frozen=True, dict=True):
         return own in named or any(one.uid and one.writer == own.writer for one in named)
 
     def has_renewals(self, identity: str, begin: int, end: int) -> bool:
-        """Return whether an identity surely renewed the lease itself in a time."""
-        return any(
-            one.is_renewal and begin < one.begin and one.end < end and self.is_own(one, identity) for one in self.writes
-        )
+        """Return whether an identity surely renewed the lease itself in a time, and did not release it."""
+        own = (one for one in self.writes if one.is_renewal and one.after.holder and self.is_own(one, identity))
+        return any(begin < one.begin and one.end < end for one in own)
 
     # ---- why ----
 

@@ -289,8 +289,8 @@ def _no_candidate(facts: Facts, claim: Claim) -> bool:
 
 @_is("taken-late")
 def _taken_late(facts: Facts, claim: Claim) -> bool:
-    begin, end = facts.latest(claim, "from"), facts.earliest(claim, "to")
-    put = list(facts.find_writes(end - POINT, end + POINT, lambda one: one.puts == claim["identity"]))
+    begin, (first, last) = facts.latest(claim, "from"), facts.interval(claim, "to", "to")
+    put = list(facts.find_writes(first - POINT, last + POINT, lambda one: one.puts == claim["identity"]))
     if not put or facts.is_surely_live(begin + POINT):
         return False
     begin, end = facts.latest(claim, "earliest", 0), facts.earliest(claim, "latest", 0)

@@ -128,7 +128,7 @@ def _of_lane(lane: Lane, timeline: Timeline, given: Input, seen_from: int) -> It
     for at in lane.ticks.moments:
         yield {"claim": "timeline-renewal", "at": canonical(at), **hidden}
     whole = {"is_whole": given.kind not in SOME_WRITES}
-    yield {"claim": "timeline-handovers", "count": lane.handovers, **whole}
+    yield {"claim": "timeline-handovers", "count": lane.handovers, **whole, "are_writers": given.kind is Kind.METADATA}
     yield {"claim": "timeline-renewals", "count": lane.ticks.count, **hidden}
     if lane.duration_seconds is not None:
         yield {"claim": "timeline-duration", "seconds": lane.duration_seconds}
@@ -165,7 +165,7 @@ def shown_by_rows(read: Reading) -> Iterator[Shown]:
         elif account.status and account.status.takeable_at is not None:
             yield key, {"claim": "row-takeable", "from": canonical(account.status.takeable_at), **of_state}
         count = int(changes) if changes.isdecimal() else 0
-        yield key, {"claim": "row-changes", "count": count, **whole}
+        yield key, {"claim": "row-changes", "count": count, **whole, "are_writers": read.given.kind is Kind.METADATA}
         if account.history.interval is not None:
             yield key, {"claim": "row-usual", "seconds": account.history.interval, "text": usual}
         if account.status and account.status.duration is not None:

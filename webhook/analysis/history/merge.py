@@ -37,7 +37,7 @@ from webhook.analysis.inputs.items import (
 )
 from webhook.analysis.inputs.rewriting import HOLDER_IDENTITY, find_rewritings
 from webhook.kubernetes.objects import Lease
-from webhook.kubernetes.times import SECOND, stamp_of
+from webhook.kubernetes.times import SECOND, normalize, stamp_of
 
 AFTER_LOG: Final = SECOND
 """How much later an object counts that does not say when it was seen: its stamps have whole seconds, and an audit log,
@@ -93,9 +93,10 @@ class _Seen(Struct):
         """Return the same write with the object that another input shows of it."""
         request, seen = self.observation, shown.observation
         rewritings = request.rewritings
-        if _is_as_sent(request) and isinstance(request.object, Lease) and isinstance(seen.object, Lease):
+        asked = request.object if _is_as_sent(request) else request.asked
+        if isinstance(asked, Lease) and isinstance(seen.object, Lease):
             annotations = request.answer.annotations if request.answer else NO_TEXTS
-            rewritings = tuple(find_rewritings(request.object.spec, seen.object.spec, annotations))
+            rewritings = tuple(find_rewritings(asked.spec, seen.object.spec, annotations))
         item = replace(
             request,
             object=seen.object,
@@ -366,10 +367,12 @@ def _join_requests(states: list[_Seen], rest: Sequence[_Seen]) -> list[_Seen]:
     A write of a log without objects has a time and a writer but no order, and so has a deletion.
     """
     used: set[int] = set()
+    # By the number of a state: the request that made it, and the state as the watch shows it.
+    makers: dict[int, tuple[_Seen, _Seen]] = {}
     deletions = [one for one in rest if one.is_deletion and one.is_stored_write]
     writes = sorted(filter(_is_exact_write, rest), key=_answered)
     longest = max((one.observation.took for one in writes), default=0)
-    successors = _group_by_replaced(writes)
+    successors, patches = _group_by_replaced(writes), _group_patches(writes)
     for number, state in enumerate(states):
         if state.is_exact:
             continue
@@ -379,12 +382,17 @@ def _join_requests(states: list[_Seen], rest: Sequence[_Seen]) -> list[_Seen]:
         else:
             replaced = _find_replaced(states, number)
             near = successors.get(replaced, ()) if stamp is None else _find_writes_near(writes, stamp, longest)
+            near = [*near, *(patches.get(_renew_time_of(state), ()) if stamp is None else ())]
             fitting = [one for one in near if id(one) not in used and _may_have_made(one.observation, states, number)]
         if fitting and len({one.observation.writer for one in fitting}) == 1:
             # A write that changed nothing found the same state, and came first.
             maker = fitting[0] if state.is_deletion or stamp is not None else fitting[-1]
             used.add(id(maker))
+            makers[number] = maker, state
             states[number] = maker.joined_with(state)
+    for number in [one for one, (maker, _) in makers.items() if _is_displaced_patch(maker, states, one)]:
+        maker, states[number] = makers[number]
+        used.discard(id(maker))
     others = [one for one in rest if id(one) not in used]
     rewritings = (one.observation.rewritings for one in states if one.is_stored_write)
     if any(one.field == HOLDER_IDENTITY for found in rewritings for one in found):
@@ -427,6 +435,21 @@ def _group_by_replaced(writes: Sequence[_Seen]) -> dict[int, list[_Seen]]:
     return groups
 
 
+def _group_patches(writes: Sequence[_Seen]) -> dict[int | str | None, list[_Seen]]:
+    """Return the patches of which a log shows the renewTime that they asked for, by that."""
+    groups: dict[int | str | None, list[_Seen]] = {}
+    for one in writes:
+        if asked := normalize(one.observation.patched_renew_time):
+            groups.setdefault(asked, []).append(one)
+    return groups
+
+
+def _renew_time_of(seen: _Seen) -> int | str | None:
+    """Return the renewTime of a state so that equal ones are equal, None if it has none."""
+    shown = seen.observation.object
+    return normalize(shown.spec.renew_time) if isinstance(shown, Lease) else None
+
+
 def _find_replaced(states: Sequence[_Seen], number: int) -> int:
     """Return the revision that a state replaced, as far as is known: 0 if there was none, or if it was not seen."""
     return states[number - 1].revision if number and not states[number - 1].is_deletion else 0
@@ -457,6 +480,8 @@ def _forget_what_was_sent(seen: _Seen) -> None:
 def _may_have_made(request: Observation, states: Sequence[_Seen], number: int) -> bool:
     """Return whether a write, which a log dates, may have made a state that is none of a deletion."""
     state = states[number].observation
+    if request.patched_renew_time:
+        return _may_have_patched(request, states, number)
     is_successor = _has_replaced(request, states, number)
     if request.object is not None and not (_is_as_sent(request) and is_successor):
         return False
@@ -464,6 +489,27 @@ def _may_have_made(request: Observation, states: Sequence[_Seen], number: int) -
         # kubectl shows no managedFields unless it is asked to.
         return is_successor and _may_have_sent(request, state)
     return _is_in_request(request, state.latest_stamp)
+
+
+def _may_have_patched(request: Observation, states: Sequence[_Seen], number: int) -> bool:
+    """Return whether a patch that asked for the renewTime of a state may have made it."""
+    state = states[number]
+    if normalize(request.patched_renew_time) != _renew_time_of(state):
+        return False
+    stamp = state.observation.latest_stamp
+    return stamp is None or _is_in_request(request, stamp)
+
+
+def _is_displaced_patch(maker: _Seen, states: Sequence[_Seen], number: int) -> bool:
+    """Return whether what seems to have made a state is a patch that came before, or after, its neighbors.
+
+    Anyone may patch a lease with the renewTime that it has, which changes nothing.
+    """
+    if not maker.observation.patched_renew_time:
+        return False
+    before = next((one.time for one in reversed(states[:number]) if one.is_exact), -1)
+    after = next((one.time for one in states[number + 1 :] if one.is_exact), None)
+    return not _is_between(before, maker.time, after)
 
 
 def _is_in_request(request: Observation, stamp: int) -> bool:

@@ -55,8 +55,8 @@ class Processes(Struct):
     """Its latest renewal is known to be by its own process."""
     taken_by: Writer | None = None
     """Who wrote the holder into the lease."""
-    names_other_pod: bool = False
-    """The text names the pod of a process that it followed: whether that knows of this one is not known."""
+    may_name_other_pod: bool = False
+    """The text names the pod of a process that it followed, or may: whether that knows of this one is not known."""
     node: str = ""
     """Node of the pod that renewed last."""
     others: dict[Writer, Other] = field(default_factory=dict)
@@ -86,7 +86,9 @@ class Processes(Struct):
     def begin_with_renewal(self, before: "Processes") -> None:
         """Begin with a renewal by another pod than that of the processes before, under their identity."""
         self.is_sure, self.renewals = True, 1
-        self.names_other_pod = (before.names_own_pod or before.names_other_pod) and not self.names_own_pod
+        is_pod_unknown = before.own is not None and not before.own.pod
+        may_name_pod_before = before.names_own_pod or before.may_name_other_pod or is_pod_unknown
+        self.may_name_other_pod = may_name_pod_before and not self.names_own_pod
 
     def renew(
         self, writer: Writer | None, at: int, within: tuple[int, int], *, so_far: Other, is_set_back: bool

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from itertools import islice, takewhile
 
 from webhook.analysis.history.bounds import MAX_LISTED
+from webhook.analysis.history.processes import MIN_RENEWALS
 from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.times import SECOND
@@ -36,7 +37,7 @@ def _was_holder(tenures: Sequence[Tenure], writer: Writer | None) -> bool:
 def find_process(tenures: Sequence[Tenure], identity: str, writer: Writer | None) -> Writer | None:
     """Return the process that is known to have an identity; None if none is, or if the writer's pod replaced it."""
     same = [tenure.processes for tenure in reversed(tenures) if tenure.holder == identity]
-    known = next((processes for processes in same if processes.is_sure), None)
+    known = next((processes for processes in same if processes.is_sure or processes.renewals >= MIN_RENEWALS), None)
     if known is None or known.is_replaced_by(writer):
         return None
     # Without a pod in its text, it may have written a text that is another's.

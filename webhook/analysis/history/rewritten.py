@@ -40,12 +40,17 @@ class RewrittenFields(Struct):
     asked_holder: str = ""
     latest: int = 0
     """When the last stored write was answered."""
+    _version: str = ""
+    """The resourceVersion of the last stored write, "" if the input does not show it."""
 
     def take(self, seen: Observation) -> None:
-        """Take in a stored write."""
+        """Take in a stored write; one that left the lease as it was stored nothing else than was asked."""
+        self.asked_holder = next((one.asked for one in seen.rewritings if one.field == HOLDER_IDENTITY), "")
+        if seen.resource_version and seen.resource_version == self._version:
+            return
+        self._version = seen.resource_version
         at = seen.at or 0
         self.latest = at
-        self.asked_holder = next((one.asked for one in seen.rewritings if one.field == HOLDER_IDENTITY), "")
         for one in seen.rewritings:
             known = self.found.setdefault(one.field, RewrittenField(one.field, at - seen.took, at))
             known.count, known.latest, known.asked, known.stored = known.count + 1, at, one.asked, one.stored

@@ -279,7 +279,7 @@ class Tenure(Struct):
         """
         is_own = self.is_by(writer, manager, self.manager)
         # Of two pods that use one name, the one that it names may lead on.
-        is_doubtful = self.processes.names_other_pod if is_own else self.processes.may_share(writer)
+        is_doubtful = self.processes.may_name_other_pod if is_own else self.processes.may_share(writer)
         is_hint = (self.is_by(writer) or not (writer and writer.user)) and self.has_own_manager
         self.removal = Removal(
             writer,

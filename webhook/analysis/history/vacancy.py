@@ -51,8 +51,9 @@ class Vacancy(Struct):
             # Who was robbed of the lease may have stopped before, or led on; so may one that no one renewed.
             last = held.last_renewal if held else since
             self.leaderless += bound_time_between(last, at, write, held) if how is Handover.DELETED else unled
-        is_end_known = held is None or not held.has_unseen_renewals
-        return unled if is_end_known and _is_length_known(since, at, how, write) else None
+        # Of a holder that was not seen to take or renew it, what was seen first need not be its renewal.
+        is_unseen = held is not None and (held.has_unseen_renewals or (held.is_unseen and held.renewed is None))
+        return unled if not is_unseen and _is_length_known(since, at, how, write) else None
 
     def extend(self, length: int) -> None:
         """Add to how long no one led."""

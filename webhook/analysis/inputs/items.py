@@ -207,6 +207,10 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     """The renewals since the state before, if a recorder kept only their number."""
     rewritings: tuple[Rewriting, ...] = ()
     """What was stored otherwise than the request asked; of an audit log only."""
+    asked: Lease | None = None
+    """What a write asked for, if a webhook changed it, and a log does not show what was stored."""
+    patched_renew_time: str = ""
+    """The renewTime that a patch asked for, if a log shows the patch, and not what was stored."""
 
     @cached
     def entries(self) -> Sequence[Entry]:

@@ -416,7 +416,43 @@ def _interpret_event(document: Document) -> Observation | FenceReport | None:
         source=event.source,
         user=event.requester,
         rewritings=tuple(_find_rewritings(event, stored)) if shown is event.response_object else (),
+        asked=_find_asked(event, kind) if shown is None and act in {Act.CREATED, Act.UPDATED} else None,
+        patched_renew_time=_find_patched_renew_time(event) if shown is None and act is Act.UPDATED else "",
     )
+
+
+def _find_asked(event: AuditEvent, kind: str) -> Lease | None:
+    """Return the lease that a stored write asked for, as webhooks were given it; None if that is not shown."""
+    if event.verb not in {"create", "update"} or not 200 <= event.response_status.code < 300:
+        return None
+    if b'"spec"' not in bytes(event.request_object):
+        return None
+    asked, _, _ = decode_our_object(kind, event.object_ref.api_version, event.request_object)
+    return asked if isinstance(asked, Lease) else None
+
+
+class _PatchedSpec(Struct, frozen=True, rename="camel"):
+    renew_time: str = ""
+
+
+class _MergePatch(Struct, frozen=True):
+    """What is read of a merge patch or an apply, which look like a part of the object."""
+
+    spec: _PatchedSpec = _PatchedSpec()
+
+
+_merge_patches: Final = msgspec.json.Decoder(_MergePatch)
+
+
+def _find_patched_renew_time(event: AuditEvent) -> str:
+    """Return the renewTime that a patch asked for; "" if it is none, or if a webhook may have stored another one."""
+    patch = bytes(event.request_object)
+    if event.verb != "patch" or b'"renewTime"' not in patch or is_mutated(event.annotations or NO_TEXTS):
+        return ""
+    try:
+        return _merge_patches.decode(patch).spec.renew_time
+    except (ValueError, RecursionError):
+        return ""  # a JSON patch is a list, and anything may be sent to a server that refuses it
 
 
 def _find_rewritings(event: AuditEvent, stored: Lease | LeaseCandidate | None) -> Iterator[Rewriting]:
