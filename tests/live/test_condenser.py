@@ -130,7 +130,22 @@ def test_an_hour_of_renewals_is_a_few_lines() -> None:
 
 def test_a_record_can_be_recorded_again() -> None:
     once = condensed(observations(elected().watch()))
-    assert len(condensed(observations(once)).splitlines()) <= len(once.splitlines())
+    twice = condensed(observations(once))
+    # The latest state is written once more, without the renewals that the record has counted.
+    assert len(twice.splitlines()) <= len(once.splitlines()) + 1
+    (found,), (expected,) = accounts(read("in", [twice])).values(), accounts(read("in", [once])).values()
+    assert list(differences(expected, found)) == []
+
+
+def test_both_ends_of_a_time_in_which_the_lease_expired_are_recorded_before_its_rhythm_is_known() -> None:
+    server = FakeServer()
+    elector = server.elector("a", "shop/db")
+    elector.lead(3)
+    server.wait(17)
+    elector.lead(30)
+    (found,) = accounts(read("in", [condensed(observations(server.watch()))])).values()
+    (expected,) = accounts(read("in", [server.watch()])).values()
+    assert list(differences(expected, found)) == []
 
 
 @given(st.lists(st.sampled_from([0.5, 1.9, 2, 2.1, 5, 9, 14, 16, 40]), min_size=1, max_size=80), st.integers(0, 79))

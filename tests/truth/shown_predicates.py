@@ -96,7 +96,8 @@ def _held(facts: Facts, shown: Claim) -> bool:
     for _, last, spec, _ in _states(facts, shown):
         if not _is_of(facts, spec, shown["identity"]) or is_released(spec):
             return False
-        if not facts.may_be_live(last - 1):
+        # What managedFields date may have been a second earlier.
+        if not facts.may_be_live(last - (1 if shown["is_logged"] else POINT)):
             return False
     return _is_written(facts, shown)
 
@@ -315,7 +316,9 @@ def _release(facts: Facts, shown: Claim) -> bool:
         identity = one.removes or one.before.holder or ""
         if identity not in said:
             continue
-        if " released it" in said and "or was removed" not in said and not facts.is_own(one, identity):
+        is_hint = "as far as field managers show" in said and _is_of_manager(facts, one, identity)
+        is_told_own = " released it" in said and "or was removed" not in said and not is_hint
+        if is_told_own and not facts.is_own(one, identity):
             continue
         if (
             " removed " in said
@@ -326,6 +329,12 @@ def _release(facts: Facts, shown: Claim) -> bool:
             continue
         return True
     return False
+
+
+def _is_of_manager(facts: Facts, write: Write, identity: str) -> bool:
+    """Return whether a write has a field manager by which the lease was renewed under an identity; anyone may."""
+    renewals = (one for one in facts.writes if one.is_renewal and one.after.holder == identity)
+    return write.process.manager in {one.process.manager for one in renewals}
 
 
 @_is("timeline-late")

@@ -492,6 +492,10 @@ class LeaseHistory(Struct):
         if is_renewed:
             tenure.confirm_duration()
         if tenure.duration != new.lease_duration_seconds:
+            is_begun = any(one.kind is EventKind.ACQUIRED for one in self._events)
+            if not (state.has_other_renew_time or is_begun) and self._is_expiry_known(tenure, state):
+                # By what it lasted until then it may have expired before it was made to last longer.
+                self._report_expiry(tenure.duration, tenure.kept_until, state.at)
             managers = [manager_of(entries, date_last_renewal(entries)) for entries in (state.entries, state.known)]
             tenure.set_duration(
                 new.lease_duration_seconds, state.writer, *managers, at=self.write.at, is_renewed=is_renewed
@@ -689,9 +693,7 @@ class LeaseHistory(Struct):
         if state.seen.stretch is not None:
             self.renewals.resume(state.seen.stretch, at)
             tenure.resume_stretch(at - state.seen.stretch.latest[-1])
-        is_taken_up = tenure.is_chosen and not tenure.processes.renewals
-        is_expiry_known = self.kind is not InputKind.REVIEW and not (is_taken_up or tenure.is_last_unseen)
-        if state.act is not Act.STORED and is_expiry_known:
+        if self._is_expiry_known(tenure, state):
             self._report_expiry(tenure.duration, tenure.kept_until, at)
         if self.succession.is_replaced_by(writer, at):
             self._replace(tenure, at, writer)
@@ -704,6 +706,12 @@ class LeaseHistory(Struct):
         self._count_renewal(tenure, state)
         if is_release(new) and (old.lease_duration_seconds or 0) > RELEASED_DURATION:
             self._end(at, Handover.RELEASED, writer)
+
+    def _is_expiry_known(self, tenure: Tenure, state: NextState) -> bool:
+        """Return whether the input shows the last renewal of a holder before a write."""
+        is_taken_up = tenure.is_chosen and not (tenure.processes.renewals or tenure.is_unseen)
+        is_shown = self.kind is not InputKind.REVIEW and state.act is not Act.STORED
+        return is_shown and not (is_taken_up or tenure.is_last_unseen)
 
     def _is_renewed_by_own(self, tenure: Tenure, state: NextState) -> bool:
         if state.writer is None and self.kind is InputKind.AUDIT_LOG:

@@ -382,17 +382,19 @@ def _join_requests(states: list[_Seen], rest: Sequence[_Seen]) -> list[_Seen]:
         else:
             replaced = _find_replaced(states, number)
             near = successors.get(replaced, ()) if stamp is None else _find_writes_near(writes, stamp, longest)
-            near = [*near, *(patches.get(_renew_time_of(state), ()) if stamp is None else ())]
             fitting = [one for one in near if id(one) not in used and _may_have_made(one.observation, states, number)]
+            if not fitting and stamp is None:
+                asking = [one for one in patches.get(_renew_time_of(state), ()) if id(one) not in used]
+                fitting = _find_patches(asking, states, number)
         if fitting and len({one.observation.writer for one in fitting}) == 1:
-            # A write that changed nothing found the same state, and came first.
-            maker = fitting[0] if state.is_deletion or stamp is not None else fitting[-1]
+            # An update that changed nothing found the same state, and came first; a patch that did came last.
+            is_first = state.is_deletion or stamp is not None or fitting[0].observation.patched_renew_time
+            maker = fitting[0] if is_first else fitting[-1]
             used.add(id(maker))
             makers[number] = maker, state
             states[number] = maker.joined_with(state)
-    for number in [one for one, (maker, _) in makers.items() if _is_displaced_patch(maker, states, one)]:
-        maker, states[number] = makers[number]
-        used.discard(id(maker))
+    for is_before in (False, True):
+        used -= {id(one) for one in _drop_displaced_patches(makers, states, is_before=is_before)}
     others = [one for one in rest if id(one) not in used]
     rewritings = (one.observation.rewritings for one in states if one.is_stored_write)
     if any(one.field == HOLDER_IDENTITY for found in rewritings for one in found):
@@ -500,16 +502,27 @@ def _may_have_patched(request: Observation, states: Sequence[_Seen], number: int
     return stamp is None or _is_in_request(request, stamp)
 
 
-def _is_displaced_patch(maker: _Seen, states: Sequence[_Seen], number: int) -> bool:
-    """Return whether what seems to have made a state is a patch that came before, or after, its neighbors.
+def _find_patches(patches: Sequence[_Seen], states: Sequence[_Seen], number: int) -> Sequence[_Seen]:
+    """Return the patches that may have made a state without a stamp, of those that asked for its renewTime."""
+    before = next((one.time for one in reversed(states[:number]) if one.is_exact), -1)
+    return [one for one in patches if one.time >= before - _JITTER] or patches
+
+
+def _drop_displaced_patches(
+    makers: dict[int, tuple[_Seen, _Seen]], states: list[_Seen], *, is_before: bool
+) -> Iterator[_Seen]:
+    """Yield the patches that came after the state that follows, or before the one before (`is_before`); unjoin those.
 
     Anyone may patch a lease with the renewTime that it has, which changes nothing.
     """
-    if not maker.observation.patched_renew_time:
-        return False
-    before = next((one.time for one in reversed(states[:number]) if one.is_exact), -1)
-    after = next((one.time for one in states[number + 1 :] if one.is_exact), None)
-    return not _is_between(before, maker.time, after)
+    for number, (maker, shown) in makers.items():
+        if not maker.observation.patched_renew_time:
+            continue
+        near = reversed(states[:number]) if is_before else states[number + 1 :]
+        other = next((one.time for one in near if one.is_exact), maker.time)
+        if maker.time < other - _TOLERANCE if is_before else other < maker.time - _TOLERANCE:
+            states[number] = shown
+            yield maker
 
 
 def _is_in_request(request: Observation, stamp: int) -> bool:

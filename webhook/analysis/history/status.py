@@ -15,7 +15,7 @@ from webhook.admission.rules.expiry import MAX_TOLERANCE, date_last_renewal, sta
 from webhook.admission.rules.registry import RULES
 from webhook.admission.rules.stamps import is_constant, latest_stamp
 from webhook.analysis.history.write import Write
-from webhook.kubernetes.managed_fields import HOLDER, RENEW_TIME, Entry
+from webhook.kubernetes.managed_fields import BEFORE_FIRST_APPLY, HOLDER, RENEW_TIME, Entry
 from webhook.kubernetes.objects import Lease, LeaseSpec
 from webhook.kubernetes.times import SECOND, instant, is_readable, normalize, readable, span
 
@@ -228,7 +228,12 @@ def _block(spec: LeaseSpec, entries: Sequence[Entry], expires: int | None, clock
 
 def manager_of(entries: Sequence[Entry], stamp: int | None) -> str:
     """Return the field manager of the last renewal, "" if it is not known."""
-    return next((entry.manager or "" for entry in entries if entry.owns_renew_time and entry.stamp == stamp), "")
+    return next((_name_manager(entry) for entry in entries if entry.owns_renew_time and entry.stamp == stamp), "")
+
+
+def _name_manager(entry: Entry) -> str:
+    """Return the field manager of an entry, "" if an API server put fields there whose manager it does not know."""
+    return "" if entry.manager == BEFORE_FIRST_APPLY else entry.manager or ""
 
 
 def is_duration_by_another(entries: Sequence[Entry]) -> bool:
@@ -364,4 +369,4 @@ def has_expired(last: int | None, duration: int | None, at: int) -> bool:
 def manager_of_write(entries: Sequence[Entry], before: Sequence[Entry]) -> str:
     """Return the field manager of a write that set the holder, from the lists after and before it; "" if unknown."""
     owners = [one for one in entries if HOLDER in one.owned.spec]
-    return (owners[0].manager or "") if len(owners) == 1 and owners[0] not in before else ""
+    return _name_manager(owners[0]) if len(owners) == 1 and owners[0] not in before else ""

@@ -13,7 +13,7 @@ import fcntl
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -82,7 +82,13 @@ class _State(Struct, gc=False):
         return _record("MODIFIED", self.seen, CountedRenewals(self.latest, self.histogram))
 
     def is_silence(self, gap: int) -> bool:
-        """True if a reader may call a time without a renewal a silence, so that it must see both ends of it."""
+        """True if a reader may call a time without a renewal a silence, so that it must see both ends of it.
+
+        So it must if the lease expired in that time, however often it is renewed. Stamps have whole seconds.
+        """
+        duration = self.seen.object.spec.lease_duration_seconds if isinstance(self.seen.object, Lease) else None
+        if duration and gap > (duration - 1) * SECOND:
+            return True
         return self.usual is not None and gap > self.usual * 7 // 5 + SECOND * 4 // 5
 
     def renew(self, gap: int) -> None:
@@ -94,8 +100,13 @@ class _State(Struct, gc=False):
             fine = max(1, length // _FINE)
             length = round(length / fine) * fine
             self.histogram[length] = self.histogram.get(length, 0) + 1
-        if len(self.latest) >= _MIN_INTERVALS and (self.usual is None or self.count % _EVERY == 0):
-            self.usual = sorted(self.latest)[len(self.latest) // 2]
+        if self.usual is None or self.count % _EVERY == 0:
+            self.usual = _find_usual(self.latest) or self.usual
+
+
+def _find_usual(intervals: Sequence[int]) -> int | None:
+    """Return the median of the latest intervals, None as long as there are few."""
+    return sorted(intervals)[len(intervals) // 2] if len(intervals) >= _MIN_INTERVALS else None
 
 
 class Condenser:
@@ -132,16 +143,17 @@ class Condenser:
             if isinstance(lease, Lease):
                 state.at = date_state(lease.spec, seen.entries)
             if before is not None and isinstance(before.seen.object, Lease) and isinstance(lease, Lease):
-                state.usual = before.usual
+                state.usual = before.usual if seen.stretch is None else _find_usual(seen.stretch.latest)
                 state.is_new_holder = before.seen.object.spec.holder_identity != lease.spec.holder_identity
                 if state.is_new_holder and seen.act is Act.UPDATED:
                     self.changes += 1
-                if seen.act is Act.UPDATED and _is_renewal(before.seen, seen):
+                # What a record has counted before stays as it is.
+                if seen.act is Act.UPDATED and seen.stretch is None and _is_renewal(before.seen, seen):
                     self.renewals += 1
                     if self._try_to_count(key, before, state):
                         return
             yield from _flush_renewals(before)
-        yield _record(_CHANGES[seen.act], seen)
+        yield _record(_CHANGES[seen.act], seen, seen.stretch)
 
     def snapshot(self) -> Iterator[bytes]:
         """Return the state of every object, with what was counted."""

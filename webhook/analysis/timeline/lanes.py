@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from webhook.admission.rules.expiry import MAX_TOLERANCE
+from webhook.admission.rules.expiry import MAX_TOLERANCE, date_last_renewal
 from webhook.admission.rules.registry import RULES
 from webhook.analysis.claims.causes import describe_cause, find_late_renewals, find_lost_leaders
 from webhook.analysis.claims.findings import describe_delay
@@ -487,23 +487,42 @@ class _LeaseLane(Struct):
                 self.mark(MarkKind.CREATED, at, event.text or f"it was created without a holder{by_writer(who)}", who)
             case EventKind.EDITED if self.holder:
                 self.mark(MarkKind.EDIT, at, describe_edit(event), who, self.holder)
+                self._extend(at)
             case EventKind.FORGED:
                 self.mark(MarkKind.FORGED_STAMPS, at, f"this write{by_writer(who)} {event.text}", who, self.holder)
             case EventKind.SHARED if event.tenure:
                 text = f"{writers_of(event.tenure)} renew in turns under one identity, as if each led"
                 self.mark(MarkKind.IDENTITY_SHARED, at, text, event.tenure, self.holder)
 
+    def _extend(self, at: int) -> None:
+        """Say that an expired lease is held again if it was made to last longer than until now."""
+        is_overdue = self.spans.present is not None and self.spans.present.kind is SpanKind.OVERDUE
+        if is_overdue and (self.overdue_at or 0) > at:
+            self._mark_held(at)
+
     def _find_begin(self, tenure: Tenure, since: int) -> int:
         """Return since when the holder of a first state has it, as far as that state says it.
 
-        It does not if another one wrote its holder in, or if no one wrote the lease for long in a log before it.
+        It does not if another one wrote its holder in, or if a log before it shows that no one wrote the lease for
+        long, or that writes were refused or failed: its holder may have lost it, and taken it again.
         """
         moment, begun = self.history.moment, self.begun
         if self._is_renewal_unknown(tenure) and not tenure.is_since_own:
             return max(since, self._latest_write)
-        if begun is not None and moment - begun > deadline_of(tenure.duration or self.history.duration):
+        is_long = begun is not None and moment - begun > deadline_of(tenure.duration or self.history.duration)
+        if is_long or any(one.is_denied or one.has_failed for one in self.history.requests.refusals):
             return max(since, moment)
         return since
+
+    def _find_expiry_by_stamp(self, since: int) -> int:
+        """Return when a first state expired, by the stamp of its last renewal, or from `since` on.
+
+        Of a list it is not known whether the latest write was a renewal.
+        """
+        if self.history.is_moment:
+            return self._latest_write
+        renewed = max(since, date_last_renewal(self.history.entries) or since)
+        return renewed + max(0, self.history.duration or 0) * SECOND
 
     def _mark_acquisition(self, tenure: Tenure, since: int, latest: int, max_ticks: int) -> None:
         if tenure.began is Handover.SEEN:
@@ -528,7 +547,7 @@ class _LeaseLane(Struct):
             reason = _BY_FIRST_STATE
         elif tenure.began is Handover.SEEN and held is SpanKind.UNRECORDED and since < self._latest_write:
             self.spans.begin(SpanKind.HELD, since, tenure, manager, _BY_FIRST_STATE)
-            since = self._latest_write
+            since = min(self._latest_write, self._find_expiry_by_stamp(since))
         self.spans.begin(held, since, tenure, manager, reason)
         tenures = self.history.tenures
         before = tenures[-2] if len(tenures) > 1 else None
