@@ -184,16 +184,16 @@ def _unrecorded(facts: Facts, shown: Claim) -> bool:
         return any(True for _ in ends)
     if shown["is_logged"] or shown["from"] == shown["to"]:
         return True
-    if any(True for _ in facts.find_writes(end - POINT, end + POINT, _is_retaken)):
+    first, latest = facts.interval(shown, "to", "to")
+    if any(True for _ in facts.find_writes(first - POINT, latest + POINT, _is_retaken)):
         return True  # by its own count another one held it, and a watch does not show that it is whole
-    return any(first <= last and begin <= until for first, until in shown["hidden"])
+    return any(since <= last and begin <= until for since, until in shown["hidden"])
 
 
 def _is_retaken(one: Write) -> bool:
-    """Return whether a holder counts that it took the lease, which named it already."""
+    """Return whether a holder says that it took the lease, which named it already, by another acquireTime."""
     is_same = bool(one.after.holder) and one.after.holder == one.before.holder
-    is_counted = (one.after.transitions or 0) > (one.before.transitions or 0)
-    return is_same and is_counted and one.after.acquired != one.before.acquired
+    return is_same and one.after.acquired != one.before.acquired
 
 
 @_is("timeline-several", "timeline-problem")
@@ -425,7 +425,21 @@ def _handovers_of_kind(facts: Facts, shown: Claim) -> bool:
     count: float = shown.get("count", shown.get("value", 0))
     if shown.get("how") == Handover.REPLACED:
         return count <= _replacements(facts)
-    return count <= len([one for one in facts.writes if one.puts or _is_retaken(one)]) + 1
+    taken = [one for one in facts.writes if one.puts or _is_retaken(one)]
+    return count <= len(taken) + len(_list_successions_under_one_name(facts)) + 1
+
+
+def _list_successions_under_one_name(facts: Facts) -> list[Write]:
+    """Return the renewals of an expired lease by another process than the one before, under its name."""
+    named = [one for one in facts.writes if one.is_renewal and one.after.holder]
+    return [
+        one
+        for before, one in pairwise(named)
+        if one.after.holder == before.after.holder
+        and one.process.writer != before.process.writer
+        and not facts.is_surely_live(one.begin)
+        and not _is_retaken(one)
+    ]
 
 
 def _replacements(facts: Facts) -> int:

@@ -107,7 +107,8 @@ class Account(Struct, frozen=True):
             return None  # it was taken, and whether it was renewed is not known
         if tenure is None and shown is not None and self.holder == "":
             return shown  # a release sets renewTime, too
-        if shown is None or (logged is not None and abs(logged - shown) < 2 * SECOND):
+        is_unseen = tenure is not None and tenure.has_unseen_renewals
+        if shown is None or (logged is not None and not is_unseen and abs(logged - shown) < 2 * SECOND):
             return logged if logged is not None else shown
         return shown
 

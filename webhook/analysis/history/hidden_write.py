@@ -35,13 +35,15 @@ def classify_write_to_unknown(tenure: Tenure, rival: Rival, writer: Writer, verb
     |---|---|
     | of the holder's name, acting as the same user as before, and not known to be another process | RENEWAL |
     | any other, acting as itself or as the same user, that writes as the holder does | BY_RIVAL |
-    | any other, such as an API server, which only asks holders to step down | BY_ANOTHER |
+    | any other, and an API server, which only chooses holders and asks them to step down | BY_ANOTHER |
     """
     who, acted_before = name_writer(writer), tenure.processes.impersonator
+    if who == API_SERVER:
+        return HiddenWrite.BY_ANOTHER
     if tenure.holder == who and writer.impersonator == acted_before and tenure.is_by(writer) is not False:
         return HiddenWrite.RENEWAL
     is_as_itself = writer.impersonator in {"", acted_before}
-    is_rival = who != API_SERVER and rival.writes_like_holder(verb) and is_as_itself
+    is_rival = rival.writes_like_holder(verb) and is_as_itself
     return HiddenWrite.BY_RIVAL if is_rival else HiddenWrite.BY_ANOTHER
 
 
@@ -51,13 +53,14 @@ def classify_write_to_known(tenure: Tenure, writer: Writer, verb: str, at: int, 
     | the writer | renewals until then | kind |
     |---|---|---|
     | the holder's process, by a patch, which may change anything | | UNCLEAR |
+    | an API server, which may only ask the holder that it chose to step down | | UNCLEAR |
     | the holder's process | one is missing | RENEWAL |
     | the holder's process | none is missing | SHOWN_RENEWAL |
     | known to be another one, and no API server | | BY_ANOTHER |
     | any other | | UNCLEAR |
     """
     is_own = tenure.is_by(writer)
-    if is_own and verb == "patch":
+    if is_own and (verb == "patch" or writer.user == API_SERVER):
         return HiddenWrite.UNCLEAR
     if is_own:
         is_missed = at - tenure.last_renewal > patience_for(usual)

@@ -44,6 +44,7 @@ from webhook.analysis.history.status import (
     date_state,
     is_duration_by_another,
     is_release,
+    is_renewal_logged,
     is_set_back,
     manager_of,
     manager_of_write,
@@ -460,8 +461,10 @@ class LeaseHistory(Struct):
         """Note when a log shows the last renewal, if the new state has no stamp of it."""
         if state.before is not None and not state.has_other_renew_time:
             return
-        is_made = state.before is not None or state.act is Act.CREATED
-        is_logged = is_made and self.kind is InputKind.AUDIT_LOG
+        # After what was not seen, the renewal may be of another write than the one that shows it.
+        is_seen = not state.is_gap or is_renewal_logged(state.new, state.entries, self.write)
+        is_logged = is_seen and (state.before is not None or state.act is Act.CREATED)
+        is_logged = is_logged and self.kind is InputKind.AUDIT_LOG
         self._logged = state.seen.at if is_logged and date_last_renewal(state.entries) is None else None
 
     def _is_gap(self, seen: Observation, lease: Lease, act: Act, *, is_other: bool) -> bool:
