@@ -7,6 +7,7 @@ from webhook.analysis.history.status import LeaseState, LeaseStatus, date_state,
 from webhook.analysis.inputs.kinds import decode_our_object
 from webhook.kubernetes.managed_fields import entries_of
 from webhook.kubernetes.objects import Lease
+from webhook.kubernetes.times import canonical
 
 SECOND = 1_000_000
 
@@ -31,6 +32,7 @@ def test_a_healthy_lease_is_live_until_its_duration_after_the_stamp() -> None:
 
 RENEWED = "spec.renewTime"
 ENTRY = "metadata.managedFields[0]"
+AN_HOUR_AHEAD = canonical(NOW + 3600 * SECOND)
 
 
 @pytest.mark.parametrize(
@@ -46,6 +48,11 @@ ENTRY = "metadata.managedFields[0]"
             id="as Pekko writes it",
         ),
         pytest.param((drop("spec.leaseDurationSeconds"),), LeaseState.UNKNOWN, id="no duration"),
+        pytest.param(
+            (put(RENEWED, AN_HOUR_AHEAD), drop("metadata.managedFields")),
+            LeaseState.UNKNOWN,
+            id="renewTime in the future, and no stamps",
+        ),
         pytest.param((drop(RENEWED), drop("metadata.managedFields")), LeaseState.UNKNOWN, id="no renewTime"),
         pytest.param((put("spec.leaseDurationSeconds", -1),), LeaseState.EXPIRED, id="a negative duration"),
         pytest.param((put("spec.leaseTransitions", 2**31 - 1),), LeaseState.FROZEN, id="transitions at the end"),

@@ -103,6 +103,9 @@ def status_of(
     if state is LeaseState.EXPIRED and logged is None and from_stamps:
         latest = latest_expiry(spec, entries)
         state = LeaseState.UNKNOWN if latest is not None and latest > now else state
+    is_by_clock_ahead = stamp is None and renewed is not None and renewed > now + MAX_TOLERANCE
+    if state is LeaseState.LIVE and is_by_clock_ahead:
+        state = LeaseState.UNKNOWN  # no renewal was in the future, and nothing else says when it was
     status = LeaseStatus(
         state=state,
         holder=holder,
