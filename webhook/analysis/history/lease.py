@@ -496,7 +496,7 @@ class LeaseHistory(Struct):
             tenure.confirm_duration()
         if tenure.duration != new.lease_duration_seconds:
             is_begun = any(one.kind is EventKind.ACQUIRED for one in self._events)
-            if not (state.has_other_renew_time or is_begun) and self._is_expiry_known(tenure, state):
+            if not (state.has_other_renew_time or is_begun) and self._is_expiry_known(tenure):
                 # By what it lasted until then it may have expired before it was made to last longer.
                 self._report_expiry(tenure.duration, tenure.kept_until, state.at)
             managers = [manager_of(entries, date_last_renewal(entries)) for entries in (state.entries, state.known)]
@@ -549,7 +549,9 @@ class LeaseHistory(Struct):
                 tenure.forget_previous()
         else:
             first = read_first_state(state.lease, state.entries, self.write, state.moment, self.kind)
-            tenure = self._add(holder, first.since, Handover.SEEN, writer, seen=first.last_renewal)
+            # A patch is answered with the state that it found if it changed nothing.
+            known_writer = None if state.seen.verb == "patch" else writer
+            tenure = self._add(holder, first.since, Handover.SEEN, known_writer, seen=first.last_renewal)
             tenure.begin_before_input(is_unseen=first.is_unseen, is_since_own=first.is_since_own)
             tenure.note_claimed(readable(normalize(spec.renew_time)))
             self._forget_undated(tenure)
@@ -696,7 +698,7 @@ class LeaseHistory(Struct):
         if state.seen.stretch is not None:
             self.renewals.resume(state.seen.stretch, at)
             tenure.resume_stretch(at - state.seen.stretch.latest[-1])
-        if self._is_expiry_known(tenure, state):
+        if state.act is not Act.STORED and self._is_expiry_known(tenure):
             self._report_expiry(tenure.duration, tenure.kept_until, at)
         if self.succession.is_replaced_by(writer, at):
             self._replace(tenure, at, writer)
@@ -710,11 +712,10 @@ class LeaseHistory(Struct):
         if is_release(new) and (old.lease_duration_seconds or 0) > RELEASED_DURATION:
             self._end(at, Handover.RELEASED, writer)
 
-    def _is_expiry_known(self, tenure: Tenure, state: NextState) -> bool:
+    def _is_expiry_known(self, tenure: Tenure) -> bool:
         """Return whether the input shows the last renewal of a holder before a write."""
         is_taken_up = tenure.is_chosen and not (tenure.processes.renewals or tenure.is_unseen)
-        is_shown = self.kind is not InputKind.REVIEW and state.act is not Act.STORED
-        return is_shown and not (is_taken_up or tenure.is_last_unseen)
+        return self.kind is not InputKind.REVIEW and not (is_taken_up or tenure.is_last_unseen)
 
     def _is_renewed_by_own(self, tenure: Tenure, state: NextState) -> bool:
         if state.writer is None and self.kind is InputKind.AUDIT_LOG:
