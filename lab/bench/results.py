@@ -82,21 +82,21 @@ def _describe_version(version_of: object) -> str:
         return f"(not here: {reason})"
 
 
-def keep(directory: Path, made: Mapping[str, Table], order: Mapping[str, object]) -> dict[str, Table]:
+def keep(directory: Path, new: Mapping[str, Table], order: Mapping[str, object]) -> dict[str, Table]:
     """Put new tables beside those that were not measured again, and save them."""
     file = directory / "results.json"
     known = msgspec.json.decode(file.read_bytes(), type=dict[str, Table]) if file.exists() else {}
-    known.update(made)
+    known.update(new)
     everything = {key: known[key] for key in order if key in known}
     file.write_bytes(msgspec.json.format(msgspec.json.encode(everything), indent=1) + b"\n")
     return everything
 
 
-def publish_bench(made: dict[str, Table]) -> None:
+def publish_bench(new: dict[str, Table]) -> None:
     """Write lab/bench/RESULTS.md, its plots and the section of docs/figures.md."""
     from lab.bench.__main__ import TABLES  # noqa: PLC0415  # the order of the tables is the program's
 
-    everything = keep(BENCH, made, TABLES)
+    everything = keep(BENCH, new, TABLES)
     plots = draw(everything)
     parts = [
         "# What a review costs",
@@ -114,11 +114,11 @@ def publish_bench(made: dict[str, Table]) -> None:
     write_page()
 
 
-def publish_faults(made: dict[str, Table]) -> None:
+def publish_faults(new: dict[str, Table]) -> None:
     """Write lab/faults/RESULTS.md and the section of docs/figures.md."""
     from lab.faults.__main__ import FAULTS as PROGRAMS  # noqa: PLC0415  # as above
 
-    everything = keep(FAULTS, made, PROGRAMS)
+    everything = keep(FAULTS, new, PROGRAMS)
     parts = [
         "# What the server survives",
         "",
@@ -217,16 +217,16 @@ def find_rolling_restart(rows: Mapping[str, Rows]) -> tuple[str, int, int, str, 
 
     Raises RuntimeError where no row is of a rolling restart.
     """
-    seen = [
-        row.seen
+    observations = [
+        row.observation
         for topics in rows.values()
         for topic in topics.values()
         for row in topic
         if row.claim.startswith("rolling restart")
     ]
-    if not seen:
+    if not observations:
         raise RuntimeError("lab/e2e/results.json has no rolling restart")
-    counts = re.findall(r"(\d+) writes, (\d+) failed", "\n".join(seen))
+    counts = re.findall(r"(\d+) writes, (\d+) failed", "\n".join(observations))
     writes, failed = (sum(int(count) for count in column) for column in zip(*counts, strict=True))
     result = "every write answered" if not failed else f"**missed**: {failed} writes failed"
     return ("Rolling restart behind a Service, failurePolicy Fail", writes, failed, "", result)

@@ -139,7 +139,7 @@ def _report(world: World, checks: dict[str, Run], options: argparse.Namespace) -
         publish(rows, version, options.image, minutes, ours=world.ours)
     failed = [row for found in rows.values() for row in found if not row.passed]
     for row in failed:
-        print(f"FAILED: {row.claim}: {row.seen}", file=sys.stderr)
+        print(f"FAILED: {row.claim}: {row.observation}", file=sys.stderr)
     print(f"{minutes:.1f} minutes on Kubernetes {version}", file=sys.stderr)
     return 1 if failed else 0
 
@@ -152,7 +152,11 @@ def _run(name: str, check: Run, world: World, rows: list[Row]) -> None:
     begin = time.monotonic()
     try:
         for row in check(world):
-            print(f"{name} {'ok' if row.passed else 'FAILED'}: {row.claim}: {row.seen}", file=sys.stderr, flush=True)
+            print(
+                f"{name} {'ok' if row.passed else 'FAILED'}: {row.claim}: {row.observation}",
+                file=sys.stderr,
+                flush=True,
+            )
             rows.append(row)
     except Exception as error:  # noqa: BLE001 - any failure is a row, and the command fails
         traceback.print_exc()

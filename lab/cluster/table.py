@@ -105,5 +105,5 @@ def _keep(results: Results) -> None:
 
 
 def _format_cell(row: Row) -> str:
-    seen = row.seen.replace("|", "\\|").replace("\n", " ")[:MAX_CELL]
-    return seen if row.passed else f"**FAILED** {seen}"
+    text = row.observation.replace("|", "\\|").replace("\n", " ")[:MAX_CELL]
+    return text if row.passed else f"**FAILED** {text}"

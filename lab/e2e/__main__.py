@@ -67,18 +67,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for version, topics in rows.items()
         }
         if any(failed.values()) and options.repeat:
-            shown = "; ".join(f"{version} {' '.join(names)}" for version, names in failed.items() if names)
-            print(f"{shown}: failed, run once more on fresh control planes", file=sys.stderr)
+            topics_to_repeat = "; ".join(f"{version} {' '.join(names)}" for version, names in failed.items() if names)
+            print(f"{topics_to_repeat}: failed, run once more on fresh control planes", file=sys.stderr)
             again = _prove_all(binaries, directory / "repeated", failed)
             for version, topics in again.items():
                 rows[version] |= {name: _merge_rows(rows[version][name], found) for name, found in topics.items()}
     minutes = (dt.datetime.now(dt.UTC) - begin).total_seconds() / 60
     print(render(rows))
     if not options.only and not options.without and len(rows) == len(VERSIONS):
-        made = f"on {dt.datetime.now(dt.UTC):%Y-%m-%d} in {minutes:.0f} minutes, after the builds"
-        write(Results(made, _describe_programs(binaries), rows))
+        circumstances = f"on {dt.datetime.now(dt.UTC):%Y-%m-%d} in {minutes:.0f} minutes, after the builds"
+        write(Results(circumstances, _describe_programs(binaries), rows))
     failures = [
-        f"FAILED {version} {name}: {row.claim}: {row.seen}"
+        f"FAILED {version} {name}: {row.claim}: {row.observation}"
         for version, topics in rows.items()
         for name, found in topics.items()
         for row in found
@@ -150,7 +150,7 @@ def _has_passed(rows: Sequence[Row]) -> bool:
 
 def _merge_rows(first: Sequence[Row], second: Sequence[Row]) -> list[Row]:
     """Return the rows of the second run, with what failed in the first beside them."""
-    failed = "; ".join(f"{row.claim}: {row.seen}" for row in first if not row.passed)
+    failed = "; ".join(f"{row.claim}: {row.observation}" for row in first if not row.passed)
     return [*second, Row("at the first attempt", failed, passed=_has_passed(second))]
 
 
@@ -176,8 +176,8 @@ def _run_topic(world: World, topic: Topic) -> list[Row]:
         for row in topic.run(world):
             mark = "ok" if row.passed else "FAILED"
             now = time.monotonic()
-            shown = f"{version} {topic.name} {mark} ({now - before:.0f} s): {row.claim}: {row.seen}"
-            print(shown, file=sys.stderr, flush=True)
+            line = f"{version} {topic.name} {mark} ({now - before:.0f} s): {row.claim}: {row.observation}"
+            print(line, file=sys.stderr, flush=True)
             before = now
             rows.append(row)
     except Exception as error:  # noqa: BLE001 - any failure is a row, and the command fails

@@ -34,11 +34,11 @@ def _wait_for_next_holder(world: World, namespace: str, lease: str, before: str,
 
 def _wait_for_renewals(world: World, namespace: str, lease: str, times: int) -> None:
     """Wait until the API server has stored that many renewals."""
-    seen: set[str] = set()
+    times_of_renewals: set[str] = set()
 
     def has_renewed() -> bool:
-        seen.add(str(world.admin.get(build_lease_path(namespace, lease))["spec"].get("renewTime")))
-        return len(seen) > times
+        times_of_renewals.add(str(world.admin.get(build_lease_path(namespace, lease))["spec"].get("renewTime")))
+        return len(times_of_renewals) > times
 
     wait_for(f"{times} renewals of {namespace}/{lease}", has_renewed, PATIENCE_SECONDS)
 

@@ -379,8 +379,8 @@ class _Story:
 
 
 def _make_entry(manager: str, operation: str, time_: str | int | None, fields: Document) -> Document:
-    made = {"manager": manager, "operation": operation, "apiVersion": VERSIONS[0], "fieldsType": "FieldsV1"}
-    return made | {"fieldsV1": fields} | ({} if time_ is None else {"time": time_})
+    entry = {"manager": manager, "operation": operation, "apiVersion": VERSIONS[0], "fieldsType": "FieldsV1"}
+    return entry | {"fieldsV1": fields} | ({} if time_ is None else {"time": time_})
 
 
 def _make_claim(holder: str, transitions: int) -> Document:

@@ -166,13 +166,13 @@ def _make_own_metadata(seat: Seat, by: int) -> dict[str, Any]:
     finalizers, owners = found.get("finalizers", []), found.get("ownerReferences", [])
     mine = OWNER | {"name": f"checkout-{by}", "uid": f"0c1{by}"}
     is_deleted = "deletionTimestamp" in found
-    kept = [one for one in finalizers if one != "app.example/elector"] if is_deleted else finalizers
+    others = [one for one in finalizers if one != "app.example/elector"] if is_deleted else finalizers
     return {
         "labels": found.get("labels", {}) | {"mine": str(by)},
         "annotations": found.get("annotations", {}) | {"state": "s" * 8000, "epoch": format_micro_time()},
         "finalizers": finalizers
         if "app.example/elector" in finalizers or is_deleted
-        else [*kept, "app.example/elector"],
+        else [*others, "app.example/elector"],
         "ownerReferences": owners if mine in owners else [mine],
     }
 

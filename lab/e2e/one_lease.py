@@ -32,8 +32,8 @@ Entries = list[dict[str, Any]]
 
 def make_entry(manager: str, fields: Any, time: str = "2026-01-01T00:00:00Z", **more: Any) -> dict[str, Any]:
     """Return a managedFields entry."""
-    made = {"manager": manager, "operation": "Update", "apiVersion": API, "time": time, "fieldsType": "FieldsV1"}
-    return made | {"fieldsV1": fields} | more
+    entry = {"manager": manager, "operation": "Update", "apiVersion": API, "time": time, "fieldsType": "FieldsV1"}
+    return entry | {"fieldsV1": fields} | more
 
 
 def nest_fields(levels: int) -> str:

@@ -150,9 +150,9 @@ class RandomWrites:
             return actor.send("POST", collection, {"metadata": {"name": name}, "spec": fields})
         if draw.random() < 0.2:
             return actor.send("DELETE", path)
-        kept = draw.sample(sorted(fields), 2)
+        names = draw.sample(sorted(fields), 2)
         # Not a patch: the election writes candidates too, and an API server evaluates a patch again after a conflict.
-        changes = {name: fields[name] for name in kept if name != "leaseName"}
+        changes = {name: fields[name] for name in names if name != "leaseName"}
         return actor.send("PUT", path, stored.body | {"spec": stored.body["spec"] | changes})
 
 

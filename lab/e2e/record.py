@@ -46,8 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for binaries in build_all_binaries(options.kubernetes):
         with tempfile.TemporaryDirectory(prefix="lease-webhook-record-") as temporary:
             captured = _capture(binaries, Path(temporary), clients)
-            kept = _keep(captured, options.into, binaries, clients)
-            print(f"{binaries.version}: {kept} reviews recorded into {options.into}")
+            count = _keep(captured, options.into, binaries, clients)
+            print(f"{binaries.version}: {count} reviews recorded into {options.into}")
     return 0
 
 
@@ -65,8 +65,8 @@ def _capture(binaries: Binaries, directory: Path, clients: Sequence[str]) -> Pat
             world.settle()
             for namespace in clients:
                 with ExitStack() as stack:
-                    seen = ELECTIONS[namespace](world, stack, namespace)
-                    print(f"{binaries.version} {namespace}: {seen}", file=sys.stderr)
+                    outcome = ELECTIONS[namespace](world, stack, namespace)
+                    print(f"{binaries.version} {namespace}: {outcome}", file=sys.stderr)
     return captured
 
 

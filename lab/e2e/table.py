@@ -24,7 +24,7 @@ class Results(Struct, frozen=True):
     They have its time and its programs, and the rows by Kubernetes version and topic.
     """
 
-    made: str
+    circumstances: str = msgspec.field(name="made")
     programs: str
     rows: dict[str, dict[str, list[Row]]]
 
@@ -45,7 +45,7 @@ def render_page(results: Results) -> str:
     return (
         "<!-- Written by `make e2e`. Do not edit. -->\n\n"
         "# What real API servers showed\n\n"
-        f"Made by `make e2e` {results.made}.\n{results.programs}.\n"
+        f"Made by `make e2e` {results.circumstances}.\n{results.programs}.\n"
         "Lanes ran side by side on a busy machine: compare times within a topic only.\n\n"
         f"{render(results.rows)}"
     )
@@ -63,8 +63,8 @@ def _render_section(name: str, title: str, rows: Mapping[str, Rows]) -> Iterator
     ran = ", ".join(found) if len(found) < len(rows) else "all versions"
     yield from (f"## {title}", "", f"Ran on {ran}.", "", "| what | seen |", "|---|---|")
     for claim in dict.fromkeys(row.claim for entries in found.values() for row in entries):
-        seen = {version: _describe_result(claim, entries) for version, entries in found.items()}
-        yield f"| {claim} | {_escape_cell(seen)} |"
+        observations = {version: _describe_result(claim, entries) for version, entries in found.items()}
+        yield f"| {claim} | {_escape_cell(observations)} |"
     yield ""
 
 
@@ -72,12 +72,14 @@ def _describe_result(claim: str, rows: Sequence[Row]) -> str:
     row = next((row for row in rows if row.claim == claim), None)
     if row is None:
         return "not served"
-    seen = row.seen.replace("|", "\\|").replace("\n", " ")[:MAX_CELL]
-    return seen if row.passed else f"**FAILED** {seen}"
+    text = row.observation.replace("|", "\\|").replace("\n", " ")[:MAX_CELL]
+    return text if row.passed else f"**FAILED** {text}"
 
 
-def _escape_cell(seen: Mapping[str, str]) -> str:
-    versions = {text: [version for version, one in seen.items() if one == text] for text in seen.values()}
+def _escape_cell(observations: Mapping[str, str]) -> str:
+    versions = {
+        text: [version for version, one in observations.items() if one == text] for text in observations.values()
+    }
     if len(versions) == 1:
         return next(iter(versions))
     return "<br>".join(f"{', '.join(those)}: {text}" for text, those in versions.items())

@@ -15,10 +15,10 @@ from lab.e2e.world import World, build_lease_path
 class WatchedLeases:
     """A watch without a gap while it is entered: where a watch ends, the next begins at the last resourceVersion."""
 
-    def __init__(self, world: World, namespace: str, seen: Callable[[dict[str, Any]], object] | None = None) -> None:
-        """Set up the watch; `seen` is called with each event as it comes."""
+    def __init__(self, world: World, namespace: str, handle: Callable[[dict[str, Any]], object] | None = None) -> None:
+        """Set up the watch; `handle` is called with each event as it comes."""
         self.events: list[dict[str, Any]] = []
-        self._seen = seen
+        self._handle = handle
         self._port = world.plane.port
         self._path = build_lease_path(namespace)
         self._context = ssl.create_default_context(cafile=str(world.plane.authority.file))
@@ -46,6 +46,6 @@ class WatchedLeases:
                         break
                     version = event["object"]["metadata"]["resourceVersion"]
                     self.events.append(event)
-                    if self._seen:
-                        self._seen(event)
+                    if self._handle:
+                        self._handle(event)
             time.sleep(0.1)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import yaml
 from msgspec import Struct
 
@@ -33,7 +34,7 @@ class Row(Struct, frozen=True):
     """One line of the table: the claim, the observation, and whether they agree."""
 
     claim: str
-    seen: str
+    observation: str = msgspec.field(name="seen")
     passed: bool
 
 
@@ -86,10 +87,10 @@ class World:
         self.admin.send("POST", f"{core}/serviceaccounts", {"metadata": {"name": name}}).expect(201, 409)
         container = {"name": "main", "image": "none"}
         spec = {"serviceAccountName": name, "automountServiceAccountToken": False, "containers": [container]}
-        made = self.admin.send("POST", f"{core}/pods", {"metadata": {"name": pod}, "spec": spec}).expect()
-        bound = {"kind": "Pod", "apiVersion": "v1", "name": pod, "uid": made["metadata"]["uid"]}
-        asked = {"spec": {"expirationSeconds": 7200, "boundObjectRef": bound}}
-        answer = self.admin.send("POST", f"{core}/serviceaccounts/{name}/token", asked).expect()
+        owner = self.admin.send("POST", f"{core}/pods", {"metadata": {"name": pod}, "spec": spec}).expect()
+        bound = {"kind": "Pod", "apiVersion": "v1", "name": pod, "uid": owner["metadata"]["uid"]}
+        request = {"spec": {"expirationSeconds": 7200, "boundObjectRef": bound}}
+        answer = self.admin.send("POST", f"{core}/serviceaccounts/{name}/token", request).expect()
         token = answer["status"]["token"]
         kubeconfig = self.plane.write_token_kubeconfig(f"{namespace}_{pod}", token)
         return Account(namespace, name, self.plane.create_token_client(name, token), kubeconfig)

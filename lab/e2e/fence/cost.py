@@ -69,8 +69,8 @@ class Cost(Struct, frozen=True):
             verdict = "missed" if self.passed else "**FAILED**"
         rows = []
         for request, words in REQUESTS.items():
-            shown = (self.added[request].get(kind, ()) for kind in KINDS)
-            figures = (f"{min(one):+.2f} ms ({min(one):+.2f}..{max(one):+.2f})" if one else "-" for one in shown)
+            samples = (self.added[request].get(kind, ()) for kind in KINDS)
+            figures = (f"{min(one):+.2f} ms ({min(one):+.2f}..{max(one):+.2f})" if one else "-" for one in samples)
             is_asked = request == "update"
             rows.append(f"| {self.version} | {words} | {' | '.join(figures)} | {verdict if is_asked else ''} |")
         return rows
@@ -131,10 +131,10 @@ def _measure_round(cases: Mapping[str, tuple[ApiClient, ApiClient, str]]) -> dic
     for number in range(WRITES):
         for name in random.sample([*cases], len(cases)):
             client, admin, log = cases[name]
-            change, made = {"data": {"entry": str(number)}}, {"metadata": {"generateName": "made-"}}
+            change, entry = {"data": {"entry": str(number)}}, {"metadata": {"generateName": "made-"}}
             replies = {
                 "update": client.send("PATCH", log, change, media=MERGE),
-                "create": client.send("POST", log.rpartition("/")[0], made),
+                "create": client.send("POST", log.rpartition("/")[0], entry),
                 "other": admin.send("PATCH", log, {"data": {"other": str(number)}}, media=MERGE),
             }
             for request, reply in replies.items():
@@ -142,7 +142,7 @@ def _measure_round(cases: Mapping[str, tuple[ApiClient, ApiClient, str]]) -> dic
                 times[request, name].append(reply.milliseconds)
     return {
         (request, name): find_quantile(
-            [one - bare for one, bare in zip(taken, times[request, "without"], strict=True)], 0.5
+            [one - bare for one, bare in zip(durations, times[request, "without"], strict=True)], 0.5
         )
-        for (request, name), taken in times.items()
+        for (request, name), durations in times.items()
     }

@@ -32,7 +32,7 @@ class Fact(Struct, frozen=True):
 
     claim: str
     passed: bool
-    seen: str = ""
+    observation: str = ""
 
 
 def check_facts(plane: ControlPlane, admin: ApiClient, kubectl: Kubectl) -> Iterator[Fact]:
@@ -72,16 +72,18 @@ def check_facts(plane: ControlPlane, admin: ApiClient, kubectl: Kubectl) -> Iter
         "a user who is not listed: allowed", _write(operator.admin, operator), lambda one: one.status == 200
     )
     deployments = f"/apis/apps/v1/namespaces/{PLACE}/deployments"
-    made = stale.send("POST", deployments, _make_deployment())
-    yield _check_text("a resource whose subresource alone is fenced: allowed", made, lambda one: one.status == 201)
+    creation = stale.send("POST", deployments, _make_deployment())
+    yield _check_text("a resource whose subresource alone is fenced: allowed", creation, lambda one: one.status == 201)
     scale = stale.send("PATCH", f"{deployments}/main/scale", {"spec": {"replicas": 2}}, media=MERGE)
     yield _check_text("the fenced subresource: refused", scale, lambda one: _HELD in one.message)
     for name, reply in _try_ways_around(operator, stale):
         yield _check_text(f"{name}: refused", reply, lambda one: _HELD in one.message and one.status == 403)
     for holder in ("op-b2_1", "op-b-2_1", "op-b", "\x1b[31mop-b_\n", "x" * 1_000_000):
         hold(holder)
-        shown = json.dumps(holder[:12])
-        yield _check_text(f"holder {shown}: not the pod op-b", _write(stale, operator), lambda one: one.status == 403)
+        quotation = json.dumps(holder[:12])
+        yield _check_text(
+            f"holder {quotation}: not the pod op-b", _write(stale, operator), lambda one: one.status == 403
+        )
     long = f"op-{'a' * 59}-{'b' * 9}"
     hold(f"{long[:62]}_1")
     named_long = plane.create_token_client("long", operator.create_token(long))

@@ -76,8 +76,8 @@ def _check(claim: str, reply: Reply, status: int, words: str = "") -> Fact:
 def _run_audit(bench: Bench, kubectl: Kubectl) -> list[dict[str, str]]:
     """Return the findings of `audit --fence` about objects, with the lease as kubectl lists it."""
     time.sleep(1)
-    shown = ("-n", PLACE, "-o", "json", "--show-managed-fields")
-    objects = kubectl.run_checked("get", "leases,configmaps", *shown)
+    options = ("-n", PLACE, "-o", "json", "--show-managed-fields")
+    objects = kubectl.run_checked("get", "leases,configmaps", *options)
     fence = {"name": PLACE, "lease": f"{PLACE}/operator", "mode": "deny", **bench.keys}
     stamps = [{"suffix": SUFFIX, "namespaces": [PLACE]}]
     with NamedTemporaryFile("w", suffix=".yaml") as policy:
@@ -96,5 +96,5 @@ def _run_audit(bench: Bench, kubectl: Kubectl) -> list[dict[str, str]]:
             "--format",
             "json",
         ]
-        said = subprocess.run(command, input=objects, capture_output=True, text=True, check=False, timeout=60).stdout
-    return [one for one in map(json.loads, said.splitlines()) if one["check"].startswith("token-")]
+        output = subprocess.run(command, input=objects, capture_output=True, text=True, check=False, timeout=60).stdout
+    return [one for one in map(json.loads, output.splitlines()) if one["check"].startswith("token-")]

@@ -63,8 +63,8 @@ class Found(Struct, frozen=True):
 
     def has_passed(self, variant: str) -> bool:
         """Return whether the bars of a fence with a token hold."""
-        asked = "token" in variant
-        return self.takeovers > 0 and not (asked and (self.interleaved or self.deleted or self.refused))
+        is_token_required = "token" in variant
+        return self.takeovers > 0 and not (is_token_required and (self.interleaved or self.deleted or self.refused))
 
     def render_row(self, variant: str) -> str:
         """Return the row in Markdown."""

@@ -99,7 +99,7 @@ def _render_section(section: Section) -> Iterator[str]:
     if section.facts:
         yield "\nSingle requests, each as it must be:\n"
         yield from (
-            f"- {one.claim}" if one.passed else f"- **FAILED** {one.claim}: {one.seen}" for one in section.facts
+            f"- {one.claim}" if one.passed else f"- **FAILED** {one.claim}: {one.observation}" for one in section.facts
         )
 
 

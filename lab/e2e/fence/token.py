@@ -220,8 +220,8 @@ def _check_unlisted_status(bench: Bench) -> Iterator[Fact]:
             name in stored.get(part, ())
             for part, name in (("labels", "late"), ("annotations", "late"), ("finalizers", "example.com/late"))
         )
-        kept = read_token({"metadata": stored}) == token != ""
-        clean = kept and not is_left and "ownerReferences" not in stored
+        is_token_unchanged = read_token({"metadata": stored}) == token != ""
+        clean = is_token_unchanged and not is_left and "ownerReferences" not in stored
         yield Fact(f"{kind.name}: nothing of it is stored, and the token stays", clean, str(stored))
         label = {"metadata": METADATA["label"]}
         yield _check(f"status of a {kind.name}, not listed: the leader", _change(a, kind, "x", label), 200)
@@ -323,8 +323,8 @@ def _check_tampering(bench: Bench) -> Iterator[Fact]:
     }
     for name, way in ways.items():
         yield _check(f"not fenced, {name}: allowed", way(), 200)
-        kept = read_token(bench.admin.get(f"{kind.path}/x"))
-        yield Fact(f"not fenced, {name}: the token is kept", kept == token, kept[:40])
+        stored = read_token(bench.admin.get(f"{kind.path}/x"))
+        yield Fact(f"not fenced, {name}: the token is kept", stored == token, stored[:40])
         yield _check(f"not fenced, {name}: the leader goes on", _change(b, kind, "x", {"data": {"after": name}}), 200)
     b.send("PATCH", f"{kind.path}/x", {"metadata": {"annotations": {"fill": None}}}, media=MERGE).expect()
     own = _change(b, kind, "x", {"metadata": {"annotations": FORGED}})
@@ -335,11 +335,11 @@ def _check_tampering(bench: Bench) -> Iterator[Fact]:
         200,
     )
     yield Fact("by protobuf, the token is kept", read_token(bench.admin.get(f"{kind.path}/x")) == token)
-    made = eve.send("POST", kind.path, {"metadata": {"name": "planted", "annotations": FORGED}})
-    yield Fact("not fenced, creates with a token: none is stored", made.status == 201 and not read_token(made.body))
+    reply = eve.send("POST", kind.path, {"metadata": {"name": "planted", "annotations": FORGED}})
+    yield Fact("not fenced, creates with a token: none is stored", reply.status == 201 and not read_token(reply.body))
     fills = {"full": {"fill": "x" * (MOST - 4)}, "crowded": {f"a{at}": "" for at in range(40_000)}}
     for name, annotations in fills.items():
-        made = eve.send("POST", kind.path, {"metadata": {"name": name, "annotations": annotations}})
+        reply = eve.send("POST", kind.path, {"metadata": {"name": name, "annotations": annotations}})
         yield _check(f"LIMIT: an object with {name} annotations: the leader writes it", _change(b, kind, name), 200)
         yield Fact(f"LIMIT: it has no token ({name})", not read_token(bench.admin.get(f"{kind.path}/{name}")))
     filled = b.send("POST", kind.path, {"metadata": {"name": "own", "annotations": fills["full"]}})

@@ -84,10 +84,10 @@ class Operator:
         core = f"/api/v1/namespaces/{self.namespace}"
         container = {"name": "main", "image": "none"}
         spec = {"serviceAccountName": "operator", "automountServiceAccountToken": False, "containers": [container]}
-        made = self.admin.send("POST", f"{core}/pods", {"metadata": {"name": pod}, "spec": spec}).expect()
-        bound = {"kind": "Pod", "apiVersion": "v1", "name": pod, "uid": made["metadata"]["uid"]}
-        asked = {"spec": {"expirationSeconds": 7200, "boundObjectRef": bound}}
-        answer = self.admin.send("POST", f"{core}/serviceaccounts/operator/token", asked).expect()
+        owner = self.admin.send("POST", f"{core}/pods", {"metadata": {"name": pod}, "spec": spec}).expect()
+        bound = {"kind": "Pod", "apiVersion": "v1", "name": pod, "uid": owner["metadata"]["uid"]}
+        request = {"spec": {"expirationSeconds": 7200, "boundObjectRef": bound}}
+        answer = self.admin.send("POST", f"{core}/serviceaccounts/operator/token", request).expect()
         return str(answer["status"]["token"])
 
     def apply_fence(self, kubectl: Kubectl) -> None:

@@ -73,7 +73,7 @@ def _record(stage: Stage, case: Case, into: Path | None) -> None:
             led = [one for one in scene.list_leaderships() if one.begins < end]
         finally:
             recording.end()
-            dumps = measured.dump_leases(scene, sorted(recording.kept)) if case.expect else {}
+            dumps = measured.dump_leases(scene, sorted(recording.namespaces)) if case.expect else {}
             scene.end()
     print(f"{case.name}: recorded in {(end - begin) / 1e6:.0f} s", file=sys.stderr, flush=True)
     version = stage.plane.binaries.version

@@ -289,8 +289,8 @@ def ask_why(directory: Path, name: str, data: bytes) -> dict[str, dict[str, Any]
 
 def find_answer(cause: str, found: Mapping[str, Any]) -> str:
     """Return which cause `why` names; a wrong one counts if it names several, and else the most exact one."""
-    said = [one for one in found["findings"] if one["check"] in {"leader-lost", "renewal-late"}]
-    named = [_name_cause(one) for one in said]
+    findings = [one for one in found["findings"] if one["check"] in {"leader-lost", "renewal-late"}]
+    named = [_name_cause(one) for one in findings]
     wrong = [one for one in named if one not in RIGHT[cause] and one != "unknown"]
     exact = [one for one in named if one in _SAID.values()]
     return next(iter([*wrong, *exact, *(one for one in named if one != "unknown"), *named]), "nothing")
@@ -323,11 +323,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with tempfile.TemporaryDirectory(prefix="lease-webhook-causes-") as temporary:
-        kept = (options.keep or Path(temporary)).absolute()
-        kept.mkdir(parents=True, exist_ok=True)
+        directory = (options.keep or Path(temporary)).absolute()
+        directory.mkdir(parents=True, exist_ok=True)
         if not options.again:
-            _induce(Path(temporary), kept, options.seed, options.each, options.only)
-        counted = _count(kept)
+            _induce(Path(temporary), directory, options.seed, options.each, options.only)
+        counted = _count(directory)
     cells = [
         Cell(TITLES[cause], source, ANSWERS.get(answer, answer), number, is_wrong(cause, source, answer))
         for cause, source, answer in sorted(counted, key=_sort_key_of)
@@ -339,7 +339,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(any(one.is_wrong for one in cells))
 
 
-def _induce(temporary: Path, kept: Path, seed: int, each: int, causes: Sequence[str]) -> None:
+def _induce(temporary: Path, inputs: Path, seed: int, each: int, causes: Sequence[str]) -> None:
     binaries = build_all_binaries(VERSIONS[0])[0]
     chance, number = random.Random(seed), 0
     numbers = [range(first, min(each, first + SIDE_BY_SIDE)) for first in range(0, each, SIDE_BY_SIDE)]
@@ -367,8 +367,8 @@ def _induce(temporary: Path, kept: Path, seed: int, each: int, causes: Sequence[
                     recording.end()
                     for election in elections:
                         election.scene.end()
-            (kept / f"wave-{number}.watch.jsonl").write_bytes(recording.read_watch())
-            (kept / f"wave-{number}.audit.jsonl").write_bytes(recording.read_audit_log())
+            (inputs / f"wave-{number}.watch.jsonl").write_bytes(recording.read_watch())
+            (inputs / f"wave-{number}.audit.jsonl").write_bytes(recording.read_audit_log())
         print(f"wave {number}: {', '.join(plan)} x {len(some)}", file=sys.stderr, flush=True)
 
 
@@ -377,13 +377,13 @@ def _sort_key_of(key: tuple[str, str, str]) -> tuple[int, int, str]:
     return [*FAULTS].index(cause), SOURCES.index(source), answer
 
 
-def _count(kept: Path) -> Counter[tuple[str, str, str]]:
+def _count(inputs: Path) -> Counter[tuple[str, str, str]]:
     counted: Counter[tuple[str, str, str]] = Counter()
-    for file in sorted(kept.glob("wave-*.audit.jsonl")):
+    for file in sorted(inputs.glob("wave-*.audit.jsonl")):
         log = file.read_bytes()
         watch = Path(str(file).replace("audit", "watch")).read_bytes()
         for source, data in (("watch", watch), ("log", log), ("metadata", b"".join(strip_to_metadata(log)))):
-            for namespace, found in ask_why(kept, f"{source}.asked.jsonl", data).items():
+            for namespace, found in ask_why(inputs, f"{source}.asked.jsonl", data).items():
                 cause = namespace.rpartition("-")[0]
                 if cause in FAULTS:
                     answer = find_answer(cause, found)

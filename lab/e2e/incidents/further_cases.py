@@ -141,16 +141,16 @@ def run_impatient_follower(scene: Scene) -> None:
     scene.wait_for_renewals()
     pod = scene.stage.create_pod(scene.namespace, scene.lease, f"{scene.lease}-7d4b9c-w5n2d")
     identity = f"{pod.name}_2f0e"
-    seen: list[Any] = ["", 0.0]
+    renewal: list[Any] = ["", 0.0]
 
     def follow() -> None:
         lease = pod.client.get(scene.path)
         spec = lease["spec"]
-        if spec["renewTime"] != seen[0]:
-            seen[:] = spec["renewTime"], time.monotonic()
+        if spec["renewTime"] != renewal[0]:
+            renewal[:] = spec["renewTime"], time.monotonic()
         if spec["holderIdentity"] == identity:
             spec["renewTime"] = format_now()
-        elif time.monotonic() - seen[1] > 4:
+        elif time.monotonic() - renewal[1] > 4:
             spec.update(make_claim(identity, format_now()), leaseTransitions=(spec.get("leaseTransitions") or 0) + 1)
         else:
             return
@@ -196,7 +196,7 @@ def elect_without_pods(scene: Scene) -> None:
 def _start_machine(scene: Scene, name: str) -> tuple[str, threading.Event]:
     """Start a machine; return its name, and the event that ends it."""
     client, ended = scene.stage.plane.create_client(name, "system:masters"), threading.Event()
-    seen: list[Any] = ["", 0.0]
+    renewal: list[Any] = ["", 0.0]
 
     def work() -> None:
         if ended.is_set():
@@ -207,12 +207,12 @@ def _start_machine(scene: Scene, name: str) -> tuple[str, threading.Event]:
                 scene.others.append(Leadership(name, time.time_ns() // 1000))
             return
         spec = reply.body["spec"]
-        if spec["renewTime"] != seen[0]:
-            seen[:] = spec["renewTime"], time.monotonic()
+        if spec["renewTime"] != renewal[0]:
+            renewal[:] = spec["renewTime"], time.monotonic()
         if spec["holderIdentity"] == name:
             spec["renewTime"] = format_now()
             client.send("PUT", scene.path, reply.body)
-        elif time.monotonic() - seen[1] > 15:
+        elif time.monotonic() - renewal[1] > 15:
             spec.update(make_claim(name, format_now()), leaseTransitions=(spec.get("leaseTransitions") or 0) + 1)
             if client.send("PUT", scene.path, reply.body).status == 200:
                 scene.others.append(Leadership(name, time.time_ns() // 1000))

@@ -28,12 +28,12 @@ def keep(directory: Path, files: Mapping[str, bytes], truth: Mapping[str, Any]) 
     (directory / TRUTH).write_text(json.dumps(truth, indent=1) + "\n")
 
 
-def dump_leases(scene: Scene, kept: Sequence[str]) -> dict[str, bytes]:
+def dump_leases(scene: Scene, namespaces: Sequence[str]) -> dict[str, bytes]:
     """Return the output of `kubectl get leases` for some namespaces, with managedFields and without."""
     found = {}
     for name, flags in ((DUMP, ["--show-managed-fields"]), (PLAIN_DUMP, [])):
         listed = json.loads(scene.stage.kubectl.run_checked("get", "leases", "-A", "-o", "json", *flags))
-        listed["items"] = [one for one in listed["items"] if one["metadata"]["namespace"] in kept]
+        listed["items"] = [one for one in listed["items"] if one["metadata"]["namespace"] in namespaces]
         found[name] = json.dumps(listed).encode()
     return found
 

@@ -260,8 +260,8 @@ def renew_by_kubectl(scene: Scene) -> None:
     scene.others.append(Leadership("backup-host-1", begun, at, "killed"))
     time.sleep(17)
     now = format_now()
-    taken = f'{{"spec":{{"holderIdentity":"backup-host-2","acquireTime":"{now}","renewTime":"{now}"}}}}'
-    kubectl.run_checked(*target, taken)
+    takeover = f'{{"spec":{{"holderIdentity":"backup-host-2","acquireTime":"{now}","renewTime":"{now}"}}}}'
+    kubectl.run_checked(*target, takeover)
     scene.others.append(Leadership("backup-host-2", time.time_ns() // 1000))
     for _ in range(4):
         time.sleep(2.6)

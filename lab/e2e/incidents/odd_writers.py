@@ -26,12 +26,12 @@ STANDARD_ROUTE: Final = "incidents-standard"
 def set_clock_back(scene: Scene) -> None:
     """Set back the clock of an asyncio elector, which bears it; its follower compares renewTime with its own clock."""
     stage = scene.stage
-    made = stage.create_pod(scene.namespace, scene.lease, f"{scene.lease}-59c8bd-x2x8p")
-    identity = f"{made.name}_1f0e"
-    program = [str(stage.plane.binaries.asyncio_python), str(ASYNCIO_PROGRAM), str(made.kubeconfig)]
+    pod = stage.create_pod(scene.namespace, scene.lease, f"{scene.lease}-59c8bd-x2x8p")
+    identity = f"{pod.name}_1f0e"
+    program = [str(stage.plane.binaries.asyncio_python), str(ASYNCIO_PROGRAM), str(pod.kubeconfig)]
     command = [*program, scene.namespace, scene.lease, identity, str(DURATION), "10", "2"]
     environment = {"PATH": os.environ["PATH"], "CLOCK_AHEAD_SECONDS": str(-BEHIND)}
-    first = scene.add(Replica(made, identity, stage.run(f"asyncio-{made.name}", command, environment)))
+    first = scene.add(Replica(pod, identity, stage.run(f"asyncio-{pod.name}", command, environment)))
     scene.wait_until_leading(first)
     scene.wait_for_renewals()
     first_agent = "OpenAPI-Generator"  # the field manager of the other replica, so that they are one program
@@ -117,11 +117,11 @@ def _start_leader(scene: Scene) -> Replica:
 
 def _start_worker(scene: Scene, pod: str) -> Replica:
     """Start a controller that finishes the unit of work that it has begun, whatever becomes of its lease."""
-    made = scene.stage.create_pod(scene.namespace, scene.lease, pod)
-    where = [f"-kubeconfig={made.kubeconfig}", f"-namespace={scene.namespace}", f"-pod={pod}"]
+    account = scene.stage.create_pod(scene.namespace, scene.lease, pod)
+    where = [f"-kubeconfig={account.kubeconfig}", f"-namespace={scene.namespace}", f"-pod={pod}"]
     times = ["-duration=15s", "-deadline=10s", "-retry=2s", "-pause=300ms", "-unit=0"]
     process = scene.stage.run(f"fence-{pod}", [str(build_fence_program()), "work", *where, *times])
-    return scene.add(Replica(made, f"{pod}_4b1c", process))
+    return scene.add(Replica(account, f"{pod}_4b1c", process))
 
 
 def _take(scene: Scene, pod: Pod, identity: str) -> None:

@@ -24,7 +24,7 @@ class Recording:
     def __init__(self, stage: Stage, name: str, *namespaces: str, goes_on: bool = False) -> None:
         """Set up the recording. `goes_on`: watch again when the API server has ended."""
         self._stage, self._goes_on = stage, goes_on
-        self.kept = {*namespaces, *(one for one, _ in BYSTANDERS)}
+        self.namespaces = {*namespaces, *(one for one, _ in BYSTANDERS)}
         self._log = stage.directory / "watches" / f"{name}.json"
         self._process: Process | None = None
         self._start = self._end = 0
@@ -57,14 +57,14 @@ class Recording:
 
     def read_watch(self) -> bytes:
         """Return the watch, without the leases of other incidents."""
-        return "".join(filter_objects(self.kept, self._log.read_text())).encode()
+        return "".join(filter_objects(self.namespaces, self._log.read_text())).encode()
 
     def read_audit_log(self) -> bytes:
         """Return the audit log, without the events of other incidents."""
         with self._stage.plane.audit_log.open("rb") as file:
             file.seek(self._start)
             lines = file.read(self._end - self._start).splitlines(keepends=True)
-        return b"".join(filter_events(self.kept, iter(lines)))
+        return b"".join(filter_events(self.namespaces, iter(lines)))
 
     def keep(self, directory: Path, truth: dict[str, Any]) -> None:
         """Write the three files; raises RuntimeError if one is too large."""

@@ -73,10 +73,10 @@ class Scene:
         mode: str = "elector",
     ) -> Replica:
         """Start a client-go elector in a pod of its own."""
-        made = self.stage.create_pod(self.namespace, account or self.lease, pod, port, node=node)
+        replica_pod = self.stage.create_pod(self.namespace, account or self.lease, pod, port, node=node)
         who = identity or f"{pod}_{len(self.replicas) + 1}f0e"
-        process = self.stage.start_elector(made, self.lease, who, *flags, mode=mode)
-        return self.add(Replica(made, who, process))
+        process = self.stage.start_elector(replica_pod, self.lease, who, *flags, mode=mode)
+        return self.add(Replica(replica_pod, who, process))
 
     def start_beside(self, candidate: Replica, *flags: str) -> Replica:
         """Start the elector in the pod of a candidate."""
@@ -136,12 +136,12 @@ class Scene:
 
     def wait_for_renewals(self, times: int = USUAL) -> None:
         """Wait until the API server has stored that many renewals."""
-        seen: set[str] = set()
+        times_of_renewals: set[str] = set()
 
         def has_renewed() -> bool:
             spec = self.stage.read_lease(self.namespace, self.lease).get("spec", {})
-            seen.add(str(spec.get("renewTime")))
-            return len(seen) > times
+            times_of_renewals.add(str(spec.get("renewTime")))
+            return len(times_of_renewals) > times
 
         wait_for(f"{times} renewals of {self.lease}", has_renewed, PATIENCE)
 

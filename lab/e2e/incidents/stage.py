@@ -140,10 +140,10 @@ class Stage(World):
         container = {"name": "main", "image": "none"}
         spec: dict[str, Any] = {"serviceAccountName": account, "automountServiceAccountToken": False}
         spec |= {"containers": [container]} | ({"nodeName": node} if node else {})
-        made = self.admin.send("POST", f"{core}/pods", {"metadata": {"name": name}, "spec": spec}).expect()
-        bound = {"kind": "Pod", "apiVersion": "v1", "name": name, "uid": made["metadata"]["uid"]}
-        asked = {"spec": {"expirationSeconds": 7200, "boundObjectRef": bound}}
-        answer = self.admin.send("POST", f"{core}/serviceaccounts/{account}/token", asked).expect()
+        owner = self.admin.send("POST", f"{core}/pods", {"metadata": {"name": name}, "spec": spec}).expect()
+        bound = {"kind": "Pod", "apiVersion": "v1", "name": name, "uid": owner["metadata"]["uid"]}
+        request = {"spec": {"expirationSeconds": 7200, "boundObjectRef": bound}}
+        answer = self.admin.send("POST", f"{core}/serviceaccounts/{account}/token", request).expect()
         token = answer["status"]["token"]
         kubeconfig = self.plane.write_token_kubeconfig(f"{namespace}_{name}", token)
         way = f"https://127.0.0.1:{port or self.balancer.port}"

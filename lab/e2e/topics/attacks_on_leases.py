@@ -44,8 +44,8 @@ def run(world: World) -> Iterator[Row]:
         found += failures
         writes = sum(len(one.played) for one in rounds)
         denied = sum(not played.outcome.stored for one in rounds for played in one.played)
-        seen = f"{len(rounds)} attacks, {writes} writes, {denied} denied, each as its file says"
-        yield Row(f"{preset}: the standing attacks", "; ".join(found) or seen, passed=not found)
+        observation = f"{len(rounds)} attacks, {writes} writes, {denied} denied, each as its file says"
+        yield Row(f"{preset}: the standing attacks", "; ".join(found) or observation, passed=not found)
 
 
 def create_actors(world: World) -> dict[str, ApiClient]:

@@ -89,5 +89,5 @@ def _check_write(
         problems.append(f"warnings {reply.warnings}")
     if any(len(text) > LONGEST_WARNING or not text.isprintable() for text in reply.warnings):
         problems.append(f"a warning is too long or not one printable line: {reply.warnings}")
-    shown = ", ".join(f"{key}: {value}" for key, value in annotations.items()) or "no annotation"
-    return Row(claim, "; ".join(problems) or shown, not problems)
+    list_of_annotations = ", ".join(f"{key}: {value}" for key, value in annotations.items()) or "no annotation"
+    return Row(claim, "; ".join(problems) or list_of_annotations, not problems)

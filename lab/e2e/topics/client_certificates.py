@@ -34,12 +34,14 @@ def run(world: World) -> Iterator[Row]:
                 status = _try_proof(admin)
                 time.sleep(2)
                 refused = webhook.read_metric("lease_webhook_malformed_total", **{"class": "client"})
-            seen = f"refused {refused:.0f} times, the write gives HTTP {status}"
+            observation = f"refused {refused:.0f} times, the write gives HTTP {status}"
             if name == CALLER:
-                yield Row("with its certificate the API server gets verdicts", seen, status == expected and not refused)
+                yield Row(
+                    "with its certificate the API server gets verdicts", observation, status == expected and not refused
+                )
             else:
                 claim = "a name that is not admitted: no verdict, and failurePolicy Ignore admits"
-                yield Row(claim, seen, status == expected and refused > 0)
+                yield Row(claim, observation, status == expected and refused > 0)
 
 
 def _write_configuration(directory: Path, port: int, certificate: Path, key: Path) -> Path:

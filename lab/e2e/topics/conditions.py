@@ -32,8 +32,8 @@ def run(world: World) -> Iterator[Row]:
             for policy in POLICIES:
                 problems = _find_problems(client, webhook, policy, cases, visible=visible)
                 word = "reviewed" if visible else "dropped"
-                seen = "; ".join(problems) or f"{len(cases)} kinds, all {word}, as the CEL library says"
-                yield Row(f"failurePolicy {policy}: {claim}", seen, not problems)
+                observation = "; ".join(problems) or f"{len(cases)} kinds, all {word}, as the CEL library says"
+                yield Row(f"failurePolicy {policy}: {claim}", observation, not problems)
     errors = _count_evaluation_errors(world)
     yield Row("evaluation errors in the API server", f"{errors:.0f}", errors == 0)
 

@@ -47,8 +47,8 @@ def run(world: World) -> Iterator[Row]:
             route = f"conformance-{('standard', 'strict', str(exempt)).index(policy)}"
             place = world.create_namespace(f"conformance-test-{number}", route=route)
             step, reply = _play(client, place)
-            seen = f"{step}: HTTP {reply.status} {reply.message[-90:]}" if reply else "passes"
-            yield Row(name, seen, step == refused)
+            observation = f"{step}: HTTP {reply.status} {reply.message[-90:]}" if reply else "passes"
+            yield Row(name, observation, step == refused)
 
 
 def _make_spec(holder: str, seconds: int, acquired: int, renewed: int, transitions: int) -> dict[str, Any]:

@@ -95,19 +95,19 @@ def run(world: World) -> Iterator[Row]:
         case.claim: [find_quantile(case.milliseconds, q) - find_quantile(cases[3].milliseconds, q) for q in (0.5, 0.99)]
         for case in cases[4:]
     }
-    seen = "; ".join(f"{claim}: p50 +{p50:.2f} ms, p99 +{p99:.2f} ms" for claim, (p50, p99) in added.items())
-    yield Row("what a webhook adds to a takeover without one", seen, passed=True)
+    observation = "; ".join(f"{claim}: p50 +{p50:.2f} ms, p99 +{p99:.2f} ms" for claim, (p50, p99) in added.items())
+    yield Row("what a webhook adds to a takeover without one", observation, passed=True)
     for case in cases:
         figures = _Figures(
             find_quantile(case.milliseconds, 0.5), find_quantile(case.milliseconds, 0.99), statistics.median(case.cpu)
         )
-        seen = (
+        observation = (
             f"p50 {figures.p50:.1f} ms, p99 {figures.p99:.1f} ms, API server CPU {figures.cpu:.1f} ms; "
             f"{len(case.milliseconds)} writes, {case.reviews} reviews"
         )
         # A retry inside the API server may ask twice about one write.
         passed = case.reviews >= len(case.milliseconds) if case.reviewed else case.reviews == 0
-        yield Row(case.claim, seen, passed)
+        yield Row(case.claim, observation, passed)
 
 
 def _make_renewal(number: int) -> dict[str, Any]:

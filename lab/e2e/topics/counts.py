@@ -66,8 +66,8 @@ class _Replay:
         if before is None:
             return self._client.send("POST", build_lease_path(NAMESPACE), body).expect(201)
         if self._of in MERGE_PATCHERS:
-            gone = dict.fromkeys(before.get("spec", {}), None)
-            patch = {"metadata": wanted["metadata"], "spec": gone | wanted["spec"]}
+            deletions = dict.fromkeys(before.get("spec", {}), None)
+            patch = {"metadata": wanted["metadata"], "spec": deletions | wanted["spec"]}
             return self._client.send("PATCH", path, patch, media=MERGE).expect(200)
         body["metadata"]["resourceVersion"] = before["metadata"]["resourceVersion"]
         return self._client.send("PUT", path, body).expect(200)
@@ -93,9 +93,9 @@ def run(world: World) -> Iterator[Row]:
                 replay.play(json.loads(file.read_bytes())["request"])
             reviews, before = server.count_reviews(), reviews
             reached = reviews - before
-            seen = f"{replay.renewals} renewals and {replay.others} other writes: {reached} reached us"
+            observation = f"{replay.renewals} renewals and {replay.others} other writes: {reached} reached us"
             passed = reached == replay.others and bool(replay.others)
-            yield Row(client, seen, passed)
+            yield Row(client, observation, passed)
 
 
 def _list_recorded() -> dict[str, list[Path]]:
@@ -109,5 +109,7 @@ def _list_recorded() -> dict[str, list[Path]]:
 
 
 def _is_same(stored: dict[str, Any], wanted: dict[str, Any]) -> bool:
-    kept = all(stored["metadata"].get(key) == wanted["metadata"].get(key) for key in KEPT_METADATA)
-    return kept and stored.get("spec", {}) == {key: value for key, value in wanted["spec"].items() if value is not None}
+    has_same_metadata = all(stored["metadata"].get(key) == wanted["metadata"].get(key) for key in KEPT_METADATA)
+    return has_same_metadata and stored.get("spec", {}) == {
+        key: value for key, value in wanted["spec"].items() if value is not None
+    }

@@ -38,8 +38,8 @@ def run(world: World) -> Iterator[Row]:
         unseen.create().expect(201)
         status = _nest_deeply(unseen, UNSPEAKABLE[0]).status
         called = webhook.count_reviews(NAMESPACE, "unseen") > 1
-        seen = f"HTTP {status}, the webhook was {'called' if called else 'not called'}"
-        yield Row("without the policy: 9,997 levels are admitted unseen", seen, status == 200 and not called)
+        observation = f"HTTP {status}, the webhook was {'called' if called else 'not called'}"
+        yield Row("without the policy: 9,997 levels are admitted unseen", observation, status == 200 and not called)
         _apply(world, client)
         problems = list(_check_refused(client))
         yield Row("levels 9 to 10,000", "; ".join(problems) or "refused, by protobuf and by JSON", not problems)
@@ -49,8 +49,8 @@ def run(world: World) -> Iterator[Row]:
         yield Row("a lease that was spoiled before", "; ".join(problems) or "renewed, repaired, deleted", not problems)
     _remove(world)
     refusals, errors = _count_checks(world, "deny"), _count_checks(world, "allow", error=True)
-    seen = f"{errors:.0f}, and {refusals:.0f} refused"
-    yield Row("writes that the policy admitted with an error", seen, bool(refusals) and not errors)
+    observation = f"{errors:.0f}, and {refusals:.0f} refused"
+    yield Row("writes that the policy admitted with an error", observation, bool(refusals) and not errors)
 
 
 def _nest_deeply(lease: OneLease, levels: int) -> Reply:

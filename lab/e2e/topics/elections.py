@@ -65,8 +65,8 @@ def _run_under(world: World, policy: str) -> Iterator[Row]:
     namespace = f"elections-{policy}"
     attackers = [world.create_account(namespace, "mallory"), world.create_account("elsewhere", f"stranger-to-{policy}")]
     with ExitStack() as stack:
-        for which, seen in elect_each(world, stack, namespace):
-            yield Row(f"{policy}: {which}", seen, passed=True)
+        for which, observation in elect_each(world, stack, namespace):
+            yield Row(f"{policy}: {which}", observation, passed=True)
         keeper = world.create_account(namespace, "keeper")
         yield _check_single_writes(world, policy, keeper, attackers)
         if policy == "strict":
@@ -83,9 +83,9 @@ def _check_behaviors(watches: Sequence[WatchedLeases]) -> Row:
     elected = [trace for trace in traces if any(name in trace.name for name in ELECTED)]
     copies = list(corrupt(elected))
     others = find_mismatches(install_packages(), [*elected, *copies])
-    seen = "; ".join(others) or f"{len(elected)} traces are, {len(copies)} corrupted copies are not"
+    observation = "; ".join(others) or f"{len(elected)} traces are, {len(copies)} corrupted copies are not"
     refused = [trace.name for trace in elected if not trace.allowed]
-    return Row(claim, "; ".join(refused) or seen, passed=bool(copies) and not others and not refused)
+    return Row(claim, "; ".join(refused) or observation, passed=bool(copies) and not others and not refused)
 
 
 def _check_single_writes(world: World, policy: str, keeper: Account, attackers: list[Account]) -> Row:
@@ -100,8 +100,8 @@ def _check_single_writes(world: World, policy: str, keeper: Account, attackers: 
         outcomes.setdefault(outcome, []).append(attack.name)
         if outcome != attack.get_expected(policy):
             problems.append(f"{attack.name}: {outcome}, expected {attack.get_expected(policy)}")
-    seen = "; ".join(f"{outcome}: {', '.join(names)}" for outcome, names in sorted(outcomes.items()))
-    return Row(f"{policy}: the single-write attacker", "; ".join(problems) or seen, not problems)
+    observation = "; ".join(f"{outcome}: {', '.join(names)}" for outcome, names in sorted(outcomes.items()))
+    return Row(f"{policy}: the single-write attacker", "; ".join(problems) or observation, not problems)
 
 
 def _attempt(world: World, attack: Attack, victim: Victim, attacker: Account) -> str:
@@ -164,10 +164,12 @@ def _try_two_writes(world: World, namespace: str, *, denied: bool) -> Row:
         replies = {"renewal for the holder": shortened, "steal": stolen, "release": released, "delete": deleted}
         honest = victim.change(keeper.client, renewTime=format_micro_time())
         passed = honest.status == 200 and all("rule identity-binding)" in reply.message for reply in replies.values())
-        seen = ", ".join(f"{name} {reply.status}" for name, reply in replies.items()) + f", the holder {honest.status}"
-        return Row("with a binding: the two-write attacker is denied", seen, passed)
-    seen = f"shortening renewal {shortened.status}, takeover {stolen.status}"
-    return Row("strict without a binding: two writes still steal (known limit)", seen, stolen.status == 200)
+        observation = (
+            ", ".join(f"{name} {reply.status}" for name, reply in replies.items()) + f", the holder {honest.status}"
+        )
+        return Row("with a binding: the two-write attacker is denied", observation, passed)
+    observation = f"shortening renewal {shortened.status}, takeover {stolen.status}"
+    return Row("strict without a binding: two writes still steal (known limit)", observation, stolen.status == 200)
 
 
 def _check_candidates_of_bound_lease(world: World) -> Row:
@@ -189,8 +191,10 @@ def _check_candidates_of_bound_lease(world: World) -> Row:
     removed = stranger.client.send("DELETE", f"{path}/careful-1_8c1")
     passed = honest.status == 201 and after == before
     passed &= all("rule identity-binding)" in reply.message for reply in (denied, misnamed, removed))
-    seen = f"a stranger's {denied.status}, another name {misnamed.status}, its writer's {honest.status}"
-    return Row("with a binding: candidates of the lease", f"{seen}, deleted by a stranger {removed.status}", passed)
+    observation = f"a stranger's {denied.status}, another name {misnamed.status}, its writer's {honest.status}"
+    return Row(
+        "with a binding: candidates of the lease", f"{observation}, deleted by a stranger {removed.status}", passed
+    )
 
 
 def _check_candidate_without_strategies(world: World) -> Row:
@@ -212,8 +216,8 @@ def _check_honest_writers(world: World, policy: str, attackers: set[str]) -> Row
     ]
     denied = [event for event in writes if _is_refused(event["responseStatus"])]
     honest = {event["user"]["username"] for event in writes}
-    seen = f"{len(writes)} writes of {len(honest)} users, {len(denied)} denied"
-    return Row(f"{policy}: nobody honest denied", seen, bool(writes) and not denied)
+    observation = f"{len(writes)} writes of {len(honest)} users, {len(denied)} denied"
+    return Row(f"{policy}: nobody honest denied", observation, bool(writes) and not denied)
 
 
 def _is_refused(status: Mapping[str, Any]) -> bool:

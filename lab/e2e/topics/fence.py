@@ -11,4 +11,4 @@ def run(world: World) -> Iterator[Row]:
     """Check one fence in a namespace of its own."""
     allow_service_accounts(world.admin, PLACE)
     for fact in check_facts(world.plane, world.admin, world.kubectl):
-        yield Row(fact.claim, "as it must be" if fact.passed else fact.seen, fact.passed)
+        yield Row(fact.claim, "as it must be" if fact.passed else fact.observation, fact.passed)

@@ -248,9 +248,9 @@ def _check_values(pods: Sequence[ApiClient], stranger: ApiClient) -> Iterator[st
 
 def _check_storm(world: World, stack: ExitStack, stranger: ApiClient) -> Row:
     """Change a label as often as four connections can, while client-go holds the lease."""
-    statuses, is_kept, seen, steal = _send_storm(world, stack, stranger, "harmless", 4)
+    statuses, is_kept, observation, steal = _send_storm(world, stack, stranger, "harmless", 4)
     good = statuses[200] == 0 and is_kept and steal == 403
-    return Row("a storm of labels on a held lease", f"{seen}; a steal: HTTP {steal}", good)
+    return Row("a storm of labels on a held lease", f"{observation}; a steal: HTTP {steal}", good)
 
 
 def _check_few_seats(world: World, stack: ExitStack) -> Row:
@@ -263,10 +263,12 @@ def _check_few_seats(world: World, stack: ExitStack) -> Row:
         path = f"/apis/flowcontrol.apiserver.k8s.io/v1/{plural}/{document['metadata']['name']}"
         world.admin.send("PATCH", path, document, media=APPLY, fieldManager="e2e", force=True).expect()
     world.settle()
-    statuses, is_kept, seen, _ = _send_storm(world, stack, stranger, place, 12)
+    statuses, is_kept, observation, _ = _send_storm(world, stack, stranger, place, 12)
     # Whether the leader gets through depends on the machine, so it is said and not required: docs/promises.md.
-    seen += "; kept" if is_kept else "; lost"
-    return Row("the same by 12 connections, one at a time: most are rejected", seen, statuses[429] > statuses[200])
+    observation += "; kept" if is_kept else "; lost"
+    return Row(
+        "the same by 12 connections, one at a time: most are rejected", observation, statuses[429] > statuses[200]
+    )
 
 
 def _send_storm(
@@ -303,8 +305,8 @@ def _send_storm(
     stored = lease.get()["spec"]
     age = time.time() - _parse_seconds(stored["renewTime"])
     is_kept = stored["holderIdentity"] == holder and age < 15
-    seen = f"{dict(statuses)} in {STORM_SECONDS} s; {stored['holderIdentity']} renewed {age:.0f} s ago"
-    return statuses, is_kept, seen, steal.status
+    observation = f"{dict(statuses)} in {STORM_SECONDS} s; {stored['holderIdentity']} renewed {age:.0f} s ago"
+    return statuses, is_kept, observation, steal.status
 
 
 def _parse_seconds(text: str) -> float:
@@ -321,13 +323,13 @@ def _measure_list(world: World, stranger: ApiClient) -> Row:
         name.create(holderIdentity="", renewTime=format_micro_time()).expect(201)
         lease = OneLease(stranger if place == "harmless" else owner, place, "long-list")
         # Nothing of spec: what takes the lease would lose its finalizers, and not be refused for them.
-        kept = lease.get()["spec"]["renewTime"]
-        reply = lease.put({"finalizers": [f"a.b/{at:x}" for at in range(50_000)]}, renewTime=kept)
+        renew_time = lease.get()["spec"]["renewTime"]
+        reply = lease.put({"finalizers": [f"a.b/{at:x}" for at in range(50_000)]}, renewTime=renew_time)
         took[place], statuses[place] = reply.milliseconds, reply.status
-    seen = (
+    observation = (
         f"HTTP {statuses['harmless']} after {took['harmless']:.0f} ms; without the policies {took['harmless-bare']:.0f}"
     )
-    return Row("a list of 50,000 finalizers", seen, statuses == {"harmless": 422, "harmless-bare": 200})
+    return Row("a list of 50,000 finalizers", observation, statuses == {"harmless": 422, "harmless-bare": 200})
 
 
 def _check_planting_during_labeling(world: World, stranger: ApiClient) -> Row:
@@ -382,7 +384,7 @@ def _check_planting_during_labeling(world: World, stranger: ApiClient) -> Row:
         thread.join()
     writer = read_stamps(mine.get())[0]
     good = done.returncode == 0 and not refused and steal.status in REFUSED and writer.endswith(f":{place}:op")
-    said = json.dumps([done.returncode, done.stderr[-300:], refused[:2], steal.status, writer])
+    details = json.dumps([done.returncode, done.stderr[-300:], refused[:2], steal.status, writer])
     return Row(
-        "deploy/protect while someone plants stamps", "the holder renews, no one takes it" if good else said, good
+        "deploy/protect while someone plants stamps", "the holder renews, no one takes it" if good else details, good
     )

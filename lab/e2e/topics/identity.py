@@ -51,8 +51,8 @@ def run(world: World) -> Iterator[Row]:
                 _review_kube_system(own, stack, is_answered=name.startswith("reviewed"))
             seconds = _measure_end(own)
         hangs = name.startswith("another") and world.plane.binaries.minor in HANGING
-        seen = f"ended after {seconds:.1f} s" if seconds < SECONDS else f"did not end within {SECONDS:.0f} s"
-        yield Row(name, seen, (seconds >= SECONDS) == hangs)
+        observation = f"ended after {seconds:.1f} s" if seconds < SECONDS else f"did not end within {SECONDS:.0f} s"
+        yield Row(name, observation, (seconds >= SECONDS) == hangs)
 
 
 def _list_identities(world: World) -> list[str]:

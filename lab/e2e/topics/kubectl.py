@@ -47,8 +47,8 @@ class _Kind(Struct, frozen=True):
 
     def make_changed(self, name: str, change: dict[str, Any]) -> dict[str, Any]:
         """Return the object with a change in its spec."""
-        made = self.make(name)
-        return made | {"spec": made["spec"] | change}
+        object_ = self.make(name)
+        return object_ | {"spec": object_["spec"] | change}
 
 
 Attempt = Callable[[Kubectl, _Kind, str, dict[str, Any]], Completed]
@@ -174,8 +174,8 @@ def _check_matrix(world: World, kubectl: Kubectl, person: ApiClient, kind: _Kind
     left = person.get(collection)["items"]
     if left:
         tally.problems.append(f"deletecollection left {len(left)} objects")
-    seen = "; ".join(tally.problems) or f"{tally.allowed} operations allowed, {tally.refused} refused"
-    return Row(f"kubectl on {kind.label}", seen, not tally.problems)
+    observation = "; ".join(tally.problems) or f"{tally.allowed} operations allowed, {tally.refused} refused"
+    return Row(f"kubectl on {kind.label}", observation, not tally.problems)
 
 
 def _check_pinned_text(kubectl: Kubectl) -> Iterator[Row]:

@@ -63,7 +63,7 @@ class Page:
         assert self.process.stdout is not None
         self.address = self.process.stdout.readline().strip()
         self.lanes: dict[str, Any] = {}
-        self.said: list[str] = []
+        self.statuses: list[str] = []
         self.came: dict[str, float] = {}
         self._thread = threading.Thread(target=self._listen, daemon=True)
 
@@ -94,8 +94,8 @@ class Page:
 
     def _take(self, data: Any) -> None:
         now = time.monotonic()
-        if data["status"] != (self.said or [""])[-1]:
-            self.said.append(data["status"])
+        if data["status"] != (self.statuses or [""])[-1]:
+            self.statuses.append(data["status"])
         for lane in data["lanes"]:
             lane["marks"] = [data["kinds"][mark[0]][0] for mark in lane["marks"]]
             lane["holders"] = [data["strings"][span[5]] for span in lane["spans"]]
@@ -167,15 +167,19 @@ def _check_election(world: World, page: Page, stack: ExitStack) -> Row:
 
 
 def _check_restart(world: World, plane: Plane, page: Page) -> Row:
-    number = len(page.said)
+    number = len(page.statuses)
     away = plane.restart()
     body = make_lease("afterwards", holderIdentity="after-the-restart", renewTime=format_micro_time())
     world.admin.send("POST", build_lease_path(NAMESPACE), body).expect()
     written = time.monotonic()
     came = wait_for("a lane after the restart", lambda: page.came.get("after-the-restart"), PATIENCE_SECONDS, 0.02)
-    said = [text for text in page.said[number:] if "kubectl runs again" in text]
-    seen = f"away for {away:.1f} s, said so {len(said)} times, back {came - written:.1f} s after the first write"
-    return Row("the page goes on after a restart of the API server", seen, bool(said) and page.said[-1] == "")
+    statuses = [text for text in page.statuses[number:] if "kubectl runs again" in text]
+    observation = (
+        f"away for {away:.1f} s, said so {len(statuses)} times, back {came - written:.1f} s after the first write"
+    )
+    return Row(
+        "the page goes on after a restart of the API server", observation, bool(statuses) and page.statuses[-1] == ""
+    )
 
 
 def _check_end(page: Page) -> Row:
@@ -184,5 +188,5 @@ def _check_end(page: Page) -> Row:
     status = page.process.wait(PATIENCE_SECONDS)
     time.sleep(0.5)
     left = [number for number in children if Path(f"/proc/{number}").exists()]
-    seen = f"{len(children)} kubectl, {len(left)} left, exit code {status}"
-    return Row("a signal ends the page and kubectl", seen, bool(children) and not left and status == 0)
+    observation = f"{len(children)} kubectl, {len(left)} left, exit code {status}"
+    return Row("a signal ends the page and kubectl", observation, bool(children) and not left and status == 0)

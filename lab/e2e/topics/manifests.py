@@ -66,17 +66,17 @@ def _write_overlay(world: World, component: str) -> None:
 def _check_typos(world: World, manifests: list[list[dict[str, Any]]]) -> Row:
     """Put one unknown field in each custom resource: a definition that took anything would take it."""
     foreign = [thing for objects in manifests for thing in objects if thing["apiVersion"].partition("/")[0] in FOREIGN]
-    taken = []
+    accepted = []
     for thing in foreign:
         spoiled = copy.deepcopy(thing)
         spoiled.get("spec", spoiled)["renewTyme"] = "1h"
         done = world.kubectl.run("apply", "--server-side", "--dry-run=server", "-f", "-", manifest=spoiled)
         if not done.status or "renewTyme" not in done.stderr:
-            taken.append(f"{thing['kind']} {thing['metadata']['name']}: {done.stdout or done.stderr}")
+            accepted.append(f"{thing['kind']} {thing['metadata']['name']}: {done.stdout or done.stderr}")
     kinds = sorted({thing["kind"] for thing in foreign})
-    seen = "; ".join(taken) or f"refused in each of {len(foreign)} objects: {', '.join(kinds)}"
+    observation = "; ".join(accepted) or f"refused in each of {len(foreign)} objects: {', '.join(kinds)}"
     of = ", ".join(f"{module.rpartition('/')[2]} {version}" for module, version in find_versions().items())
-    return Row(f"a field that the definitions of {of} do not know", seen, bool(kinds) and not taken)
+    return Row(f"a field that the definitions of {of} do not know", observation, bool(kinds) and not accepted)
 
 
 def _apply(world: World, claim: str, objects: list[dict[str, Any]]) -> Row:
@@ -88,8 +88,8 @@ def _apply(world: World, claim: str, objects: list[dict[str, Any]]) -> Row:
         stored = answer["items"] if answer["kind"] == "List" else [answer]
         for wanted, found in zip(objects, stored, strict=True):
             problems += [f"{wanted['kind']}{where}" for where in _find_missing(wanted, found)]
-    seen = "; ".join(problems) or f"{len(objects)} objects stored as written, no warning"
-    return Row(f"{claim}: server-side apply", seen, not problems)
+    observation = "; ".join(problems) or f"{len(objects)} objects stored as written, no warning"
+    return Row(f"{claim}: server-side apply", observation, not problems)
 
 
 def _remove(world: World, objects: list[dict[str, Any]]) -> None:
@@ -134,14 +134,20 @@ def _check_route(world: World) -> Iterator[Row]:
 
         message = wait_for("a denial through the shipped service reference", find_denial, 30)
         proof = world.kubectl.run("create", "--dry-run=server", "-f", str(PROJECT / "deploy" / "proof.yaml"))
-        shown = proof.stderr.strip()
-        yield Row("the proof of README, asked as system:masters", shown, proof.status == 1 and shown in README)
+        message_of_proof = proof.stderr.strip()
+        yield Row(
+            "the proof of README, asked as system:masters",
+            message_of_proof,
+            proof.status == 1 and message_of_proof in README,
+        )
         yield _check_status(world, "in force: the webhook refused", "0 of 2 ready")
         person.send("POST", build_lease_path("shipped"), make_lease("good")).expect(201)
         reviews = server.count_reviews()
-        seen = f"a bad Lease refused, a good one created, {reviews} reviews answered"
+        observation = f"a bad Lease refused, a good one created, {reviews} reviews answered"
         yield Row(
-            "the shipped Service name, caBundle and SAN reach gunicorn", seen, "duration" in message and reviews > 1
+            "the shipped Service name, caBundle and SAN reach gunicorn",
+            observation,
+            "duration" in message and reviews > 1,
         )
     yield _check_status(world, "not in force: the API server would store", "failurePolicy Ignore, 2 s, CA until")
     world.kubectl.run_checked("delete", "validatingwebhookconfiguration", "lease-webhook")
@@ -162,6 +168,6 @@ def _check_status(world: World, begin: str, fact: str) -> Row:
     ]
     done = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False)
     print(done.stdout, file=sys.stderr)
-    seen = f"exit {done.returncode}: {done.stdout.partition(chr(10))[0]}"
+    observation = f"exit {done.returncode}: {done.stdout.partition(chr(10))[0]}"
     passed = done.returncode == 1 and done.stdout.startswith(begin) and fact in done.stdout
-    return Row(f"`lease-webhook status` with {fact.partition(',')[0]}", seen, passed)
+    return Row(f"`lease-webhook status` with {fact.partition(',')[0]}", observation, passed)

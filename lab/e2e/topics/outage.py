@@ -26,7 +26,7 @@ FEWEST_RENEWALS = 0.9
 class _Outcome(Struct, frozen=True):
     """The fate of the client-go leader of a namespace, and the number of its writes that passed unreviewed."""
 
-    kept: bool
+    is_kept: bool
     renewals: int
     p50: float
     p99: float
@@ -34,9 +34,9 @@ class _Outcome(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        kept = "every elector kept its lease" if self.kept else "A LEASE WAS LOST"
+        fate = "every elector kept its lease" if self.is_kept else "A LEASE WAS LOST"
         return (
-            f"{kept}; {self.renewals} renewals, p50 {self.p50:.0f} ms, p99 {self.p99:.0f} ms, "
+            f"{fate}; {self.renewals} renewals, p50 {self.p50:.0f} ms, p99 {self.p99:.0f} ms, "
             f"{self.failed_open} writes failed open"
         )
 
@@ -54,12 +54,12 @@ def run(world: World) -> Iterator[Row]:
         time.sleep(SECONDS)
         found = {place: _read_outcome(world, leaders, place) for place in places}
     baseline = found[BASELINE]
-    yield Row("no webhook, for comparison", baseline.text, baseline.kept)
+    yield Row("no webhook, for comparison", baseline.text, baseline.is_kept)
     for mode in ports:
         shipped, everything = found[mode], found[mode + EVERYTHING]
         unslowed = shipped.renewals >= FEWEST_RENEWALS * baseline.renewals
         # The creation of the lease met the outage, the renewals did not.
-        passed = shipped.kept and unslowed and 1 <= shipped.failed_open < shipped.renewals
+        passed = shipped.is_kept and unslowed and 1 <= shipped.failed_open < shipped.renewals
         yield Row(f"{mode}: shipped configuration", shipped.text, passed)
         met = everything.failed_open > everything.renewals / 2
         yield Row(f"{mode}: without matchConditions", everything.text, met)
@@ -85,14 +85,14 @@ def _is_leading(leader: Elector, places: set[str]) -> bool:
 
 
 def _read_outcome(world: World, leaders: dict[str, Elector], place: str) -> _Outcome:
-    kept = all(_has_kept_lease(world, place, name, leader) for name, leader in leaders.items())
+    is_kept = all(_has_kept_lease(world, place, name, leader) for name, leader in leaders.items())
     times = [
         event["milliseconds"]
         for event in leaders[CLIENT_GO].list_events("write")
         if event["namespace"] == place and event["method"] == "PUT" and event.get("status") == 200
     ]
     failed_open = sum(_is_failed_open(event) for event in world.read_audit_events(place) if _is_about(event, CLIENT_GO))
-    return _Outcome(kept, len(times), find_quantile(times, 0.5), find_quantile(times, 0.99), failed_open)
+    return _Outcome(is_kept, len(times), find_quantile(times, 0.5), find_quantile(times, 0.99), failed_open)
 
 
 def _has_kept_lease(world: World, place: str, lease: str, leader: Elector) -> bool:

@@ -147,13 +147,13 @@ class _Comparison:
         request = json.loads(body)["request"]
         broken = [Broken(*self._find_rule(one), one["message"]) for one in failures]
         verdict = compared.verdict_of(body, self._policy, received)
-        wanted = compared.expected(verdict, request)
-        seen = compared.found({(one.mode, one.rule) for one in broken}, request)
-        self.counts.update({"reviews": 1, "with findings": bool(wanted)})
-        self.rules.update(rule for _, rule in wanted)
+        expected = compared.expected(verdict, request)
+        findings = compared.found({(one.mode, one.rule) for one in broken}, request)
+        self.counts.update({"reviews": 1, "with findings": bool(expected)})
+        self.rules.update(rule for _, rule in expected)
         # The one failure that an API server before 1.37 records may be one of which the table says nothing.
-        if not (wanted == seen if self._whole else seen <= wanted and bool(broken) >= bool(wanted)):
-            differs = f"engine {sorted(wanted - seen)} policies {sorted(seen - wanted)}"
+        if not (expected == findings if self._whole else findings <= expected and bool(broken) >= bool(expected)):
+            differs = f"engine {sorted(expected - findings)} policies {sorted(findings - expected)}"
             self.from_engine.append(f"{differs} {_show(request)}")
         texts = compared.texts(verdict)
         self.texts.update(
@@ -167,8 +167,8 @@ class _Comparison:
             if not self._is_same(set(in_process := self._exported.broken(request)), set(broken)):
                 self.from_library.append(f"{in_process} {broken}")
 
-    def _is_same(self, wanted: AbstractSet[Any], seen: AbstractSet[Any]) -> bool:
-        return wanted == seen if self._whole else seen <= wanted and bool(seen) == bool(wanted)
+    def _is_same(self, expected: AbstractSet[Any], findings: AbstractSet[Any]) -> bool:
+        return expected == findings if self._whole else findings <= expected and bool(findings) == bool(expected)
 
     def _find_rule(self, failure: Mapping[str, Any]) -> tuple[str, str]:
         name: str = failure["policy"]
@@ -181,16 +181,18 @@ def _check_equal(
     comparison = _Comparison(policy, whole=world.plane.binaries.minor >= 37)
     for event in (event for namespace in namespaces for event in world.read_audit_events(namespace)):
         annotations = event.get("annotations", {})
-        if kept := keep.get(annotations.get(f"{WEBHOOK}/uid", "")):
-            comparison.add(*kept, json.loads(annotations.get(FAILURES, "[]")))
+        if review := keep.get(annotations.get(f"{WEBHOOK}/uid", "")):
+            comparison.add(*review, json.loads(annotations.get(FAILURES, "[]")))
     counts, wrong, other = comparison.counts, comparison.from_engine, comparison.from_library
     print(json.dumps([counts, comparison.rules, comparison.texts], sort_keys=True), file=sys.stderr)
     print("\n".join([*wrong[:10], *other[:5]]), file=sys.stderr)
-    shown = (
+    summary = (
         f"{counts['reviews']} of {writes}; {counts['with findings']} have findings, of {len(comparison.rules)} rules"
     )
     yield Row(
-        "as the engine says of the reviews", f"{len(wrong)} differ: {wrong[0][:300]}" if wrong else shown, not wrong
+        "as the engine says of the reviews",
+        f"{len(wrong)} differ: {wrong[0][:300]}" if wrong else summary,
+        not wrong,
     )
     same = f"{counts['in process']} have the same rules and texts"
     yield Row("as the CEL library says", f"{len(other)} differ" if other else same, not other)
@@ -222,8 +224,8 @@ def _check_honest(world: World) -> Iterator[Row]:
         world.register("policies-both", server.port, failure_policy="Fail")
         _install(world, policy)
         for place, name in ((alone, "policies only"), (both, "with the webhook")):
-            for which, seen in elect_each(world, stack, place):
-                yield Row(f"{name}: {which}", seen, passed=True)
+            for which, observation in elect_each(world, stack, place):
+                yield Row(f"{name}: {which}", observation, passed=True)
         refused = [event for place in (alone, both) for event in _list_refused(world, place)]
         yield Row("nobody of them refused", "; ".join(refused) or "nobody", not refused)
         yield _check_denial_text(world, alone)
@@ -334,5 +336,5 @@ def _measure_cost(world: World) -> Row:
                 reply = lease.put(metadata, renewTime=format_micro_time())
                 reply.expect(200)
                 times.setdefault((what, kind), []).append(reply.milliseconds)
-    shown = (f"{kind} {what} {find_quantile(found, 0.5):.2f}" for (what, kind), found in sorted(times.items()))
-    return Row("ms, p50 of 200 in turns", ", ".join(shown), passed=True)
+    cells = (f"{kind} {what} {find_quantile(found, 0.5):.2f}" for (what, kind), found in sorted(times.items()))
+    return Row("ms, p50 of 200 in turns", ", ".join(cells), passed=True)

@@ -80,9 +80,9 @@ def _check_life(world: World, stack: ExitStack, place: str) -> Iterator[Row]:
     operator.process.stop()
     adopter = database.reconcile("cluster-2")
     wait_for("three rounds", lambda: len(list(list_rounds(adopter))) >= 3, 30)
-    seen = list(list_rounds(adopter))
-    passed = set(seen) == {"failed"} if place == STRICT else seen[-1] == "found" and "adopted" in seen
-    yield Row(f"{place}: the lease of a Cluster that was made again", ", ".join(seen[:3]), passed)
+    outcomes = list(list_rounds(adopter))
+    passed = set(outcomes) == {"failed"} if place == STRICT else outcomes[-1] == "found" and "adopted" in outcomes
+    yield Row(f"{place}: the lease of a Cluster that was made again", ", ".join(outcomes[:3]), passed)
     adopter.process.stop()
 
 

@@ -68,8 +68,10 @@ def _read_last_line(elector: Elector) -> str:
 def _check_creation(world: World, stack: ExitStack) -> Row:
     elector = _start_elector(world, stack, "creates", environment=["CREATE_NOTHING=1"])
     wait_for("its end", lambda: elector.process.has_ended, 30)
-    seen = _read_last_line(elector)
-    return Row(f"{AIO} cannot create a lease", seen, "ValidationError" in seen and not _read_spec(world, "creates"))
+    last_line = _read_last_line(elector)
+    return Row(
+        f"{AIO} cannot create a lease", last_line, "ValidationError" in last_line and not _read_spec(world, "creates")
+    )
 
 
 def _check_local_time(world: World, stack: ExitStack) -> Row:
@@ -85,11 +87,11 @@ def _check_whole_seconds(world: World, stack: ExitStack) -> Row:
     time.sleep(5)
     log = elector.process.log.read_text()
     lines = log.count("Failed to parse time string")
-    seen = (
+    observation = (
         f"renewTime is {_read_spec(world, 'seconds').get('renewTime')}, {lines} times that it cannot read its own time"
     )
     is_led = any(elector.list_events("started")) and not any(elector.list_events("stopped"))
-    return Row(f"{AIO} renews nothing in a whole second", seen, is_led and lines > 0)
+    return Row(f"{AIO} renews nothing in a whole second", observation, is_led and lines > 0)
 
 
 def _check_unreachable(world: World, stack: ExitStack, package: str) -> Row:
@@ -99,5 +101,5 @@ def _check_unreachable(world: World, stack: ExitStack, package: str) -> Row:
         _wait_until_leading(world, elector, name)
         way.interrupt()
         wait_for("its end", lambda: elector.process.has_ended, 60)
-    seen = _read_last_line(elector)
-    return Row(f"{package}: no connection to the API server", seen, not any(elector.list_events("stopped")))
+    last_line = _read_last_line(elector)
+    return Row(f"{package}: no connection to the API server", last_line, not any(elector.list_events("stopped")))

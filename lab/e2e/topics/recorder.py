@@ -185,8 +185,10 @@ def _check_election(world: World, recording: Recording, stack: ExitStack, watch:
 
     is_equal = extract_essence(found) == extract_essence(expected)
     sizes = [path.stat().st_size for path in recording.directory.glob("leases-*")]
-    seen = f"{len(found['tenures'])} holders, {sum(sizes)} bytes in place of {watch.stat().st_size}; equal: {is_equal}"
-    return Row("why says of a crash what it says from a watch", seen, is_equal)
+    observation = (
+        f"{len(found['tenures'])} holders, {sum(sizes)} bytes in place of {watch.stat().st_size}; equal: {is_equal}"
+    )
+    return Row("why says of a crash what it says from a watch", observation, is_equal)
 
 
 def _check_full_disk(world: World, recording: Recording) -> Row:
@@ -197,15 +199,15 @@ def _check_full_disk(world: World, recording: Recording) -> Row:
     write(world, "disk", "before")
     time.sleep(3)
     write(world, "disk", "during")
-    told = wait_for("the problem", lambda: "cannot be written" in recording.log.read_text(), PATIENCE)
+    is_reported = wait_for("the problem", lambda: "cannot be written" in recording.log.read_text(), PATIENCE)
     resource.prlimit(process, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     write(world, "disk", "after")
     time.sleep(3)
-    found, said = recording.ask_why("disk")
+    found, errors = recording.ask_why("disk")
     holders = [one["holder"] for one in found["tenures"]]
     return Row(
-        "a full disk is said, and what waited is written", f"holders {holders}, {said!r}",
-        told and holders == ["before", "during", "after"] and not said,
+        "a full disk is said, and what waited is written", f"holders {holders}, {errors!r}",
+        is_reported and holders == ["before", "during", "after"] and not errors,
     )  # fmt: skip
 
 
@@ -217,11 +219,11 @@ def _check_kill(world: World, recording: Recording) -> Row:
     recording.start()
     write(world, "killed", "afterwards")
     time.sleep(3)
-    found, said = recording.ask_why("killed")
+    found, errors = recording.ask_why("killed")
     holders = [one["holder"] for one in found["tenures"]]
-    is_named = "not recorded from" in said and "did not run" in said
+    is_named = "not recorded from" in errors and "did not run" in errors
     return Row(
-        "kill -9: what was lost is a gap", f"holders {holders}, {said.strip()!r}",
+        "kill -9: what was lost is a gap", f"holders {holders}, {errors.strip()!r}",
         is_named and holders[-1] == "afterwards",
     )  # fmt: skip
 
@@ -232,9 +234,9 @@ def _check_api_server_restart(world: World, plane: Plane, recording: Recording) 
     away = plane.restart()
     write(world, "restart", "after")
     wait_for("the lease", lambda: recording.ask_why("restart")[0].get("holder") == "after", PATIENCE)
-    found, said = recording.ask_why("restart")
+    found, errors = recording.ask_why("restart")
     holders = [one["holder"] for one in found["tenures"]]
-    gaps = [line for line in said.splitlines() if "did not run" not in line]
+    gaps = [line for line in errors.splitlines() if "did not run" not in line]
     return Row(
         "the API server restarts: it goes on", f"away for {away:.1f} s, holders {holders}, gaps: {gaps}",
         holders == ["before", "after"],
@@ -248,12 +250,12 @@ def _check_upgrade(world: World, recording: Recording) -> Row:
     recording.start()
     write(world, "upgrade", "after")
     time.sleep(2)
-    found, said = recording.ask_why("upgrade")
+    found, errors = recording.ask_why("upgrade")
     holders = [one["holder"] for one in found["tenures"]]
     return Row(
         "an upgrade: it stops, starts and goes on",
-        f"exit code {code}, holders {holders}, {said.count('not recorded')} gaps",
-        code == 0 and holders == ["before", "after"] and said.count("not recorded") >= 2,
+        f"exit code {code}, holders {holders}, {errors.count('not recorded')} gaps",
+        code == 0 and holders == ["before", "after"] and errors.count("not recorded") >= 2,
     )  # fmt: skip
 
 

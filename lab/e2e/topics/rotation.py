@@ -98,8 +98,8 @@ def _run_step(stream: _Stream, claim: str, step: Callable[[], None]) -> Row:
     writes, failures = stream.writes, len(stream.failures)
     step()
     failed = stream.failures[failures:]
-    seen = stream.describe_since(writes, failures) + (f": {failed[0]}" if failed else "")
-    return Row(claim, seen, not failed and stream.writes > writes)
+    observation = stream.describe_since(writes, failures) + (f": {failed[0]}" if failed else "")
+    return Row(claim, observation, not failed and stream.writes > writes)
 
 
 def _rotate_leaf(certs: Path, servers: list[WebhookServer]) -> None:

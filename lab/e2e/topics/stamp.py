@@ -233,9 +233,9 @@ def _check_renewal(name: str, keeper: ApiClient, other: ApiClient) -> list[str]:
         return [*problems, *_check_dated(name, lease)]
     if any(read_stamps(stored)):
         problems.append(f"{name}: stamped")
-    taken = take(OneLease(other, NAMESPACE, name))
-    if taken.status != 200 or not all(read_stamps(taken.body)):
-        problems.append(f"{name}: not taken, or without stamps: HTTP {taken.status} {taken.message[-200:]}")
+    takeover = take(OneLease(other, NAMESPACE, name))
+    if takeover.status != 200 or not all(read_stamps(takeover.body)):
+        problems.append(f"{name}: not taken, or without stamps: HTTP {takeover.status} {takeover.message[-200:]}")
     return problems
 
 
@@ -258,8 +258,8 @@ def _check_random_lists(keeper: ApiClient, mallory: ApiClient, count: int = 60) 
         if renewed.status != 200 or abs(_measure_age(read_stamps(renewed.body)[1])) > 3:
             problems.append(f"list {number}: HTTP {renewed.status} {read_stamps(renewed.body)}")
         problems += _try_steals(f"list {number}", theirs)
-    seen = "; ".join(problems) or f"{count} lists, {stored} of them stored, each renewal dated, no steal"
-    return Row("random lists between renewals", seen, not problems)
+    observation = "; ".join(problems) or f"{count} lists, {stored} of them stored, each renewal dated, no steal"
+    return Row("random lists between renewals", observation, not problems)
 
 
 def _write_by_put(lease: OneLease, holder: str) -> Reply:
@@ -328,8 +328,8 @@ def _check_expiry(keeper: ApiClient, mallory: ApiClient) -> list[str]:
         reply = _write_after(1.1, lambda hours=hours: mine.renew_by_patch(renewTime=format_micro_time(3600 * hours)))  # type: ignore[misc]
         if reply.status != 200:
             problems.append(f"renewed {hours} h off: HTTP {reply.status}")
-        if (taken := take(theirs)).status == 200:
-            problems.append(f"taken {hours} h off: {read_stamps(taken.body)}")
+        if (takeover := take(theirs)).status == 200:
+            problems.append(f"taken {hours} h off: {read_stamps(takeover.body)}")
     theirs.put(entries=lambda _: [{}], renewTime=mine.get()["spec"]["renewTime"])
     if (reply := _write_after(4.5, lambda: take(theirs))).status != 200:
         problems.append(f"not taken when expired: HTTP {reply.status} {reply.message[-200:]}")
@@ -371,8 +371,8 @@ def _check_elections(world: World) -> Iterator[Row]:
     namespace = world.create_namespace("stamped-elections")
     label(world, namespace)
     with ExitStack() as stack:
-        for which, seen in elect_each(world, stack, namespace):
-            yield Row(which, seen, passed=True)
+        for which, observation in elect_each(world, stack, namespace):
+            yield Row(which, observation, passed=True)
     refused = _list_refused(world, namespace)
     yield Row("nobody of them refused", "; ".join(refused) or "nobody", not refused)
 
@@ -403,8 +403,8 @@ def _check_with_webhook(world: World) -> Iterator[Row]:
             label(world, place)
             wait_until_stamped(keeper if place == namespace else world.create_account(counted, "op").client, place)
         renewed = before.put(renewTime=format_micro_time())
-        seen = f"HTTP {renewed.status} {renewed.message}, stamped {bool(read_stamps(renewed.body)[0])}"
-        yield Row("the webhook: the first stamp of a held lease", seen, renewed.status == 200)
+        observation = f"HTTP {renewed.status} {renewed.message}, stamped {bool(read_stamps(renewed.body)[0])}"
+        yield Row("the webhook: the first stamp of a held lease", observation, renewed.status == 200)
         yield Row("the webhook: client-go, 3 electors", elect_client_go(world, stack, namespace), passed=True)
         refused = _list_refused(world, namespace)
         yield Row("the webhook: nobody of them refused", "; ".join(refused) or "nobody", not refused)
@@ -476,9 +476,11 @@ def _measure_cost(world: World, keeper: ApiClient, count: int = 300) -> Row:
     for lease in held:
         lease.create(renewTime=format_micro_time()).expect(201)
     for _ in range(count):
-        for lease, taken in zip(held, times, strict=True):
-            taken.append(lease.put(renewTime=format_micro_time()).milliseconds)
-    stamped, plain = (f"{find_quantile(taken, 0.5):.2f} ms, p99 {find_quantile(taken, 0.99):.2f} ms" for taken in times)
+        for lease, durations in zip(held, times, strict=True):
+            durations.append(lease.put(renewTime=format_micro_time()).milliseconds)
+    stamped, plain = (
+        f"{find_quantile(durations, 0.5):.2f} ms, p99 {find_quantile(durations, 0.99):.2f} ms" for durations in times
+    )
     return Row("a renewal by PUT", f"p50 {stamped}; without the label p50 {plain}", passed=True)
 
 
@@ -529,5 +531,5 @@ def _check_without_stamps(world: World) -> Row:
         theirs.delete(),
     ]
     remove(world, OTHERS)
-    seen = ", ".join(str(reply.status) for reply in replies)
-    return Row("the guard and the bounds alone", seen, seen == "201, 200, 200, 200, 200")
+    observation = ", ".join(str(reply.status) for reply in replies)
+    return Row("the guard and the bounds alone", observation, observation == "201, 200, 200, 200, 200")

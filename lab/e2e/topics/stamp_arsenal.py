@@ -90,8 +90,8 @@ def _check_labeled_before_listed(world: World, stack: ExitStack, held: OneLease,
         if event["responseStatus"].get("code") in REFUSED - {409} and event["objectRef"].get("name") != held.name
     }
     problems += sorted(refused)
-    seen = "; ".join(problems) or f"renewed, not taken; {len(elections)} elections, nobody refused"
-    return Row("labeled before the policy lists it", seen, not problems)
+    observation = "; ".join(problems) or f"renewed, not taken; {len(elections)} elections, nobody refused"
+    return Row("labeled before the policy lists it", observation, not problems)
 
 
 def _check_constant_entry(namespace: str, pods: Sequence[ApiClient]) -> Row:
@@ -119,8 +119,9 @@ def _check_constant_entry(namespace: str, pods: Sequence[ApiClient]) -> Row:
             mine.create(leaseDurationSeconds=SECONDS, renewTime=format_micro_time()).expect(201)
             for change in changes:
                 for meta in metadata:
-                    kept = mine.get()["spec"].get("renewTime", ...)
-                    theirs.put(meta, entries=lambda _, e=entries: e, manager=manager, **({"renewTime": kept} | change))  # type: ignore[misc]
+                    renew_time = mine.get()["spec"].get("renewTime", ...)
+                    spec = {"renewTime": renew_time} | change
+                    theirs.put(meta, entries=lambda _, e=entries: e, manager=manager, **spec)  # type: ignore[misc]
                     stored = mine.get()
                     if stored["metadata"]["managedFields"] == [CONSTANT]:
                         problems.append(f"{name}, {manager}, {change}, {meta}")
@@ -135,8 +136,8 @@ def _check_constant_entry(namespace: str, pods: Sequence[ApiClient]) -> Row:
                 problems.append(f"created by {manager}: {spec}")
             created.delete()
     tried = 3 * len(lists) * len(changes) * len(metadata)
-    seen = "; ".join(problems[:5]) or f"{tried} writes, none of them stored it; no lease taken"
-    return Row(f"the constant entry by clients, {namespace}", seen, not problems)
+    observation = "; ".join(problems[:5]) or f"{tried} writes, none of them stored it; no lease taken"
+    return Row(f"the constant entry by clients, {namespace}", observation, not problems)
 
 
 def _check_label_coming_and_going(world: World, pods: Sequence[ApiClient]) -> Row:
@@ -204,7 +205,7 @@ class _Watched(RealWorld):
     ) -> None:
         super().__init__(actors, SHOP, name, turns)
         self._admin, self._lease, self._writers = actors["admin"], build_lease_path(SHOP, name), writers
-        self.taken: list[str] = []
+        self.steals: list[str] = []
         self.must_pass: list[bool] = []
 
     def send(self, by: str, method: str, manager: str, body: dict[str, Any] | None, /) -> Outcome:
@@ -225,7 +226,7 @@ class _Watched(RealWorld):
         if held and not mine and by != "admin" and age < seconds * 0.8 - 1.5:
             after = self._read_stored()
             if after.get("spec") != spec or after["metadata"]["uid"] != before["metadata"]["uid"]:
-                self.taken.append(f"{by} {method}: {spec} is now {after.get('spec')}")
+                self.steals.append(f"{by} {method}: {spec} is now {after.get('spec')}")
         return outcome
 
     def read(self) -> dict[str, Any]:
@@ -252,7 +253,7 @@ def _play_arsenal(actors: Mapping[str, ApiClient], minor: int) -> Row:
                 played = play(attack, attack.lease_name(STRICT), here)
         except LeaseGoneError:
             # A finalizer that would have kept it was refused, so a deletion while no one held it was one.
-            return len(here.must_pass), [f"{attack.id}: {problem}" for problem in here.taken]
+            return len(here.must_pass), [f"{attack.id}: {problem}" for problem in here.steals]
         except Exception as error:  # noqa: BLE001 - the other attacks are still played
             return 0, [f"{attack.id}: {type(error).__name__}: {error}"]
         refused = [
@@ -260,7 +261,7 @@ def _play_arsenal(actors: Mapping[str, ApiClient], minor: int) -> Row:
             for one, must in zip(played, here.must_pass[-len(played) :], strict=True)
             if must and not one.outcome.stored and not one.step.expected(STRICT).denied
         ]
-        return len(played), [f"{attack.id}: {problem}" for problem in (*here.taken, *refused)]
+        return len(played), [f"{attack.id}: {problem}" for problem in (*here.steals, *refused)]
 
     chosen = [one for one in attacks() if one.since <= minor <= one.until and one.lease.namespace == "shop"]
     chosen = [one for one in chosen if not one.lease.bound]
@@ -268,5 +269,7 @@ def _play_arsenal(actors: Mapping[str, ApiClient], minor: int) -> Row:
         ended = list(pool.map(play_attack, sorted(chosen, key=lambda one: -sum(step.wait for step in one.writes))))
     problems = [problem for _, found in ended for problem in found]
     writes = sum(count for count, _ in ended)
-    seen = "; ".join(problems[:8]) or f"{len(chosen)} attacks, {writes} writes: no lease taken, nobody honest refused"
-    return Row("standing attacks, one service account", seen, not problems)
+    observation = (
+        "; ".join(problems[:8]) or f"{len(chosen)} attacks, {writes} writes: no lease taken, nobody honest refused"
+    )
+    return Row("standing attacks, one service account", observation, not problems)

@@ -63,17 +63,17 @@ def _configure(world: World, directory: Path, port: int) -> list[str]:
 
 def _check_in_force(admin: ApiClient, webhook: WebhookServer) -> Iterator[Row]:
     status, message = _try_proof(admin)
-    seen = f"HTTP {status}: {message.partition(':')[0]}..."
-    yield Row("the first write after the start is reviewed", seen, status == 422 and "lease webhook" in message)
+    observation = f"HTTP {status}: {message.partition(':')[0]}..."
+    yield Row("the first write after the start is reviewed", observation, status == 422 and "lease webhook" in message)
     lease = OneLease(admin, NAMESPACE, "renewed")
     lease.create().expect(201)
     before = webhook.count_reviews()
     lease.put().expect(200)
-    renewed = webhook.count_reviews() - before
+    renewals = webhook.count_reviews() - before
     lease.put(holderIdentity="b").expect(200)
-    taken = webhook.count_reviews() - before - renewed
-    seen = f"{renewed} reviews of a plain renewal, {taken} of a takeover"
-    yield Row("the match condition holds", seen, (renewed, taken) == (0, 1))
+    takeovers = webhook.count_reviews() - before - renewals
+    observation = f"{renewals} reviews of a plain renewal, {takeovers} of a takeover"
+    yield Row("the match condition holds", observation, (renewals, takeovers) == (0, 1))
     deep = OneLease(admin, NAMESPACE, "deep")
     deep.create().expect(201)
     body = protobuf.lease(deep.make_changed(), [make_entry("z", nest_fields(9).encode())])
@@ -84,8 +84,8 @@ def _check_in_force(admin: ApiClient, webhook: WebhookServer) -> Iterator[Row]:
 def _check_outside_api(admin: ApiClient) -> Iterator[Row]:
     listed = len(admin.get(REGISTRATIONS)["items"])
     deleted = admin.send("DELETE", f"{REGISTRATIONS}/{NAME}").status
-    seen = f"{listed} listed, DELETE gives HTTP {deleted}"
-    yield Row("the API neither shows nor deletes it", seen, (listed, deleted) == (0, 404))
+    observation = f"{listed} listed, DELETE gives HTTP {deleted}"
+    yield Row("the API neither shows nor deletes it", observation, (listed, deleted) == (0, 404))
     created = admin.send("POST", REGISTRATIONS, {"metadata": {"name": NAME}})
     yield Row("no one takes its name through the API", f"HTTP {created.status}", created.status == 422)
 
@@ -99,8 +99,8 @@ def _check_changed_on_disk(admin: ApiClient, folder: Path) -> Iterator[Row]:
 
     wait_for("a failed reload", is_refused, RELOAD_SECONDS, 1)
     status, _ = _try_proof(admin)
-    seen = f"noticed after {time.monotonic() - begin:.0f} s, the proof gives HTTP {status}"
-    yield Row("with a broken file the last good ones stay in force", seen, status == 422)
+    observation = f"noticed after {time.monotonic() - begin:.0f} s, the proof gives HTTP {status}"
+    yield Row("with a broken file the last good ones stay in force", observation, status == 422)
     for file in folder.iterdir():
         file.unlink()
     begin = time.monotonic()
@@ -115,10 +115,10 @@ def _check_broken_file(world: World, directory: Path, flags: list[str]) -> Row:
     (directory / "again").mkdir()
     try:
         with ControlPlane(world.plane.binaries, directory / "again", flags=flags):
-            seen = "it starts"
+            observation = "it starts"
     except RuntimeError as error:
-        seen = "it exits" if "broken.yaml" in str(error) else str(error)
-    return Row("an API server that starts with a broken file", seen, seen == "it exits")
+        observation = "it exits" if "broken.yaml" in str(error) else str(error)
+    return Row("an API server that starts with a broken file", observation, observation == "it exits")
 
 
 def _try_proof(admin: ApiClient) -> tuple[int, str]:

@@ -119,8 +119,8 @@ class _Trial:
         self.intruder.client.send("PATCH", lease, _make_held_spec("mallory"), media=MERGE).expect()
 
     def _suggest(self, what: str, *options: str) -> str:
-        given = ["--input", str(self.world.plane.audit_log), *options]
-        command = [sys.executable, "-m", "webhook", "suggest", what, *given]
+        arguments = ["--input", str(self.world.plane.audit_log), *options]
+        command = [sys.executable, "-m", "webhook", "suggest", what, *arguments]
         return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
 
     def _write_policy(self, name: str, text: str) -> Path:
@@ -142,9 +142,9 @@ class _Trial:
 
     def _repeat(self) -> Row:
         self._since = format_micro_time()
-        seen = self._elect("again")
+        observation = self._elect("again")
         refused = self._list_refusals()
-        return Row("the election passes under the suggested binding", "; ".join(refused) or seen, not refused)
+        return Row("the election passes under the suggested binding", "; ".join(refused) or observation, not refused)
 
     def _check_beyond_binding(self) -> Row:
         lease = build_lease_path(SHOP, "checkout")
@@ -163,8 +163,8 @@ class _Trial:
             for what, reply in replies.items()
             if reply.status != 403 or "identity-binding" not in reply.message
         ]
-        seen = f"denied by identity-binding: {', '.join(replies)}"
-        return Row("one thing more than the binding is denied", "; ".join(missing) or seen, not missing)
+        observation = f"denied by identity-binding: {', '.join(replies)}"
+        return Row("one thing more than the binding is denied", "; ".join(missing) or observation, not missing)
 
 
 def _make_held_spec(holder: str) -> dict[str, Any]:
@@ -176,5 +176,5 @@ def _uncomment(text: str) -> str:
 
 
 def _make_row(claim: str, is_granted: bool, text: str, user: str) -> Row:
-    said = next((line for line in text.splitlines() if line.startswith(f"# left out: {user}")), "")
-    return Row(claim, said[2:].partition(" (")[0] or "no remark about it", passed=bool(said) and not is_granted)
+    remark = next((line for line in text.splitlines() if line.startswith(f"# left out: {user}")), "")
+    return Row(claim, remark[2:].partition(" (")[0] or "no remark about it", passed=bool(remark) and not is_granted)

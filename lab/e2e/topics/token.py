@@ -19,4 +19,4 @@ def run(world: World) -> Iterator[Row]:
     with TwoServers(binaries, directory) as plane:
         plane.start_stalling()
         for fact in check_tokens(plane, Kubectl(binaries.kubectl, plane.admin_kubeconfig)):
-            yield Row(fact.claim, "as it must be" if fact.passed else fact.seen, fact.passed)
+            yield Row(fact.claim, "as it must be" if fact.passed else fact.observation, fact.passed)
