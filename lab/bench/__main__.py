@@ -41,7 +41,7 @@ TABLES: dict[str, Measurement] = {
 
 def measure(tables: dict[str, Measurement], only: list[str], command: str, *, short: bool) -> dict[str, Table]:
     """Run the measurements and print each table as soon as it is complete."""
-    made = {}
+    results_by_name = {}
     for key, run in tables.items():
         if only and key not in only:
             continue
@@ -49,14 +49,14 @@ def measure(tables: dict[str, Measurement], only: list[str], command: str, *, sh
         began = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="lease-webhook-") as work:
             table = run(Path(work), short=short)
-        made[key] = msgspec.structs.replace(
+        results_by_name[key] = msgspec.structs.replace(
             table,
             seconds=round(time.monotonic() - began, 1),
             date=dt.datetime.now(dt.UTC).strftime("%Y-%m-%d %H:%M UTC"),
             command=f"{command} --only {key}",
         )
-        print("\n" + results.format_table(made[key]), flush=True)
-    return made
+        print("\n" + results.format_table(results_by_name[key]), flush=True)
+    return results_by_name
 
 
 def run_program(
@@ -77,11 +77,13 @@ def run_program(
         print(f"the load generator cannot be built: {reason}", file=sys.stderr)
         return 2
     short = arguments.short
-    made = measure(tables, arguments.only, f"python -m {prog}", short=short)
-    print("\n" + results.format_bars(made))
+    results_by_name = measure(tables, arguments.only, f"python -m {prog}", short=short)
+    print("\n" + results.format_bars(results_by_name))
     if not short:
-        publish(made)
-    missed = [bar for table in made.values() for bar in table.bars if not bar.met and not (bar.of_load and short)]
+        publish(results_by_name)
+    missed = [
+        bar for table in results_by_name.values() for bar in table.bars if not bar.met and not (bar.of_load and short)
+    ]
     return 1 if missed and strict else 0
 
 

@@ -50,9 +50,11 @@ def choose_protocol(part: str) -> Callable[[], asyncio.Protocol]:
     def respond(request: Request) -> HttpResponse:
         if part == "connection":
             return CONSTANT
-        made = reviewer.review(request.body, request.head.variables)
+        response = reviewer.review(request.body, request.head.variables)
         return HttpResponse(
-            made.status, made.body, f"HTTP/1.1 {made.status}\r\ncontent-type: {made.content_type}\r\n".encode()
+            response.status,
+            response.body,
+            f"HTTP/1.1 {response.status}\r\ncontent-type: {response.content_type}\r\n".encode(),
         )
 
     return partial(Connection, Port(respond, Guards(), lambda *_: None))

@@ -20,34 +20,34 @@ class Round(Struct, Generic[T]):
 
 
 class Rounds(Struct, Generic[T]):
-    """The quietest rounds, in the order in which they ran; `run` counts all."""
+    """The quietest rounds, in the order in which they ran; `count` is the number of all."""
 
-    kept: list[Round[T]]
-    run: int
+    quietest: list[Round[T]]
+    count: int
 
     @property
     def results(self) -> list[T]:
-        """Results of the kept rounds."""
-        return [one.result for one in self.kept]
+        """Results of the quietest rounds."""
+        return [one.result for one in self.quietest]
 
     @property
     def foreign_cores(self) -> float:
-        """Foreign cores of the noisiest kept round."""
-        return max(one.foreign_cores for one in self.kept)
+        """Foreign cores of the noisiest of the quietest rounds."""
+        return max(one.foreign_cores for one in self.quietest)
 
     @property
     def explanation(self) -> str:
         """Choice of the rounds, as a sentence."""
-        return f"The {len(self.kept)} quietest of {self.run} rounds, by the CPU that other programs used."
+        return f"The {len(self.quietest)} quietest of {self.count} rounds, by the CPU that other programs used."
 
 
-def run_quietest(one_round: Callable[[int], Round[T]], wanted: int) -> Rounds[T]:
-    """Run rounds until `wanted` were quiet, or enough were tried; keep the `wanted` quietest.
+def run_quietest(one_round: Callable[[int], Round[T]], count: int) -> Rounds[T]:
+    """Run rounds until `count` were quiet, or enough were tried; keep the `count` quietest.
 
     `one_round` gets the number of the round, so that it can turn the order of the servers around.
     """
-    ran: list[Round[T]] = []
-    while len(ran) < wanted * TRIES and sum(1 for one in ran if one.foreign_cores <= QUIET_CORES) < wanted:
-        ran.append(one_round(len(ran)))
-    limit = sorted(one.foreign_cores for one in ran)[wanted - 1]
-    return Rounds([one for one in ran if one.foreign_cores <= limit][:wanted], len(ran))
+    rounds: list[Round[T]] = []
+    while len(rounds) < count * TRIES and sum(1 for one in rounds if one.foreign_cores <= QUIET_CORES) < count:
+        rounds.append(one_round(len(rounds)))
+    limit = sorted(one.foreign_cores for one in rounds)[count - 1]
+    return Rounds([one for one in rounds if one.foreign_cores <= limit][:count], len(rounds))

@@ -74,8 +74,8 @@ class Running(msgspec.Struct, frozen=True):
     @property
     def health_address(self) -> tuple[str, int]:
         """Address of our server's probes and metrics."""
-        said = next(line for line in self.log.splitlines() if '"listening"' in line)
-        host, _, port = json.loads(said)["health"].rpartition(":")
+        entry = next(line for line in self.log.splitlines() if '"listening"' in line)
+        host, _, port = json.loads(entry)["health"].rpartition(":")
         return host, int(port)
 
     def get_health(self, path: str) -> tuple[int, str]:

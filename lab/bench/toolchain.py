@@ -48,9 +48,9 @@ def build_go_program(name: str) -> Path:
         command = ["nice", "-n", "10", go, "build", "-o", str(unfinished), "."]
         # As all other programs of lab are built, so that what they share is compiled once.
         environment = {**os.environ, "CGO_ENABLED": "0"}
-        built = subprocess.run(command, cwd=source, env=environment, capture_output=True, text=True, check=False)
-        if built.returncode:
-            last = (built.stderr.strip().splitlines() or ["no message"])[-1]
+        result = subprocess.run(command, cwd=source, env=environment, capture_output=True, text=True, check=False)
+        if result.returncode:
+            last = (result.stderr.strip().splitlines() or ["no message"])[-1]
             raise MissingError(f"go could not build {source.name}: {last[:150]}")
         unfinished.rename(binary)
     return binary
@@ -65,22 +65,22 @@ def find_server_python() -> Path:
 
     Where there is none, this program's own, which may be built without: that costs about a tenth.
     """
-    environment, locked = CACHE / "server", HERE.parents[1] / "requirements.txt"
+    environment, requirements = CACHE / "server", HERE.parents[1] / "requirements.txt"
     mark = environment / "installed"
     if not DEBIAN_PYTHON.exists():
         return Path(sys.executable)
-    if not mark.exists() or mark.read_bytes() != locked.read_bytes():
-        made = subprocess.run([DEBIAN_PYTHON, "-m", "venv", "--clear", "--without-pip", environment], check=False)
-        if made.returncode:
+    if not mark.exists() or mark.read_bytes() != requirements.read_bytes():
+        result = subprocess.run([DEBIAN_PYTHON, "-m", "venv", "--clear", "--without-pip", environment], check=False)
+        if result.returncode:
             return Path(sys.executable)
         pip = [sys.executable, "-m", "pip", "--python", str(environment / "bin" / "python"), "install", "--quiet"]
-        subprocess.run([*pip, "--disable-pip-version-check", "--require-hashes", "-r", str(locked)], check=True)
+        subprocess.run([*pip, "--disable-pip-version-check", "--require-hashes", "-r", str(requirements)], check=True)
         # The server is run from the repository; only its version must be known.
         metadata = Path(str(importlib.metadata.distribution("lease-webhook").locate_file("")))
-        for found in metadata.glob("lease_webhook-*.dist-info"):
+        for distribution in metadata.glob("lease_webhook-*.dist-info"):
             (libraries,) = environment.glob("lib/python*/site-packages")
-            shutil.copytree(found, libraries / found.name)
-        mark.write_bytes(locked.read_bytes())
+            shutil.copytree(distribution, libraries / distribution.name)
+        mark.write_bytes(requirements.read_bytes())
     subprocess.run([environment / "bin" / "python", "-m", "compileall", "-q", HERE.parents[1] / "webhook"], check=True)
     return environment / "bin" / "python"
 
@@ -101,9 +101,9 @@ def find_nginx() -> Path:
 
     """
     _require_peers()
-    found = shutil.which("nginx")
-    if found:
-        return Path(found)
+    installed = shutil.which("nginx")
+    if installed:
+        return Path(installed)
     binary = CACHE / "nginx" / "usr" / "sbin" / "nginx"
     if binary.exists():
         return binary
