@@ -52,8 +52,10 @@ def run_queries(prometheus: Monitoring, begin: float, end: float) -> Iterator[Ro
     data = json.dumps({"begin": begin, "end": end, "panels": panels}, separators=(",", ":"))
     KEPT.write_bytes(gzip.compress(data.encode(), mtime=0))
     lines_seen = sum(len(panel["lines"]) for panel in panels)
-    seen = f"no data: {', '.join(empty)}" if empty else f"{queries} queries of {len(panels)} panels: {lines_seen} lines"
-    yield Row("the queries of the dashboard", seen, passed=queries > 0 and not empty)
+    observation = (
+        f"no data: {', '.join(empty)}" if empty else f"{queries} queries of {len(panels)} panels: {lines_seen} lines"
+    )
+    yield Row("the queries of the dashboard", observation, passed=queries > 0 and not empty)
 
 
 def draw() -> None:

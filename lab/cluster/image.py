@@ -118,8 +118,8 @@ def build_image(archive: Path, *, twice: bool) -> Image:
 
 def _find_commit() -> tuple[str, int]:
     """Return the commit and its time; a directory without git has neither."""
-    shown = ["git", "-C", str(ROOT), "log", "-1", "--format=%H %ct"]
-    done = subprocess.run(shown, capture_output=True, text=True, check=False)
+    command = ["git", "-C", str(ROOT), "log", "-1", "--format=%H %ct"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     revision, _, moment = done.stdout.strip().partition(" ")
     return (revision, int(moment)) if done.returncode == 0 else ("unknown", 0)
 

@@ -92,8 +92,8 @@ class Monitoring:
         for name, value in filled.items():
             text = text.replace(name, value)
         self._world.kubectl.run_checked("apply", "--server-side", "-f", "-", manifest=text)
-        asked = {"spec": {"expirationSeconds": 7200}}
-        answer = self._world.client.send("POST", TOKEN, asked).expect(201)
+        request = {"spec": {"expirationSeconds": 7200}}
+        answer = self._world.client.send("POST", TOKEN, request).expect(201)
         (self._directory / "token").write_text(answer["status"]["token"])
 
     def _start_prometheus(self) -> None:
@@ -116,8 +116,8 @@ class Monitoring:
             wait_for("Prometheus scrapes two pods and the API server", self._is_scraping, 60, 0.5)
         except TimeoutError as error:
             targets = self._get("targets", state="active")["activeTargets"]
-            seen = "; ".join(f"{one['scrapeUrl']} {one['health']} {one['lastError']}" for one in targets)
-            raise TimeoutError(f"{error}: {seen or 'no target was discovered'}") from error
+            states = "; ".join(f"{one['scrapeUrl']} {one['health']} {one['lastError']}" for one in targets)
+            raise TimeoutError(f"{error}: {states or 'no target was discovered'}") from error
 
     def _read_configuration(self) -> tuple[str, dict[str, str]] | None:
         """Return the configuration and the files of rules, when both contain our objects."""

@@ -55,12 +55,12 @@ mpl.rcParams.update(
 )
 
 
-def draw_panel(axes: Any, shown: dict[str, Any], begin: float, end: float) -> None:
+def draw_panel(axes: Any, panel: dict[str, Any], begin: float, end: float) -> None:
     """Draw one panel: each line over the minutes since the beginning."""
     # Those that are zero all the time would lie upon each other.
-    lines = sorted(filter(_find_highest, shown["lines"]), key=_find_highest, reverse=True) or shown["lines"][:1]
-    unit, scale = UNITS[shown["unit"]], 1.0
-    if shown["unit"] == "s" and min(map(_find_highest, lines)) > DAY:
+    lines = sorted(filter(_find_highest, panel["lines"]), key=_find_highest, reverse=True) or panel["lines"][:1]
+    unit, scale = UNITS[panel["unit"]], 1.0
+    if panel["unit"] == "s" and min(map(_find_highest, lines)) > DAY:
         unit, scale = "days", float(DAY)
     for index, line in enumerate(lines):
         minutes, values = _insert_gaps(line["values"], begin)
@@ -71,7 +71,7 @@ def draw_panel(axes: Any, shown: dict[str, Any], begin: float, end: float) -> No
         axes.set_yscale("log")
     else:
         axes.set_ylim(bottom=0)
-    axes.set_title(shown["title"], loc="left", fontweight="bold", fontsize=10, pad=20)
+    axes.set_title(panel["title"], loc="left", fontweight="bold", fontsize=10, pad=20)
     axes.set_xlim(0, (end - begin) / 60)
     axes.set_xlabel("minutes since the beginning of the run")
     axes.set_ylabel(unit)
@@ -112,8 +112,8 @@ def main(source: Path, target: Path) -> None:
     panels = data["panels"]
     rows = math.ceil(len(panels) / 2)
     figure, grid = plt.subplots(rows, 2, figsize=(12, 2.7 * rows + 0.4))
-    for axes, shown in zip(grid.flat, panels, strict=False):
-        draw_panel(axes, shown, data["begin"], data["end"])
+    for axes, panel in zip(grid.flat, panels, strict=False):
+        draw_panel(axes, panel, data["begin"], data["end"])
     for axes in grid.flat[len(panels) :]:
         axes.set_visible(False)
     figure.text(0.012, 0.995, CAPTION, va="top", fontsize=9)

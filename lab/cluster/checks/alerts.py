@@ -34,8 +34,8 @@ def check_alerts(node: Node) -> Callable[[World], Iterator[Row]]:
                 world.is_enforced()
                 time.sleep(1)
             others = prometheus.list_firing()
-            seen = f"{', '.join(sorted(others)) or 'none'} under load, before any fault"
-            yield Row("alerts that fire without a fault", seen, passed=not others)
+            observation = f"{', '.join(sorted(others)) or 'none'} under load, before any fault"
+            yield Row("alerts that fire without a fault", observation, passed=not others)
             for fault in FAULTS:
                 yield from _prove(world, prometheus, fault)
             yield from dashboard.run_queries(prometheus, begin, time.time())
@@ -70,7 +70,7 @@ def _prove(world: World, prometheus: Monitoring, fault: Fault) -> Iterator[Row]:
 
     wait_for(f"{', '.join(fault.alerts)} clear", has_cleared, MAX_SECONDS_TO_CLEAR, 0.2)
     for name in fault.alerts:
-        seen = f"{fault.what}: fired after {fired[name]:.0f} s, cleared {cleared[name]:.0f} s after the repair"
+        observation = f"{fault.what}: fired after {fired[name]:.0f} s, cleared {cleared[name]:.0f} s after the repair"
         if others:
-            seen += f"; fired too: {', '.join(sorted(others))}"
-        yield Row(f"{name} (time divided by {FACTOR})", seen, passed=not others)
+            observation += f"; fired too: {', '.join(sorted(others))}"
+        yield Row(f"{name} (time divided by {FACTOR})", observation, passed=not others)

@@ -31,23 +31,23 @@ def renew_secret(world: World) -> Iterator[Row]:
         world.kubectl.run_checked("apply", "--server-side", "--force-conflicts", "-f", "-", manifest=text)
         took = _measure_wait(lambda: all(end > before for end in _read_each(world, _read_not_after)))
         held, report = world.count_restarts() == restarts, load.report()
-        seen = f"served by both pods after {took:.0f} s, {'no' if held else 'with a'} restart; {report}"
-        yield Row("a renewed certificate in the Secret", seen, passed=held and report.passed)
+        observation = f"served by both pods after {took:.0f} s, {'no' if held else 'with a'} restart; {report}"
+        yield Row("a renewed certificate in the Secret", observation, passed=held and report.passed)
 
 
 def change_policy(world: World) -> Iterator[Row]:
     """Apply another preset, then an invalid policy file, then restore the first preset."""
     with Load(world) as load:
-        restarts, seen = world.count_restarts(), []
+        restarts, observations = world.count_restarts(), []
         _put(world, "apiVersion: lease-webhook/v1\npreset: observe\n")
         took = _measure_wait(lambda: set(_read_each(world, _read_preset)) == {"observe"})
-        seen.append(f"in force after {took:.0f} s")
+        observations.append(f"in force after {took:.0f} s")
         report = load.report()
-        yield Row("a changed policy in the ConfigMap", f"{seen[-1]}; {report}", passed=report.passed)
+        yield Row("a changed policy in the ConfigMap", f"{observations[-1]}; {report}", passed=report.passed)
         _put(world, "preset: [this is not a policy\n")
         took = _measure_wait(lambda: min(_read_each(world, _read_failures)) > 0)
         time.sleep(35)  # three periods of the liveness probe
-        kept = (
+        is_kept = (
             set(_read_each(world, _read_preset)) == {"observe"}
             and world.is_ready()
             and world.count_restarts() == restarts
@@ -56,7 +56,7 @@ def change_policy(world: World) -> Iterator[Row]:
         yield Row(
             "a policy that cannot be read",
             f"noticed after {took:.0f} s; the old one in force, both ready, no restart; {report}",
-            passed=kept and report.passed,
+            passed=is_kept and report.passed,
         )
         _put(world, "apiVersion: lease-webhook/v1\npreset: standard\n")
         _measure_wait(lambda: set(_read_each(world, _read_preset)) == {"standard"})

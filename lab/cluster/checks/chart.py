@@ -29,7 +29,7 @@ def check_lifetime(world: World) -> Iterator[Row]:
     yield Row(
         "helm install --wait, the certificate made by the chart", "the proof is refused", passed="helm test" in done
     )
-    made = world.client.get(SECRET)["data"]
+    certificate = world.client.get(SECRET)["data"]
     printed = _run_helm(world, "test", "guard", "--logs")
     refused = "422" in printed and "rule time-unreadable" in printed
     yield Row("helm test", "shows a refusal" if refused else printed[-200:], passed=refused)
@@ -37,10 +37,10 @@ def check_lifetime(world: World) -> Iterator[Row]:
         changes = ["--set=podAnnotations.turn=two", "--set=components.audit=true"]
         _run_helm(world, "upgrade", "guard", str(CHART), f"--values={file}", *changes, "--wait")
         world.wait_for_rollout()
-        kept = world.client.get(SECRET)["data"] == made
+        is_kept = world.client.get(SECRET)["data"] == certificate
         report = load.report()
-        seen = f"rolled out, {'the' if kept else 'ANOTHER'} certificate kept; {report}"
-        yield Row("helm upgrade under load, failing closed", seen, passed=kept and report.passed)
+        observation = f"rolled out, {'the' if is_kept else 'ANOTHER'} certificate kept; {report}"
+        yield Row("helm upgrade under load, failing closed", observation, passed=is_kept and report.passed)
         _run_helm(world, "uninstall", "guard", "--wait")
         report = load.report()
     wait_for("the pods have ended", partial(_has_no_webhook, world), 90, 0.5)
@@ -52,8 +52,8 @@ def check_lifetime(world: World) -> Iterator[Row]:
     left += world.kubectl.run_checked("-n", NAMESPACE, "get", "all,cm,secret,pdb,netpol", "-o", "name").split()
     # The first is made by Kubernetes, the second holds what `helm test --logs` prints.
     ours = [one for one in left if one not in {"configmap/kube-root-ca.crt", "pod/lease-webhook-test"}]
-    seen = f"{', '.join(ours) or 'nothing'} left; {report}"
-    yield Row("helm uninstall under load, failing closed", seen, passed=not ours and report.passed)
+    observation = f"{', '.join(ours) or 'nothing'} left; {report}"
+    yield Row("helm uninstall under load, failing closed", observation, passed=not ours and report.passed)
     yield _uninstall_without_pods(world)
 
 

@@ -83,9 +83,9 @@ def _disrupt(world: World, *chosen: Disruption) -> Iterator[Row]:
             wait_for("two ready pods", world.is_ready, 120, 0.5)
             time.sleep(1)
             load.report()
-            claim, seen, held = disruption(world)
+            claim, observation, held = disruption(world)
             wait_for("two ready pods", world.is_ready, 120, 0.5)
-            yield _make_row(claim, seen, load.report(), held=held, cost=COSTS.get(disruption, 0))
+            yield _make_row(claim, observation, load.report(), held=held, cost=COSTS.get(disruption, 0))
 
 
 def drain(world: World) -> Iterator[Row]:
@@ -105,12 +105,15 @@ def drain(world: World) -> Iterator[Row]:
         alone = len(world.client.get("/api/v1/nodes")["items"]) == 1
         if alone:
             held = done.status != 0 and "disruption budget" in done.stderr and len(left) == 1
-            seen = f"one pod evicted, the other kept by the budget for the {limit[10:]} that the drain was given"
+            observation = f"one pod evicted, the other kept by the budget for the {limit[10:]} that the drain was given"
         else:
-            held, seen = done.status == 0 and not left, "every pod moved"
-        seen = seen if held else done.stderr[-200:]
+            held, observation = done.status == 0 and not left, "every pod moved"
+        observation = observation if held else done.stderr[-200:]
         yield _make_row(
-            "kubectl drain of the only node" if alone else "kubectl drain of a node", seen, load.report(), held=held
+            "kubectl drain of the only node" if alone else "kubectl drain of a node",
+            observation,
+            load.report(),
+            held=held,
         )
 
 
@@ -204,12 +207,12 @@ COSTS: dict[Disruption, int] = {
 SETTLED = 80.0
 
 
-def _make_row(claim: str, seen: str, report: Report, *, held: bool, cost: int = 0) -> Row:
+def _make_row(claim: str, observation: str, report: Report, *, held: bool, cost: int = 0) -> Row:
     """Return a row.
 
     `cost`: as many writes may fail, because no process can answer a review in the middle of which it ends.
     """
     if len(report.failed) > cost:
-        seen += f"; the first failure: {report.failed[0][:200]}"
+        observation += f"; the first failure: {report.failed[0][:200]}"
     passed = held and report.writes > 0 and len(report.failed) <= cost
-    return Row(claim, f"{seen}; {report}", passed=passed)
+    return Row(claim, f"{observation}; {report}", passed=passed)

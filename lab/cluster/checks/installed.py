@@ -51,15 +51,15 @@ def install(world: World) -> Iterator[Row]:
         f"both pods ready after {ready:.0f} s, the proof refused after {whole:.0f} s",
         passed=True,
     )
-    code, shown = world.run_status("--wait=60")
-    print(shown, file=sys.stderr)
-    passed = code == 0 and shown.count("as in the ConfigMap") == 2 and "2 of 2 ready" in shown
+    code, status = world.run_status("--wait=60")
+    print(status, file=sys.stderr)
+    passed = code == 0 and status.count("as in the ConfigMap") == 2 and "2 of 2 ready" in status
     yield Row("`status`: in force, two pods, their policy that of the ConfigMap", f"exit {code}", passed=passed)
-    said = world.kubectl.run("-n", NAMESPACE, "get", "events", "--field-selector=type=Warning", "-o", "json").stdout
+    events = world.kubectl.run("-n", NAMESPACE, "get", "events", "--field-selector=type=Warning", "-o", "json").stdout
     # A startup probe that comes before the process listens is how a start looks.
     warnings = [
         event["message"]
-        for event in json.loads(said)["items"]
+        for event in json.loads(events)["items"]
         if not event["message"].startswith("Startup probe failed")
     ]
     yield Row("events of type Warning since", "; ".join(warnings)[:200] or "none", passed=not warnings)

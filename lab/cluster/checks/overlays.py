@@ -46,8 +46,10 @@ def check_cert_manager(node: Node) -> Callable[[World], Iterator[Row]]:
             took = world.apply("cert-manager", "strict")
             wait_for("the proof is refused", world.is_enforced, 60, 0.5)
             controllers.check_alive()
-            seen = f"certificate issued, caBundle injected, both pods ready after {took:.0f} s, the proof is refused"
-            yield Row("overlay cert-manager, with cert-manager's own controllers", seen, passed=True)
+            observation = (
+                f"certificate issued, caBundle injected, both pods ready after {took:.0f} s, the proof is refused"
+            )
+            yield Row("overlay cert-manager, with cert-manager's own controllers", observation, passed=True)
             yield _renew(world)
 
     return check

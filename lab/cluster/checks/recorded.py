@@ -44,16 +44,17 @@ def check_recorder(world: World) -> Iterator[Row]:
     lease["spec"]["leaseTransitions"] = 1
     world.client.send("PUT", path, lease).expect(200)
     wait_for("the next holder is live", lambda: _read_metric(world, "live") == 1, 30, 0.5)
-    taken = _read_metric(world, "handovers_total", how="expired")
-    seen = (
-        f"live 1, 0, 1; {absent:.0f} s without a leader; handovers by expiry {taken:.0f}; the Service leads to {ports}"
+    takeovers = _read_metric(world, "handovers_total", how="expired")
+    observation = (
+        f"live 1, 0, 1; {absent:.0f} s without a leader; handovers by expiry {takeovers:.0f}; "
+        f"the Service leads to {ports}"
     )
-    passed = absent >= DURATION and taken == 1 and ports == {8082}
-    yield Row("component recorder-metrics: a lease that is held, silent and taken", seen, passed=passed)
+    passed = absent >= DURATION and takeovers == 1 and ports == {8082}
+    yield Row("component recorder-metrics: a lease that is held, silent and taken", observation, passed=passed)
     time.sleep(1)
     command = (PYTHON, "-m", "webhook", "why", f"{SHOP}/shift", "--input", "/history")
-    said = world.kubectl.run_checked("-n", NAMESPACE, "exec", POD, "--", *command)
-    yield Row("`why` in the pod of the recorder", said.splitlines()[0], passed="next holds it since" in said)
+    account = world.kubectl.run_checked("-n", NAMESPACE, "exec", POD, "--", *command)
+    yield Row("`why` in the pod of the recorder", account.splitlines()[0], passed="next holds it since" in account)
     world.remove()
     world.kubectl.run("delete", "clusterrolebinding,clusterrole", "lease-recorder", "--ignore-not-found")
     world.kubectl.run("delete", "namespace", SHOP, "--ignore-not-found", "--wait=false")

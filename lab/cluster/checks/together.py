@@ -100,14 +100,16 @@ def _check_fence(world: World) -> Iterator[Row]:
     path = build_lease_path(SHOP, "operator")
     newer = _make_lease("op-b", 1)
     newer["metadata"]["resourceVersion"] = world.client.get(path)["metadata"]["resourceVersion"]
-    taken = _send(world, "op-b", "PUT", path, newer)
+    takeover = _send(world, "op-b", "PUT", path, newer)
     wait_for("the fence has seen the new holder", lambda: _describe_writes(world, "op-b") == "201", 30, 0.5)
     after = [_describe_writes(world, name) for name in ("op-a", "op-b")]
-    passed = (elected, taken) == ("201", "200") and before[0] == after[1] == "201"
+    passed = (elected, takeover) == ("201", "200") and before[0] == after[1] == "201"
     passed = passed and all("only the holder may write" in one for one in (before[1], after[0]))
     codes = " and ".join(one[:3] for one in (*before, *after))
-    seen = f"elected {elected}, taken over after expiry {taken}; holder and other, before and after: {codes}"
-    yield Row("a fence, with tokens that the kubelet mounts", seen if passed else f"{before} {after}", passed=passed)
+    observation = f"elected {elected}, taken over after expiry {takeover}; holder and other, before and after: {codes}"
+    yield Row(
+        "a fence, with tokens that the kubelet mounts", observation if passed else f"{before} {after}", passed=passed
+    )
     for thing in yaml.safe_load_all(fence):
         world.kubectl.run_checked("delete", thing["kind"].lower(), thing["metadata"]["name"])
 
@@ -139,14 +141,16 @@ def _check_audit(world: World) -> Iterator[Row]:
     status, printed = _wait_for_next_job(world)
     found = {f"{one['kind']} {one['namespace']}/{one['name']} {one['check']}" for one in _list_severe(printed)}
     expected = {f"Lease {SHOP}/operator expired"}
-    seen = f"the job {status}; found: {', '.join(sorted(found)) or printed[-200:]}"
-    yield Row("the CronJob of the component audit", seen, passed=(status, found) == ("failed", expected))
+    observation = f"the job {status}; found: {', '.join(sorted(found)) or printed[-200:]}"
+    yield Row("the CronJob of the component audit", observation, passed=(status, found) == ("failed", expected))
     world.kubectl.run_checked("-n", SHOP, "delete", "lease", "operator")
     status, printed = _wait_for_next_job(world)
     findings = _list_severe(printed)
-    seen = f"the job {status}, {len(findings)} findings"
+    observation = f"the job {status}, {len(findings)} findings"
     is_late = status == "failed" and '"timing-tight"' in printed
-    yield Row("the same with the lease in order", seen, passed=not findings and (status == "succeeded" or is_late))
+    yield Row(
+        "the same with the lease in order", observation, passed=not findings and (status == "succeeded" or is_late)
+    )
 
 
 def _list_severe(printed: str) -> list[dict[str, Any]]:
@@ -176,24 +180,26 @@ def _wait_for_next_job(world: World) -> tuple[str, str]:
 def _check_rights(world: World) -> Iterator[Row]:
     """Check the rights of the job's account against the API server; and the losses without either right."""
     group = "coordination.k8s.io"
-    asked = [(group, kind, verb) for kind in ("leases", "leasecandidates") for verb in ("list", "get", "watch")]
-    asked += [(group, kind, verb) for kind in ("leases", "leasecandidates") for verb in ("create", "update", "delete")]
-    asked += [("", "pods", "list"), ("", "secrets", "list"), ("", "configmaps", "get"), ("", "nodes", "list")]
+    rights = [(group, kind, verb) for kind in ("leases", "leasecandidates") for verb in ("list", "get", "watch")]
+    rights += [(group, kind, verb) for kind in ("leases", "leasecandidates") for verb in ("create", "update", "delete")]
+    rights += [("", "pods", "list"), ("", "secrets", "list"), ("", "configmaps", "get"), ("", "nodes", "list")]
     allowed = []
-    for api, kind, verb in asked:
+    for api, kind, verb in rights:
         attributes = {"group": api, "resource": kind, "verb": verb}
         body = {"spec": {"user": ACCOUNT, "resourceAttributes": attributes}}
         answer = world.client.send("POST", REVIEWS, body).expect(201)
         allowed += [f"{verb} {kind}"] if answer["status"]["allowed"] else []
     passed = allowed == ["list leases", "list leasecandidates"]
-    yield Row(f"rights of the job's account, of {len(asked)} asked for", ", ".join(allowed) or "none", passed=passed)
-    for kind, outcome, said in (
+    yield Row(f"rights of the job's account, of {len(rights)} asked for", ", ".join(allowed) or "none", passed=passed)
+    for kind, outcome, message in (
         ("leases", "succeeded", "candidates were not read"),
         ("leasecandidates", "failed", "returned 403 for /apis/coordination.k8s.io/v1/leases"),
     ):
         patch = json.dumps([{"op": "replace", "path": "/rules/0/resources", "value": [kind]}])
         world.kubectl.run_checked("patch", "clusterrole", "lease-audit", "--type=json", f"--patch={patch}")
         status, printed = _wait_for_next_job(world)
-        line = next((line for line in printed.splitlines() if said in line), printed.strip()[-160:])
-        seen = f"the job {status}: {line}"
-        yield Row(f"the job with the right to list {kind} alone", seen, passed=status == outcome and said in printed)
+        line = next((line for line in printed.splitlines() if message in line), printed.strip()[-160:])
+        observation = f"the job {status}: {line}"
+        yield Row(
+            f"the job with the right to list {kind} alone", observation, passed=status == outcome and message in printed
+        )

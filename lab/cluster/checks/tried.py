@@ -32,8 +32,10 @@ def try_script(world: World) -> Iterator[Row]:
     printed = done.stdout + done.stderr
     print(printed, file=sys.stderr)
     missing = [claim for claim, text in SHOWN.items() if text not in printed]
-    seen = f"exit {done.returncode}, {took:.0f} s; {', '.join(missing) or 'every step shows what the page says'}"
-    yield Row("deploy/try: apply, proof, a broken election, why, a steal", seen, not missing and done.returncode == 0)
+    observation = f"exit {done.returncode}, {took:.0f} s; {', '.join(missing) or 'every step shows what the page says'}"
+    yield Row(
+        "deploy/try: apply, proof, a broken election, why, a steal", observation, not missing and done.returncode == 0
+    )
     world.remove()
     for name in ("lease-demo", "lease-demo-thief"):
         world.kubectl.run("delete", "namespace", name, "--ignore-not-found", "--wait=false")

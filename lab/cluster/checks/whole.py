@@ -97,11 +97,11 @@ def check_cold_start(node: Node) -> Callable[[World], Iterator[Row]]:
         with Load(world) as load:
             time.sleep(5)
         report = load.report()
-        seen = (
+        observation = (
             f"the node and its controllers' leases needed {ready:.0f} s, the proof was refused after {enforced:.0f} s; "
             f"a write that fails closed meanwhile: HTTP {early.status}; afterwards {report}"
         )
-        yield Row("a node that loses its power, with failurePolicy Fail", seen, passed=report.passed)
+        yield Row("a node that loses its power, with failurePolicy Fail", observation, passed=report.passed)
 
     return check
 
