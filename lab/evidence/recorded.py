@@ -46,12 +46,12 @@ def _is_reproduced(manager: FieldManager, old: Lease, new: Lease) -> bool:
         try:
             seconds = 0 if entry.time is None else int(datetime.fromisoformat(entry.time).timestamp())
             if entry.operation == "Apply":
-                made = manager.apply(old, _rebuild_manifest(entry, new), entry.manager, seconds)
+                lease = manager.apply(old, _rebuild_manifest(entry, new), entry.manager, seconds)
             else:
-                made = manager.update(old, Lease(new.object, old.entries or None), entry.manager, seconds)
+                lease = manager.update(old, Lease(new.object, old.entries or None), entry.manager, seconds)
         except (RefusedError, ValueError):
             continue  # no write of that manager, or a time of year 10000
-        if made.entries == new.entries:
+        if lease.entries == new.entries:
             return True
     return False
 

@@ -37,6 +37,6 @@ def _list_shorter(history: History) -> Iterator[History]:
             yield replace(history, steps=steps[:start] + steps[start + size :])
         size //= 2
     for index, step in enumerate(steps):
-        for gone in range(len(step.forgeries)):
-            left = step.forgeries[:gone] + step.forgeries[gone + 1 :]
-            yield replace(history, steps=(*steps[:index], replace(step, forgeries=left), *steps[index + 1 :]))
+        for position in range(len(step.forgeries)):
+            forgeries = step.forgeries[:position] + step.forgeries[position + 1 :]
+            yield replace(history, steps=(*steps[:index], replace(step, forgeries=forgeries), *steps[index + 1 :]))

@@ -77,5 +77,5 @@ def render_table(counts: Sequence[tuple[str, Counter[str]]]) -> str:
         "| | " + " | ".join(name for name, _ in counts) + " |",
         "|---|" + "---:|" * len(counts),
     ]
-    shown = (f"| {row} | " + " | ".join(f"{count[row]:,}" for _, count in counts) + " |" for row in (*ROWS, *broken))
-    return "\n".join([*lines, *shown])
+    rows = (f"| {row} | " + " | ".join(f"{count[row]:,}" for _, count in counts) + " |" for row in (*ROWS, *broken))
+    return "\n".join([*lines, *rows])

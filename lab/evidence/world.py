@@ -135,9 +135,11 @@ class World(Struct):
             self.stamped = self.listed and bool(annotations_of(new).get(WRITTEN))
             self._keep_version(old, new, honest=honest)
             return
-        kept = self.stamped and old is not None
+        was_stamped = self.stamped and old is not None
         self.replaced = self.replaced and not any(owns_renew_time(entry) and entry.time for entry in new.entries or ())
-        self.stamped = kept or (bool(new.entries) and not self.replaced and (honest or _is_stamped_by_server(old, new)))
+        self.stamped = was_stamped or (
+            bool(new.entries) and not self.replaced and (honest or _is_stamped_by_server(old, new))
+        )
         self._keep_version(old, new, honest=honest)
 
     def _keep_version(self, old: Lease | None, new: Lease, *, honest: bool) -> None:

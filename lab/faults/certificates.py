@@ -131,12 +131,12 @@ def swap_certificates(work: Path, *, short: bool) -> Table:
             client.stopped.set()
             client.join()
         newest = has_reached(clients, volume.leaves[-1])
-        seen = {leaf for client in clients for leaf in client.last_seen}
+        leaves = {leaf for client in clients for leaf in client.last_seen}
         failures = [failure for client in clients for failure in client.failures]
         done = sum(client.done for client in clients)
-        note = f"{done} handshakes, {len(failures)} failed, {len(seen)} leaves seen"
+        note = f"{done} handshakes, {len(failures)} failed, {len(leaves)} leaves seen"
         rows = [make_row(f"{count} swaps, one mismatched", server, load.report, note)]
-    strangers = seen - set(volume.leaves)
+    strangers = leaves - set(volume.leaves)
     bars = [
         make_bar(f"{count} certificate swaps: failed handshakes", "0", f"{len(failures)} of {done}", met=not failures),
         make_bar("mismatched pair: last good pair kept", "yes", str(not strangers), met=not strangers),

@@ -150,9 +150,9 @@ def stall_clients(work: Path, *, short: bool) -> Table:
     """Hold 300 stalled and 900 silent connections, and load with good clients beside them."""
     each, silent, seconds = (10, 100, 7.0) if short else (50, 900, 15.0)
     with run_server(make_own_server(), work / "server", workers=2) as server, measure_tree(server.pid) as spent:
-        (kept, fresh), stalled, used = asyncio.run(_hold_connections(server, each, silent, work, seconds))
+        (reused, fresh), stalled, used = asyncio.run(_hold_connections(server, each, silent, work, seconds))
         rows = [
-            make_row("good clients, kept-alive", server, kept),
+            make_row("good clients, kept-alive", server, reused),
             make_row("good clients, a new connection each", server, fresh),
         ]
     for stage in STALLS:
@@ -163,7 +163,7 @@ def stall_clients(work: Path, *, short: bool) -> Table:
         )
         rows.append((f"{len(times)} stalled: {stage}", "", "", "", "", "", "", note))
     rows.append((f"{silent} silent, then used once", str(silent), str(silent - used), "0", "", "", "", ""))
-    worst = max(kept.max_ms, fresh.max_ms)
+    worst = max(reused.max_ms, fresh.max_ms)
     holding = [one for one in stalled if one.closed_after is None or one.closed_after > LET_GO_SECONDS]
     bars = [
         make_bar(
@@ -180,8 +180,8 @@ def stall_clients(work: Path, *, short: bool) -> Table:
             met=not holding,
         ),
         make_bar("silent connections used once at the end", "all answered", f"{used} of {silent}", met=used == silent),
-        make_loss_bar("good clients beside stalled ones", kept.not_answered + fresh.not_answered),
-        make_correctness_bar("good clients beside stalled ones", kept, fresh),
+        make_loss_bar("good clients beside stalled ones", reused.not_answered + fresh.not_answered),
+        make_correctness_bar("good clients beside stalled ones", reused, fresh),
     ]
     return make_table("Slow and silent clients", (), rows, bars, spent.foreign_cores)
 

@@ -43,8 +43,8 @@ def jump_clock(work: Path, *, short: bool) -> Table:
                 time.sleep(1)
                 with offset.open("r+b") as file:
                     file.write(struct.pack("q", seconds))
-            said = server.log.splitlines()[-1]
-            years.append(said.partition('"time":"')[2][:16])
+            line = server.log.splitlines()[-1]
+            years.append(line.partition('"time":"')[2][:16])
             rows.append(make_row(name, server, load.report, f"the log's clock says {years[-1]}"))
             reports.append(load.report)
             noise = max(noise, load.spent.foreign_cores)

@@ -33,11 +33,11 @@ def post(server: Running, body: bytes) -> str:
         with contextlib.suppress(ConnectionError, ssl.SSLError):
             connection.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
         try:
-            heard = connection.recv(65536)
+            answer = connection.recv(65536)
         except (ConnectionError, ssl.SSLError):
             return "closed"
-    status = heard[9:12].decode()
-    if b'"allowed":true' in heard:
+    status = answer[9:12].decode()
+    if b'"allowed":true' in answer:
         return f"{status}, allowed"
     return f"{status}, denied" if status == "200" else status
 
@@ -144,14 +144,14 @@ def crowd(work: Path, *, short: bool) -> Table:
 
 
 def _open_idle(server: Running, count: int, body: bytes) -> list[ssl.SSLSocket]:
-    kept = []
+    connections = []
     for _ in range(count):
         connection = connect(server)
         if body:
             connection.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
             connection.recv(300)
-        kept.append(connection)
-    return kept
+        connections.append(connection)
+    return connections
 
 
 def hold_idle(work: Path, *, short: bool) -> Table:
@@ -162,11 +162,11 @@ def hold_idle(work: Path, *, short: bool) -> Table:
         with run_server(make_own_server(), work / name.replace(" ", "-")) as server:
             (worker,) = server.workers
             before = read_memory_mib(worker)
-            kept = _open_idle(server, count, body)
+            connections = _open_idle(server, count, body)
             during = read_memory_mib(worker)
             with run_under_load(server, work, 2, rate=50) as load:
                 pass
-            for connection in kept:
+            for connection in connections:
                 connection.close()
             time.sleep(3)
             after = read_memory_mib(worker)
@@ -203,10 +203,10 @@ def cut_heads(work: Path, *, short: bool) -> Table:
                 for piece in (data[:first], data[first:second], data[second:]):
                     connection.sendall(piece)
                     time.sleep(0.1)
-                heard = b""
-                while heard.count(b"HTTP/1.1 ") < 2 and (piece := connection.recv(65536)):
-                    heard += piece
-                answered += heard.count(b"HTTP/1.1 200")
+                answer = b""
+                while answer.count(b"HTTP/1.1 ") < 2 and (piece := connection.recv(65536)):
+                    answer += piece
+                answered += answer.count(b"HTTP/1.1 200")
     bars = (
         Bar(
             "pipelined reviews cut by a read: answered",

@@ -28,11 +28,11 @@ def block_output(work: Path, *, short: bool) -> Table:
             pass
         waiting = _count_waiting(reading)
         os.close(reading)
-        with run_under_load(server, work, seconds, rate=400, cases=denied) as gone:
+        with run_under_load(server, work, seconds, rate=400, cases=denied) as closed:
             pass
         rows = [
             make_row("standard output is not read", server, full.report, f"{waiting} bytes wait in the pipe"),
-            make_row("its reader is gone", server, gone.report),
+            make_row("its reader is gone", server, closed.report),
         ]
     bars = [
         make_bar(
@@ -41,8 +41,8 @@ def block_output(work: Path, *, short: bool) -> Table:
             str(waiting),
             met=waiting >= PIPE_BYTES - LINE_BYTES,
         ),
-        make_loss_bar("blocked standard output", full.report.not_answered + gone.report.not_answered),
-        make_correctness_bar("blocked standard output", full.report, gone.report),
+        make_loss_bar("blocked standard output", full.report.not_answered + closed.report.not_answered),
+        make_correctness_bar("blocked standard output", full.report, closed.report),
     ]
     return make_table("Blocked standard output", (), rows, bars, full.spent.foreign_cores)
 

@@ -81,18 +81,20 @@ def generate_log(path: Path, number: int) -> None:
     path.parent.mkdir(parents=True)
     lines = gzip.decompress((DATA / "incidents" / "leader-killed" / "audit.log.gz").read_bytes()).splitlines()
     update = next(event for line in lines if (event := json.loads(line))["verb"] == "update")
-    shown = update["responseObject"]
-    del update["requestObject"], shown["metadata"]["managedFields"]
+    response = update["responseObject"]
+    del update["requestObject"], response["metadata"]["managedFields"]
     text = json.dumps(update, separators=(",", ":"))
     for found, mark in (
-        (shown["spec"]["renewTime"], "@RENEWED@"),
+        (response["spec"]["renewTime"], "@RENEWED@"),
         (update["stageTimestamp"], "@ANSWERED@"),
         (update["requestReceivedTimestamp"], "@ANSWERED@"),
-        (shown["spec"]["holderIdentity"], "@HOLDER@"),
-        (shown["metadata"]["name"], "@NAME@"),
+        (response["spec"]["holderIdentity"], "@HOLDER@"),
+        (response["metadata"]["name"], "@NAME@"),
     ):
         text = text.replace(f'"{found}"', f'"{mark}"')
-    text = text.replace(f'"resourceVersion":"{shown["metadata"]["resourceVersion"]}"', '"resourceVersion":"@VERSION@"')
+    text = text.replace(
+        f'"resourceVersion":"{response["metadata"]["resourceVersion"]}"', '"resourceVersion":"@VERSION@"'
+    )
     at = 1_790_000_000.0
     holders = [0] * _LEASES
     with path.open("w") as file:

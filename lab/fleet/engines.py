@@ -81,8 +81,8 @@ class Spark(Engine):
     def _query(self, query: str) -> Rows:
         session = importlib.import_module("pyspark.sql").SparkSession
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        made = session.builder.master("local[2]").config("spark.sql.session.timeZone", "UTC")
-        spark = made.config("spark.ui.enabled", "false").config("spark.log.level", "ERROR").getOrCreate()
+        builder = session.builder.master("local[2]").config("spark.sql.session.timeZone", "UTC")
+        spark = builder.config("spark.ui.enabled", "false").config("spark.log.level", "ERROR").getOrCreate()
         try:
             for statement in read_statements("spark", "views"):
                 # The JVM stays in the directory in which it was started first.
