@@ -43,7 +43,7 @@ def opened(browser: Any, tmp_path: Path) -> Iterator[Open]:
 
     yield open_page
     for page in pages:
-        assert page.said == []
-        assert page.asked == [page.url]
+        assert page.messages == []
+        assert page.requests == [page.url]
     for context in contexts:
         context.close()

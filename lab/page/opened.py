@@ -21,17 +21,17 @@ class Drawn(NamedTuple):
 
 
 class Opened:
-    """An open page: `page` is Playwright's; `said` is the console of the browser, and `asked` its requests."""
+    """An open page: `page` is Playwright's; `messages` are those of the console, `requests` those of the page."""
 
     def __init__(self, page: Any, directory: Path, timeline: Timeline) -> None:
         self.page = page
         self.timeline = timeline
-        self.said: list[str] = []
-        self.asked: list[str] = []
-        page.on("console", lambda message: self.said.append(f"{message.type}: {message.text}"))
-        page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.messages: list[str] = []
+        self.requests: list[str] = []
+        page.on("console", lambda message: self.messages.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: self.messages.append(str(error)))
         page.on("dialog", self._refuse)
-        page.on("request", lambda request: self.asked.append(request.url))
+        page.on("request", lambda request: self.requests.append(request.url))
         path = directory / "timeline.html"
         path.write_bytes(render(timeline).encode())
         self.url = path.as_uri()
@@ -39,7 +39,7 @@ class Opened:
         self.settle()
 
     def _refuse(self, dialog: Any) -> None:
-        self.said.append(f"dialog: {dialog.message}")
+        self.messages.append(f"dialog: {dialog.message}")
         dialog.dismiss()
 
     def settle(self) -> None:

@@ -203,7 +203,7 @@ def test_times_can_be_those_of_the_place_where_one_is(browser: Any, opened: Open
     page.page.press("#at", "Enter")
     page.settle()
     assert page.page.evaluate("view.cursor") == 360 * SECOND
-    assert page.said == []
+    assert page.messages == []
     context.close()
 
 
@@ -220,10 +220,10 @@ def test_the_chart_can_be_saved_as_a_picture_that_needs_nothing_else(opened: Ope
     names = {one.tag.split("}")[1] for one in root.iter()}
     assert names <= {"svg", "title", "rect", "defs", "pattern", "circle", "path", "text", "g", "line"}
     assert not re.search(r"class=|style=|href|url\((?!#)|\son", re.sub(r">[^<]*<", "><", text))
-    shown = "".join(root.itertext())
-    assert all(escape(lane.name)[:5] in shown for lane in timeline.lanes)
+    labels = "".join(root.itertext())
+    assert all(escape(lane.name)[:5] in labels for lane in timeline.lanes)
     assert all(one.get("fill") for one in root.iter() if one.tag.endswith("}text"))
-    page.asked[1:] = []
+    page.requests[1:] = []
 
 
 def test_a_lane_that_cannot_be_drawn_says_so(opened: Open) -> None:

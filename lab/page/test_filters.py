@@ -109,12 +109,12 @@ def test_many_short_times_without_a_leader_are_worse_than_one_that_is_little_lon
     def make_lost_lane(name: str, *lengths: int) -> Lane:
         spans, at = [], NOON
         for number, long in enumerate(lengths):
-            expires, taken = at + 60 * SECOND, at + (60 + long) * SECOND
+            expires, takeover = at + 60 * SECOND, at + (60 + long) * SECOND
             spans += [
                 Span(SpanKind.HELD, at, expires, f"{number}"),
-                Span(SpanKind.OVERDUE, expires, taken, f"{number}"),
+                Span(SpanKind.OVERDUE, expires, takeover, f"{number}"),
             ]
-            at = taken
+            at = takeover
         return make_lane(name, *spans, Span(SpanKind.HELD, at, None, "last"))
 
     page = opened(
@@ -174,7 +174,7 @@ def test_what_is_chosen_is_in_the_address(opened: Open) -> None:
     assert page.page.is_checked("#compact")
     assert page.lanes == ["c-expired", "e-frozen", "f-stolen"]
     assert page.page.is_checked("#local")
-    page.asked.pop()
+    page.requests.pop()
 
 
 def test_words_fit_into_the_bars_of_a_compact_lane(opened: Open) -> None:

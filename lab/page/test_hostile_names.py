@@ -20,11 +20,11 @@ def test_no_name_makes_an_element_or_runs(opened: Open) -> None:
 
 def test_every_name_is_shown_with_what_is_hidden_escaped(opened: Open) -> None:
     page = opened(hostile_timeline(), height=3000)
-    shown = {escape(name) for name in HOSTILE_NAMES}
+    names = {escape(name) for name in HOSTILE_NAMES}
     page.page.evaluate("document.getElementById('view').style.maxHeight = 'none'")
     page.settle()
-    assert {name for name in page.lanes if name} == shown
-    assert page.list_values("holder") - {""} == shown
+    assert {name for name in page.lanes if name} == names
+    assert page.list_values("holder") - {""} == names
 
 
 @pytest.mark.parametrize("name", HOSTILE_NAMES)
@@ -41,5 +41,5 @@ def test_the_policy_of_the_page_stops_what_is_injected(browser: object, opened: 
         "() => { const s = document.createElement('script'); s.textContent = 'window.ran = 1'; document.body.append(s); }"  # noqa: E501
     )
     assert page.page.evaluate("window.ran") is None
-    assert any("Content Security Policy" in said for said in page.said)
-    page.said.clear()
+    assert any("Content Security Policy" in message for message in page.messages)
+    page.messages.clear()

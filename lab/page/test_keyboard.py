@@ -44,18 +44,18 @@ def test_arrows_walk_through_all_of_a_lane_in_the_order_of_time(opened: Open) ->
     name = page.lanes[0]
     (lane,) = [one for one in timeline.lanes if one.name == name]
     assert page.active.startswith(f"{lane.namespace}/{lane.name}")
-    seen = []
+    items = []
     for _ in range(len(lane.spans) + len(lane.marks)):
         page.press("ArrowRight")
-        seen.append(read_active_item(page))
+        items.append(read_active_item(page))
         assert page.active
-    assert seen == list_in_order(lane, timeline)
+    assert items == list_in_order(lane, timeline)
     page.press("ArrowRight")
-    assert read_active_item(page) == seen[-1]
+    assert read_active_item(page) == items[-1]
     page.press("ArrowLeft")
-    assert read_active_item(page) == seen[-2]
+    assert read_active_item(page) == items[-2]
     page.press("Home", "End")
-    assert read_active_item(page) == seen[-1]
+    assert read_active_item(page) == items[-1]
 
 
 def test_up_and_down_walk_through_all_lanes_and_scroll(opened: Open) -> None:
@@ -63,16 +63,16 @@ def test_up_and_down_walk_through_all_lanes_and_scroll(opened: Open) -> None:
     page = opened(timeline)
     page.focus_lanes()
     page.press("ArrowRight")
-    seen = [page.active]
+    items = [page.active]
     for _ in range(len(timeline.lanes) - 1):
         page.press("ArrowDown")
-        seen.append(page.active)
-    assert len(set(seen)) == len(timeline.lanes)
+        items.append(page.active)
+    assert len(set(items)) == len(timeline.lanes)
     box = page.page.evaluate("document.querySelector('.label.active').getBoundingClientRect().toJSON()")
     view = page.page.evaluate("document.getElementById('view').getBoundingClientRect().toJSON()")
     assert view["top"] <= box["top"] <= box["bottom"] <= view["bottom"] + 1
     page.press("PageUp")
-    assert page.active == seen[-11]
+    assert page.active == items[-11]
 
 
 def test_the_note_of_an_item_comes_with_the_focus_and_goes_with_escape(opened: Open) -> None:
@@ -115,14 +115,14 @@ def test_n_and_p_go_from_one_time_without_a_leader_to_the_next(opened: Open) -> 
         if span.kind in {SpanKind.OVERDUE, SpanKind.LEADERLESS}
     )
     page.focus_lanes()
-    seen = []
+    items = []
     for _ in gaps:
         page.press("n")
-        seen.append(read_active_item(page)[1])
-    assert sorted(seen) == gaps
-    assert sorted(seen, key=int) == seen
+        items.append(read_active_item(page)[1])
+    assert sorted(items) == gaps
+    assert sorted(items, key=int) == items
     page.press("p")
-    assert read_active_item(page)[1] == seen[-2]
+    assert read_active_item(page)[1] == items[-2]
 
 
 def test_enter_goes_to_the_details_and_escape_back(opened: Open) -> None:

@@ -65,14 +65,14 @@ WHOLE = sample_timeline(3)
 def live(browser: Any) -> Iterator[tuple[Any, Server, list[str]]]:
     server = Server(Timeline(WHOLE.begins, WHOLE.ends, WHOLE.lanes[:1]))
     page = browser.new_page()
-    said: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
+    messages: list[str] = []
+    page.on("console", lambda message: messages.append(message.text))
+    page.on("pageerror", lambda error: messages.append(str(error)))
     page.goto(server.url)
-    yield page, server, said
+    yield page, server, messages
     page.close()
     server.close()
-    assert said == []
+    assert messages == []
 
 
 def wait_until(page: Any, condition: str) -> None:
@@ -95,8 +95,8 @@ def test_a_new_lane_appears_and_a_known_one_is_replaced(live: tuple[Any, Server,
     server.send(replace(WHOLE, lanes=WHOLE.lanes[1:]))
     wait_until(page, "book.lanes.size === 3")
     assert {"controller-0", "controller-1", "controller-2"} <= list_names(page)
-    taken = replace(WHOLE.lanes[2], spans=(*WHOLE.lanes[2].spans[:-1], replace(WHOLE.lanes[2].spans[-1], holder="new")))
-    server.send(replace(WHOLE, begins=WHOLE.begins + SECOND, lanes=(taken,)))
+    lane = replace(WHOLE.lanes[2], spans=(*WHOLE.lanes[2].spans[:-1], replace(WHOLE.lanes[2].spans[-1], holder="new")))
+    server.send(replace(WHOLE, begins=WHOLE.begins + SECOND, lanes=(lane,)))
     wait_until(page, "stateAt(book.lanes.get('shop/controller-2'), book.ends).who === 'new'")
     page.evaluate(SETTLED)
     spans = page.eval_on_selector_all(
@@ -104,7 +104,7 @@ def test_a_new_lane_appears_and_a_known_one_is_replaced(live: tuple[Any, Server,
         "all => all.filter(e => e.closest('.lane').querySelector('.name').textContent === 'controller-2')"
         ".map(e => [e.items[0].begins, e.items[0].holder])",
     )
-    assert sorted(spans) == [[span.begins - WHOLE.begins, span.holder] for span in taken.spans]
+    assert sorted(spans) == [[span.begins - WHOLE.begins, span.holder] for span in lane.spans]
 
 
 def test_the_axis_follows_the_clock_until_a_person_zooms(live: tuple[Any, Server, list[str]]) -> None:

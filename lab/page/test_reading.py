@@ -154,9 +154,9 @@ def test_a_long_name_keeps_its_end_beside_the_lane(opened: Open) -> None:
 @pytest.mark.parametrize("kind", [SpanKind.HELD, SpanKind.WRITTEN])
 def test_a_name_that_is_too_long_for_its_bar_keeps_its_end(opened: Open, kind: SpanKind) -> None:
     page = opened(make_timeline(Span(kind, NOON, None, f"{'checkout-' * 60}7d4b9c-x2x8p_1f0e")))
-    shown = page.read_text(".words .in")
-    assert "…" in shown
-    assert shown.endswith("x2x8p_1f0e")
+    text = page.read_text(".words .in")
+    assert "…" in text
+    assert text.endswith("x2x8p_1f0e")
 
 
 def test_before_it_was_created_a_lease_is_not_seen(opened: Open) -> None:
@@ -223,7 +223,7 @@ def test_what_is_shown_is_in_the_address(opened: Open) -> None:
     assert page.page.evaluate("chart.scale.domain()") == pytest.approx(window, abs=2)
     assert (page.page.input_value("#search"), page.page.input_value("#at")) == ("payments", "12:02:30.000")
     assert page.lanes == lanes
-    page.asked.pop()
+    page.requests.pop()
 
 
 def test_an_address_that_means_nothing_changes_nothing(opened: Open) -> None:
@@ -233,7 +233,7 @@ def test_an_address_that_means_nothing_changes_nothing(opened: Open) -> None:
     page.page.reload()
     page.settle()
     assert (page.lanes, page.page.evaluate("chart.scale.domain()")) == (lanes, window)
-    page.asked.pop()
+    page.requests.pop()
 
 
 def test_many_events_of_one_kind_in_a_row_are_told_once(opened: Open) -> None:

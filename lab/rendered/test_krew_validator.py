@@ -22,9 +22,9 @@ def validate(file: Path) -> "subprocess.CompletedProcess[str]":
 
 def write_manifest(directory: Path, name: str = "lease-webhook") -> Path:
     checksums = {platform: f"{number:064x}" for number, platform in enumerate(krew.PLATFORMS)}
-    made = krew.make_manifest(URL, read_project()["version"], checksums)
+    manifest = krew.make_manifest(URL, read_project()["version"], checksums)
     file = directory / f"{name}.yaml"
-    file.write_text(krew.format_yaml(made))
+    file.write_text(krew.format_yaml(manifest))
     return file
 
 

@@ -130,10 +130,10 @@ def test_without_certificates_the_script_says_what_to_run(tmp_path: Path) -> Non
 
 def test_the_runbooks_address_can_be_ones_own(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "runbook.md").read_text()
-    shown = yaml.safe_load(text.partition("```yaml\n")[2].partition("```")[0])
+    example = yaml.safe_load(text.partition("```yaml\n")[2].partition("```")[0])
     compose_overlay(tmp_path, "cert-manager", "monitoring")
     document = yaml.safe_load((tmp_path / "kustomization.yaml").read_text())
-    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(document | shown))
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(document | example))
     found = load_objects(render(tmp_path))
     (group,) = find_object(found, "PrometheusRule")["spec"]["groups"]
     for rule in group["rules"]:

@@ -20,8 +20,8 @@ def site() -> Iterator[str]:
 
 def _check_settled(web: Web) -> None:
     """Check that the browser printed nothing, and asked for nothing but the files of the page."""
-    said, web.said = web.said, []
-    assert said == []
+    messages, web.messages = web.messages, []
+    assert messages == []
     assert web.list_foreign_requests() == []
 
 

@@ -34,22 +34,22 @@ def serve(folder: Path) -> Iterator[str]:
 
 
 class Web:
-    """An open page: `page` is Playwright's, `said` the console of the browser, `asked` its requests."""
+    """An open page: `page` is Playwright's, `messages` are those of the console, `requests` those of the page."""
 
     def __init__(self, context: Any, origin: str, address: str = "/") -> None:
         self.origin = origin
-        self.said: list[str] = []
-        self.asked: list[tuple[str, str]] = []
-        context.on("request", lambda request: self.asked.append((request.method, request.url)))
+        self.messages: list[str] = []
+        self.requests: list[tuple[str, str]] = []
+        context.on("request", lambda request: self.requests.append((request.method, request.url)))
         self.page = context.new_page()
         self.page.set_default_timeout(PATIENCE)
-        self.page.on("console", lambda message: self.said.append(f"{message.type}: {message.text}"))
-        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("console", lambda message: self.messages.append(f"{message.type}: {message.text}"))
+        self.page.on("pageerror", lambda error: self.messages.append(str(error)))
         self.page.on("dialog", self._refuse)
         self.page.goto(origin + address)
 
     def _refuse(self, dialog: Any) -> None:
-        self.said.append(f"dialog: {dialog.message}")
+        self.messages.append(f"dialog: {dialog.message}")
         dialog.dismiss()
 
     def open(self, *paths: Path | str | dict[str, Any]) -> None:
@@ -85,4 +85,4 @@ class Web:
     def list_foreign_requests(self) -> list[tuple[str, str]]:
         """Return each request for something else than the files of the page."""
         own = (f"{self.origin}/", f"blob:{self.origin}/", "data:,")
-        return [(method, url) for method, url in self.asked if method != "GET" or not url.startswith(own)]
+        return [(method, url) for method, url in self.requests if method != "GET" or not url.startswith(own)]

@@ -47,9 +47,9 @@ def test_no_name_becomes_an_element_or_runs_in_any_view(web: Web) -> None:
 def test_names_are_shown_with_what_is_hidden_escaped(web: Web) -> None:
     web.open({"name": "leases.json", "mimeType": "", "buffer": make_hostile_list()})
     web.show("why")
-    shown = web.page.evaluate("document.getElementById('leases').textContent")
-    assert shown == escape(shown)
-    assert "<script>alert(1)</script>" in shown
+    text = web.page.evaluate("document.getElementById('leases').textContent")
+    assert text == escape(text)
+    assert "<script>alert(1)</script>" in text
 
 
 @pytest.mark.parametrize("name", HOSTILE_NAMES)
@@ -83,7 +83,7 @@ def test_what_ends_python_is_said_and_it_begins_again(web: Web) -> None:
     web.open(LOG)
     check_views(web)
     # Whatever the browser prints of the end of a program is its own.
-    web.said.clear()
+    web.messages.clear()
 
 
 def test_reading_can_be_stopped(web: Web, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def test_only_files_of_the_page_are_requested_while_files_are_read(start: Start)
     web.open(LOG, WATCH)
     check_views(web)
     assert web.list_foreign_requests() == []
-    assert any(url.endswith("pyodide.asm.wasm") for _, url in web.asked)
+    assert any(url.endswith("pyodide.asm.wasm") for _, url in web.requests)
 
 
 @pytest.mark.parametrize("place", ["page", "worker"])
@@ -39,8 +39,8 @@ def test_the_policy_refuses_any_other_origin(start: Start, tmp_path: Path, place
     asker: Any = web.page if place == "page" else web.page.workers[0]
     with serve(tmp_path) as elsewhere:
         assert asker.evaluate(REQUEST, f"{elsewhere}/") == "refused"
-    web.said.clear()
-    web.asked = [one for one in web.asked if not one[1].startswith(elsewhere)]
+    web.messages.clear()
+    web.requests = [one for one in web.requests if not one[1].startswith(elsewhere)]
 
 
 def test_injected_scripts_do_not_run(start: Start) -> None:
@@ -49,8 +49,8 @@ def test_injected_scripts_do_not_run(start: Start) -> None:
         "() => { const s = document.createElement('script'); s.textContent = 'window.ran = 1'; document.body.append(s); }"  # noqa: E501
     )
     assert web.page.evaluate("window.ran") is None
-    assert any("Content Security Policy" in said for said in web.said)
-    web.said.clear()
+    assert any("Content Security Policy" in message for message in web.messages)
+    web.messages.clear()
 
 
 def test_nothing_of_what_is_opened_is_stored(start: Start) -> None:

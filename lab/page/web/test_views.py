@@ -39,10 +39,10 @@ def check_views(web: Web) -> None:
     assert web.error == ""
 
 
-@pytest.mark.parametrize("said", INPUTS)
-def test_every_view_of_each_kind_of_input(web: Web, said: str) -> None:
-    web.open(*INPUTS[said])
-    assert said == ", ".join(one.partition(": ")[2] for one in web.page.locator("#recognized li").all_inner_texts())
+@pytest.mark.parametrize("kinds", INPUTS)
+def test_every_view_of_each_kind_of_input(web: Web, kinds: str) -> None:
+    web.open(*INPUTS[kinds])
+    assert kinds == ", ".join(one.partition(": ")[2] for one in web.page.locator("#recognized li").all_inner_texts())
     check_views(web)
 
 
@@ -58,9 +58,9 @@ def test_why_shows_what_the_command_finds(web: Web) -> None:
     web.show("why")
     web.page.click(f"#leases button.link:text-is('{LEASE}')")
     web.page.wait_for_selector(f"#account h2:has-text('{LEASE}')")
-    shown = web.read_text("#account")
+    view = web.read_text("#account")
     texts = [account["headline"], account["advice"]["sentence"], account["findings"][0]["message"]]
-    assert all(text in shown for text in texts)
+    assert all(text in view for text in texts)
 
 
 def test_each_finding_of_audit_is_a_click_from_its_lease(web: Web) -> None:
