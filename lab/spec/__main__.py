@@ -355,9 +355,9 @@ def main() -> int:
         for check, outcome in zip(checks, pool.map(run, checks, itertools.repeat(packages)), strict=True):
             wrong = _find_error(check, outcome)
             failed += bool(wrong)
-            said = f"refuted by {outcome.violated}" if outcome.violated else "holds"
+            result = f"refuted by {outcome.violated}" if outcome.violated else "holds"
             took = f"{outcome.seconds:5.1f} s {outcome.states:8} states"
-            print(f"{'FAILED' if wrong else 'ok':7} {took}  {check.title}: {wrong or said}", flush=True)
+            print(f"{'FAILED' if wrong else 'ok':7} {took}  {check.title}: {wrong or result}", flush=True)
             done[check.title] = (check, outcome)
     recorded = list(traces.read_recorded())
     checked = [*recorded, *traces.corrupt(recorded)]
@@ -366,10 +366,10 @@ def main() -> int:
     counts = [len(recorded), sum(1 for trace in recorded if not trace.allowed), len(checked) - len(recorded)]
     print(f"{'FAILED' if others else 'ok':7} {counts} traces recorded, refused, corrupted {others}", flush=True)
     proven = [(statement, *intervals.decide(z3, statement)) for statement in intervals.list_statements(z3)]
-    for statement, said, numbers in proven:
-        unexpected = said != ("proven" if statement.holds else "refuted")
+    for statement, result, numbers in proven:
+        unexpected = result != ("proven" if statement.holds else "refuted")
         failed += unexpected
-        print(f"{'FAILED' if unexpected else 'ok':7} {said} {statement.words} {numbers}")
+        print(f"{'FAILED' if unexpected else 'ok':7} {result} {statement.words} {numbers}")
     differing = intervals.count_differences(seed=1)
     print(f"{'FAILED' if differing else 'ok':7} {differing} of {intervals.SAMPLES} samples differ from the rule")
     if options.docs and not failed and not options.only and not options.short:
@@ -398,7 +398,7 @@ def _write_pages(
         if check.title.startswith(f"{check.module}: ")
     )
     write_between(proof, "defects", f"| module | defect | refuted by | steps |\n|---|---|---|--:|\n{lacking}")
-    arithmetic = "".join(f"| {one.words} | {said} | {numbers} |\n" for one, said, numbers in proven)
+    arithmetic = "".join(f"| {one.words} | {result} | {numbers} |\n" for one, result, numbers in proven)
     write_between(
         proof, "arithmetic", f"| statement | Z3 | numbers against it, in microseconds |\n|---|---|---|\n{arithmetic}"
     )

@@ -28,15 +28,15 @@ class Statement(Struct, frozen=True):
 
 def list_statements(z3: Any) -> tuple[Statement, ...]:
     """Return the statements to prove: a renewal and a takeover, each by an API server with a clock of its own."""
-    duration, renewed, taken, one, other, later = z3.Ints("duration renewed taken one other later")
-    seen, written = (renewed + one) / SECOND, (taken + other) / SECOND
+    duration, renewal, takeover, one, other, later = z3.Ints("duration renewed taken one other later")
+    stamp, written = (renewal + one) / SECOND, (takeover + other) / SECOND
     apart = z3.If(one > other, one - other, other - one)
-    age = taken - renewed
+    age = takeover - renewal
     tolerance = z3.If(duration < 10, duration, 10)
-    times = z3.And(renewed >= 0, taken >= renewed, one >= 0, other >= 0, duration >= 1)
+    times = z3.And(renewal >= 0, takeover >= renewal, one >= 0, other >= 0, duration >= 1)
 
     def is_expired_by(after: Any = 0, slack: Any = tolerance) -> Any:
-        return 5 * (written + after - seen) + slack >= 5 * duration
+        return 5 * (written + after - stamp) + slack >= 5 * duration
 
     def is_admitted(bound: int, low: int, high: int | None, slack: Any = tolerance) -> Any:
         inside = z3.And(times, duration >= low, apart <= bound, age >= duration * SECOND)
@@ -45,10 +45,10 @@ def list_statements(z3: Any) -> tuple[Statement, ...]:
     def is_refused(bound: int, low: int, high: int) -> Any:
         """Return the effect of a fence's clock on a write `age` after the renewal that its API server knows."""
         inside = z3.And(times, duration >= low, duration <= high, apart <= bound, age <= duration * SECOND)
-        return z3.Implies(inside, z3.Not(5 * (written - seen) > 5 * duration + tolerance))
+        return z3.Implies(inside, z3.Not(5 * (written - stamp) > 5 * duration + tolerance))
 
     longest = 2**31 - 1
-    left = z3.If(duration - (written - seen) > 1, duration - (written - seen), 1)
+    left = z3.If(duration - (written - stamp) > 1, duration - (written - stamp), 1)
     early = duration * SECOND - tolerance * SECOND / 5 - apart - SECOND
     return (
         Statement(
@@ -98,9 +98,9 @@ def list_statements(z3: Any) -> tuple[Statement, ...]:
     )
 
 
-def is_expired(duration: int, seen: int, written: int) -> bool:
+def is_expired(duration: int, stamp: int, written: int) -> bool:
     """Return the result of the statements' formula for stamps in whole seconds."""
-    return 5 * (written - seen) + min(duration, 10) >= 5 * duration
+    return 5 * (written - stamp) + min(duration, 10) >= 5 * duration
 
 
 def count_differences(seed: int) -> int:
@@ -109,11 +109,11 @@ def count_differences(seed: int) -> int:
     found = 0
     for _ in range(SAMPLES):
         duration = chance.choice((chance.randint(1, 20), chance.randint(1, 2**31 - 1)))
-        seen = chance.randint(0, 4 * 10**9)
-        written = max(0, seen + chance.choice((chance.randint(-30, 40), duration + chance.randint(-5, 5))))
-        rule = expiry_of("a", duration, 0, _NO_ENTRIES, written * SECOND, written * SECOND, seen * SECOND)
-        expired = is_expired(duration, seen, written)
-        left = 0 if expired else max(1, duration - max(0, written - seen))
+        stamp = chance.randint(0, 4 * 10**9)
+        written = max(0, stamp + chance.choice((chance.randint(-30, 40), duration + chance.randint(-5, 5))))
+        rule = expiry_of("a", duration, 0, _NO_ENTRIES, written * SECOND, written * SECOND, stamp * SECOND)
+        expired = is_expired(duration, stamp, written)
+        left = 0 if expired else max(1, duration - max(0, written - stamp))
         if rule.from_stamps and (rule.expired, rule.seconds_left) != (expired, left):
             found += 1
     return found

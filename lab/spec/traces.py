@@ -25,7 +25,7 @@ class Version(Struct, frozen=True):
     holder: str
     duration: int
     renew_time: bool
-    seen: int
+    stamp: int
 
 
 class Trace(Struct, frozen=True):
@@ -64,8 +64,8 @@ def corrupt(traces: Sequence[Trace]) -> Iterator[Trace]:
         if not trace.allowed or len(trace.versions) < 4:
             continue
         *before, last = trace.versions
-        if last.holder and last.seen == last.at:
-            yield Trace(f"{trace.name}, an older stamp", (*before, replace(last, seen=last.seen - 3)), allowed=False)
+        if last.holder and last.stamp == last.at:
+            yield Trace(f"{trace.name}, an older stamp", (*before, replace(last, stamp=last.stamp - 3)), allowed=False)
         if last.holder and last.holder == before[-1].holder:
             yield Trace(f"{trace.name}, another holder", (*before, replace(last, holder="nobody")), allowed=False)
 
@@ -81,7 +81,7 @@ def format_constants(traces: Sequence[Trace]) -> str:
 def _format_row(begin: int, version: Version) -> str:
     return (
         f"[at |-> {version.at - begin + 60}, holder |-> {json.dumps(version.holder)}, duration |-> {version.duration}, "
-        f"renewTime |-> {str(version.renew_time).upper()}, seen |-> {version.seen - begin + 60}]"
+        f"renewTime |-> {str(version.renew_time).upper()}, seen |-> {version.stamp - begin + 60}]"
     )
 
 
@@ -109,14 +109,14 @@ def _make_version(lease: dict[str, Any]) -> Version:
     spec = lease.get("spec", {})
     entries = entries_of(Raw(msgjson.encode(lease["metadata"].get("managedFields", []))))
     stamps = [entry.stamp for entry in entries if entry.stamp is not None]
-    seen = date_last_renewal(entries)
+    stamp = date_last_renewal(entries)
     at = max(stamps, default=parse_seconds(lease["metadata"]["creationTimestamp"]))
     return Version(
         at=at // SECOND,
         holder=spec.get("holderIdentity") or "",
         duration=spec.get("leaseDurationSeconds") or 0,
         renew_time="renewTime" in spec,
-        seen=(at if seen is None else seen) // SECOND,
+        stamp=(at if stamp is None else stamp) // SECOND,
     )
 
 
@@ -125,4 +125,4 @@ def _is_refused(old: Version, new: Version) -> bool:
     if not old.holder or new.holder in ("", old.holder):
         return False
     written = new.at * SECOND
-    return not expiry_of(old.holder, old.duration, 0, (), written, written, old.seen * SECOND).expired
+    return not expiry_of(old.holder, old.duration, 0, (), written, written, old.stamp * SECOND).expired

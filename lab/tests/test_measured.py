@@ -88,9 +88,9 @@ def test_what_versions_show_alike_is_said_once() -> None:
     alike = {"kubectl": [Row("text of a 422", "as pinned", passed=True)]}
     other = {"kubectl": [Row("text of a 422", "a | b", passed=False)]}
     assert "| text of a 422 | as pinned |" in e2e.render({"v1.37.1": alike, "v1.36.3": alike})
-    shown = e2e.render({"v1.37.1": alike, "v1.36.3": other, "v1.35.8": alike, "v1.34.10": {}})
-    assert "| text of a 422 | v1.37.1, v1.35.8: as pinned<br>v1.36.3: **FAILED** a \\| b |" in shown
-    assert "Ran on v1.37.1, v1.36.3, v1.35.8." in shown
+    page = e2e.render({"v1.37.1": alike, "v1.36.3": other, "v1.35.8": alike, "v1.34.10": {}})
+    assert "| text of a 422 | v1.37.1, v1.35.8: as pinned<br>v1.36.3: **FAILED** a \\| b |" in page
+    assert "Ran on v1.37.1, v1.36.3, v1.35.8." in page
     assert "not served" in e2e.render({"v1.37.1": alike, "v1.36.3": {"kubectl": []}})
 
 

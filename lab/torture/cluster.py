@@ -112,8 +112,8 @@ class Cluster(ControlPlane):
                 yield revision, key, None if deleted else json.loads(base64.b64decode(event["kv"]["value"]))
 
     def _watch(self, path: bytes) -> Iterator[dict[str, Any]]:
-        asked = {"key": encode(path), "range_end": encode(find_range_end(path)), "start_revision": 1}
-        with self._open("watch", {"create_request": asked}) as answer:
+        request = {"key": encode(path), "range_end": encode(find_range_end(path)), "start_revision": 1}
+        with self._open("watch", {"create_request": request}) as answer:
             for line in answer:
                 yield from json.loads(line)["result"].get("events", ())
 
@@ -169,9 +169,9 @@ class Cluster(ControlPlane):
         return last
 
     def _start_forwarders(self) -> str:
-        made = [self._stack.enter_context(HeldStreams(port, _LEASES)) for port in self._etcd]
-        self.held.append(made)
-        return ",".join(f"http://127.0.0.1:{one.port}" for one in made)
+        streams = [self._stack.enter_context(HeldStreams(port, _LEASES)) for port in self._etcd]
+        self.held.append(streams)
+        return ",".join(f"http://127.0.0.1:{one.port}" for one in streams)
 
     def _start_again(self, name: str) -> None:
         process = Process(self._commands[name], self.directory / f"{name}.log")

@@ -59,9 +59,9 @@ def build_languages() -> tuple[dict[str, list[str]], dict[str, str]]:
     # A run beside this one may need the same.
     with (find_cache_directory() / "electors.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        for language, made in {"java": _build_java, "rust": _build_rust}.items():
+        for language, build_electors in {"java": _build_java, "rust": _build_rust}.items():
             try:
-                built[language] = made()
+                built[language] = build_electors()
             except MissingToolchainError as error:
                 missing[language] = str(error)
     return built, missing

@@ -174,9 +174,9 @@ def _run(tree: Path, *command: str) -> subprocess.CompletedProcess[str]:
 
 
 def _check_traces(tree: Path) -> str:
-    said = _run(tree, "-m", "lab.spec", "--only", "no check at all").stdout
+    output = _run(tree, "-m", "lab.spec", "--only", "no check at all").stdout
     lines = [
-        line for line in said.splitlines() if line.startswith("FAILED") and ("traces" in line or "samples" in line)
+        line for line in output.splitlines() if line.startswith("FAILED") and ("traces" in line or "samples" in line)
     ]
     names = {"traces": "trace", "samples": "arithmetic"}
     return ", ".join(names[word] for word in names if any(word in line for line in lines))
@@ -184,16 +184,16 @@ def _check_traces(tree: Path) -> str:
 
 def _check_torture(tree: Path, seed: int, minutes: float) -> str:
     """Run torture in the copy; the stored history is checked by the whole tree."""
-    kept = tree / "kept"
-    flags = ("--seeds", str(seed), "--minutes", str(minutes), "--keep", str(kept), "--no-specification")
+    directory = tree / "kept"
+    flags = ("--seeds", str(seed), "--minutes", str(minutes), "--keep", str(directory), "--no-specification")
     done = _run(tree, "-m", "lab.torture", *flags)
-    history = kept / f"seed-{seed}.json.gz"
+    history = directory / f"seed-{seed}.json.gz"
     if not history.exists():
         return "does not start" if done.returncode else ""
-    said = _run(ROOT, "-m", "lab.torture", "--check", str(history)).stdout
-    print("\n".join(re.findall(r"PROBLEM .*", said)[:5]), flush=True)
+    output = _run(ROOT, "-m", "lab.torture", "--check", str(history)).stdout
+    print("\n".join(re.findall(r"PROBLEM .*", output)[:5]), flush=True)
     shutil.copy(history, find_cache_directory() / f"planted-{time.time_ns()}.json.gz")
-    return ", ".join(dict.fromkeys(_shorten(found) for found in re.findall(r"PROBLEM (.*)", said)))
+    return ", ".join(dict.fromkeys(_shorten(found) for found in re.findall(r"PROBLEM (.*)", output)))
 
 
 def _shorten(problem: str) -> str:
