@@ -83,10 +83,10 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=DEFAULT)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**32))
     parser.add_argument("--only", type=int, help="one number")
-    given = parser.parse_args()
+    options = parser.parse_args()
     began = time.monotonic()
-    print(f"seed {given.seed}", flush=True)
-    count = fuzz(given.seed, range(given.count) if given.only is None else [given.only])
+    print(f"seed {options.seed}", flush=True)
+    count = fuzz(options.seed, range(options.count) if options.only is None else [options.only])
     print(f"{count} plays on a port in {time.monotonic() - began:.0f} s: all promises held")
 
 

@@ -136,7 +136,7 @@ def compare(chunk: tuple[int, int]) -> tuple[Counter[str], list[str], bytes]:
     for body in (reviews.draw(numbers) for _ in range(count)):
         app = apps[numbers.randrange(len(apps))]
         short = answer(app.wsgi_app, environ_of(body))
-        routed = answer(lambda *given, app=app: Flask.wsgi_app(app, *given), environ_of(body))
+        routed = answer(lambda *arguments, app=app: Flask.wsgi_app(app, *arguments), environ_of(body))
         if short != routed:
             differences.append(f"{short} is not {routed}: {body!r}")
         if _is_utf8(body) and _decode(body, in_parts=False) != _decode(body, in_parts=True):

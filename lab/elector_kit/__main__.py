@@ -72,8 +72,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MissingToolchainError as missing:
         print(f"FAILED, nothing was tested: {missing}", file=sys.stderr)
         return 1
-    given = [Elector(options.name, options.command, options.started, options.stopped)] if options.command else []
-    electors = given or [one for one in list_recorded(binaries) if options.only in one.name]
+    custom = [Elector(options.name, options.command, options.started, options.stopped)] if options.command else []
+    electors = custom or [one for one in list_recorded(binaries) if options.only in one.name]
     with tempfile.TemporaryDirectory(prefix="lease-webhook-kit-") as folder:
         directory = Path(folder) / "plane"
         directory.mkdir()
@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         results = _merge_stored(results, binaries)
         RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(results), indent=1) + b"\n")
         write_between(PAGE, "electors", format_results(results))
-    has_failed = bool(given) and any(any(one.found.values()) for one in results)
+    has_failed = bool(custom) and any(any(one.found.values()) for one in results)
     return 1 if has_failed else 0
 
 

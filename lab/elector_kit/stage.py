@@ -84,7 +84,7 @@ class Replica:
         self._log = world.directory / "kit" / f"{account.kubeconfig.stem}.log"
         self._stack = stack
         self._process: Process | None = None
-        self.said: list[tuple[float, bool]] = []
+        self.reports: list[tuple[float, bool]] = []
         """Since when it says that it leads, or no longer does."""
         self._read = 0
         # The thread that looks for two leaders reads the log too.
@@ -128,21 +128,21 @@ class Replica:
             self._read += len(whole) + len(end)
             for line in whole.decode(errors="replace").splitlines():
                 if re.search(self._elector.started, line):
-                    self.said.append((time.monotonic(), True))
+                    self.reports.append((time.monotonic(), True))
                 elif re.search(self._elector.stopped, line):
-                    self.said.append((time.monotonic(), False))
+                    self.reports.append((time.monotonic(), False))
 
     def _note_end(self) -> None:
         self._process = None
         self.read()
-        self.said.append((time.monotonic(), False))
+        self.reports.append((time.monotonic(), False))
 
     @property
     def leads(self) -> bool:
         """True if it reports now that it leads; one that has ended does not lead."""
         self.read()
         process = self._process
-        return process is not None and not process.has_ended and bool(self.said) and self.said[-1][1]
+        return process is not None and not process.has_ended and bool(self.reports) and self.reports[-1][1]
 
 
 class Stage:
@@ -175,10 +175,10 @@ class Stage:
 
     def start_replica(self, identity: str) -> Replica:
         """Start another replica."""
-        made = Replica(self._stack, self.world, self.elector, self.namespace, identity)
-        made.start()
-        self.replicas.append(made)
-        return made
+        replica = Replica(self._stack, self.world, self.elector, self.namespace, identity)
+        replica.start()
+        self.replicas.append(replica)
+        return replica
 
     def write(self, **spec: Any) -> Version:
         """Change the lease as the administrator, or create it."""
@@ -188,9 +188,9 @@ class Stage:
             body = {"metadata": {"name": LEASE}, "spec": spec}
             reply = self.world.admin.send("POST", build_lease_path(self.namespace), body)
         lease = reply.expect()
-        made = Version(time.monotonic(), int(lease["metadata"]["resourceVersion"]), lease)
-        self._own.add(made.revision)
-        return made
+        version = Version(time.monotonic(), int(lease["metadata"]["resourceVersion"]), lease)
+        self._own.add(version.revision)
+        return version
 
     def delete(self) -> None:
         """Delete the lease as the administrator."""

@@ -106,10 +106,10 @@ def main() -> int:
     if STORED.exists():
         lines = gzip.decompress(STORED.read_bytes()).splitlines()
         stored = {one.command: one for one in (msgspec.json.decode(line, type=Output) for line in lines)}
-    kept = {text: one for text, one in stored.items() if options.only not in text} if options.update else {}
+    new = {text: one for text, one in stored.items() if options.only not in text} if options.update else {}
     different = 0
     for now in compute_outputs(chosen):
-        kept[now.command] = now
+        new[now.command] = now
         before = stored.pop(now.command, None)
         if before == now:
             continue
@@ -120,16 +120,16 @@ def main() -> int:
         )
         if len(lines_of_it) > options.lines:
             print(f"... and {len(lines_of_it) - options.lines} lines more")
-    gone = [text for text in stored if options.only in text]
-    for text in gone:
+    obsolete = [text for text in stored if options.only in text]
+    for text in obsolete:
         print(f"\n$ lease-webhook {text}\nno longer run")
     if options.update:
-        encoded = b"\n".join(msgspec.json.encode(kept[text]) for text in sorted(kept))
+        encoded = b"\n".join(msgspec.json.encode(new[text]) for text in sorted(new))
         STORED.write_bytes(gzip.compress(encoded, mtime=0))
-        print(f"stored: {len(kept)} outputs")
+        print(f"stored: {len(new)} outputs")
         return 0
-    print(f"\n{len(chosen)} commands, {different + len(gone)} different")
-    return 1 if different or gone else 0
+    print(f"\n{len(chosen)} commands, {different + len(obsolete)} different")
+    return 1 if different or obsolete else 0
 
 
 if __name__ == "__main__":

@@ -97,20 +97,20 @@ def connect(server: Running, timeout: float = 5) -> ssl.SSLSocket:
 
 def wait_until_closed(connection: socket.socket, drip: Iterator[bytes]) -> str:
     """Send a piece each second; return the seconds until the server closes, and its last status."""
-    began, heard = time.monotonic(), b""
+    began, answer = time.monotonic(), b""
     connection.settimeout(1)
     while time.monotonic() - began < SECONDS:
         try:
             connection.sendall(next(drip, b""))
             while select.select([connection], [], [], 1)[0]:
                 piece = connection.recv(65536)
-                heard += piece
+                answer += piece
                 if not piece:
                     raise ConnectionResetError
         except TimeoutError:
             continue
         except OSError:
-            status = re.findall(rb"HTTP/1\.1 (\d{3})", heard)
+            status = re.findall(rb"HTTP/1\.1 (\d{3})", answer)
             words = f" ({status[-1].decode()})" if status else ""
             return f"{time.monotonic() - began:.0f} s{words}"
     return "-"
@@ -141,10 +141,10 @@ def _flood(begin: bytes, piece: bytes) -> Callable[[Running], str]:
             while sent < MAX_SENT and not select.select([connection], [], [], 0)[0]:
                 connection.sendall(piece)
                 sent += len(piece)
-        heard = b""
+        answer = b""
         with contextlib.suppress(OSError):
-            heard = connection.recv(65536)
-        status = heard[9:12].decode()
+            answer = connection.recv(65536)
+        status = answer[9:12].decode()
         amount = f"{sent / 2**20:.1f} MiB" if sent < MAX_SENT else f"all {MAX_SENT // 2**20} MiB"
         return f"{status or 'closed'} after {amount}" if sent < MAX_SENT else f"{amount} taken"
 
@@ -179,16 +179,16 @@ def _measure_beside(count: int, sent: bytes) -> Callable[[Running], str]:
     """Return how a new client fares beside many that have sent this."""
 
     def measure(server: Running) -> str:
-        kept = []
+        connections = []
         with contextlib.suppress(OSError):
             for _ in range(count):
                 connection = connect(server, 2)
                 connection.sendall(sent)
-                kept.append(connection)
+                connections.append(connection)
         answer = _measure_honest(server)
-        for connection in kept:
+        for connection in connections:
             connection.close()
-        return answer if len(kept) == count else f"{answer}; {len(kept)} had a handshake"
+        return answer if len(connections) == count else f"{answer}; {len(connections)} had a handshake"
 
     return measure
 
@@ -268,11 +268,11 @@ def measure_costs(work: Path) -> dict[str, str]:
                     report = run_load(running, "closed", file, "-duration", "0.7s", "-connections", "8", cpus="1")
                 found[running.server.name].append(spent.cpu / report.sent * 1e6)
     ours = found[SERVERS[0].name]
-    shown = {}
+    costs = {}
     for name, each in found.items():
         ratio = statistics.median(other / mine for other, mine in zip(each, ours, strict=True))
-        shown[name] = f"{statistics.median(each):.0f} us ({ratio:.2f})"
-    return shown
+        costs[name] = f"{statistics.median(each):.0f} us ({ratio:.2f})"
+    return costs
 
 
 def make_table(results: Results) -> str:

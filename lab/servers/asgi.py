@@ -26,7 +26,7 @@ async def app(
         is_more = message.get("more_body", False)
     media = dict(scope["headers"]).get(b"content-type", b"").decode("latin-1")
     environ = {"CONTENT_TYPE": media, "QUERY_STRING": scope["query_string"].decode("latin-1")}
-    made = REVIEWER.review(body, environ, check_media_type(environ))
-    headers = [(b"content-type", made.content_type.encode()), (b"content-length", b"%d" % len(made.body))]
-    await send({"type": "http.response.start", "status": made.status, "headers": headers})
-    await send({"type": "http.response.body", "body": made.body})
+    response = REVIEWER.review(body, environ, check_media_type(environ))
+    headers = [(b"content-type", response.content_type.encode()), (b"content-length", b"%d" % len(response.body))]
+    await send({"type": "http.response.start", "status": response.status, "headers": headers})
+    await send({"type": "http.response.body", "body": response.body})
