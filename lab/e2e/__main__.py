@@ -45,11 +45,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         binaries = build_all_binaries(*options.kubernetes)
-    except MissingToolchainError as missing:
+    except MissingToolchainError as error:
         if options.required:
-            print(f"FAILED: {missing}", file=sys.stderr)
+            print(f"FAILED: {error}", file=sys.stderr)
             return 1
-        print(f"\n*** SKIPPED, nothing was tested: {missing} ***\n", file=sys.stderr)
+        print(f"\n*** SKIPPED, nothing was tested: {error} ***\n", file=sys.stderr)
         return 0
     if not binaries:
         print(f"FAILED: no version begins with {' or '.join(options.kubernetes)}", file=sys.stderr)

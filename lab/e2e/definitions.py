@@ -75,11 +75,11 @@ def _download() -> dict[str, Path]:
         # A copy, because Go adds to go.sum what it has no hash of; here that is an error.
         shutil.copytree(MODULE, copy, dirs_exist_ok=True)
         command = ["go", "mod", "download", "-json", *FILES]
-        done = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(command)}: exit {done.returncode}\n{(done.stdout + done.stderr)[-4000:]}")
+        result = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise RuntimeError(f"{' '.join(command)}: exit {result.returncode}\n{(result.stdout + result.stderr)[-4000:]}")
     # One object follows the other without a comma.
-    modules = json.loads("[{}]".format(done.stdout.replace("}\n{", "},{")))
+    modules = json.loads("[{}]".format(result.stdout.replace("}\n{", "},{")))
     for module in modules:
         if f"{module['Path']} {module['Version']} {module['Sum']}\n" not in pinned:
             raise RuntimeError(f"{module['Path']} {module['Version']} is not in {MODULE / 'go.sum'}")

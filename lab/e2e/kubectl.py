@@ -32,7 +32,7 @@ class Kubectl:
         text = manifest if isinstance(manifest, str) else json.dumps(manifest)
         command = [str(self._program), *self._flags, *arguments]
         environment = {"PATH": os.environ["PATH"], "HOME": str(Path.home())}
-        done = subprocess.run(
+        result = subprocess.run(
             command,
             input=None if manifest is None else text,
             env=environment,
@@ -41,11 +41,11 @@ class Kubectl:
             check=False,
             timeout=seconds,
         )
-        return Completed(done.returncode, done.stdout, done.stderr)
+        return Completed(result.returncode, result.stdout, result.stderr)
 
     def run_checked(self, *arguments: str, manifest: object = None) -> str:
         """Return the standard output. Raises RuntimeError when the command fails or complains."""
-        done = self.run(*arguments, manifest=manifest)
-        if done.status or done.stderr:
-            raise RuntimeError(f"kubectl {' '.join(arguments)}: status {done.status}\n{done.stderr}")
-        return done.stdout
+        result = self.run(*arguments, manifest=manifest)
+        if result.status or result.stderr:
+            raise RuntimeError(f"kubectl {' '.join(arguments)}: status {result.status}\n{result.stderr}")
+        return result.stdout

@@ -64,10 +64,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             while left > 0:
                 number, latest = _renew(plane, stored, min(STRETCH, left))
                 renewed, late, left = renewed + number, max(late, latest), left - STRETCH
-                took, spent = time.monotonic() - began, read_cpu_seconds(pid) - cpu
-                cost = f"{spent / took:.3f} of a core, {spent / renewed * 1e6:.0f} us each"
+                seconds, usage = time.monotonic() - began, read_cpu_seconds(pid) - cpu
+                cost = f"{usage / seconds:.3f} of a core, {usage / renewed * 1e6:.0f} us each"
                 grown, memory = _measure_size(recording) - size, read_peak_rss_mib(pid)
-                print(f"{renewed} renewals in {took:.0f} s, the latest {late:.2f} s late: {cost}; ", end="")
+                print(f"{renewed} renewals in {seconds:.0f} s, the latest {late:.2f} s late: {cost}; ", end="")
                 print(f"memory at most {memory:.0f} MiB; the history grew by {grown} bytes", flush=True)
             log = recording.log.read_text()
     print(log, end="")

@@ -141,8 +141,8 @@ def build_fence_program() -> Path:
 
 
 def _find_in_assets(directory: Path) -> Binaries:
-    printed = _run([str(directory / "kube-apiserver"), "--version"]).strip()
-    version = printed.rpartition(" ")[2]
+    output = _run([str(directory / "kube-apiserver"), "--version"]).strip()
+    version = output.rpartition(" ")[2]
     etcd, apiserver, kubectl = (directory / name for name in ("etcd", "kube-apiserver", "kubectl"))
     return Binaries(version, etcd, apiserver, kubectl, _build_clients(version), _create_client_environment())
 
@@ -210,7 +210,7 @@ def _create_client_environment() -> Path:
 
 
 def _run(command: list[str], cwd: Path | None = None, env: dict[str, str] | None = None) -> str:
-    done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(command)}: exit {done.returncode}\n{done.stderr[-4000:]}")
-    return done.stdout
+    result = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise RuntimeError(f"{' '.join(command)}: exit {result.returncode}\n{result.stderr[-4000:]}")
+    return result.stdout

@@ -44,8 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         needs_none = options.only in ([LATE], [RESTORE])
         program = Path() if needs_none else build_fence_program()
         everything = _choose(options.kubernetes)
-    except MissingToolchainError as missing:
-        print(f"FAILED, nothing was tested: {missing}", file=sys.stderr)
+    except MissingToolchainError as error:
+        print(f"FAILED, nothing was tested: {error}", file=sys.stderr)
         return 1
     begin = dt.datetime.now(dt.UTC)
     if options.only == [LATE]:

@@ -68,7 +68,7 @@ class TwoServers(ControlPlane):
 
     def start_stalling(self) -> None:
         """Start the second and the third one behind forwarders to etcd, which can hold the leases that they read."""
-        etcd = next(int(found[1]) for part in self._apiserver if (found := re.match(r"--etcd-servers=.*:(\d+)$", part)))
+        etcd = next(int(match[1]) for part in self._apiserver if (match := re.match(r"--etcd-servers=.*:(\d+)$", part)))
         for name, port in (("second", self.second_port), ("third", self.third_port)):
             self._watches.append(self._stack.enter_context(HeldStreams(etcd, b"/registry/leases/")))
             self._changed["--etcd-servers"] = f"http://127.0.0.1:{self._watches[-1].port}"

@@ -69,10 +69,10 @@ class Found(Struct, frozen=True):
     def render_row(self, variant: str) -> str:
         """Return the row in Markdown."""
         bad = "" if self.has_passed(variant) else "**FAILED** "
-        took = f"{find_quantile(self.milliseconds, 0.5):.2f} ms" if self.milliseconds else "-"
+        median = f"{find_quantile(self.milliseconds, 0.5):.2f} ms" if self.milliseconds else "-"
         return (
             f"| {bad}{variant} | {self.interleaved} of {self.sent} | {self.deleted} of {self.takeovers} "
-            f"| {self.refused} of {self.honest} | {self.tries} | {took} |"
+            f"| {self.refused} of {self.honest} | {self.tries} | {median} |"
         )
 
 

@@ -40,8 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         binaries = build_all_binaries(options.kubernetes or VERSIONS[0])[0]
-    except MissingToolchainError as missing:
-        print(f"FAILED, nothing was recorded: {missing}", file=sys.stderr)
+    except MissingToolchainError as error:
+        print(f"FAILED, nothing was recorded: {error}", file=sys.stderr)
         return 1
     except IndexError:
         print(f"FAILED, no version begins with {options.kubernetes}", file=sys.stderr)

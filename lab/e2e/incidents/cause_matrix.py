@@ -283,8 +283,8 @@ def ask_why(directory: Path, name: str, data: bytes) -> dict[str, dict[str, Any]
     file = directory / name
     file.write_bytes(data)
     command = [sys.executable, "-m", "webhook", "why", "--input", str(file), "--format", "json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=PROJECT)
-    return {one["namespace"]: one for one in map(json.loads, done.stdout.splitlines())}
+    result = subprocess.run(command, capture_output=True, text=True, check=True, cwd=PROJECT)
+    return {one["namespace"]: one for one in map(json.loads, result.stdout.splitlines())}
 
 
 def find_answer(cause: str, found: Mapping[str, Any]) -> str:

@@ -61,10 +61,10 @@ def _spoil(lease: OneLease) -> str:
     """Plant an entry that no review can carry; return the resourceVersion, which JSON clients can no longer read."""
     lease.create().expect(201)
     reply = _nest_deeply(lease, UNSPEAKABLE[1])
-    found = re.search(r'"resourceVersion":"(\d+)"', reply.message)
-    if reply.status != 200 or not found:
+    match = re.search(r'"resourceVersion":"(\d+)"', reply.message)
+    if reply.status != 200 or not match:
         raise RuntimeError(f"cannot plant: HTTP {reply.status} {reply.message[:200]}")
-    return found[1]
+    return match[1]
 
 
 def _read_policy(world: World) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -138,8 +138,8 @@ def _check_repair(client: ApiClient, lease: OneLease, version: str) -> Iterator[
     body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata}
     renewed = client.send("PUT", lease.path, body | {"spec": spec | {"renewTime": NEXT}}, fieldManager="client")
     yield from _check_status("a plain renewal", renewed, 200)
-    found = re.search(r'"resourceVersion":"(\d+)"', renewed.message)
-    emptied: dict[str, Any] = {"managedFields": [{}], "resourceVersion": found[1] if found else version}
+    match = re.search(r'"resourceVersion":"(\d+)"', renewed.message)
+    emptied: dict[str, Any] = {"managedFields": [{}], "resourceVersion": match[1] if match else version}
     body["metadata"] = metadata | emptied
     repaired = client.send("PUT", lease.path, body | {"spec": spec | {"renewTime": NEXT}}, fieldManager="client")
     yield from _check_status("managedFields emptied", repaired, 200)

@@ -315,7 +315,7 @@ def _parse_seconds(text: str) -> float:
 
 def _measure_list(world: World, stranger: ApiClient) -> Row:
     """Measure a PUT with 50,000 finalizers: it is refused, for about what the API server needs to read it."""
-    took: dict[str, float] = {}
+    milliseconds: dict[str, float] = {}
     statuses = {}
     owner = world.create_user("lists")[0]
     for place in ("harmless", world.create_namespace("harmless-bare")):
@@ -325,9 +325,10 @@ def _measure_list(world: World, stranger: ApiClient) -> Row:
         # Nothing of spec: what takes the lease would lose its finalizers, and not be refused for them.
         renew_time = lease.get()["spec"]["renewTime"]
         reply = lease.put({"finalizers": [f"a.b/{at:x}" for at in range(50_000)]}, renewTime=renew_time)
-        took[place], statuses[place] = reply.milliseconds, reply.status
+        milliseconds[place], statuses[place] = reply.milliseconds, reply.status
     observation = (
-        f"HTTP {statuses['harmless']} after {took['harmless']:.0f} ms; without the policies {took['harmless-bare']:.0f}"
+        f"HTTP {statuses['harmless']} after {milliseconds['harmless']:.0f} ms; "
+        f"without the policies {milliseconds['harmless-bare']:.0f}"
     )
     return Row("a list of 50,000 finalizers", observation, statuses == {"harmless": 422, "harmless-bare": 200})
 
@@ -369,7 +370,7 @@ def _check_planting_during_labeling(world: World, stranger: ApiClient) -> Row:
         "KUBECONFIG": str(world.plane.write_kubeconfig("admin", "system:masters")),
     }
     # The policies that are applied already have the suffix of this run.
-    done = subprocess.run(
+    result = subprocess.run(
         ["sh", str(PROJECT / "deploy" / "protect"), place],
         env=environment,
         capture_output=True,
@@ -383,8 +384,8 @@ def _check_planting_during_labeling(world: World, stranger: ApiClient) -> Row:
     for thread in threads:
         thread.join()
     writer = read_stamps(mine.get())[0]
-    good = done.returncode == 0 and not refused and steal.status in REFUSED and writer.endswith(f":{place}:op")
-    details = json.dumps([done.returncode, done.stderr[-300:], refused[:2], steal.status, writer])
+    good = result.returncode == 0 and not refused and steal.status in REFUSED and writer.endswith(f":{place}:op")
+    details = json.dumps([result.returncode, result.stderr[-300:], refused[:2], steal.status, writer])
     return Row(
         "deploy/protect while someone plants stamps", "the holder renews, no one takes it" if good else details, good
     )

@@ -128,17 +128,17 @@ class _Tally:
         self.allowed = self.refused = 0
         self.problems: list[str] = []
 
-    def allow(self, operation: str, printed: Completed) -> None:
+    def allow(self, operation: str, result: Completed) -> None:
         """Expect that the command ends well and without a word of ours."""
-        complaint = DEPRECATION.sub("", printed.stderr).strip()
-        if printed.status or complaint:
+        complaint = DEPRECATION.sub("", result.stderr).strip()
+        if result.status or complaint:
             self.problems.append(f"{operation}: {complaint}")
         self.allowed += 1
 
-    def refuse(self, operation: str, printed: Completed) -> None:
+    def refuse(self, operation: str, result: Completed) -> None:
         """Expect that the command fails by one of our rules."""
-        if printed.status == 0 or not REFUSED.search(printed.stderr):
-            self.problems.append(f"{operation} was not refused: {printed.stdout}{printed.stderr}".strip())
+        if result.status == 0 or not REFUSED.search(result.stderr):
+            self.problems.append(f"{operation} was not refused: {result.stdout}{result.stderr}".strip())
         self.refused += 1
 
 

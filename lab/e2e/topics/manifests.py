@@ -70,9 +70,9 @@ def _check_typos(world: World, manifests: list[list[dict[str, Any]]]) -> Row:
     for thing in foreign:
         spoiled = copy.deepcopy(thing)
         spoiled.get("spec", spoiled)["renewTyme"] = "1h"
-        done = world.kubectl.run("apply", "--server-side", "--dry-run=server", "-f", "-", manifest=spoiled)
-        if not done.status or "renewTyme" not in done.stderr:
-            accepted.append(f"{thing['kind']} {thing['metadata']['name']}: {done.stdout or done.stderr}")
+        result = world.kubectl.run("apply", "--server-side", "--dry-run=server", "-f", "-", manifest=spoiled)
+        if not result.status or "renewTyme" not in result.stderr:
+            accepted.append(f"{thing['kind']} {thing['metadata']['name']}: {result.stdout or result.stderr}")
     kinds = sorted({thing["kind"] for thing in foreign})
     observation = "; ".join(accepted) or f"refused in each of {len(foreign)} objects: {', '.join(kinds)}"
     of = ", ".join(f"{module.rpartition('/')[2]} {version}" for module, version in find_versions().items())
@@ -81,8 +81,8 @@ def _check_typos(world: World, manifests: list[list[dict[str, Any]]]) -> Row:
 
 def _apply(world: World, claim: str, objects: list[dict[str, Any]]) -> Row:
     text = yaml.safe_dump_all(objects)
-    done = world.kubectl.run("apply", "--server-side", "-f", "-", manifest=text)
-    problems = [done.stderr.strip()] if done.status or done.stderr else []
+    result = world.kubectl.run("apply", "--server-side", "-f", "-", manifest=text)
+    problems = [result.stderr.strip()] if result.status or result.stderr else []
     if not problems:
         answer = json.loads(world.kubectl.run_checked("get", "-f", "-", "-o", "json", manifest=text))
         stored = answer["items"] if answer["kind"] == "List" else [answer]
@@ -166,8 +166,8 @@ def _check_status(world: World, begin: str, fact: str) -> Row:
         "status",
         f"--kubeconfig={world.plane.write_kubeconfig('admin', 'system:masters')}",
     ]
-    done = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False)
-    print(done.stdout, file=sys.stderr)
-    observation = f"exit {done.returncode}: {done.stdout.partition(chr(10))[0]}"
-    passed = done.returncode == 1 and done.stdout.startswith(begin) and fact in done.stdout
+    result = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False)
+    print(result.stdout, file=sys.stderr)
+    observation = f"exit {result.returncode}: {result.stdout.partition(chr(10))[0]}"
+    passed = result.returncode == 1 and result.stdout.startswith(begin) and fact in result.stdout
     return Row(f"`lease-webhook status` with {fact.partition(',')[0]}", observation, passed)

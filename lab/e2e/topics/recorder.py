@@ -81,8 +81,8 @@ class Recording:
 def ask_why(lease: str, record: Path) -> tuple[dict[str, Any], str]:
     """Return the answer of `why` about a lease from a file or a directory, and its standard error."""
     words = [sys.executable, "-m", "webhook", "why", f"{NAMESPACE}/{lease}", "--input", str(record), "--format=json"]
-    done = subprocess.run(words, cwd=PROJECT, capture_output=True, text=True, check=False)
-    return json.loads(done.stdout) if done.returncode == 0 else {}, done.stderr
+    result = subprocess.run(words, cwd=PROJECT, capture_output=True, text=True, check=False)
+    return json.loads(result.stdout) if result.returncode == 0 else {}, result.stderr
 
 
 def run(world: World) -> Iterator[Row]:
