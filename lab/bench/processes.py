@@ -88,13 +88,13 @@ class Usage(msgspec.Struct):
 @contextmanager
 def measure_tree(pid: int) -> Iterator[Usage]:
     """Measure a process tree while the block runs; children of this program count as ours, not as foreign."""
-    spent = Usage()
+    usage = Usage()
     cpu, wall = read_cpu_seconds(pid), time.monotonic()
     busy, ours = _read_machine_busy(), _read_own_seconds()
-    yield spent
-    spent.cpu, spent.wall = read_cpu_seconds(pid) - cpu, time.monotonic() - wall
-    known = spent.cpu + _read_own_seconds() - ours
-    spent.foreign_cores = max(0.0, (_read_machine_busy() - busy - known) / spent.wall)
+    yield usage
+    usage.cpu, usage.wall = read_cpu_seconds(pid) - cpu, time.monotonic() - wall
+    known = usage.cpu + _read_own_seconds() - ours
+    usage.foreign_cores = max(0.0, (_read_machine_busy() - busy - known) / usage.wall)
 
 
 def _read_machine_busy() -> float:

@@ -276,9 +276,9 @@ def _build_nginx_command(port: int, workers: int, work: Path) -> list[str]:
 
 
 def _find_nginx_version() -> str:
-    printed = subprocess.run([str(toolchain.find_nginx()), "-v"], capture_output=True, text=True, check=True).stderr
-    found = re.search(r"nginx/([\d.]+)", printed)
-    return found[1] if found else printed.strip()
+    output = subprocess.run([str(toolchain.find_nginx()), "-v"], capture_output=True, text=True, check=True).stderr
+    match = re.search(r"nginx/([\d.]+)", output)
+    return match[1] if match else output.strip()
 
 
 CONTROLLER_RUNTIME: Final = Server(

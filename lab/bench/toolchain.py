@@ -110,11 +110,11 @@ def find_nginx() -> Path:
     if not (shutil.which("apt-get") and shutil.which("dpkg-deb")):
         raise MissingError("no nginx on PATH, and no apt-get to fetch it")
     (CACHE / "nginx").mkdir(parents=True, exist_ok=True)
-    fetched = subprocess.run(
+    result = subprocess.run(
         ["apt-get", "download", "--quiet", "nginx"], cwd=CACHE / "nginx", capture_output=True, text=True, check=False
     )
     packages = sorted((CACHE / "nginx").glob("nginx_*.deb"))
-    if fetched.returncode or not packages:
+    if result.returncode or not packages:
         raise MissingError("no nginx on PATH, and apt-get could not fetch it")
     subprocess.run(["dpkg-deb", "--extract", str(packages[-1]), str(CACHE / "nginx")], check=True)
     return binary

@@ -31,9 +31,9 @@ def _send_body(server: Running, name: str, body: bytes) -> tuple[tuple[str, ...]
     Path(f"/proc/{worker}/clear_refs").write_text("5")
     before, began = read_cpu_seconds(worker), time.monotonic()
     answer = post(server, body)
-    seconds, spent, peak = time.monotonic() - began, read_cpu_seconds(worker) - before, read_peak_rss_mib(worker)
+    seconds, usage, peak = time.monotonic() - began, read_cpu_seconds(worker) - before, read_peak_rss_mib(worker)
     size = f"{len(body) / 2**20:.1f}"
-    return (name, size, f"{spent:.2f}", f"{seconds:.2f}", f"{peak:.0f}", answer), spent, peak
+    return (name, size, f"{usage:.2f}", f"{seconds:.2f}", f"{peak:.0f}", answer), usage, peak
 
 
 def send_bodies(work: Path, *, short: bool) -> Table:
@@ -42,7 +42,7 @@ def send_bodies(work: Path, *, short: bool) -> Table:
     rows, slowest, highest = [], ("", 0.0), ("", 0.0)
     with (
         run_server(make_own_server("--policy", str(work / "policy.yaml")), work / "server") as server,
-        measure_tree(server.pid) as spent,
+        measure_tree(server.pid) as usage,
     ):
         (worker,) = server.workers
         for name, make in BODIES.items():
@@ -82,4 +82,4 @@ def send_bodies(work: Path, *, short: bool) -> Table:
     notes = (
         "One body at a time. CPU time counts TLS as well; a busy machine adds to it and to the time of the answer.",
     )
-    return Table("Hostile bodies", notes, HEADER, tuple(rows), bars, {}, spent.foreign_cores)
+    return Table("Hostile bodies", notes, HEADER, tuple(rows), bars, {}, usage.foreign_cores)

@@ -149,7 +149,7 @@ async def _hold_connections(
 def stall_clients(work: Path, *, short: bool) -> Table:
     """Hold 300 stalled and 900 silent connections, and load with good clients beside them."""
     each, silent, seconds = (10, 100, 7.0) if short else (50, 900, 15.0)
-    with run_server(make_own_server(), work / "server", workers=2) as server, measure_tree(server.pid) as spent:
+    with run_server(make_own_server(), work / "server", workers=2) as server, measure_tree(server.pid) as usage:
         (reused, fresh), stalled, used = asyncio.run(_hold_connections(server, each, silent, work, seconds))
         rows = [
             make_row("good clients, kept-alive", server, reused),
@@ -183,7 +183,7 @@ def stall_clients(work: Path, *, short: bool) -> Table:
         make_loss_bar("good clients beside stalled ones", reused.not_answered + fresh.not_answered),
         make_correctness_bar("good clients beside stalled ones", reused, fresh),
     ]
-    return make_table("Slow and silent clients", (), rows, bars, spent.foreign_cores)
+    return make_table("Slow and silent clients", (), rows, bars, usage.foreign_cores)
 
 
 def _abort(server: Running, context: ssl.SSLContext, request: bytes, how: int) -> None:

@@ -20,7 +20,7 @@ def soak(work: Path, *, short: bool) -> Table:
     samples: list[tuple[float, float]] = []
     with run_server(make_own_server(), work / "server", workers=2) as server:
         idle = read_memory_mib(server.pid)
-        with measure_tree(server.pid) as spent:
+        with measure_tree(server.pid) as usage:
             began = time.monotonic()
             loading = start_load(
                 server, "open", cases, "-rate", "600", "-burst", str(BURST), "-requests", str(requests)
@@ -51,4 +51,4 @@ def soak(work: Path, *, short: bool) -> Table:
         "Samples: "
         + ", ".join(f"{moment:.0f} s {size:.1f}" for moment, size in samples[:: max(1, len(samples) // 12)]),
     )
-    return make_table("Burst soak", notes, rows, bars, spent.foreign_cores)
+    return make_table("Burst soak", notes, rows, bars, usage.foreign_cores)

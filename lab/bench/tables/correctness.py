@@ -22,7 +22,7 @@ def check_mixed(work: Path, *, short: bool) -> Table:
     listed = write_cases(cases, work / "mixed")
     wanted = int(os.environ.get("BENCH_REVIEWS", "100000" if short else "1000000"))
     with run_server(make_own_server(), work / "server", workers=2) as server:
-        with measure_tree(server.pid) as spent:
+        with measure_tree(server.pid) as usage:
             report = run_load(server, "closed", listed, "-requests", str(wanted), "-connections", "16")
         tracebacks = server.log.count("Traceback")
     denied = sum(1 for case in cases if not case.allowed)
@@ -51,7 +51,7 @@ def check_mixed(work: Path, *, short: bool) -> Table:
             ),
         ),
         {},
-        spent.foreign_cores,
+        usage.foreign_cores,
     )  # fmt: skip
 
 
@@ -64,7 +64,7 @@ def check_large_beside_small(work: Path, *, short: bool) -> Table:
     )
     with run_server(make_own_server(), work / "server", workers=2) as server:
         run_load(server, "open", small, "-requests", "200", "-rate", "200")
-        with measure_tree(server.pid) as spent:
+        with measure_tree(server.pid) as usage:
             loading = start_load(server, "open", small, "-rate", "200", "-duration", f"{seconds}s")
             big = run_load(server, "open", large, "-rate", "1", "-duration", f"{seconds}s")
             report = wait_for_load(loading)
@@ -84,7 +84,7 @@ def check_large_beside_small(work: Path, *, short: bool) -> Table:
             Bar("answers beside 18.5 MB", "0 wrong or missing", str(wrong), wrong == 0),
         ),
         {},
-        spent.foreign_cores,
+        usage.foreign_cores,
     )
 
 
@@ -119,7 +119,7 @@ def check_kills(work: Path, *, short: bool) -> Table:
     connections = 25
     with run_server(make_own_server(), work / "server", workers=2) as server:
         killer = _Killer(server, count)
-        with measure_tree(server.pid) as spent:
+        with measure_tree(server.pid) as usage:
             killer.start()
             report = run_load(server, "open", cases, "-rate", "400", "-duration", f"{count * 2 + 4}s")
             killer.join()
@@ -149,5 +149,5 @@ def check_kills(work: Path, *, short: bool) -> Table:
             Bar("wrong verdicts under kills", "0", str(report.wrong), report.wrong == 0 and after.not_answered == 0),
         ),
         {},
-        spent.foreign_cores,
+        usage.foreign_cores,
     )  # fmt: skip

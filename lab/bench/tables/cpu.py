@@ -59,12 +59,12 @@ def _measure_round(
     for size in SIZES:
         for server in everyone if number % 2 == 0 else reversed(everyone):
             flags = ("-duration", f"{seconds}s", "-connections", str(CONNECTIONS))
-            with measure_tree(server.pid) as spent:
+            with measure_tree(server.pid) as usage:
                 report = run_load(server, "closed", cases[size], *flags, cpus="1")
             result[server.server.name, size] = _Cost(
-                spent.cpu / report.sent * 1e6, report.sent / report.seconds, report.wrong + report.not_answered
+                usage.cpu / report.sent * 1e6, report.sent / report.seconds, report.wrong + report.not_answered
             )
-            noise.append(spent.foreign_cores)
+            noise.append(usage.foreign_cores)
     return Round(max(noise), result)
 
 

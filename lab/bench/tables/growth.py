@@ -32,11 +32,11 @@ NOW = 1_763_640_002_000_000
 def _measure_over_wire(server: Running, case: Case, work: Path, requests: int) -> tuple[float, float]:
     cases = write_cases([case], work / f"{len(case.body)}-{case.name[-6:]}")
     run_load(server, "closed", cases, "-requests", "2", "-connections", "1", cpus="1")
-    with measure_tree(server.pid) as spent:
+    with measure_tree(server.pid) as usage:
         report = run_load(server, "closed", cases, "-requests", str(requests), "-connections", "1", cpus="1")
     if report.right != requests:
         raise RuntimeError(f"{case.name}: {report}")
-    return spent.cpu / requests * 1e6, spent.foreign_cores
+    return usage.cpu / requests * 1e6, usage.foreign_cores
 
 
 def measure_reviews(work: Path, *, short: bool) -> Table:
@@ -115,8 +115,8 @@ _POLICIES: Final[dict[str, Callable[[int], str]]] = {
 def _measure_time(body: bytes, policy_text: str, *, short: bool) -> tuple[float, float]:
     began = time.perf_counter()
     policy = parse(policy_text) if policy_text else load(None)
-    took = time.perf_counter() - began
-    return find_best(partial(respond, body, policy, NOW), short=short), took
+    seconds = time.perf_counter() - began
+    return find_best(partial(respond, body, policy, NOW), short=short), seconds
 
 
 def find_best(call: Callable[[], object], *, short: bool) -> float:
@@ -153,9 +153,9 @@ def measure_policies(work: Path, *, short: bool) -> Table:
         cells = []
         for name, make in _POLICIES.items():
             text = f"apiVersion: lease-webhook/v1\npreset: standard\n{make(count)}" if count else ""
-            micros, took = _measure_time(body, text, short=short)
+            micros, seconds = _measure_time(body, text, short=short)
             series[name].append((float(count), micros))
-            cells.append(f"{micros:.1f} ({took:.2f} s)" if count else f"{micros:.1f}")
+            cells.append(f"{micros:.1f} ({seconds:.2f} s)" if count else f"{micros:.1f}")
         rows.append((f"{count:,}", *cells))
     worst = max(line[-1][1] / line[0][1] for line in series.values())
     return Table(
@@ -198,11 +198,11 @@ def measure_workers(work: Path, *, short: bool) -> Table:
         noise = [0.0]
         for number in range(rounds):
             for name, server, others in runs if number % 2 == 0 else reversed(runs):
-                with measure_tree(server.pid) as spent, _keep_busy(others):
+                with measure_tree(server.pid) as usage, _keep_busy(others):
                     report = run_load(server, "closed", cases, "-duration", f"{seconds}s", "-connections", "16")
-                micros[name].append(spent.cpu / report.sent * 1e6)
+                micros[name].append(usage.cpu / report.sent * 1e6)
                 rates[name].append(report.sent / report.seconds)
-                noise.append(spent.foreign_cores)
+                noise.append(usage.foreign_cores)
     cost = {name: find_median(values) for name, values in micros.items()}
     ratio = cost["2"] / cost["1, and a busy program"]
     return Table(

@@ -109,10 +109,10 @@ def _measure_round(everyone: dict[str, Running], files: dict[str, Path], seconds
     for kind, file in files.items():
         for name in everyone if number % 2 == 0 else reversed(everyone):
             flags = ("-duration", f"{seconds}s", "-connections", str(CONNECTIONS))
-            with measure_tree(everyone[name].pid) as spent:
+            with measure_tree(everyone[name].pid) as usage:
                 report = run_load(everyone[name], "closed", file, *flags, cpus="1")
-            result[name, kind] = _Cost(spent.cpu / report.sent * 1e6, report.wrong + report.not_answered)
-            noise.append(spent.foreign_cores)
+            result[name, kind] = _Cost(usage.cpu / report.sent * 1e6, report.wrong + report.not_answered)
+            noise.append(usage.foreign_cores)
     return Round(max(noise), result)
 
 
@@ -251,9 +251,9 @@ def make_cluster_table(work: Path, *, short: bool) -> Table:
         idle = []
         for server in everyone.values():
             run_load(server, "closed", files[MIX], "-requests", "2000", cpus="1")
-            with measure_tree(server.pid) as spent:
+            with measure_tree(server.pid) as usage:
                 time.sleep(seconds * 5)
-            idle.append(spent.cpu / spent.wall * 1000)
+            idle.append(usage.cpu / usage.wall * 1000)
         rounds = run_quietest(partial(_measure_round, everyone, files, seconds), wanted)
     micros = {key: find_median([result[key].micros for result in rounds.results]) for key in rounds.results[0]}
     rows = []

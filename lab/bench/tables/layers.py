@@ -95,15 +95,15 @@ def sample_worker(work: Path, *, short: bool) -> Table:
         worker = server.workers[0]
         loading = start_load(server, "closed", file, "-duration", f"{seconds + 1}s", cpus="1")
         data = work / "perf.data"
-        recorded = subprocess.run(
+        result = subprocess.run(
             [perf, "record", "--pid", str(worker), "--output", str(data), "--freq", "999", "--", "sleep", str(seconds)],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
-        with measure_tree(server.pid) as spent:
+        with measure_tree(server.pid) as usage:
             report = wait_for_load(loading)
-    del spent
-    if recorded.returncode or not data.exists():
-        reason = (recorded.stderr.strip().splitlines() or ["no message"])[-1]
+    del usage
+    if result.returncode or not data.exists():
+        reason = (result.stderr.strip().splitlines() or ["no message"])[-1]
         return Table(title, (f"not measured: perf: {reason[:150]}",), ("layer", "share"), ())
     layers = subprocess.run(
         [perf, "report", "--input", str(data), "--sort", "dso", "--stdio", "--percent-limit", "0.2"],
@@ -111,10 +111,10 @@ def sample_worker(work: Path, *, short: bool) -> Table:
     ).stdout  # fmt: skip
     shares: dict[str, float] = {}
     for line in layers.splitlines():
-        found = re.match(r"\s*([\d.]+)%\s+(\S.*)", line)
-        if found:
-            layer = _find_layer(found[2])
-            shares[layer] = shares.get(layer, 0) + float(found[1])
+        match = re.match(r"\s*([\d.]+)%\s+(\S.*)", line)
+        if match:
+            layer = _find_layer(match[2])
+            shares[layer] = shares.get(layer, 0) + float(match[1])
     return Table(
         title,
         (f"perf, {seconds} s, closed loop, 8 connections, one worker on core 0; {report.wrong} wrong answers.",),

@@ -23,10 +23,10 @@ def _measure_round(
     result, noise = {}, [0.0]
     for load, flags in LOADS.items():
         for server in everyone if number % 2 == 0 else reversed(everyone):
-            with measure_tree(server.pid) as spent:
+            with measure_tree(server.pid) as usage:
                 report = run_load(server, "open", cases, "-duration", f"{seconds}s", *flags)
-            result[server.server.name, load] = spent, report
-            noise.append(spent.foreign_cores)
+            result[server.server.name, load] = usage, report
+            noise.append(usage.foreign_cores)
     return Round(max(noise), result)
 
 
@@ -50,7 +50,7 @@ def run(work: Path, *, short: bool) -> Table:
         base = results.get((CONTROLLER_RUNTIME.name, load))
         for server in everyone:
             mine = results[server.server.name, load]
-            micros = [spent.cpu / report.sent * 1e6 for spent, report in mine]
+            micros = [usage.cpu / report.sent * 1e6 for usage, report in mine]
             ratios = [(a[0].cpu / a[1].sent) / (b[0].cpu / b[1].sent) for a, b in zip(mine, base or mine, strict=True)]
             p99 = find_median([report.p99_ms for _, report in mine])
             rows.append(
