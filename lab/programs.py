@@ -60,8 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         began = time.monotonic()
         try:
             program()
-        except (MissingToolchainError, MissingError) as missing:
-            print(f"{name}: {missing}", flush=True)
+        except (MissingToolchainError, MissingError) as error:
+            print(f"{name}: {error}", flush=True)
         else:
             print(f"{name}: {time.monotonic() - began:.0f} s", flush=True)
     return 0

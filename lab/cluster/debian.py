@@ -70,18 +70,18 @@ def _run_apt(action: str, packages: Sequence[str], cache: Path, *options: str, c
     status = [f"-oDir::State::status={empty}"] if complete else []
     # As another user, apt could not write into the cache of root.
     command = ["apt-get", "-oAPT::Sandbox::User=root", "-oDebug::NoLocking=1", *status, *options]
-    done = subprocess.run(
+    result = subprocess.run(
         [*command, "install", action, "--yes", "--no-install-recommends", *packages],
         capture_output=True,
         text=True,
         check=False,
     )
-    if done.returncode:
-        complaint = (done.stderr.strip().splitlines() or ["no message"])[-1]
+    if result.returncode:
+        complaint = (result.stderr.strip().splitlines() or ["no message"])[-1]
         raise MissingToolchainError(
-            f"Debian packages cannot be had (is `apt-get update` needed?): apt-get, exit {done.returncode}: {complaint}"
+            f"cannot get Debian packages (is `apt-get update` needed?): apt-get, exit {result.returncode}: {complaint}"
         )
-    return done.stdout
+    return result.stdout
 
 
 def _record(archive: Path, unfinished: Path) -> None:

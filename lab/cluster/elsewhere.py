@@ -23,10 +23,10 @@ def run_elsewhere(world: World, code: str, *arguments: str, seconds: float = 60)
             return phase if phase in {"Succeeded", "Failed"} else ""
 
         phase = wait_for("the pod elsewhere ends", find_end, seconds, 0.5)
-        printed = world.kubectl.run_checked("-n", "default", "logs", NAME)
+        output = world.kubectl.run_checked("-n", "default", "logs", NAME)
     finally:
         world.kubectl.run("-n", "default", "delete", "pod", NAME, "--force", "--grace-period=0")
         wait_for("the pod elsewhere is gone", lambda: world.client.send("GET", PATH).status == 404, 60, 0.5)
     if phase == "Failed":
-        raise RuntimeError(f"a pod elsewhere failed:\n{printed[-2000:]}")
-    return printed
+        raise RuntimeError(f"a pod elsewhere failed:\n{output[-2000:]}")
+    return output

@@ -98,9 +98,9 @@ class Builder:
         action, *rest = arguments
         policy = f"--signature-policy={self._tree / 'etc' / 'containers' / 'policy.json'}"
         command = wrap_command(self._tree, ["buildah", *store, action, policy, *rest])
-        done = subprocess.run(command, cwd=self._sources, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise RuntimeError(f"buildah {action}: exit {done.returncode}\n{(done.stdout + done.stderr)[-4000:]}")
+        result = subprocess.run(command, cwd=self._sources, capture_output=True, text=True, check=False)
+        if result.returncode:
+            raise RuntimeError(f"buildah {action}: exit {result.returncode}\n{(result.stdout + result.stderr)[-4000:]}")
 
 
 def build_image(archive: Path, *, twice: bool) -> Image:
@@ -119,9 +119,9 @@ def build_image(archive: Path, *, twice: bool) -> Image:
 def _find_commit() -> tuple[str, int]:
     """Return the commit and its time; a directory without git has neither."""
     command = ["git", "-C", str(ROOT), "log", "-1", "--format=%H %ct"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    revision, _, moment = done.stdout.strip().partition(" ")
-    return (revision, int(moment)) if done.returncode == 0 else ("unknown", 0)
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    revision, _, moment = result.stdout.strip().partition(" ")
+    return (revision, int(moment)) if result.returncode == 0 else ("unknown", 0)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -134,8 +134,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     try:
         image = build_image(options.archive.absolute(), twice=True)
-    except MissingToolchainError as missing:
-        print(f"FAILED: {missing}", file=sys.stderr)
+    except MissingToolchainError as error:
+        print(f"FAILED: {error}", file=sys.stderr)
         return 1
     print(f"{image.archive}: {image.archive.stat().st_size / 1e6:.0f} MB, two builds with one digest, {image.digest}")
     return 0

@@ -63,11 +63,11 @@ def explain_refusal(tree: Path) -> str:
     """Return why a node's namespaces cannot be made here, or their firewall cannot be read; "" if they can."""
     trial = _wrap_in_namespaces(tree, ["/usr/sbin/xtables-nft-multi", "iptables", "-t", "nat", "-S"])
     try:
-        done = subprocess.run(trial, capture_output=True, text=True, check=False, timeout=60)
+        result = subprocess.run(trial, capture_output=True, text=True, check=False, timeout=60)
     except subprocess.TimeoutExpired:
         return "namespaces could not be made within a minute"
-    complaint = (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1]
-    return f"the namespaces of a node cannot be made here: {complaint}" if done.returncode else ""
+    complaint = (result.stderr.strip().splitlines() or [f"exit {result.returncode}"])[-1]
+    return f"the namespaces of a node cannot be made here: {complaint}" if result.returncode else ""
 
 
 def _wrap_in_namespaces(tree: Path, command: Sequence[str]) -> list[str]:

@@ -77,11 +77,11 @@ class Load:
                 media = "application/apply-patch+yaml"
                 reply = self._world.client.send("PATCH", path, body, media=media, fieldManager=name, force="true")
                 failure = "" if reply.status in (200, 201) else f"HTTP {reply.status}: {reply.message}"
-                took = reply.milliseconds
+                milliseconds = reply.milliseconds
             except OSError as error:
-                failure, took = str(error), 0.0
+                failure, milliseconds = str(error), 0.0
             with self._lock:
-                self._times.append(took)
+                self._times.append(milliseconds)
                 if failure:
                     self._failed.append(failure)
             time.sleep(PAUSE)

@@ -35,10 +35,10 @@ Run = Callable[[World], Iterator[Row]]
 def check_failing_closed(world: World) -> Iterator[Row]:
     """Check that writes in a labeled namespace fail unless reviewed, with the component strict."""
     world.create_namespace(CLOSED, {"lease-webhook/fail": "closed"})
-    took = world.apply("self-signed", "strict")
+    seconds = world.apply("self-signed", "strict")
     # API servers take a new webhook configuration after some seconds.
     time.sleep(5)
-    yield Row("component strict: failurePolicy Fail for what follows", f"applied in {took:.0f} s", passed=True)
+    yield Row("component strict: failurePolicy Fail for what follows", f"applied in {seconds:.0f} s", passed=True)
 
 
 class Check(Struct, frozen=True):

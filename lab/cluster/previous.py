@@ -55,5 +55,5 @@ def _release() -> tuple[str, str] | None:
 
 
 def _run_git(*arguments: str) -> str:
-    done = subprocess.run(["git", "-C", ROOT, *arguments], capture_output=True, text=True, check=False)
-    return done.stdout.strip() if done.returncode == 0 else ""
+    result = subprocess.run(["git", "-C", ROOT, *arguments], capture_output=True, text=True, check=False)
+    return result.stdout.strip() if result.returncode == 0 else ""

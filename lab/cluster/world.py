@@ -56,8 +56,8 @@ class World:
 
         def find_port() -> str | None:
             self._proxy.check_alive()
-            found = re.search(r"127\.0\.0\.1:(\d+)", log.read_text())
-            return found[1] if found else None
+            match = re.search(r"127\.0\.0\.1:(\d+)", log.read_text())
+            return match[1] if match else None
 
         self.client = ProxiedClient(int(wait_for("kubectl proxy", find_port, 20)))
         return self
@@ -103,9 +103,9 @@ class World:
     def wait_for_rollout(self, seconds: int = 180) -> None:
         """Wait until every replica is of the newest revision and ready."""
         command = ["-n", NAMESPACE, "rollout", "status", "deployment/lease-webhook", f"--timeout={seconds}s"]
-        done = self.kubectl.run(*command, seconds=seconds + 10)
-        if done.status:
-            raise TimeoutError(f"the roll-out did not end: {done.stderr}")
+        result = self.kubectl.run(*command, seconds=seconds + 10)
+        if result.status:
+            raise TimeoutError(f"the roll-out did not end: {result.stderr}")
 
     def remove(self) -> None:
         """Uninstall as README says."""
@@ -143,10 +143,10 @@ class World:
 
     def run_python(self, pod: str, code: str, *arguments: str, namespace: str = NAMESPACE) -> str:
         """Return the output of a piece of Python inside the container, as its user and in its limits."""
-        done = self.kubectl.run("-n", namespace, "exec", pod, "--", PYTHON, "-c", code, *arguments)
-        if done.status:
-            raise RuntimeError(f"exec in {pod}: status {done.status}\n{done.stdout}{done.stderr}")
-        return done.stdout
+        result = self.kubectl.run("-n", namespace, "exec", pod, "--", PYTHON, "-c", code, *arguments)
+        if result.status:
+            raise RuntimeError(f"exec in {pod}: status {result.status}\n{result.stdout}{result.stderr}")
+        return result.stdout
 
     def is_enforced(self) -> bool:
         """Return whether the Lease that only we refuse is refused."""
@@ -158,8 +158,8 @@ class World:
         """Return the exit code of `lease-webhook status`, and its output."""
         environment = {**os.environ, "PATH": f"{self.program.parent}:{os.environ['PATH']}", "COLUMNS": "100"}
         command = [sys.executable, "-m", "webhook", "status", f"--kubeconfig={self.kubeconfig}", *words]
-        done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
-        return done.returncode, done.stdout + done.stderr
+        result = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
+        return result.returncode, result.stdout + result.stderr
 
     def create_namespace(self, name: str, labels: dict[str, str]) -> None:
         """Create a namespace, or label it."""

@@ -69,8 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         binaries = build_all_binaries(options.kubernetes)[0]
-    except MissingToolchainError as missing:
-        print(f"FAILED, nothing was tested: {missing}", file=sys.stderr)
+    except MissingToolchainError as error:
+        print(f"FAILED, nothing was tested: {error}", file=sys.stderr)
         return 1
     custom = [Elector(options.name, options.command, options.started, options.stopped)] if options.command else []
     electors = custom or [one for one in list_recorded(binaries) if options.only in one.name]

@@ -69,8 +69,8 @@ def _check_behind_holder(stage: Stage) -> Found:
     """Renew every second by a holder whose clock is a minute behind."""
     _make_boss(stage, -60)
     replica = stage.start_replica("a")
-    took = stage.keep_alive(_SOON, -60, lambda: stage.holder == replica.identity)
-    if took is not None:
+    seconds = stage.keep_alive(_SOON, -60, lambda: stage.holder == replica.identity)
+    if seconds is not None:
         yield "trusts the holder's clock", "took a lease that a holder renewed whose clock was a minute behind"
 
 
@@ -79,9 +79,9 @@ def _check_holder_ahead(stage: Stage) -> Found:
     _make_boss(stage, 60)
     replica = stage.start_replica("a")
     stage.keep_alive(DURATION, 60, lambda: False)
-    took = stage.wait_until(3 * _SOON, lambda: stage.holder == replica.identity)
-    if took is None or took > DURATION + 4 * RETRY + 3:
-        seconds = f"{took:.0f} s" if took else f"more than {3 * _SOON} s"
+    delay = stage.wait_until(3 * _SOON, lambda: stage.holder == replica.identity)
+    if delay is None or delay > DURATION + 4 * RETRY + 3:
+        seconds = f"{delay:.0f} s" if delay else f"more than {3 * _SOON} s"
         yield "trusts the holder's clock", f"waited {seconds} for a holder who was gone, whose clock was a minute ahead"
 
 
@@ -89,9 +89,9 @@ def _check_longer_lease(stage: Stage) -> Found:
     """Let a holder not renew for three durations of the elector, while the lease's duration is four."""
     _make_boss(stage, duration=4 * DURATION)
     replica = stage.start_replica("a")
-    took = stage.wait_until(_SOON, lambda: stage.holder == replica.identity)
-    if took is not None:
-        yield "trusts its own duration", f"took a lease of {4 * DURATION} s after {took:.0f} s"
+    seconds = stage.wait_until(_SOON, lambda: stage.holder == replica.identity)
+    if seconds is not None:
+        yield "trusts its own duration", f"took a lease of {4 * DURATION} s after {seconds:.0f} s"
 
 
 def _start_leader(stage: Stage, identity: str = "a") -> Replica:

@@ -30,16 +30,16 @@ def steal(world: World, random: Random, forgeries: Sequence[Forgery]) -> None:
 
 
 def _make_stolen(world: World, lease: Lease) -> dict[str, Any]:
-    wanted = copy_lease(lease)
+    update = copy_lease(lease)
     clock = format_micro_time(world.at)
-    wanted["spec"] |= {
+    update["spec"] |= {
         "holderIdentity": IDENTITY,
         "leaseDurationSeconds": 15,
         "acquireTime": clock,
         "renewTime": clock,
         "leaseTransitions": int(lease.spec.get("leaseTransitions") or 0) + 1,
     }
-    return wanted
+    return update
 
 
 def steal_by_apply(world: World, random: Random, forgeries: Sequence[Forgery]) -> None:
@@ -52,12 +52,12 @@ def renew(world: World, random: Random, forgeries: Sequence[Forgery]) -> None:
     """Renew for the holder, with some renewTime and now and then another duration."""
     if world.lease is None:
         return
-    wanted = copy_lease(world.lease)
+    update = copy_lease(world.lease)
     ahead = random.choice((0, 0, 0, -3600, -48 * 3600, 30, 20 * 3600))
-    wanted["spec"]["renewTime"] = format_micro_time(world.at + ahead * SECOND)
+    update["spec"]["renewTime"] = format_micro_time(world.at + ahead * SECOND)
     if random.random() < 0.2:
-        wanted["spec"]["leaseDurationSeconds"] = random.choice((1, 2, 600))
-    _put(world, random, forgeries, "renewal", wanted)
+        update["spec"]["leaseDurationSeconds"] = random.choice((1, 2, 600))
+    _put(world, random, forgeries, "renewal", update)
 
 
 def renew_by_apply(world: World, random: Random, forgeries: Sequence[Forgery]) -> None:
@@ -69,19 +69,19 @@ def label(world: World, random: Random, forgeries: Sequence[Forgery]) -> None:
     """Set a label, to have a write."""
     if world.lease is None:
         return
-    wanted = copy_lease(world.lease)
+    update = copy_lease(world.lease)
     key = random.choice(("touched", f"l{random.randrange(14)}"))
-    wanted["metadata"].setdefault("labels", {})[key] = str(world.draw_number())
-    _put(world, random, forgeries, "label", wanted)
+    update["metadata"].setdefault("labels", {})[key] = str(world.draw_number())
+    _put(world, random, forgeries, "label", update)
 
 
 def remove_labels(world: World, random: Random, forgeries: Sequence[Forgery]) -> None:
     """Remove every label: a write that is not stamped."""
     if world.lease is None:
         return
-    wanted = copy_lease(world.lease)
-    wanted["metadata"].pop("labels", None)
-    _put(world, random, forgeries, "labels removed", wanted)
+    update = copy_lease(world.lease)
+    update["metadata"].pop("labels", None)
+    _put(world, random, forgeries, "labels removed", update)
 
 
 def change_the_list_only(world: World, random: Random, forgeries: Sequence[Forgery]) -> None:
@@ -94,36 +94,36 @@ def release(world: World, random: Random, forgeries: Sequence[Forgery]) -> None:
     """Empty the holder, or remove it."""
     if world.lease is None:
         return
-    wanted = copy_lease(world.lease)
-    wanted["spec"]["holderIdentity"] = random.choice((None, ""))
-    _put(world, random, forgeries, "release", wanted)
+    update = copy_lease(world.lease)
+    update["spec"]["holderIdentity"] = random.choice((None, ""))
+    _put(world, random, forgeries, "release", update)
 
 
 def change_the_duration(world: World, random: Random, forgeries: Sequence[Forgery]) -> None:
     """Change the duration and nothing else."""
     if world.lease is None:
         return
-    wanted = copy_lease(world.lease)
-    wanted["spec"]["leaseDurationSeconds"] = random.choice((1, 600))
-    _put(world, random, forgeries, "duration", wanted)
+    update = copy_lease(world.lease)
+    update["spec"]["leaseDurationSeconds"] = random.choice((1, 600))
+    _put(world, random, forgeries, "duration", update)
 
 
 def remove_renew_time(world: World, random: Random, forgeries: Sequence[Forgery]) -> None:
     """Remove renewTime, or set it to the zero time."""
     if world.lease is None:
         return
-    wanted = copy_lease(world.lease)
-    wanted["spec"]["renewTime"] = random.choice((None, "0001-01-01T00:00:00.000000Z"))
-    _put(world, random, forgeries, "renewTime removed", wanted)
+    update = copy_lease(world.lease)
+    update["spec"]["renewTime"] = random.choice((None, "0001-01-01T00:00:00.000000Z"))
+    _put(world, random, forgeries, "renewTime removed", update)
 
 
 def change_metadata(world: World, random: Random, forgeries: Sequence[Forgery]) -> None:
     """Set an owner, a finalizer, an annotation or generateName, to own something with a stamp."""
     if world.lease is None:
         return
-    wanted = copy_lease(world.lease)
+    update = copy_lease(world.lease)
     number = world.draw_number()
-    metadata = wanted["metadata"]
+    metadata = update["metadata"]
     owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": f"c{number}", "uid": random.choice(("u1", f"u{number}"))}
     match random.randrange(4):
         case 0:
@@ -134,7 +134,7 @@ def change_metadata(world: World, random: Random, forgeries: Sequence[Forgery]) 
             metadata.setdefault("annotations", {})["note"] = str(number)
         case _:
             metadata["generateName"] = f"g{number}-"
-    _put(world, random, forgeries, "metadata", wanted)
+    _put(world, random, forgeries, "metadata", update)
 
 
 def delete(world: World, random: Random, forgeries: Sequence[Forgery]) -> None:
@@ -159,11 +159,11 @@ def _draw_manager(world: World, random: Random) -> str:
     return random.choice(("mallory", "mallory", "mallory", world.electors[0].manager, *others))
 
 
-def _put(world: World, random: Random, forgeries: Sequence[Forgery], kind: str, wanted: dict[str, Any]) -> None:
+def _put(world: World, random: Random, forgeries: Sequence[Forgery], kind: str, update: dict[str, Any]) -> None:
     lease, manager = world.lease, _draw_manager(world, random)
     assert lease is not None
     entries = forge_entries(world, lease.entries or (), forgeries)
-    new = world.manager.update(lease, Lease(wanted, entries), manager, world.draw_server_time(random))
+    new = world.manager.update(lease, Lease(update, entries), manager, world.draw_server_time(random))
     names = tuple(forgery.mutation for forgery in forgeries)
     world.send(new, honest=False, kind=kind, manager=manager, user=world.attacker, mutations=names)
 

@@ -24,7 +24,7 @@ def copy_lease(lease: Lease) -> dict[str, Any]:
 
 
 def write_lease(
-    world: World, random: Random, wanted: dict[str, Any], manager: str, style: str, owned: dict[str, Any] | None = None
+    world: World, random: Random, update: dict[str, Any], manager: str, style: str, owned: dict[str, Any] | None = None
 ) -> Lease:
     """Return the lease that the field manager makes of a write in one of three styles; `owned` is sent by an apply.
 
@@ -34,9 +34,9 @@ def write_lease(
     assert lease is not None
     seconds = world.draw_server_time(random)
     if style == "apply":
-        return world.manager.apply(lease, make_apply_body(owned or {"spec": wanted["spec"]}), manager, seconds)
+        return world.manager.apply(lease, make_apply_body(owned or {"spec": update["spec"]}), manager, seconds)
     entries = None if style == "bare" else lease.entries or None
-    return world.manager.update(lease, Lease(wanted, entries), manager, seconds)
+    return world.manager.update(lease, Lease(update, entries), manager, seconds)
 
 
 def make_apply_body(content: dict[str, Any]) -> dict[str, Any]:
@@ -53,9 +53,9 @@ def renew(world: World, random: Random) -> None:
         if random.random() < 0.5:
             succeed(world, random)
         return
-    wanted = copy_lease(lease)
-    wanted["spec"]["renewTime"] = format_micro_time(world.at + holder.skew)
-    new = write_lease(world, random, wanted, holder.manager, holder.style)
+    update = copy_lease(lease)
+    update["spec"]["renewTime"] = format_micro_time(world.at + holder.skew)
+    new = write_lease(world, random, update, holder.manager, holder.style)
     world.send(new, honest=True, kind="renewal", manager=holder.manager, user=elector(holder.identity))
 
 
@@ -85,17 +85,17 @@ def succeed(world: World, random: Random) -> None:
 
 def make_claim(world: World, lease: Lease, candidate: Elector, duration: int) -> dict[str, Any]:
     """Return the object by which an elector takes the lease."""
-    wanted = copy_lease(lease)
+    update = copy_lease(lease)
     clock = format_micro_time(world.at + candidate.skew)
     transitions = min(int(lease.spec.get("leaseTransitions") or 0), 1 << 30) + 1
-    wanted["spec"] |= {
+    update["spec"] |= {
         "holderIdentity": candidate.identity,
         "leaseDurationSeconds": duration,
         "acquireTime": clock,
         "renewTime": clock,
         "leaseTransitions": transitions,
     }
-    return wanted
+    return update
 
 
 def release(world: World, random: Random) -> None:
@@ -103,13 +103,13 @@ def release(world: World, random: Random) -> None:
     holder, lease = world.holder, world.lease
     if holder is None or lease is None:
         return
-    wanted = copy_lease(lease)
+    update = copy_lease(lease)
     if random.random() < 0.7 or holder.style == "apply":
         clock = format_micro_time(world.at + holder.skew)
-        wanted["spec"] |= {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": clock, "acquireTime": clock}
+        update["spec"] |= {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": clock, "acquireTime": clock}
     else:
-        del wanted["spec"]["holderIdentity"]
-    new = write_lease(world, random, wanted, holder.manager, holder.style)
+        del update["spec"]["holderIdentity"]
+    new = write_lease(world, random, update, holder.manager, holder.style)
     world.send(new, honest=True, kind="release", manager=holder.manager, user=elector(holder.identity))
 
 

@@ -27,9 +27,9 @@ def client_side_apply(world: World, random: Random) -> None:
 def _label(world: World, random: Random, kind: str, manager: str, key: str) -> None:
     if world.lease is None:
         return
-    wanted = copy_lease(world.lease)
-    wanted["metadata"].setdefault("labels", {})[key] = str(world.draw_number())
-    _send(world, random, kind, manager, wanted)
+    update = copy_lease(world.lease)
+    update["metadata"].setdefault("labels", {})[key] = str(world.draw_number())
+    _send(world, random, kind, manager, update)
 
 
 def remove_a_label(world: World, random: Random) -> None:
@@ -37,38 +37,38 @@ def remove_a_label(world: World, random: Random) -> None:
     labels = world.lease.object["metadata"].get("labels") if world.lease else None
     if world.lease is None or not labels:
         return
-    wanted = copy_lease(world.lease)
-    del wanted["metadata"]["labels"][random.choice(sorted(labels))]
-    _send(world, random, "label removed", "kubectl-label", wanted)
+    update = copy_lease(world.lease)
+    del update["metadata"]["labels"][random.choice(sorted(labels))]
+    _send(world, random, "label removed", "kubectl-label", update)
 
 
 def annotate(world: World, random: Random) -> None:
     """Set an annotation."""
     if world.lease is None:
         return
-    wanted = copy_lease(world.lease)
+    update = copy_lease(world.lease)
     key = random.choice(("a/b", "note", "kubectl.kubernetes.io/last-applied-configuration"))
-    wanted["metadata"].setdefault("annotations", {})[key] = str(world.draw_number())
-    _send(world, random, "annotation", "kubectl-annotate", wanted)
+    update["metadata"].setdefault("annotations", {})[key] = str(world.draw_number())
+    _send(world, random, "annotation", "kubectl-annotate", update)
 
 
 def toggle_a_finalizer(world: World, random: Random) -> None:
     """Add or remove a finalizer."""
     if world.lease is None:
         return
-    wanted = copy_lease(world.lease)
-    if not wanted["metadata"].pop("finalizers", None):
-        wanted["metadata"]["finalizers"] = ["example.com/keep"]
-    _send(world, random, "finalizer", "controller", wanted)
+    update = copy_lease(world.lease)
+    if not update["metadata"].pop("finalizers", None):
+        update["metadata"]["finalizers"] = ["example.com/keep"]
+    _send(world, random, "finalizer", "controller", update)
 
 
 def raise_the_duration(world: World, random: Random) -> None:
     """Raise the duration as `kubectl edit` does."""
     if world.lease is None or not 0 < world.lease.duration < 3000:
         return
-    wanted = copy_lease(world.lease)
-    wanted["spec"]["leaseDurationSeconds"] += 5
-    _send(world, random, "duration raised", "kubectl-edit", wanted)
+    update = copy_lease(world.lease)
+    update["spec"]["leaseDurationSeconds"] += 5
+    _send(world, random, "duration raised", "kubectl-edit", update)
 
 
 def write_nothing(world: World, random: Random) -> None:
@@ -77,8 +77,8 @@ def write_nothing(world: World, random: Random) -> None:
         _send(world, random, "no change", "migrator", copy_lease(world.lease))
 
 
-def _send(world: World, random: Random, kind: str, manager: str, wanted: dict[str, Any]) -> None:
-    new = write_lease(world, random, wanted, manager, random.choice(("list", "list", "bare")))
+def _send(world: World, random: Random, kind: str, manager: str, update: dict[str, Any]) -> None:
+    new = write_lease(world, random, update, manager, random.choice(("list", "list", "bare")))
     world.send(new, honest=True, kind=kind, manager=manager, user=PERSON)
 
 

@@ -35,8 +35,8 @@ def build_field_manager() -> Path:
     unfinished = target.with_suffix(f".{os.getpid()}")
     command = [go, "build", "-mod=readonly", "-buildvcs=false", "-ldflags", "-s -w", "-o", str(unfinished), "."]
     environment = {**os.environ, "CGO_ENABLED": "0"}
-    built = subprocess.run(command, cwd=SOURCE, env=environment, capture_output=True, text=True, check=False)
-    if built.returncode:
-        raise RuntimeError(f"go could not build the field manager:\n{built.stderr[-4000:]}")
+    result = subprocess.run(command, cwd=SOURCE, env=environment, capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise RuntimeError(f"go could not build the field manager:\n{result.stderr[-4000:]}")
     unfinished.rename(target)
     return target

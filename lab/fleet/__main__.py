@@ -52,14 +52,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.events:
             log = folder / "generated" / "audit" / "one" / "audit.jsonl"
             generate_log(log, options.events)
-            took: dict[str, float] = {}
-            failed += _compare(folder / "generated", options.only, took)
+            seconds_by_reader: dict[str, float] = {}
+            failed += _compare(folder / "generated", options.only, seconds_by_reader)
             began = time.monotonic()
             subprocess.run(["jq", "-c", JQ, str(log)], check=True, stdout=subprocess.DEVNULL)
-            took["jq, a filter on the verb alone"] = time.monotonic() - began
+            seconds_by_reader["jq, a filter on the verb alone"] = time.monotonic() - began
             size = log.stat().st_size / 1e6
             print(f"\n{options.events} events, {size:.0f} MB\n\n| reader | seconds | MB/s |\n|---|---|---|")
-            for reader, seconds in took.items():
+            for reader, seconds in seconds_by_reader.items():
                 print(f"| {reader} | {seconds:.0f} | {size / seconds:.0f} |")
     return 1 if failed else 0
 
@@ -112,12 +112,15 @@ def generate_log(path: Path, number: int) -> None:
             file.write(line + "\n")
 
 
-def _compare(folder: Path, names: Iterable[str], took: dict[str, float] | None = None) -> int:
-    """Compare with `why`, and return how many rows differ; `took` gets how long each of them needs for handovers."""
-    took = {} if took is None else took
+def _compare(folder: Path, names: Iterable[str], seconds_by_reader: dict[str, float] | None = None) -> int:
+    """Compare with `why`, and return how many rows differ.
+
+    `seconds_by_reader` gets the time that each of them needs for handovers.
+    """
+    seconds_by_reader = {} if seconds_by_reader is None else seconds_by_reader
     began = time.monotonic()
     expected = {cluster.name: _follow(cluster) for cluster in sorted((folder / "audit").iterdir())}
-    took["why"] = time.monotonic() - began
+    seconds_by_reader["why"] = time.monotonic() - began
     failed = 0
     for name in names:
         if importlib.util.find_spec(ENGINES[name].package) is None:
@@ -129,7 +132,7 @@ def _compare(folder: Path, names: Iterable[str], took: dict[str, float] | None =
             wanted = sorted((cluster, *row) for cluster, one in expected.items() for row in truth(one))
             began = time.monotonic()
             rows = engine.query(query)
-            took[name] = time.monotonic() - began
+            seconds_by_reader[name] = time.monotonic() - began
             near = set(rows) & set(wanted) if truth is list_refusals else _find_near(rows, wanted)
             different = sorted(row for row in (set(rows) | set(wanted)) - near if row[0] not in CHOSEN or row[-1] == -1)
             print(

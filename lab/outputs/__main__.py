@@ -67,9 +67,9 @@ def compute_output(invocation: Invocation) -> Output:
                 code = ended.code if isinstance(ended.code, int) else 2
     finally:
         sys.stdin = before
-    printed, complained = (text.get_text().replace(f"{ROOT}/", "") for text in (out, err))
-    digest = hashlib.sha256(f"{printed}\0{complained}".encode()).hexdigest()[:16]
-    return Output(invocation.text, code, printed[:MAX_KEPT], complained[:MAX_KEPT], digest)
+    output, complained = (text.get_text().replace(f"{ROOT}/", "") for text in (out, err))
+    digest = hashlib.sha256(f"{output}\0{complained}".encode()).hexdigest()[:16]
+    return Output(invocation.text, code, output[:MAX_KEPT], complained[:MAX_KEPT], digest)
 
 
 def compute_outputs(chosen: Sequence[Invocation]) -> Iterator[Output]:

@@ -39,8 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         find_postgresql()
         find_redis()
         program, [binaries] = build_fence_program(), build_all_binaries("v1.37")
-    except (MissingStoreError, MissingToolchainError) as missing:
-        print(f"FAILED, nothing was tested: {missing}", file=sys.stderr)
+    except (MissingStoreError, MissingToolchainError) as error:
+        print(f"FAILED, nothing was tested: {error}", file=sys.stderr)
         return 1
     _compile_readers(program)
     totals: dict[str, list[int]] = {}

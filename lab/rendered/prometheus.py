@@ -82,7 +82,7 @@ def check_samples(
         ],
     }
     (directory / "test.yaml").write_text(yaml.safe_dump(test))
-    done = subprocess.run(
+    result = subprocess.run(
         [build_promtool(), "test", "rules", "test.yaml"], cwd=directory, capture_output=True, text=True, check=False
     )
-    return "" if done.returncode == 0 else done.stdout + done.stderr
+    return "" if result.returncode == 0 else result.stdout + result.stderr

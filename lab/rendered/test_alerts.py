@@ -177,7 +177,7 @@ def test_every_alert_is_fired_by_a_test_here(rules: dict[str, Any]) -> None:
 
 def test_the_rules_pass_promtools_own_check(rules: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "rules.yaml").write_text(yaml.safe_dump(rules))
-    done = subprocess.run(
+    result = subprocess.run(
         [build_promtool(), "check", "rules", tmp_path / "rules.yaml"], capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert result.returncode == 0, result.stdout + result.stderr

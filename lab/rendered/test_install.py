@@ -55,9 +55,9 @@ def test_the_install_block_installs_the_image_that_it_built(commands: str, check
         "TYPED": str(checkout / "typed"),
     }
     command = ["bash", "-euo", "pipefail", "-c", commands]
-    done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "doctor" not in commands or "safe" in done.stdout
+    result = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "doctor" not in commands or "safe" in result.stdout
     build, push, *_, apply, wait = (checkout / "typed").read_text().splitlines()
     image = build.split()[-2]
     assert push == f"docker push {image}"

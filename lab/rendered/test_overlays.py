@@ -113,9 +113,9 @@ def test_high_availability_keeps_two_of_three(tmp_path: Path) -> None:
 
 
 def test_the_script_says_how_it_is_used() -> None:
-    done = subprocess.run([DEPLOY / "kustomize"], capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr.startswith("usage: ")
+    result = subprocess.run([DEPLOY / "kustomize"], capture_output=True, text=True, check=False)
+    assert result.returncode == 2
+    assert result.stderr.startswith("usage: ")
 
 
 def test_without_certificates_the_script_says_what_to_run(tmp_path: Path) -> None:
@@ -123,9 +123,9 @@ def test_without_certificates_the_script_says_what_to_run(tmp_path: Path) -> Non
     (tmp_path / "certs").mkdir()
     shutil.copy(ROOT / "certs" / "kustomization.yaml", tmp_path / "certs")
     command = [copied / "kustomize", copied / "overlays" / "self-signed"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert done.stderr.endswith("run make certs\n")
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert result.stderr.endswith("run make certs\n")
 
 
 def test_the_runbooks_address_can_be_ones_own(tmp_path: Path) -> None:

@@ -43,10 +43,10 @@ def test_every_set_is_that_of_kustomize(certificate: str, tmp_path: Path, capsys
         directory.mkdir()
         flags = ["--image=lease-webhook:name-your-image", *(f"--component={name}" for name in components)]
         assert main(["install", f"--certificate={certificate}", f"--certs={ROOT / 'certs'}", *flags]) == 0
-        printed = index_by_name(load_objects(capsys.readouterr().out))
+        output = index_by_name(load_objects(capsys.readouterr().out))
         kustomized = index_by_name(load_objects(render(compose_overlay(directory, certificate, *components))))
-        assert printed.keys() == kustomized.keys(), components
-        for key, thing in printed.items():
+        assert output.keys() == kustomized.keys(), components
+        for key, thing in output.items():
             assert thing == kustomized[key], (components, key)
 
 

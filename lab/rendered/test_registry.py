@@ -25,9 +25,9 @@ def registry() -> Iterator[str]:
 def run(home: Path, *arguments: str) -> str:
     environment = {"HOME": str(home), "PATH": os.environ["PATH"]}
     command = [str(find_helm()), *arguments, "--plain-http"]
-    done = subprocess.run(command, env=environment, cwd=home, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout + done.stderr
+    result = subprocess.run(command, env=environment, cwd=home, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    return result.stdout + result.stderr
 
 
 def test_the_chart_goes_to_a_registry_and_back(registry: str, tmp_path: Path) -> None:

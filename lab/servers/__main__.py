@@ -264,9 +264,9 @@ def measure_costs(work: Path) -> dict[str, str]:
             run_load(running, "closed", file, "-requests", "500", cpus="1")
         for _ in range(ROUNDS):
             for running in everyone:
-                with measure_tree(running.pid) as spent:
+                with measure_tree(running.pid) as usage:
                     report = run_load(running, "closed", file, "-duration", "0.7s", "-connections", "8", cpus="1")
-                found[running.server.name].append(spent.cpu / report.sent * 1e6)
+                found[running.server.name].append(usage.cpu / report.sent * 1e6)
     ours = found[SERVERS[0].name]
     costs = {}
     for name, each in found.items():

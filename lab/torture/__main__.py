@@ -74,8 +74,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         program = build_porcupine()
         binaries = [build_all_binaries(version)[0] for version in options.kubernetes]
-    except MissingToolchainError as missing:
-        print(f"FAILED, nothing was tested: {missing}", file=sys.stderr)
+    except MissingToolchainError as error:
+        print(f"FAILED, nothing was tested: {error}", file=sys.stderr)
         return 1
     without_java = shutil.which("java") is None
     if without_java:

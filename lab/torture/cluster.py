@@ -184,8 +184,8 @@ class Cluster(ControlPlane):
 
 
 def _replace(part: str, changed: dict[str, str]) -> str:
-    found = re.match(r"(--[\w-]+)=", part)
-    return f"{found[1]}={changed[found[1]]}" if found and found[1] in changed else part
+    match = re.match(r"(--[\w-]+)=", part)
+    return f"{match[1]}={changed[match[1]]}" if match and match[1] in changed else part
 
 
 def _is_ready(client: ApiClient) -> bool:

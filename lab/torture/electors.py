@@ -151,9 +151,9 @@ def _require(program: str) -> str:
 
 
 def _make(command: Sequence[str], folder: Path) -> None:
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise MissingToolchainError(f"{command[0]} failed: {(done.stdout + done.stderr)[-1500:]}")
+    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise MissingToolchainError(f"{command[0]} failed: {(result.stdout + result.stderr)[-1500:]}")
 
 
 def _build_java() -> list[str]:

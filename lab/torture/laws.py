@@ -129,8 +129,8 @@ def find_falling_terms(history: History) -> Iterator[str]:
         for version in versions:
             now = history.find_suffix(version.revision)
             for key, value in ((version.object or {}).get("metadata", {}).get("annotations") or {}).items():
-                found = re.fullmatch(pattern, key)
-                if not found or found[1] != now or not value.isdigit():
+                match = re.fullmatch(pattern, key)
+                if not match or match[1] != now or not value.isdigit():
                     continue
                 if int(value) < highest.get(key, 0):
                     yield f"{key} fell from {highest[key]} to {value} at revision {version.revision}"
@@ -212,10 +212,10 @@ def measure_leaderless(history: History, name: str) -> float:
 def find_not_linearizable(history: History, porcupine: Path) -> list[str]:
     """Return the findings of Porcupine about registers that are not linearizable."""
     lines = b"".join(msgspec.json.encode(one) + b"\n" for one in history.operations)
-    done = subprocess.run([str(porcupine)], input=lines, capture_output=True, check=False, timeout=600)
-    if done.returncode not in (0, 1):
-        return [done.stderr.decode()]
-    return [line for line in done.stdout.decode().splitlines() if not line.endswith(" ok")]
+    result = subprocess.run([str(porcupine)], input=lines, capture_output=True, check=False, timeout=600)
+    if result.returncode not in (0, 1):
+        return [result.stderr.decode()]
+    return [line for line in result.stdout.decode().splitlines() if not line.endswith(" ok")]
 
 
 def _list_renewals(history: History, name: str) -> Iterator[tuple[str, int]]:

@@ -132,11 +132,11 @@ def _try_catcher(catcher: str, defect: Defect, options: argparse.Namespace) -> s
 def _find_refutation(clause: str) -> str | None:
     """Return the law by which `make spec` refuted the clause, as it wrote it into the page."""
     module, _, defect = clause.partition(": ")
-    found = re.search(
+    match = re.search(
         rf"^\| {re.escape(module)} \| {re.escape(defect)} \| (\w+) \|", PAGE.read_text("utf-8"), re.MULTILINE
     )
-    if found:
-        return found[1]
+    if match:
+        return match[1]
     return next((", ".join(one.laws) for one in spec.list_limits() if one.title == clause), None)
 
 
@@ -222,9 +222,9 @@ def _find_first_failure(tree: Path, tests: Sequence[str]) -> str:
 
 def _find_failed(text: str) -> Iterator[str]:
     for line in text.splitlines():
-        found = re.match(r"(?:FAILED|ERROR) (\S+?)(?:::\S+?)?(?:\[| |$)", line)
-        if found:
-            yield found[1].partition("::")[0]
+        match = re.match(r"(?:FAILED|ERROR) (\S+?)(?:::\S+?)?(?:\[| |$)", line)
+        if match:
+            yield match[1].partition("::")[0]
 
 
 if __name__ == "__main__":

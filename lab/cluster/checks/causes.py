@@ -69,8 +69,8 @@ def _await_reason(world: World, broken: str, expected: str, *words: str, code: i
 
     def is_told() -> bool:
         nonlocal exit_code, reason
-        exit_code, printed = world.run_status("--format=json", *words)
-        reason = json.loads(printed.splitlines()[0])["reason"]
+        exit_code, output = world.run_status("--format=json", *words)
+        reason = json.loads(output.splitlines()[0])["reason"]
         return exit_code == code and expected in reason
 
     with suppress(TimeoutError):

@@ -29,9 +29,9 @@ def renew_secret(world: World) -> Iterator[Row]:
         make_certificates(world.certs)
         text = world.render("self-signed", "strict")
         world.kubectl.run_checked("apply", "--server-side", "--force-conflicts", "-f", "-", manifest=text)
-        took = _measure_wait(lambda: all(end > before for end in _read_each(world, _read_not_after)))
+        seconds = _measure_wait(lambda: all(end > before for end in _read_each(world, _read_not_after)))
         held, report = world.count_restarts() == restarts, load.report()
-        observation = f"served by both pods after {took:.0f} s, {'no' if held else 'with a'} restart; {report}"
+        observation = f"served by both pods after {seconds:.0f} s, {'no' if held else 'with a'} restart; {report}"
         yield Row("a renewed certificate in the Secret", observation, passed=held and report.passed)
 
 
@@ -40,12 +40,12 @@ def change_policy(world: World) -> Iterator[Row]:
     with Load(world) as load:
         restarts, observations = world.count_restarts(), []
         _put(world, "apiVersion: lease-webhook/v1\npreset: observe\n")
-        took = _measure_wait(lambda: set(_read_each(world, _read_preset)) == {"observe"})
-        observations.append(f"in force after {took:.0f} s")
+        seconds = _measure_wait(lambda: set(_read_each(world, _read_preset)) == {"observe"})
+        observations.append(f"in force after {seconds:.0f} s")
         report = load.report()
         yield Row("a changed policy in the ConfigMap", f"{observations[-1]}; {report}", passed=report.passed)
         _put(world, "preset: [this is not a policy\n")
-        took = _measure_wait(lambda: min(_read_each(world, _read_failures)) > 0)
+        seconds = _measure_wait(lambda: min(_read_each(world, _read_failures)) > 0)
         time.sleep(35)  # three periods of the liveness probe
         is_kept = (
             set(_read_each(world, _read_preset)) == {"observe"}
@@ -55,7 +55,7 @@ def change_policy(world: World) -> Iterator[Row]:
         report = load.report()
         yield Row(
             "a policy that cannot be read",
-            f"noticed after {took:.0f} s; the old one in force, both ready, no restart; {report}",
+            f"noticed after {seconds:.0f} s; the old one in force, both ready, no restart; {report}",
             passed=is_kept and report.passed,
         )
         _put(world, "apiVersion: lease-webhook/v1\npreset: standard\n")

@@ -30,9 +30,9 @@ def check_lifetime(world: World) -> Iterator[Row]:
         "helm install --wait, the certificate made by the chart", "the proof is refused", passed="helm test" in done
     )
     certificate = world.client.get(SECRET)["data"]
-    printed = _run_helm(world, "test", "guard", "--logs")
-    refused = "422" in printed and "rule time-unreadable" in printed
-    yield Row("helm test", "shows a refusal" if refused else printed[-200:], passed=refused)
+    output = _run_helm(world, "test", "guard", "--logs")
+    refused = "422" in output and "rule time-unreadable" in output
+    yield Row("helm test", "shows a refusal" if refused else output[-200:], passed=refused)
     with Load(world) as load:
         changes = ["--set=podAnnotations.turn=two", "--set=components.audit=true"]
         _run_helm(world, "upgrade", "guard", str(CHART), f"--values={file}", *changes, "--wait")
@@ -63,10 +63,10 @@ def _uninstall_without_pods(world: World) -> Row:
     _run_helm(world, "install", "guard", str(CHART), "--create-namespace", *image)
     begin = time.monotonic()
     _run_helm(world, "uninstall", "guard")
-    took = time.monotonic() - begin
+    seconds = time.monotonic() - begin
     left = "lease-webhook" in world.kubectl.run_checked("get", "validatingwebhookconfiguration", "-o", "name")
     wait_for("the pods have ended", partial(_has_no_webhook, world), 90, 0.5)
-    return Row("helm uninstall while no image can be pulled", f"{took:.0f} s", passed=took < 30 and not left)
+    return Row("helm uninstall while no image can be pulled", f"{seconds:.0f} s", passed=seconds < 30 and not left)
 
 
 def _has_no_webhook(world: World) -> bool:
@@ -79,7 +79,9 @@ def _run_helm(world: World, *arguments: str) -> str:
     """Return the output of helm. Raises RuntimeError with its complaint."""
     environment = {**os.environ, "KUBECONFIG": str(world.kubeconfig), "HOME": str(world.directory)}
     command = [str(find_helm()), *arguments, f"--namespace={NAMESPACE}", "--timeout=3m"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"helm {arguments[0]}: exit {done.returncode}\n{done.stdout[-500:]}{done.stderr[-1500:]}")
-    return done.stdout
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise RuntimeError(
+            f"helm {arguments[0]}: exit {result.returncode}\n{result.stdout[-500:]}{result.stderr[-1500:]}"
+        )
+    return result.stdout

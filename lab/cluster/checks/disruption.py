@@ -97,18 +97,18 @@ def drain(world: World) -> Iterator[Row]:
         flags = ["--ignore-daemonsets", "--delete-emptydir-data", selector]
         try:
             limit = "--timeout=20s"
-            done = world.kubectl.run("drain", node, *flags, limit)
+            result = world.kubectl.run("drain", node, *flags, limit)
             left = [pod for pod in world.list_pods() if pod["spec"].get("nodeName") == node]
         finally:
             world.kubectl.run_checked("uncordon", node)
         wait_for("two ready pods", world.is_ready, 120, 0.5)
         alone = len(world.client.get("/api/v1/nodes")["items"]) == 1
         if alone:
-            held = done.status != 0 and "disruption budget" in done.stderr and len(left) == 1
+            held = result.status != 0 and "disruption budget" in result.stderr and len(left) == 1
             observation = f"one pod evicted, the other kept by the budget for the {limit[10:]} that the drain was given"
         else:
-            held, observation = done.status == 0 and not left, "every pod moved"
-        observation = observation if held else done.stderr[-200:]
+            held, observation = result.status == 0 and not left, "every pod moved"
+        observation = observation if held else result.stderr[-200:]
         yield _make_row(
             "kubectl drain of the only node" if alone else "kubectl drain of a node",
             observation,
@@ -128,8 +128,8 @@ def roll_out(world: World) -> tuple[str, str, bool]:
 def delete_pod(world: World) -> tuple[str, str, bool]:
     """Delete a pod with the pause that it asks for."""
     (name, *_) = world.list_pod_names()
-    done = world.kubectl.run("-n", NAMESPACE, "delete", "pod", name, seconds=90)
-    return "kubectl delete pod", "replaced", done.status == 0 and name not in world.list_pod_names()
+    result = world.kubectl.run("-n", NAMESPACE, "delete", "pod", name, seconds=90)
+    return "kubectl delete pod", "replaced", result.status == 0 and name not in world.list_pod_names()
 
 
 def force_deletion(world: World) -> tuple[str, str, bool]:
@@ -163,10 +163,10 @@ def exhaust_memory(world: World) -> tuple[str, str, bool]:
     """Let the container reach its limit: the kernel ends a worker of it."""
     (name, *_) = world.list_pod_names()
     restarts = world.count_restarts()
-    done = world.kubectl.run("-n", NAMESPACE, "exec", name, "--", PYTHON, "-c", EXHAUST)
+    result = world.kubectl.run("-n", NAMESPACE, "exec", name, "--", PYTHON, "-c", EXHAUST)
     # With control groups of version 2 the kubelet lets the kernel end the whole container, and us with it.
-    whole = done.status != 0 and wait_for("the restart", lambda: world.count_restarts() > restarts, 30)
-    chosen, _, alive = done.stdout.split() if done.status == 0 else ("", "", "")
+    whole = result.status != 0 and wait_for("the restart", lambda: world.count_restarts() > restarts, 30)
+    chosen, _, alive = result.stdout.split() if result.status == 0 else ("", "", "")
     wait_for("two ready pods", world.is_ready, 120, 0.5)
     replaced = alive == "False" and chosen not in world.run_python(name, LIST).split()
     how = "the container was restarted" if whole else "gunicorn replaced the worker, no restart"
@@ -188,13 +188,13 @@ def stop_loops(world: World) -> tuple[str, str, bool]:
             return world.count_restarts() > restarts
 
     wait_for("the stuck workers are replaced", is_replaced, 120, 0.5)
-    took = time.monotonic() - begin
+    seconds = time.monotonic() - begin
     # The kubelet would restart the container after a minute; what it decided shows after the pause of preStop.
-    time.sleep(max(0.0, SETTLED - took))
+    time.sleep(max(0.0, SETTLED - seconds))
     wait_for("two ready pods", world.is_ready, 120, 0.5)
     held = world.count_restarts() == restarts
     also = "no restart" if held else "the kubelet restarted the container"
-    return "every worker of a pod stopped (SIGSTOP)", f"replaced after {took:.0f} s; {also}", held
+    return "every worker of a pod stopped (SIGSTOP)", f"replaced after {seconds:.0f} s; {also}", held
 
 
 COSTS: dict[Disruption, int] = {

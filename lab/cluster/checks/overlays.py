@@ -43,11 +43,11 @@ def check_cert_manager(node: Node) -> Callable[[World], Iterator[Row]]:
             str(node.plane.write_kubeconfig("cert-manager", "system:masters")),
         ]
         with Process(command, node.directory / "cert-manager.log") as controllers:
-            took = world.apply("cert-manager", "strict")
+            seconds = world.apply("cert-manager", "strict")
             wait_for("the proof is refused", world.is_enforced, 60, 0.5)
             controllers.check_alive()
             observation = (
-                f"certificate issued, caBundle injected, both pods ready after {took:.0f} s, the proof is refused"
+                f"certificate issued, caBundle injected, both pods ready after {seconds:.0f} s, the proof is refused"
             )
             yield Row("overlay cert-manager, with cert-manager's own controllers", observation, passed=True)
             yield _renew(world)

@@ -138,25 +138,25 @@ def _send(world: World, pod: str, method: str, path: str, body: Object) -> str:
 
 def _check_audit(world: World) -> Iterator[Row]:
     """Check that the lease whose holder no longer renews it is the one finding; renewed, there is none."""
-    status, printed = _wait_for_next_job(world)
-    found = {f"{one['kind']} {one['namespace']}/{one['name']} {one['check']}" for one in _list_severe(printed)}
+    status, output = _wait_for_next_job(world)
+    found = {f"{one['kind']} {one['namespace']}/{one['name']} {one['check']}" for one in _list_severe(output)}
     expected = {f"Lease {SHOP}/operator expired"}
-    observation = f"the job {status}; found: {', '.join(sorted(found)) or printed[-200:]}"
+    observation = f"the job {status}; found: {', '.join(sorted(found)) or output[-200:]}"
     yield Row("the CronJob of the component audit", observation, passed=(status, found) == ("failed", expected))
     world.kubectl.run_checked("-n", SHOP, "delete", "lease", "operator")
-    status, printed = _wait_for_next_job(world)
-    findings = _list_severe(printed)
+    status, output = _wait_for_next_job(world)
+    findings = _list_severe(output)
     observation = f"the job {status}, {len(findings)} findings"
-    is_late = status == "failed" and '"timing-tight"' in printed
+    is_late = status == "failed" and '"timing-tight"' in output
     yield Row(
         "the same with the lease in order", observation, passed=not findings and (status == "succeeded" or is_late)
     )
 
 
-def _list_severe(printed: str) -> list[dict[str, Any]]:
+def _list_severe(output: str) -> list[dict[str, Any]]:
     """Return the findings that make the job fail, but for late renewals: a loaded machine makes those true."""
     # What is no finding goes to standard error, and into the same log.
-    findings = [json.loads(line) for line in printed.splitlines() if line.startswith("{")]
+    findings = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
     return [one for one in findings if one["severity"] in {"error", "warning"} and one["check"] != "timing-tight"]
 
 
@@ -197,9 +197,9 @@ def _check_rights(world: World) -> Iterator[Row]:
     ):
         patch = json.dumps([{"op": "replace", "path": "/rules/0/resources", "value": [kind]}])
         world.kubectl.run_checked("patch", "clusterrole", "lease-audit", "--type=json", f"--patch={patch}")
-        status, printed = _wait_for_next_job(world)
-        line = next((line for line in printed.splitlines() if message in line), printed.strip()[-160:])
+        status, output = _wait_for_next_job(world)
+        line = next((line for line in output.splitlines() if message in line), output.strip()[-160:])
         observation = f"the job {status}: {line}"
         yield Row(
-            f"the job with the right to list {kind} alone", observation, passed=status == outcome and message in printed
+            f"the job with the right to list {kind} alone", observation, passed=status == outcome and message in output
         )

@@ -27,14 +27,16 @@ def try_script(world: World) -> Iterator[Row]:
     }
     begin = time.monotonic()
     command = [str(ROOT / "deploy" / "try"), world.image]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    took = time.monotonic() - begin
-    printed = done.stdout + done.stderr
-    print(printed, file=sys.stderr)
-    missing = [claim for claim, text in SHOWN.items() if text not in printed]
-    observation = f"exit {done.returncode}, {took:.0f} s; {', '.join(missing) or 'every step shows what the page says'}"
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    seconds = time.monotonic() - begin
+    output = result.stdout + result.stderr
+    print(output, file=sys.stderr)
+    missing = [claim for claim, text in SHOWN.items() if text not in output]
+    observation = (
+        f"exit {result.returncode}, {seconds:.0f} s; {', '.join(missing) or 'every step shows what the page says'}"
+    )
     yield Row(
-        "deploy/try: apply, proof, a broken election, why, a steal", observation, not missing and done.returncode == 0
+        "deploy/try: apply, proof, a broken election, why, a steal", observation, not missing and result.returncode == 0
     )
     world.remove()
     for name in ("lease-demo", "lease-demo-thief"):

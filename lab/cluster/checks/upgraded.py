@@ -32,9 +32,9 @@ def check_upgrade(node: Node) -> Callable[[World], Iterator[Row]]:
         ):
             with Load(world) as load:
                 time.sleep(2)
-                took = to.apply("self-signed", "strict")
+                seconds = to.apply("self-signed", "strict")
                 wait_for("two ready pods", world.is_ready, 120, 0.5)
                 report = load.report()
-            yield Row(claim, f"rolled out in {took:.0f} s; {report}", passed=report.passed and world.is_enforced())
+            yield Row(claim, f"rolled out in {seconds:.0f} s; {report}", passed=report.passed and world.is_enforced())
 
     return check

@@ -28,11 +28,13 @@ COMPONENTS = ("observe", "all-renewals", "strict", "bindings", "control-plane", 
 def check_components(world: World) -> Iterator[Row]:
     """Apply the self-signed overlay with each component by itself, in real pods; the proof where it reaches."""
     for component in COMPONENTS:
-        took = world.apply("self-signed", component)
+        seconds = world.apply("self-signed", component)
         wait_for("the effect", partial(_has_effect, world, component), 150, 0.5)
         replicas = 3 if component == "high-availability" else 2
         wait_for("ready pods", partial(world.is_ready, replicas), 120, 0.5)
-        yield Row(f"component {component}", f"{replicas} pods ready, {EFFECTS[component]}; {took:.0f} s", passed=True)
+        yield Row(
+            f"component {component}", f"{replicas} pods ready, {EFFECTS[component]}; {seconds:.0f} s", passed=True
+        )
 
 
 EFFECTS = {
