@@ -54,6 +54,9 @@ def _is_held_since(facts: Facts, claim: Claim) -> bool:
 @_is("last-renewed")
 def _last_renewed(facts: Facts, claim: Claim) -> bool:
     renewals = [one for one in facts.writes if one.is_renewal and one.after.holder == claim["identity"]]
+    last = facts.last_renewal
+    if last is not None and _is_in(facts, claim, last):
+        return True
     if not renewals:
         return False
     if claim.get("how") == "writer-clock":

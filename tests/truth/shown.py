@@ -217,7 +217,8 @@ def _of_json(one: dict[str, Any], given: Input) -> Iterator[dict[str, Any]]:
         if tenure["since"]:
             yield {"claim": "json-tenure-since", "identity": tenure["holder"], "at": tenure["since"]}
         if tenure["until"]:
-            yield {"claim": "json-tenure-until", "identity": tenure["holder"], "at": tenure["until"]}
+            writers = {"are_writers": given.kind is Kind.METADATA}
+            yield {"claim": "json-tenure-until", "identity": tenure["holder"], "at": tenure["until"], **writers}
         if tenure["leaderless_seconds"] is not None and before and tenure["since"]:
             since = {"identity": tenure["holder"], "at": tenure["since"], "previous": before["holder"]}
             yield {"claim": "json-tenure-leaderless", **since, "seconds": tenure["leaderless_seconds"]}

@@ -537,7 +537,9 @@ def _last_renewal(facts: Facts, shown: Claim) -> bool:
     renewals = [one for one in facts.writes if one.is_renewal or one.puts]
     # Of several that renew it under one name, any may be the one that took it.
     last_by = {one.process.writer: one for one in renewals}
-    latest = (*renewals[-1:], *last_by.values())
+    # Who was put there without another renewTime has that of the holder before.
+    moved = [one for one in renewals if one.is_renewal]
+    latest = (*renewals[-1:], *last_by.values(), *moved[-1:])
     if shown.get("state") == "unknown":
         # A log hides who holds it, and shows who wrote it.
         return _is_asked(facts, shown)
@@ -585,10 +587,15 @@ def _since(facts: Facts, shown: Claim) -> bool:
 
 @_is("json-tenure-until")
 def _until(facts: Facts, shown: Claim) -> bool:
-    """It was removed or replaced then, or renewed last, before it expired."""
+    """It was removed or replaced then, or renewed last, before it expired.
+
+    Where only writers are shown, it may have released the lease before that was deleted.
+    """
     at = facts.moment(shown["at"])
     identity = shown["identity"]
-    near = facts.find_writes(at.first - POINT, at.last + POINT, lambda _: True)
+    near = [*facts.find_writes(at.first - POINT, at.last + POINT, lambda _: True)]
+    if shown.get("are_writers") and any(not one.is_there for one in near):
+        return True
     return any(
         _is_of(facts, one.before, identity) or _is_of(facts, one.after, identity) or identity in _names(one.process)
         for one in near

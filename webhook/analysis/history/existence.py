@@ -16,6 +16,8 @@ class Existence(Struct):
     """The time of its last deletion, in microseconds since 1970."""
     is_seen_created: bool = False
     """The input shows how it was created."""
+    is_creation_hidden: bool = False
+    """It was deleted, and created again by a request of which the input does not show the object."""
     is_mixed: bool = False
     """Two leases of this name were written in turns: the input is of several clusters, so nothing is known."""
     marked_at: int = 0
@@ -36,7 +38,11 @@ class Existence(Struct):
 
     def delete(self, at: int) -> None:
         """Note that it is gone."""
-        self.is_deleted, self.deleted_at = True, at
+        self.is_deleted, self.deleted_at, self.is_creation_hidden = True, at, False
+
+    def note_hidden_creation(self) -> None:
+        """Note that it exists again, as a log says that does not show what was created."""
+        self.is_creation_hidden = self.is_deleted
 
     def restore(self, *, is_other: bool) -> None:
         """Note that it exists; `is_other`: as another lease than the one that was known, whose deletion it has not."""

@@ -355,6 +355,8 @@ class LeaseHistory(Struct):
                 self.existence.mark(None, marked)
         elif seen.at is not None and not seen.problem:
             if self.lease is not None:
+                if seen.act is Act.CREATED:
+                    self.existence.note_hidden_creation()
                 self._take_hidden_write(seen, seen.at)
             else:
                 self._take_logged_write(seen, seen.at)
@@ -541,6 +543,8 @@ class LeaseHistory(Struct):
             how = Handover.DELETED if self.vacancy.how is Handover.DELETED else Handover.CREATED
             # After a gap the first state need not be the one that was created.
             is_first = not self.continuity.is_after_gap or self.write.is_logged
+            if self.existence.is_creation_hidden and state.act is not Act.CREATED:
+                is_first = False
             at = state.moment or date_renewal(spec, state.entries) or 0
             tenure = self._add(holder, at, how if is_first else Handover.UNKNOWN, writer)
             if not is_first:

@@ -325,7 +325,7 @@ class _LeaseLane(Struct):
         """Return the mark of a holder that begins; its first renewals show who wrote it in."""
         tenures = self.history.tenures
         for before, tenure in zip([None, *tenures], tenures, strict=False):
-            if tenure.since == mark.begins:
+            if tenure.since == mark.begins and shorten_for_page(tenure.holder) == mark.holder:
                 return replace(mark, text=shorten_for_page(describe_handover(tenure, before), MAX_TEXT))
         return mark
 
