@@ -357,7 +357,10 @@ class _Reasons:
     def _find_by_requests(self) -> Iterator[str]:
         # Who put an identity there that is not its own renews as it.
         placers = {one.process.name for one in self._facts.writes if one.puts == self._identity}
-        names = {*placers, *(one.name for one in self._own)}
+        # Nothing tells the processes of one pod apart.
+        pods = {one.writer for one in self._own if one.uid}
+        beside = (one.name for one in self._facts.history.processes if one.writer in pods)
+        names = {*placers, *(one.name for one in self._own), *beside}
         for one in self._facts.history.requests:
             if one.process not in names or not (one.received <= self._end and self._begin <= one.answered):
                 continue

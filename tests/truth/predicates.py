@@ -207,7 +207,9 @@ def _is_released(facts: Facts, claim: Claim) -> bool:
     def is_it(write: Write) -> bool:
         is_removal = write.removes == identity or (write.before.holder == identity and write.is_shortened)
         how = claim.get("how", "unknown")
-        own = facts.is_own(write, identity)
+        # A tenure is of the process that took it, whatever text that wrote.
+        placed = facts.placing(identity, write.at)
+        own = facts.is_own(write, identity) or (placed is not None and placed.process is write.process)
         return is_removal and (how == "unknown" or own == (how == "own"))
 
     return _has_happened(facts, claim, is_it)

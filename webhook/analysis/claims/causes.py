@@ -15,6 +15,7 @@ from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import TOO_MANY_REQUESTS, UNAUTHENTICATED, By, Refusal
 from webhook.analysis.history.renewals import OtherLeases, Silence, deadline_of, goes_on_for
+from webhook.analysis.history.status import RELEASED_DURATION
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.inputs.items import InputKind
 from webhook.kubernetes.times import SECOND, length
@@ -204,8 +205,10 @@ def _diagnose_habit(
         text = f"it asked for {name(tenure.asked)}, and {name(tenure.holder)} was stored"
         return Diagnosis(Blame.REWRITTEN, text, ("rewritten", "stopped", "api-server", "network", *hidden))
     usual, duration = history.renewals.usual, silence.duration
-    is_rare = bool(usual and duration and usual >= duration * SECOND and silence.length <= 2 * usual + SECOND)
-    if usual and is_rare and not _describe_late(compared):
+    if not usual or not duration or duration <= RELEASED_DURATION:
+        return None
+    is_rare = usual >= duration * SECOND and silence.length <= 2 * usual + SECOND
+    if is_rare and not _describe_late(compared):
         return Diagnosis(
             Blame.CLIENT, f"it renews every {length(usual)}, and the lease lasts {duration} s", ("interval",)
         )
@@ -272,8 +275,8 @@ def _diagnose_election(tenure: Tenure, end: int, hidden: Sequence[str]) -> Diagn
             Blame.UNKNOWN, "an API server chose it, and it has not renewed since", ("not-taken-up", "stopped", *_HIDDEN)
         )
     request = tenure.step_down
-    if request.asked is None or request.asked.earliest > end:
-        return None
+    if not tenure.is_coordinated or request.asked is None or request.asked.earliest > end:
+        return None  # only electors of a coordinated election read what they are asked
     by = f" by {writer(request.writer)}" if request.writer and request.writer.user else ""
     text = f"it was asked to step down for {name(request.successor)}{by}"
     return Diagnosis(Blame.COORDINATED, text, ("asked-to-step-down", "stopped", *hidden))

@@ -57,6 +57,8 @@ def _claim_rewritten_field(history: LeaseHistory, one: RewrittenField, now: int)
 
 def _over_since(history: LeaseHistory, one: RewrittenField, now: int) -> int | None:
     """Return 0 if the last write that the log shows was changed so; None if nothing later shows that it ended."""
+    if history.may_lack_writes(one.latest, now):
+        return None
     if history.requests.rewritten.latest == one.latest:
         return 0 if now - one.latest < (history.duration or 0) * SECOND else None
     return one.latest

@@ -485,6 +485,8 @@ def _may_have_made(request: Observation, states: Sequence[_Seen], number: int) -
     if request.patched_renew_time:
         return _may_have_patched(request, states, number)
     is_successor = _has_replaced(request, states, number)
+    if request.asked is not None and request.replaces and not is_successor:
+        return False
     if request.object is not None and not (_is_as_sent(request) and is_successor):
         return False
     if state.latest_stamp is None:
