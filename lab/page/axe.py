@@ -32,9 +32,9 @@ def fetch_axe_script() -> str:
 
 
 def _extract_script(archive: Path) -> str:
-    found = b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
-    if found != SHA512:
-        raise WrongHashError(f"{archive} has sha512 {found}, not {SHA512}")
+    digest = b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
+    if digest != SHA512:
+        raise WrongHashError(f"{archive} has sha512 {digest}, not {SHA512}")
     with tarfile.open(archive) as package:
         member = package.extractfile("package/axe.min.js")
         assert member is not None
@@ -44,9 +44,9 @@ def _extract_script(archive: Path) -> str:
 def find_faults(page: Any) -> list[str]:
     """Return each serious or critical fault of a page that is open: its rule, its meaning, and its place."""
     page.evaluate(fetch_axe_script())
-    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    results = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
     return [
         f"{one['id']}: {one['help']}: {[node['target'] for node in one['nodes'][:5]]}"
-        for one in found["violations"]
+        for one in results["violations"]
         if one["impact"] in GRAVE
     ]

@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 import pytest
 from playwright.sync_api import sync_playwright
 
-from lab.page.opened import Opened
+from lab.page.timeline_page import TimelinePage
 from webhook.analysis.timeline.model import Timeline
 
-Open: TypeAlias = Callable[..., Opened]
+OpenPage: TypeAlias = Callable[..., TimelinePage]
 
 
 @pytest.fixture(scope="session")
@@ -28,20 +28,22 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture
-def opened(browser: Any, tmp_path: Path) -> Iterator[Open]:
+def open_page(browser: Any, tmp_path: Path) -> Iterator[OpenPage]:
     """A function that opens a timeline from a file.
 
     After the test, the browser must have printed nothing and requested nothing else.
     """
     contexts: list[Any] = []
-    pages: list[Opened] = []
+    pages: list[TimelinePage] = []
 
-    def open_page(timeline: Timeline, *, scheme: str = "light", width: int = 1280, height: int = 900) -> Opened:
+    def open_timeline(
+        timeline: Timeline, *, scheme: str = "light", width: int = 1280, height: int = 900
+    ) -> TimelinePage:
         contexts.append(browser.new_context(color_scheme=scheme, viewport={"width": width, "height": height}))
-        pages.append(Opened(contexts[-1].new_page(), tmp_path, timeline))
+        pages.append(TimelinePage(contexts[-1].new_page(), tmp_path, timeline))
         return pages[-1]
 
-    yield open_page
+    yield open_timeline
     for page in pages:
         assert page.messages == []
         assert page.requests == [page.url]

@@ -2,13 +2,13 @@
 
 import pytest
 
-from lab.page.conftest import Open
-from lab.page.opened import Opened
+from lab.page.conftest import OpenPage
+from lab.page.timeline_page import TimelinePage
 from tests.timeline.election_samples import NOON, SECOND, sample_timeline
 from webhook.analysis.timeline.model import Lane, Mark, MarkKind, Span, SpanKind, Timeline
 
 
-def read_active_item(page: Opened) -> tuple[str, str]:
+def read_active_item(page: TimelinePage) -> tuple[str, str]:
     """Return kind and beginning of the focused item."""
     kind, begins = page.page.evaluate("[view.active.kind, String(view.active.begins)]")
     return str(kind), str(begins)
@@ -17,12 +17,12 @@ def read_active_item(page: Opened) -> tuple[str, str]:
 def list_in_order(lane: Lane, timeline: Timeline) -> list[tuple[str, str]]:
     spans = [(span.begins, 0, span.kind.value) for span in lane.spans]
     marks = [(mark.begins, 1, mark.kind.value) for mark in lane.marks]
-    found = sorted([*spans, *marks], key=lambda item: item[:2])
-    return [(kind, str(begins - timeline.begins)) for begins, _, kind in found]
+    items = sorted([*spans, *marks], key=lambda item: item[:2])
+    return [(kind, str(begins - timeline.begins)) for begins, _, kind in items]
 
 
-def test_the_lanes_are_one_stop_of_tab(opened: Open) -> None:
-    page = opened(sample_timeline(50))
+def test_the_lanes_are_one_stop_of_tab(open_page: OpenPage) -> None:
+    page = open_page(sample_timeline(50))
     stops = []
     for _ in range(20):
         page.press("Tab")
@@ -30,15 +30,15 @@ def test_the_lanes_are_one_stop_of_tab(opened: Open) -> None:
     assert stops.count("lanes") == 1
 
 
-def test_the_link_at_the_top_skips_to_the_lanes(opened: Open) -> None:
-    page = opened(sample_timeline(3))
+def test_the_link_at_the_top_skips_to_the_lanes(open_page: OpenPage) -> None:
+    page = open_page(sample_timeline(3))
     page.press("Tab", "Enter")
     assert page.page.evaluate("document.activeElement.id") == "lanes"
 
 
-def test_arrows_walk_through_all_of_a_lane_in_the_order_of_time(opened: Open) -> None:
+def test_arrows_walk_through_all_of_a_lane_in_the_order_of_time(open_page: OpenPage) -> None:
     timeline = sample_timeline(3)
-    page = opened(timeline)
+    page = open_page(timeline)
     page.focus_lanes()
     page.press("ArrowRight")
     name = page.lanes[0]
@@ -58,9 +58,9 @@ def test_arrows_walk_through_all_of_a_lane_in_the_order_of_time(opened: Open) ->
     assert read_active_item(page) == items[-1]
 
 
-def test_up_and_down_walk_through_all_lanes_and_scroll(opened: Open) -> None:
+def test_up_and_down_walk_through_all_lanes_and_scroll(open_page: OpenPage) -> None:
     timeline = sample_timeline(50)
-    page = opened(timeline)
+    page = open_page(timeline)
     page.focus_lanes()
     page.press("ArrowRight")
     items = [page.active]
@@ -75,9 +75,9 @@ def test_up_and_down_walk_through_all_lanes_and_scroll(opened: Open) -> None:
     assert page.active == items[-11]
 
 
-def test_the_note_of_an_item_comes_with_the_focus_and_goes_with_escape(opened: Open) -> None:
+def test_the_note_of_an_item_comes_with_the_focus_and_goes_with_escape(open_page: OpenPage) -> None:
     timeline = sample_timeline(3)
-    page = opened(timeline)
+    page = open_page(timeline)
     page.focus_lanes()
     page.press("ArrowRight", "n", "ArrowRight", "ArrowRight")
     while read_active_item(page)[0] not in set(MarkKind):
@@ -92,9 +92,9 @@ def test_the_note_of_an_item_comes_with_the_focus_and_goes_with_escape(opened: O
     assert not page.page.is_visible(".cursor")
 
 
-def test_the_note_of_an_item_comes_with_the_pointer(opened: Open) -> None:
+def test_the_note_of_an_item_comes_with_the_pointer(open_page: OpenPage) -> None:
     timeline = sample_timeline(3)
-    page = opened(timeline)
+    page = open_page(timeline)
     for title in ("held", "takeover after expiry", "steal"):
         node = page.page.locator(f".item[aria-label*='{title}']").first
         node.locator(".target, .bar").first.hover(force=True)
@@ -105,9 +105,9 @@ def test_the_note_of_an_item_comes_with_the_pointer(opened: Open) -> None:
         assert title == "held" or any(text in page.read_text("#tip") for text in texts)
 
 
-def test_n_and_p_go_from_one_time_without_a_leader_to_the_next(opened: Open) -> None:
+def test_n_and_p_go_from_one_time_without_a_leader_to_the_next(open_page: OpenPage) -> None:
     timeline = sample_timeline(3)
-    page = opened(timeline)
+    page = open_page(timeline)
     gaps = sorted(
         str(span.begins - timeline.begins)
         for lane in timeline.lanes
@@ -125,8 +125,8 @@ def test_n_and_p_go_from_one_time_without_a_leader_to_the_next(opened: Open) -> 
     assert read_active_item(page)[1] == items[-2]
 
 
-def test_enter_goes_to_the_details_and_escape_back(opened: Open) -> None:
-    page = opened(sample_timeline(3))
+def test_enter_goes_to_the_details_and_escape_back(open_page: OpenPage) -> None:
+    page = open_page(sample_timeline(3))
     page.focus_lanes()
     page.press("n", "Enter")
     assert page.page.evaluate("document.activeElement.id") == "details"
@@ -135,16 +135,16 @@ def test_enter_goes_to_the_details_and_escape_back(opened: Open) -> None:
     assert page.page.evaluate("document.activeElement.id") == "lanes"
 
 
-def test_letters_lead_to_the_instant_and_to_the_search(opened: Open) -> None:
-    page = opened(sample_timeline(3))
+def test_letters_lead_to_the_instant_and_to_the_search(open_page: OpenPage) -> None:
+    page = open_page(sample_timeline(3))
     for key, field in (("t", "at"), ("/", "search")):
         page.focus_lanes()
         page.press(key)
         assert page.page.evaluate("document.activeElement.id") == field
 
 
-def test_the_window_follows_what_the_keyboard_is_on(opened: Open) -> None:
-    page = opened(sample_timeline(3))
+def test_the_window_follows_what_the_keyboard_is_on(open_page: OpenPage) -> None:
+    page = open_page(sample_timeline(3))
     page.focus_lanes()
     page.press("ArrowRight", *["+"] * 5, "End")
     begins = page.page.evaluate("view.active.begins")
@@ -155,33 +155,33 @@ def test_the_window_follows_what_the_keyboard_is_on(opened: Open) -> None:
 
 
 @pytest.mark.parametrize(("key", "focused"), [("t", "at"), ("/", "search"), ("n", "lanes")])
-def test_letters_work_on_a_page_that_was_just_opened(opened: Open, key: str, focused: str) -> None:
-    page = opened(sample_timeline(3))
+def test_letters_work_on_a_page_that_was_just_opened(open_page: OpenPage, key: str, focused: str) -> None:
+    page = open_page(sample_timeline(3))
     page.press(key)
     assert page.page.evaluate("document.activeElement.id") == focused
 
 
-def test_letters_that_are_typed_into_a_field_do_nothing_else(opened: Open) -> None:
-    page = opened(sample_timeline(3))
+def test_letters_that_are_typed_into_a_field_do_nothing_else(open_page: OpenPage) -> None:
+    page = open_page(sample_timeline(3))
     page.press("/", "c", "o", "n", "t", "0")
     assert page.page.input_value("#search") == "cont0"
     assert not page.page.is_checked("#compact")
 
 
-def test_a_note_says_once_what_happened_often(opened: Open) -> None:
+def test_a_note_says_once_what_happened_often(open_page: OpenPage) -> None:
     marks = tuple(Mark(MarkKind.FENCED, NOON + at * 100_000, "a write was refused") for at in range(5))
-    held = Span(SpanKind.HELD, NOON, None, "a")
-    page = opened(Timeline(NOON, NOON + 600 * SECOND, (Lane("shop", "checkout", 15, (held,), marks=marks),)))
+    span = Span(SpanKind.HELD, NOON, None, "a")
+    page = open_page(Timeline(NOON, NOON + 600 * SECOND, (Lane("shop", "checkout", 15, (span,), marks=marks),)))
     page.page.locator(".target").first.hover(force=True)
     page.settle()
     lines = page.page.eval_on_selector_all("#tip li", "all => all.map(e => e.textContent)")
     assert lines == ["12:00:00.000 to 12:00:00.400 fenced, 5 times: a write was refused"]
 
 
-def test_a_long_note_can_be_reached_and_scrolled(opened: Open) -> None:
+def test_a_long_note_can_be_reached_and_scrolled(open_page: OpenPage) -> None:
     marks = tuple(Mark(MarkKind.DENIED, NOON + at * 100_000, f"refused {at}: {'because ' * 150}") for at in range(5))
-    held = Span(SpanKind.HELD, NOON, None, "a")
-    page = opened(Timeline(NOON, NOON + 600 * SECOND, (Lane("shop", "checkout", 15, (held,), marks=marks),)))
+    span = Span(SpanKind.HELD, NOON, None, "a")
+    page = open_page(Timeline(NOON, NOON + 600 * SECOND, (Lane("shop", "checkout", 15, (span,), marks=marks),)))
     page.page.locator(".target").first.hover(force=True)
     page.settle()
     box = page.page.locator("#tip").bounding_box()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from lab.page.opened import SETTLED
+from lab.page.timeline_page import SETTLED
 from tests.timeline.election_samples import SECOND, sample_timeline
 from webhook.analysis.timeline.model import SpanKind, Timeline
 from webhook.analysis.timeline.page import content_security_policy, page_data, render
@@ -159,9 +159,9 @@ def test_a_live_page_may_begin_empty(browser: Any) -> None:
     server.send(WHOLE)
     wait_until(page, "document.querySelectorAll('.lane').length === 3")
     page.evaluate(SETTLED)
-    held = page.eval_on_selector_all(".spans .item", "all => all.map(e => e.items[0].kind)")
-    assert len(held) == sum(len(lane.spans) for lane in WHOLE.lanes)
-    assert {SpanKind.HELD, SpanKind.LEADERLESS} <= set(held)
+    kinds = page.eval_on_selector_all(".spans .item", "all => all.map(e => e.items[0].kind)")
+    assert len(kinds) == sum(len(lane.spans) for lane in WHOLE.lanes)
+    assert {SpanKind.HELD, SpanKind.LEADERLESS} <= set(kinds)
     assert "controller-0" in page.text_content("#details")
     page.close()
     server.close()

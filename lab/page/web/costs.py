@@ -28,27 +28,27 @@ _BEGIN, _END = "<!-- written by make web-costs -->", "<!-- end of what make web-
 
 def read_processes(root: int) -> dict[int, list[str]]:
     """Return the fields of /proc/PID/stat, from the parent on, of every process below one."""
-    known: dict[int, list[str]] = {}
+    fields_by_pid: dict[int, list[str]] = {}
     for entry in Path("/proc").iterdir():
         try:
-            known |= {int(entry.name): (entry / "stat").read_text().rpartition(")")[2].split()}
+            fields_by_pid |= {int(entry.name): (entry / "stat").read_text().rpartition(")")[2].split()}
         except (OSError, ValueError):
             continue
     below = {root}
-    while more := {pid for pid, fields in known.items() if int(fields[1]) in below and pid not in below}:
+    while more := {pid for pid, fields in fields_by_pid.items() if int(fields[1]) in below and pid not in below}:
         below |= more
-    return {pid: fields for pid, fields in known.items() if pid in below and pid != root}
+    return {pid: fields for pid, fields in fields_by_pid.items() if pid in below and pid != root}
 
 
 def find_peak() -> float:
     """Return the peak memory of one process of the browser, in MB."""
-    found = []
+    peaks = []
     for pid in read_processes(os.getpid()):
         try:
-            found += re.findall(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+            peaks += re.findall(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
         except OSError:
             continue
-    return max(map(int, found)) / 1000
+    return max(map(int, peaks)) / 1000
 
 
 class Costs:
@@ -104,9 +104,9 @@ def measure_large(browser: Any, origin: str, costs: Costs, what: str, file: Path
     with costs.measure(f"why of {what}"):
         web.open(file)
     with costs.measure(f"audit, timeline and check of {what}"):
-        for view, filled in (("audit", "#audit h2"), ("timeline", "#timeline iframe"), ("check", "#checked h2")):
+        for view, selector in (("audit", "#audit h2"), ("timeline", "#timeline iframe"), ("check", "#checked h2")):
             web.show(view)
-            web.page.wait_for_selector(filled)
+            web.page.wait_for_selector(selector)
     assert web.error == ""
     memory = find_peak()
     context.close()
@@ -137,8 +137,10 @@ def main() -> None:
     table = ["| | time | bar, or memory |", "|---|---|---|", *rows]
     text = "\n".join([_BEGIN, about, "", *table, _END])
     print(text)
-    written = PAGE.read_text()
-    PAGE.write_text(written[: written.index(_BEGIN)] + text + written[written.index(_END) + len(_END) :])
+    text_before = PAGE.read_text()
+    PAGE.write_text(
+        text_before[: text_before.index(_BEGIN)] + text + text_before[text_before.index(_END) + len(_END) :]
+    )
 
 
 if __name__ == "__main__":

@@ -22,11 +22,11 @@ def test_no_view_has_a_serious_fault_or_is_wider_than_the_screen(start: Start, s
     web = start(scheme=scheme, width=width)
     assert find_faults(web.page) == []
     fill(web)
-    for view, filled in VIEWS.items():
+    for view, selector in VIEWS.items():
         web.show(view)
         if view == "review":
             web.page.select_option("#examples", label="A duration of 68 years")
-        web.page.wait_for_selector(filled)
+        web.page.wait_for_selector(selector)
         assert find_faults(web.page) == []
         assert web.page.evaluate("document.documentElement.scrollWidth") <= width
     web.show("timeline")

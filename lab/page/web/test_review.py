@@ -27,9 +27,9 @@ def evaluate(web: Web) -> dict[str, Any]:
 
 
 def test_a_recorded_review_has_a_verdict_and_what_kubectl_prints(denied: Web) -> None:
-    found = evaluate(denied)
-    assert denied.read_text("#verdicts pre") == found["kubectl"]
-    for finding in found["findings"]:
+    verdict = evaluate(denied)
+    assert denied.read_text("#verdicts pre") == verdict["kubectl"]
+    for finding in verdict["findings"]:
         assert finding["detail"] in denied.read_text("#verdicts table")
 
 

@@ -20,7 +20,7 @@ class Drawn(NamedTuple):
     holder: str
 
 
-class Opened:
+class TimelinePage:
     """An open page: `page` is Playwright's; `messages` are those of the console, `requests` those of the page."""
 
     def __init__(self, page: Any, directory: Path, timeline: Timeline) -> None:
