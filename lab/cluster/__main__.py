@@ -137,11 +137,11 @@ def _report(world: World, checks: dict[str, Run], options: argparse.Namespace) -
         replace_rows(rows, version)
     elif not options.short and not options.only:
         publish(rows, version, options.image, minutes, ours=world.ours)
-    failed = [row for found in rows.values() for row in found if not row.passed]
-    for row in failed:
+    failures = [row for rows_of_check in rows.values() for row in rows_of_check if not row.passed]
+    for row in failures:
         print(f"FAILED: {row.claim}: {row.observation}", file=sys.stderr)
     print(f"{minutes:.1f} minutes on Kubernetes {version}", file=sys.stderr)
-    return 1 if failed else 0
+    return 1 if failures else 0
 
 
 def _run(name: str, check: Run, world: World, rows: list[Row]) -> None:

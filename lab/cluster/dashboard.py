@@ -67,7 +67,7 @@ def draw() -> None:
 
 def _format_legend(text: str, labels: dict[str, str]) -> str:
     """Return the legend as Grafana writes it: a label that a line does not have is empty."""
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: labels.get(found[1], ""), text).strip()
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: labels.get(match[1], ""), text).strip()
 
 
 if __name__ == "__main__":

@@ -25,8 +25,8 @@ def unpack(*packages: str, complete: bool = False) -> Path:
         raise MissingToolchainError(f"{', '.join(packages)} come from Debian packages, and there is no apt-get here")
     cache = find_cache_directory() / "debian"
     cache.mkdir(parents=True, exist_ok=True)
-    listed = _run_apt("--print-uris", packages, cache, complete=complete)
-    files = sorted(line.split()[1] for line in listed.splitlines() if line.startswith("'"))
+    uris = _run_apt("--print-uris", packages, cache, complete=complete)
+    files = sorted(line.split()[1] for line in uris.splitlines() if line.startswith("'"))
     tree = cache / hashlib.sha256("\n".join([WITH_DATABASE] * complete + files).encode()).hexdigest()[:16]
     if tree.exists():
         return tree
@@ -91,9 +91,9 @@ def _record(archive: Path, unfinished: Path) -> None:
     subprocess.run(["dpkg-deb", "-e", archive, control], check=True)
     database = unfinished / "root" / "var" / "lib" / "dpkg"
     (database / "info").mkdir(parents=True, exist_ok=True)
-    head, _, rest = (control / "control").read_text().strip().partition("\n")
+    head, _, fields = (control / "control").read_text().strip().partition("\n")
     with (database / "status").open("a") as status:
-        status.write(f"{head}\nStatus: install ok installed\n{rest}\n\n")
+        status.write(f"{head}\nStatus: install ok installed\n{fields}\n\n")
     if (control / "md5sums").exists():
         name = head.removeprefix("Package: ")
         shutil.copy(control / "md5sums", database / "info" / f"{name}.md5sums")

@@ -86,14 +86,14 @@ def starve(world: World) -> Iterator[None]:
     patch = json.dumps({"spec": {"containers": [{"name": "webhook", "resources": limits}]}})
     for name in world.list_pod_names():
         world.kubectl.run_checked("-n", NAMESPACE, "patch", "pod", name, "--subresource=resize", f"--patch={patch}")
-    ended = threading.Event()
-    writers = [threading.Thread(target=_write, args=(world, f"large-{number}", ended)) for number in range(3)]
+    end = threading.Event()
+    writers = [threading.Thread(target=_write, args=(world, f"large-{number}", end)) for number in range(3)]
     for writer in writers:
         writer.start()
     try:
         yield
     finally:
-        ended.set()
+        end.set()
         for writer in writers:
             writer.join()
     world.kubectl.run_checked("-n", NAMESPACE, "rollout", "restart", "deployment/lease-webhook")
@@ -154,9 +154,9 @@ def _put_policy(world: World, text: str) -> None:
     world.refresh_volumes()
 
 
-def _write(world: World, name: str, ended: threading.Event) -> None:
+def _write(world: World, name: str, end: threading.Event) -> None:
     path, count = build_lease_path(OPEN, name), 0
-    while not ended.is_set():
+    while not end.is_set():
         count += 1
         body = make_lease(name)
         body["metadata"]["annotations"] = LARGE | {"count": str(count)}

@@ -61,10 +61,10 @@ class Load:
         """Return what happened since the last report."""
         with self._lock:
             times, self._times = sorted(self._times), []
-            failed, self._failed = self._failed, []
+            failures, self._failed = self._failed, []
         if not times:
-            return Report(0, tuple(failed), 0, 0)
-        return Report(len(times), tuple(failed), find_quantile(times, 0.5), times[-1])
+            return Report(0, tuple(failures), 0, 0)
+        return Report(len(times), tuple(failures), find_quantile(times, 0.5), times[-1])
 
     def _write(self, name: str) -> None:
         path, acquired, count = build_lease_path(self._namespace, name), format_micro_time(), 0

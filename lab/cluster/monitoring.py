@@ -68,8 +68,8 @@ class Monitoring:
 
     def query_range(self, expression: str, begin: float, end: float, step: float) -> list[dict[str, Any]]:
         """Return the series of one expression between two moments, in Unix time; raises RuntimeError if refused."""
-        found = self._get("query_range", query=expression, start=f"{begin:.3f}", end=f"{end:.3f}", step=f"{step:g}")
-        return found["result"]  # type: ignore[no-any-return]
+        data = self._get("query_range", query=expression, start=f"{begin:.3f}", end=f"{end:.3f}", step=f"{step:g}")
+        return data["result"]  # type: ignore[no-any-return]
 
     def _start_operator(self) -> None:
         plane = self._node.plane
@@ -84,12 +84,12 @@ class Monitoring:
             f"--web.listen-address=127.0.0.1:{find_free_port()}",
         )
         text = (Path(__file__).parent / "monitoring.yaml").read_text()
-        filled = {
+        values = {
             "{token}": str(self._directory / "token"),
             "{authority}": str(plane.authority.file),
             "{server}": f"https://{ADDRESS}:{plane.port}",
         }
-        for name, value in filled.items():
+        for name, value in values.items():
             text = text.replace(name, value)
         self._world.kubectl.run_checked("apply", "--server-side", "-f", "-", manifest=text)
         request = {"spec": {"expirationSeconds": 7200}}
@@ -128,8 +128,8 @@ class Monitoring:
         if packed is None or rules.status != 200:
             return None
         configuration = gzip.decompress(base64.b64decode(packed)).decode()
-        found: dict[str, str] = rules.body.get("data", {})
-        return (configuration, found) if OURS in configuration and "LeaseWebhookGone" in str(found) else None
+        data: dict[str, str] = rules.body.get("data", {})
+        return (configuration, data) if OURS in configuration and "LeaseWebhookGone" in str(data) else None
 
     def _is_scraping(self) -> bool:
         try:
@@ -159,8 +159,8 @@ class Monitoring:
             body = json.loads(answer.read())
         if body["status"] != "success":
             raise RuntimeError(f"{what}: {body}")
-        found: dict[str, Any] = body["data"]
-        return found
+        data: dict[str, Any] = body["data"]
+        return data
 
     def _run(self, name: str, program: Path, *flags: str) -> None:
         # In the directory of the node, where the logs are that are shown and kept.

@@ -96,11 +96,11 @@ def prepare(names: Collection[str]) -> None:
 
 def list_runs(names: Collection[str], node: Node | None) -> dict[str, Run]:
     """Return what to run; without a node of our own the checks that need it are left out."""
-    found = {}
+    runs = {}
     for name in names:
         check = CHECKS[name]
         if check.run:
-            found[name] = check.run
+            runs[name] = check.run
         elif check.run_beside and node:
-            found[name] = check.run_beside(node)
-    return found
+            runs[name] = check.run_beside(node)
+    return runs

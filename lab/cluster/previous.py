@@ -24,10 +24,10 @@ class Previous(Struct, frozen=True):
 
 def build_previous() -> Previous | None:
     """Build the image of the previous version once; None in a checkout whose history does not reach back to it."""
-    found = _find_tag() or _release()
-    if found is None:
+    release = _find_tag() or _release()
+    if release is None:
         return None
-    label, revision = found
+    label, revision = release
     place = find_cache_directory() / "images" / f"previous-{revision[:16]}"
     version = Previous(label, place / "tree", place / "image.tar")
     if not version.archive.exists():

@@ -36,6 +36,6 @@ def divide_span(span: str) -> str:
 
 
 def _shorten_rule(rule: dict[str, Any]) -> None:
-    rule["expr"] = SPAN.sub(lambda found: found["before"] + divide_span(found["span"]), rule["expr"])
+    rule["expr"] = SPAN.sub(lambda match: match["before"] + divide_span(match["span"]), rule["expr"])
     if "for" in rule:
         rule["for"] = divide_span(rule["for"])

@@ -55,7 +55,9 @@ def render(rows: Mapping[str, Sequence[Row]]) -> str:
     """Return the table of rows by the name of their check."""
     lines = ["| | | seen |", "|---|---|---|"]
     lines += [
-        f"| {CHECKS[name].title} | {row.claim} | {_format_cell(row)} |" for name, found in rows.items() for row in found
+        f"| {CHECKS[name].title} | {row.claim} | {_format_cell(row)} |"
+        for name, rows_of_check in rows.items()
+        for row in rows_of_check
     ]
     return "\n".join(lines) + "\n"
 

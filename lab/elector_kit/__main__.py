@@ -80,8 +80,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with ControlPlane(binaries, directory) as plane:
             world = World(plane)
             with ThreadPoolExecutor(len(electors)) as pool:
-                found = list(pool.map(lambda numbered: _try(world, *numbered), enumerate(electors)))
-    results = [Result(one.name, binaries.version, wrong) for one, wrong in zip(electors, found, strict=True)]
+                findings = list(pool.map(lambda numbered: _try(world, *numbered), enumerate(electors)))
+    results = [Result(one.name, binaries.version, wrong) for one, wrong in zip(electors, findings, strict=True)]
     print(format_results(results))
     if options.results:
         results = _merge_stored(results, binaries)
@@ -100,7 +100,7 @@ def list_recorded(binaries: Binaries) -> list[Elector]:
     python, threads = (
         shlex.join([str(binaries.asyncio_python), str(program)]) for program in (ASYNCIO_PROGRAM, THREADS_PROGRAM)
     )
-    found = [
+    electors = [
         Elector(f"client-go {binaries.client_go}", f"{go} -release"),
         Elector(f"kubernetes {binaries.kubernetes_python}", f"{threads} {_WORDS}"),
         Elector(f"kubernetes {binaries.kubernetes_python}, {EXAMPLE.name}", example, "^leading", "^lost the lease"),
@@ -110,9 +110,11 @@ def list_recorded(binaries: Binaries) -> list[Elector]:
         Elector(f"kubernetes_asyncio {binaries.kubernetes_asyncio}", f"{python} {_WORDS}"),
     ]
     names = {"java": "client-java 24.0.0", "rust": "kube-leader-election 0.44.0"}
-    found += [Elector(names[name], f"{shlex.join(command)} {_WORDS}") for name, command in build_languages()[0].items()]
+    electors += [
+        Elector(names[name], f"{shlex.join(command)} {_WORDS}") for name, command in build_languages()[0].items()
+    ]
     wrong = shlex.join([sys.executable, str(Path(__file__).parent / "wrong_elector.py")])
-    return [*found, Elector(WRONG, f"{wrong} {_WORDS}")]
+    return [*electors, Elector(WRONG, f"{wrong} {_WORDS}")]
 
 
 def format_results(results: Sequence[Result]) -> str:
@@ -135,20 +137,20 @@ def read_stored() -> list[Result]:
 
 def _merge_stored(results: Sequence[Result], binaries: Binaries) -> list[Result]:
     """Return these and the stored results of the electors that were not tried this time, in the order of the table."""
-    tried = {one.elector: one for one in (*read_stored(), *results)}
-    return [tried[one.name] for one in list_recorded(binaries) if one.name in tried]
+    results_by_name = {one.elector: one for one in (*read_stored(), *results)}
+    return [results_by_name[one.name] for one in list_recorded(binaries) if one.name in results_by_name]
 
 
 def _try(world: World, number: int, elector: Elector) -> dict[str, str]:
     try:
         with Stage(world, elector, f"kit-{number}") as stage:
-            found = checks.run(stage)
+            findings = checks.run(stage)
     except (RuntimeError, OSError) as error:
         print(f"{elector.name}: {error}", file=sys.stderr)
         return {"not tried": str(error)}
-    for name, words in found.items():
+    for name, words in findings.items():
         print(f"{elector.name}: {name}: {words or 'right'}", flush=True)
-    return found
+    return findings
 
 
 if __name__ == "__main__":

@@ -33,17 +33,17 @@ Found = Iterator[tuple[str, str]]
 
 def run(stage: Stage) -> dict[str, str]:
     """Play all faults; return the violations by check, "" for none."""
-    found: dict[str, list[str]] = {name: [] for name in CHECKS}
+    findings: dict[str, list[str]] = {name: [] for name in CHECKS}
     for play, when in _PLAYS.items():
         before = stage.both
         for name, words in play(stage):
-            found[name].append(words)
+            findings[name].append(words)
         if stage.both - before > _NOISE:
-            found["two leaders"].append(f"for {stage.both - before:.1f} s {when}")
+            findings["two leaders"].append(f"for {stage.both - before:.1f} s {when}")
         _clear(stage)
     for name, words in _check_counts(stage):
-        found[name].append(words)
-    return {name: "; ".join(dict.fromkeys(words)) for name, words in found.items()}
+        findings[name].append(words)
+    return {name: "; ".join(dict.fromkeys(words)) for name, words in findings.items()}
 
 
 def _clear(stage: Stage) -> None:
@@ -105,34 +105,34 @@ def _check_steal(stage: Stage) -> Found:
     """Write someone else into the lease."""
     leader = _start_leader(stage)
     time.sleep(2 * RETRY)
-    stolen = _make_boss(stage, duration=4 * DURATION)
-    stopped = _stop(stage, leader)
-    early = (version for version in stage.list_written(stolen.revision) if version.at < stolen.at + DURATION - RETRY)
+    steal = _make_boss(stage, duration=4 * DURATION)
+    delay = _stop(stage, leader)
+    early = (version for version in stage.list_written(steal.revision) if version.at < steal.at + DURATION - RETRY)
     yield from _find_written(leader, early, "after another took the lease")
-    yield from _check_lateness(stopped, DEADLINE + 2 * RETRY, "after another took the lease")
+    yield from _check_lateness(delay, DEADLINE + 2 * RETRY, "after another took the lease")
 
 
 def _check_steal_in_flight(stage: Stage) -> Found:
     """Write someone else while the elector's requests take their time, so that it has read the lease before."""
     leader = _start_leader(stage)
     leader.way.delay = _DELAY
-    overwritten = renewed = 0
+    overwritten = renewals = 0
     for number in range(_TRIES):
         leader.revive()
         stage.wait_until(2 * DURATION, lambda: stage.holder == leader.identity and leader.leads)
         time.sleep(RETRY + 0.23 * number)
-        stolen = _make_boss(stage, duration=4 * DURATION)
+        steal = _make_boss(stage, duration=4 * DURATION)
         time.sleep(4 * _DELAY)
-        holders = {version.holder for version in stage.list_written(stolen.revision)}
+        holders = {version.holder for version in stage.list_written(steal.revision)}
         if leader.identity in holders:
             overwritten += 1
         if "boss" in holders:
-            renewed += 1
+            renewals += 1
         stage.delete()
     if overwritten:
         yield "ignores a conflict", f"overwrote a new holder in {overwritten} of {_TRIES} tries"
-    if renewed:
-        yield "ignores a conflict", f"renewed the lease of a new holder in {renewed} of {_TRIES} tries"
+    if renewals:
+        yield "ignores a conflict", f"renewed the lease of a new holder in {renewals} of {_TRIES} tries"
 
 
 def _check_race(stage: Stage) -> Found:
@@ -159,10 +159,10 @@ def _check_partition(stage: Stage) -> Found:
     leader, other = _start_leader(stage), stage.start_replica("b")
     time.sleep(2 * RETRY)
     leader.way.cut()
-    stopped = _stop(stage, leader)
-    led = stage.wait_until(_SOON, lambda: stage.holder == other.identity)
-    yield from _check_lateness(stopped, DURATION + RETRY, "while its network was cut")
-    if led is None:
+    delay = _stop(stage, leader)
+    succession = stage.wait_until(_SOON, lambda: stage.holder == other.identity)
+    yield from _check_lateness(delay, DURATION + RETRY, "while its network was cut")
+    if succession is None:
         yield "no leader", "no one led after the leader was cut off"
     revision = stage.revision
     leader.way.heal()
@@ -180,9 +180,9 @@ def _check_pause(stage: Stage) -> Found:
         yield "no leader", "no one led after the leader was paused"
     revision = stage.revision
     leader.send(signal.SIGCONT)
-    stopped = _stop(stage, leader)
+    delay = _stop(stage, leader)
     yield from _find_written(leader, stage.list_written(revision), "after a pause")
-    yield from _check_lateness(stopped, DEADLINE + 2 * RETRY, "after a pause")
+    yield from _check_lateness(delay, DEADLINE + 2 * RETRY, "after a pause")
 
 
 def _check_termination(stage: Stage) -> Found:
@@ -220,9 +220,9 @@ def _stop(stage: Stage, replica: Replica) -> float | None:
     return stage.wait_until(_SOON, lambda: not replica.leads)
 
 
-def _check_lateness(stopped: float | None, bound: float, when: str) -> Found:
-    if stopped is None or stopped > bound:
-        yield "goes on leading", f"for {f'more than {_SOON}' if stopped is None else f'{stopped:.0f}'} s {when}"
+def _check_lateness(delay: float | None, limit: float, when: str) -> Found:
+    if delay is None or delay > limit:
+        yield "goes on leading", f"for {f'more than {_SOON}' if delay is None else f'{delay:.0f}'} s {when}"
 
 
 def _check_counts(stage: Stage) -> Found:

@@ -51,8 +51,8 @@ class Version(Struct, frozen=True):
     @property
     def spec(self) -> dict[str, Any]:
         """Spec of the version, empty if there is none."""
-        found: dict[str, Any] = (self.lease or {}).get("spec") or {}
-        return found
+        spec: dict[str, Any] = (self.lease or {}).get("spec") or {}
+        return spec
 
     @property
     def holder(self) -> str:

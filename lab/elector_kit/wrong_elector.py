@@ -31,11 +31,11 @@ class _Api:
         try:
             path = f"{self._path}/{name}".rstrip("/")
             self._connection.request(method, path, json.dumps(body) if body else None, headers)
-            found: dict[str, Any] = json.loads(self._connection.getresponse().read())
+            body_of_answer: dict[str, Any] = json.loads(self._connection.getresponse().read())
         except (OSError, http.client.HTTPException) as error:
             self._connection.close()
             raise OSError from error
-        return found
+        return body_of_answer
 
 
 def main() -> None:
@@ -62,8 +62,8 @@ def main() -> None:
         time.sleep(int(retry))
 
 
-def _has_expired(renewed: str, duration: int) -> bool:
-    return dt.datetime.fromisoformat(renewed) + dt.timedelta(seconds=duration) < dt.datetime.now(dt.UTC)
+def _has_expired(renew_time: str, duration: int) -> bool:
+    return dt.datetime.fromisoformat(renew_time) + dt.timedelta(seconds=duration) < dt.datetime.now(dt.UTC)
 
 
 def _print_lead(leads: bool) -> bool:

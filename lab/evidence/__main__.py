@@ -49,10 +49,10 @@ def run(category: Category, seed: int, writes: int, program: Path, folder: Path)
     with FieldManager(program) as manager:
         while count[WRITES] < writes:
             history = draw(category, random)
-            played = play(history, manager, reviews.evaluate)
-            count += count_rows(played.records, played.law)
-            if played.law and len(stored) < STORED:
-                stored.append(str(store(played.law, reduce_records(history, played.law, manager), folder)))
+            game = play(history, manager, reviews.evaluate)
+            count += count_rows(game.records, game.law)
+            if game.law and len(stored) < STORED:
+                stored.append(str(store(game.law, reduce_records(history, game.law, manager), folder)))
     return Run(category.name, seed, count, tuple(stored))
 
 
@@ -66,27 +66,27 @@ def main() -> int:
     """Run the categories, print the table, and store histories that broke a law; return 1 if there was one."""
     options = _parse_options()
     program = build_field_manager()
-    chosen = [one for one in CATEGORIES if not options.only or one.name in options.only]
+    categories = [one for one in CATEGORIES if not options.only or one.name in options.only]
     print(
-        f"seeds {' '.join(map(str, options.seeds))}, {options.count} writes in each of {len(chosen)} categories",
+        f"seeds {' '.join(map(str, options.seeds))}, {options.count} writes in each of {len(categories)} categories",
         flush=True,
     )
     began = time.monotonic()
-    jobs = [(one, seed) for one in chosen for seed in options.seeds]
+    jobs = [(one, seed) for one in categories for seed in options.seeds]
     share = options.count // len(options.seeds)
     with FieldManager(program) as manager:
         same, updates = count_reproduced(manager)
-    recorded = f"{same} of {updates} recorded updates come out of the field manager as kube-apiserver stored them"
-    print(recorded, flush=True)
+    sentence = f"{same} of {updates} recorded updates come out of the field manager as kube-apiserver stored them"
+    print(sentence, flush=True)
     with ProcessPoolExecutor(max_workers=min(2, os.cpu_count() or 1)) as pool:
         futures = [pool.submit(run, one, seed, share, program, options.into) for one, seed in jobs]
         runs = [_show(future.result()) for future in futures]
-    counts = [(one.name, _add_counts(found for found in runs if found.category == one.name)) for one in chosen]
+    counts = [(one.name, _add_counts(found for found in runs if found.category == one.name)) for one in categories]
     tables = [render_table(counts[start : start + WIDEST]) for start in range(0, len(counts), WIDEST)]
     print("\n\n".join(tables))
     print(f"{time.monotonic() - began:.0f} s")
     if options.results:
-        RESULTS.write_text(_render_page(options.seeds, chosen, recorded, tables))
+        RESULTS.write_text(_render_page(options.seeds, categories, sentence, tables))
     stored = [file for found in runs for file in found.stored]
     for file in stored:
         print(f"a law is broken: {file}", file=sys.stderr)
@@ -111,9 +111,9 @@ def _parse_options() -> argparse.Namespace:
     return options
 
 
-def _show(found: Run) -> Run:
-    print(f"{found.category}, seed {found.seed}: {found.count[WRITES]:,} writes", flush=True)
-    return found
+def _show(result: Run) -> Run:
+    print(f"{result.category}, seed {result.seed}: {result.count[WRITES]:,} writes", flush=True)
+    return result
 
 
 def _add_counts(runs: Iterable[Run]) -> Counter[str]:
@@ -123,15 +123,15 @@ def _add_counts(runs: Iterable[Run]) -> Counter[str]:
     return total
 
 
-def _render_page(seeds: list[int], chosen: list[Category], recorded: str, tables: list[str]) -> str:
-    says = [f"- {one.name}: {one.says}" for one in chosen]
+def _render_page(seeds: list[int], categories: list[Category], sentence: str, tables: list[str]) -> str:
+    says = [f"- {one.name}: {one.says}" for one in categories]
     return "\n".join(
         [
             "# What managedFields prove, tried on the API server's field manager",
             "",
             "Written by `make evidence`. Each write is made by the field manager of apimachinery v0.36.3, sent if the",
             "shipped matchConditions send it, reviewed under `strict` with nobody exempt, and stored if it is allowed.",
-            f"{recorded}.",
+            f"{sentence}.",
             f"Seeds {', '.join(map(str, seeds))}.",
             "",
             *says,

@@ -18,9 +18,9 @@ TRIES: Final = 5
 
 def copy_lease(lease: Lease) -> dict[str, Any]:
     """Return a copy of the object to change, with a spec."""
-    found: dict[str, Any] = copy.deepcopy(lease.object)
-    found.setdefault("spec", {})
-    return found
+    copy_: dict[str, Any] = copy.deepcopy(lease.object)
+    copy_.setdefault("spec", {})
+    return copy_
 
 
 def write_lease(
@@ -125,9 +125,9 @@ def create(world: World, random: Random, *, honest: bool = True, lease: Lease | 
         "renewTime": clock,
         "leaseTransitions": 0,
     }
-    wanted = lease or Lease(make_apply_body({"spec": spec}))
+    new_lease = lease or Lease(make_apply_body({"spec": spec}))
     seconds = world.draw_server_time(random)
-    new = world.manager.create(wanted, more.get("manager", holder.manager), seconds)
+    new = world.manager.create(new_lease, more.get("manager", holder.manager), seconds)
     metadata = {
         **new.object["metadata"],
         "uid": "6a1d4c52-8f4e-4d53-9d0c-5a2f5f0c7e11",

@@ -100,8 +100,8 @@ def take_a_field(entries: Entries, random: Random, moment: Moment) -> Entries:
     instead = random.choice(("", f'"f:{name}":{{"f:x":{{}}}}', f'"f:{name}":{{".":{{}},"f:x":{{}}}}'))
 
     def remove_fields(fields: str) -> str:
-        left = fields.replace(owned, instead, 1)
-        return left.replace(",,", ",").replace("{,", "{").replace(",}", "}")
+        remainder = fields.replace(owned, instead, 1)
+        return remainder.replace(",,", ",").replace("{,", "{").replace(",}", "}")
 
     return tuple(replace(entry, fields=remove_fields(entry.fields)) for entry in entries)
 
@@ -118,8 +118,8 @@ def give_a_field(entries: Entries, random: Random, moment: Moment) -> Entries:
 
 def plant_below_the_electors_entry(entries: Entries, random: Random, moment: Moment) -> Entries:
     """Repeat the entry of the electors' manager with other fields: the API server merges the two."""
-    found = [entry for entry in entries if entry.manager == moment.electors_manager]
-    return (*entries, replace(random.choice(found), fields=draw_fields(random))) if found else entries
+    candidates = [entry for entry in entries if entry.manager == moment.electors_manager]
+    return (*entries, replace(random.choice(candidates), fields=draw_fields(random))) if candidates else entries
 
 
 def date_a_bucket(entries: Entries, random: Random, moment: Moment) -> Entries:

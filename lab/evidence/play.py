@@ -151,8 +151,8 @@ def draw(category: Category, random: Random) -> History:
 def _draw_forgeries(random: Random) -> tuple[Forgery, ...]:
     if random.random() < 0.12:
         return ()
-    chosen = (_draw_weighted(random, WEIGHTS) for _ in range(random.choice((1, 1, 2, 3))))
-    return tuple(Forgery(mutation.__name__, draw_seed(random)) for mutation in chosen)
+    mutations = (_draw_weighted(random, WEIGHTS) for _ in range(random.choice((1, 1, 2, 3))))
+    return tuple(Forgery(mutation.__name__, draw_seed(random)) for mutation in mutations)
 
 
 def _draw_weighted(random: Random, weights: Mapping[Drawn, int]) -> Drawn:
@@ -169,7 +169,7 @@ class Played(Struct, frozen=True):
 def play(history: History, manager: FieldManager, evaluate: Evaluate) -> Played:
     """Play a history until a law is broken or nothing is left."""
     world = _create_world(history, manager, evaluate)
-    checked = 0
+    count = 0
     for step in history.steps:
         random = Random(step.seed)
         if world.lease is not None:
@@ -178,11 +178,11 @@ def play(history: History, manager: FieldManager, evaluate: Evaluate) -> Played:
             _act(world, step, random)
         except RefusedError:
             continue  # the API server itself refuses it, so nothing happens
-        for index in range(checked, len(world.records)):
+        for index in range(count, len(world.records)):
             law = broken_law(world.records[index], attacked=history.attacked)
             if law:
                 return Played(tuple(world.records[: index + 1]), law)
-        checked = len(world.records)
+        count = len(world.records)
     return Played(tuple(world.records))
 
 

@@ -72,10 +72,10 @@ def _name_result(record: Record) -> str:
 
 def render_table(counts: Sequence[tuple[str, Counter[str]]]) -> str:
     """Return a table in Markdown, one column for each category."""
-    broken = sorted({row for _, count in counts for row in count if row not in ROWS})
+    laws = sorted({row for _, count in counts for row in count if row not in ROWS})
     lines = [
         "| | " + " | ".join(name for name, _ in counts) + " |",
         "|---|" + "---:|" * len(counts),
     ]
-    rows = (f"| {row} | " + " | ".join(f"{count[row]:,}" for _, count in counts) + " |" for row in (*ROWS, *broken))
+    rows = (f"| {row} | " + " | ".join(f"{count[row]:,}" for _, count in counts) + " |" for row in (*ROWS, *laws))
     return "\n".join([*lines, *rows])

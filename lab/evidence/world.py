@@ -170,8 +170,8 @@ def _is_dated_by_webhook(old: Lease | None, new: Lease | None) -> bool:
     """Return whether no API server's clock dates a write: a delete, a release, no stamps, or a writer folded away."""
     if new is None or not new.holder or (old is not None and not old.entries):
         return True
-    named = [entry for entry in new.entries or () if '"f:holderIdentity":{}' in entry.fields]
-    return any(entry.manager == "ancient-changes" for entry in named) or not named
+    owners = [entry for entry in new.entries or () if '"f:holderIdentity":{}' in entry.fields]
+    return any(entry.manager == "ancient-changes" for entry in owners) or not owners
 
 
 def format_micro_time(at: int) -> str:

@@ -63,7 +63,7 @@ def _end_connections(world: World) -> None:
     world.wait_for_rollout()
 
 
-def _await_reason(world: World, broken: str, expected: str, *words: str, code: int = 1) -> Row:
+def _await_reason(world: World, defect: str, expected: str, *words: str, code: int = 1) -> Row:
     """Ask until the reason has the text: API servers and controllers take a change after some seconds."""
     exit_code, reason = 0, ""
 
@@ -74,9 +74,9 @@ def _await_reason(world: World, broken: str, expected: str, *words: str, code: i
         return exit_code == code and expected in reason
 
     with suppress(TimeoutError):
-        wait_for(f"status with {broken}", is_told, 40, 1)
+        wait_for(f"status with {defect}", is_told, 40, 1)
     return Row(
-        f"`lease-webhook status` with {broken}", f"exit {exit_code}: {reason}", exit_code == code and expected in reason
+        f"`lease-webhook status` with {defect}", f"exit {exit_code}: {reason}", exit_code == code and expected in reason
     )
 
 

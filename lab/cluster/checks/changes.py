@@ -30,9 +30,9 @@ def renew_secret(world: World) -> Iterator[Row]:
         text = world.render("self-signed", "strict")
         world.kubectl.run_checked("apply", "--server-side", "--force-conflicts", "-f", "-", manifest=text)
         seconds = _measure_wait(lambda: all(end > before for end in _read_each(world, _read_not_after)))
-        held, report = world.count_restarts() == restarts, load.report()
-        observation = f"served by both pods after {seconds:.0f} s, {'no' if held else 'with a'} restart; {report}"
-        yield Row("a renewed certificate in the Secret", observation, passed=held and report.passed)
+        is_steady, report = world.count_restarts() == restarts, load.report()
+        observation = f"served by both pods after {seconds:.0f} s, {'no' if is_steady else 'with a'} restart; {report}"
+        yield Row("a renewed certificate in the Secret", observation, passed=is_steady and report.passed)
 
 
 def change_policy(world: World) -> Iterator[Row]:
@@ -97,5 +97,5 @@ def _read_preset(metrics: str) -> str:
 
 
 def _read_failures(metrics: str) -> float:
-    found = re.findall(r"lease_webhook_reloads_total\{([^}]*)\} (\S+)", metrics)
-    return sum(float(value) for labels, value in found if 'what="policy"' in labels and 'result="failure"' in labels)
+    reloads = re.findall(r"lease_webhook_reloads_total\{([^}]*)\} (\S+)", metrics)
+    return sum(float(value) for labels, value in reloads if 'what="policy"' in labels and 'result="failure"' in labels)

@@ -24,15 +24,17 @@ def check_lifetime(world: World) -> Iterator[Row]:
     values = {"image": {"repository": name, "tag": tag}, "components": {"strict": True}}
     file = world.directory / "values.yaml"
     file.write_text(yaml.safe_dump(values))
-    done = _run_helm(world, "install", "guard", str(CHART), "--create-namespace", f"--values={file}", "--wait")
+    installation = _run_helm(world, "install", "guard", str(CHART), "--create-namespace", f"--values={file}", "--wait")
     wait_for("the proof is refused", world.is_enforced, 60, 0.5)
     yield Row(
-        "helm install --wait, the certificate made by the chart", "the proof is refused", passed="helm test" in done
+        "helm install --wait, the certificate made by the chart",
+        "the proof is refused",
+        passed="helm test" in installation,
     )
     certificate = world.client.get(SECRET)["data"]
     output = _run_helm(world, "test", "guard", "--logs")
-    refused = "422" in output and "rule time-unreadable" in output
-    yield Row("helm test", "shows a refusal" if refused else output[-200:], passed=refused)
+    is_refused = "422" in output and "rule time-unreadable" in output
+    yield Row("helm test", "shows a refusal" if is_refused else output[-200:], passed=is_refused)
     with Load(world) as load:
         changes = ["--set=podAnnotations.turn=two", "--set=components.audit=true"]
         _run_helm(world, "upgrade", "guard", str(CHART), f"--values={file}", *changes, "--wait")
@@ -44,14 +46,14 @@ def check_lifetime(world: World) -> Iterator[Row]:
         _run_helm(world, "uninstall", "guard", "--wait")
         report = load.report()
     wait_for("the pods have ended", partial(_has_no_webhook, world), 90, 0.5)
-    left = [
+    objects = [
         kind
         for kind in ("validatingwebhookconfiguration", "validatingadmissionpolicy", "clusterrole", "clusterrolebinding")
         if "lease-webhook" in world.kubectl.run_checked("get", kind, "-o", "name")
     ]
-    left += world.kubectl.run_checked("-n", NAMESPACE, "get", "all,cm,secret,pdb,netpol", "-o", "name").split()
+    objects += world.kubectl.run_checked("-n", NAMESPACE, "get", "all,cm,secret,pdb,netpol", "-o", "name").split()
     # The first is made by Kubernetes, the second holds what `helm test --logs` prints.
-    ours = [one for one in left if one not in {"configmap/kube-root-ca.crt", "pod/lease-webhook-test"}]
+    ours = [one for one in objects if one not in {"configmap/kube-root-ca.crt", "pod/lease-webhook-test"}]
     observation = f"{', '.join(ours) or 'nothing'} left; {report}"
     yield Row("helm uninstall under load, failing closed", observation, passed=not ours and report.passed)
     yield _uninstall_without_pods(world)
@@ -64,9 +66,9 @@ def _uninstall_without_pods(world: World) -> Row:
     begin = time.monotonic()
     _run_helm(world, "uninstall", "guard")
     seconds = time.monotonic() - begin
-    left = "lease-webhook" in world.kubectl.run_checked("get", "validatingwebhookconfiguration", "-o", "name")
+    is_left = "lease-webhook" in world.kubectl.run_checked("get", "validatingwebhookconfiguration", "-o", "name")
     wait_for("the pods have ended", partial(_has_no_webhook, world), 90, 0.5)
-    return Row("helm uninstall while no image can be pulled", f"{seconds:.0f} s", passed=seconds < 30 and not left)
+    return Row("helm uninstall while no image can be pulled", f"{seconds:.0f} s", passed=seconds < 30 and not is_left)
 
 
 def _has_no_webhook(world: World) -> bool:

@@ -76,16 +76,16 @@ def run_long_disruptions(world: World) -> Iterator[Row]:
     yield from _disrupt(world, delete_pod, fill_memory, exhaust_memory, stop_loops)
 
 
-def _disrupt(world: World, *chosen: Disruption) -> Iterator[Row]:
+def _disrupt(world: World, *disruptions: Disruption) -> Iterator[Row]:
     """Run each disruption under load; between them the installation comes back to two ready pods."""
     with Load(world) as load:
-        for disruption in chosen:
+        for disruption in disruptions:
             wait_for("two ready pods", world.is_ready, 120, 0.5)
             time.sleep(1)
             load.report()
-            claim, observation, held = disruption(world)
+            claim, observation, is_harmless = disruption(world)
             wait_for("two ready pods", world.is_ready, 120, 0.5)
-            yield _make_row(claim, observation, load.report(), held=held, cost=COSTS.get(disruption, 0))
+            yield _make_row(claim, observation, load.report(), held=is_harmless, cost=COSTS.get(disruption, 0))
 
 
 def drain(world: World) -> Iterator[Row]:
@@ -98,22 +98,22 @@ def drain(world: World) -> Iterator[Row]:
         try:
             limit = "--timeout=20s"
             result = world.kubectl.run("drain", node, *flags, limit)
-            left = [pod for pod in world.list_pods() if pod["spec"].get("nodeName") == node]
+            pods = [pod for pod in world.list_pods() if pod["spec"].get("nodeName") == node]
         finally:
             world.kubectl.run_checked("uncordon", node)
         wait_for("two ready pods", world.is_ready, 120, 0.5)
         alone = len(world.client.get("/api/v1/nodes")["items"]) == 1
         if alone:
-            held = result.status != 0 and "disruption budget" in result.stderr and len(left) == 1
+            is_harmless = result.status != 0 and "disruption budget" in result.stderr and len(pods) == 1
             observation = f"one pod evicted, the other kept by the budget for the {limit[10:]} that the drain was given"
         else:
-            held, observation = result.status == 0 and not left, "every pod moved"
-        observation = observation if held else result.stderr[-200:]
+            is_harmless, observation = result.status == 0 and not pods, "every pod moved"
+        observation = observation if is_harmless else result.stderr[-200:]
         yield _make_row(
             "kubectl drain of the only node" if alone else "kubectl drain of a node",
             observation,
             load.report(),
-            held=held,
+            held=is_harmless,
         )
 
 
@@ -152,11 +152,15 @@ def fill_memory(world: World) -> tuple[str, str, bool]:
     """Fill /dev/shm, which takes the heartbeats and the metrics of the workers."""
     (name, *_) = world.list_pod_names()
     restarts = world.count_restarts()
-    filled = world.run_python(name, FILL).strip()
+    output = world.run_python(name, FILL).strip()
     time.sleep(12)
     world.run_python(name, EMPTY)
-    held = world.count_restarts() == restarts
-    return "/dev/shm full for 12 s", f"after {filled.split()[0]} MiB: no restart", held and "No space left" in filled
+    is_harmless = world.count_restarts() == restarts
+    return (
+        "/dev/shm full for 12 s",
+        f"after {output.split()[0]} MiB: no restart",
+        is_harmless and "No space left" in output,
+    )
 
 
 def exhaust_memory(world: World) -> tuple[str, str, bool]:
@@ -166,23 +170,23 @@ def exhaust_memory(world: World) -> tuple[str, str, bool]:
     result = world.kubectl.run("-n", NAMESPACE, "exec", name, "--", PYTHON, "-c", EXHAUST)
     # With control groups of version 2 the kubelet lets the kernel end the whole container, and us with it.
     whole = result.status != 0 and wait_for("the restart", lambda: world.count_restarts() > restarts, 30)
-    chosen, _, alive = result.stdout.split() if result.status == 0 else ("", "", "")
+    process, _, alive = result.stdout.split() if result.status == 0 else ("", "", "")
     wait_for("two ready pods", world.is_ready, 120, 0.5)
-    replaced = alive == "False" and chosen not in world.run_python(name, LIST).split()
+    is_replaced = alive == "False" and process not in world.run_python(name, LIST).split()
     how = "the container was restarted" if whole else "gunicorn replaced the worker, no restart"
-    return "a process killed by the kernel at the memory limit", how, bool(whole) or replaced
+    return "a process killed by the kernel at the memory limit", how, bool(whole) or is_replaced
 
 
 def stop_loops(world: World) -> tuple[str, str, bool]:
     """Stop every loop of a pod; nothing in it answers a review or a probe."""
     (name, *_) = world.list_pod_names()
     restarts = world.count_restarts()
-    stopped = set(world.run_python(name, STOP_ALL).split())
+    workers = set(world.run_python(name, STOP_ALL).split())
     begin = time.monotonic()
 
     def is_replaced() -> bool:
         try:
-            return not stopped & set(world.run_python(name, LIST).split()) or world.count_restarts() > restarts
+            return not workers & set(world.run_python(name, LIST).split()) or world.count_restarts() > restarts
         except RuntimeError:
             # While the container is restarted, nothing can be run in it.
             return world.count_restarts() > restarts
@@ -192,9 +196,9 @@ def stop_loops(world: World) -> tuple[str, str, bool]:
     # The kubelet would restart the container after a minute; what it decided shows after the pause of preStop.
     time.sleep(max(0.0, SETTLED - seconds))
     wait_for("two ready pods", world.is_ready, 120, 0.5)
-    held = world.count_restarts() == restarts
-    also = "no restart" if held else "the kubelet restarted the container"
-    return "every worker of a pod stopped (SIGSTOP)", f"replaced after {seconds:.0f} s; {also}", held
+    is_harmless = world.count_restarts() == restarts
+    also = "no restart" if is_harmless else "the kubelet restarted the container"
+    return "every worker of a pod stopped (SIGSTOP)", f"replaced after {seconds:.0f} s; {also}", is_harmless
 
 
 COSTS: dict[Disruption, int] = {

@@ -68,23 +68,23 @@ def install(world: World) -> Iterator[Row]:
 def check_confinement(world: World) -> Iterator[Row]:
     """Check the confinement of a pod as /proc inside it shows it."""
     (pod, *_) = world.list_pod_names()
-    found = json.loads(world.run_python(pod, PROBE))
-    zero = all(int(mask, 16) == 0 for mask in found["capabilities"])
-    yield Row("/proc: user and groups", ", ".join(found["users"]), passed=found["users"] == ["65532"])
-    yield Row("/proc: capabilities, all five sets", "none" if zero else str(found["capabilities"]), passed=zero)
-    yield Row("/proc: no_new_privs", found["no new privileges"], passed=found["no new privileges"] == "1")
-    yield Row("/proc: seccomp", f"mode {found['seccomp']} (2 is a filter)", passed=found["seccomp"] == "2")
-    read_only = [found[name] for name in ("root", "policy", "tls")] == ["ro"] * 3
+    process = json.loads(world.run_python(pod, PROBE))
+    zero = all(int(mask, 16) == 0 for mask in process["capabilities"])
+    yield Row("/proc: user and groups", ", ".join(process["users"]), passed=process["users"] == ["65532"])
+    yield Row("/proc: capabilities, all five sets", "none" if zero else str(process["capabilities"]), passed=zero)
+    yield Row("/proc: no_new_privs", process["no new privileges"], passed=process["no new privileges"] == "1")
+    yield Row("/proc: seccomp", f"mode {process['seccomp']} (2 is a filter)", passed=process["seccomp"] == "2")
+    read_only = [process[name] for name in ("root", "policy", "tls")] == ["ro"] * 3
     yield Row(
         "/proc: root file system, policy and certificate",
-        f"mounted read-only; a write: {found['write']}",
-        passed=read_only and found["write"] == "Read-only file system",
+        f"mounted read-only; a write: {process['write']}",
+        passed=read_only and process["write"] == "Read-only file system",
     )
-    programs = [name for name in found["programs"] if not name.startswith("python3")]
+    programs = [name for name in process["programs"] if not name.startswith("python3")]
     yield Row("programs in the image beside Python", ", ".join(programs) or "none", passed=not programs)
     yield Row(
         "processes of the server, and how many of them keep the package cryptography in memory",
-        f"{found['processes']}, {found['with cryptography']}",
-        passed=found["processes"] >= 2 and not found["with cryptography"],
+        f"{process['processes']}, {process['with cryptography']}",
+        passed=process["processes"] >= 2 and not process["with cryptography"],
     )
-    yield Row("a token of the service account", "mounted" if found["token"] else "none", passed=not found["token"])
+    yield Row("a token of the service account", "mounted" if process["token"] else "none", passed=not process["token"])

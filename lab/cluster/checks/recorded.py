@@ -62,8 +62,8 @@ def check_recorder(world: World) -> Iterator[Row]:
 
 def _read_metric(world: World, name: str, **labels: str) -> float:
     """Return a metric of the lease, -1 if it has none yet."""
-    wanted = [f'{key}="{value}"' for key, value in {"lease": "shift", "namespace": SHOP, **labels}.items()]
+    labels_as_text = [f'{key}="{value}"' for key, value in {"lease": "shift", "namespace": SHOP, **labels}.items()]
     for line in world.run_python(POD, SCRAPE).splitlines():
-        if line.startswith(f"lease_webhook_leader_{name}{{") and all(label in line for label in wanted):
+        if line.startswith(f"lease_webhook_leader_{name}{{") and all(label in line for label in labels_as_text):
             return float(line.rpartition(" ")[2])
     return -1

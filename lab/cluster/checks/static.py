@@ -23,11 +23,11 @@ def check_static_pod(node: Node) -> Callable[[World], Iterator[Row]]:
         _put_files(node, world)
         wait_for("the proof is refused", world.is_enforced, 120, 0.5)
         seconds = time.monotonic() - begin
-        listed = len(world.client.get(REGISTRATIONS)["items"])
+        count = len(world.client.get(REGISTRATIONS)["items"])
         yield Row(
             "a static pod and static manifests",
-            f"the proof refused {seconds:.0f} s after the files were there; {listed} webhook configurations in the API",
-            passed=listed == 0,
+            f"the proof refused {seconds:.0f} s after the files were there; {count} webhook configurations in the API",
+            passed=count == 0,
         )
         (name,) = wait_for("the kubelet shows the pod", partial(_list_mirrors, world), 30, 0.5)
         world.kubectl.run_checked("-n", "kube-system", "delete", "pod", name, "--wait=false")

@@ -93,7 +93,7 @@ def _check_fence(world: World) -> Iterator[Row]:
     for name in ("op-a", "op-b"):
         world.kubectl.run_checked("-n", SHOP, "wait", "--for=condition=Ready", f"pod/{name}", "--timeout=60s")
     world.kubectl.run_checked("apply", "--server-side", "-f", "-", manifest=fence)
-    elected = _send(world, "op-a", "POST", build_lease_path(SHOP), _make_lease("op-a", 0))
+    election = _send(world, "op-a", "POST", build_lease_path(SHOP), _make_lease("op-a", 0))
     wait_for("the fence is in force", lambda: _describe_writes(world, "op-b").startswith(("403", "422")), 30, 0.5)
     before = [_describe_writes(world, name) for name in ("op-a", "op-b")]
     time.sleep(DURATION + 1)
@@ -103,10 +103,10 @@ def _check_fence(world: World) -> Iterator[Row]:
     takeover = _send(world, "op-b", "PUT", path, newer)
     wait_for("the fence has seen the new holder", lambda: _describe_writes(world, "op-b") == "201", 30, 0.5)
     after = [_describe_writes(world, name) for name in ("op-a", "op-b")]
-    passed = (elected, takeover) == ("201", "200") and before[0] == after[1] == "201"
+    passed = (election, takeover) == ("201", "200") and before[0] == after[1] == "201"
     passed = passed and all("only the holder may write" in one for one in (before[1], after[0]))
     codes = " and ".join(one[:3] for one in (*before, *after))
-    observation = f"elected {elected}, taken over after expiry {takeover}; holder and other, before and after: {codes}"
+    observation = f"elected {election}, taken over after expiry {takeover}; holder and other, before and after: {codes}"
     yield Row(
         "a fence, with tokens that the kubelet mounts", observation if passed else f"{before} {after}", passed=passed
     )
@@ -139,10 +139,10 @@ def _send(world: World, pod: str, method: str, path: str, body: Object) -> str:
 def _check_audit(world: World) -> Iterator[Row]:
     """Check that the lease whose holder no longer renews it is the one finding; renewed, there is none."""
     status, output = _wait_for_next_job(world)
-    found = {f"{one['kind']} {one['namespace']}/{one['name']} {one['check']}" for one in _list_severe(output)}
+    severe = {f"{one['kind']} {one['namespace']}/{one['name']} {one['check']}" for one in _list_severe(output)}
     expected = {f"Lease {SHOP}/operator expired"}
-    observation = f"the job {status}; found: {', '.join(sorted(found)) or output[-200:]}"
-    yield Row("the CronJob of the component audit", observation, passed=(status, found) == ("failed", expected))
+    observation = f"the job {status}; found: {', '.join(sorted(severe)) or output[-200:]}"
+    yield Row("the CronJob of the component audit", observation, passed=(status, severe) == ("failed", expected))
     world.kubectl.run_checked("-n", SHOP, "delete", "lease", "operator")
     status, output = _wait_for_next_job(world)
     findings = _list_severe(output)

@@ -78,8 +78,8 @@ def _reach_from_elsewhere(world: World, address: str) -> dict[str, bool]:
 def _find_api_server(world: World) -> tuple[str, str]:
     """Return the host and the port by which the API server is reached from inside."""
     path = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes"
-    found = world.client.get(path)
-    return found["endpoints"][0]["addresses"][0], str(found["ports"][0]["port"])
+    endpoints = world.client.get(path)
+    return endpoints["endpoints"][0]["addresses"][0], str(endpoints["ports"][0]["port"])
 
 
 def check_cold_start(node: Node) -> Callable[[World], Iterator[Row]]:
@@ -114,5 +114,7 @@ def check_removal(world: World) -> Iterator[Row]:
         load.report()
         world.remove()
         report = load.report()
-    left = world.kubectl.run_checked("get", "all,pdb,netpol,secret,configmap", "-n", NAMESPACE, "--ignore-not-found")
-    yield Row("README's uninstalling", f"nothing left; {report}", passed=report.passed and not left.strip())
+    remainder = world.kubectl.run_checked(
+        "get", "all,pdb,netpol,secret,configmap", "-n", NAMESPACE, "--ignore-not-found"
+    )
+    yield Row("README's uninstalling", f"nothing left; {report}", passed=report.passed and not remainder.strip())
