@@ -231,22 +231,25 @@ def _run_tlc(packages: Path, module: str, config: str, text: str = "") -> str:
     return result.stdout + result.stderr
 
 
-def find_mismatches(packages: Path, checked: Sequence[traces.Trace]) -> list[str]:
+def find_mismatches(packages: Path, recorded_traces: Sequence[traces.Trace]) -> list[str]:
     """Return the traces that the specification allows and should refuse, or the other way round."""
     numbers = {"Offsets": "{0}", "Durations": "{1, 15}", "MaxTime": "1000000", "MaxWrites": "1000000"}
     return _find_mismatches(
-        packages, numbers, traces.format_constants(checked), [(one.name, one.allowed) for one in checked]
+        packages,
+        numbers,
+        traces.format_constants(recorded_traces),
+        [(one.name, one.allowed) for one in recorded_traces],
     )
 
 
-def find_stamped_mismatches(packages: Path, checked: Sequence[stamped_traces.Tenures]) -> list[str]:
+def find_stamped_mismatches(packages: Path, tenures: Sequence[stamped_traces.Tenures]) -> list[str]:
     """Return the same mismatches of leases with stamps."""
-    text = stamped_traces.format_stamped_constants(checked)
-    return _find_mismatches(packages, stamped_traces.NUMBERS, text, [(one.name, one.allowed) for one in checked])
+    text = stamped_traces.format_stamped_constants(tenures)
+    return _find_mismatches(packages, stamped_traces.NUMBERS, text, [(one.name, one.allowed) for one in tenures])
 
 
 def _find_mismatches(
-    packages: Path, numbers: Mapping[str, str], text: str, checked: Sequence[tuple[str, bool]]
+    packages: Path, numbers: Mapping[str, str], text: str, expectations: Sequence[tuple[str, bool]]
 ) -> list[str]:
     constants = "".join(f" {name} = {value}\n" for name, value in numbers.items())
     config = f'CONSTANTS\n{constants} Defect = ""\n Traces <- RecordedTraces\nSPECIFICATION TraceSpec\nVIEW Where\n'
@@ -254,7 +257,7 @@ def _find_mismatches(
     if "No error has been found" not in output:
         return [output[-2000:]]
     allowed = {int(number) for number in re.findall(r'<<"allowed", (\d+)>>', output)}
-    return [name for number, (name, is_allowed) in enumerate(checked, 1) if (number in allowed) != is_allowed]
+    return [name for number, (name, is_allowed) in enumerate(expectations, 1) if (number in allowed) != is_allowed]
 
 
 def run(check: Check, packages: Path) -> Outcome:
@@ -267,9 +270,9 @@ def run(check: Check, packages: Path) -> Outcome:
         f'CONSTANTS\n{constants} Defect = "{check.defect}"\nSPECIFICATION Spec\n{_format_laws(check.laws)}',
     )
     seconds = time.monotonic() - began
-    found, states = _VIOLATED.search(output), _STATES.search(output)
-    if found:
-        violated = found[1]
+    violation, states = _VIOLATED.search(output), _STATES.search(output)
+    if violation:
+        violated = violation[1]
     else:
         violated = check.laws[0] if "Temporal properties were violated" in output else ""
     if states is None or (not violated and "No error has been found" not in output):
@@ -325,8 +328,8 @@ def write_between(page: Path, name: str, text: str) -> None:
     """Replace the text between the two comments of this name in a page."""
     begin, end = f"<!-- spec: {name} -->\n", "<!-- end -->\n"
     before, _, rest = page.read_text(encoding="utf-8").partition(begin)
-    _, found, after = rest.partition(end)
-    if not found:
+    _, mark, after = rest.partition(end)
+    if not mark:
         raise SystemExit(f"{page.name} has no place for {name}")
     page.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")
 
@@ -342,8 +345,8 @@ def main() -> int:
     sys.path.append(str(packages))
     import z3  # type: ignore[import-not-found]  # noqa: PLC0415 - it is not among the packages of the environment
 
-    failed = 0
-    done: dict[str, tuple[Check, Outcome]] = {}
+    failures = 0
+    outcomes: dict[str, tuple[Check, Outcome]] = {}
     checks = [
         one for one in (*list_designs(), *list_limits(), *list_defects()) if options.only in f"{one.module} {one.title}"
     ]
@@ -354,27 +357,27 @@ def main() -> int:
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for check, outcome in zip(checks, pool.map(run, checks, itertools.repeat(packages)), strict=True):
             wrong = _find_error(check, outcome)
-            failed += bool(wrong)
+            failures += bool(wrong)
             result = f"refuted by {outcome.violated}" if outcome.violated else "holds"
             figures = f"{outcome.seconds:5.1f} s {outcome.states:8} states"
             print(f"{'FAILED' if wrong else 'ok':7} {figures}  {check.title}: {wrong or result}", flush=True)
-            done[check.title] = (check, outcome)
+            outcomes[check.title] = (check, outcome)
     recorded = list(traces.read_recorded())
     checked = [*recorded, *traces.corrupt(recorded)]
     others = find_mismatches(packages, checked)
-    failed += len(others)
+    failures += len(others)
     counts = [len(recorded), sum(1 for trace in recorded if not trace.allowed), len(checked) - len(recorded)]
     print(f"{'FAILED' if others else 'ok':7} {counts} traces recorded, refused, corrupted {others}", flush=True)
     proven = [(statement, *intervals.decide(z3, statement)) for statement in intervals.list_statements(z3)]
     for statement, result, numbers in proven:
         unexpected = result != ("proven" if statement.holds else "refuted")
-        failed += unexpected
+        failures += unexpected
         print(f"{'FAILED' if unexpected else 'ok':7} {result} {statement.words} {numbers}")
     differing = intervals.count_differences(seed=1)
     print(f"{'FAILED' if differing else 'ok':7} {differing} of {intervals.SAMPLES} samples differ from the rule")
-    if options.docs and not failed and not options.only and not options.short:
-        _write_pages(done, proven, counts)
-    return int(bool(failed or differing))
+    if options.docs and not failures and not options.only and not options.short:
+        _write_pages(outcomes, proven, counts)
+    return int(bool(failures or differing))
 
 
 def _is_long(check: Check) -> bool:
@@ -383,18 +386,18 @@ def _is_long(check: Check) -> bool:
 
 
 def _write_pages(
-    done: Mapping[str, tuple[Check, Outcome]], proven: list[tuple[Any, str, str]], counts: list[int]
+    outcomes: Mapping[str, tuple[Check, Outcome]], proven: list[tuple[Any, str, str]], counts: list[int]
 ) -> None:
     proof = DOCS / "proof.md"
-    held = "".join(
+    designs = "".join(
         f"| {check.module} | {check.title} | {', '.join(check.laws)} | {outcome.states:,} |\n"
-        for check, outcome in done.values()
+        for check, outcome in outcomes.values()
         if not check.refuted
     )
-    write_between(proof, "designs", f"| module | design | laws | states |\n|---|---|---|--:|\n{held}")
+    write_between(proof, "designs", f"| module | design | laws | states |\n|---|---|---|--:|\n{designs}")
     lacking = "".join(
         f"| {check.module} | {check.defect} | {outcome.violated} | {_format_steps(outcome.trace).count(chr(10))} |\n"
-        for check, outcome in done.values()
+        for check, outcome in outcomes.values()
         if check.title.startswith(f"{check.module}: ")
     )
     write_between(proof, "defects", f"| module | defect | refuted by | steps |\n|---|---|---|--:|\n{lacking}")
@@ -409,7 +412,7 @@ def _write_pages(
     )
     for check in list_limits():
         page = DOCS / "fence-limits.md" if check.module == "Fence" else proof
-        write_between(page, check.title, _format_steps(done[check.title][1].trace))
+        write_between(page, check.title, _format_steps(outcomes[check.title][1].trace))
 
 
 if __name__ == "__main__":

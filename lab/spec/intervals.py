@@ -29,26 +29,26 @@ class Statement(Struct, frozen=True):
 def list_statements(z3: Any) -> tuple[Statement, ...]:
     """Return the statements to prove: a renewal and a takeover, each by an API server with a clock of its own."""
     duration, renewal, takeover, one, other, later = z3.Ints("duration renewed taken one other later")
-    stamp, written = (renewal + one) / SECOND, (takeover + other) / SECOND
+    stamp, moment = (renewal + one) / SECOND, (takeover + other) / SECOND
     apart = z3.If(one > other, one - other, other - one)
     age = takeover - renewal
     tolerance = z3.If(duration < 10, duration, 10)
     times = z3.And(renewal >= 0, takeover >= renewal, one >= 0, other >= 0, duration >= 1)
 
     def is_expired_by(after: Any = 0, slack: Any = tolerance) -> Any:
-        return 5 * (written + after - stamp) + slack >= 5 * duration
+        return 5 * (moment + after - stamp) + slack >= 5 * duration
 
-    def is_admitted(bound: int, low: int, high: int | None, slack: Any = tolerance) -> Any:
-        inside = z3.And(times, duration >= low, apart <= bound, age >= duration * SECOND)
+    def is_admitted(skew: int, low: int, high: int | None, slack: Any = tolerance) -> Any:
+        inside = z3.And(times, duration >= low, apart <= skew, age >= duration * SECOND)
         return z3.Implies(z3.And(inside, duration <= high) if high else inside, is_expired_by(slack=slack))
 
-    def is_refused(bound: int, low: int, high: int) -> Any:
+    def is_refused(skew: int, low: int, high: int) -> Any:
         """Return the effect of a fence's clock on a write `age` after the renewal that its API server knows."""
-        inside = z3.And(times, duration >= low, duration <= high, apart <= bound, age <= duration * SECOND)
-        return z3.Implies(inside, z3.Not(5 * (written - stamp) > 5 * duration + tolerance))
+        inside = z3.And(times, duration >= low, duration <= high, apart <= skew, age <= duration * SECOND)
+        return z3.Implies(inside, z3.Not(5 * (moment - stamp) > 5 * duration + tolerance))
 
     longest = 2**31 - 1
-    left = z3.If(duration - (written - stamp) > 1, duration - (written - stamp), 1)
+    seconds_left = z3.If(duration - (moment - stamp) > 1, duration - (moment - stamp), 1)
     early = duration * SECOND - tolerance * SECOND / 5 - apart - SECOND
     return (
         Statement(
@@ -85,7 +85,7 @@ def list_statements(z3: Any) -> tuple[Statement, ...]:
         Statement(
             "a takeover is not denied again after the seconds that a denial names",
             True,
-            z3.Implies(z3.And(times, z3.Not(is_expired_by())), is_expired_by(after=left)),
+            z3.Implies(z3.And(times, z3.Not(is_expired_by())), is_expired_by(after=seconds_left)),
         ),
         Statement(
             "a fence's clock refuses no write while the duration lasts, if clocks differ by 2 s at most, from 10 s on",
@@ -98,25 +98,25 @@ def list_statements(z3: Any) -> tuple[Statement, ...]:
     )
 
 
-def is_expired(duration: int, stamp: int, written: int) -> bool:
+def is_expired(duration: int, stamp: int, moment: int) -> bool:
     """Return the result of the statements' formula for stamps in whole seconds."""
-    return 5 * (written - stamp) + min(duration, 10) >= 5 * duration
+    return 5 * (moment - stamp) + min(duration, 10) >= 5 * duration
 
 
 def count_differences(seed: int) -> int:
     """Count the samples for which the rule and the formula disagree."""
     chance = random.Random(seed)
-    found = 0
+    differences = 0
     for _ in range(SAMPLES):
         duration = chance.choice((chance.randint(1, 20), chance.randint(1, 2**31 - 1)))
         stamp = chance.randint(0, 4 * 10**9)
-        written = max(0, stamp + chance.choice((chance.randint(-30, 40), duration + chance.randint(-5, 5))))
-        rule = expiry_of("a", duration, 0, _NO_ENTRIES, written * SECOND, written * SECOND, stamp * SECOND)
-        expired = is_expired(duration, stamp, written)
-        left = 0 if expired else max(1, duration - max(0, written - stamp))
-        if rule.from_stamps and (rule.expired, rule.seconds_left) != (expired, left):
-            found += 1
-    return found
+        moment = max(0, stamp + chance.choice((chance.randint(-30, 40), duration + chance.randint(-5, 5))))
+        rule = expiry_of("a", duration, 0, _NO_ENTRIES, moment * SECOND, moment * SECOND, stamp * SECOND)
+        expired = is_expired(duration, stamp, moment)
+        seconds_left = 0 if expired else max(1, duration - max(0, moment - stamp))
+        if rule.from_stamps and (rule.expired, rule.seconds_left) != (expired, seconds_left):
+            differences += 1
+    return differences
 
 
 def decide(z3: Any, statement: Statement) -> tuple[str, str]:

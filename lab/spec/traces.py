@@ -124,5 +124,5 @@ def _is_refused(old: Version, new: Version) -> bool:
     """Return whether takeover-before-expiry refuses it in `strict`."""
     if not old.holder or new.holder in ("", old.holder):
         return False
-    written = new.at * SECOND
-    return not expiry_of(old.holder, old.duration, 0, (), written, written, old.stamp * SECOND).expired
+    at = new.at * SECOND
+    return not expiry_of(old.holder, old.duration, 0, (), at, at, old.stamp * SECOND).expired

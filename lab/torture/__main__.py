@@ -83,14 +83,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     packages = None if options.no_specification or without_java else install_packages()
     if options.check:
         histories = [read_history(file) for file in options.check]
-        checked = [
+        new = [
             Result(one.seed, one.protected, (), check_history(one, program, packages), one.versions)
             for one in histories
         ]
-        broken = [_is_mentioned(str(file), one.verdict) for file, one in zip(options.check, checked, strict=True)]
+        has_problems = [_is_mentioned(str(file), one.verdict) for file, one in zip(options.check, new, strict=True)]
         if options.results:
-            write(checked)
-        return int(any(wrong for wrong, one in zip(broken, checked, strict=True) if one.protected))
+            write(new)
+        return int(any(wrong for wrong, one in zip(has_problems, new, strict=True) if one.protected))
     seeds = [int(text) for text in options.seeds.split(",") if text] or [random.randrange(10**6)]
     runs = [(seed, protected) for seed in seeds for protected in ((True, False) if options.without else (True,))]
     results = []
@@ -119,23 +119,23 @@ def _run_one(
         missing = tuple(run.programs.missing)
     for fault in history.faults:
         print(f"  {fault}")
-    found = check_history(history, program, packages)
-    if found.problems and protected:
+    verdict = check_history(history, program, packages)
+    if verdict.problems and protected:
         file = find_cache_directory() / "torture" / f"{name}.json.gz"
         keep(history, file)
         print(f"FAILED, and stored: python -m lab.torture --check {file}", file=sys.stderr)
     if options.keep:
         keep(history, options.keep / f"{name}.json.gz")
-    _is_mentioned(f"{name} ({time.monotonic() - began:.0f} s)", found)
-    return Result(seed, protected, missing, found, history.versions)
+    _is_mentioned(f"{name} ({time.monotonic() - began:.0f} s)", verdict)
+    return Result(seed, protected, missing, verdict, history.versions)
 
 
 def write(results: Sequence[Result]) -> None:
     """Replace the runs of the same seeds in what is stored, and write the table."""
-    known = {(one.seed, one.protected): one for one in (*read_stored(), *results)}
-    ordered = [known[key] for key in sorted(known, key=lambda key: (key[0], not key[1]))]
-    RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(ordered), indent=1) + b"\n")
-    write_between(PAGE, "torture", render_table(ordered))
+    results_by_key = {(one.seed, one.protected): one for one in (*read_stored(), *results)}
+    all_results = [results_by_key[key] for key in sorted(results_by_key, key=lambda key: (key[0], not key[1]))]
+    RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(all_results), indent=1) + b"\n")
+    write_between(PAGE, "torture", render_table(all_results))
 
 
 def read_stored() -> list[Result]:
@@ -151,9 +151,9 @@ def render_table(results: Sequence[Result]) -> str:
         lines.append(f"{label}{_format_figures(result, CONDITIONS)}\n")
     lines.append("\n" + _format_header(["seed", "lease-webhook"], [*OUTCOMES, "broken laws"]))
     for result in results:
-        broken = len(result.verdict.problems) if result.protected else "-"
+        problems = len(result.verdict.problems) if result.protected else "-"
         lines.append(
-            f"| {result.seed} | {_format_protection(result)} |{_format_figures(result, OUTCOMES)} {broken} |\n"
+            f"| {result.seed} | {_format_protection(result)} |{_format_figures(result, OUTCOMES)} {problems} |\n"
         )
     for lease in ("reviewed", "stamped"):
         shares = []
@@ -187,14 +187,14 @@ def _format_number(figure: float | None) -> str:
     return f"{figure:,.0f}" if figure == int(figure) else f"{figure:,.1f}"
 
 
-def _is_mentioned(name: str, found: Verdict) -> bool:
-    print(f"{'FAILED' if found.problems else 'ok'} {name}")
-    for what, figure in found.figures.items():
+def _is_mentioned(name: str, verdict: Verdict) -> bool:
+    print(f"{'FAILED' if verdict.problems else 'ok'} {name}")
+    for what, figure in verdict.figures.items():
         print(f"  {what}: {figure:g}")
-    for problem in found.problems:
+    for problem in verdict.problems:
         print(f"  PROBLEM {problem}")
     sys.stdout.flush()
-    return bool(found.problems)
+    return bool(verdict.problems)
 
 
 if __name__ == "__main__":

@@ -131,21 +131,21 @@ class Cluster(ControlPlane):
         self._admin = self.authority.issue("torture-admin", organizations=("system:masters",))
         super()._start()
         for number in range(1, SERVERS):
-            changed = {
+            flags_by_name = {
                 "--secure-port": str(self.ports[number]),
                 "--audit-log-path": str(self.directory / f"audit-{number}.jsonl"),
                 "--etcd-servers": self._start_forwarders(),
             }
-            flags = [_replace(part, changed) for part in self._commands["server-0"][1:]]
+            flags = [_replace(part, flags_by_name) for part in self._commands["server-0"][1:]]
             self._begin(f"server-{number}", [str(self._servers[number % len(self._servers)]), *flags])
         self.wait_until_ready()
 
     def _run(self, name: str, *command: str) -> Process:
         if name == "etcd":
             return self._start_member()
-        changed = {"--etcd-servers": self._start_forwarders()}
+        flags_by_name = {"--etcd-servers": self._start_forwarders()}
         flags = ("--storage-media-type=application/json", "--etcd-compaction-interval=0")
-        return self._begin("server-0", [*(_replace(part, changed) for part in command), *flags])
+        return self._begin("server-0", [*(_replace(part, flags_by_name) for part in command), *flags])
 
     def _begin(self, name: str, command: list[str]) -> Process:
         self._commands[name] = tuple(command)
@@ -183,9 +183,9 @@ class Cluster(ControlPlane):
             os.kill(self._named[name].pid, number)
 
 
-def _replace(part: str, changed: dict[str, str]) -> str:
+def _replace(part: str, flags_by_name: dict[str, str]) -> str:
     match = re.match(r"(--[\w-]+)=", part)
-    return f"{match[1]}={changed[match[1]]}" if match and match[1] in changed else part
+    return f"{match[1]}={flags_by_name[match[1]]}" if match and match[1] in flags_by_name else part
 
 
 def _is_ready(client: ApiClient) -> bool:

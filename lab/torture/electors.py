@@ -45,26 +45,26 @@ class Programs:
             return [*self._built[language], *where] if language in self._built else None
         seconds = [f"-{name}={time}s" for name, time in zip(("duration", "deadline", "retry"), times, strict=True)]
         if language == "go":
-            named = [f"-namespaces={namespace}", f"-lease={lease}", f"-identity={identity}", "-release"]
-            return [str(self._cluster.binaries.clients), "elector", f"-kubeconfig={kubeconfig}", *named, *seconds]
+            flags = [f"-namespaces={namespace}", f"-lease={lease}", f"-identity={identity}", "-release"]
+            return [str(self._cluster.binaries.clients), "elector", f"-kubeconfig={kubeconfig}", *flags, *seconds]
         # The controllers that write a shared object; their lease is `operator`.
-        named = [f"-namespace={namespace}", f"-pod={identity}", f"-library={language}", "-pause=40ms"]
-        return [str(build_fence_program()), "work", f"-kubeconfig={kubeconfig}", *named, *seconds]
+        flags = [f"-namespace={namespace}", f"-pod={identity}", f"-library={language}", "-pause=40ms"]
+        return [str(build_fence_program()), "work", f"-kubeconfig={kubeconfig}", *flags, *seconds]
 
 
 def build_languages() -> tuple[dict[str, list[str]], dict[str, str]]:
     """Build the electors in Java and Rust that can be built here; return them, and why the others cannot."""
-    built, missing = dict[str, list[str]](), dict[str, str]()
+    commands, missing = dict[str, list[str]](), dict[str, str]()
     find_cache_directory().mkdir(parents=True, exist_ok=True)
     # A run beside this one may need the same.
     with (find_cache_directory() / "electors.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         for language, build_electors in {"java": _build_java, "rust": _build_rust}.items():
             try:
-                built[language] = build_electors()
+                commands[language] = build_electors()
             except MissingToolchainError as error:
                 missing[language] = str(error)
-    return built, missing
+    return commands, missing
 
 
 class Elector:
@@ -144,10 +144,10 @@ def _hash_sources(*files: Path) -> str:
 
 
 def _require(program: str) -> str:
-    found = shutil.which(program)
-    if found is None:
+    path = shutil.which(program)
+    if path is None:
         raise MissingToolchainError(f"there is no `{program}` on the PATH")
-    return found
+    return path
 
 
 def _make(command: Sequence[str], folder: Path) -> None:

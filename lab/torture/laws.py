@@ -36,20 +36,20 @@ def check_history(history: History, porcupine: Path, packages: Path | None) -> V
         list(list_reviewed_traces(history)),
         list(list_stamped_traces(history)) if history.protected else [],
     )
-    found: list[str] = [f"registers: {line}" for line in find_not_linearizable(history, porcupine)]
-    stolen = [trace.name for trace in reviewed if not trace.allowed]
+    problems: list[str] = [f"registers: {line}" for line in find_not_linearizable(history, porcupine)]
+    steals = [trace.name for trace in reviewed if not trace.allowed]
     fallen, interleaved = list(find_falling_terms(history)), list(find_interleaved_writes(history))
     if history.protected:
-        found += [f"reviewed: stored, and the rules refuse it: {name}" for name in stolen]
-        found += [f"stamped: {one}" for one in (*fallen, *find_unstamped_writes(history))] + [
+        problems += [f"reviewed: stored, and the rules refuse it: {name}" for name in steals]
+        problems += [f"stamped: {one}" for one in (*fallen, *find_unstamped_writes(history))] + [
             f"fence: {one}" for one in interleaved
         ]
-        found += [*find_denied_renewals(history), *find_losses(history)]
+        problems += [*find_denied_renewals(history), *find_losses(history)]
     copies = (list(corrupt(reviewed)), list(corrupt_stamps(stamped)))
     if packages:
-        found += [f"module Takeover: {name}" for name in spec.find_mismatches(packages, [*reviewed, *copies[0]])]
+        problems += [f"module Takeover: {name}" for name in spec.find_mismatches(packages, [*reviewed, *copies[0]])]
         if history.protected:
-            found += [
+            problems += [
                 f"module Stamp: {name}" for name in spec.find_stamped_mismatches(packages, [*stamped, *copies[1]])
             ]
     figures: dict[str, float] = {
@@ -60,7 +60,7 @@ def check_history(history: History, porcupine: Path, packages: Path | None) -> V
         "versions of leases": sum(len(one) for one in history.leases.values()),
         "traces": len(reviewed) + len(stamped),
         "corrupted traces": len(copies[0]) + len(copies[1]),
-        "stolen": len(stolen) + (0 if history.protected else sum(classify_steals(history.leases[STAMPED]))),
+        "stolen": len(steals) + (0 if history.protected else sum(classify_steals(history.leases[STAMPED]))),
         "register operations": len(history.operations),
         "writes of leaders": sum(1 for one in history.logs if one.object is not None),
         "interleaved writes": sum(1 for one in interleaved if not one.startswith(STRANGER)),
@@ -68,7 +68,7 @@ def check_history(history: History, porcupine: Path, packages: Path | None) -> V
         "leaderless reviewed": measure_leaderless(history, REVIEWED),
         "leaderless stamped": measure_leaderless(history, STAMPED),
     }
-    return Verdict(tuple(found), figures)
+    return Verdict(tuple(problems), figures)
 
 
 def list_reviewed_traces(history: History) -> Iterator[Trace]:
@@ -107,15 +107,15 @@ def list_stamped_traces(history: History) -> Iterator[Tenures]:
 
 def find_unstamped_writes(history: History) -> Iterator[str]:
     """Yield versions that were stored without stamps while the policies were in force, once there were stamps."""
-    known = ""
+    last_suffix = ""
     for version in history.leases[STAMPED]:
         suffix = history.find_suffix(version.revision)
         if not suffix or version.object is None:
             continue
         is_stamped = convert_to_stamped(version.object, suffix, None, 0) is not None
         if is_stamped:
-            known = suffix
-        elif known == suffix:
+            last_suffix = suffix
+        elif last_suffix == suffix:
             yield f"revision {version.revision} has no stamps"
 
 
@@ -181,8 +181,8 @@ def find_losses(history: History) -> Iterator[str]:
         if after.object is None:
             entries = before.object["metadata"]["managedFields"]
             # A change of metadata dates everything that its manager owns, but does not renew.
-            renewed = [one for one in entries if "f:renewTime" in one.get("fieldsV1", {}).get("f:spec", {})]
-            last = max(parse_seconds(one["time"]) for one in renewed or entries)
+            owners = [one for one in entries if "f:renewTime" in one.get("fieldsV1", {}).get("f:spec", {})]
+            last = max(parse_seconds(one["time"]) for one in owners or entries)
             at = next((at for at in deletions if at >= last), history.end)
             if at - last < (_read_spec(before).get("leaseDurationSeconds", 0) - 4) * SECOND:
                 yield f"reviewed: deleted at revision {after.revision}, {(at - last) / SECOND:.1f} s after its renewal"
@@ -221,9 +221,9 @@ def find_not_linearizable(history: History, porcupine: Path) -> list[str]:
 def _list_renewals(history: History, name: str) -> Iterator[tuple[str, int]]:
     """Yield each holder that is honest with the time of its renewal, as far as the run knows its clock."""
     for version in history.leases[name]:
-        holder, renewed = _read_spec(version).get("holderIdentity") or "", _read_spec(version).get("renewTime")
-        if holder in history.offsets and renewed and not _is_by_attacker(history, version):
-            yield holder, parse(renewed) - history.offsets[holder] * SECOND
+        holder, renew_time = _read_spec(version).get("holderIdentity") or "", _read_spec(version).get("renewTime")
+        if holder in history.offsets and renew_time and not _is_by_attacker(history, version):
+            yield holder, parse(renew_time) - history.offsets[holder] * SECOND
 
 
 def _list_held(history: History, name: str) -> Iterator[tuple[str, int, int]]:
@@ -273,5 +273,5 @@ def _find_deleter(history: History, last: Stamped) -> str:
 
 
 def _read_spec(version: Stored) -> dict[str, Any]:
-    found: dict[str, Any] = (version.object or {}).get("spec") or {}
-    return found
+    fields: dict[str, Any] = (version.object or {}).get("spec") or {}
+    return fields

@@ -64,12 +64,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Before the first of them runs for minutes.
     for defect in DEFECTS:
         apply_defect(defect)
-    known = {one.name: one for one in read_stored()}
+    results_before = {one.name: one for one in read_stored()}
     for defect in DEFECTS:
         if options.only not in f"{defect.kind} {defect.name}":
             continue
         began = time.monotonic()
-        before = known[defect.name].by if defect.name in known else {}
+        before = results_before[defect.name].by if defect.name in results_before else {}
         by = {
             catcher: before.get(catcher) if catcher in options.without else _try_catcher(catcher, defect, options)
             for catcher in CATCHERS
@@ -80,8 +80,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         latest = now[defect.name].by if defect.name in now else {}
         by |= {catcher: latest.get(catcher) for catcher in CATCHERS if catcher in options.without}
         now[defect.name] = Found(defect.kind, defect.name, by)
-        ordered = [now[one.name] for one in DEFECTS if one.name in now]
-        RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(ordered), indent=1) + b"\n")
+        results = [now[one.name] for one in DEFECTS if one.name in now]
+        RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(results), indent=1) + b"\n")
     write_page()
     return int(any(sum(map(bool, one.by.values())) < ENOUGH for one in read_stored()))
 
@@ -91,11 +91,11 @@ def read_stored() -> list[Found]:
     return msgspec.json.decode(RESULTS.read_bytes(), type=list[Found]) if RESULTS.exists() else []
 
 
-def render_table(found: Sequence[Found]) -> str:
+def render_table(results: Sequence[Found]) -> str:
     """Return the table in Markdown."""
     rows = "".join(
         f"| {one.kind}: {one.name} | {' | '.join(_format_cell(one.by.get(catcher)) for catcher in CATCHERS)} |\n"
-        for one in found
+        for one in results
     )
     return f"| defect | {' | '.join(CATCHERS)} |\n|---|{'---|' * len(CATCHERS)}\n{rows}"
 
@@ -186,14 +186,14 @@ def _check_torture(tree: Path, seed: int, minutes: float) -> str:
     """Run torture in the copy; the stored history is checked by the whole tree."""
     directory = tree / "kept"
     flags = ("--seeds", str(seed), "--minutes", str(minutes), "--keep", str(directory), "--no-specification")
-    done = _run(tree, "-m", "lab.torture", *flags)
+    result = _run(tree, "-m", "lab.torture", *flags)
     history = directory / f"seed-{seed}.json.gz"
     if not history.exists():
-        return "does not start" if done.returncode else ""
+        return "does not start" if result.returncode else ""
     output = _run(ROOT, "-m", "lab.torture", "--check", str(history)).stdout
     print("\n".join(re.findall(r"PROBLEM .*", output)[:5]), flush=True)
     shutil.copy(history, find_cache_directory() / f"planted-{time.time_ns()}.json.gz")
-    return ", ".join(dict.fromkeys(_shorten(found) for found in re.findall(r"PROBLEM (.*)", output)))
+    return ", ".join(dict.fromkeys(_shorten(problem) for problem in re.findall(r"PROBLEM (.*)", output)))
 
 
 def _shorten(problem: str) -> str:
@@ -214,10 +214,10 @@ def _check_tests(tree: Path, tests: Sequence[str]) -> str:
 
 
 def _find_first_failure(tree: Path, tests: Sequence[str]) -> str:
-    done = _run(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header", "--tb=no", "-x", *tests)
-    if done.returncode not in (0, 1):
-        raise RuntimeError(done.stdout[-2000:] + done.stderr[-2000:])
-    return next(_find_failed(done.stdout), "")
+    result = _run(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header", "--tb=no", "-x", *tests)
+    if result.returncode not in (0, 1):
+        raise RuntimeError(result.stdout[-2000:] + result.stderr[-2000:])
+    return next(_find_failed(result.stdout), "")
 
 
 def _find_failed(text: str) -> Iterator[str]:

@@ -111,9 +111,9 @@ class Run:
         with ThreadPoolExecutor(12) as pool:
             started = time.monotonic()
             jobs = []
-            for at, words, held, fault in plan:
+            for at, words, duration, fault in plan:
                 time.sleep(max(0.0, started + at - time.monotonic()))
-                jobs.append(pool.submit(self._run_fault, started, words, held, fault))
+                jobs.append(pool.submit(self._run_fault, started, words, duration, fault))
             for job in jobs:
                 job.result()
             time.sleep(max(0.0, started + seconds - time.monotonic()))
@@ -150,10 +150,10 @@ class Run:
                 (1.01, "remove the policies", 1, 3, "plane", self._remove_policies),
             )
             _, words, low, high, what, fault = next(row for row in table if draw < row[0])
-            held = chance.uniform(low, high)
+            duration = chance.uniform(low, high)
             if at >= busy.get(what, 0):
-                busy[what] = at + held + (9 if "kill server" in words or "polic" in words else 2)
-                yield at, words, held, fault
+                busy[what] = at + duration + (9 if "kill server" in words or "polic" in words else 2)
+                yield at, words, duration, fault
             at += _EACH * chance.uniform(0.2, 0.9)
 
     @contextmanager
@@ -170,16 +170,16 @@ class Run:
         except OSError:
             holder = ""
         leader = next((one for one in mine if one.name == holder), None)
-        chosen = leader if leader and not pick else mine[pick % len(mine)]
-        with fault(chosen):
-            yield f"{chosen.name}{', the leader' if chosen is leader else ''}"
+        victim = leader if leader and not pick else mine[pick % len(mine)]
+        with fault(victim):
+            yield f"{victim.name}{', the leader' if victim is leader else ''}"
 
     def _run_fault(
-        self, started: float, words: str, held: float, fault: Callable[[], AbstractContextManager[Any]]
+        self, started: float, words: str, duration: float, fault: Callable[[], AbstractContextManager[Any]]
     ) -> None:
         begin = time.monotonic() - started
         with fault() as whose:
-            time.sleep(held)
+            time.sleep(duration)
         words = f"{words} {whose}" if whose else words
         self.faults.append(f"{begin:.1f} s to {time.monotonic() - started:.1f} s: {words}")
 
@@ -229,7 +229,7 @@ class Run:
 
     def _render_policies(self, suffix: str) -> str:
         text = (PROJECT / "deploy" / "stamp" / "policies.yaml").read_text(encoding="utf-8")
-        named = text.replace("expression: SUFFIX", f"expression: \"'{suffix}'\"")
+        policies = text.replace("expression: SUFFIX", f"expression: \"'{suffix}'\"")
         own = {
             "writers": [f"{STAMPED}/elector"],
             "resources": ["configmaps"],
@@ -237,7 +237,7 @@ class Run:
             "token": True,
             "when_unheld": "deny",
         }
-        return named + "\n---\n" + export_fence(FENCE, f"{STAMPED}/operator", suffix=suffix, **own)
+        return policies + "\n---\n" + export_fence(FENCE, f"{STAMPED}/operator", suffix=suffix, **own)
 
     def _install(self, suffix: str) -> None:
         self.cluster.wait_until_ready()
@@ -285,14 +285,14 @@ class Run:
 
     def _restart_stopped(self, stop: threading.Event) -> None:
         """Restart controllers as a kubelet does: one that has lost its lease ends, here after some more writes."""
-        lost: dict[str, float] = {}
+        deadlines: dict[str, float] = {}
         while not stop.wait(0.5):
             for elector in self.electors:
                 if "client-go" in elector.name or "controller-runtime" in elector.name:
                     if elector.has_stopped():
-                        lost[elector.name] = time.monotonic() + 5
-                    if lost.get(elector.name, 1e12) < time.monotonic():
-                        del lost[elector.name]
+                        deadlines[elector.name] = time.monotonic() + 5
+                    if deadlines.get(elector.name, 1e12) < time.monotonic():
+                        del deadlines[elector.name]
                         elector.kill()
                         elector.start()
 
@@ -312,14 +312,14 @@ class Run:
 
     def _build_history(self, begin: int, end: int, operations: list[Operation], attacks: list[Attack]) -> History:
         self.cluster.wait_until_ready()
-        found: dict[str, list[Stored]] = {}
+        versions: dict[str, list[Stored]] = {}
         for revision, key, value in self.cluster.list_stored(*(f"leases/{namespace}/" for namespace in LEASES)):
-            found.setdefault(key.removeprefix("leases/"), []).append(Stored(revision, value))
+            versions.setdefault(key.removeprefix("leases/"), []).append(Stored(revision, value))
         logs = [Stored(number, value) for number, _, value in self.cluster.list_stored(f"configmaps/{STAMPED}/log")]
         faults = sorted(self.faults, key=lambda one: float(one.partition(" ")[0]))
         return History(
             *(self.seed, self.protected, begin, end, faults, self._first, self.gaps, self.offsets),
-            leases={f"{namespace}/{name}": found[f"{namespace}/{name}"] for namespace, name in LEASES.items()},
+            leases={f"{namespace}/{name}": versions[f"{namespace}/{name}"] for namespace, name in LEASES.items()},
             logs=logs,
             operations=operations,
             attacks=attacks,
