@@ -28,8 +28,8 @@ def make_job(name: str, start: int, length: int, *, failed: bool, minutes: int =
     kind = f'{{{PLACE},job_name="{name}",reason="{reason or "BackoffLimitExceeded"}"}}'
     before = f"_x{start}" if start else ""
     good = f"_x{minutes}" if failed else f"0x{minutes}"
-    ended = {f"kube_job_status_failed{kind}": f"{before} _x{length} 1x{minutes}".strip()} if failed else {}
-    return ended | {
+    failure = {f"kube_job_status_failed{kind}": f"{before} _x{length} 1x{minutes}".strip()} if failed else {}
+    return failure | {
         f"kube_job_status_start_time{labels}": f"{before} {start * 60}x{minutes}".strip(),
         f"kube_job_status_active{labels}": f"{before} 1x{max(0, length - 1)} 0x{minutes}".strip(),
         f"kube_job_status_failed{labels}": f"{before} 0x{max(0, length - 1)} {good}".strip(),
@@ -81,8 +81,8 @@ def test_jobs_of_others_count_for_nothing(rules: dict[str, Any], tmp_path: Path)
 
 
 def test_a_job_that_is_no_longer_scheduled_is_noticed_after_two_hours(rules: dict[str, Any], tmp_path: Path) -> None:
-    stopped = {f"kube_cronjob_status_last_schedule_time{CRONJOB}": make_constant(0, WEEK)}
-    assert check_firing(rules, stopped, {119: [], 121: [MISSING], WEEK // 2: [MISSING]}, tmp_path) == ""
+    series = {f"kube_cronjob_status_last_schedule_time{CRONJOB}": make_constant(0, WEEK)}
+    assert check_firing(rules, series, {119: [], 121: [MISSING], WEEK // 2: [MISSING]}, tmp_path) == ""
 
 
 def test_a_job_that_was_never_scheduled_is_noticed_as_well(rules: dict[str, Any], tmp_path: Path) -> None:

@@ -41,15 +41,15 @@ def list_combinations() -> Iterator[tuple[str, ...]]:
         ("high-availability", "monitoring", "recorder", "recorder-metrics", "recorder-events"),
     )
     inner = ("observe", "all-renewals", "strict", "bindings", "node-leases", "control-plane")
-    sets = (chosen for size in range(len(inner) + 1) for chosen in itertools.combinations(inner, size))
-    for number, chosen in enumerate(sets):
-        yield (*chosen, *others[number % 4])
+    sets = (components for size in range(len(inner) + 1) for components in itertools.combinations(inner, size))
+    for number, components in enumerate(sets):
+        yield (*components, *others[number % 4])
 
 
-def make_comparable(found: list[Object], *, random: bool) -> dict[tuple[str, str], Object]:
+def make_comparable(objects: list[Object], *, random: bool) -> dict[tuple[str, str], Object]:
     """Return objects by kind and name, without additions of only Helm or only kustomize, and random values."""
     result = {}
-    for original in found:
+    for original in objects:
         thing = copy.deepcopy(original)
         labels = thing["metadata"].pop("labels", {})
         thing["labels"] = {name: value for name, value in labels.items() if name not in LABELS}
@@ -103,9 +103,9 @@ def test_the_policies_of_stamps_are_those_of_kustomize() -> None:
 
 
 def test_stamps_need_a_suffix() -> None:
-    done = run_helm("template", "--kube-version=1.37.0", "--set", "components.stamp=true,image.repository=x")
-    assert done.returncode != 0
-    assert "components.stamp needs stamp.suffix" in done.stderr
+    result = run_helm("template", "--kube-version=1.37.0", "--set", "components.stamp=true,image.repository=x")
+    assert result.returncode != 0
+    assert "components.stamp needs stamp.suffix" in result.stderr
 
 
 def test_the_charts_copies_are_those_of_the_repository() -> None:
@@ -140,39 +140,39 @@ def test_a_value_that_nobody_meant_is_refused(values: dict[str, Any], complaint:
     file = tmp_path / "values.yaml"
     image = {"repository": "registry.example/x"} | values.pop("image", {})
     file.write_text(yaml.safe_dump({**values, "image": image}))
-    done = run_helm("template", f"--values={file}", "--kube-version=1.37.0")
-    assert done.returncode != 0
-    assert complaint in done.stderr
+    result = run_helm("template", f"--values={file}", "--kube-version=1.37.0")
+    assert result.returncode != 0
+    assert complaint in result.stderr
 
 
 @pytest.mark.parametrize(
     "file", [None, *sorted((CHART / "ci").iterdir())], ids=lambda file: file.stem if file else "no"
 )
 def test_lint_has_nothing_to_say(file: Path | None) -> None:
-    done = run_helm(
+    result = run_helm(
         "lint", "--strict", "--set=image.repository=registry.example/x", *([f"--values={file}"] if file else [])
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "[ERROR]" not in done.stdout
-    assert "[WARNING]" not in done.stdout
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "[ERROR]" not in result.stdout
+    assert "[WARNING]" not in result.stdout
 
 
 @pytest.mark.parametrize("source", ["self-signed", "cert-manager", "openshift"])
 def test_another_namespace_is_named_wherever_ours_was(source: str) -> None:
     everything = dict.fromkeys(NAMES.values(), True) | {"observe": False}
-    found = render_chart({"certificate": {"source": source}, "components": everything}, namespace="guards")
+    objects = render_chart({"certificate": {"source": source}, "components": everything}, namespace="guards")
     cluster_wide = {"ValidatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
     cluster_wide |= {"ClusterRole", "ClusterRoleBinding"}
-    for thing in found:
+    for thing in objects:
         assert thing["metadata"].get("namespace") == (None if thing["kind"] in cluster_wide else "guards")
-    configuration = find_object(found, "ValidatingWebhookConfiguration")
+    configuration = find_object(objects, "ValidatingWebhookConfiguration")
     for entry in configuration["webhooks"]:
         assert entry["clientConfig"]["service"]["namespace"] == "guards"
         for expression in entry["namespaceSelector"].get("matchExpressions", ()):
             if expression["key"] == "kubernetes.io/metadata.name":
                 assert expression["values"] == ["kube-system", "kube-node-lease", "kube-public", "guards"]
     if source == "cert-manager":
-        (leaf,) = [thing for thing in found if thing["kind"] == "Certificate" and "dnsNames" in thing["spec"]]
+        (leaf,) = [thing for thing in objects if thing["kind"] == "Certificate" and "dnsNames" in thing["spec"]]
         assert leaf["spec"]["dnsNames"] == [f"lease-webhook.guards{end}" for end in (".svc", "", ".svc.cluster.local")]
         assert configuration["metadata"]["annotations"]["cert-manager.io/inject-ca-from"] == "guards/lease-webhook-ca"
 
@@ -208,8 +208,8 @@ def test_values_reach_the_pods() -> None:
         "policy": {"inline": policy},
         "networkPolicy": {"from": peers},
     }
-    found = render_chart(values)
-    deployment = find_object(found, "Deployment")["spec"]
+    objects = render_chart(values)
+    deployment = find_object(objects, "Deployment")["spec"]
     pod = deployment["template"]["spec"]
     assert deployment["replicas"] == 5
     assert pod["containers"][0]["image"] == f"registry.example/x@sha256:{'0' * 64}"
@@ -229,21 +229,21 @@ def test_values_reach_the_pods() -> None:
     ]
     assert pod["containers"][0]["volumeMounts"][-1]["mountPath"] == "/ca"
     assert pod["volumes"][-1]["name"] == "ca"
-    assert find_object(found, "PodDisruptionBudget")["spec"]["minAvailable"] == "50%"
-    assert find_object(found, "ResourceQuota")
+    assert find_object(objects, "PodDisruptionBudget")["spec"]["minAvailable"] == "50%"
+    assert find_object(objects, "ResourceQuota")
     assert deployment["template"]["metadata"]["annotations"] == {"example/owner": "us"}
-    annotations = find_object(found, "ValidatingWebhookConfiguration")["metadata"]["annotations"]
+    annotations = find_object(objects, "ValidatingWebhookConfiguration")["metadata"]["annotations"]
     assert annotations == {"argocd.argoproj.io/sync-wave": "1"}
-    assert yaml.safe_load(find_object(found, "ConfigMap")["data"]["policy.yaml"]) == policy
-    assert find_object(found, "NetworkPolicy")["spec"]["ingress"][0]["from"] == peers
+    assert yaml.safe_load(find_object(objects, "ConfigMap")["data"]["policy.yaml"]) == policy
+    assert find_object(objects, "NetworkPolicy")["spec"]["ingress"][0]["from"] == peers
 
 
 def test_a_given_secret_and_policy_are_used_and_not_made() -> None:
     values = yaml.safe_load((CHART / "ci" / "given-values.yaml").read_text())
-    found = render_chart(values)
-    assert not {"Secret", "ConfigMap"} & {thing["kind"] for thing in found}
+    objects = render_chart(values)
+    assert not {"Secret", "ConfigMap"} & {thing["kind"] for thing in objects}
     volumes = {
-        volume["name"]: volume for volume in find_object(found, "Deployment")["spec"]["template"]["spec"]["volumes"]
+        volume["name"]: volume for volume in find_object(objects, "Deployment")["spec"]["template"]["spec"]["volumes"]
     }
     assert volumes["tls"]["secret"]["secretName"] == "our-certificate"
     assert volumes["policy"]["configMap"]["name"] == "our-policy"
@@ -269,8 +269,8 @@ def test_the_recorder_runs_as_the_user_that_the_platform_wants(source: str) -> N
     values: dict[str, Any] = {"certificate": {"source": source}, "components": {"recorder": True}}
     pod = find_object(render_chart(values), "StatefulSet")["spec"]["template"]["spec"]
     names = {"runAsNonRoot", "seccompProfile"}
-    chosen = set() if source == "openshift" else {"runAsUser", "runAsGroup", "fsGroup"}
-    assert set(pod["securityContext"]) == names | chosen
+    keys = set() if source == "openshift" else {"runAsUser", "runAsGroup", "fsGroup"}
+    assert set(pod["securityContext"]) == names | keys
 
 
 def test_the_volume_of_the_recorder_is_the_users_choice() -> None:
@@ -293,10 +293,10 @@ def test_a_disruption_budget_can_be_left_out() -> None:
 
 
 def test_the_authority_that_the_chart_makes_is_kept_where_no_pod_mounts_it() -> None:
-    found = render_chart({})
-    secrets = {thing["metadata"]["name"]: set(thing["data"]) for thing in found if thing["kind"] == "Secret"}
+    objects = render_chart({})
+    secrets = {thing["metadata"]["name"]: set(thing["data"]) for thing in objects if thing["kind"] == "Secret"}
     assert secrets == {"lease-webhook-tls": {"ca.crt", "tls.crt", "tls.key"}, "lease-webhook-ca": {"ca.crt", "ca.key"}}
-    volumes = find_object(found, "Deployment")["spec"]["template"]["spec"]["volumes"]
+    volumes = find_object(objects, "Deployment")["spec"]["template"]["spec"]["volumes"]
     assert [volume["secret"]["secretName"] for volume in volumes if "secret" in volume] == ["lease-webhook-tls"]
 
 

@@ -46,14 +46,14 @@ def list_orders(overlay: str) -> list[tuple[str, ...]]:
     The other two components stand before them in every second case and behind them in the others.
     """
     components = (*ENTRIES, "all-renewals")
-    found: list[tuple[str, ...]] = []
+    orders: list[tuple[str, ...]] = []
     for size in range(len(components) + 1):
-        for chosen in itertools.combinations(components, size):
-            found += itertools.permutations(chosen) if size <= 3 else (chosen, chosen[::-1])
+        for combination in itertools.combinations(components, size):
+            orders += itertools.permutations(combination) if size <= 3 else (combination, combination[::-1])
     if overlay == "local":
-        return found
+        return orders
     others = ("monitoring", "high-availability")
-    return [(*others, *one) if number % 2 else (*one, *others) for number, one in enumerate(found)]
+    return [(*others, *one) if number % 2 else (*one, *others) for number, one in enumerate(orders)]
 
 
 class Case:
@@ -75,8 +75,8 @@ def cases(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     """All of one overlay, rendered by one process: each in a directory of its own, with a number behind its names."""
     overlay: str = request.param
     root = tmp_path_factory.mktemp(overlay)
-    chosen = list_orders(overlay)
-    for number, components in enumerate(chosen):
+    orders = list_orders(overlay)
+    for number, components in enumerate(orders):
         directory = root / str(number)
         directory.mkdir()
         here = os.path.relpath(DEPLOY, directory.resolve())
@@ -87,17 +87,17 @@ def cases(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
             "patches": [{"target": {"kind": UNRELATED}, "patch": "{$patch: delete, kind: any, metadata: {name: any}}"}],
         }
         (directory / "kustomization.yaml").write_text(yaml.safe_dump(document))
-    (root / "kustomization.yaml").write_text(yaml.safe_dump({"resources": [str(one) for one in range(len(chosen))]}))
-    found = {(one["kind"], one["metadata"]["name"]): one for one in load_objects(render(root))}
+    (root / "kustomization.yaml").write_text(yaml.safe_dump({"resources": [str(one) for one in range(len(orders))]}))
+    objects = {(one["kind"], one["metadata"]["name"]): one for one in load_objects(render(root))}
     return [
         Case(
             components,
-            found["ValidatingWebhookConfiguration", f"lease-webhook-{number}"],
-            found.get(("ConfigMap", f"lease-webhook-policy-{number}"), {"data": {"policy.yaml": ""}})["data"][
+            objects["ValidatingWebhookConfiguration", f"lease-webhook-{number}"],
+            objects.get(("ConfigMap", f"lease-webhook-policy-{number}"), {"data": {"policy.yaml": ""}})["data"][
                 "policy.yaml"
             ],
         )
-        for number, components in enumerate(chosen)
+        for number, components in enumerate(orders)
     ]
 
 
@@ -133,8 +133,8 @@ def is_selected(entry: Object, namespace: str, labels: dict[str, str]) -> bool:
     """Return whether the API server's selector takes a namespace of this name with these labels."""
     present = {"kubernetes.io/metadata.name": namespace, **labels}
     selector = entry["namespaceSelector"]
-    wanted: dict[str, str] = selector.get("matchLabels", {})
-    return all(present.get(key) == value for key, value in wanted.items()) and all(
+    match_labels: dict[str, str] = selector.get("matchLabels", {})
+    return all(present.get(key) == value for key, value in match_labels.items()) and all(
         (present.get(one["key"]) in one["values"]) == (one["operator"] == "In")
         for one in selector.get("matchExpressions", ())
     )

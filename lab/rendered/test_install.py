@@ -62,8 +62,8 @@ def test_the_install_block_installs_the_image_that_it_built(commands: str, check
     image = build.split()[-2]
     assert push == f"docker push {image}"
     assert apply == "kubectl apply --server-side -k my-cluster"
-    found = load_objects(render(checkout / "my-cluster"))
-    deployment = find_object(found, "Deployment")
+    objects = load_objects(render(checkout / "my-cluster"))
+    deployment = find_object(objects, "Deployment")
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     assert container["image"] == image
     namespace, name = deployment["metadata"]["namespace"], deployment["metadata"]["name"]
@@ -79,10 +79,10 @@ def install_own_policy(directory: Path, *components: str) -> list[dict[str, Any]
 
 
 def test_a_policy_of_ones_own_takes_the_place_of_the_shipped_one_under_the_same_name(tmp_path: Path) -> None:
-    found = install_own_policy(tmp_path)
-    config_map = find_object(found, "ConfigMap")
+    objects = install_own_policy(tmp_path)
+    config_map = find_object(objects, "ConfigMap")
     assert config_map["data"] == {"policy.yaml": (tmp_path / "policy.yaml").read_text()}
-    volumes = find_object(found, "Deployment")["spec"]["template"]["spec"]["volumes"]
+    volumes = find_object(objects, "Deployment")["spec"]["template"]["spec"]["volumes"]
     assert config_map["metadata"]["name"] in [each["configMap"]["name"] for each in volumes if "configMap" in each]
     assert config_map["metadata"]["name"] == "lease-webhook-policy"
 
@@ -95,8 +95,8 @@ def test_while_observe_is_listed_its_policy_wins(tmp_path: Path) -> None:
 def test_uninstalling_needs_no_overlay(overlay: str, tmp_path: Path) -> None:
     """Check that everything outside of the namespace, which is deleted with it, is named."""
     commands = re.findall(r"^kubectl delete (\S+)((?: (?!-)\S+)+)", UNINSTALL, re.MULTILINE)
-    deleted = {(kind, name) for kinds, names in commands for kind in kinds.split(",") for name in names.split()}
+    names_by_kind = {(kind, name) for kinds, names in commands for kind in kinds.split(",") for name in names.split()}
     components = [path.name for path in (DEPLOY / "components").iterdir()]
     for each in load_objects(render(compose_overlay(tmp_path, overlay, *components))):
         name, namespace = each["metadata"]["name"], each["metadata"].get("namespace")
-        assert ("namespace", namespace) in deleted or (each["kind"].lower(), name) in deleted
+        assert ("namespace", namespace) in names_by_kind or (each["kind"].lower(), name) in names_by_kind

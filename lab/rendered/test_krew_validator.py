@@ -29,8 +29,8 @@ def write_manifest(directory: Path, name: str = "lease-webhook") -> Path:
 
 
 def test_the_manifest_is_valid(tmp_path: Path) -> None:
-    done = validate(write_manifest(tmp_path))
-    assert done.returncode == 0, done.stderr
+    result = validate(write_manifest(tmp_path))
+    assert result.returncode == 0, result.stderr
 
 
 @pytest.mark.parametrize("name", ["lease"])

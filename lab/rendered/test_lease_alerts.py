@@ -23,8 +23,8 @@ def make_renewed(name: str, namespace: str, until: int = MINUTES, *, ahead: int 
     """Return the renewTime at each minute, renewed until some minute, then unchanged."""
     labels = f'{{namespace="{namespace}",lease="{name}",instance="{replica}"}}'
     start, step = ahead, 60
-    rest = f" {start + 60 * until}x{MINUTES}" if until < MINUTES else ""
-    return {f"kube_lease_renew_time{labels}": f"{start}+{step}x{until - 1}{rest}"}
+    tail = f" {start + 60 * until}x{MINUTES}" if until < MINUTES else ""
+    return {f"kube_lease_renew_time{labels}": f"{start}+{step}x{until - 1}{tail}"}
 
 
 def make_healthy() -> Series:
@@ -77,21 +77,21 @@ def test_a_lease_without_a_limit_has_fifteen_minutes(
 
 
 def test_many_holders_within_an_hour_are_noticed(rules: dict[str, Any], tmp_path: Path) -> None:
-    held: Series = {}
+    series: Series = {}
     for number in range(6):
         labels = f'{{namespace="shop",lease="checkout",lease_holder="checkout-{number}"}}'
         before = f"_x{5 * number} " if number else ""
-        held[f"kube_lease_owner{labels}"] = f"{before}1x4 stale"
+        series[f"kube_lease_owner{labels}"] = f"{before}1x4 stale"
     # Five holders are known from minute 20 on, the sixth from 25; after an hour they are forgotten.
-    assert check_firing(rules, make_healthy() | held, {18: [], 40: [HANDS], 89: []}, tmp_path) == ""
+    assert check_firing(rules, make_healthy() | series, {18: [], 40: [HANDS], 89: []}, tmp_path) == ""
 
 
 def test_one_holder_with_two_owners_is_one(rules: dict[str, Any], tmp_path: Path) -> None:
-    held = {
+    series = {
         f'kube_lease_owner{{namespace="shop",lease="checkout",lease_holder="checkout-0",owner_name="{name}"}}': "1x90"
         for name in "abcdef"
     }
-    assert check_firing(rules, make_healthy() | held, {EVENT: []}, tmp_path) == ""
+    assert check_firing(rules, make_healthy() | series, {EVENT: []}, tmp_path) == ""
 
 
 def test_what_deploy_ships_gives_every_lease_the_same_limit(tmp_path: Path) -> None:

@@ -72,10 +72,10 @@ def test_a_component_on_top_is_safe(component: str, overlay: str, tmp_path: Path
 
 def test_the_authority_is_in_the_bundle_and_its_key_is_nowhere() -> None:
     text = render(DEPLOY / "overlays" / "self-signed")
-    found = load_objects(text)
-    secret = find_object(found, "Secret")
+    objects = load_objects(text)
+    secret = find_object(objects, "Secret")
     assert set(secret["data"]) == {"ca.crt", "tls.crt", "tls.key"}
-    (entry,) = find_object(found, "ValidatingWebhookConfiguration")["webhooks"]
+    (entry,) = find_object(objects, "ValidatingWebhookConfiguration")["webhooks"]
     assert entry["clientConfig"]["caBundle"] == secret["data"]["ca.crt"]
 
 
@@ -93,23 +93,23 @@ def test_openshift_chooses_the_uid() -> None:
 
 
 def test_observe_denies_nothing_and_leaves_the_webhook_configuration_as_it_is(tmp_path: Path) -> None:
-    found = load_objects(render(compose_overlay(tmp_path, "self-signed", "observe")))
+    objects = load_objects(render(compose_overlay(tmp_path, "self-signed", "observe")))
     shipped = load_objects(render(compose_overlay(tmp_path, "self-signed")))
     kind = "ValidatingWebhookConfiguration"
-    assert find_object(found, kind) == find_object(shipped, kind)
-    assert "preset: observe" in find_object(found, "ConfigMap")["data"]["policy.yaml"]
+    assert find_object(objects, kind) == find_object(shipped, kind)
+    assert "preset: observe" in find_object(objects, "ConfigMap")["data"]["policy.yaml"]
 
 
 def test_all_renewals_sees_everything(tmp_path: Path) -> None:
-    found = load_objects(render(compose_overlay(tmp_path, "self-signed", "all-renewals")))
-    (entry,) = find_object(found, "ValidatingWebhookConfiguration")["webhooks"]
+    objects = load_objects(render(compose_overlay(tmp_path, "self-signed", "all-renewals")))
+    (entry,) = find_object(objects, "ValidatingWebhookConfiguration")["webhooks"]
     assert [one["expression"] for one in entry["matchConditions"]] == ["true"]
 
 
 def test_high_availability_keeps_two_of_three(tmp_path: Path) -> None:
-    found = load_objects(render(compose_overlay(tmp_path, "self-signed", "high-availability")))
-    assert find_object(found, "Deployment")["spec"]["replicas"] == 3
-    assert find_object(found, "PodDisruptionBudget")["spec"]["minAvailable"] == 2
+    objects = load_objects(render(compose_overlay(tmp_path, "self-signed", "high-availability")))
+    assert find_object(objects, "Deployment")["spec"]["replicas"] == 3
+    assert find_object(objects, "PodDisruptionBudget")["spec"]["minAvailable"] == 2
 
 
 def test_the_script_says_how_it_is_used() -> None:
@@ -134,9 +134,9 @@ def test_the_runbooks_address_can_be_ones_own(tmp_path: Path) -> None:
     compose_overlay(tmp_path, "cert-manager", "monitoring")
     document = yaml.safe_load((tmp_path / "kustomization.yaml").read_text())
     (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(document | example))
-    found = load_objects(render(tmp_path))
-    (group,) = find_object(found, "PrometheusRule")["spec"]["groups"]
+    objects = load_objects(render(tmp_path))
+    (group,) = find_object(objects, "PrometheusRule")["spec"]["groups"]
     for rule in group["rules"]:
         address = f"https://git.example/platform/lease-webhook/docs/runbook.md#{rule['alert'].lower()}"
         assert rule["annotations"]["runbook_url"] == address
-    assert "runbook" not in [each["metadata"]["name"] for each in found]
+    assert "runbook" not in [each["metadata"]["name"] for each in objects]

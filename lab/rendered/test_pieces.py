@@ -18,13 +18,13 @@ def list_sets() -> Iterator[tuple[str, ...]]:
     """Yield every set of the components that touch the webhook configuration; the other two come and go beside them."""
     others = ((), ("high-availability",), ("monitoring",), ("high-availability", "monitoring"))
     inner = ("observe", "all-renewals", "strict", "bindings", "node-leases", "control-plane")
-    chosen = (one for size in range(len(inner) + 1) for one in itertools.combinations(inner, size))
-    for number, components in enumerate(chosen):
+    combinations = (one for size in range(len(inner) + 1) for one in itertools.combinations(inner, size))
+    for number, components in enumerate(combinations):
         yield (*components, *others[number % 4])
 
 
-def index_by_name(found: list[Object]) -> dict[tuple[str, str], Object]:
-    for thing in found:
+def index_by_name(objects: list[Object]) -> dict[tuple[str, str], Object]:
+    for thing in objects:
         if thing["kind"] == install.CONFIGURATION:
             thing["webhooks"].sort(key=lambda entry: str(entry["name"]))
             for entry in thing["webhooks"]:
@@ -33,7 +33,7 @@ def index_by_name(found: list[Object]) -> dict[tuple[str, str], Object]:
         if thing["kind"] == "Secret":
             # kustomize folds the lines of base64.
             thing["data"] = {name: base64.b64decode(text) for name, text in thing["data"].items()}
-    return {(thing["kind"], thing["metadata"]["name"]): thing for thing in found}
+    return {(thing["kind"], thing["metadata"]["name"]): thing for thing in objects}
 
 
 @pytest.mark.parametrize("certificate", install.CERTIFICATES)

@@ -255,7 +255,7 @@ def watch(name: str, server: Server, work: Path) -> str:
 def measure_costs(work: Path) -> dict[str, str]:
     """Return the CPU of a takeover, in rounds by turns, as a ratio to `serve`."""
     file = write_cases(list_cases()["takeover"], work / "cases")
-    found: dict[str, list[float]] = {server.name: [] for server in SERVERS}
+    micros: dict[str, list[float]] = {server.name: [] for server in SERVERS}
     with contextlib.ExitStack() as stack:
         everyone = [
             stack.enter_context(run_server(one, work / f"cpu-{number}", cpus="0")) for number, one in enumerate(SERVERS)
@@ -266,10 +266,10 @@ def measure_costs(work: Path) -> dict[str, str]:
             for running in everyone:
                 with measure_tree(running.pid) as usage:
                     report = run_load(running, "closed", file, "-duration", "0.7s", "-connections", "8", cpus="1")
-                found[running.server.name].append(usage.cpu / report.sent * 1e6)
-    ours = found[SERVERS[0].name]
+                micros[running.server.name].append(usage.cpu / report.sent * 1e6)
+    ours = micros[SERVERS[0].name]
     costs = {}
-    for name, each in found.items():
+    for name, each in micros.items():
         ratio = statistics.median(other / mine for other, mine in zip(each, ours, strict=True))
         costs[name] = f"{statistics.median(each):.0f} us ({ratio:.2f})"
     return costs
