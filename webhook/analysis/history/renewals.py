@@ -90,8 +90,12 @@ class Renewals(Struct):
             self.restart(at)
             self.count += 1
             return None
-        self.has_several_clocks = self.has_several_clocks or at < self.last - SECOND
-        gap, longest = max(0, at - self.last), self.longest_usual
+        self.count += 1
+        if at < self.last:
+            # By a clock that was set back, or another one: that is no interval.
+            self.has_several_clocks = self.has_several_clocks or at < self.last - SECOND
+            return None
+        gap, longest = at - self.last, self.longest_usual
         if longest is None:
             self._early.append(Silence(self.last, at, duration, self.tenures, doubt))
         else:
@@ -107,7 +111,6 @@ class Renewals(Struct):
             self.intervals.append(gap)
             self._usual = None
         self.restart(at)
-        self.count += 1
         return gap if is_silence else None
 
     def resume(self, stretch: CountedRenewals, at: int) -> None:

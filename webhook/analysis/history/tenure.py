@@ -229,6 +229,7 @@ class Tenure(Struct):
     def inherit(self, before: "Tenure") -> None:
         """Take over the last renewal of the holder before: who wrote this one in left the lease to expire as it was."""
         self.inherited, self.kept = before.kept_until, before.kept
+        self.has_unseen_renewals = before.has_unseen_renewals
 
     def set_duration(
         self, seconds: int | None, writer: Writer | None, *managers: str, at: int, is_renewed: bool
