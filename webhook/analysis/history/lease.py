@@ -505,6 +505,8 @@ class LeaseHistory(Struct):
             tenure.set_duration(
                 new.lease_duration_seconds, state.writer, *managers, at=self.write.at, is_renewed=is_renewed
             )
+            if not state.has_other_renew_time and (new.lease_duration_seconds or 0) < (old.lease_duration_seconds or 0):
+                tenure.shortened_at = self.write.at  # until then it lasted as long as it said before
         asker = None if state.is_gap or state.act is Act.STORED else state.writer
         tenure.ask(old.preferred_holder, new.preferred_holder, self.write, asker)
 
