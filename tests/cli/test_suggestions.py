@@ -60,8 +60,24 @@ def test_the_binding_of_a_real_elector(capsys: pytest.CaptureFixture[str]) -> No
         (["bindings", "--input", "gone.log"], "gone.log: No such file"),
         (["bindings", "gone.log"], "gone.log is not NAMESPACE/NAME"),
         (["bindings", "a/b", "c/d"], "one lease at a time: a/b, c/d"),
-        (["bindings", "--input", CLIENT, "shop/operator"], "nothing was seen of lease shop/operator"),
-        (["bindings", "--input", CLIENT, "-n", "shop"], "nothing was seen of any lease in shop"),
+        (
+            ["bindings", "--input", CLIENT, "client-goo/operator"],
+            "lease client-goo/operator is in the input; did you mean c",
+        ),
+        (
+            ["bindings", "--input", CLIENT, "shop/operator"],
+            "lease shop/operator is in the input; there is client-go/op",
+        ),
+        (
+            ["bindings", "--input", CLIENT, "a/b"],
+            "no write of lease a/b is in the input; it has those of 1 other lease",
+        ),
+        (["bindings", "--input", CLIENT, "-n", "shop"], "no write of a lease of namespace shop is in the input\n"),
+        (
+            ["bindings", "--input", CLIENT, "-n", "clientgo"],
+            "namespace clientgo is in the input; did you mean client-go?",
+        ),
+        (["bindings", "--input", CLIENT, "-n", "shop", "a/b"], "lease a/b is not in namespace shop"),
         (["bindings", "--input", "docs/examples/bound.yaml"], "no lease and no candidate is in the input"),
     ],
     ids=str,

@@ -1,7 +1,7 @@
 """What a command says where it found no lease, or not the one that was named."""
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
@@ -18,6 +18,7 @@ _MAX_COMPARED: Final = 5_000
 """Names that a mistyped one is compared with."""
 _MAX_NAME: Final = 320
 _NEAR: Final = 0.75
+_MAX_NEAR: Final = 5
 _LIKE: Final = 0.5
 _POLICY: Final = "the audit policy must log leases, docs/why.md#the-audit-policy"
 
@@ -70,7 +71,20 @@ def suggest_name(name: str, known: Mapping[str, str]) -> str:
     return next((f"; did you mean {known[one]}?" for one in near if _is_near_in_each_part(name, one)), "")
 
 
+def suggest_leases(namespace: str, name: str, known: Collection[tuple[str, str]]) -> str:
+    """Return a hint at the lease that was meant: the nearest, else those that share a part of the name, "" if none do.
+
+    Without a namespace, the names alone are compared.
+    """
+    lease = f"{namespace}/{name}" if namespace else name
+    names = {f"{space}/{other}" if namespace else other: f"{space}/{other}" for space, other in known}
+    if hint := suggest_name(lease, names):
+        return hint
+    near = [f"{space}/{other}" for space, other in known if name in other or space == namespace]
+    return f"; there {'are' if near[1:] else 'is'} {', '.join(near[:_MAX_NEAR])}" if near else ""
+
+
 def _is_near_in_each_part(name: str, other: str) -> bool:
-    """True if the namespaces are like each other, and the names too: a namespace alone is no hint at a lease."""
+    """True if the namespaces are like each other, and the names too: a namespace alone does not hint at a lease."""
     parts = zip(name.split("/"), other.split("/"), strict=False)
     return all(difflib.SequenceMatcher(None, mine, theirs).ratio() >= _LIKE for mine, theirs in parts)

@@ -7,11 +7,12 @@ import click
 
 from webhook.admission.policy.parse import parse
 from webhook.admission.policy.schema import PolicyError
+from webhook.analysis.claims.words import count
 from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.inputs.files import read_path, require_readable
 from webhook.analysis.suggestions.bindings import AllWrites, make_binding_policy
 from webhook.analysis.suggestions.fence import find_leases, find_writes_by, format_policy, suggest_fence
-from webhook.cli.absence import refuse_absence
+from webhook.cli.absence import refuse_absence, suggest_leases, suggest_name
 from webhook.cli.options import Command, parse_lease_name
 from webhook.cli.progress import Progress
 from webhook.cli.reading import (
@@ -69,11 +70,21 @@ def bindings(*, leases: tuple[str, ...], inputs: tuple[str, ...], cluster: Clust
     only = find_namespace(cluster)
     text = make_binding_policy(seen, key, only)
     if not text:
-        which, where = f"lease {lease}" if lease else "any lease", f" in {only}" if only else ""
-        raise Failure(f"nothing was seen of {which}{where}")
+        raise Failure(_describe_absence(seen, key, only))
     parse(text)  # what a policy check would refuse is a bug
     print(text, end="")
     return progress.exit_code(2 if seen.unreadable else 0)
+
+
+def _describe_absence(seen: AllWrites, lease: tuple[str, str] | None, only: str) -> str:
+    if lease is None:
+        hint = suggest_name(only, {namespace: namespace for namespace, _ in seen.leases})
+        return f"no write of a lease{f' of namespace {only}' if only else ''} is in the input{hint}"
+    name = "/".join(lease)
+    if only not in {"", lease[0]}:
+        return f"lease {name} is not in namespace {only}"
+    hint = suggest_leases(*lease, seen.leases) or f"; it has those of {count(len(seen.leases), 'other lease')}"
+    return f"no write of lease {name} is in the input{hint}"
 
 
 @click.command("fence", cls=Command, help=_FENCE, epilog=_FENCE_EPILOG)

@@ -21,7 +21,7 @@ from webhook.analysis.inputs import cluster as clusters
 from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.rights import Rights
 from webhook.cli import reading
-from webhook.cli.absence import refuse_absence, suggest_name
+from webhook.cli.absence import refuse_absence, suggest_leases, suggest_name
 from webhook.cli.grants import WRITERS_HELP, format_rights, read_access, refuse_writers
 from webhook.cli.lease_table import COLUMNS, SEVERITY_COLORS, STATE_COLORS, WIDE, format_heading, make_row
 from webhook.cli.options import Command, format_option, parse_moment
@@ -202,14 +202,8 @@ def _find_lease(histories: ClusterHistory, namespace: str, name: str, *, is_whol
     shown = f"{namespace}/{name}" if namespace else name
     if found:
         raise Failure(f"{shown} is in several namespaces: {', '.join(space for space, _ in found[:5])}")
-    if hint := suggest_name(
-        shown, {f"{space}/{lease}" if namespace else lease: f"{space}/{lease}" for space, lease in known}
-    ):
-        raise Failure(f"lease {shown} is not in the input{hint}")
-    near = [f"{space}/{lease}" for space, lease in known if name in lease or space == namespace]
     others = f"{len(known)} others are" if is_whole or namespace else "-A looks in all namespaces"
-    hint = f"; there are {', '.join(near[:5])}" if near else f"; {others}"
-    raise Failure(f"lease {shown} is not in the input{hint}")
+    raise Failure(f"lease {shown} is not in the input{suggest_leases(namespace, name, known) or f'; {others}'}")
 
 
 def _print_all(
