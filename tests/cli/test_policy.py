@@ -1,5 +1,6 @@
 """`lease-webhook policy check|show|schema`."""
 
+import io
 import json
 from pathlib import Path
 
@@ -32,6 +33,26 @@ def test_check_of_a_plain_file_says_one_line(tmp_path: Path, capsys: pytest.Capt
     out = capsys.readouterr().out
     assert out.startswith(f"{path}: good, preset standard, hash ")
     assert out.endswith("rules in mode deny at most, without_stamps weaken\n")
+
+
+def give(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+
+
+def test_check_reads_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    give("apiVersion: lease-webhook/v1\npreset: strict\n", monkeypatch)
+    assert main(["policy", "check", "-"]) == 0
+    assert capsys.readouterr().out.startswith("standard input: good, preset strict, hash ")
+    give("apiVersion: lease-webhook/v1\npreset: strct\n", monkeypatch)
+    assert main(["policy", "check", "-"]) == 2
+    assert 'standard input: line 2: preset: "strct" is not known; did you mean "strict"?' in capsys.readouterr().err
+
+
+def test_no_other_command_takes_a_policy_from_standard_input(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["policy", "show", "-"]) == 2
+    assert capsys.readouterr().err == (
+        "lease-webhook: -: only `policy check` reads a policy from standard input; name a file\n"
+    )
 
 
 def test_check_refuses_with_the_path_and_the_nearest_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,22 +1,26 @@
 """`lease-webhook policy`: whether a policy file is good, what applies to a lease and why, and the JSON Schema."""
 
 import json
+import sys
 import time
 from collections.abc import Iterable
 from importlib.resources import files as package_files
-from typing import Any
+from typing import Any, Final
 
 import click
 from msgspec import Struct, to_builtins
 
 from webhook.admission.policy.explain import SettingSource, explain, find_applying, list_notes
-from webhook.admission.policy.file import DEFAULT_PRESET, PolicyFileError, load
+from webhook.admission.policy.file import DEFAULT_PRESET, LARGEST, PolicyFileError, load, load_text
 from webhook.admission.policy.model import Policy
 from webhook.admission.policy.schema import ANYWHERE, MODE
 from webhook.admission.rules.rule import Mode
+from webhook.analysis.inputs.items import STANDARD_INPUT
 from webhook.cli.options import Command, complete_files, complete_policies, format_option, parse_lease_name
 from webhook.cli.terminal import Failure, encode_line, format_table, measure_width, style
 from webhook.text.quoting import escape
+
+_STANDARD_INPUT: Final = "standard input"
 
 
 @click.command(
@@ -28,17 +32,20 @@ from webhook.text.quoting import escape
 Exit codes:
   0  good          2  refused
 
-Example:
+Examples:
   lease-webhook policy check policy.yaml
+  kubectl -n lease-webhook get configmap lease-webhook-policy \\
+    -o go-template='{{index .data "policy.yaml"}}' | lease-webhook policy check -
 """,
 )
-@click.argument("paths", nargs=-1, required=True, metavar="FILE...", shell_complete=complete_files)
+@click.argument("paths", nargs=-1, required=True, metavar="[FILE|-]...", shell_complete=complete_files)
 @format_option("json prints one line per file")
 def check(paths: tuple[str, ...], output: str) -> int:
     refused = []
     for path in paths:
         try:
-            _print_check(path, load(path), output)
+            policy = load_text(_read_standard_input(), _STANDARD_INPUT) if path == STANDARD_INPUT else load(path)
+            _print_check(path, policy, output)
         except PolicyFileError as error:
             refused.append(str(error))
     if refused:
@@ -46,12 +53,17 @@ def check(paths: tuple[str, ...], output: str) -> int:
     return 0
 
 
+def _read_standard_input() -> bytes:
+    return sys.stdin.buffer.read(LARGEST + 1)
+
+
 def _print_check(path: str, policy: Policy, output: str) -> None:
     odd = list_notes(policy, time.time_ns() // 1000)
     if output == "json":
         print(encode_line(_describe_head(policy) | {"file": path, "good": True, "notes": odd}))
         return
-    print(f"{escape(path)}: {style('good', fg='green')}, {_summarize(policy)}")
+    name = _STANDARD_INPUT if path == STANDARD_INPUT else escape(path)
+    print(f"{name}: {style('good', fg='green')}, {_summarize(policy)}")
     for note in odd:
         print(f"  {style('note', fg='yellow')}: {escape(note)}")
 

@@ -36,6 +36,11 @@ def load(name_or_path: str | None) -> Policy:
     return PolicyFile(name_or_path).current
 
 
+def load_text(content: bytes, name: str) -> Policy:
+    """Return the policy of a text without a file, such as standard input; raises PolicyFileError with its name."""
+    return _parse_snapshot(Path(name), _Snapshot("", content))
+
+
 class PolicyFile:
     """The policy in use. One thread polls for a newer one; any may read `current`, which is replaced as a whole."""
 
@@ -90,6 +95,9 @@ def _read(path: Path) -> _Snapshot:
 
 def _parse_snapshot(path: Path, snapshot: _Snapshot) -> Policy:
     if snapshot.error:
+        # Other commands may read the policy more than once.
+        if str(path) == "-":
+            raise PolicyFileError("-: only `policy check` reads a policy from standard input; name a file")
         # A bare word is more often a mistyped preset than a file.
         no_preset = f", and no preset{nearest(str(path), PRESETS)}" if path.name == str(path) else ""
         raise PolicyFileError(f"{path}: {snapshot.error}{no_preset}")
