@@ -143,3 +143,26 @@ def test_what_policies_cannot_be_printed_for(
     code, found, err = run(capsys, "--policies-only", *flags)
     assert (code, found) == (2, [])
     assert problem in err
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["--policies-only", "strict"], '"strict" is not expected; did you mean --policy strict?'),
+        (["--policies-only", "node-leases"], "did you mean --component node-leases?"),
+        (["--policies-only", "v1.36.2"], "did you mean --kubernetes v1.36.2?"),
+        (["--policies-only", "my policy.yaml"], "did you mean --policy 'my policy.yaml'?"),
+        (["--policies-only", "README.md"], "did you mean --policy README.md?"),
+        (["--policies-only", "cert-manager"], '"cert-manager" is not expected; install takes options only'),
+        (["strict"], "did you mean --component strict?"),
+        (["cert-manager"], "did you mean --certificate cert-manager?"),
+        (["1.36"], '"1.36" is not expected; install takes options only'),
+    ],
+    ids=str,
+)
+def test_an_argument_is_refused_with_the_option_that_takes_it(
+    capsys: pytest.CaptureFixture[str], words: list[str], hint: str
+) -> None:
+    code, found, err = run(capsys, *words)
+    assert (code, found) == (2, [])
+    assert hint in err

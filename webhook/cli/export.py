@@ -1,6 +1,7 @@
 """`lease-webhook install` and `export fence`: print objects for the API server; nothing is applied."""
 
 import datetime as dt
+import os
 import re
 import time
 from collections.abc import Sequence
@@ -11,21 +12,22 @@ import click
 from msgspec.structs import replace
 
 from webhook.admission.policy.file import load
-from webhook.admission.policy.schema import PolicyError, nearest
+from webhook.admission.policy.schema import PRESETS, PolicyError, nearest
 from webhook.api_server.fence.objects import make_fence_manifests
 from webhook.api_server.install.objects import CERTIFICATES, COMPONENTS, compose, fill, pieces_of
 from webhook.api_server.rule_policies import list_notes, make_manifests, make_stamp_policies
 from webhook.certificates.files import Unusable, read_pair
 from webhook.cli.options import Command, complete_directories, complete_files
 from webhook.cli.terminal import Failure, print_message
-from webhook.text.commands import certs_command
-from webhook.text.quoting import quote
+from webhook.text.commands import certs_command, quote_path
+from webhook.text.quoting import quote, truncate
 from webhook.text.yaml_writer import comment, stream
 
 _FIRST_MINOR, _FIRST_MINOR_OF_STAMPS = 30, 36  # of Kubernetes 1: ValidatingAdmissionPolicy, MutatingAdmissionPolicy
 _NAMESPACES_OF: Final = {"node-leases": "kube-node-lease", "control-plane": "kube-system"}
 _SERVED: Final = "lease-webhook.lease-webhook.svc"
 """The name that API servers check."""
+_MAX_WORD: Final = 80
 _PAIR: Final = ("ca.crt", "tls.crt", "tls.key")
 _HEADER: Final = "# Made by lease-webhook {}. To apply: kubectl apply --server-side -f FILE"
 _INSTALL: Final = """\
@@ -83,6 +85,7 @@ Examples:
 
 
 @click.command("install", cls=Command, help=_INSTALL, epilog=_INSTALL_EPILOG)
+@click.argument("words", metavar="", nargs=-1)
 @click.option("--certificate", type=click.Choice(CERTIFICATES), help="where the certificate comes from")
 @click.option("--policies-only", is_flag=True, help="the rules as policies of the API server, and no webhook")
 @click.option("--kubernetes", default="1.30", show_default=True, metavar="VERSION", help="for --policies-only")
@@ -107,6 +110,7 @@ Examples:
 )
 def install(
     *,
+    words: tuple[str, ...],
     certificate: str | None,
     policies_only: bool,
     kubernetes: str,
@@ -115,6 +119,8 @@ def install(
     policy: str | None,
     certs: str,
 ) -> int:
+    if words:
+        raise click.UsageError(_explain_argument(words[0], policies_only=policies_only))
     if policies_only:
         return _print_policies(policy, kubernetes, component)
     if certificate is None:
@@ -138,6 +144,25 @@ def install(
     fill(objects, image, text, pair, suffixes.pop() if "stamp" in component else "")
     print(stream(objects), end="")
     return 0
+
+
+def _explain_argument(word: str, *, policies_only: bool) -> str:
+    """Return the refusal of an argument, with the option of which it looks like the value: there are only options."""
+    short = quote(truncate(word, _MAX_WORD))
+    option = _find_option_of(word, policies_only=policies_only)
+    # The word is there to be copied, so it is not cut.
+    hint = f"did you mean {option} {quote_path(word)}?" if option else "install takes options only"
+    return f"{short} is not expected; {hint}"
+
+
+def _find_option_of(word: str, *, policies_only: bool) -> str:
+    if word in CERTIFICATES and not policies_only:
+        return "--certificate"
+    if word in (_NAMESPACES_OF if policies_only else COMPONENTS):
+        return "--component"
+    if word in PRESETS or word.endswith((".yaml", ".yml")) or os.path.isfile(word):  # noqa: PTH113 - never raises
+        return "--policy"
+    return "--kubernetes" if policies_only and re.fullmatch(r"v?1\.\d{1,3}(\..*)?", word) else ""
 
 
 def _print_policies(policy: str | None, kubernetes: str, components: tuple[str, ...]) -> int:
