@@ -132,6 +132,33 @@ def test_a_creation_comes_after_the_writes_to_an_older_object() -> None:
     assert [one.verb for one in found] == ["update", "update", "create"]
 
 
+def recreate(server: FakeServer) -> tuple[Document, ...]:
+    """Have another user delete the lease, and its process create it again; return the whole log."""
+    server.delete("shop/db", "cleaner")
+    server.wait(0.3)
+    server.elector("db-1", "shop/db").lead(3)
+    return tuple(server.log)
+
+
+@pytest.mark.parametrize(
+    ("details", "verbs"),
+    [
+        pytest.param({"uid": "uid-101"}, ["delete", "create", "update"], id="it names the object before"),
+        pytest.param({"uid": ["uid-101"]}, ["create", "delete", "update"], id="its uid is of a wrong type"),
+        pytest.param({}, ["create", "delete", "update"], id="it does not say what was deleted"),
+    ],
+)
+def test_a_deletion_by_a_clock_that_is_ahead_comes_before_what_was_created_after_it(
+    details: Document, verbs: list[str]
+) -> None:
+    log = recreate(two_renewals())
+    number = next(at for at, one in enumerate(log) if one["verb"] == "delete")
+    answer = {**log[number]["responseObject"], "details": details}
+    deletion = shift({**log[number], "responseObject": answer}, 1)
+    found = list_in_order([*log[:number], *log[number + 1 :], deletion])
+    assert [one.verb for one in found][number : number + 3] == verbs
+
+
 def test_of_two_requests_with_one_answer_the_one_that_replaced_another_state_made_it() -> None:
     """A patch that changes nothing is answered with the state as it is, even by a clock that is behind."""
     created, renewal, *_ = two_renewals().log

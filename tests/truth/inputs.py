@@ -341,8 +341,10 @@ def _objects(request: Request, status: Document, has_fields: bool) -> Iterator[b
             body = {**body, "metadata": {k: v for k, v in body["metadata"].items() if k != "managedFields"}}
         yield b'"requestObject":%s' % json.dumps(body, separators=(",", ":")).encode()
     if request.refused or request.verb == "delete" or request.after is None:
-        failed = {"kind": "Status", "apiVersion": "v1", **status}
-        yield b'"responseObject":%s' % json.dumps(failed, separators=(",", ":")).encode()
+        answer: Document = {"kind": "Status", "apiVersion": "v1", **status}
+        if request.verb == "delete" and not request.refused and request.before is not None:
+            answer["details"] = {"name": request.name, "uid": request.before.uid}
+        yield b'"responseObject":%s' % json.dumps(answer, separators=(",", ":")).encode()
         return
     text = request.after.text
     if not has_fields:

@@ -292,7 +292,8 @@ def _order(items: Sequence[_Seen]) -> list[_Seen]:
     merged = list(heapq.merge(chain, rest, key=_time))
     if any(map(_is_hidden_write, rest)):
         merged = _place_late_writes(merged)
-    return _resolve_contradictions(_place_late_deletions(_place_early_creations(merged)))
+    placed = _place_early_deletions(_place_late_deletions(_place_early_creations(merged)))
+    return _resolve_contradictions(placed)
 
 
 def _identity(item: Observation | FenceReport) -> object:
@@ -658,6 +659,29 @@ def _place_of_deletion(items: Sequence[_Seen], number: int) -> int:
             return number
         place = later
     return number
+
+
+def _place_early_deletions(items: list[_Seen]) -> list[_Seen]:
+    """Place a deletion that names what it deleted before the first writes of the object that was created after it."""
+    for number, one in enumerate(items):
+        if one.is_deletion and not one.revision and one.observation.is_stored and one.observation.uid:
+            place = _find_first_write_of_another(items, number)
+            items[place : number + 1] = [one, *items[place:number]]
+    return items
+
+
+def _find_first_write_of_another(items: Sequence[_Seen], number: int) -> int:
+    """Return the number of the first write, just before a deletion at a number, to another object than it deleted."""
+    place, deletion = number, items[number]
+    for earlier in range(number - 1, -1, -1):
+        before = items[earlier]
+        if not before.is_stored_write:
+            continue
+        is_near = before.time > deletion.time - _TOLERANCE
+        if not (is_near and before.observation.uid and before.observation.uid != deletion.observation.uid):
+            return place
+        place = earlier
+    return place
 
 
 def _resolve_contradictions(items: list[_Seen]) -> list[_Seen]:

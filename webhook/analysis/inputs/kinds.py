@@ -409,7 +409,7 @@ def _interpret_event(document: Document) -> Observation | FenceReport | None:
         ),
         is_dry_run=_is_dry_run(event),
         is_clearing=event.verb == "deletecollection" and "Selector=" not in event.request_uri,
-        uid=named.uid or reference.uid,
+        uid=named.uid or reference.uid or (_find_deleted_uid(event) if act is Act.DELETED else ""),
         # The object of a request has the version that it replaces.
         resource_version=(named.resource_version or "") if shown is event.response_object else "",
         replaces=reference.resource_version if event.verb == "update" else "",
@@ -419,6 +419,29 @@ def _interpret_event(document: Document) -> Observation | FenceReport | None:
         asked=_find_asked(event, kind) if shown is None and act in {Act.CREATED, Act.UPDATED} else None,
         patched_renew_time=_find_patched_renew_time(event) if shown is None and act is Act.UPDATED else "",
     )
+
+
+class _Details(Struct, frozen=True):
+    uid: str = ""
+
+
+class _Deletion(Struct, frozen=True):
+    """What an API server answers to a deletion: a Status that names the object."""
+
+    details: _Details = _Details()
+
+
+_deletions: Final = msgspec.json.Decoder(_Deletion)
+
+
+def _find_deleted_uid(event: AuditEvent) -> str:
+    """Return the uid of what was deleted, "" if a log does not show it."""
+    try:
+        return (
+            _deletions.decode(event.response_object).details.uid if b'"details"' in bytes(event.response_object) else ""
+        )
+    except (ValueError, RecursionError):
+        return ""
 
 
 def _find_asked(event: AuditEvent, kind: str) -> Lease | None:
