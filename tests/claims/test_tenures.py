@@ -58,7 +58,7 @@ def test_a_lease_that_is_created_again_was_deleted_and_not_stolen() -> None:
     assert "lease-deleted: the lease was deleted at 11:07:00Z or later while db-0_1 held it; " in said
     assert "db-1_1 created it again up to 3 s later: two may have led at once" in said
     assert "lease-stolen" not in said
-    assert "ADVICE The log that was read does not show who: look for a part of it that is missing." in said
+    assert "ADVICE The log does not show who it was: see whether parts of it are missing." in said
 
 
 def test_after_a_deletion_that_may_have_come_after_the_expiry_two_may_not_have_led() -> None:

@@ -25,7 +25,7 @@ from webhook.admission.rules.holders import holder_matches, is_literal, matches
         pytest.param("?", "ab", False, id="? is not two"),
         pytest.param("db-?", "db-\n", True, id="? is any character"),
         pytest.param("[ab]", "[ab]", True, id="brackets are themselves"),
-        pytest.param("[ab]", "a", False, id="brackets are no class"),
+        pytest.param("[ab]", "a", False, id="brackets are not a character class"),
         pytest.param("[!a]*", "[!a]x", True, id="nor the opposite of one"),
         pytest.param("a.b", "axb", False, id="a dot is a dot"),
         pytest.param("a\\*", "a\\b", True, id="a backslash escapes nothing"),

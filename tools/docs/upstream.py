@@ -35,9 +35,9 @@ COMPARED: Final[Mapping[str, tuple[str, ...]]] = {
 
 _IN_PART: Final = {
     "candidate-lease-name-format": "no: it stores a `leaseName` that no Lease can have (1.36.3, 1.31.14)",
-    "candidate-preferred-strategies": "in part: 1.31.14 refuses an unknown strategy, and stores an empty list",
+    "candidate-preferred-strategies": "in part: 1.31.14 refuses an unknown strategy but stores an empty list",
     "candidate-strategies-unique": "no: 1.31.14 stores a list that names a strategy twice",
-    "time-unreadable": "in part: it refuses what is no time, and stores one of the year 10000 (1.36.3, 1.31.14)",
+    "time-unreadable": "in part: it refuses text that is not a time but stores a time in year 10000 (1.36.3, 1.31.14)",
 }
 
 

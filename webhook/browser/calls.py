@@ -49,7 +49,7 @@ class Page:
         return self._session.draw_timeline()
 
     def check(self, policy: str, *, all_logs: bool = False) -> dict[str, Any]:
-        """Return what a policy file denies of what is open."""
+        """Return what a policy file denies in the open files."""
         return self._session.check(parse(policy), all_logs=all_logs)
 
     def review(

@@ -44,7 +44,7 @@ _LEVELS: Final = {"deny": Mode.DENY, "warn": Mode.WARN, "never": None}
 """By --fail-on, the least severe outcome that is a failure."""
 
 _DESCRIPTION = """\
-Evaluates what it is given as the webhook would, before a webhook is installed or a policy changed. A PATH is a file, a
+Evaluates its input as the webhook would, before a webhook is installed or a policy is changed. A PATH is a file, a
 directory or - for standard input, and contains manifests of Leases and LeaseCandidates, an audit log at level
 RequestResponse, a watch, or AdmissionReviews that were captured. Other kinds are skipped and counted. Without a PATH,
 kubectl lists the leases of the cluster, with your own credentials.

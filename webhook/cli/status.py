@@ -46,7 +46,7 @@ from webhook.cli.terminal import encode_line, format_table, measure_width, style
 from webhook.text.quoting import escape
 
 _DESCRIPTION: Final = """\
-Says whether the webhook reviews writes: by a dry run of a lease that nothing else refuses, of which nothing is stored.
+Says whether the webhook reviews writes: by a dry run, which stores nothing, of a lease that only the webhook refuses.
 Then it shows configuration, pods, certificate, policy, policies of the API server and the verdicts so far.
 
 It runs kubectl with your own credentials. What may not be read is shown as not known.

@@ -215,7 +215,9 @@ TAMPERED_UPDATES = {
     "(l) an owner of a dropped field and of something outside spec and metadata": update(
         add(dropped_beside(**{"f:junk": {}}))
     ),
-    "(l) an owner of a dropped field and of what is no object": update(add(dropped_beside(**{"f:metadata": 5}))),
+    "(l) an owner of a dropped field and of a field that is not an object": update(
+        add(dropped_beside(**{"f:metadata": 5}))
+    ),
     "(l) the same, where it was so before": update(
         put(f"{ENTRIES}[1].time", NOW_TEXT), old=[add(dropped_beside(**{"f:metadata": 5}) | {"time": SECONDS_AGO})]
     ),

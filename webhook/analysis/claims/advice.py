@@ -66,7 +66,7 @@ _NEXT_STEPS: Final = {
         "kubectl get --raw '/readyz?verbose'",
     ),
     Blame.NETWORK: Advice(
-        "Look at the API server, and at what is between it and its clients:",
+        "Look at the API server and at everything between it and its clients:",
         "kubectl get --raw '/readyz?verbose'; kubectl get nodes",
     ),
     Blame.UNKNOWN: Advice("To know the cause, watch all leases the next time:", WATCH),
@@ -232,7 +232,7 @@ def _advise_on_silent_client(history: LeaseHistory, tenure: Tenure, cause: Diagn
 
 
 def _user_without_pod(tenure: Tenure) -> Writer | None:
-    """Return the user that a log shows as the holder, if that is no service account: no token of a pod is one of it."""
+    """Return the user that a log shows as the holder, unless it is a service account, whose token names a pod."""
     own = tenure.processes.own
     is_pod = own is None or own.pod or own.uid or UserInfo(own.user).service_account
     return None if is_pod or not tenure.processes.renewals else own
@@ -328,7 +328,7 @@ def advise(account: "Account") -> Advice:
     """Return what a person on call should do about a lease: nothing that the input was already read for."""
     advice, history = _advise(account), account.history
     if advice.command == command_for_audit_log(history.namespace, history.name) and history.requests.is_logged:
-        sentence = "The log that was read does not show who: look for a part of it that is missing. To see the lease:"
+        sentence = "The log does not show who it was: see whether parts of it are missing. To see the lease:"
         return Advice(sentence, _command_for_managers(history))
     return advice
 

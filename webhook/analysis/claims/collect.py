@@ -37,7 +37,7 @@ DURATION: Final = "f:leaseDurationSeconds"
 
 
 def find_facts(account: "Account") -> Iterator[Claim]:
-    """Yield the claims about one lease that are no findings, those about the state first."""
+    """Yield the claims about one lease that are not findings, those about the state first."""
     yield from _collect_state(account)
     for before, tenure in zip([None, *account.history.tenures], account.history.tenures, strict=False):
         yield from _collect_tenure(account, before, tenure)

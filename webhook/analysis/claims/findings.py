@@ -529,7 +529,7 @@ def _explain_looks(history: LeaseHistory, before: Tenure, after: Tenure) -> _Loo
     behind = f"{length(-ahead)} behind the API server's"
     if _are_equally_off(history, ahead):
         text = (
-            f"The renewTimes of several holders were equally off, {behind} clock, which speaks for a webhook or policy "
+            f"The renewTimes of several holders were equally off, {behind} clock, which points to a webhook or policy "
             f"that changes renewTime, or for a time zone, rather than for wrong clocks; so {looked}"
         )
         return _Looks(text, "clock", Advice("See what changes renewTime, such as a mutating webhook:", MUTATORS))
@@ -747,7 +747,7 @@ def _applications(history: LeaseHistory, status: LeaseStatus | None) -> Iterator
         managers = {one.manager for one in renewed if one.until is not None and one.manager}
         if history.tenure and history.tenure.until is None and status and status.manager:
             managers.add(status.manager)
-        # Some electors apply the lease under their identity: that is no name of a program.
+        # Some electors apply the lease under their identity: that does not name a program.
         managers -= {one.holder for one in history.tenures}
         if len(managers) < 2 or "kube-apiserver" in managers:
             return

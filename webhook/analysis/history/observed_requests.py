@@ -38,7 +38,7 @@ class Writes(Struct):
         if is_shown and item.act is not Act.DELETED:
             self._stored[key] = item
         if item.act is Act.STORED or item.stretch:
-            # A list shows states written at some time, by whomever; many renewals in one are no write.
+            # A list shows states written at some time, by whomever; many renewals in one are not a write.
             return _request(item, None) if item.input_kind is InputKind.DUMP and item.object is not None else None
         if item.act is Act.DELETED:
             # A watch does not say when, and so not whether it was held.

@@ -295,7 +295,7 @@ def acquired_at(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
     if acquired is None:
         return None
     ahead = ahead_of(spec, entries) or 0
-    # A renewTime of another age is no error of a clock.
+    # A renewTime of another age is not an error of a clock.
     return acquired - ahead if abs(ahead) <= MAX_AHEAD else acquired
 
 

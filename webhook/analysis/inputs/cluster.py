@@ -62,7 +62,7 @@ END: Final = 5.0
 _DEPRECATED: Final = re.compile(rb"Warning: coordination\.k8s\.io/\S+ \w+ is deprecated")
 """A warning about the version in which an API server lists candidates, which no reader can change."""
 _ERROR: Final = re.compile(rb"[EWIF]\d{4} |[Ee]rror|The connection to the server|Unable to connect")
-"""How lines of kubectl itself begin that are no prompt: those that its libraries log, and why it fails."""
+"""How lines of kubectl itself begin that are not a prompt: those that its libraries log, and why it fails."""
 _PIECE: Final = 64 * 1024
 _MAX_REASON: Final = 200
 _MAX_RESPONSE: Final = 256 * 1024 * 1024

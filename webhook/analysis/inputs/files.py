@@ -388,7 +388,7 @@ def find_files(
     """Yield the path of every file below a directory that has one of the suffixes, in order of names.
 
     Links to directories are not followed, and indexes are left out. What is hidden, matches a shell pattern of `ignore`
-    by its name or by its path below the directory, or is no file, is foreign.
+    by its name or by its path below the directory, or that is not a file, is foreign.
     """
     waiting = [directory]
     while waiting:

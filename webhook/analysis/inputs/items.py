@@ -260,7 +260,7 @@ class Unreadable(Struct, frozen=True):
     line: int = 0
     """Where it begins in its file; 0 if that is not known."""
     is_template: bool = False
-    """It has actions of a Go template, so that it is no object before it is rendered."""
+    """It has actions of a Go template, so it is not an object until it is rendered."""
 
 
 class OtherObject(Struct, frozen=True):

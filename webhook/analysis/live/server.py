@@ -195,7 +195,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = MAX_WAIT
 
     def handle(self) -> None:
-        """Answer; a client that goes is no error."""
+        """Answer; a client that goes away is not an error."""
         with suppress(OSError):
             super().handle()
 

@@ -49,8 +49,8 @@ _RESTORE: Final = "`kubectl apply --server-side` of apiVersion, kind, name and n
 @reads("metadata.managedFields")
 @in_cel(
     lacks="""
-    It compares the entries of two lists, and dates what has no stamp by a clock; an expression has none. With
-    [stamps](stamp.md), managedFields are no evidence.
+    It compares the entries of two lists, and dates entries without a stamp by a clock; an expression has no clock.
+    With [stamps](stamp.md), managedFields are not used as evidence.
     """,
 )
 def renewal_stamp_tampered(change: LeaseChange) -> Iterable[Finding]:

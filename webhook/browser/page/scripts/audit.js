@@ -35,7 +35,7 @@ function draw(place, found, go) {
     ...notes(found.notes),
     make("div", { class: "row" }, ...filters),
     ...cards,
-    ...(cards.length ? [] : [make("p", { class: "muted" }, "Nothing of what is chosen was found.")]),
+    ...(cards.length ? [] : [make("p", { class: "muted" }, "No finding matches the filters.")]),
     ...(more > 0 ? [make("p", { class: "muted" }, `${more} more are not shown: leave out what is less severe, or open fewer files.`)] : []),
   );
 }

@@ -1,4 +1,4 @@
-// What a policy denies of what is open, as `check` lists it.
+// What a policy denies in the open files, as `check` lists it.
 
 import { badge, element, make, notes, table } from "./dom.js";
 import { onPolicy, policy, policyEditor, showProblem } from "./policy.js";

@@ -72,7 +72,7 @@ function fillTitle() {
 /** Everything in a few sentences and numbers. */
 function overall(leases) {
   const all = count(book.lanes.size, "lease");
-  if (!leases.length) return book.lanes.size ? `No lease of ${book.lanes.size} has what is sought.` : "No lease has been seen.";
+  if (!leases.length) return book.lanes.size ? `None of ${all} matches.` : "No lease has been seen.";
   const beyond = book.leftOut ? ` (${(book.lanes.size + book.leftOut).toLocaleString("en")} are in the input; name some, or a namespace, to see others)` : "";
   const shown = (leases.length === book.lanes.size ? all : `${leases.length} of ${all}`) + beyond;
   const times = `${book.hasDates ? "" : `${dateOf(book.from)}, `}${instant(book.from)} to ${instant(book.ends)} ${zoneName()}`;
