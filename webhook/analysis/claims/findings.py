@@ -530,7 +530,7 @@ def _explain_looks(history: LeaseHistory, before: Tenure, after: Tenure) -> _Loo
     if _are_equally_off(history, ahead):
         text = (
             f"The renewTimes of several holders were equally off, {behind} clock, which points to a webhook or policy "
-            f"that changes renewTime, or for a time zone, rather than for wrong clocks; so {looked}"
+            f"that changes renewTime, or to a time zone, rather than to wrong clocks; so {looked}"
         )
         return _Looks(text, "clock", Advice("See what changes renewTime, such as a mutating webhook:", MUTATORS))
     advice = Advice(
