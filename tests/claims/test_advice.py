@@ -9,8 +9,8 @@ from tests.history.test_refusal import RIGHTS, WEBHOOK
 from webhook.admission.rules.change import GARBAGE_COLLECTOR, NAMESPACE_CONTROLLER
 from webhook.analysis.audit.leases import likely_pod_of, pod_of
 from webhook.analysis.claims.advice import advise_on_rights
+from webhook.analysis.claims.handovers import FREQUENT, FREQUENT_WITHIN
 from webhook.analysis.claims.headline import make_headline
-from webhook.analysis.claims.succession import FREQUENT, FREQUENT_WITHIN
 from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.times import SECOND
 

@@ -12,8 +12,8 @@ from tests.history.fake_server import SECOND, FakeServer, together
 from tests.history.observing import input_of, observe_all
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account, account_of, as_json
+from webhook.analysis.claims.handovers import describe_ending
 from webhook.analysis.claims.happened import list_events
-from webhook.analysis.claims.succession import describe_ending
 from webhook.analysis.history import merge
 from webhook.analysis.history.bounds import MAX_LISTED, Bounds
 from webhook.analysis.history.events import EventKind

@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.admission.rules.expiry import date_last_renewal
 from webhook.analysis.claims.claim import By, Claim
-from webhook.analysis.claims.headline import make_headline
-from webhook.analysis.claims.registry import KINDS
-from webhook.analysis.claims.succession import (
+from webhook.analysis.claims.handovers import (
     describe_dating_of_end,
     describe_ending,
     describe_handover,
     describe_renewals_of_another,
     how_taken,
 )
+from webhook.analysis.claims.headline import make_headline
+from webhook.analysis.claims.registry import KINDS
 from webhook.analysis.claims.words import ago, by_writer, clock, name
 from webhook.analysis.history.status import (
     LeaseState,

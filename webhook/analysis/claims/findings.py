@@ -26,7 +26,7 @@ from webhook.analysis.claims.advice import (
 from webhook.analysis.claims.claim import By as BySomeone
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.collect import drop_unknown, interval_of
-from webhook.analysis.claims.succession import SHORTEST, describe_creation, has_lost_race
+from webhook.analysis.claims.handovers import SHORTEST, describe_creation, has_lost_race
 from webhook.analysis.claims.words import at_most, clock, count, holder_or_another, name, user, writer
 from webhook.analysis.heartbeats import is_heartbeat, is_named_for_heartbeats
 from webhook.analysis.history.events import LeaseEvent

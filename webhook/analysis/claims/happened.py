@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.succession import (
+from webhook.analysis.claims.handovers import (
     describe_dating_of_end,
     describe_edit,
     describe_ending,

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from webhook.analysis.claims.advice import LOSSES, Advice
+from webhook.analysis.claims.handovers import find_frequent_changes
 from webhook.analysis.claims.marks import is_ongoing
-from webhook.analysis.claims.succession import find_frequent_changes
 from webhook.analysis.history.status import LeaseState
 from webhook.findings import Severity
 

@@ -13,7 +13,7 @@ from webhook.admission.rules.expiry import MAX_TOLERANCE, date_last_renewal
 from webhook.admission.rules.registry import RULES
 from webhook.analysis.claims.causes import describe_cause, find_late_renewals, find_lost_leaders
 from webhook.analysis.claims.findings import describe_delay
-from webhook.analysis.claims.succession import (
+from webhook.analysis.claims.handovers import (
     describe_dating_of,
     describe_edit,
     describe_ending,
