@@ -325,8 +325,9 @@ class Audit(Struct):
                 if history.lease is not None and not (history.is_deleted or history.hidden_since):
                     known = history.interval, history.status(at), as_of.seen_until, history.is_as_sent
                     subject = Subject(history.lease, namespace, name, at, *known)
-                    is_leaky = is_log_leaky(self.histories, history)
-                    yield from drop_repeated(found, self.inventory.add(subject), is_leaky=is_leaky)
+                    yield from drop_repeated(
+                        found, self.inventory.add(subject), is_log_leaky=is_log_leaky(self.histories, history)
+                    )
                 yield from found
             for (namespace, name), candidate in sorted(self.histories.candidates.items(), key=itemgetter(0)):
                 self._count_examined(namespace)

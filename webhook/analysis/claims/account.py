@@ -59,7 +59,7 @@ class Account(Struct, frozen=True):
     election_events: tuple[tuple[int, str], ...] = ()
     """Time and text of the Events by which a replica said that it began or stopped to lead."""
     unrecorded: tuple[RecordingGap, ...] = ()
-    is_leaky: bool = False
+    is_log_leaky: bool = False
     """An audit log lacks requests here and there."""
     candidate_events: tuple[LeaseEvent, ...] = ()
     """What was done to its LeaseCandidates."""
@@ -88,7 +88,7 @@ class Account(Struct, frozen=True):
     @property
     def is_partial(self) -> bool:
         """Whether the input lacks, or may lack, what happened to it between its begin and its end."""
-        return self.history.is_partial or self.is_leaky or bool(self.unrecorded)
+        return self.history.is_partial or self.is_log_leaky or bool(self.unrecorded)
 
     @property
     def last_renewal(self) -> int | None:
@@ -190,13 +190,12 @@ def account_of(histories: ClusterHistory, history: LeaseHistory, now: int, seen_
     The other leases of `histories` show whether only one was late or all were. `seen_until` is that of a `Subject`.
     """
     status, bounds = history.status(now), histories.bounds
-    is_leaky = is_log_leaky(histories, history)
     cause = find_ongoing_cause(histories, history, now)
     findings: list[ReportFinding] = list(find_all_incidents(histories, history, now, cause))
     if history.lease is not None and status is not None:
         known = history.interval, status, seen_until, history.is_as_sent
         subject = Subject(history.lease, history.namespace, history.name, now, *known)
-        findings += drop_repeated(findings, check_stored_object(subject), is_leaky=is_leaky)
+        findings += drop_repeated(findings, check_stored_object(subject), is_log_leaky=is_log_leaky(histories, history))
         findings += check_stamps(subject, histories.stamped, has_managed_fields=histories.has_managed_fields)
     findings.sort(key=lambda one: ORDER[one.severity])
     said = histories.election_events.get((history.namespace, history.name), ())
@@ -210,7 +209,7 @@ def account_of(histories: ClusterHistory, history: LeaseHistory, now: int, seen_
         cause,
         quoted,
         tuple(bounds.unrecorded),
-        is_leaky,
+        is_log_leaky(histories, history),
         candidates,
         find_candidates(histories, history, status),
     )

@@ -469,7 +469,7 @@ def _advise_when_renewed(account: "Account", status: LeaseStatus) -> Advice:
 
 def _advise_after_expiry(account: "Account", status: LeaseStatus) -> Advice:
     history, cause, tenure = account.history, account.cause, account.history.tenure
-    if account.is_leaky:
+    if account.is_log_leaky:
         sentence = "The log lacks requests, and a renewal may be one of them. To see the lease:"
         return Advice(sentence, f"{_lease_command(history)} -o yaml")
     if (refusal := _find_refused_successor(account, status)) is not None:

@@ -135,7 +135,7 @@ def diagnose(
     microseconds since 1970.
     """
     # Where a log may lack requests, it shows no more than a watch does.
-    is_whole = not (histories.bounds.is_leaky or histories.bounds.has_hole(start, end))
+    is_whole = not (histories.bounds.is_log_leaky or histories.bounds.has_hole(start, end))
     hidden = () if history.kind is InputKind.AUDIT_LOG and is_whole else _HIDDEN
     if tenure is not None and (coordinated := _diagnose_election(tenure, end, hidden)):
         return coordinated
@@ -318,7 +318,7 @@ def _diagnose_silence(
     `hidden` are causes that the input does not show.
     """
     start, end = silence.start, silence.end
-    is_silent = requests == 0 and history.kind is InputKind.AUDIT_LOG and not histories.bounds.is_leaky
+    is_silent = requests == 0 and history.kind is InputKind.AUDIT_LOG and not histories.bounds.is_log_leaky
     own = ("stopped", "api-server", *hidden)
     if late := _describe_late(compared):
         if not compared.are_enough:

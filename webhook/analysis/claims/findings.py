@@ -129,14 +129,14 @@ def find_incidents(
 
 
 def drop_repeated(
-    found: Sequence[ReportFinding], stored: Iterable[ReportFinding], *, is_leaky: bool
+    found: Sequence[ReportFinding], stored: Iterable[ReportFinding], *, is_log_leaky: bool
 ) -> list[ReportFinding]:
     """Return what a stored lease shows beside its history, without a guess at what the history shows.
 
-    `is_leaky`: a log lacks requests, and a renewal may be one of them, so the lease need not have expired.
+    `is_log_leaky`: a log lacks requests, and a renewal may be one of them, so the lease need not have expired.
     """
     dropped = {one.check for one in found if one.check == "lease-shared"}
-    if is_leaky:
+    if is_log_leaky:
         dropped.add("expired")
     if any(_is_about(one, RENEW_TIME) for one in found):
         dropped.add("holder-clock")  # the stored time is not that of its writer's clock

@@ -23,4 +23,4 @@ def find_all_incidents(
 
 def is_log_leaky(histories: ClusterHistory, history: LeaseHistory) -> bool:
     """Return whether the latest state is by a log that is known to lack requests, if only those of other leases."""
-    return histories.bounds.is_leaky and history.kind is InputKind.AUDIT_LOG
+    return histories.bounds.is_log_leaky and history.kind is InputKind.AUDIT_LOG

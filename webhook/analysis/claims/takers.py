@@ -74,7 +74,7 @@ def _claim_late_taker(
 ) -> Claim:
     since = after.since - lateness
     taker, bounds = name(after.holder), histories.bounds
-    is_logged = after.taken.is_logged and bool(history.requests.readers) and not bounds.is_leaky
+    is_logged = after.taken.is_logged and bool(history.requests.readers) and not bounds.is_log_leaky
     is_logged = is_logged and not bounds.has_hole(since, after.since)
     is_logged = is_logged and after.waited_since is not None and after.waited_since <= since
     silent = _find_silence(after, since) if is_logged else None

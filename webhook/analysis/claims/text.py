@@ -31,7 +31,7 @@ def list_facts(account: Account, *, verbose: bool = True) -> Iterator[Line]:
     """Yield the known facts, each with a label; without `verbose` those that the headline does not say."""
     if verbose:
         yield from _list_holding(account)
-    if account.is_leaky:
+    if account.is_log_leaky:
         yield Line("Not shown", "the log lacks some requests: it has writes that follow others that it does not have")
     elif account.is_partial and not (account.unrecorded or account.history.renewals.unseen):
         yield Line("Not shown", "some writes to it, within the time for which a renewal lasts")

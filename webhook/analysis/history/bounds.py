@@ -33,7 +33,7 @@ class Bounds(Struct):
     """The least difference between the clocks of the API servers, as far as is known."""
     is_skewed_within: bool = False
     """Whether they do within one input, which several of them wrote."""
-    is_leaky: bool = False
+    is_log_leaky: bool = False
     """An audit log lacks requests here and there, as one does whose collector drops events."""
     logged_until: int = 0
     """The last moment that an audit log shows."""

@@ -64,7 +64,7 @@ class Continuity(Struct):
     """Since when the present state may be another one than the latest that was shown; None in Sight.WHOLE."""
     is_partial: bool = False
     """Writes may have been missed: a record has gaps, or a watch began again after renewals that it did not see."""
-    is_leaky: bool = False
+    is_log_leaky: bool = False
     """An audit log lacks a write, and not in a hole: the next one names a state that none of them made."""
     is_after_gap: bool = False
     """A recorder did not see a part of the time between the latest observation and the one before."""

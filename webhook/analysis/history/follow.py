@@ -282,7 +282,7 @@ class ClusterHistory(Struct):
             self._note_missing(key, seen.writer.process)
         history = self._find_history(key) or self.leases.setdefault(key, LeaseHistory(*key))
         events = history.feed(seen, self.bounds)
-        self.bounds.is_leaky = self.bounds.is_leaky or history.continuity.is_leaky
+        self.bounds.is_log_leaky = self.bounds.is_log_leaky or history.continuity.is_log_leaky
         self.has_managed_fields = self.has_managed_fields or seen.has_managed_fields
         at = None if history.at is None else history.moment
         at = at if seen.at is None else min(seen.at, self.bounds.latest)

@@ -580,7 +580,7 @@ class LeaseHistory(Struct):
         # An API server may store a write and answer that it failed.
         is_explained = self.hidden_since is not None or any(one.has_failed for one in self.requests.refusals)
         if self.write.is_logged and not is_explained:
-            self.continuity.is_leaky = True
+            self.continuity.is_log_leaky = True
         at = state.at
         if not self.write.is_logged and at < (self.at or 0) - MAX_TOLERANCE:
             # A stamp that is older than what was seen before is forged: the write came later.
