@@ -26,7 +26,7 @@ from webhook.analysis.claims.advice import (
 from webhook.analysis.claims.claim import By as BySomeone
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.collect import drop_unknown, interval_of
-from webhook.analysis.claims.handovers import SHORTEST, describe_creation, has_lost_race
+from webhook.analysis.claims.handovers import SHORTEST, describe_creation, find_duration_edit, has_lost_race
 from webhook.analysis.claims.words import at_most, clock, count, holder_or_another, name, user, writer
 from webhook.analysis.heartbeats import is_heartbeat, is_named_for_heartbeats
 from webhook.analysis.history.events import LeaseEvent
@@ -451,8 +451,8 @@ def _claim_theft(history: LeaseHistory, before: Tenure, after: Tenure, now: int)
     stranger = None if other else _find_stranger(before, after)
     took = _describe_taking(after, other, stranger)
     early = "" if left is None else f", {_describe_time_left(before, after, left)} before it expired"
-    shortening = _find_shortening(history, before, after)
-    if shortening is not None:
+    edit = find_duration_edit(history, before, after)
+    if edit is not None:
         early += " by the duration that its holder wrote"
     at, held = clock(after.since, now), f" while {name(before.holder)} still held it{early}"
     if not after.is_dated:
@@ -480,7 +480,7 @@ def _claim_theft(history: LeaseHistory, before: Tenure, after: Tenure, now: int)
             command_for_audit_log(history.namespace, history.name),
         )
     else:
-        advice = _advise_on_taker(history, before, after, shortening)
+        advice = _advise_on_taker(history, before, after, edit)
     is_error = after.is_dated and not is_one_pod and cause != "handed-over"
     severity = Severity.ERROR if is_error else Severity.WARNING
     return make_claim(
@@ -549,9 +549,9 @@ def _are_equally_off(history: LeaseHistory, ahead: int) -> bool:
     return len(alike) > 1
 
 
-def _advise_on_taker(history: LeaseHistory, before: Tenure, after: Tenure, shortening: LeaseEvent | None) -> Advice:
+def _advise_on_taker(history: LeaseHistory, before: Tenure, after: Tenure, edit: LeaseEvent | None) -> Advice:
     """Return what to do about who took a live lease for itself: first, if there is one, who changed its duration."""
-    changer, stranger = shortening.writer if shortening else None, _find_stranger(before, after)
+    changer, stranger = edit.writer if edit else None, _find_stranger(before, after)
     if changer is not None and changer.user:
         # Who waits for the duration that is stored waits for as long as the lease says.
         return advise_on_rights(f"Find out why {user(changer)} changes how long it lasts.", "update", history, changer)
@@ -563,12 +563,6 @@ def _advise_on_taker(history: LeaseHistory, before: Tenure, after: Tenure, short
         f"{_describe_strict(after.processes.taken_by or Writer())}. To see what it is:"
     )
     return Advice(sentence, command_for_pod_of_holder(history.namespace, after.holder))
-
-
-def _find_shortening(history: LeaseHistory, before: Tenure, after: Tenure) -> LeaseEvent | None:
-    """Return the latest edit of the duration while a holder had the lease; None if there was none."""
-    edits = (one for one in reversed(history.edits) if "leaseDurationSeconds" in one.text)
-    return next((one for one in edits if before.since <= one.at <= after.since), None)
 
 
 def _describe_doubt(before: Tenure) -> str:

@@ -51,6 +51,12 @@ class FrequentChanges(Struct, frozen=True):
     since: int
 
 
+def find_duration_edit(history: LeaseHistory, before: Tenure, after: Tenure) -> LeaseEvent | None:
+    """Return the latest edit of the duration while a holder had the lease; None if there was none."""
+    edits = (one for one in reversed(history.edits) if "leaseDurationSeconds" in one.text)
+    return next((one for one in edits if before.since <= one.at <= after.since), None)
+
+
 def find_frequent_changes(tenures: Iterable[Tenure], now: int) -> FrequentChanges | None:
     """Return the latest changes of the holder, if they are many: at each moment such a lease looks well."""
     changes = [one.since for one in tenures if one.began in _CHANGES and now - one.since <= FREQUENT_WITHIN]

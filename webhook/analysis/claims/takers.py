@@ -8,6 +8,7 @@ from webhook.analysis.claims.advice import Advice, command_for_log_of_holder
 from webhook.analysis.claims.candidates import SHORTEST
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.findings import make_claim
+from webhook.analysis.claims.handovers import find_duration_edit
 from webhook.analysis.claims.words import clock, count, name
 from webhook.analysis.heartbeats import is_named_for_heartbeats
 from webhook.analysis.history.follow import ClusterHistory
@@ -43,7 +44,7 @@ def find_late_takers(histories: ClusterHistory, history: LeaseHistory, now: int)
     late = [
         one
         for before, one in pairwise(history.tenures)
-        if _lateness_of(before, one) is not None and not _is_duration_edited(history, before, one)
+        if _lateness_of(before, one) is not None and not _has_duration_edit(history, before, one)
     ]
     previous = {id(after): before for before, after in pairwise(history.tenures)}
     for after in late[-1:]:
@@ -53,10 +54,9 @@ def find_late_takers(histories: ClusterHistory, history: LeaseHistory, now: int)
         yield _claim_late_taker(histories, history, after, lateness, now)
 
 
-def _is_duration_edited(history: LeaseHistory, before: Tenure, after: Tenure) -> bool:
+def _has_duration_edit(history: LeaseHistory, before: Tenure, after: Tenure) -> bool:
     """Return whether the duration was changed meanwhile: then it is not known when the lease could be taken."""
-    edits = (one for one in history.edits if "leaseDurationSeconds" in one.text)
-    return before.inherited is not None or any(before.since <= one.at <= after.since for one in edits)
+    return before.inherited is not None or find_duration_edit(history, before, after) is not None
 
 
 def _lateness_of(before: Tenure, after: Tenure) -> int | None:
