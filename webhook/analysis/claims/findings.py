@@ -459,8 +459,8 @@ def _claim_theft(history: LeaseHistory, before: Tenure, after: Tenure, now: int)
         at, held = f"{at} or later (the input does not say when)", f", which {name(before.holder)} may still have held"
     message = f"at {at} {took}{held}: {_describe_doubt(before)}"
     message += _describe_addresses(history, other)
-    if looks := _explain_looks(history, before, after):
-        message, cause, advice = f"{message}. {looks.text}", looks.cause, looks.advice
+    if false_expiry := _explain_false_expiry(history, before, after):
+        message, cause, advice = f"{message}. {false_expiry.text}", false_expiry.cause, false_expiry.advice
     elif is_one_pod:
         message = f"at {at} {took}{held}; {_ONE_POD}"
         cause, sentence = "renamed", "Check whether a webhook rewrites holderIdentity, or the pod runs two electors:"
@@ -507,7 +507,7 @@ def _describe_addresses(history: LeaseHistory, other: Writer | None) -> str:
     )
 
 
-class _Looks(Struct, frozen=True):
+class _FalseExpiry(Struct, frozen=True):
     """Why a lease that was live looked expired to the one that took it, if that compares renewTime with its clock."""
 
     text: str
@@ -515,14 +515,14 @@ class _Looks(Struct, frozen=True):
     advice: Advice
 
 
-def _explain_looks(history: LeaseHistory, before: Tenure, after: Tenure) -> _Looks | None:
+def _explain_false_expiry(history: LeaseHistory, before: Tenure, after: Tenure) -> _FalseExpiry | None:
     rewritten = history.requests.rewritten.found.get(RENEW_TIME)
-    looked = "the lease looked expired to the new holder, if that compares renewTime with its own clock"
+    conclusion = "the lease looked expired to the new holder, if that compares renewTime with its own clock"
     if rewritten:
         if not rewritten.earliest <= after.since <= rewritten.latest + (before.duration or 0) * SECOND:
             return None
-        text = f"Its renewTime was stored otherwise than asked, so {looked}"
-        return _Looks(text, "rewritten", advise_on_mutation(rewritten))
+        text = f"Its renewTime was stored otherwise than asked, so {conclusion}"
+        return _FalseExpiry(text, "rewritten", advise_on_mutation(rewritten))
     ahead = before.clock.ahead
     if ahead is None or ahead >= -_OFF:
         return None
@@ -530,15 +530,15 @@ def _explain_looks(history: LeaseHistory, before: Tenure, after: Tenure) -> _Loo
     if _are_equally_off(history, ahead):
         text = (
             f"The renewTimes of several holders were equally off, {behind} clock, which points to a webhook or policy "
-            f"that changes renewTime, or to a time zone, rather than to wrong clocks; so {looked}"
+            f"that changes renewTime, or to a time zone, rather than to wrong clocks; so {conclusion}"
         )
-        return _Looks(text, "clock", Advice("See what changes renewTime, such as a mutating webhook:", MUTATORS))
+        return _FalseExpiry(text, "clock", Advice("See what changes renewTime, such as a mutating webhook:", MUTATORS))
     advice = Advice(
         f"Correct the clock of the node of {name(before.holder)}; {name(after.holder)} should wait until the lease has "
         "not changed for its whole duration. To see which nodes they run on:",
         f"{kubectl_in(history.namespace)} get pods -o wide",
     )
-    return _Looks(f"The old holder's clock is {behind}, so {looked}", "clock", advice)
+    return _FalseExpiry(f"The old holder's clock is {behind}, so {conclusion}", "clock", advice)
 
 
 def _are_equally_off(history: LeaseHistory, ahead: int) -> bool:
