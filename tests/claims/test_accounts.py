@@ -11,7 +11,7 @@ from webhook.analysis.claims.account import as_json
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.words import ago, clock, count, name
 from webhook.analysis.history.bounds import MAX_LISTED
-from webhook.analysis.history.processes import Processes
+from webhook.analysis.history.processes import HolderProcesses
 from webhook.analysis.history.status import LeaseState
 from webhook.analysis.history.succession import MAX_TENURES
 from webhook.analysis.history.tenure import API_SERVER, Handover, Tenure
@@ -778,7 +778,7 @@ def test_by_the_holder_s_own_clock_no_one_has_stopped() -> None:
 )
 def test_who_renews_a_lease_has_held_it_if_it_took_it(process: str, is_known: bool) -> None:
     tenure = Tenure(
-        Processes("db-0", own=Writer(process), taken_by=Writer("shop/db"), renewals=1), 0, Handover.CREATED, 0
+        HolderProcesses("db-0", own=Writer(process), taken_by=Writer("shop/db"), renewals=1), 0, Handover.CREATED, 0
     )
     assert tenure.is_known_to_have_held is is_known
     assert not tenure.processes.may_share(None)

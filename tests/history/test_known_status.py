@@ -3,7 +3,7 @@
 from tests.factories import NOW, Tweak, drop, put
 from tests.history.test_status import lease_of
 from webhook.analysis.history.known_status import date_known_renewal, find_status
-from webhook.analysis.history.processes import Processes
+from webhook.analysis.history.processes import HolderProcesses
 from webhook.analysis.history.status import LeaseState, LeaseStatus
 from webhook.analysis.history.succession import Succession
 from webhook.analysis.history.tenure import Handover, Tenure
@@ -16,7 +16,7 @@ LATER = NOW + 60 * SECOND
 
 def held(*, since: int = NOW, began: Handover = Handover.CLAIMED, dating: Dating = Dating.LOG) -> Tenure:
     write = Write(since, since, since, dating)
-    return Tenure(Processes("checkout-7d4b9c-x2x8p_8c1"), since, began, since, taken=write, kept=write)
+    return Tenure(HolderProcesses("checkout-7d4b9c-x2x8p_8c1"), since, began, since, taken=write, kept=write)
 
 
 def status_after(*tweaks: Tweak, tenure: Tenure | None = None, created: bool = True, now: int = LATER) -> LeaseStatus:

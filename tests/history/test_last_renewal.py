@@ -3,7 +3,7 @@
 import pytest
 
 from tests.history.test_succession import SECOND, log
-from webhook.analysis.history.processes import Processes
+from webhook.analysis.history.processes import HolderProcesses
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.history.write import Write
 from webhook.analysis.inputs.items import Writer
@@ -18,7 +18,7 @@ OTHER = Writer(user="system:serviceaccount:shop:db", pod="db-1", uid="2")
     ids=["of an unknown process", "by an unknown writer", "by its own", "by another one"],
 )
 def test_a_write_before_any_renewal(own: Writer | None, writer: Writer | None, is_own: bool) -> None:
-    processes, taken = Processes("db-0_1"), log(1)
+    processes, taken = HolderProcesses("db-0_1"), log(1)
     processes.own = own
     written = Write(at=taken.at, writer=writer)
     tenure = Tenure(processes, SECOND, Handover.CLAIMED, SECOND, taken=taken, kept=written)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.history.fake_server import SECOND, FakeServer
 from tests.history.observing import LEASE, follow_log, follow_watch
-from webhook.analysis.history.processes import MAX_HEARD_AGAIN, Processes
+from webhook.analysis.history.processes import MAX_HEARD_AGAIN, HolderProcesses
 from webhook.analysis.history.renewals import Renewals
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.inputs.items import CountedRenewals
@@ -106,7 +106,7 @@ def test_intervals_that_differ_without_order_are_not_two_rhythms() -> None:
 
 
 def test_an_identity_is_not_joined_by_writers_at_no_time() -> None:
-    tenure = Tenure(Processes("a"), 0, Handover.SEEN, 0)
+    tenure = Tenure(HolderProcesses("a"), 0, Handover.SEEN, 0)
     assert tenure.processes.pods == []
     assert tenure.processes.others == {}
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from webhook.analysis.history.processes import Processes
+from webhook.analysis.history.processes import HolderProcesses
 from webhook.analysis.history.succession import MAX_TENURES, Succession
 from webhook.analysis.history.tenure import API_SERVER, Handover, Tenure
 from webhook.analysis.history.write import Dating, Write
@@ -18,7 +18,7 @@ def log(at: int) -> Write:
 
 def tenure(holder: str, since: int, how: Handover = Handover.RELEASED) -> Tenure:
     at = since * SECOND
-    return Tenure(Processes(holder), at, how, at, taken=log(since), kept=log(since))
+    return Tenure(HolderProcesses(holder), at, how, at, taken=log(since), kept=log(since))
 
 
 def held(*holders: str) -> Succession:

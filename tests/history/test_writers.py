@@ -20,7 +20,7 @@ from webhook.analysis.history.events import EventKind
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.merge import Merged
-from webhook.analysis.history.processes import MAX_WRITERS, Processes
+from webhook.analysis.history.processes import MAX_WRITERS, HolderProcesses
 from webhook.analysis.history.status import LeaseState
 from webhook.analysis.history.tenure import API_SERVER, Handover, Tenure
 from webhook.analysis.inputs.items import STANDARD_INPUT, ElectionEvent, Item, Observation, Place, Unreadable, Writer
@@ -183,14 +183,14 @@ def test_a_holder_that_stops_is_late_however_long_its_lease_lasts() -> None:
 def test_a_writer_is_known_by_its_own_field_manager_if_the_input_shows_no_user(
     manager: str, is_holder: bool | None
 ) -> None:
-    tenure = Tenure(Processes("a_1", renewals=1), 0, Handover.SEEN, 0)
+    tenure = Tenure(HolderProcesses("a_1", renewals=1), 0, Handover.SEEN, 0)
     assert tenure.is_by(None, manager, "operator") is is_holder
     assert tenure.is_by(Writer("jane", ""), manager, "operator") is None
 
 
 def test_who_put_a_holder_there_is_not_compared_with_who_removes_it() -> None:
-    assert Tenure(Processes("a_1"), 0, Handover.CREATED, 0).is_by(None, "kubectl", "operator") is None
-    seen = Tenure(Processes("a_1"), 0, Handover.SEEN, 0, is_since_own=True)
+    assert Tenure(HolderProcesses("a_1"), 0, Handover.CREATED, 0).is_by(None, "kubectl", "operator") is None
+    seen = Tenure(HolderProcesses("a_1"), 0, Handover.SEEN, 0, is_since_own=True)
     assert seen.is_by(None, "kubectl", "operator") is None
     assert seen.is_by(None, "operator", "operator") is True
 
@@ -593,5 +593,5 @@ def test_who_renews_may_be_the_holder_unless_its_text_names_another_pod(
     holder: str, pod: str, user: str, may_be: bool
 ) -> None:
     own = Writer("shop", pod, uid="1")
-    processes = Processes(holder, own=own, taken_by=own, is_sure=True, renewals=1)
+    processes = HolderProcesses(holder, own=own, taken_by=own, is_sure=True, renewals=1)
     assert processes.may_renew(Writer(user, "b", uid="2")) is may_be

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.history.fake_server import SECOND, START, FakeServer
 from tests.history.observing import observe_all
 from tests.inputs.reading import read
-from webhook.analysis.history.processes import Processes
+from webhook.analysis.history.processes import HolderProcesses
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.timeline import downsampling
 from webhook.analysis.timeline.downsampling import (
@@ -161,7 +161,7 @@ def test_a_record_of_spans_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(downsampling, "MAX_SPANS", 100)
     record = SpanRecord()
     for number in range(10_000):
-        record.begin(SpanKind.HELD, number, Tenure(Processes(str(number)), number, Handover.STOLEN, number), "")
+        record.begin(SpanKind.HELD, number, Tenure(HolderProcesses(str(number)), number, Handover.STOLEN, number), "")
     spans = record.spans(None, 10_000, is_gone=False)
     assert len(spans) <= 101
     assert sum(span.count for span in spans) == 10_000

@@ -12,7 +12,7 @@ from tests.history.observing import observe_all
 from tests.inputs.reading import read
 from webhook.analysis.history.events import edit_of
 from webhook.analysis.history.forged_stamps import dates_renewal_again
-from webhook.analysis.history.processes import Processes
+from webhook.analysis.history.processes import HolderProcesses
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.inputs.items import Act, FenceReport, InputKind, LogEnd, Observation, Place, Writer
 from webhook.analysis.timeline import lanes
@@ -250,7 +250,7 @@ def test_spans_that_do_not_exist_cannot_be_late() -> None:
     record.turn(SpanKind.OVERDUE, 2)
     record.turn(SpanKind.HELD, 2)
     assert [span.kind for span in record.spans(None, 3, is_gone=False)] == [SpanKind.LEADERLESS]
-    record.begin(SpanKind.HELD, 1, Tenure(Processes("a"), 1, Handover.CREATED, 1), "")
+    record.begin(SpanKind.HELD, 1, Tenure(HolderProcesses("a"), 1, Handover.CREATED, 1), "")
     assert record.spans(1, 3, is_gone=False)[0].kind is SpanKind.OVERDUE
 
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 from webhook.analysis.claims.words import at_most, by_writer, clock, count, name, writer
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.processes import Other
+from webhook.analysis.history.processes import OtherProcess
 from webhook.analysis.history.refusal import Refusal
 from webhook.analysis.history.status import was_live
 from webhook.analysis.history.tenure import Handover, Tenure
@@ -179,7 +179,7 @@ def describe_creation(tenure: Tenure) -> str:
     return f"{name(tenure.holder)} created it again"
 
 
-def describe_renewals_of_another(tenure: Tenure, other: Writer, seen: Other, now: int) -> str:
+def describe_renewals_of_another(tenure: Tenure, other: Writer, seen: OtherProcess, now: int) -> str:
     """Say how often a process renewed a lease that it did not take, as a clause."""
     if seen.backward == seen.count:
         return f"{writer(other)} set its renewTime back"

@@ -30,7 +30,7 @@ from webhook.analysis.history.hidden_write import (
     name_writer,
 )
 from webhook.analysis.history.known_status import date_known_renewal, find_status
-from webhook.analysis.history.processes import Processes
+from webhook.analysis.history.processes import HolderProcesses
 from webhook.analysis.history.renewals import Renewals, Silence, deadline_of
 from webhook.analysis.history.requests import MAX_REFUSALS, Requests, hear
 from webhook.analysis.history.resumption import date_resumed_renewal, may_renew_with, read_resumption
@@ -858,7 +858,7 @@ class LeaseHistory(Struct):
         Without `is_new` it may continue the tenure before.
         """
         tenure = Tenure(
-            Processes(holder, self.namespace),
+            HolderProcesses(holder, self.namespace),
             since,
             how,
             since if seen is None else seen,

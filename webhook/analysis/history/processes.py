@@ -23,7 +23,7 @@ MIN_RENEWALS: Final = 3
 """Renewals after which another writer counts as a process that shares an identity: by hand anyone may renew once."""
 
 
-class Other(Struct):
+class OtherProcess(Struct):
     """A process that renewed a lease beside its holder's own: how often, and when first and last.
 
     `backward` of these moved renewTime back by more than the duration, which renews nothing. The first renewal was
@@ -38,7 +38,7 @@ class Other(Struct):
     backward: int = 0
 
 
-class Processes(Struct):
+class HolderProcesses(Struct):
     """What is known of the processes behind one identity, in one tenure."""
 
     identity: str
@@ -59,7 +59,7 @@ class Processes(Struct):
     """The text names the pod of a process that it followed, or may: whether that knows of this one is not known."""
     node: str = ""
     """Node of the pod that renewed last."""
-    others: dict[Writer, Other] = field(default_factory=dict)
+    others: dict[Writer, OtherProcess] = field(default_factory=dict)
     """Other processes that renewed it under this name, however often: none of them becomes the holder."""
     beside: set[Writer] = field(default_factory=set)
     """Writers between two of its own writes in a log without objects; they may use the same name."""
@@ -83,7 +83,7 @@ class Processes(Struct):
         self.own = writer.process if is_own else known
         self.is_sure = self.is_pod(writer) or known is not None
 
-    def begin_with_renewal(self, before: "Processes") -> None:
+    def begin_with_renewal(self, before: "HolderProcesses") -> None:
         """Begin with a renewal by another pod than that of the processes before, under their identity."""
         self.is_sure, self.renewals = True, 1
         is_pod_unknown = before.own is not None and not before.own.pod
@@ -91,7 +91,7 @@ class Processes(Struct):
         self.may_name_other_pod = may_name_pod_before and not self.names_own_pod
 
     def renew(
-        self, writer: Writer | None, at: int, within: tuple[int, int], *, so_far: Other, is_set_back: bool
+        self, writer: Writer | None, at: int, within: tuple[int, int], *, so_far: OtherProcess, is_set_back: bool
     ) -> bool:
         """Remember who renewed; return False if that was another process than the holder's own.
 
@@ -138,7 +138,7 @@ class Processes(Struct):
         if writer.process not in self.others and len(self.others) >= MAX_WRITERS:
             return
         earliest, latest = within
-        other = self.others.setdefault(writer.process, Other(0, at, at, earliest, latest))
+        other = self.others.setdefault(writer.process, OtherProcess(0, at, at, earliest, latest))
         other.count, other.last, other.latest = other.count + 1, at, latest
         other.backward += 1 if is_set_back else 0
 
@@ -203,7 +203,7 @@ class Processes(Struct):
         is_known = self.is_sure or self.renewals > 0
         return is_known and bool(own.pod or own.uid) and bool(writer.pod or writer.uid) and not own.is_same(writer)
 
-    def follows_in_pod(self, before: "Processes | None") -> bool:
+    def follows_in_pod(self, before: "HolderProcesses | None") -> bool:
         """Return whether this holder was written from the pod of the one before; containers of a pod look the same.
 
         Unless another pod renews it then: the holder before wrote its successor in.

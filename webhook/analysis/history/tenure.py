@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.analysis.history.clock import HolderClock
-from webhook.analysis.history.processes import Other, Processes
+from webhook.analysis.history.processes import HolderProcesses, OtherProcess
 from webhook.analysis.history.removal import Removal
 from webhook.analysis.history.status import has_expired
 from webhook.analysis.history.step_down import StepDown
@@ -51,7 +51,7 @@ class Tenure(Struct):
     `since` at first.
     """
 
-    processes: Processes
+    processes: HolderProcesses
     since: int
     began: Handover
     last_renewal: int
@@ -357,9 +357,9 @@ class Tenure(Struct):
     def note_renewal(
         self, writer: Writer | None, at: int, within: tuple[int, int] | None = None, *, is_set_back: bool = False
     ) -> bool:
-        """Remember who renewed; return False if that was another process than the holder's: `Processes.renew`."""
+        """Remember who renewed; return False if that was another process than the holder's: `HolderProcesses.renew`."""
         since, last = self.since, self.last_renewal
-        so_far = Other(self.processes.renewals, since, last, min(since, self.taken.earliest), last)
+        so_far = OtherProcess(self.processes.renewals, since, last, min(since, self.taken.earliest), last)
         return self.processes.renew(writer, at, within or (at, at), so_far=so_far, is_set_back=is_set_back)
 
     def is_by(self, writer: Writer | None, manager: str = "", own_manager: str = "") -> bool | None:
