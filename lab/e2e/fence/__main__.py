@@ -58,13 +58,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for binaries in everything:
             directory = (options.keep or Path(temporary)) / binaries.version
             directory.mkdir(parents=True, exist_ok=True)
-            found: tuple[Outcome, ...] = ()
+            outcomes: tuple[Outcome, ...] = ()
             single: list[Fact] = []
             if not needs_none:
                 with TwoServers(binaries, directory.absolute()) as plane:
                     allow_service_accounts(plane.create_admin_client(plane.port))
                     plane.start_second()
-                    found = tuple(run_faults(plane, program, options.trials, options.only))
+                    outcomes = tuple(run_faults(plane, program, options.trials, options.only))
                     kubectl = Kubectl(binaries.kubectl, plane.admin_kubeconfig)
                     single += [] if options.only else check_facts(plane, plane.create_admin_client(plane.port), kubectl)
             late = None
@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 single += more
             if binaries.minor >= FIRST_MINOR and options.only in ([], [RESTORE]):
                 single += _try_restore(binaries, directory.absolute() / "restore")
-            sections.append(Section(binaries.version, found, tuple(single), late))
+            sections.append(Section(binaries.version, outcomes, tuple(single), late))
     minutes = (dt.datetime.now(dt.UTC) - begin).total_seconds() / 60
     text = render(sections, costs, options.trials, f"{dt.datetime.now(dt.UTC):%Y-%m-%d}", minutes, os.cpu_count() or 0)
     print(text)

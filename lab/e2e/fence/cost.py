@@ -92,8 +92,10 @@ def measure_cost(binaries: Binaries) -> Cost:
         time.sleep(5)  # an API server needs a moment for new policies
         _measure_round(cases)
         rounds = [_measure_round(cases) for _ in range(ROUNDS)]
-    added = {request: {name: tuple(one[request, name] for one in rounds) for name in kinds} for request in REQUESTS}
-    return Cost(binaries.version, added)
+    milliseconds = {
+        request: {name: tuple(one[request, name] for one in rounds) for name in kinds} for request in REQUESTS
+    }
+    return Cost(binaries.version, milliseconds)
 
 
 def _create_writer(plane: TwoServers, name: str, keys: Mapping[str, Any] | None) -> tuple[ApiClient, ApiClient, str]:
@@ -109,9 +111,9 @@ def _create_writer(plane: TwoServers, name: str, keys: Mapping[str, Any] | None)
         kubectl.run_checked("apply", "--server-side", "-f", "-", manifest=manifest)
         operator.wait_for_fence([plane.port])
     spec = {"holderIdentity": f"{FIRST}_1", "leaseDurationSeconds": 3600, "renewTime": format_micro_time()}
-    held = {"metadata": {"name": "operator"}, "spec": spec}
+    body = {"metadata": {"name": "operator"}, "spec": spec}
     leader = plane.create_token_client(FIRST, operator.tokens[FIRST])
-    leader.send("POST", operator.lease.rpartition("/")[0], held).expect(201)
+    leader.send("POST", operator.lease.rpartition("/")[0], body).expect(201)
     leader.send("PATCH", operator.lease, {"spec": {"renewTime": format_micro_time()}}, media=MERGE).expect(200)
     return leader, operator.admin, operator.log
 

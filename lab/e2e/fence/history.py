@@ -77,12 +77,12 @@ def parse_events(lines: Iterable[str], decode: Any) -> list[Event]:
     return [convert(decode(line), Event) for line in lines if line.startswith("{") and line.rstrip().endswith("}")]
 
 
-def find_tenures(found: Sequence[Event], deletions: Mapping[str, int] | None = None) -> list[Tenure]:
+def find_tenures(events: Sequence[Event], deletions: Mapping[str, int] | None = None) -> list[Tenure]:
     """Return who held the lease from when to when; `deletions` are those by somebody else, by when they were sent."""
-    writes = {one.revision: one for one in found if one.event == "lease" and 200 <= one.status < 300}
-    held = sorted((one for one in found if one.event == "held"), key=lambda one: one.revision)
+    writes = {one.revision: one for one in events if one.event == "lease" and 200 <= one.status < 300}
+    states = sorted((one for one in events if one.event == "held"), key=lambda one: one.revision)
     changes = [
-        one for one, before in zip(held, [None, *held], strict=False) if not before or before.holder != one.holder
+        one for one, before in zip(states, [None, *states], strict=False) if not before or before.holder != one.holder
     ]
     result = []
     for change, following in itertools.zip_longest(changes, changes[1:]):
@@ -106,14 +106,14 @@ def find_tenures(found: Sequence[Event], deletions: Mapping[str, int] | None = N
     return result
 
 
-def compute_figures(found: Sequence[Event], deletions: Mapping[str, int] | None = None) -> Figures:
+def compute_figures(events: Sequence[Event], deletions: Mapping[str, int] | None = None) -> Figures:
     """Return the figures of one trial."""
-    held = find_tenures(found, deletions)
-    stored = sorted((one for one in found if one.event == "stored"), key=lambda one: one.revision)
-    writes = {one.entry: one for one in found if one.event == "write"}
-    total = Figures(stored=len(stored), takeovers=max(0, len(held) - 1))
+    tenures = find_tenures(events, deletions)
+    stored = sorted((one for one in events if one.event == "stored"), key=lambda one: one.revision)
+    writes = {one.entry: one for one in events if one.event == "write"}
+    total = Figures(stored=len(stored), takeovers=max(0, len(tenures) - 1))
     total += Figures(refused=sum(1 for one in writes.values() if one.is_refused))
-    for number, tenure in enumerate(held):
+    for number, tenure in enumerate(tenures):
         total += _count_foreign(tenure, stored, writes)
         total += _count_refused(tenure, list(writes.values()))
         if number:
@@ -135,22 +135,22 @@ def _count_foreign(tenure: Tenure, stored: Sequence[Event], writes: Mapping[str,
 
 
 def _count_refused(tenure: Tenure, writes: Sequence[Event]) -> Figures:
-    refused = [
+    times = [
         one.sent
         for one in writes
         if one.pod == tenure.pod and one.is_refused and tenure.since <= one.sent and one.at < tenure.until
     ]
-    late = sum(1 for sent in refused if sent > tenure.since + SETTLED)
-    return Figures(early=len(refused) - late, late=late)
+    late = sum(1 for sent in times if sent > tenure.since + SETTLED)
+    return Figures(early=len(times) - late, late=late)
 
 
 def _measure_delays(tenure: Tenure, writes: Sequence[Event]) -> Figures:
     accepted = [one.at for one in writes if one.pod == tenure.pod and one.status == 200 and one.at >= tenure.since]
-    refused = [
+    times = [
         one.at for one in writes if one.pod != tenure.pod and one.is_refused and tenure.since <= one.at < tenure.until
     ]
     return Figures(
-        to_first_refused=tuple((at - tenure.since) / 1e6 for at in sorted(refused)[:1]),
+        to_first_refused=tuple((at - tenure.since) / 1e6 for at in sorted(times)[:1]),
         to_first_accepted=tuple((at - tenure.since) / 1e6 for at in sorted(accepted)[:1]),
     )
 

@@ -52,12 +52,12 @@ class TwoServers(ControlPlane):
         self._second = self._start_api_server("second", self.second_port)
 
     def _start_api_server(self, name: str, port: int) -> Process:
-        changed = self._changed | {
+        flags_by_name = self._changed | {
             "--secure-port": str(port),
             "--audit-log-path": str(self.directory / f"audit-{name}.jsonl"),
         }
         command = [
-            f"{flag}={changed[flag]}" if (flag := part.partition("=")[0]) in changed else part
+            f"{flag}={flags_by_name[flag]}" if (flag := part.partition("=")[0]) in flags_by_name else part
             for part in self._apiserver
         ]
         process = self._run(f"kube-apiserver-{name}", *command)

@@ -56,8 +56,8 @@ def check_restore(plane: TwoServers, kubectl: Kubectl) -> Iterator[Fact]:
     yield _check("restarted: the leader of the copy", _write(bench, a, "a"), 403, f"was written in term {int(late)}")
     bench.move(a, b, "77ab")
     yield _check("restarted: its successor", _write(bench, b, "b"), 403, f"was written in term {int(late)}")
-    found = _run_audit(bench, kubectl)
-    yield Fact("audit --fence finds it", [one["check"] for one in found] == ["token-ahead"], str(found))
+    findings = _run_audit(bench, kubectl)
+    yield Fact("audit --fence finds it", [one["check"] for one in findings] == ["token-ahead"], str(findings))
     kubectl.run_checked("-n", PLACE, "annotate", "--overwrite", "configmap", "log", f"{key}={'0' * 18}")
     yield _check("set to zero: the leader", _write(bench, b, "b"), 200)
 

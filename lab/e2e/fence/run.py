@@ -88,8 +88,10 @@ def _run_fault(
                     operator.wait_for_fence(sorted({*ports}))
             # An API server that crashes is shared: those two run one after the other.
             with concurrent.futures.ThreadPoolExecutor(1 if key == "restarted" else len(pair)) as pool:
-                found = pool.map(lambda one: (one[0], _run_trial(plane, one[1], program, library, ports, fault)), pair)
-                for fenced, figures in found:
+                results = pool.map(
+                    lambda one: (one[0], _run_trial(plane, one[1], program, library, ports, fault)), pair
+                )
+                for fenced, figures in results:
                     if fenced:
                         fenced_total += figures
                     else:

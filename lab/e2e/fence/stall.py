@@ -83,7 +83,7 @@ def run_stalls(plane: TwoServers, kubectl: Kubectl, trials: int, writes: int) ->
     for bench in benches.values():
         bench.create_lease(bench.create_pod_client(FIRST), leaseDurationSeconds=DURATION)
         bench.write_lease(bench.create_pod_client(FIRST))
-    found = dict.fromkeys(VARIANTS, Found())
+    figures_by_variant = dict.fromkeys(VARIANTS, Found())
     with concurrent.futures.ThreadPoolExecutor(len(benches)) as pool:
         for number in range(trials):
             new, old = leaders
@@ -94,13 +94,13 @@ def run_stalls(plane: TwoServers, kubectl: Kubectl, trials: int, writes: int) ->
                     for name, bench in benches.items()
                 }
                 for name, job in jobs.items():
-                    found[name] += job.result()
-            print(f"takeover {number + 1}: {found}", file=sys.stderr, flush=True)
+                    figures_by_variant[name] += job.result()
+            print(f"takeover {number + 1}: {figures_by_variant}", file=sys.stderr, flush=True)
             leaders.reverse()
     _wait_until_caught_up(benches, leaders[1])
     for name, figures in _write_healthily(benches, leaders[1], writes).items():
-        found[name] += figures
-    return found
+        figures_by_variant[name] += figures
+    return figures_by_variant
 
 
 def _create_bench(plane: TwoServers, kubectl: Kubectl, number: int) -> Bench:
@@ -126,14 +126,14 @@ def _play_takeover(bench: Bench, old: str, new: str, number: int, seconds: float
     for name in names:
         leader.send("POST", _build_collection_path(bench), {"metadata": {"name": name}, "data": {"k": old}}).expect(201)
     stop = threading.Event()
-    stored: list[int] = []
+    revisions: list[int] = []
     sent = itertools.count()
 
     def keep_writing(client: ApiClient) -> None:
         while not stop.is_set():
             reply = _write(client, bench, names[0], f"{old}-{next(sent)}")
             if reply.status == 200:
-                stored.append(_read_revision(reply))
+                revisions.append(_read_revision(reply))
             time.sleep(_AGAIN)
 
     ports = (bench.plane.port, bench.plane.second_port, bench.plane.third_port)
@@ -162,7 +162,7 @@ def _play_takeover(bench: Bench, old: str, new: str, number: int, seconds: float
     return Found(
         takeovers=1,
         sent=next(sent),
-        interleaved=sum(1 for revision in stored if revision > own[0]),
+        interleaved=sum(1 for revision in revisions if revision > own[0]),
         deleted=deleted,
         tries=early,
         honest=len(replies) - early,
@@ -181,12 +181,12 @@ def _write_healthily(benches: dict[str, Bench], leader: str, writes: int) -> dic
         for name, bench in benches.items()
     }
     times: dict[str, list[float]] = {name: [] for name in benches}
-    refused, honest = dict.fromkeys(benches, 0), dict.fromkeys(benches, 0)
+    refusals, honest = dict.fromkeys(benches, 0), dict.fromkeys(benches, 0)
     *_, last = benches
-    renewed = 0.0
+    last_renewal = 0.0
     for number in range(writes):
-        if time.monotonic() - renewed > RENEWAL:
-            renewed = time.monotonic()
+        if time.monotonic() - last_renewal > RENEWAL:
+            last_renewal = time.monotonic()
             for bench in benches.values():
                 _renew(bench, leader)
         for name, bench in benches.items():
@@ -195,11 +195,11 @@ def _write_healthily(benches: dict[str, Bench], leader: str, writes: int) -> dic
             reply = _write_honestly(clients[name][number // 16 % 2], bench, number)
             honest[name] += 1
             if reply.status not in (200, 201):
-                refused[name] += 1
+                refusals[name] += 1
             if number % 16 == 0 and honest[name] > 100:
                 times[name].append(reply.milliseconds)
     return {
-        name: Found(honest=honest[name], refused=refused[name], milliseconds=tuple(times[name])) for name in benches
+        name: Found(honest=honest[name], refused=refusals[name], milliseconds=tuple(times[name])) for name in benches
     }
 
 
@@ -216,20 +216,22 @@ def _write_honestly(client: ApiClient, bench: Bench, number: int) -> Reply:
     return client.send("DELETE", path)
 
 
-def render_rows(found: dict[str, Found]) -> Iterator[str]:
+def render_rows(figures_by_variant: dict[str, Found]) -> Iterator[str]:
     """Yield the lines of the table."""
     yield (
         "| | updates of the old leader stored after its successor's first | objects that it deleted after its "
         "successor wrote them | honest writes refused | first tries of a successor | an update, p50 |"
     )
     yield "|---|---|---|---|---|---|"
-    yield from (figures.render_row(name) for name, figures in found.items())
+    yield from (figures.render_row(name) for name, figures in figures_by_variant.items())
 
 
-def has_passed(found: dict[str, Found]) -> bool:
+def has_passed(figures_by_variant: dict[str, Found]) -> bool:
     """Return whether every bar holds, and there was anything to hold back."""
-    without: Sequence[Found] = [found["no fence"], found["fence"]]
-    return all(one.interleaved for one in without) and all(one.has_passed(name) for name, one in found.items())
+    without: Sequence[Found] = [figures_by_variant["no fence"], figures_by_variant["fence"]]
+    return all(one.interleaved for one in without) and all(
+        one.has_passed(name) for name, one in figures_by_variant.items()
+    )
 
 
 def _create_lease(bench: Bench, client: ApiClient, **spec: Any) -> None:

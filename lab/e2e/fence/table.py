@@ -111,20 +111,20 @@ def _render_faults(section: Section) -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|---|"
     for outcome in section.outcomes:
         bad = "" if outcome.passed else f"**FAILED** {outcome.error} "
-        refused = outcome.fenced.to_first_refused if outcome.is_active else ()
+        delays = outcome.fenced.to_first_refused if outcome.is_active else ()
         yield (
             f"| {bad}{outcome.fault} | {outcome.library} "
             f"| {_format_counts(outcome.without)} | {_format_counts(outcome.fenced)} "
             f"| {outcome.fenced.refused} | {outcome.fenced.early} / {outcome.fenced.late} "
-            f"| {_format_times(refused)} | {_format_times(outcome.fenced.to_first_accepted)} |"
+            f"| {_format_times(delays)} | {_format_times(outcome.fenced.to_first_accepted)} |"
         )
 
 
-def _format_counts(found: Figures) -> str:
-    return f"{found.foreign} / {found.interleaved} / {found.sent_late} of {found.stored}"
+def _format_counts(figures: Figures) -> str:
+    return f"{figures.foreign} / {figures.interleaved} / {figures.sent_late} of {figures.stored}"
 
 
-def _format_times(found: Sequence[float]) -> str:
-    if not found:
+def _format_times(times: Sequence[float]) -> str:
+    if not times:
         return "-"
-    return f"{find_quantile(found, 0.5):.1f} ms (worst {max(found):.1f})"
+    return f"{find_quantile(times, 0.5):.1f} ms (worst {max(times):.1f})"

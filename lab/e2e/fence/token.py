@@ -129,8 +129,8 @@ class Bench:
 def install_stamps(kubectl: Kubectl) -> None:
     """Apply deploy/stamp with the suffix of these runs."""
     text = (PROJECT / "deploy" / "stamp" / "policies.yaml").read_text(encoding="utf-8")
-    named = text.replace("expression: SUFFIX", f"expression: \"'{SUFFIX}'\"")
-    kubectl.run_checked("apply", "--server-side", "-f", "-", manifest=named)
+    manifest = text.replace("expression: SUFFIX", f"expression: \"'{SUFFIX}'\"")
+    kubectl.run_checked("apply", "--server-side", "-f", "-", manifest=manifest)
 
 
 def read_token(document: dict[str, Any], key: str = KEY) -> str:
@@ -180,9 +180,9 @@ def _check_term(bench: Bench) -> Iterator[Fact]:
             same = sent[0].body["metadata"]["resourceVersion"] == sent[1].body["metadata"]["resourceVersion"]
             yield Fact(f"{kind.name}: the same again after a renewal stores nothing ({media})", same)
         yield Fact(f"{kind.name}: one token in a term", read_token(before) == read_token(sent[1].body) != "")
-    renewed = bench.admin.get(lease)["metadata"]["annotations"][f"lease-webhook/term-{SUFFIX}"]
+    term = bench.admin.get(lease)["metadata"]["annotations"][f"lease-webhook/term-{SUFFIX}"]
     token = read_token(bench.admin.get(f"{KINDS[0].path}/x"))
-    yield Fact("the token is the term", int(token) == int(renewed) == int(first["resourceVersion"]) - 1, token)
+    yield Fact("the token is the term", int(token) == int(term) == int(first["resourceVersion"]) - 1, token)
     yield _check("scale: the leader", _scale(a), 200)
     for kind in STATUS:
         yield _check(f"status of a {kind.name}: the leader", _change(a, kind, "x"), 200)
@@ -342,12 +342,16 @@ def _check_tampering(bench: Bench) -> Iterator[Fact]:
         reply = eve.send("POST", kind.path, {"metadata": {"name": name, "annotations": annotations}})
         yield _check(f"LIMIT: an object with {name} annotations: the leader writes it", _change(b, kind, name), 200)
         yield Fact(f"LIMIT: it has no token ({name})", not read_token(bench.admin.get(f"{kind.path}/{name}")))
-    filled = b.send("POST", kind.path, {"metadata": {"name": "own", "annotations": fills["full"]}})
-    yield _check("the leader itself fills the annotations", filled, 201)
+    reply_of_leader = b.send("POST", kind.path, {"metadata": {"name": "own", "annotations": fills["full"]}})
+    yield _check("the leader itself fills the annotations", reply_of_leader, 201)
     zero = bench.admin.send("PATCH", f"{kind.path}/x", {"metadata": {"annotations": {KEY: "0" * 18}}}, media=MERGE)
     yield Fact("system:masters sets it to zero", read_token(zero.body) == "0" * 18, read_token(zero.body))
-    forged = bench.admin.send("PATCH", f"{kind.path}/x", {"metadata": {"annotations": FORGED}}, media=MERGE)
-    yield Fact("system:masters sets it to no other value", read_token(forged.body) == "0" * 18, read_token(forged.body))
+    reply_of_admin = bench.admin.send("PATCH", f"{kind.path}/x", {"metadata": {"annotations": FORGED}}, media=MERGE)
+    yield Fact(
+        "system:masters sets it to no other value",
+        read_token(reply_of_admin.body) == "0" * 18,
+        read_token(reply_of_admin.body),
+    )
     yield _check("the leader stamps it again", _change(b, kind, "x"), 200)
     edited = bench.kubectl.run("-n", PLACE, "annotate", "configmap", "x", "note=1", "--overwrite")
     yield Fact("kubectl annotate", not edited.status and read_token(bench.admin.get(f"{kind.path}/x")) == token)

@@ -40,12 +40,16 @@ def run(world: World) -> Iterator[Row]:
         with serve_policy(world, policy_text(preset), world.directory) as server:
             route(world, server.port, renewals=False)
             rounds, failures = play_all(world, preset, actors)
-        found = [problem for one in rounds for problem in problems(one.attack, preset, _add_findings(world, one))]
-        found += failures
+        problems_found = [
+            problem for one in rounds for problem in problems(one.attack, preset, _add_findings(world, one))
+        ]
+        problems_found += failures
         writes = sum(len(one.played) for one in rounds)
         denied = sum(not played.outcome.stored for one in rounds for played in one.played)
         observation = f"{len(rounds)} attacks, {writes} writes, {denied} denied, each as its file says"
-        yield Row(f"{preset}: the standing attacks", "; ".join(found) or observation, passed=not found)
+        yield Row(
+            f"{preset}: the standing attacks", "; ".join(problems_found) or observation, passed=not problems_found
+        )
 
 
 def create_actors(world: World) -> dict[str, ApiClient]:
@@ -99,9 +103,9 @@ def play_all(
         # Those that wait for an expiry begin first.
         minor = world.plane.binaries.minor
         possible = [one for one in attacks() if one.since <= minor <= one.until and only in one.id]
-        ordered = sorted(possible, key=lambda attack: -sum(step.wait for step in attack.writes))
-        ended = list(pool.map(play_attack, ordered))
-    return [one for one in ended if isinstance(one, Round)], [one for one in ended if isinstance(one, str)]
+        longest_first = sorted(possible, key=lambda attack: -sum(step.wait for step in attack.writes))
+        outcomes = list(pool.map(play_attack, longest_first))
+    return [one for one in outcomes if isinstance(one, Round)], [one for one in outcomes if isinstance(one, str)]
 
 
 def _add_findings(world: World, attempt: Round) -> list[Played]:

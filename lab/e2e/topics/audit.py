@@ -31,19 +31,21 @@ def _check_standard(world: World, keeper: Account, other: Account) -> Iterator[R
     victim = Victim(keeper, "audited")
     created = _create(keeper.client, victim)
     yield _check_write(world, victim, "allowed: event and policy", created, 201, {"event": "create"})
-    renewed = victim.change(keeper.client, renewTime=format_micro_time())
-    yield _check_write(world, victim, "a plain renewal leaves no trace of us", renewed, 200, {})
+    renewal = victim.change(keeper.client, renewTime=format_micro_time())
+    yield _check_write(world, victim, "a plain renewal leaves no trace of us", renewal, 200, {})
     yield _check_lost_race(victim, other)
-    stolen = take_over(victim, other.client)
+    steal = take_over(victim, other.client)
     rules = {"event": "steal", "rules": "takeover-before-expiry=warn,holder-identity-mismatch=audit"}
     start = "lease webhook, takeover-before-expiry: "
-    yield _check_write(world, victim, "warned: event, rules, Warning header", stolen, 200, rules, start)
-    deleted = other.client.send("DELETE", build_lease_path(victim.keeper.namespace, victim.name))
-    yield _check_write(world, victim, "audited", deleted, 200, {"event": "delete", "rules": "live-lease-deleted=audit"})
+    yield _check_write(world, victim, "warned: event, rules, Warning header", steal, 200, rules, start)
+    deletion = other.client.send("DELETE", build_lease_path(victim.keeper.namespace, victim.name))
+    yield _check_write(
+        world, victim, "audited", deletion, 200, {"event": "delete", "rules": "live-lease-deleted=audit"}
+    )
     absurd = Victim(keeper, "absurd")
-    denied = _create(keeper.client, absurd, leaseDurationSeconds=FOREVER)
+    reply = _create(keeper.client, absurd, leaseDurationSeconds=FOREVER)
     expected = {"event": "create", "rules": "duration-too-long=deny"}
-    yield _check_write(world, absurd, "denied", denied, 422, expected)
+    yield _check_write(world, absurd, "denied", reply, 422, expected)
 
 
 def _check_lost_race(victim: Victim, other: Account) -> Row:

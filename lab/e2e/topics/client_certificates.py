@@ -33,15 +33,17 @@ def run(world: World) -> Iterator[Row]:
             with WebhookServer(world.directory, world.certs, port=port, flags=admitted) as webhook:
                 status = _try_proof(admin)
                 time.sleep(2)
-                refused = webhook.read_metric("lease_webhook_malformed_total", **{"class": "client"})
-            observation = f"refused {refused:.0f} times, the write gives HTTP {status}"
+                refusals = webhook.read_metric("lease_webhook_malformed_total", **{"class": "client"})
+            observation = f"refused {refusals:.0f} times, the write gives HTTP {status}"
             if name == CALLER:
                 yield Row(
-                    "with its certificate the API server gets verdicts", observation, status == expected and not refused
+                    "with its certificate the API server gets verdicts",
+                    observation,
+                    status == expected and not refusals,
                 )
             else:
                 claim = "a name that is not admitted: no verdict, and failurePolicy Ignore admits"
-                yield Row(claim, observation, status == expected and refused > 0)
+                yield Row(claim, observation, status == expected and refusals > 0)
 
 
 def _write_configuration(directory: Path, port: int, certificate: Path, key: Path) -> Path:

@@ -62,11 +62,11 @@ def _find_problem(
         before = lease.get()
     reviews = webhook.count_reviews(lease.namespace, lease.name)
     reply = case.write(lease)
-    reached = webhook.count_reviews(lease.namespace, lease.name) > reviews
+    is_reviewed = webhook.count_reviews(lease.namespace, lease.name) > reviews
     if reply.status not in {200, 201}:
         return f"{case.name}: HTTP {reply.status} {reply.message}"
-    if reached != visible:
-        return f"{case.name}: {'reviewed' if reached else 'dropped'}"
+    if is_reviewed != visible:
+        return f"{case.name}: {'reviewed' if is_reviewed else 'dropped'}"
     if case.comparable and before and is_update_reviewed(reply.body, before) != visible:
         return f"{case.name}: the CEL library says the opposite"
     return ""

@@ -43,19 +43,19 @@ def run(world: World) -> Iterator[Row]:
             server = stack.enter_context(WebhookServer(world.directory, world.certs, policy=policy))
             world.register(f"conformance-{number}", server.port, failure_policy="Fail")
         world.settle()
-        for number, (name, (policy, client, refused)) in enumerate(cases.items()):
+        for number, (name, (policy, client, step_of_refusal)) in enumerate(cases.items()):
             route = f"conformance-{('standard', 'strict', str(exempt)).index(policy)}"
             place = world.create_namespace(f"conformance-test-{number}", route=route)
             step, reply = _play(client, place)
             observation = f"{step}: HTTP {reply.status} {reply.message[-90:]}" if reply else "passes"
-            yield Row(name, observation, step == refused)
+            yield Row(name, observation, step == step_of_refusal)
 
 
-def _make_spec(holder: str, seconds: int, acquired: int, renewed: int, transitions: int) -> dict[str, Any]:
+def _make_spec(holder: str, seconds: int, acquire_time: int, renew_time: int, transitions: int) -> dict[str, Any]:
     """Return a spec as the test has it: its times are seconds of the year 1."""
     times = {
         name: f"0001-01-01T00:{at // 60:02}:{at % 60:02}.000000Z"
-        for name, at in (("acquireTime", acquired), ("renewTime", renewed))
+        for name, at in (("acquireTime", acquire_time), ("renewTime", renew_time))
     }
     return {"holderIdentity": holder, "leaseDurationSeconds": seconds, "leaseTransitions": transitions} | times
 
@@ -67,8 +67,8 @@ def _play(client: ApiClient, place: str) -> tuple[str, Reply | None]:
     second = {"metadata": {"name": "lease2", "labels": {"deletecollection": "true"}}, "spec": first["spec"]}
 
     def update() -> Reply:
-        stored = client.get(lease_path)
-        return client.send("PUT", lease_path, stored | {"spec": _make_spec("holder2", 30, 20, 50, 1)})
+        lease = client.get(lease_path)
+        return client.send("PUT", lease_path, lease | {"spec": _make_spec("holder2", 30, 20, 50, 1)})
 
     steps: dict[str, Callable[[], Reply]] = {
         "create": lambda: client.send("POST", path, first),

@@ -91,11 +91,13 @@ def run(world: World) -> Iterator[Row]:
                 case.run_block(person, world.plane.apiserver_pid)
                 reviews, before = server.count_reviews(), reviews
                 case.reviews += reviews - before
-    added = {
+    milliseconds = {
         case.claim: [find_quantile(case.milliseconds, q) - find_quantile(cases[3].milliseconds, q) for q in (0.5, 0.99)]
         for case in cases[4:]
     }
-    observation = "; ".join(f"{claim}: p50 +{p50:.2f} ms, p99 +{p99:.2f} ms" for claim, (p50, p99) in added.items())
+    observation = "; ".join(
+        f"{claim}: p50 +{p50:.2f} ms, p99 +{p99:.2f} ms" for claim, (p50, p99) in milliseconds.items()
+    )
     yield Row("what a webhook adds to a takeover without one", observation, passed=True)
     for case in cases:
         figures = _Figures(

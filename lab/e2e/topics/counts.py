@@ -46,28 +46,28 @@ class _Replay:
     def _reach(self, name: str, state: dict[str, Any]) -> None:
         before = self._stored.get(name)
         metadata = {key: state["metadata"][key] for key in KEPT_METADATA if key in state["metadata"]}
-        wanted = {"metadata": metadata | {"name": name}, "spec": state.get("spec", {})}
-        if before is not None and _is_same(before, wanted):
+        target = {"metadata": metadata | {"name": name}, "spec": state.get("spec", {})}
+        if before is not None and _is_same(before, target):
             return
         if before is not None:
             wait_for_watch_cache(self._client, build_lease_path(NAMESPACE, name), before["metadata"]["resourceVersion"])
-        after = self._write(name, before, wanted)
+        after = self._write(name, before, target)
         self._stored[name] = after
         if before is not None and not is_update_reviewed(after, before):
             self.renewals += 1
         else:
             self.others += 1
 
-    def _write(self, name: str, before: dict[str, Any] | None, wanted: dict[str, Any]) -> dict[str, Any]:
+    def _write(self, name: str, before: dict[str, Any] | None, target: dict[str, Any]) -> dict[str, Any]:
         path = build_lease_path(NAMESPACE, name)
-        body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"} | copy.deepcopy(wanted)
+        body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"} | copy.deepcopy(target)
         if self._of in APPLIERS:
             return self._client.send("PATCH", path, body, media=APPLY, fieldManager=self._of, force=True).expect()
         if before is None:
             return self._client.send("POST", build_lease_path(NAMESPACE), body).expect(201)
         if self._of in MERGE_PATCHERS:
             deletions = dict.fromkeys(before.get("spec", {}), None)
-            patch = {"metadata": wanted["metadata"], "spec": deletions | wanted["spec"]}
+            patch = {"metadata": target["metadata"], "spec": deletions | target["spec"]}
             return self._client.send("PATCH", path, patch, media=MERGE).expect(200)
         body["metadata"]["resourceVersion"] = before["metadata"]["resourceVersion"]
         return self._client.send("PUT", path, body).expect(200)
@@ -92,24 +92,24 @@ def run(world: World) -> Iterator[Row]:
             for file in files:
                 replay.play(json.loads(file.read_bytes())["request"])
             reviews, before = server.count_reviews(), reviews
-            reached = reviews - before
-            observation = f"{replay.renewals} renewals and {replay.others} other writes: {reached} reached us"
-            passed = reached == replay.others and bool(replay.others)
+            arrivals = reviews - before
+            observation = f"{replay.renewals} renewals and {replay.others} other writes: {arrivals} reached us"
+            passed = arrivals == replay.others and bool(replay.others)
             yield Row(client, observation, passed)
 
 
 def _list_recorded() -> dict[str, list[Path]]:
     """Return the recorded reviews of leases by client, in the order of the run."""
-    found: dict[str, list[Path]] = {}
+    files_by_client: dict[str, list[Path]] = {}
     for line in (RECORDINGS / "index.jsonl").read_text().splitlines():
         entry = json.loads(line)
         if entry["resource"] == "leases" and not entry["client"].startswith("kubectl"):
-            found.setdefault(entry["client"], []).append(RECORDINGS / entry["file"])
-    return found
+            files_by_client.setdefault(entry["client"], []).append(RECORDINGS / entry["file"])
+    return files_by_client
 
 
-def _is_same(stored: dict[str, Any], wanted: dict[str, Any]) -> bool:
-    has_same_metadata = all(stored["metadata"].get(key) == wanted["metadata"].get(key) for key in KEPT_METADATA)
+def _is_same(stored: dict[str, Any], target: dict[str, Any]) -> bool:
+    has_same_metadata = all(stored["metadata"].get(key) == target["metadata"].get(key) for key in KEPT_METADATA)
     return has_same_metadata and stored.get("spec", {}) == {
-        key: value for key, value in wanted["spec"].items() if value is not None
+        key: value for key, value in target["spec"].items() if value is not None
     }

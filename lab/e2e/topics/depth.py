@@ -29,8 +29,8 @@ def run(world: World) -> Iterator[Row]:
     """Apply the policy as the overlay has it, after somebody has spoiled a lease."""
     client, _ = world.create_user("depth-writer")
     world.create_namespace(NAMESPACE, route=NAMESPACE)
-    spoiled = OneLease(client, NAMESPACE, "spoiled")
-    version = _spoil(spoiled)
+    lease = OneLease(client, NAMESPACE, "spoiled")
+    version = _spoil(lease)
     with CountingWebhook(world.certs) as webhook:
         world.register(NAMESPACE, webhook.port)
         world.settle()
@@ -45,7 +45,7 @@ def run(world: World) -> Iterator[Row]:
         yield Row("levels 9 to 10,000", "; ".join(problems) or "refused, by protobuf and by JSON", not problems)
         problems = list(_check_admitted(client))
         yield Row("honest writes", "; ".join(problems) or "admitted, and reviewed where they should be", not problems)
-        problems = list(_check_repair(client, spoiled, version))
+        problems = list(_check_repair(client, lease, version))
         yield Row("a lease that was spoiled before", "; ".join(problems) or "renewed, repaired, deleted", not problems)
     _remove(world)
     refusals, errors = _count_checks(world, "deny"), _count_checks(world, "allow", error=True)
@@ -136,9 +136,9 @@ def _check_repair(client: ApiClient, lease: OneLease, version: str) -> Iterator[
     spec = {"holderIdentity": "a", "leaseDurationSeconds": 15, "acquireTime": FIRST, "leaseTransitions": 1}
     metadata = {"name": lease.name, "resourceVersion": version}
     body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata}
-    renewed = client.send("PUT", lease.path, body | {"spec": spec | {"renewTime": NEXT}}, fieldManager="client")
-    yield from _check_status("a plain renewal", renewed, 200)
-    match = re.search(r'"resourceVersion":"(\d+)"', renewed.message)
+    renewal = client.send("PUT", lease.path, body | {"spec": spec | {"renewTime": NEXT}}, fieldManager="client")
+    yield from _check_status("a plain renewal", renewal, 200)
+    match = re.search(r'"resourceVersion":"(\d+)"', renewal.message)
     emptied: dict[str, Any] = {"managedFields": [{}], "resourceVersion": match[1] if match else version}
     body["metadata"] = metadata | emptied
     repaired = client.send("PUT", lease.path, body | {"spec": spec | {"renewTime": NEXT}}, fieldManager="client")
@@ -149,9 +149,9 @@ def _check_repair(client: ApiClient, lease: OneLease, version: str) -> Iterator[
 
 def _count_checks(world: World, action: str, *, error: bool = False) -> float:
     """Return how often the API server did this by a policy; `error`: only because an expression erred."""
-    found = _CHECKS.findall(world.admin.send("GET", "/metrics").message)
-    wanted = f'enforcement_action="{action}"'
-    return sum(float(count) for labels, count in found if wanted in labels and not (error and "no_error" in labels))
+    samples = _CHECKS.findall(world.admin.send("GET", "/metrics").message)
+    label = f'enforcement_action="{action}"'
+    return sum(float(count) for labels, count in samples if label in labels and not (error and "no_error" in labels))
 
 
 def _check_status(name: str, reply: Reply, status: int) -> Iterator[str]:

@@ -54,8 +54,8 @@ def run(world: World) -> Iterator[Row]:
             for rows in pool.map(lambda policy: list(_run_under(world, policy)), POLICIES):
                 yield from rows
         yield _check_behaviors(watches)
-        yield _try_two_writes(world, "elections-strict", denied=False)
-        yield _try_two_writes(world, "bound", denied=True)
+        yield _try_two_writes(world, "elections-strict", is_bound=False)
+        yield _try_two_writes(world, "bound", is_bound=True)
         yield _check_candidates_of_bound_lease(world)
         if "v1alpha1" in world.plane.binaries.candidate_versions:
             yield _check_candidate_without_strategies(world)
@@ -80,12 +80,12 @@ def _check_behaviors(watches: Sequence[WatchedLeases]) -> Row:
     if shutil.which("java") is None:
         return Row(claim, "not checked: there is no Java", passed=True)
     traces = [trace for one in watches for trace in list_watched("e2e", one.events)]
-    elected = [trace for trace in traces if any(name in trace.name for name in ELECTED)]
-    copies = list(corrupt(elected))
-    others = find_mismatches(install_packages(), [*elected, *copies])
-    observation = "; ".join(others) or f"{len(elected)} traces are, {len(copies)} corrupted copies are not"
-    refused = [trace.name for trace in elected if not trace.allowed]
-    return Row(claim, "; ".join(refused) or observation, passed=bool(copies) and not others and not refused)
+    elections = [trace for trace in traces if any(name in trace.name for name in ELECTED)]
+    copies = list(corrupt(elections))
+    others = find_mismatches(install_packages(), [*elections, *copies])
+    observation = "; ".join(others) or f"{len(elections)} traces are, {len(copies)} corrupted copies are not"
+    refusals = [trace.name for trace in elections if not trace.allowed]
+    return Row(claim, "; ".join(refusals) or observation, passed=bool(copies) and not others and not refusals)
 
 
 def _check_single_writes(world: World, policy: str, keeper: Account, attackers: list[Account]) -> Row:
@@ -129,47 +129,45 @@ def _check_after_expiry(keeper: Account, attacker: Account) -> Row:
     victim = Victim(keeper, "expiring")
     victim.hold(seconds=4)
     begin = time.monotonic()
-    refused = 0
+    refusals = 0
 
     def is_taken() -> bool:
-        nonlocal refused
+        nonlocal refusals
         reply = take_over(victim, attacker.client)
         if reply.status == 403:
-            refused += 1
+            refusals += 1
         return reply.status == 200
 
     wait_for("the takeover after expiry", is_taken, 10, 0.2)
     seconds = time.monotonic() - begin
     return Row(
         "strict: a denied takeover succeeds after expiry (duration 4 s)",
-        f"refused {refused} times, allowed after {seconds:.1f} s",
-        refused > 0 and seconds > 2,
+        f"refused {refusals} times, allowed after {seconds:.1f} s",
+        refusals > 0 and seconds > 2,
     )
 
 
-def _try_two_writes(world: World, namespace: str, *, denied: bool) -> Row:
+def _try_two_writes(world: World, namespace: str, *, is_bound: bool) -> Row:
     """Act as the holder once, then take the lease that this freed; only an identity binding stops it."""
     keeper, attacker = world.create_account(namespace, "careful"), world.create_account(namespace, "double")
     victim = Victim(keeper, "two-writes")
     victim.hold(seconds=30)
     shortened = victim.change(attacker.client, renewTime=format_micro_time(), leaseDurationSeconds=1)
     time.sleep(1.5)
-    stolen = victim.change(
-        attacker.client, holderIdentity="double_1", renewTime=format_micro_time(), leaseTransitions=1
-    )
+    steal = victim.change(attacker.client, holderIdentity="double_1", renewTime=format_micro_time(), leaseTransitions=1)
     victim.change(keeper.client, renewTime=format_micro_time())
-    if denied:
-        released = victim.change(attacker.client, holderIdentity=None)
-        deleted = attacker.client.send("DELETE", build_lease_path(namespace, victim.name))
-        replies = {"renewal for the holder": shortened, "steal": stolen, "release": released, "delete": deleted}
+    if is_bound:
+        release = victim.change(attacker.client, holderIdentity=None)
+        deletion = attacker.client.send("DELETE", build_lease_path(namespace, victim.name))
+        replies = {"renewal for the holder": shortened, "steal": steal, "release": release, "delete": deletion}
         honest = victim.change(keeper.client, renewTime=format_micro_time())
         passed = honest.status == 200 and all("rule identity-binding)" in reply.message for reply in replies.values())
         observation = (
             ", ".join(f"{name} {reply.status}" for name, reply in replies.items()) + f", the holder {honest.status}"
         )
         return Row("with a binding: the two-write attacker is denied", observation, passed)
-    observation = f"shortening renewal {shortened.status}, takeover {stolen.status}"
-    return Row("strict without a binding: two writes still steal (known limit)", observation, stolen.status == 200)
+    observation = f"shortening renewal {shortened.status}, takeover {steal.status}"
+    return Row("strict without a binding: two writes still steal (known limit)", observation, steal.status == 200)
 
 
 def _check_candidates_of_bound_lease(world: World) -> Row:
@@ -205,19 +203,19 @@ def _check_candidate_without_strategies(world: World) -> Row:
     keeper = world.create_account("bound", "without-strategies")
     path = f"{COORDINATION}/v1alpha1/namespaces/bound/leasecandidates"
     body = make_candidate("v1alpha1", "bare", leaseName="bare", preferredStrategies=[])
-    denied = keeper.client.send("POST", path, body)
-    passed = denied.status == 422 and "rule candidate-preferred-strategies" in denied.message
-    return Row("a candidate without strategies, which would end the API server", f"denied {denied.status}", passed)
+    reply = keeper.client.send("POST", path, body)
+    passed = reply.status == 422 and "rule candidate-preferred-strategies" in reply.message
+    return Row("a candidate without strategies, which would end the API server", f"denied {reply.status}", passed)
 
 
 def _check_honest_writers(world: World, policy: str, attackers: set[str]) -> Row:
     writes = [
         event for event in world.read_audit_events(f"elections-{policy}") if event["user"]["username"] not in attackers
     ]
-    denied = [event for event in writes if _is_refused(event["responseStatus"])]
+    denials = [event for event in writes if _is_refused(event["responseStatus"])]
     honest = {event["user"]["username"] for event in writes}
-    observation = f"{len(writes)} writes of {len(honest)} users, {len(denied)} denied"
-    return Row(f"{policy}: nobody honest denied", observation, bool(writes) and not denied)
+    observation = f"{len(writes)} writes of {len(honest)} users, {len(denials)} denied"
+    return Row(f"{policy}: nobody honest denied", observation, bool(writes) and not denials)
 
 
 def _is_refused(status: Mapping[str, Any]) -> bool:

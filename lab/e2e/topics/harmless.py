@@ -50,7 +50,7 @@ def run(world: World) -> Iterator[Row]:
         pods = {name: [world.create_account(name, "op", f"op-{at}").client for at in range(2)] for name in PLACES}
         strangers = {name: world.create_account(name, "deployer").client for name in PLACES}
         fitting = _find_labels_that_fit(world)
-        filled = {name: list(_fill(world, name, fitting)) for name in STAMPED}
+        leases_by_place = {name: list(_fill(world, name, fitting)) for name in STAMPED}
         world.register("harmless", server.port, failure_policy="Fail")
         install(world, (*STAMP, *OTHERS), manager="kubectl")
         for name in STAMPED:
@@ -59,8 +59,12 @@ def run(world: World) -> Iterator[Row]:
         world.settle()
         for name in STAMPED:
             keeper, other = pods[name]
-            found = [problem for one in filled[name] for problem in _check_used_lease(one, name, keeper, other)]
-            yield _make_row(f"{name}: leases that were filled before the label", found, f"{len(filled[name])} leases")
+            found = [
+                problem for one in leases_by_place[name] for problem in _check_used_lease(one, name, keeper, other)
+            ]
+            yield _make_row(
+                f"{name}: leases that were filled before the label", found, f"{len(leases_by_place[name])} leases"
+            )
             yield _make_row(
                 f"{name}: a release that comes late", _check_late_release(name, keeper, strangers[name]), "stored"
             )
@@ -170,13 +174,13 @@ def _check_late_release(namespace: str, keeper: ApiClient, stranger: ApiClient) 
 
 def _put_back_own(lease: OneLease, **more: Any) -> Metadata:
     """Return stored metadata with the additions of electors: client-go's labels, component-helpers' owner."""
-    stored = lease.get()["metadata"]
-    finalizers = stored.get("finalizers", [])
+    metadata = lease.get()["metadata"]
+    finalizers = metadata.get("finalizers", [])
     return {
-        "labels": stored.get("labels", {}) | {"elector": "1"},
-        "annotations": stored.get("annotations", {}) | {"elector/epoch": format_micro_time()},
+        "labels": metadata.get("labels", {}) | {"elector": "1"},
+        "annotations": metadata.get("annotations", {}) | {"elector/epoch": format_micro_time()},
         "finalizers": finalizers if "own/one" in finalizers else [*finalizers, "own/one"],
-        "ownerReferences": stored.get("ownerReferences") or [OWNER],
+        "ownerReferences": metadata.get("ownerReferences") or [OWNER],
     } | more
 
 
@@ -342,19 +346,19 @@ def _check_planting_during_labeling(world: World, stranger: ApiClient) -> Row:
     mine.create(leaseDurationSeconds=15, renewTime=format_micro_time()).expect(201)
     probe = {"metadata": {"name": "probe"}, "spec": {"holderIdentity": "a"}}
     mark = read_stamps(planter.send("POST", build_lease_path("harmless"), probe, dryRun="All").body)
-    stop, refused = threading.Event(), list[str]()
+    stop, refusals = threading.Event(), list[str]()
 
     def plant() -> None:
         names = dict(zip(("writer", "written", "term"), (mark[0], format_micro_time(55)[:19] + "Z", "1"), strict=True))
-        forged = {f"lease-webhook/{name}-{SUFFIX}": text for name, text in names.items()}
+        annotations = {f"lease-webhook/{name}-{SUFFIX}": text for name, text in names.items()}
         while not stop.wait(0.3):
-            theirs.patch({"metadata": {"annotations": forged}})
+            theirs.patch({"metadata": {"annotations": annotations}})
 
     def renew() -> None:
         while not stop.wait(1):
             reply = mine.renew_by_patch(renewTime=format_micro_time())
             if reply.status != 200:
-                refused.append(f"HTTP {reply.status} {reply.message[-200:]}")
+                refusals.append(f"HTTP {reply.status} {reply.message[-200:]}")
 
     threads = [threading.Thread(target=one) for one in (plant, renew)]
     for thread in threads:
@@ -384,8 +388,8 @@ def _check_planting_during_labeling(world: World, stranger: ApiClient) -> Row:
     for thread in threads:
         thread.join()
     writer = read_stamps(mine.get())[0]
-    good = result.returncode == 0 and not refused and steal.status in REFUSED and writer.endswith(f":{place}:op")
-    details = json.dumps([result.returncode, result.stderr[-300:], refused[:2], steal.status, writer])
+    good = result.returncode == 0 and not refusals and steal.status in REFUSED and writer.endswith(f":{place}:op")
+    details = json.dumps([result.returncode, result.stderr[-300:], refusals[:2], steal.status, writer])
     return Row(
         "deploy/protect while someone plants stamps", "the holder renews, no one takes it" if good else details, good
     )

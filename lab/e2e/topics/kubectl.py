@@ -171,9 +171,9 @@ def _check_matrix(world: World, kubectl: Kubectl, person: ApiClient, kind: _Kind
         tally.refuse("deletecollection", kubectl.run("delete", "--raw", collection))
         world.kubectl.run_checked("delete", kind.resource, *live, "-n", NAMESPACE)
     tally.allow("deletecollection", kubectl.run("delete", "--raw", collection))
-    left = person.get(collection)["items"]
-    if left:
-        tally.problems.append(f"deletecollection left {len(left)} objects")
+    remainder = person.get(collection)["items"]
+    if remainder:
+        tally.problems.append(f"deletecollection left {len(remainder)} objects")
     observation = "; ".join(tally.problems) or f"{tally.allowed} operations allowed, {tally.refused} refused"
     return Row(f"kubectl on {kind.label}", observation, not tally.problems)
 
@@ -189,10 +189,10 @@ def _check_pinned_text(kubectl: Kubectl) -> Iterator[Row]:
     )
     kubectl.run_checked("create", "-n", NAMESPACE, "-f", "-", manifest=make_lease("pinned"))
     steal = json.dumps({"spec": {"holderIdentity": "thief"}})
-    stolen = kubectl.run("patch", "lease", "pinned", "-n", NAMESPACE, "--type=merge", "-p", steal)
+    result = kubectl.run("patch", "lease", "pinned", "-n", NAMESPACE, "--type=merge", "-p", steal)
     kubectl.run_checked("patch", "lease", "pinned", "-n", NAMESPACE, "--type=merge", "-p", RELEASE)
-    matches = FORBIDDEN_TEXT.fullmatch(stolen.stderr) is not None
-    yield Row("text of a 403, word for word", _describe_text(stolen.stderr, matches), matches)
+    matches = FORBIDDEN_TEXT.fullmatch(result.stderr) is not None
+    yield Row("text of a 403, word for word", _describe_text(result.stderr, matches), matches)
 
 
 def _describe_text(text: str, matches: bool) -> str:

@@ -32,8 +32,8 @@ class Plane(ControlPlane):
     def restart(self) -> float:
         """Stop kube-apiserver and start it again; return the seconds until it was ready."""
         began = time.monotonic()
-        stopped = self._processes.pop()
-        stopped.stop()
+        process = self._processes.pop()
+        process.stop()
         self._run("kube-apiserver", *self._command)
         admin = self.create_client("admin", "system:masters")
 
@@ -130,8 +130,8 @@ def _check_following(world: World, page: Page) -> Row:
             world.admin.send("PATCH", path, spec, media="application/merge-patch+json").expect()
         else:
             world.admin.send("POST", build_lease_path(NAMESPACE), body).expect()
-        written = time.monotonic()
-        delays.append(wait_for(holder, lambda holder=holder: page.came.get(holder), 20, 0.02) - written)
+        begin = time.monotonic()
+        delays.append(wait_for(holder, lambda holder=holder: page.came.get(holder), 20, 0.02) - begin)
         time.sleep(0.3)
     # The first one waits for kubectl to list what there is.
     slowest = max(delays[1:])
@@ -153,8 +153,8 @@ def _check_election(world: World, page: Page, stack: ExitStack) -> Row:
         )
 
     def list_holders() -> list[str]:
-        found: list[str] = page.lanes.get("election", {}).get("holders", [])
-        return found
+        holders: list[str] = page.lanes.get("election", {}).get("holders", [])
+        return holders
 
     first = wait_for("a leader on the page", lambda: list_holders()[-1:], PATIENCE_SECONDS)[0]
     time.sleep(3)
@@ -171,11 +171,11 @@ def _check_restart(world: World, plane: Plane, page: Page) -> Row:
     away = plane.restart()
     body = make_lease("afterwards", holderIdentity="after-the-restart", renewTime=format_micro_time())
     world.admin.send("POST", build_lease_path(NAMESPACE), body).expect()
-    written = time.monotonic()
-    came = wait_for("a lane after the restart", lambda: page.came.get("after-the-restart"), PATIENCE_SECONDS, 0.02)
+    begin = time.monotonic()
+    arrival = wait_for("a lane after the restart", lambda: page.came.get("after-the-restart"), PATIENCE_SECONDS, 0.02)
     statuses = [text for text in page.statuses[number:] if "kubectl runs again" in text]
     observation = (
-        f"away for {away:.1f} s, said so {len(statuses)} times, back {came - written:.1f} s after the first write"
+        f"away for {away:.1f} s, said so {len(statuses)} times, back {arrival - begin:.1f} s after the first write"
     )
     return Row(
         "the page goes on after a restart of the API server", observation, bool(statuses) and page.statuses[-1] == ""
@@ -187,6 +187,6 @@ def _check_end(page: Page) -> Row:
     page.process.terminate()
     status = page.process.wait(PATIENCE_SECONDS)
     time.sleep(0.5)
-    left = [number for number in children if Path(f"/proc/{number}").exists()]
-    observation = f"{len(children)} kubectl, {len(left)} left, exit code {status}"
-    return Row("a signal ends the page and kubectl", observation, bool(children) and not left and status == 0)
+    survivors = [number for number in children if Path(f"/proc/{number}").exists()]
+    observation = f"{len(children)} kubectl, {len(survivors)} left, exit code {status}"
+    return Row("a signal ends the page and kubectl", observation, bool(children) and not survivors and status == 0)

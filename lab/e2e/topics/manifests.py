@@ -68,9 +68,9 @@ def _check_typos(world: World, manifests: list[list[dict[str, Any]]]) -> Row:
     foreign = [thing for objects in manifests for thing in objects if thing["apiVersion"].partition("/")[0] in FOREIGN]
     accepted = []
     for thing in foreign:
-        spoiled = copy.deepcopy(thing)
-        spoiled.get("spec", spoiled)["renewTyme"] = "1h"
-        result = world.kubectl.run("apply", "--server-side", "--dry-run=server", "-f", "-", manifest=spoiled)
+        manifest = copy.deepcopy(thing)
+        manifest.get("spec", manifest)["renewTyme"] = "1h"
+        result = world.kubectl.run("apply", "--server-side", "--dry-run=server", "-f", "-", manifest=manifest)
         if not result.status or "renewTyme" not in result.stderr:
             accepted.append(f"{thing['kind']} {thing['metadata']['name']}: {result.stdout or result.stderr}")
     kinds = sorted({thing["kind"] for thing in foreign})
@@ -85,9 +85,9 @@ def _apply(world: World, claim: str, objects: list[dict[str, Any]]) -> Row:
     problems = [result.stderr.strip()] if result.status or result.stderr else []
     if not problems:
         answer = json.loads(world.kubectl.run_checked("get", "-f", "-", "-o", "json", manifest=text))
-        stored = answer["items"] if answer["kind"] == "List" else [answer]
-        for wanted, found in zip(objects, stored, strict=True):
-            problems += [f"{wanted['kind']}{where}" for where in _find_missing(wanted, found)]
+        answers = answer["items"] if answer["kind"] == "List" else [answer]
+        for manifest, stored in zip(objects, answers, strict=True):
+            problems += [f"{manifest['kind']}{where}" for where in _find_missing(manifest, stored)]
     observation = "; ".join(problems) or f"{len(objects)} objects stored as written, no warning"
     return Row(f"{claim}: server-side apply", observation, not problems)
 
@@ -98,22 +98,22 @@ def _remove(world: World, objects: list[dict[str, Any]]) -> None:
     world.kubectl.run_checked("delete", "--wait=false", "-f", "-", manifest=yaml.safe_dump_all(others))
 
 
-def _find_missing(wanted: Any, stored: Any, path: str = "") -> Iterator[str]:
-    """Yield where `stored` differs from `wanted`; what the API server added beside it does not count.
+def _find_missing(manifest: Any, stored: Any, path: str = "") -> Iterator[str]:
+    """Yield where `stored` differs from `manifest`; what the API server added beside it does not count.
 
     An empty list or map is not stored at all, and base64 comes back without the line breaks that kustomize makes.
     """
-    if isinstance(wanted, dict) and isinstance(stored, dict):
-        for key, value in wanted.items():
+    if isinstance(manifest, dict) and isinstance(stored, dict):
+        for key, value in manifest.items():
             yield from _find_missing(value, stored.get(key), f"{path}.{key}")
-    elif isinstance(wanted, list) and isinstance(stored, list) and len(wanted) == len(stored):
-        for index, value in enumerate(wanted):
+    elif isinstance(manifest, list) and isinstance(stored, list) and len(manifest) == len(stored):
+        for index, value in enumerate(manifest):
             yield from _find_missing(value, stored[index], f"{path}[{index}]")
-    elif isinstance(wanted, str) and isinstance(stored, str) and path.endswith(BASE64):
-        if "".join(wanted.split()) != stored:
+    elif isinstance(manifest, str) and isinstance(stored, str) and path.endswith(BASE64):
+        if "".join(manifest.split()) != stored:
             yield f"{path} differs"
-    elif (wanted or None if isinstance(wanted, list | dict) else wanted) != stored:
-        yield f"{path} is {stored!r}, applied was {wanted!r}"
+    elif (manifest or None if isinstance(manifest, list | dict) else manifest) != stored:
+        yield f"{path} is {stored!r}, applied was {manifest!r}"
 
 
 def _check_route(world: World) -> Iterator[Row]:

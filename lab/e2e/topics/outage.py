@@ -52,11 +52,11 @@ def run(world: World) -> Iterator[Row]:
         world.settle()
         leaders = _start(world, stack, places)
         time.sleep(SECONDS)
-        found = {place: _read_outcome(world, leaders, place) for place in places}
-    baseline = found[BASELINE]
+        outcomes = {place: _read_outcome(world, leaders, place) for place in places}
+    baseline = outcomes[BASELINE]
     yield Row("no webhook, for comparison", baseline.text, baseline.is_kept)
     for mode in ports:
-        shipped, everything = found[mode], found[mode + EVERYTHING]
+        shipped, everything = outcomes[mode], outcomes[mode + EVERYTHING]
         unslowed = shipped.renewals >= FEWEST_RENEWALS * baseline.renewals
         # The creation of the lease met the outage, the renewals did not.
         passed = shipped.is_kept and unslowed and 1 <= shipped.failed_open < shipped.renewals
@@ -98,9 +98,9 @@ def _read_outcome(world: World, leaders: dict[str, Elector], place: str) -> _Out
 def _has_kept_lease(world: World, place: str, lease: str, leader: Elector) -> bool:
     """Return whether the leader never stopped, and the Lease was never anybody else's."""
     leader.process.check_alive()
-    stopped = any(event["namespace"] == place for event in leader.list_events("stopped"))
+    has_stopped = any(event["namespace"] == place for event in leader.list_events("stopped"))
     spec = world.admin.get(build_lease_path(place, lease))["spec"]
-    return not stopped and spec["holderIdentity"] == "leader" and not spec.get("leaseTransitions")
+    return not has_stopped and spec["holderIdentity"] == "leader" and not spec.get("leaseTransitions")
 
 
 def _is_about(event: dict[str, Any], lease: str) -> bool:

@@ -93,11 +93,11 @@ def _make_policy(preset: str, namespace: str) -> Policy:
 
 
 def _export_objects(policy: Policy, actions: list[str] | None = None) -> list[dict[str, Any]]:
-    found = make_manifests(policy, 0, EXPRESSION, ["kube-system", "kube-public"])
-    for document in found:
+    documents = make_manifests(policy, 0, EXPRESSION, ["kube-system", "kube-public"])
+    for document in documents:
         if document["kind"] == BINDING and actions:
             document["spec"]["validationActions"] = actions
-    return found
+    return documents
 
 
 def _send(world: World, request: Mapping[str, Any]) -> Reply:
@@ -226,8 +226,8 @@ def _check_honest(world: World) -> Iterator[Row]:
         for place, name in ((alone, "policies only"), (both, "with the webhook")):
             for which, observation in elect_each(world, stack, place):
                 yield Row(f"{name}: {which}", observation, passed=True)
-        refused = [event for place in (alone, both) for event in _list_refused(world, place)]
-        yield Row("nobody of them refused", "; ".join(refused) or "nobody", not refused)
+        refusals = [event for place in (alone, both) for event in _list_refused(world, place)]
+        yield Row("nobody of them refused", "; ".join(refusals) or "nobody", not refusals)
         yield _check_denial_text(world, alone)
         yield _check_odd_writes(world, alone)
         if world.plane.binaries.minor >= 36:  # an older API server may end then: docs/policies-only.md
@@ -294,7 +294,7 @@ def _check_coming_and_going(world: World, namespace: str, policy: Policy) -> Row
     client = world.create_account(namespace, "busy").client
     lease = OneLease(client, namespace, "busy")
     lease.create(holderIdentity="busy_1", renewTime=format_micro_time()).expect(201)
-    stop, problems, renewed = threading.Event(), list[str](), 0
+    stop, problems, renewals = threading.Event(), list[str](), 0
 
     def remove_and_apply() -> None:
         for _ in range(4):
@@ -307,16 +307,16 @@ def _check_coming_and_going(world: World, namespace: str, policy: Policy) -> Row
     thread = threading.Thread(target=remove_and_apply)
     thread.start()
     while not stop.is_set():
-        labeled = {"labels": {"n": str(renewed)}}
+        labeled = {"labels": {"n": str(renewals)}}
         for reply in (
             lease.put(renewTime=format_micro_time()),
             lease.renew_by_patch(labeled, renewTime=format_micro_time()),
         ):
-            renewed += 1
+            renewals += 1
             if reply.status != 200:
                 problems.append(f"HTTP {reply.status} {reply.message[-300:]}")
     thread.join()
-    return Row("installed and removed under traffic", "; ".join(problems) or f"{renewed} renewals", not problems)
+    return Row("installed and removed under traffic", "; ".join(problems) or f"{renewals} renewals", not problems)
 
 
 def _measure_cost(world: World) -> Row:
@@ -327,14 +327,14 @@ def _measure_cost(world: World) -> Row:
     places = {"nothing": "kube-public", "policies": "policies-cost", "policies and webhook": "policies-cost-webhook"}
     client = world.create_user("cost")[0]
     times: dict[tuple[str, str], list[float]] = {}
-    held = {what: OneLease(client, place, "cost") for what, place in places.items()}
-    for lease in held.values():
+    leases = {what: OneLease(client, place, "cost") for what, place in places.items()}
+    for lease in leases.values():
         lease.create(renewTime=format_micro_time()).expect(201)
     for number in range(200):
-        for what, lease in held.items():
+        for what, lease in leases.items():
             for kind, metadata in (("renewal", None), ("renewal with a label", {"labels": {"n": str(number)}})):
                 reply = lease.put(metadata, renewTime=format_micro_time())
                 reply.expect(200)
                 times.setdefault((what, kind), []).append(reply.milliseconds)
-    cells = (f"{kind} {what} {find_quantile(found, 0.5):.2f}" for (what, kind), found in sorted(times.items()))
+    cells = (f"{kind} {what} {find_quantile(samples, 0.5):.2f}" for (what, kind), samples in sorted(times.items()))
     return Row("ms, p50 of 200 in turns", ", ".join(cells), passed=True)

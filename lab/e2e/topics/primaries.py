@@ -95,5 +95,5 @@ def _check_strangers(world: World, place: str) -> Row:
         "owner": {"metadata": {"ownerReferences": [OWNER]}},
     }
     replies = {name: stranger.send("PATCH", path, body, media=MERGE).status for name, body in writes.items()}
-    refused = all(status in {403, 422} for status in replies.values())
-    return Row(f"{place}: a stranger with update on leases", str(replies), refused)
+    is_refused = all(status in {403, 422} for status in replies.values())
+    return Row(f"{place}: a stranger with update on leases", str(replies), is_refused)

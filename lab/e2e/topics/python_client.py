@@ -51,8 +51,8 @@ def _start_elector(
 
 def _read_spec(world: World, name: str) -> dict[str, Any]:
     reply = world.admin.send("GET", build_lease_path(PLACE, name))
-    found: dict[str, Any] = reply.body.get("spec", {}) if reply.status == 200 else {}
-    return found
+    spec: dict[str, Any] = reply.body.get("spec", {}) if reply.status == 200 else {}
+    return spec
 
 
 def _wait_until_leading(world: World, elector: Elector, name: str) -> None:
@@ -76,8 +76,8 @@ def _check_creation(world: World, stack: ExitStack) -> Row:
 
 def _check_local_time(world: World, stack: ExitStack) -> Row:
     _wait_until_leading(world, _start_elector(world, stack, "zone", environment=["TZ=Asia/Tokyo"]), "zone")
-    renewed = dt.datetime.fromisoformat(_read_spec(world, "zone")["renewTime"])
-    ahead = (renewed - dt.datetime.now(dt.UTC)).total_seconds() / 3600
+    renew_time = dt.datetime.fromisoformat(_read_spec(world, "zone")["renewTime"])
+    ahead = (renew_time - dt.datetime.now(dt.UTC)).total_seconds() / 3600
     return Row(f"{AIO} writes local time as UTC: in Tokyo", f"{ahead:.1f} h ahead", 8.9 < ahead < 9.1)
 
 

@@ -146,8 +146,8 @@ def write(world: World, name: str, holder: str) -> None:
 
 def _write(world: World, name: str, holder: str) -> None:
     body = make_lease(name, holderIdentity=holder, renewTime=format_micro_time())
-    done = world.admin.send("POST", build_lease_path(NAMESPACE), body)
-    if done.status == 409:
+    reply = world.admin.send("POST", build_lease_path(NAMESPACE), body)
+    if reply.status == 409:
         spec = {"spec": body["spec"]}
         world.admin.send(
             "PATCH", build_lease_path(NAMESPACE, name), spec, media="application/merge-patch+json"
@@ -203,8 +203,8 @@ def _check_full_disk(world: World, recording: Recording) -> Row:
     resource.prlimit(process, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     write(world, "disk", "after")
     time.sleep(3)
-    found, errors = recording.ask_why("disk")
-    holders = [one["holder"] for one in found["tenures"]]
+    account, errors = recording.ask_why("disk")
+    holders = [one["holder"] for one in account["tenures"]]
     return Row(
         "a full disk is said, and what waited is written", f"holders {holders}, {errors!r}",
         is_reported and holders == ["before", "during", "after"] and not errors,
@@ -219,8 +219,8 @@ def _check_kill(world: World, recording: Recording) -> Row:
     recording.start()
     write(world, "killed", "afterwards")
     time.sleep(3)
-    found, errors = recording.ask_why("killed")
-    holders = [one["holder"] for one in found["tenures"]]
+    account, errors = recording.ask_why("killed")
+    holders = [one["holder"] for one in account["tenures"]]
     is_named = "not recorded from" in errors and "did not run" in errors
     return Row(
         "kill -9: what was lost is a gap", f"holders {holders}, {errors.strip()!r}",
@@ -234,8 +234,8 @@ def _check_api_server_restart(world: World, plane: Plane, recording: Recording) 
     away = plane.restart()
     write(world, "restart", "after")
     wait_for("the lease", lambda: recording.ask_why("restart")[0].get("holder") == "after", PATIENCE)
-    found, errors = recording.ask_why("restart")
-    holders = [one["holder"] for one in found["tenures"]]
+    account, errors = recording.ask_why("restart")
+    holders = [one["holder"] for one in account["tenures"]]
     gaps = [line for line in errors.splitlines() if "did not run" not in line]
     return Row(
         "the API server restarts: it goes on", f"away for {away:.1f} s, holders {holders}, gaps: {gaps}",
@@ -250,8 +250,8 @@ def _check_upgrade(world: World, recording: Recording) -> Row:
     recording.start()
     write(world, "upgrade", "after")
     time.sleep(2)
-    found, errors = recording.ask_why("upgrade")
-    holders = [one["holder"] for one in found["tenures"]]
+    account, errors = recording.ask_why("upgrade")
+    holders = [one["holder"] for one in account["tenures"]]
     return Row(
         "an upgrade: it stops, starts and goes on",
         f"exit code {code}, holders {holders}, {errors.count('not recorded')} gaps",
@@ -264,6 +264,6 @@ def _check_size(recording: Recording) -> Row:
     recording.stop(signal.SIGTERM)
     paths = recording.directory.glob("*.jsonl")
     lines = [json.loads(line) for path in paths for line in path.read_bytes().splitlines()]
-    counted = [one["renewals"] for one in lines if "renewals" in one]
-    renewed = sum(len(one["latest"]) + sum(one["histogram"].values()) for one in counted)
-    return Row("ordinary renewals are counted", f"{len(lines)} lines, {renewed} renewals in them", renewed > 20)
+    counts = [one["renewals"] for one in lines if "renewals" in one]
+    renewals = sum(len(one["latest"]) + sum(one["histogram"].values()) for one in counts)
+    return Row("ordinary renewals are counted", f"{len(lines)} lines, {renewals} renewals in them", renewals > 20)

@@ -148,15 +148,15 @@ def _read_authority(directory: Path) -> bytes:
 
 
 def _wait_until_served(certs: Path, servers: list[WebhookServer]) -> None:
-    wanted = ssl.PEM_cert_to_DER_cert((certs / "tls.crt").read_text())
+    certificate = ssl.PEM_cert_to_DER_cert((certs / "tls.crt").read_text())
     for server in servers:
-        new = functools.partial(_is_serving, server.port, wanted)
+        new = functools.partial(_is_serving, server.port, certificate)
         wait_for(f"the new certificate on port {server.port}", new, PICKED_UP_SECONDS, 0.5)
 
 
-def _is_serving(port: int, wanted: bytes) -> bool:
+def _is_serving(port: int, certificate: bytes) -> bool:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     with socket.create_connection(("127.0.0.1", port), timeout=5) as raw, context.wrap_socket(raw) as connection:
-        return connection.getpeercert(binary_form=True) == wanted
+        return connection.getpeercert(binary_form=True) == certificate

@@ -55,8 +55,8 @@ def run(world: World) -> Iterator[Row]:
     wait_until_stamped(keeper, NAMESPACE)
     yield _make_row("attacks on a live lease", [lambda one=one: _check_attack(one, keeper, mallory) for one in ATTACKS])  # type: ignore[misc]
     yield _make_row("plants in a free lease", [lambda one=one: _check_planted(one, keeper, mallory) for one in BEFORE])  # type: ignore[misc]
-    spoiled = [partial(_check_renewal, name, keeper, mallory) for name in poisoned]
-    yield _make_row("leases that were spoiled before", spoiled)
+    checks_of_poisoned = [partial(_check_renewal, name, keeper, mallory) for name in poisoned]
+    yield _make_row("leases that were spoiled before", checks_of_poisoned)
     yield _make_row("deletions that the collector would complete", [lambda: _check_completed_later(mallory)])
     yield _check_random_lists(keeper, mallory)
     yield _make_row("electors of each kind", [lambda kind=kind: _check_life(kind, keeper, mallory) for kind in WAYS])  # type: ignore[misc]
@@ -101,8 +101,8 @@ def _check_dated(claim: str, keeper: OneLease) -> Iterator[str]:
         yield f"{claim}: the renewal is undated: {before} {after}"
 
 
-def _measure_age(written: str) -> float:
-    return (dt.datetime.now(dt.UTC) - dt.datetime.fromisoformat(written)).total_seconds()
+def _measure_age(stamp: str) -> float:
+    return (dt.datetime.now(dt.UTC) - dt.datetime.fromisoformat(stamp)).total_seconds()
 
 
 def _try_steals(claim: str, stranger: OneLease) -> Iterator[str]:
@@ -189,12 +189,12 @@ def _check_completed_later(mallory: ApiClient) -> list[str]:
     """Check that the writer leaves nothing by which the collector deletes the lease when somebody else holds it."""
     lease = OneLease(mallory, NAMESPACE, "completed-later")
     finalizers = [{"finalizers": [name]} for name in ("foregroundDeletion", "orphan")]
-    tried = {f"created with {one}": lease.create(one) for one in finalizers}
+    replies = {f"created with {one}": lease.create(one) for one in finalizers}
     lease.create(renewTime=format_micro_time()).expect(201)
     stripped = {f"patched with {one}": lease.patch({"metadata": one}) for one in finalizers}
     for query in ({"propagationPolicy": "Foreground"}, {"propagationPolicy": "Orphan"}, {"orphanDependents": "true"}):
-        tried[f"deleted with {query}"] = mallory.send("DELETE", lease.path, **query)
-    problems = [f"{how}: HTTP {reply.status}" for how, reply in tried.items() if reply.status not in REFUSED]
+        replies[f"deleted with {query}"] = mallory.send("DELETE", lease.path, **query)
+    problems = [f"{how}: HTTP {reply.status}" for how, reply in replies.items() if reply.status not in REFUSED]
     problems += [
         f"{how}: HTTP {reply.status} {reply.body['metadata']}"
         for how, reply in stripped.items()
@@ -254,9 +254,9 @@ def _check_random_lists(keeper: ApiClient, mallory: ApiClient, count: int = 60) 
         reply = theirs.put(labels, entries=_replace_entries(entries), manager=manager, renewTime=stored_time)
         if reply.status == 200:
             stored += 1
-        renewed = mine.renew_by_patch(renewTime=format_micro_time())
-        if renewed.status != 200 or abs(_measure_age(read_stamps(renewed.body)[1])) > 3:
-            problems.append(f"list {number}: HTTP {renewed.status} {read_stamps(renewed.body)}")
+        renewal = mine.renew_by_patch(renewTime=format_micro_time())
+        if renewal.status != 200 or abs(_measure_age(read_stamps(renewal.body)[1])) > 3:
+            problems.append(f"list {number}: HTTP {renewal.status} {read_stamps(renewal.body)}")
         problems += _try_steals(f"list {number}", theirs)
     observation = "; ".join(problems) or f"{count} lists, {stored} of them stored, each renewal dated, no steal"
     return Row("random lists between renewals", observation, not problems)
@@ -373,8 +373,8 @@ def _check_elections(world: World) -> Iterator[Row]:
     with ExitStack() as stack:
         for which, observation in elect_each(world, stack, namespace):
             yield Row(which, observation, passed=True)
-    refused = _list_refused(world, namespace)
-    yield Row("nobody of them refused", "; ".join(refused) or "nobody", not refused)
+    refusals = _list_refused(world, namespace)
+    yield Row("nobody of them refused", "; ".join(refusals) or "nobody", not refusals)
 
 
 POLICY: Final = f"""\
@@ -387,7 +387,7 @@ stamps: [{{suffix: {SUFFIX}, namespaces: [stamped-and-reviewed]}}]
 def _check_with_webhook(world: World) -> Iterator[Row]:
     """Run the webhook in strict, which fails closed: elections beside the guard, and attacks without it."""
     namespace = world.create_namespace("stamped-and-reviewed", route="stamped")
-    counted = world.create_namespace("stamped-and-counted", route="counted")
+    other_namespace = world.create_namespace("stamped-and-counted", route="counted")
     policy = world.directory / "stamps.yaml"
     policy.write_text(POLICY)
     with ExitStack() as stack:
@@ -399,16 +399,20 @@ def _check_with_webhook(world: World) -> Iterator[Row]:
         keeper, mallory = (world.create_account(namespace, "op", pod).client for pod in ("op-0", "op-1"))
         before = OneLease(keeper, namespace, "held-before")
         before.create(leaseDurationSeconds=600, renewTime=format_micro_time()).expect(201)
-        for place in (namespace, counted):
+        for place in (namespace, other_namespace):
             label(world, place)
-            wait_until_stamped(keeper if place == namespace else world.create_account(counted, "op").client, place)
-        renewed = before.put(renewTime=format_micro_time())
-        observation = f"HTTP {renewed.status} {renewed.message}, stamped {bool(read_stamps(renewed.body)[0])}"
-        yield Row("the webhook: the first stamp of a held lease", observation, renewed.status == 200)
+            wait_until_stamped(
+                keeper if place == namespace else world.create_account(other_namespace, "op").client, place
+            )
+        renewal = before.put(renewTime=format_micro_time())
+        observation = f"HTTP {renewal.status} {renewal.message}, stamped {bool(read_stamps(renewal.body)[0])}"
+        yield Row("the webhook: the first stamp of a held lease", observation, renewal.status == 200)
         yield Row("the webhook: client-go, 3 electors", elect_client_go(world, stack, namespace), passed=True)
-        refused = _list_refused(world, namespace)
-        yield Row("the webhook: nobody of them refused", "; ".join(refused) or "nobody", not refused)
-        yield _count_reviews(OneLease(world.create_account(counted, "writer").client, counted, "counted"), counting)
+        refusals = _list_refused(world, namespace)
+        yield Row("the webhook: nobody of them refused", "; ".join(refusals) or "nobody", not refusals)
+        yield _count_reviews(
+            OneLease(world.create_account(other_namespace, "writer").client, other_namespace, "counted"), counting
+        )
         guard = [one for one in OTHERS if one["metadata"]["name"] == "lease-webhook-stamp-guard"]
         remove(world, guard)
         time.sleep(3)
@@ -436,9 +440,9 @@ def _check_finding(name: str, namespace: str, keeper: ApiClient, mallory: ApiCli
     write = SINGLE_WRITES[name]
     reply = write(theirs)
     problems = [] if "foreign-writer" in reply.message else [f"{name}: HTTP {reply.status} {reply.message[-300:]}"]
-    renewed = mine.put(renewTime=format_micro_time())
-    if renewed.status != 200 or not read_stamps(renewed.body)[1]:
-        problems.append(f"{name}: the holder's renewal: HTTP {renewed.status} {renewed.message[-300:]}")
+    renewal = mine.put(renewTime=format_micro_time())
+    if renewal.status != 200 or not read_stamps(renewal.body)[1]:
+        problems.append(f"{name}: the holder's renewal: HTTP {renewal.status} {renewal.message[-300:]}")
     return problems
 
 
@@ -471,12 +475,12 @@ def _list_refused(world: World, namespace: str) -> set[str]:
 def _measure_cost(world: World, keeper: ApiClient, count: int = 300) -> Row:
     """Measure renewals by PUT of a lease in a labeled namespace and of one in another, in turns."""
     bare = world.create_namespace("not-stamped")
-    held = [OneLease(keeper, namespace, "cost") for namespace in (NAMESPACE, bare)]
+    leases = [OneLease(keeper, namespace, "cost") for namespace in (NAMESPACE, bare)]
     times: list[list[float]] = [[], []]
-    for lease in held:
+    for lease in leases:
         lease.create(renewTime=format_micro_time()).expect(201)
     for _ in range(count):
-        for lease, durations in zip(held, times, strict=True):
+        for lease, durations in zip(leases, times, strict=True):
             durations.append(lease.put(renewTime=format_micro_time()).milliseconds)
     stamped, plain = (
         f"{find_quantile(durations, 0.5):.2f} ms, p99 {find_quantile(durations, 0.99):.2f} ms" for durations in times
@@ -504,8 +508,8 @@ def _check_removal_and_return(world: World, keeper: ApiClient, mallory: ApiClien
     if mine.put(renewTime=format_micro_time()).status != 200:
         problems.append("without the stamps: the holder's renewal")
     problems += _try_steals("without the stamps", theirs)
-    for forged in (dict.fromkeys(KEYS), dict.fromkeys(KEYS, "2020-01-01T00:00:00Z")):
-        if theirs.patch({"metadata": {"annotations": forged}}).status == 200:
+    for forgery in (dict.fromkeys(KEYS), dict.fromkeys(KEYS, "2020-01-01T00:00:00Z")):
+        if theirs.patch({"metadata": {"annotations": forgery}}).status == 200:
             problems.append("without the stamps: they are forged")
     free = OneLease(mallory, NAMESPACE, "created-without-the-stamps")
     if free.create().status != 201 or free.put(renewTime=format_micro_time()).status != 200:

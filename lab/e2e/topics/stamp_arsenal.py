@@ -56,14 +56,14 @@ def run(world: World) -> Iterator[Row]:
             world.create_namespace(name, route="arsenal")
         world.settle()
         pods = {name: [world.create_account(name, "op", pod).client for pod in ("op-0", "op-1")] for name in names}
-        held = {name: OneLease(clients[0], name, "held-before") for name, clients in pods.items()}
-        for lease in held.values():
+        leases = {name: OneLease(clients[0], name, "held-before") for name, clients in pods.items()}
+        for lease in leases.values():
             lease.create(leaseDurationSeconds=SECONDS, renewTime=format_micro_time()).expect(201)
         install(world, (*STAMP, *OTHERS))
         for name in (SHOP, "labeled-only"):
             label(world, name)
         wait_until_stamped(pods["labeled-only"][0], "labeled-only")
-        yield _check_labeled_before_listed(world, stack, held["labeled-only"], pods["labeled-only"])
+        yield _check_labeled_before_listed(world, stack, leases["labeled-only"], pods["labeled-only"])
         with concurrent.futures.ThreadPoolExecutor() as pool:
             yield from pool.map(lambda name: _check_constant_entry(name, pods[name]), ("listed-only", "neither"))
         yield _check_label_coming_and_going(world, pods["listed-only"])
@@ -71,25 +71,25 @@ def run(world: World) -> Iterator[Row]:
         remove(world, (*STAMP, *OTHERS))
 
 
-def _check_labeled_before_listed(world: World, stack: ExitStack, held: OneLease, pods: Sequence[ApiClient]) -> Row:
+def _check_labeled_before_listed(world: World, stack: ExitStack, lease: OneLease, pods: Sequence[ApiClient]) -> Row:
     """Check that a label without an entry in the policy file costs no holder its lease, and opens nothing to others."""
     problems = []
-    for write in (held.put, held.renew_by_patch, held.put):
+    for write in (lease.put, lease.renew_by_patch, lease.put):
         reply = write(renewTime=format_micro_time())
         if reply.status != 200:
             problems.append(f"the holder's renewal: HTTP {reply.status} {reply.message[-300:]}")
         time.sleep(1.1)
-    if not read_stamps(held.get())[1]:
+    if not read_stamps(lease.get())[1]:
         problems.append("not stamped")
-    theirs = OneLease(pods[1], held.namespace, held.name)
+    theirs = OneLease(pods[1], lease.namespace, lease.name)
     problems += [f"{steal.__name__}: stored" for steal in (take, take_by_apply) if steal(theirs).status == 200]
-    elections = list(elect_each(world, stack, held.namespace))
-    refused = {
+    elections = list(elect_each(world, stack, lease.namespace))
+    refusals = {
         event["responseStatus"].get("message", "")
-        for event in world.read_audit_events(held.namespace)
-        if event["responseStatus"].get("code") in REFUSED - {409} and event["objectRef"].get("name") != held.name
+        for event in world.read_audit_events(lease.namespace)
+        if event["responseStatus"].get("code") in REFUSED - {409} and event["objectRef"].get("name") != lease.name
     }
-    problems += sorted(refused)
+    problems += sorted(refusals)
     observation = "; ".join(problems) or f"renewed, not taken; {len(elections)} elections, nobody refused"
     return Row("labeled before the policy lists it", observation, not problems)
 
@@ -135,8 +135,8 @@ def _check_constant_entry(namespace: str, pods: Sequence[ApiClient]) -> Row:
             if reply.status == 201 and created.get()["metadata"].get("managedFields") == [CONSTANT]:
                 problems.append(f"created by {manager}: {spec}")
             created.delete()
-    tried = 3 * len(lists) * len(changes) * len(metadata)
-    observation = "; ".join(problems[:5]) or f"{tried} writes, none of them stored it; no lease taken"
+    number_of_writes = 3 * len(lists) * len(changes) * len(metadata)
+    observation = "; ".join(problems[:5]) or f"{number_of_writes} writes, none of them stored it; no lease taken"
     return Row(f"the constant entry by clients, {namespace}", observation, not problems)
 
 
@@ -152,15 +152,15 @@ def _check_label_coming_and_going(world: World, pods: Sequence[ApiClient]) -> Ro
             # Just after the label is gone the constant entry is still there, and 1.37 keeps it if the list that is sent
             # cannot be read; so docs/stamp.md has the namespace removed from the policy file first.
             lists = [[], [make_entry("zz", {"f:spec": {}}, FUTURE, apiVersion="a/b/c")]]
-            for broken in lists[: 1 if value is None and at == 0 else 2]:
+            for entries in lists[: 1 if value is None and at == 0 else 2]:
                 reply = theirs.put(
                     {"annotations": forge_stamps("- mallory", FUTURE, "1")},
-                    entries=lambda old, more=broken: [*old, *more],  # type: ignore[misc]
+                    entries=lambda old, more=entries: [*old, *more],  # type: ignore[misc]
                     holderIdentity="mallory",
                     renewTime=format_micro_time(),
                 )
                 if reply.status == 200:
-                    problems.append(f"label {value}, {at}: taken with {len(broken)} broken entries")
+                    problems.append(f"label {value}, {at}: taken with {len(entries)} broken entries")
             reply = mine.put(renewTime=format_micro_time())
             if reply.status != 200:
                 problems.append(f"label {value}, {at}: the renewal: HTTP {reply.status} {reply.message[-300:]}")
@@ -214,16 +214,16 @@ class _Watched(RealWorld):
             outcome = super().send(by, method, manager, body)
         except RuntimeError as error:
             outcome = Outcome(stored=False, findings={}, text=str(error))
-        writer, written, _ = read_stamps(before)
+        writer, stamp, _ = read_stamps(before)
         spec = before.get("spec", {})
         seconds = spec.get("leaseDurationSeconds", 0)
         age = (
-            time.time() - dt.datetime.fromisoformat(written).timestamp() if written else math.inf
+            time.time() - dt.datetime.fromisoformat(stamp).timestamp() if stamp else math.inf
         )  # no one was seen to hold it
-        held, mine = bool(writer and spec.get("holderIdentity")), writer == self._writers.get(by)
+        is_held, mine = bool(writer and spec.get("holderIdentity")), writer == self._writers.get(by)
         possible = method != "create" or not before
-        self.must_pass.append(by in HONEST and possible and (mine or not held or age > seconds + 1))
-        if held and not mine and by != "admin" and age < seconds * 0.8 - 1.5:
+        self.must_pass.append(by in HONEST and possible and (mine or not is_held or age > seconds + 1))
+        if is_held and not mine and by != "admin" and age < seconds * 0.8 - 1.5:
             after = self._read_stored()
             if after.get("spec") != spec or after["metadata"]["uid"] != before["metadata"]["uid"]:
                 self.steals.append(f"{by} {method}: {spec} is now {after.get('spec')}")
@@ -256,20 +256,23 @@ def _play_arsenal(actors: Mapping[str, ApiClient], minor: int) -> Row:
             return len(here.must_pass), [f"{attack.id}: {problem}" for problem in here.steals]
         except Exception as error:  # noqa: BLE001 - the other attacks are still played
             return 0, [f"{attack.id}: {type(error).__name__}: {error}"]
-        refused = [
+        refusals = [
             f"{one.step.by} {one.step.method} {one.step.does}: {one.outcome.text[-300:]}"
             for one, must in zip(played, here.must_pass[-len(played) :], strict=True)
             if must and not one.outcome.stored and not one.step.expected(STRICT).denied
         ]
-        return len(played), [f"{attack.id}: {problem}" for problem in (*here.steals, *refused)]
+        return len(played), [f"{attack.id}: {problem}" for problem in (*here.steals, *refusals)]
 
-    chosen = [one for one in attacks() if one.since <= minor <= one.until and one.lease.namespace == "shop"]
-    chosen = [one for one in chosen if not one.lease.bound]
+    chosen_attacks = [one for one in attacks() if one.since <= minor <= one.until and one.lease.namespace == "shop"]
+    chosen_attacks = [one for one in chosen_attacks if not one.lease.bound]
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE + WAITING) as pool:
-        ended = list(pool.map(play_attack, sorted(chosen, key=lambda one: -sum(step.wait for step in one.writes))))
-    problems = [problem for _, found in ended for problem in found]
-    writes = sum(count for count, _ in ended)
+        results = list(
+            pool.map(play_attack, sorted(chosen_attacks, key=lambda one: -sum(step.wait for step in one.writes)))
+        )
+    problems = [problem for _, problems_of_attack in results for problem in problems_of_attack]
+    writes = sum(count for count, _ in results)
     observation = (
-        "; ".join(problems[:8]) or f"{len(chosen)} attacks, {writes} writes: no lease taken, nobody honest refused"
+        "; ".join(problems[:8])
+        or f"{len(chosen_attacks)} attacks, {writes} writes: no lease taken, nobody honest refused"
     )
     return Row("standing attacks, one service account", observation, not problems)

@@ -82,10 +82,10 @@ def _check_in_force(admin: ApiClient, webhook: WebhookServer) -> Iterator[Row]:
 
 
 def _check_outside_api(admin: ApiClient) -> Iterator[Row]:
-    listed = len(admin.get(REGISTRATIONS)["items"])
-    deleted = admin.send("DELETE", f"{REGISTRATIONS}/{NAME}").status
-    observation = f"{listed} listed, DELETE gives HTTP {deleted}"
-    yield Row("the API neither shows nor deletes it", observation, (listed, deleted) == (0, 404))
+    count = len(admin.get(REGISTRATIONS)["items"])
+    status = admin.send("DELETE", f"{REGISTRATIONS}/{NAME}").status
+    observation = f"{count} listed, DELETE gives HTTP {status}"
+    yield Row("the API neither shows nor deletes it", observation, (count, status) == (0, 404))
     created = admin.send("POST", REGISTRATIONS, {"metadata": {"name": NAME}})
     yield Row("no one takes its name through the API", f"HTTP {created.status}", created.status == 422)
 

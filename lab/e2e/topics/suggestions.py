@@ -113,9 +113,9 @@ class _Trial:
     def _steal(self) -> None:
         """Take the lease as the intruder while it is held."""
         keeper, lease = self.electors[0].client, build_lease_path(SHOP, "checkout")
-        held = keeper.get(lease)
-        held["spec"] |= _make_held_spec("checkout-0_live")["spec"]
-        keeper.send("PUT", lease, held).expect()
+        current = keeper.get(lease)
+        current["spec"] |= _make_held_spec("checkout-0_live")["spec"]
+        keeper.send("PUT", lease, current).expect()
         self.intruder.client.send("PATCH", lease, _make_held_spec("mallory"), media=MERGE).expect()
 
     def _suggest(self, what: str, *options: str) -> str:
@@ -143,8 +143,8 @@ class _Trial:
     def _repeat(self) -> Row:
         self._since = format_micro_time()
         observation = self._elect("again")
-        refused = self._list_refusals()
-        return Row("the election passes under the suggested binding", "; ".join(refused) or observation, not refused)
+        refusals = self._list_refusals()
+        return Row("the election passes under the suggested binding", "; ".join(refusals) or observation, not refusals)
 
     def _check_beyond_binding(self) -> Row:
         lease = build_lease_path(SHOP, "checkout")
