@@ -51,6 +51,35 @@ def test_another_pod_that_renews_goes_on_with_the_identity() -> None:
     assert shared["ongoing"] is True
 
 
+def rotate_credentials() -> tuple[FakeServer, Elector]:
+    """A process without a pod that gets a certificate for another user, and renews on."""
+    server = FakeServer()
+    elector = server.elector("machine", "shop/db")
+    elector.pod, elector.user = "", "roller-2025"
+    elector.lead(20)
+    elector.user = "roller-2026"
+    elector.lead(20)
+    return server, elector
+
+
+def test_a_user_that_only_follows_another_one_may_be_the_same_process() -> None:
+    server, _ = rotate_credentials()
+    histories = follow_log(server)
+    (shared,) = claims(histories, server, "identity-shared")
+    assert shared["severity"] == "warning"
+    assert shared["text"].endswith("its process has other credentials since, or another one writes in its name")
+    assert "renewed it last, which is not known to be its process" in text(account(histories, server.now))
+
+
+def test_users_that_renew_in_turns_are_several_processes() -> None:
+    server, elector = rotate_credentials()
+    elector.user = "roller-2025"
+    elector.lead(4)
+    (shared,) = claims(follow_log(server), server, "identity-shared")
+    assert shared["severity"] == "error"
+    assert "by several processes that renew" in shared["text"]
+
+
 def test_the_renewals_of_three_pods_in_turns_are_no_silence() -> None:
     server, pods = twins(3)
     renew_in_turns(server, *pods, times=8)

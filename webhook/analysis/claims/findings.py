@@ -688,6 +688,7 @@ def _shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> Claim:
     is_unseen = (tenure.has_unseen_renewals and not is_over) or history.may_lack_writes(last, now)
     is_unknown = is_again or is_unseen or not (is_over or tenure.is_renewed_last_by_own)
     used, renew = ("was used", "renewed") if is_unknown or is_over else ("is used", "renew")
+    is_in_turns = tenure.processes.renews_in_turns
     message = (
         f"one identity, {name(tenure.holder)}, {used} by several processes that {renew} in turns, at least {who}, as "
         "if each led"
@@ -696,14 +697,23 @@ def _shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> Claim:
         *(
             history,
             "identity-shared",
-            Severity.ERROR,
-            message,
+            Severity.ERROR if is_in_turns else Severity.WARNING,
+            message if is_in_turns else _describe_following(tenure, now),
             advise_after_sharing(history, tenure),
             "shared-identity",
         ),
         over_since=None if is_unknown else over,
         arguments={"identity": _identity(tenure)},
     )
+
+
+def _describe_following(tenure: Tenure, now: int) -> str:
+    """Say that a user went on where another one had renewed: a process may get other credentials."""
+    processes = tenure.processes
+    other = processes.sharers[-1]
+    before = f", and {writer(processes.own)} no more" if processes.own else ""
+    renewed = f"from {clock(processes.others[other].first, now)} on {writer(other)} renewed it as {name(tenure.holder)}"
+    return f"{renewed}{before}: its process has other credentials since, or another one writes in its name"
 
 
 def _claim_doubled_renewals(history: LeaseHistory, holder: str) -> Claim:

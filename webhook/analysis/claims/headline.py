@@ -104,7 +104,9 @@ def _describe_live(account: "Account", status: LeaseStatus, holder: str) -> str:
         least = "at least " if tenure and len(tenure.processes.sharers) >= len(pods) else ""
         return f"{least}{len(pods)} pods renew it as {holder}: {' and '.join(pods)}"
     if not account.is_renewed_last and tenure and tenure.touched:
-        return f"{holder} holds it, and {writer(tenure.touched[1])} renewed it last, which is not its process"
+        return (
+            f"{holder} holds it, and {writer(tenure.touched[1])} renewed it last, which is not known to be its process"
+        )
     if account.written_later is not None:
         return f"{holder} holds it, as far as the lease says"
     if _is_silent(account):

@@ -324,6 +324,7 @@ class LeaseHistory(Struct):
             tenure
             and tenure is not self._shared
             and tenure.processes.has_several_writers
+            and tenure.processes.renews_in_turns
             and len(tenure.processes.writers) > 1
         ):
             self._shared = tenure

@@ -27,7 +27,7 @@ class OtherProcess(Struct):
     """A process that renewed a lease beside its holder's own: how often, and when first and last.
 
     `backward` of these moved renewTime back by more than the duration, which renews nothing. The first renewal was
-    stored at `earliest` or later, the last one at `latest` or before.
+    stored at `earliest` or later, the last one at `latest` or before. `is_followed`: the holder's own renewed after it.
     """
 
     count: int
@@ -36,6 +36,7 @@ class OtherProcess(Struct):
     earliest: int
     latest: int
     backward: int = 0
+    is_followed: bool = False
 
 
 class HolderProcesses(Struct):
@@ -131,6 +132,8 @@ class HolderProcesses(Struct):
     def _renew_by_own(self, writer: Writer) -> None:
         self.own, self.node = writer.process, writer.node or self.node
         self.others.pop(self.own, None)
+        for other in self.others.values():
+            other.is_followed = True
         self.renewals, self.is_last_known = self.renewals + 1, True
         self.is_sure = self.is_sure or self.is_pod(writer) or writer.is_same(self.taken_by)
 
@@ -271,6 +274,15 @@ class HolderProcesses(Struct):
     def has_several_writers(self) -> bool:
         """Whether its own process renewed it, and another one again and again."""
         return bool(self.renewals and self.sharers)
+
+    @property
+    def renews_in_turns(self) -> bool:
+        """Whether its own process went on after another one had renewed it, or several others did.
+
+        Else one followed the other: the process may have got other credentials.
+        """
+        sharers = self.sharers
+        return len(sharers) > 1 or any(self.others[one].is_followed for one in sharers)
 
     @property
     def writers(self) -> list[Writer]:
