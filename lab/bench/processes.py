@@ -16,10 +16,10 @@ _IDLE_COLUMNS: Final = (3, 4)  # idle and iowait in /proc/stat
 
 def list_tree(pid: int) -> list[int]:
     """Return a process and all its descendants that live now."""
-    found, waiting = [], [pid]
+    pids, waiting = [], [pid]
     while waiting:
         parent = waiting.pop()
-        found.append(parent)
+        pids.append(parent)
         try:
             tasks = list((_PROC / str(parent) / "task").iterdir())
         except FileNotFoundError:
@@ -29,7 +29,7 @@ def list_tree(pid: int) -> list[int]:
                 waiting += map(int, (task / "children").read_text().split())
             except FileNotFoundError:
                 continue
-    return found
+    return pids
 
 
 def list_children(pid: int) -> list[int]:
@@ -93,8 +93,8 @@ def measure_tree(pid: int) -> Iterator[Usage]:
     busy, ours = _read_machine_busy(), _read_own_seconds()
     yield usage
     usage.cpu, usage.wall = read_cpu_seconds(pid) - cpu, time.monotonic() - wall
-    known = usage.cpu + _read_own_seconds() - ours
-    usage.foreign_cores = max(0.0, (_read_machine_busy() - busy - known) / usage.wall)
+    own_cpu = usage.cpu + _read_own_seconds() - ours
+    usage.foreign_cores = max(0.0, (_read_machine_busy() - busy - own_cpu) / usage.wall)
 
 
 def _read_machine_busy() -> float:

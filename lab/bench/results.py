@@ -85,9 +85,9 @@ def _describe_version(version_of: object) -> str:
 def keep(directory: Path, new: Mapping[str, Table], order: Mapping[str, object]) -> dict[str, Table]:
     """Put new tables beside those that were not measured again, and save them."""
     file = directory / "results.json"
-    known = msgspec.json.decode(file.read_bytes(), type=dict[str, Table]) if file.exists() else {}
-    known.update(new)
-    everything = {key: known[key] for key in order if key in known}
+    tables = msgspec.json.decode(file.read_bytes(), type=dict[str, Table]) if file.exists() else {}
+    tables.update(new)
+    everything = {key: tables[key] for key in order if key in tables}
     file.write_bytes(msgspec.json.format(msgspec.json.encode(everything), indent=1) + b"\n")
     return everything
 
@@ -170,8 +170,8 @@ END: Final = "<!-- until here -->"
 def write_page() -> None:
     """Put both summaries between the marks in docs/figures.md."""
     text = PAGE.read_text()
-    before, found, rest = text.partition(START)
-    if not found:
+    before, marker, rest = text.partition(START)
+    if not marker:
         raise RuntimeError(f"{PAGE.name} has no line {START}")
     _, _, after = rest.partition(END)
     PAGE.write_text(f"{before}{START}\n{summarize()}\n{END}{after}")

@@ -20,13 +20,13 @@ def check_mixed(work: Path, *, short: bool) -> Table:
     """Send mixed reviews with known answers over the wire."""
     cases = list_mixture()
     listed = write_cases(cases, work / "mixed")
-    wanted = int(os.environ.get("BENCH_REVIEWS", "100000" if short else "1000000"))
+    request_count = int(os.environ.get("BENCH_REVIEWS", "100000" if short else "1000000"))
     with run_server(make_own_server(), work / "server", workers=2) as server:
         with measure_tree(server.pid) as usage:
-            report = run_load(server, "closed", listed, "-requests", str(wanted), "-connections", "16")
+            report = run_load(server, "closed", listed, "-requests", str(request_count), "-connections", "16")
         tracebacks = server.log.count("Traceback")
     denied = sum(1 for case in cases if not case.allowed)
-    good = report.right == wanted and not report.wrong and not tracebacks
+    good = report.right == request_count and not report.wrong and not tracebacks
     return Table(
         "Mixed reviews with known answers",
         (
@@ -43,7 +43,7 @@ def check_mixed(work: Path, *, short: bool) -> Table:
         ),
         (
             Bar(
-                f"{wanted:,} mixed reviews with known answers",
+                f"{request_count:,} mixed reviews with known answers",
                 "0 wrong verdicts, 0 uid mix-ups, 0 tracebacks",
                 f"{report.wrong_verdicts}, {report.wrong_uids}, {tracebacks}; {report.not_answered} lost",
                 good,

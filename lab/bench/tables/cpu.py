@@ -70,14 +70,14 @@ def _measure_round(
 
 def run(work: Path, *, short: bool) -> Table:
     """Measure all servers with a 2.4 KB and a 4.5 KB renewal."""
-    wanted, seconds = (2, 1.0) if short else (4, 2.0)
+    count, seconds = (2, 1.0) if short else (4, 2.0)
     cases = {size: write_cases([make_renewal_case(size)], work / f"renewal-{size}") for size in SIZES}
     servers = (make_own_server(), *PEERS)
     with ExitStack() as stack:
         everyone = start_all(servers, work, stack, workers=1, cpus="0")
         for server in everyone:
             run_load(server, "closed", cases[2400], "-requests", "2000", cpus="1")
-        rounds = run_quietest(partial(_measure_round, everyone, cases, seconds), wanted)
+        rounds = run_quietest(partial(_measure_round, everyone, cases, seconds), count)
         memory = {server.server.name: read_memory_mib(server.pid) for server in everyone}
     wrong = sum(one.wrong for result in rounds.results for one in result.values())
     keys = [(server.server.name, size) for server in everyone for size in SIZES]

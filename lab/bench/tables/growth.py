@@ -189,10 +189,10 @@ def measure_workers(work: Path, *, short: bool) -> Table:
     cases = write_cases([make_renewal_case()], work / "renewal")
     rounds, seconds = (1, 2) if short else (4, 5)
     with (
-        run_server(make_own_server(), work / "one", workers=1) as one,
+        run_server(make_own_server(), work / "one", workers=1) as single,
         run_server(make_own_server(), work / "two", workers=2) as two,
     ):
-        runs = [("1", one, 0), ("1, and a busy program", one, 1), ("2", two, 0)]
+        runs = [("1", single, 0), ("1, and a busy program", single, 1), ("2", two, 0)]
         micros: dict[str, list[float]] = {name: [] for name, _, _ in runs}
         rates: dict[str, list[float]] = {name: [] for name, _, _ in runs}
         noise = [0.0]

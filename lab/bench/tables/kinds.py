@@ -118,7 +118,7 @@ def _measure_round(everyone: dict[str, Running], files: dict[str, Path], seconds
 
 def measure_beside_controller_runtime(work: Path, *, short: bool) -> Table:
     """Measure one row for each kind of write; the first is sent by the shipped configuration."""
-    wanted, seconds = (1, 0.5) if short else (5, 1.0)
+    count, seconds = (1, 0.5) if short else (5, 1.0)
     files = {
         kind: write_cases(some, work / f"cases-{number}") for number, (kind, some) in enumerate(list_cases().items())
     }
@@ -127,7 +127,7 @@ def measure_beside_controller_runtime(work: Path, *, short: bool) -> Table:
         everyone = {one.server.name: one for one in start_all(servers, work, stack, workers=1, cpus="0")}
         for server in everyone.values():
             run_load(server, "closed", files[MIX], "-requests", "2000", cpus="1")
-        rounds = run_quietest(partial(_measure_round, everyone, files, seconds), wanted)
+        rounds = run_quietest(partial(_measure_round, everyone, files, seconds), count)
         memory = read_memory_mib(everyone[servers[0].name].pid)
     wrong = sum(one.wrong for result in rounds.results for one in result.values())
     mine, theirs = (
@@ -199,7 +199,7 @@ PARTS: Final = {
 
 def measure_layers(work: Path, *, short: bool) -> Table:
     """Measure the share of each layer in the cost of a takeover and of a denial."""
-    wanted, seconds = (1, 0.5) if short else (5, 1.0)
+    count, seconds = (1, 0.5) if short else (5, 1.0)
     kinds = ("takeover", "denied steal")
     files = {kind: write_cases(list_cases()[kind], work / kind) for kind in kinds}
     servers = (*map(make_echo_server, list(PARTS)[:3]), make_own_server())
@@ -207,7 +207,7 @@ def measure_layers(work: Path, *, short: bool) -> Table:
         everyone = {one.server.name: one for one in start_all(servers, work, stack, workers=1, cpus="0")}
         for server in everyone.values():
             run_load(server, "closed", files["takeover"], "-requests", "2000", cpus="1")
-        rounds = run_quietest(partial(_measure_round, everyone, files, seconds), wanted)
+        rounds = run_quietest(partial(_measure_round, everyone, files, seconds), count)
     micros = {key: find_median([result[key].micros for result in rounds.results]) for key in rounds.results[0]}
     rows = []
     for before, name in zip([None, *PARTS], PARTS, strict=False):
@@ -228,7 +228,7 @@ def measure_layers(work: Path, *, short: bool) -> Table:
 
 def make_cluster_table(work: Path, *, short: bool) -> Table:
     """Return mCPU and memory of two pods, computed from measured cost and stated rates."""
-    wanted, seconds = (1, 0.5) if short else (3, 1.0)
+    count, seconds = (1, 0.5) if short else (3, 1.0)
     files = {kind: write_cases(list_cases()[kind], work / f"cases-{n}") for n, kind in enumerate((MIX, RENEWAL))}
     policy = work / "bound.yaml"
     policy.write_text(format_bindings())
@@ -254,7 +254,7 @@ def make_cluster_table(work: Path, *, short: bool) -> Table:
             with measure_tree(server.pid) as usage:
                 time.sleep(seconds * 5)
             idle.append(usage.cpu / usage.wall * 1000)
-        rounds = run_quietest(partial(_measure_round, everyone, files, seconds), wanted)
+        rounds = run_quietest(partial(_measure_round, everyone, files, seconds), count)
     micros = {key: find_median([result[key].micros for result in rounds.results]) for key in rounds.results[0]}
     rows = []
     for way in ways:

@@ -32,14 +32,14 @@ def _measure_round(
 
 def run(work: Path, *, short: bool) -> Table:
     """Measure two workers (GOMAXPROCS=2), unpinned, with the transport settings of kube-apiserver."""
-    wanted, seconds = (2, 3) if short else (3, 6)
+    count, seconds = (2, 3) if short else (3, 6)
     cases = write_cases([make_renewal_case()], work / "renewal")
     servers = (make_own_server(), CONTROLLER_RUNTIME, OPA)
     with ExitStack() as stack:
         everyone = start_all(servers, work, stack, workers=2, cpus="")
         for server in everyone:
             run_load(server, "open", cases, "-requests", "1000", "-rate", "500")
-        rounds = run_quietest(partial(_measure_round, everyone, cases, seconds), wanted)
+        rounds = run_quietest(partial(_measure_round, everyone, cases, seconds), count)
     results = {
         (server.server.name, load): [result[server.server.name, load] for result in rounds.results]
         for server in everyone
