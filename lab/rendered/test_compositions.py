@@ -141,8 +141,8 @@ def is_selected(entry: Object, namespace: str, labels: dict[str, str]) -> bool:
 
 
 def list_namespaces() -> Iterator[tuple[str, dict[str, str]]]:
-    for name, one, other in itertools.product(NAMESPACES, OPTIONAL_LABELS, OPTIONAL_LABELS):
-        yield name, one | other
+    for name, optional, other in itertools.product(NAMESPACES, OPTIONAL_LABELS, OPTIONAL_LABELS):
+        yield name, optional | other
 
 
 def test_no_component_brings_a_namespace_into_scope_but_the_two_that_say_so(cases: list[Case]) -> None:

@@ -28,12 +28,12 @@ class Statement(Struct, frozen=True):
 
 def list_statements(z3: Any) -> tuple[Statement, ...]:
     """Return the statements to prove: a renewal and a takeover, each by an API server with a clock of its own."""
-    duration, renewal, takeover, one, other, later = z3.Ints("duration renewed taken one other later")
-    stamp, moment = (renewal + one) / SECOND, (takeover + other) / SECOND
-    apart = z3.If(one > other, one - other, other - one)
+    duration, renewal, takeover, fraction, other_fraction, later = z3.Ints("duration renewed taken one other later")
+    stamp, moment = (renewal + fraction) / SECOND, (takeover + other_fraction) / SECOND
+    apart = z3.If(fraction > other_fraction, fraction - other_fraction, other_fraction - fraction)
     age = takeover - renewal
     tolerance = z3.If(duration < 10, duration, 10)
-    times = z3.And(renewal >= 0, takeover >= renewal, one >= 0, other >= 0, duration >= 1)
+    times = z3.And(renewal >= 0, takeover >= renewal, fraction >= 0, other_fraction >= 0, duration >= 1)
 
     def is_expired_by(after: Any = 0, slack: Any = tolerance) -> Any:
         return 5 * (moment + after - stamp) + slack >= 5 * duration

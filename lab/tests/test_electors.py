@@ -15,8 +15,8 @@ def test_every_elector_was_tried() -> None:
 
 
 def test_each_check_finds_something_in_the_elector_that_is_wrong_on_purpose() -> None:
-    found = next(one.found for one in kit.read_stored() if one.elector == kit.WRONG)
-    assert [name for name in CHECKS if not found[name]] == []
+    violations = next(one.found for one in kit.read_stored() if one.elector == kit.WRONG)
+    assert [name for name in CHECKS if not violations[name]] == []
 
 
 def test_each_check_finds_nothing_in_some_elector() -> None:

@@ -26,11 +26,11 @@ OLD = Lease(
 
 
 def make_renewed(change: Callable[[dict[str, Any]], None] = lambda _: None) -> Lease:
-    found = copy.deepcopy(OBJECT)
-    found["spec"]["renewTime"] = "2026-01-01T00:00:02.000000Z"
-    change(found)
+    manifest = copy.deepcopy(OBJECT)
+    manifest["spec"]["renewTime"] = "2026-01-01T00:00:02.000000Z"
+    change(manifest)
     assert OLD.entries is not None
-    return Lease(found, (replace(OLD.entries[0], time="2026-01-01T00:00:02Z"), OLD.entries[1]))
+    return Lease(manifest, (replace(OLD.entries[0], time="2026-01-01T00:00:02Z"), OLD.entries[1]))
 
 
 def make_lease_with_entry(index: int, **changes: str) -> Lease:

@@ -40,25 +40,25 @@ def test_a_renewal_is_not_a_takeover() -> None:
 
 
 def test_a_deletion_ends_a_tenure_when_it_was_sent() -> None:
-    found = [make_lease_write(A, 1, 0), make_held(A, 1, 2), make_held("", 5, 60)]
-    assert find_tenures(found, {"sent": 50})[0].until == 50
+    events = [make_lease_write(A, 1, 0), make_held(A, 1, 2), make_held("", 5, 60)]
+    assert find_tenures(events, {"sent": 50})[0].until == 50
 
 
 def test_a_write_in_flight_is_foreign_and_interleaved_but_not_late() -> None:
-    found = [*TAKEOVER, *make_stored(B, 1, 11, 110), *make_stored(A, 7, 12, 99), *make_stored(B, 2, 13, 120)]
-    assert compute_figures(found) == Figures(
+    events = [*TAKEOVER, *make_stored(B, 1, 11, 110), *make_stored(A, 7, 12, 99), *make_stored(B, 2, 13, 120)]
+    assert compute_figures(events) == Figures(
         stored=3, takeovers=1, foreign=1, interleaved=1, to_first_accepted=((115 - 101) / 1e6,)
     )
 
 
 def test_a_write_before_the_first_one_of_the_successor_is_foreign_alone() -> None:
-    found = [*TAKEOVER, *make_stored(A, 7, 11, 99), *make_stored(B, 1, 12, 110)]
-    assert (compute_figures(found).foreign, compute_figures(found).interleaved) == (1, 0)
+    events = [*TAKEOVER, *make_stored(A, 7, 11, 99), *make_stored(B, 1, 12, 110)]
+    assert (compute_figures(events).foreign, compute_figures(events).interleaved) == (1, 0)
 
 
 def test_a_write_that_is_sent_late_breaks_the_bar() -> None:
-    found = [*TAKEOVER, *make_stored(B, 1, 11, 110), *make_stored(A, 7, 12, 130)]
-    assert compute_figures(found).sent_late == 1
+    events = [*TAKEOVER, *make_stored(B, 1, 11, 110), *make_stored(A, 7, 12, 130)]
+    assert compute_figures(events).sent_late == 1
 
 
 def test_a_write_of_a_follower_counts_although_the_holder_never_wrote() -> None:
@@ -71,14 +71,14 @@ def test_an_entry_without_an_answer_is_in_flight() -> None:
 
 
 def test_refusals_of_the_holder_are_early_or_late() -> None:
-    found = [*TAKEOVER, make_refused(B, 1, 105), make_refused(B, 2, 102 + SECOND)]
-    assert (compute_figures(found).early, compute_figures(found).late, compute_figures(found).refused) == (1, 1, 2)
+    events = [*TAKEOVER, make_refused(B, 1, 105), make_refused(B, 2, 102 + SECOND)]
+    assert (compute_figures(events).early, compute_figures(events).late, compute_figures(events).refused) == (1, 1, 2)
 
 
 def test_a_refusal_after_the_lease_moved_is_not_of_the_holder() -> None:
-    found = [*TAKEOVER, make_refused(A, 1, 110)]
-    assert (compute_figures(found).early, compute_figures(found).refused) == (0, 1)
-    assert compute_figures(found).to_first_refused == ((115 - 101) / 1e6,)
+    events = [*TAKEOVER, make_refused(A, 1, 110)]
+    assert (compute_figures(events).early, compute_figures(events).refused) == (0, 1)
+    assert compute_figures(events).to_first_refused == ((115 - 101) / 1e6,)
 
 
 def test_a_refusal_by_rbac_is_not_one_of_a_fence() -> None:

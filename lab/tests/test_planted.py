@@ -13,9 +13,9 @@ def test_the_page_shows_what_noticed_each_defect() -> None:
 
 
 def test_each_defect_is_noticed_twice() -> None:
-    found = {one.name: sum(map(bool, one.by.values())) for one in planted.read_stored()}
-    assert {one.name for one in DEFECTS} == set(found)
-    assert {name for name, number in found.items() if number < planted.ENOUGH} == set()
+    finder_counts = {one.name: sum(map(bool, one.by.values())) for one in planted.read_stored()}
+    assert {one.name for one in DEFECTS} == set(finder_counts)
+    assert {name for name, number in finder_counts.items() if number < planted.ENOUGH} == set()
 
 
 @pytest.mark.parametrize("defect", DEFECTS, ids=lambda defect: f"{defect.kind}: {defect.name}")

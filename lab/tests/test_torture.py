@@ -43,12 +43,12 @@ def lower(document: dict[str, Any]) -> None:
 
 def test_a_history_keeps_the_laws(history: History) -> None:
     assert [trace.name for trace in laws.list_reviewed_traces(history) if not trace.allowed] == []
-    found = [
+    problems = [
         *laws.find_falling_terms(history),
         *laws.find_interleaved_writes(history),
         *laws.find_unstamped_writes(history),
     ]
-    assert [*found, *laws.find_losses(history), *laws.find_denied_renewals(history)] == []
+    assert [*problems, *laws.find_losses(history), *laws.find_denied_renewals(history)] == []
     assert len(list(laws.list_stamped_traces(history))) > 0
 
 
