@@ -110,8 +110,8 @@ def main() -> int:
             what = f"{command}: {MANY} Leases in one List"
             rows.append((what, f"{held:.0f} MiB", f"{MAX_LIST_MEBIBYTES} MiB", held <= MAX_LIST_MEBIBYTES))
     print("| input | measured | at most |\n|---|---|---|")
-    for what, found, most, is_good in rows:
-        print(f"| {what} | {found}{'' if is_good else ' (missed)'} | {most} |")
+    for what, figure, most, is_good in rows:
+        print(f"| {what} | {figure}{'' if is_good else ' (missed)'} | {most} |")
     return 0 if all(is_good for *_, is_good in rows) else 1
 
 

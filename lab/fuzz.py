@@ -39,14 +39,14 @@ def draw_pieces(draw: random.Random, data: bytes) -> list[bytes]:
 
 def draw_play(draw: random.Random) -> Play:
     """Return reads, and between some of them other events."""
-    found: Play = []
+    play: Play = []
     seldom = draw.choice((0.02, 0.2, 0.7))
     for _ in range(draw.randint(1, 3)):
         for piece in draw_pieces(draw, draw_stream(draw)):
-            found.append(piece)
+            play.append(piece)
             while draw.random() < seldom:
-                found.append(draw.choice(ACTIONS))
-    return found
+                play.append(draw.choice(ACTIONS))
+    return play
 
 
 async def play_number(seed: int, number: int) -> None:

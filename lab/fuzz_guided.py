@@ -113,12 +113,12 @@ def _run(name: str, seconds: int, runs: int | None, seed: int) -> bool:
         for number, data in enumerate(first):
             (folder / f"seed-{number:05}").write_bytes(data)
         limits = [f"-runs={len(first) + runs}"] if runs else [f"-max_total_time={seconds}"]
-        done = _run_libfuzzer(name, [*limits, f"-seed={seed}", f"-max_len={MAX_SIZE}", str(folder)])
-    print(_summarize(name, done.stdout), flush=True)
-    if done.returncode:
-        print(done.stdout[-6000:], file=sys.stderr, flush=True)
+        result = _run_libfuzzer(name, [*limits, f"-seed={seed}", f"-max_len={MAX_SIZE}", str(folder)])
+    print(_summarize(name, result.stdout), flush=True)
+    if result.returncode:
+        print(result.stdout[-6000:], file=sys.stderr, flush=True)
         print(f"again: python -m lab.fuzz_guided --target {name} --input FILE", file=sys.stderr, flush=True)
-    return done.returncode == 0
+    return result.returncode == 0
 
 
 def _run_libfuzzer(name: str, arguments: Sequence[str]) -> "subprocess.CompletedProcess[str]":
@@ -138,8 +138,8 @@ def _run_libfuzzer(name: str, arguments: Sequence[str]) -> "subprocess.Completed
 
 
 def _summarize(name: str, output: str) -> str:
-    done, covered = _DONE.findall(output), _COVERED.findall(output)
-    runs, seconds = done[-1] if done else ("?", "?")
+    totals, covered = _DONE.findall(output), _COVERED.findall(output)
+    runs, seconds = totals[-1] if totals else ("?", "?")
     edges, features, inputs, size = covered[-1] if covered else ("?",) * 4
     return f"{name}: {runs} inputs in {seconds} s, {edges} branches, {features} features, corpus {inputs} of {size}"
 
@@ -152,12 +152,12 @@ def _minimize(name: str) -> None:
         seeds = [*TARGETS[name].seeds()]
         for number, data in enumerate(seeds):
             (Path(merged) / f"seed-{number}").write_bytes(data)
-        done = _run_libfuzzer(name, ["-set_cover_merge=1", merged, str(WORK / name)])
-        if done.returncode:
-            raise SystemExit(done.stdout[-2000:])
-        found = [data for path in Path(merged).iterdir() if (data := path.read_bytes()) not in seeds]
-    keep(name, found)
-    print(f"{name}: {len(found)} inputs of {sum(map(len, found))} bytes are kept", flush=True)
+        result = _run_libfuzzer(name, ["-set_cover_merge=1", merged, str(WORK / name)])
+        if result.returncode:
+            raise SystemExit(result.stdout[-2000:])
+        inputs = [data for path in Path(merged).iterdir() if (data := path.read_bytes()) not in seeds]
+    keep(name, inputs)
+    print(f"{name}: {len(inputs)} inputs of {sum(map(len, inputs))} bytes are kept", flush=True)
 
 
 if __name__ == "__main__":

@@ -52,11 +52,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--first", action="store_true")
     parser.add_argument("--rest", action="store_true")
     options = parser.parse_args(arguments)
-    chosen = [
+    choices = [
         *(FIRST if options.first or not options.rest else ()),
         *(REST if options.rest or not options.first else ()),
     ]
-    for name, program in chosen:
+    for name, program in choices:
         began = time.monotonic()
         try:
             program()

@@ -187,9 +187,9 @@ def count_words() -> Row:
         lease = f"{content['namespace']}/{content.get('lease') or content['name']}"
         texts = (_print(["why", lease, "--input", str(log)]) for log in truth.parent.glob("audit*.gz"))
         numbers += [len(text.split()) for text in texts]
-    found = statistics.median(numbers)
+    median = statistics.median(numbers)
     what = f"`why` of each of {len(numbers)} audit logs of incidents, median"
-    return Row(what, f"{found:.0f} words", f"<= {MOST_WORDS} words", found <= MOST_WORDS)
+    return Row(what, f"{median:.0f} words", f"<= {MOST_WORDS} words", median <= MOST_WORDS)
 
 
 def _print(words: list[str]) -> str:

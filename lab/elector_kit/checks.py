@@ -236,6 +236,6 @@ def _check_counts(stage: Stage) -> Found:
             yield "transitions", "never written" if new is None else "not raised by one with a new holder"
         if not is_new and (new or 0) != (old or 0):
             yield "transitions", "changed without a new holder"
-        known, acquired = (one.spec.get("acquireTime") for one in (before, after))
-        if known is not None and (known != acquired) != is_new:
+        former, current = (one.spec.get("acquireTime") for one in (before, after))
+        if former is not None and (former != current) != is_new:
             yield "acquireTime", "not changed with a new holder" if is_new else "changed without a new holder"

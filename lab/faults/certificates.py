@@ -133,12 +133,14 @@ def swap_certificates(work: Path, *, short: bool) -> Table:
         newest = has_reached(clients, volume.leaves[-1])
         leaves = {leaf for client in clients for leaf in client.last_seen}
         failures = [failure for client in clients for failure in client.failures]
-        done = sum(client.done for client in clients)
-        note = f"{done} handshakes, {len(failures)} failed, {len(leaves)} leaves seen"
+        handshakes = sum(client.done for client in clients)
+        note = f"{handshakes} handshakes, {len(failures)} failed, {len(leaves)} leaves seen"
         rows = [make_row(f"{count} swaps, one mismatched", server, load.report, note)]
     strangers = leaves - set(volume.leaves)
     bars = [
-        make_bar(f"{count} certificate swaps: failed handshakes", "0", f"{len(failures)} of {done}", met=not failures),
+        make_bar(
+            f"{count} certificate swaps: failed handshakes", "0", f"{len(failures)} of {handshakes}", met=not failures
+        ),
         make_bar("mismatched pair: last good pair kept", "yes", str(not strangers), met=not strangers),
         make_bar("newest pair served in the end", "yes", str(newest), met=newest),
         make_loss_bar("certificate swaps", load.report.not_answered),
@@ -214,13 +216,13 @@ def _list_failed_reloads(server: Running) -> str:
     )
 
 
-def _ask_readiness(server: Running, wanted: int) -> int:
+def _ask_readiness(server: Running, status: int) -> int:
     """Return the answer of /readyz for a second long, whichever worker answers; wait up to 5 s for it."""
     agreed = 0
     code = 0
     end = time.monotonic() + 5
     while agreed < 10 and time.monotonic() < end:
         code = server.get_health("/readyz")[0]
-        agreed = agreed + 1 if code == wanted else 0
+        agreed = agreed + 1 if code == status else 0
         time.sleep(0.05)
     return code

@@ -84,14 +84,14 @@ def generate_log(path: Path, number: int) -> None:
     response = update["responseObject"]
     del update["requestObject"], response["metadata"]["managedFields"]
     text = json.dumps(update, separators=(",", ":"))
-    for found, mark in (
+    for original, mark in (
         (response["spec"]["renewTime"], "@RENEWED@"),
         (update["stageTimestamp"], "@ANSWERED@"),
         (update["requestReceivedTimestamp"], "@ANSWERED@"),
         (response["spec"]["holderIdentity"], "@HOLDER@"),
         (response["metadata"]["name"], "@NAME@"),
     ):
-        text = text.replace(f'"{found}"', f'"{mark}"')
+        text = text.replace(f'"{original}"', f'"{mark}"')
     text = text.replace(
         f'"resourceVersion":"{response["metadata"]["resourceVersion"]}"', '"resourceVersion":"@VERSION@"'
     )
@@ -129,12 +129,14 @@ def _compare(folder: Path, names: Iterable[str], seconds_by_reader: dict[str, fl
             continue
         engine = ENGINES[name](folder)
         for what, query, truth in (("refusals", REFUSALS, list_refusals), ("handovers", HANDOVERS, list_handovers)):
-            wanted = sorted((cluster, *row) for cluster, one in expected.items() for row in truth(one))
+            expected_rows = sorted((cluster, *row) for cluster, one in expected.items() for row in truth(one))
             began = time.monotonic()
             rows = engine.query(query)
             seconds_by_reader[name] = time.monotonic() - began
-            near = set(rows) & set(wanted) if truth is list_refusals else _find_near(rows, wanted)
-            different = sorted(row for row in (set(rows) | set(wanted)) - near if row[0] not in CHOSEN or row[-1] == -1)
+            near = set(rows) & set(expected_rows) if truth is list_refusals else _find_near(rows, expected_rows)
+            different = sorted(
+                row for row in (set(rows) | set(expected_rows)) - near if row[0] not in CHOSEN or row[-1] == -1
+            )
             print(
                 f"{name}: {len(rows)} {what} of {len(expected)} clusters, {len(different)} differ from why", flush=True
             )
@@ -144,13 +146,13 @@ def _compare(folder: Path, names: Iterable[str], seconds_by_reader: dict[str, fl
     return failed
 
 
-def _find_near(rows: Iterable[Any], wanted: Iterable[Any]) -> set[Any]:
+def _find_near(rows: Iterable[Any], expected_rows: Iterable[Any]) -> set[Any]:
     """Return the rows of both in which they agree: all columns, and the last one within the length of a request.
 
     The last column is in milliseconds. An API server stores a renewal at some time between its request and the answer,
     so what `why` says is a bound.
     """
-    bounds = {row[:-1]: row for row in wanted}
+    bounds = {row[:-1]: row for row in expected_rows}
     pairs = ((row, bounds[row[:-1]]) for row in rows if row[:-1] in bounds)
     return {
         each for row, bound in pairs if 0 <= bound[-1] - row[-1] <= _MAX_REQUEST_MILLISECONDS for each in (row, bound)

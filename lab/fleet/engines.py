@@ -48,8 +48,8 @@ class DuckDb(Engine):
         with importlib.import_module("duckdb").connect() as connection:
             for statement in read_statements("duckdb", "views"):
                 connection.execute(statement)
-            found: Rows = connection.execute(query).fetchall()
-            return found
+            rows: Rows = connection.execute(query).fetchall()
+            return rows
 
 
 class ClickHouse(Engine):

@@ -72,10 +72,10 @@ def compute_output(invocation: Invocation) -> Output:
     return Output(invocation.text, code, output[:MAX_KEPT], complained[:MAX_KEPT], digest)
 
 
-def compute_outputs(chosen: Sequence[Invocation]) -> Iterator[Output]:
+def compute_outputs(invocations: Sequence[Invocation]) -> Iterator[Output]:
     """Yield the output of each command, in order."""
     with multiprocessing.get_context("fork").Pool(os.cpu_count()) as pool:
-        yield from pool.imap(compute_output, chosen, chunksize=8)
+        yield from pool.imap(compute_output, invocations, chunksize=8)
 
 
 def _find_differences(stored: Output, now: Output) -> Iterator[str]:
@@ -98,9 +98,9 @@ def main() -> int:
     options = parser.parse_args()
     os.chdir(ROOT)
     os.environ.update(NO_COLOR="1", COLUMNS="120")
-    chosen = [one for one in list_invocations() if options.only in one.text]
+    invocations = [one for one in list_invocations() if options.only in one.text]
     if options.list:
-        print("\n".join(one.text for one in chosen))
+        print("\n".join(one.text for one in invocations))
         return 0
     stored: dict[str, Output] = {}
     if STORED.exists():
@@ -108,7 +108,7 @@ def main() -> int:
         stored = {one.command: one for one in (msgspec.json.decode(line, type=Output) for line in lines)}
     new = {text: one for text, one in stored.items() if options.only not in text} if options.update else {}
     different = 0
-    for now in compute_outputs(chosen):
+    for now in compute_outputs(invocations):
         new[now.command] = now
         before = stored.pop(now.command, None)
         if before == now:
@@ -128,7 +128,7 @@ def main() -> int:
         STORED.write_bytes(gzip.compress(encoded, mtime=0))
         print(f"stored: {len(new)} outputs")
         return 0
-    print(f"\n{len(chosen)} commands, {different + len(obsolete)} different")
+    print(f"\n{len(invocations)} commands, {different + len(obsolete)} different")
     return 1 if different or obsolete else 0
 
 

@@ -124,9 +124,9 @@ def _list_writers(stores: Stores) -> dict[str, list[str]]:
     }
 
 
-def _count_stale(found: Sequence[str]) -> int:
+def _count_stale(writers: Sequence[str]) -> int:
     """Return the number of writes of the first pod after one of its successor."""
-    return found[found.index(SECOND) :].count(FIRST) if SECOND in found else 0
+    return writers[writers.index(SECOND) :].count(FIRST) if SECOND in writers else 0
 
 
 def _make(directory: Path) -> Path:

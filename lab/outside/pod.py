@@ -84,13 +84,13 @@ def _work_unit(settings: Settings, term: str) -> None:
     script = (EXAMPLES / "redis.lua").read_text(encoding="utf-8")
     for number in range(UNIT):
         values = f"VALUES ('{settings.name}', '{number}')"
-        found = {
+        answers = {
             "postgresql": sql.run(f"SET LOCAL lease.term = '{term}'; INSERT INTO journal (pod, entry) {values}"),
             "redis": redis.run("EVAL", script, "2", "term:shop/operator", "journal", term, settings.name),
         }
         sql.run(f"INSERT INTO plain (pod, entry) {values}")
         redis.run("RPUSH", "plain", settings.name)
-        refused = {store: answer for store, answer in found.items() if answer.startswith(("ERROR", "-"))}
+        refused = {store: answer for store, answer in answers.items() if answer.startswith(("ERROR", "-"))}
         print(json.dumps({"at": time.time(), "term": term, "refused": refused}), flush=True)
         time.sleep(0.002)
 

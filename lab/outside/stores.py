@@ -23,18 +23,18 @@ class MissingStoreError(Exception):
 
 def find_postgresql() -> Path:
     """Return the directory of the newest version. Raises MissingStoreError."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda one: int(one.parts[-3]))
-    if not found or not shutil.which("psql"):
+    programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda one: int(one.parts[-3]))
+    if not programs or not shutil.which("psql"):
         raise MissingStoreError("PostgreSQL is missing: apt-get install postgresql")
-    return found[-1].parent
+    return programs[-1].parent
 
 
 def find_redis() -> str:
     """Return the path of the server. Raises MissingStoreError."""
-    found = next(filter(None, map(shutil.which, REDIS)), None)
-    if found is None:
+    path = next(filter(None, map(shutil.which, REDIS)), None)
+    if path is None:
         raise MissingStoreError("Redis is missing: apt-get install redis-tools")
-    return found
+    return path
 
 
 class Stores:
@@ -119,8 +119,8 @@ class Redis:
 
     def run(self, *words: str) -> str:
         """Return the first line of an answer; that of an error begins with `-`."""
-        sent = b"".join(b"$%d\r\n%s\r\n" % (len(one.encode()), one.encode()) for one in words)
-        self._socket.sendall(b"*%d\r\n%s" % (len(words), sent))
+        arguments = b"".join(b"$%d\r\n%s\r\n" % (len(one.encode()), one.encode()) for one in words)
+        self._socket.sendall(b"*%d\r\n%s" % (len(words), arguments))
         return self._answers.readline().decode().strip()
 
     def list_items(self, name: str) -> list[str]:

@@ -91,17 +91,17 @@ def _compare_outputs(site: Path) -> bool:
         decoded = (msgspec.json.decode(line, type=Output) for line in file.read_bytes().splitlines())
         inside = {output.command: output for output in decoded}
     os.environ.update(NO_COLOR="1", COLUMNS="120")
-    chosen = [one for one in list_invocations() if one.words[0] not in WITHOUT]
+    invocations = [one for one in list_invocations() if one.words[0] not in WITHOUT]
     different = [
         (one, inside[one.text])
-        for one, outside in zip(chosen, compute_outputs(chosen), strict=True)
+        for one, outside in zip(invocations, compute_outputs(invocations), strict=True)
         if inside[one.text] != outside and inside[one.text] != _run_in_python(one)
     ]
-    for invocation, found in different:
+    for invocation, actual in different:
         print(
-            f"\n$ lease-webhook {invocation.text}\n  in Pyodide: exit code {found.code}",
-            found.out[:600],
-            found.err[:600],
+            f"\n$ lease-webhook {invocation.text}\n  in Pyodide: exit code {actual.code}",
+            actual.out[:600],
+            actual.err[:600],
         )
     print(f"{len(inside) - len(different)} commands print the same in Pyodide, {len(different)} do not", end="")
     print(f" ({time.monotonic() - began:.0f} s)")

@@ -18,8 +18,8 @@ def main() -> None:
     """Write to the file that is the only argument."""
     os.chdir(ROOT)
     os.environ.update(NO_COLOR="1", COLUMNS="120")
-    chosen = (one for one in list_invocations() if one.words[0] not in WITHOUT)
-    Path(sys.argv[1]).write_bytes(b"\n".join(msgspec.json.encode(compute_output(one)) for one in chosen))
+    invocations = (one for one in list_invocations() if one.words[0] not in WITHOUT)
+    Path(sys.argv[1]).write_bytes(b"\n".join(msgspec.json.encode(compute_output(one)) for one in invocations))
 
 
 if __name__ == "__main__":

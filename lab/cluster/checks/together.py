@@ -162,14 +162,14 @@ def _list_severe(output: str) -> list[dict[str, Any]]:
 
 def _wait_for_next_job(world: World) -> tuple[str, str]:
     """Return how the next job of the schedule ends, and its output."""
-    known = {job["metadata"]["name"] for job in world.client.get(JOBS)["items"]}
+    former_jobs = {job["metadata"]["name"] for job in world.client.get(JOBS)["items"]}
 
     def find_end(name: str) -> str:
         status = world.client.get(f"{JOBS}/{name}")["status"]
         return next((ending for ending in ("succeeded", "failed") if status.get(ending)), "")
 
     def find_new() -> str | None:
-        names = {job["metadata"]["name"] for job in world.client.get(JOBS)["items"]} - known
+        names = {job["metadata"]["name"] for job in world.client.get(JOBS)["items"]} - former_jobs
         return min(names, default=None)
 
     name = wait_for("the CronJob makes a job", find_new, 90, 0.5)
