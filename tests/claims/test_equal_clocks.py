@@ -41,7 +41,7 @@ def test_a_time_that_was_stored_otherwise_explains_a_theft_from_then_on() -> Non
             spec = {**stored["spec"], "renewTime": canonical(server.now)}
             event["requestObject"] = {**stored, "spec": spec}
     said = account(follow_log(server), server.now)
-    assert "Its renewTime was stored otherwise than asked, so the lease looked expired to the new holder" in text(said)
+    assert "Its renewTime was not stored as requested, so the lease looked expired to the new holder" in text(said)
     assert advise(said).endswith(MUTATORS)
 
 

@@ -1,4 +1,4 @@
-"""Writes that were stored otherwise than their requests asked: a mutating webhook or policy changes the lease."""
+"""Writes that were stored differently than their requests asked: a mutating webhook or policy changes the lease."""
 
 import json
 from typing import Any
@@ -159,7 +159,7 @@ def test_a_single_write_is_one() -> None:
     server.wait(2)
     db.renew()
     ask(server, leaseDurationSeconds=300)
-    assert "at least 1 write was stored with another leaseDurationSeconds than asked, at " in claim(server)["text"]
+    assert "at least 1 write was stored with another leaseDurationSeconds than requested, at " in claim(server)["text"]
 
 
 def test_a_holder_that_asked_for_another_one_may_not_have_found_itself() -> None:
@@ -186,7 +186,7 @@ def test_a_clock_is_not_off_whose_time_was_changed() -> None:
             event["requestObject"] = {**stored, "spec": spec}
     said = text(account(follow_log(server), server.now))
     assert "holder-clock" not in said
-    assert "another renewTime than asked" in said
+    assert "another renewTime than requested" in said
 
 
 def test_what_was_sent_is_not_what_was_stored_if_a_webhook_changed_it() -> None:

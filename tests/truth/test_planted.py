@@ -110,7 +110,7 @@ PLANTED: dict[str, tuple[str, Defect]] = {
     "more reads were refused than were made": ("read-refused", says(count=1000)),
     "nobody at all asked, while the holder renewed": ("no-candidate", asked_by_nobody),
     "who took it late is a bystander": ("taken-late", names_another("identity")),
-    "more writes were stored otherwise than asked": ("stored-other-than-asked", says(count=1000)),
+    "more writes were stored differently than requested": ("stored-other-than-asked", says(count=1000)),
     "another value was asked for": ("stored-other-than-asked", says(asked="300.5")),
     "the lost leader is somebody else": ("leader-lost", names_another("identity")),
     "the leader was lost while it renewed": ("leader-lost", only(renewed_before, move_instants(-25, "from"))),

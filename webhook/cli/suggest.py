@@ -105,7 +105,7 @@ def fence(*, leases: tuple[str, ...], inputs: tuple[str, ...], writer: str, name
     name = name or lease.replace("/", "-").replace(".", "-")[:57].strip("-")
     if not found.evidence:
         reasons = [f"{resource}: {reason}" for resource, reason in sorted(found.left_out.items())]
-        why = "; ".join(reasons[:5]) or "no write of it is in the input after one of the lease"
+        why = "; ".join(reasons[:5]) or "the input has no write by it after one of the lease"
         raise Failure(f"nothing to fence for {writer}: {why}")
     text = format_policy(name, lease, writer, found)
     try:

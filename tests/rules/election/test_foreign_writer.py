@@ -375,7 +375,7 @@ WORDING = [
             "release it"
         ),
         (
-            'lease "shop/checkout" was written by another writer than that of "checkout-6d5f9c-x2x8p_1f0e" 11 s before '
+            'lease "shop/checkout" was written by a writer other than that of "checkout-6d5f9c-x2x8p_1f0e" 11 s before '
             "expiry: there may be two leaders"
         ),
         id="a renewal by another writer",

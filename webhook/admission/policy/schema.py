@@ -302,7 +302,7 @@ class PolicyDocument(Struct, frozen=True, forbid_unknown_fields=True):
         Annotated[
             DocsUrl,
             _describe(
-                "An address that documents the rules, with which denials end. `{rule}` in it stands for the rule's id; "
+                "The address of pages about the rules; denials end with it. `{rule}` in it stands for the rule's id; "
                 "without it, a slash and the id follow."
             ),
         ]

@@ -170,7 +170,7 @@ def _advise_without_cause(history: LeaseHistory, tenure: Tenure) -> Advice:
 
 
 def advise_on_mutation(one: RewrittenField) -> Advice:
-    """Return what to do about writes that are stored otherwise than asked."""
+    """Return what to do about writes that are stored differently than requested."""
     configurations = dict.fromkeys(webhook.configuration for webhook in one.webhooks)
     if not configurations or not one.is_named:
         sentence = f"Look for a mutating webhook or policy that sets {one.name} of leases, and exclude leases from it:"
@@ -181,7 +181,7 @@ def advise_on_mutation(one: RewrittenField) -> Advice:
 
 
 def name_webhooks(one: RewrittenField) -> str:
-    """Return the webhooks that a log names for what was stored otherwise than asked."""
+    """Return the webhooks that a log names for what was stored differently than requested."""
     return " and ".join(f"webhook {name(webhook.name)}" for webhook in list(one.webhooks)[:_MAX_NAMED])
 
 

@@ -521,7 +521,7 @@ def _explain_false_expiry(history: LeaseHistory, before: Tenure, after: Tenure) 
     if rewritten:
         if not rewritten.earliest <= after.since <= rewritten.latest + (before.duration or 0) * SECOND:
             return None
-        text = f"Its renewTime was stored otherwise than asked, so {conclusion}"
+        text = f"Its renewTime was not stored as requested, so {conclusion}"
         return _FalseExpiry(text, "rewritten", advise_on_mutation(rewritten))
     ahead = before.clock.ahead
     if ahead is None or ahead >= -_OFF:

@@ -1,4 +1,4 @@
-"""Findings about writes that were stored otherwise than asked: a mutating webhook or policy changes the lease."""
+"""Findings about writes that were stored differently than requested: a mutating webhook or policy changes the lease."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -27,7 +27,7 @@ def _claim_rewritten_field(history: LeaseHistory, one: RewrittenField, now: int)
     when = f"at {clock(one.latest, now)}" if one.count == 1 else f"the last one at {clock(one.latest, now)}"
     who = f" by {writer(one.writer)}" if one.writer.user else ""
     message = (
-        f"at least {writes} stored with another {one.name} than asked, {when}{who}: it asked for "
+        f"at least {writes} stored with another {one.name} than requested, {when}{who}: it asked for "
         f"{_show(one.asked)}, and {_show(one.stored)} was stored. {_describe_effect(one)}"
     )
     if one.webhooks:

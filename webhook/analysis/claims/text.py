@@ -174,7 +174,7 @@ def _describe_writer(account: Account) -> str:
 
 def _takeable(status: LeaseStatus, now: int, *, is_coordinated: bool) -> Iterator[Line]:
     at = status.takeable_at
-    by = ", by whom an API server names" if is_coordinated else ""
+    by = ", by the process that an API server names" if is_coordinated else ""
     if status.state in {LeaseState.RELEASED, LeaseState.NEVER_HELD}:
         yield Line("Can be taken", f"now{by}")
     elif status.block is not None:

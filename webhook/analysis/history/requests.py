@@ -45,7 +45,7 @@ class Requests(Struct):
     """An audit log has some of them."""
     waiting: Waiting = field(default_factory=Waiting)
     rewritten: RewrittenFields = field(default_factory=RewrittenFields)
-    """What was stored otherwise than asked."""
+    """What was stored differently than requested."""
 
     def hear(self, seen: Observation) -> None:
         """Remember from where a process made a request."""

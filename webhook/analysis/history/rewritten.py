@@ -1,4 +1,4 @@
-"""What was stored otherwise than requests asked, by field: a mutating webhook or policy changes writes of the lease.
+"""What was stored differently than requests asked, by field: a mutating webhook or policy changes writes of the lease.
 
 In: each stored write of an audit log. Out: how often each field was changed, when, and by which webhooks.
 """

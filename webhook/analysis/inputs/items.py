@@ -206,7 +206,7 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     stretch: CountedRenewals | None = None
     """The renewals since the state before, if a recorder kept only their number."""
     rewritings: tuple[Rewriting, ...] = ()
-    """What was stored otherwise than the request asked; of an audit log only."""
+    """What was stored differently than the request asked; of an audit log only."""
     asked: Lease | None = None
     """What a write asked for, if a webhook changed it, and a log does not show what was stored."""
     patched_renew_time: str = ""

@@ -479,7 +479,7 @@ def _find_patched_renew_time(event: AuditEvent) -> str:
 
 
 def _find_rewritings(event: AuditEvent, stored: Lease | LeaseCandidate | None) -> Iterator[Rewriting]:
-    """Yield what of a lease was stored otherwise than a request with a whole object asked."""
+    """Yield what of a lease was stored differently than a request with a whole object asked."""
     if event.verb not in {"create", "update"} or not isinstance(stored, Lease):
         return
     if b'"spec"' not in bytes(event.request_object) or not may_be_rewritten(

@@ -1,4 +1,4 @@
-"""What was stored otherwise than its request asked: a mutating webhook or policy changed it on its way.
+"""What was stored differently than its request asked: a mutating webhook or policy changed it on its way.
 
 An API server logs the object of a request before admission, and the one of the answer as it was stored. It also names
 the mutating webhooks in annotations of the event, which no client writes: kubernetes/apiserver
@@ -71,7 +71,7 @@ def may_be_rewritten(asked: Raw, stored: Raw) -> bool:
 
 
 def find_rewritings(asked: LeaseSpec, stored: LeaseSpec, annotations: Mapping[str, str]) -> Iterator[Rewriting]:
-    """Yield every field that was stored otherwise than asked, with the webhooks that the log names for it."""
+    """Yield every field that was stored differently than requested, with the webhooks that the log names for it."""
     for field, attribute in _FIELDS.items():
         before, after = getattr(asked, attribute), getattr(stored, attribute)
         if _is_same(field, before, after):

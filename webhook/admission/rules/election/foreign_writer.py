@@ -63,5 +63,5 @@ def foreign_writer(change: LeaseChange) -> Iterable[Finding]:
     )
     fact = change.event if change.event in (Event.STEAL, Event.RELEASE) else ""
     what = {Event.STEAL: "taken from {1}", Event.DELETE: "deleted, held by {1},"}
-    happened = what.get(change.event, "written by another writer than that of {1}")
+    happened = what.get(change.event, "written by a writer other than that of {1}")
     return report_loss(change, "spec" if change.request.new else "metadata", detail, f"{{0}} was {happened}", fact)
