@@ -55,15 +55,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"FAILED: no version begins with {' or '.join(options.kubernetes)}", file=sys.stderr)
         return 1
     begin = dt.datetime.now(dt.UTC)
-    chosen = {
+    topics_by_version = {
         entry.version: _choose(options, full=len(binaries) == 1 or entry.version.startswith(tuple(options.full)))
         for entry in binaries
     }
     with tempfile.TemporaryDirectory(prefix="lease-webhook-e2e-") as temporary:
         directory = (options.keep or Path(temporary)).absolute()
-        rows = _prove_all(binaries, directory, chosen)
+        rows = _prove_all(binaries, directory, topics_by_version)
         failed = {
-            version: [name for name, found in topics.items() if not _has_passed(found)]
+            version: [name for name, rows_of_topic in topics.items() if not _has_passed(rows_of_topic)]
             for version, topics in rows.items()
         }
         if any(failed.values()) and options.repeat:
@@ -71,7 +71,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{topics_to_repeat}: failed, run once more on fresh control planes", file=sys.stderr)
             again = _prove_all(binaries, directory / "repeated", failed)
             for version, topics in again.items():
-                rows[version] |= {name: _merge_rows(rows[version][name], found) for name, found in topics.items()}
+                rows[version] |= {
+                    name: _merge_rows(rows[version][name], rows_of_topic) for name, rows_of_topic in topics.items()
+                }
     minutes = (dt.datetime.now(dt.UTC) - begin).total_seconds() / 60
     print(render(rows))
     if not options.only and not options.without and len(rows) == len(VERSIONS):
@@ -80,8 +82,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     failures = [
         f"FAILED {version} {name}: {row.claim}: {row.observation}"
         for version, topics in rows.items()
-        for name, found in topics.items()
-        for row in found
+        for name, rows_of_topic in topics.items()
+        for row in rows_of_topic
         if not row.passed
     ]
     print("\n".join(failures), file=sys.stderr)
@@ -90,12 +92,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _choose(options: argparse.Namespace, *, full: bool) -> list[str]:
     """Return the names of the topics that run on a version."""
-    chosen = options.only or [topic.name for topic in TOPICS if full or topic.everywhere]
-    return [name for name in chosen if name not in options.without]
+    names = options.only or [topic.name for topic in TOPICS if full or topic.everywhere]
+    return [name for name in names if name not in options.without]
 
 
 def _prove_all(
-    binaries: Sequence[Binaries], directory: Path, chosen: Mapping[str, Collection[str]]
+    binaries: Sequence[Binaries], directory: Path, topics_by_version: Mapping[str, Collection[str]]
 ) -> dict[str, dict[str, list[Row]]]:
     """Return the rows of each chosen topic by version.
 
@@ -103,7 +105,11 @@ def _prove_all(
     """
     rows: dict[str, dict[str, list[Row]]] = {entry.version: {} for entry in binaries}
     jobs = [
-        (entry, name, [topic for topic in TOPICS if topic.plane == name and topic.name in chosen[entry.version]])
+        (
+            entry,
+            name,
+            [topic for topic in TOPICS if topic.plane == name and topic.name in topics_by_version[entry.version]],
+        )
         for entry in binaries
         for name in dict.fromkeys(topic.plane for topic in TOPICS)
     ]
@@ -139,8 +145,10 @@ def _prove(binaries: Binaries, directory: Path, topics: Sequence[Topic]) -> dict
             world.create_local_service()
         for lanes in _split_into_phases(topics):
             with concurrent.futures.ThreadPoolExecutor() as pool:
-                for found in pool.map(lambda lane: {topic.name: _run_topic(world, topic) for topic in lane}, lanes):
-                    rows |= found
+                for rows_of_lane in pool.map(
+                    lambda lane: {topic.name: _run_topic(world, topic) for topic in lane}, lanes
+                ):
+                    rows |= rows_of_lane
     return rows
 
 

@@ -47,8 +47,8 @@ class RealWorld:
         """Send a GET as an administrator."""
         reply = self._actors["admin"].send("GET", self._path)
         reply.expect(200)
-        found: dict[str, Any] = decode(reply.data)
-        return found
+        lease: dict[str, Any] = decode(reply.data)
+        return lease
 
     def send(self, by: str, method: str, manager: str, body: dict[str, Any] | None, /) -> Outcome:
         """Send one request. Raises RuntimeError where the API server refuses it for reasons of its own."""

@@ -58,13 +58,13 @@ def _add_entries(*entries: dict[str, Any], **how: Any) -> Write:
 
 def _change_own_entry(**changes: Any) -> Write:
     """Return a renewal that changes the writer's own entry."""
-    return lambda lease: lease.put(entries=lambda old: [found | changes for found in old])
+    return lambda lease: lease.put(entries=lambda old: [entry | changes for entry in old])
 
 
 def _change_other_entry(**changes: Any) -> Write:
     """Return a renewal that changes the entry of somebody else."""
     return lambda lease: lease.put(
-        entries=lambda old: [found if found["manager"] == "client" else found | changes for found in old]
+        entries=lambda old: [entry if entry["manager"] == "client" else entry | changes for entry in old]
     )
 
 
@@ -94,7 +94,7 @@ def _renew_with_metadata(**metadata: Any) -> Write:
 
 
 def _rename_managers(old: Entries) -> Entries:
-    return [found | {"manager": "mallory"} for found in old]
+    return [entry | {"manager": "mallory"} for entry in old]
 
 
 MANY: Final = [make_entry(f"m{at:02}", {"f:metadata": {"f:labels": {f"f:x{at}": {}}}}, FUTURE) for at in range(12)]

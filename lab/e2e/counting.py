@@ -31,11 +31,11 @@ class CountingWebhook:
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                uid, named = _UID.search(body), _OBJECT.search(body)
-                if not uid or not named:
+                uid, place = _UID.search(body), _OBJECT.search(body)
+                if not uid or not place:
                     self.send_error(400)
                     return
-                counts[named[2].decode(), named[1].decode()] += 1
+                counts[place[2].decode(), place[1].decode()] += 1
                 if keep is not None:
                     keep[uid[1].decode()] = (time.time_ns() // 1000, body)
                 response = b'"response":{"uid":"%s","allowed":true,"auditAnnotations":{"uid":"%s"}}' % (uid[1], uid[1])

@@ -39,9 +39,9 @@ class Forwarder:
                 client, _ = self._listener.accept()
             except OSError:
                 return
-            routed = self.routed
+            backends = self.routed
             try:
-                backend = socket.create_connection(("127.0.0.1", routed[next(self._turn) % len(routed)]))
+                backend = socket.create_connection(("127.0.0.1", backends[next(self._turn) % len(backends)]))
             except ConnectionRefusedError:
                 client.close()
                 continue

@@ -102,7 +102,7 @@ class Stories:
                 worker.result()
 
     def _play_story(self, number: int) -> None:
-        while any(self.count[name] < wanted for name, wanted in self._wanted.items()):
+        while any(self.count[name] < count for name, count in self._wanted.items()):
             _Story(self, self._actors, f"{self._seed}-{number}").play()
             number += WORKERS
 
@@ -276,21 +276,21 @@ class _Story:
 
     def _enlarge(self, lease: Document) -> None:
         """Enlarge the lease by an entry, by labels, or by spec; up to a size, and not always exactly."""
-        wanted = self._random.choice(SIZES) - self._random.choice((0, 0, 1, 4, 30)) - len(json.dumps(lease))
+        size = self._random.choice(SIZES) - self._random.choice((0, 0, 1, 4, 30)) - len(json.dumps(lease))
         metadata = lease["metadata"]
         where = self._random.choice(("entry", "entry", "labels", "finalizers", "holder"))
-        if wanted <= 0:
+        if size <= 0:
             return
         if where == "entry":
-            fields: Document = {"f:metadata": {"f:labels": {"f:" + "a" * max(1, wanted - 200): {}}}}
+            fields: Document = {"f:metadata": {"f:labels": {"f:" + "a" * max(1, size - 200): {}}}}
             operation = self._random.choice(("Apply", "Update"))
             metadata.setdefault("managedFields", []).append(_make_entry("pad", operation, self._draw_time(), fields))
         elif where == "labels":
-            metadata["labels"] = {f"l{at}": "v" * 60 for at in range(wanted // 75)}
+            metadata["labels"] = {f"l{at}": "v" * 60 for at in range(size // 75)}
         elif where == "finalizers":
-            metadata["finalizers"] = [f"a.b/{at:050}" for at in range(wanted // 60)]
+            metadata["finalizers"] = [f"a.b/{at:050}" for at in range(size // 60)]
         else:
-            lease["spec"]["preferredHolder"] = "h" * wanted
+            lease["spec"]["preferredHolder"] = "h" * size
 
     def _draw_time(self, *, micro: bool = False) -> str | int:
         """Return an instant near now as text, or any seconds of 64 bits, which only protobuf can write."""
@@ -328,8 +328,8 @@ class _Story:
 
     def _release_and_claim(self) -> None:
         now = _format_now()
-        released = {"holderIdentity": "", "leaseDurationSeconds": 1, "acquireTime": now, "renewTime": now}
-        if self._write_honestly("keeper", "release", released):
+        release = {"holderIdentity": "", "leaseDurationSeconds": 1, "acquireTime": now, "renewTime": now}
+        if self._write_honestly("keeper", "release", release):
             self._write_honestly("successor", "claim", _make_claim("checkout-1_9f2", 2))
 
     def _take_over(self) -> None:

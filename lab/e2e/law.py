@@ -116,16 +116,16 @@ class Server:
         body = {"metadata": {"annotations": dict.fromkeys(KEYS)}}
         self._clients["admin"].send("PATCH", self._path, body, media=MERGE_PATCH).expect(200, 404)
 
-    def _reuse_if_same(self, found: Document | None) -> Document | None:
-        if found is not None:
-            found.setdefault("spec", {})
+    def _reuse_if_same(self, lease: Document | None) -> Document | None:
+        if lease is not None:
+            lease.setdefault("spec", {})
             known = self._known
             if known is not None and all(
-                known["metadata"][key] == found["metadata"][key] for key in ("uid", "resourceVersion")
+                known["metadata"][key] == lease["metadata"][key] for key in ("uid", "resourceVersion")
             ):
                 return known
-        self._known = found
-        return found
+        self._known = lease
+        return lease
 
     def send(self, user: User, request: Request, clock: int) -> Document | None:  # noqa: ARG002 - the clock is its own
         """Send the request of a client. Raises Refused."""
@@ -372,9 +372,9 @@ def install_modes(cluster: Cluster, directory: Path, modes: Sequence[Mode], batc
         for mode in modes:
             if not mode.webhook:
                 continue
-            listed = _list_places(modes, batches, mode.__eq__) if mode.stamps else []
+            places = _list_places(modes, batches, mode.__eq__) if mode.stamps else []
             file = directory / f"{find_route(mode)}.yaml"
-            file.write_text(_format_policy(mode.webhook, listed))
+            file.write_text(_format_policy(mode.webhook, places))
             server = stack.enter_context(WebhookServer(directory, cluster.certs, policy=str(file)))
             cluster.register(find_route(mode), server.port)
         cluster.settle()

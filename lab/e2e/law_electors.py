@@ -86,16 +86,16 @@ def find_identity(pod: str) -> str:
 def list_clients(binaries: Binaries) -> tuple[list[Client], dict[str, str]]:
     """Return the clients that can be built here, and why others cannot."""
     go, python = str(binaries.clients), str(binaries.asyncio_python)
-    built, missing = build_languages()
-    found = [
+    commands, missing = build_languages()
+    clients = [
         Client("client-go", (go, "elector"), is_go=True),
         Client("client-go with a label", (go, "elector", "-label=checkout"), is_go=True),
         Client("kubernetes (Python)", (python, str(THREADS_PROGRAM))),
         Client("kubernetes.aio (Python)", ("env", "ASYNCIO_PACKAGE=kubernetes.aio", python, str(ASYNCIO_PROGRAM))),
         Client("kubernetes_asyncio", (python, str(ASYNCIO_PROGRAM))),
-        *(Client(name, tuple(command)) for name, command in built.items()),
+        *(Client(name, tuple(command)) for name, command in commands.items()),
     ]
-    return found, missing
+    return clients, missing
 
 
 class Election:
@@ -141,8 +141,8 @@ class Election:
             age = time.time() - parse(spec.get("renewTime") or "") / 1e6
         except ValueError:
             return ""
-        found = [pod for pod in PODS if spec.get("holderIdentity") == find_identity(pod)]
-        return found[0] if found and -1 < age < DURATION else ""
+        leaders = [pod for pod in PODS if spec.get("holderIdentity") == find_identity(pod)]
+        return leaders[0] if leaders and -1 < age < DURATION else ""
 
     def clean(self) -> None:
         """Remove planted stamps."""
@@ -190,9 +190,9 @@ class Run:
         for end in (Election.kill, Election.stop):
             self._run_in_each(partial(_end_leader, end=end))
             self._write_for(seconds / 4, is_whole=True)
-        led = wait_for_leaders(self.elections, DURATION + FORGED + 20)
-        if led[0]:
-            for election, is_led in zip(self.elections, led, strict=True):
+        has_leader = wait_for_leaders(self.elections, DURATION + FORGED + 20)
+        if has_leader[0]:
+            for election, is_led in zip(self.elections, has_leader, strict=True):
                 if not is_led:
                     yield f"{election.place.mode.name}: no one leads in the end: {election.server.stored}"
 
@@ -226,15 +226,15 @@ def _end_leader(election: Election, end: Any) -> None:
 def wait_for_leaders(elections: Sequence[Election], seconds: float) -> list[bool]:
     """Return which elections are led twice within so many seconds, by one pod."""
     end = time.monotonic() + seconds
-    led = [False] * len(elections)
-    while time.monotonic() < end and not all(led):
+    has_leader = [False] * len(elections)
+    while time.monotonic() < end and not all(has_leader):
         first = [election.find_leader() for election in elections]
         time.sleep(2 * RETRY + 1)
-        led = [
+        has_leader = [
             is_led or bool(pod and election.find_leader() == pod)
-            for is_led, pod, election in zip(led, first, elections, strict=True)
+            for is_led, pod, election in zip(has_leader, first, elections, strict=True)
         ]
-    return led
+    return has_leader
 
 
 # ---- what the audit log shows ---------------------------------------------------------------------------------------
@@ -255,7 +255,7 @@ class Write(Struct, frozen=True):
 
 def read_writes(log: Path, namespace: str) -> list[Write]:
     """Return the writes to the elected lease of a namespace, in the order in which they ended."""
-    found = []
+    writes = []
     with log.open() as lines:
         for line in lines:
             event = json.loads(line)
@@ -268,7 +268,7 @@ def read_writes(log: Path, namespace: str) -> list[Write]:
                 continue  # no one could say in time who it was
             pods = (user.get("extra") or {}).get("authentication.kubernetes.io/pod-name") or [""]
             sent = event.get("requestObject") or {}
-            found.append(
+            writes.append(
                 Write(
                     begin=_parse_seconds(event["requestReceivedTimestamp"]),
                     end=_parse_seconds(event["stageTimestamp"]),
@@ -280,7 +280,7 @@ def read_writes(log: Path, namespace: str) -> list[Write]:
                     after=after if after.get("kind") == "Lease" else None,
                 )
             )
-    return sorted(found, key=lambda write: write.end)
+    return sorted(writes, key=lambda write: write.end)
 
 
 def _parse_seconds(text: str) -> float:
@@ -305,13 +305,13 @@ def find_wrong_refusals(writes: Sequence[Write], mode: Mode, counts: Counter[str
 
 def _find_states(write: Write, stored: Sequence[Write]) -> list[int]:
     """Return which stored writes may have been the last one when this one was evaluated; -1 is none at all."""
-    found = []
+    states = []
     for at in range(-1, len(stored)):
         begun = at < 0 or stored[at].begin <= write.end
-        replaced = at + 1 < len(stored) and stored[at + 1].end < write.begin
-        if begun and not replaced:
-            found.append(at)
-    return found
+        is_replaced = at + 1 < len(stored) and stored[at + 1].end < write.begin
+        if begun and not is_replaced:
+            states.append(at)
+    return states
 
 
 def is_entitled(write: Write, at: int, stored: Sequence[Write], mode: Mode) -> bool:
@@ -321,14 +321,14 @@ def is_entitled(write: Write, at: int, stored: Sequence[Write], mode: Mode) -> b
     holder, duration = spec.get("holderIdentity"), spec.get("leaseDurationSeconds")
     if not holder:
         return True
-    changed = at
-    while changed > 0 and ((stored[changed - 1].after or {}).get("spec") or {}) == spec:
-        changed -= 1
+    first = at
+    while first > 0 and ((stored[first - 1].after or {}).get("spec") or {}) == spec:
+        first -= 1
     if holder == find_identity(write.pod):
-        return not mode.stamps or (stored[changed].pod == write.pod and stored[changed].user == write.user)
+        return not mode.stamps or (stored[first].pod == write.pod and stored[first].user == write.user)
     if duration is None:
         return True
-    since = stored[changed].end if mode.is_guarded else stored[at].end + FORGED
+    since = stored[first].end if mode.is_guarded else stored[at].end + FORGED
     return bool(write.begin > since + duration + 1)
 
 
@@ -364,7 +364,7 @@ def run(binaries: Binaries, directory: Path, options: Options) -> int:
     policy = directory / "whole-audit-policy.json"
     policy.write_text(json.dumps(WITH_OBJECTS))
     modes = [mode for mode in list_modes(binaries) if not options.modes or mode.name in options.modes]
-    broken = 0
+    violations = 0
     with ControlPlane(binaries, directory, flags=[f"--audit-policy-file={policy}"]) as plane:
         cluster = Cluster(plane)
         with install_modes(cluster, directory, modes, len(clients) + 1):
@@ -374,7 +374,7 @@ def run(binaries: Binaries, directory: Path, options: Options) -> int:
                 print(f"  rare habits: {', '.join(ODD)}; {len(problems)} refused", flush=True)
                 for problem in problems:
                     print(f"FAILED {problem}")
-                broken += len(problems)
+                violations += len(problems)
             for number, client in enumerate(clients):
                 batch = Batch(cluster, number, modes, common)
                 with ExitStack() as stack:
@@ -393,9 +393,9 @@ def run(binaries: Binaries, directory: Path, options: Options) -> int:
                     print(f"  {client.name}, {place.mode.name}: {dict(counts)}, {strangers} writes of strangers")
                 for problem in problems:
                     print(f"FAILED {client.name}, {problem}")
-                broken += len(problems)
+                violations += len(problems)
                 sys.stdout.flush()
-    return broken
+    return violations
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -407,15 +407,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", nargs="*", default=[], help='names of clients, or "rare habits"')
     parser.add_argument("--modes", nargs="*", default=[], help="names of modes, beside the place without us")
     options = parser.parse_args(arguments)
-    broken = 0
+    violations = 0
     for binaries in build_all_binaries(*options.kubernetes):
         began = time.monotonic()
         print(f"{binaries.version}, seed {options.seed}", flush=True)
         with tempfile.TemporaryDirectory(prefix="lease-webhook-law-") as temporary:
-            wanted = Options(options.only, options.modes, options.seconds, options.seed)
-            broken += run(binaries, Path(temporary), wanted)
-        print(f"  {broken} laws broken, {time.monotonic() - began:.0f} s", flush=True)
-    return 1 if broken else 0
+            run_options = Options(options.only, options.modes, options.seconds, options.seed)
+            violations += run(binaries, Path(temporary), run_options)
+        print(f"  {violations} laws broken, {time.monotonic() - began:.0f} s", flush=True)
+    return 1 if violations else 0
 
 
 if __name__ == "__main__":

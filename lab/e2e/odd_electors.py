@@ -55,8 +55,8 @@ class Seat:
 
     def read(self) -> dict[str, Any]:
         """Return the lease as it is stored; an empty one if it is gone."""
-        found = self.person.send("GET", self.path)
-        return copy.deepcopy(found.body) if found.status == 200 else {"metadata": {"name": self.name}, "spec": {}}
+        reply = self.person.send("GET", self.path)
+        return copy.deepcopy(reply.body) if reply.status == 200 else {"metadata": {"name": self.name}, "spec": {}}
 
     def put(self, what: str, by: int = 0, metadata: Mapping[str, Any] = {}, **spec: Any) -> Reply:
         """Send a PUT over the stored lease; `...` leaves a field of spec out."""
@@ -162,14 +162,14 @@ def _put_back_own_metadata(seat: Seat) -> None:
 
 
 def _make_own_metadata(seat: Seat, by: int) -> dict[str, Any]:
-    found = seat.read()["metadata"]
-    finalizers, owners = found.get("finalizers", []), found.get("ownerReferences", [])
+    metadata = seat.read()["metadata"]
+    finalizers, owners = metadata.get("finalizers", []), metadata.get("ownerReferences", [])
     mine = OWNER | {"name": f"checkout-{by}", "uid": f"0c1{by}"}
-    is_deleted = "deletionTimestamp" in found
+    is_deleted = "deletionTimestamp" in metadata
     others = [one for one in finalizers if one != "app.example/elector"] if is_deleted else finalizers
     return {
-        "labels": found.get("labels", {}) | {"mine": str(by)},
-        "annotations": found.get("annotations", {}) | {"state": "s" * 8000, "epoch": format_micro_time()},
+        "labels": metadata.get("labels", {}) | {"mine": str(by)},
+        "annotations": metadata.get("annotations", {}) | {"state": "s" * 8000, "epoch": format_micro_time()},
         "finalizers": finalizers
         if "app.example/elector" in finalizers or is_deleted
         else [*others, "app.example/elector"],

@@ -52,8 +52,8 @@ class OneLease:
     def create(self, metadata: dict[str, Any] | None = None, manager: str = MANAGER, **spec: Any) -> Reply:
         """Create the lease, held by `a`, renewed at FIRST; `spec` changes single fields, `...` leaves one out."""
         fields = {"holderIdentity": "a", "leaseDurationSeconds": 15, "acquireTime": FIRST, "renewTime": FIRST}
-        wanted = {key: value for key, value in (fields | {"leaseTransitions": 1} | spec).items() if value is not ...}
-        body = {"apiVersion": API, "kind": "Lease", "metadata": {"name": self.name} | (metadata or {}), "spec": wanted}
+        values = {key: value for key, value in (fields | {"leaseTransitions": 1} | spec).items() if value is not ...}
+        body = {"apiVersion": API, "kind": "Lease", "metadata": {"name": self.name} | (metadata or {}), "spec": values}
         return self._client.send("POST", build_lease_path(self.namespace), body, fieldManager=manager)
 
     def get(self) -> dict[str, Any]:
@@ -104,7 +104,7 @@ class OneLease:
     ) -> Reply:
         """Send the PUT in protobuf, with more entries; `fields` is the fieldsV1 of one."""
         body = self.make_changed(metadata, **spec)
-        entries = [found for found in body["metadata"].get("managedFields", []) if len(found.get("time", "")) == 20]
+        entries = [entry for entry in body["metadata"].get("managedFields", []) if len(entry.get("time", "")) == 20]
         more = [*(more or ()), *([make_entry("stranger", fields)] if fields else [])]
         encoded = protobuf.lease(body, [*entries, *more])
         return self._client.send("PUT", self.path, encoded, media=protobuf.MEDIA, fieldManager=MANAGER)

@@ -81,9 +81,9 @@ def _issue_leaf(authority: Issued, directory: Path, now: dt.datetime) -> Path:
 @contextmanager
 def _bind_closed_port() -> Iterator[int]:
     """Bind a port, so that nobody else gets it, and do not listen on it."""
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        yield held.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        yield listener.getsockname()[1]
 
 
 @contextmanager

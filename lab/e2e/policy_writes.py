@@ -108,24 +108,24 @@ class RandomWrites:
         }
 
     def _draw_metadata(self) -> Document:
-        draw, found = self._random, Document()
+        draw, metadata = self._random, Document()
         if draw.random() < 0.1:
-            found["labels"] = {"a": draw.choice("xyz")}
+            metadata["labels"] = {"a": draw.choice("xyz")}
         if draw.random() < 0.1:
-            found["ownerReferences"] = draw.sample(OWNERS, draw.randint(0, 2))
+            metadata["ownerReferences"] = draw.sample(OWNERS, draw.randint(0, 2))
         if draw.random() < 0.05:
-            found["finalizers"] = draw.choice((["a/b"], []))
-        return found
+            metadata["finalizers"] = draw.choice((["a/b"], []))
+        return metadata
 
     def _forge_entries(self, entries: list[Document]) -> list[Document]:
         draw = self._random
-        changed = copy.deepcopy(entries)
-        for entry in changed:
+        forgeries = copy.deepcopy(entries)
+        for entry in forgeries:
             if draw.random() < 0.5:
                 entry["time"] = draw.choice(("2020-01-01T00:00:00Z", "2300-01-01T00:00:00Z", "0001-01-01T00:00:00Z"))
             if draw.random() < 0.2:
                 entry["manager"] = "ancient-changes"
-        lists: tuple[list[Document], ...] = (changed, [{}], changed[:-1], (changed * 30)[:60])
+        lists: tuple[list[Document], ...] = (forgeries, [{}], forgeries[:-1], (forgeries * 30)[:60])
         return draw.choice(lists)
 
     def _write_candidate(self, actor: ApiClient, namespace: str, lease: str) -> Reply:

@@ -64,8 +64,8 @@ class Database:
     def read_spec(self) -> dict[str, object]:
         """Return the spec of the lease, {} if there is none."""
         reply = self._world.admin.send("GET", build_lease_path(self.namespace, LEASE))
-        found: dict[str, object] = reply.body.get("spec", {}) if reply.status == 200 else {}
-        return found
+        spec: dict[str, object] = reply.body.get("spec", {}) if reply.status == 200 else {}
+        return spec
 
     def list_owners(self) -> list[str]:
         """Return the uids of the owners of the lease."""

@@ -42,13 +42,13 @@ def record(binaries: Binaries, directory: Path, only: str) -> int:
                 route(world, server.port, renewals=True)
                 rounds, failed = play_all(world, preset, actors, only)
             failures += failed
-            for played in rounds:
-                reviews = list(_list_stored(list(_read_reviews(captured, played.attack.lease_name(preset)))))
-                if len(reviews) != len(played.audit_ids):
+            for round_ in rounds:
+                reviews = list(_list_stored(list(_read_reviews(captured, round_.attack.lease_name(preset)))))
+                if len(reviews) != len(round_.audit_ids):
                     failures.append(
-                        f"{played.attack.id}, {preset}: {len(played.audit_ids)} writes, {len(reviews)} reviews"
+                        f"{round_.attack.id}, {preset}: {len(round_.audit_ids)} writes, {len(reviews)} reviews"
                     )
-                recorded.store(played.attack, preset, reviews)
+                recorded.store(round_.attack, preset, reviews)
             print(f"{binaries.version}, {preset}: {len(rounds)} attacks recorded", file=sys.stderr)
     print("\n".join(failures), file=sys.stderr)
     return 1 if failures else 0

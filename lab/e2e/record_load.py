@@ -59,15 +59,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         recording.save_every = "60"
         with recording:
             _renew(plane, stored, 60)
-            pid, renewed, late, left = recording.process.pid, 0, 0.0, options.seconds
+            pid, renewals, late, seconds_left = recording.process.pid, 0, 0.0, options.seconds
             began, cpu, size = time.monotonic(), read_cpu_seconds(pid), _measure_size(recording)
-            while left > 0:
-                number, latest = _renew(plane, stored, min(STRETCH, left))
-                renewed, late, left = renewed + number, max(late, latest), left - STRETCH
+            while seconds_left > 0:
+                number, latest = _renew(plane, stored, min(STRETCH, seconds_left))
+                renewals, late, seconds_left = renewals + number, max(late, latest), seconds_left - STRETCH
                 seconds, usage = time.monotonic() - began, read_cpu_seconds(pid) - cpu
-                cost = f"{usage / seconds:.3f} of a core, {usage / renewed * 1e6:.0f} us each"
+                cost = f"{usage / seconds:.3f} of a core, {usage / renewals * 1e6:.0f} us each"
                 grown, memory = _measure_size(recording) - size, read_peak_rss_mib(pid)
-                print(f"{renewed} renewals in {seconds:.0f} s, the latest {late:.2f} s late: {cost}; ", end="")
+                print(f"{renewals} renewals in {seconds:.0f} s, the latest {late:.2f} s late: {cost}; ", end="")
                 print(f"memory at most {memory:.0f} MiB; the history grew by {grown} bytes", flush=True)
             log = recording.log.read_text()
     print(log, end="")

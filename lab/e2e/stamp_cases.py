@@ -104,11 +104,11 @@ _LISTS: Final[Mapping[str, list[dict[str, Any]]]] = {
 def _list_metadata_attacks() -> Iterator[Attack]:
     """Yield an attack for each field alone, with each list."""
     for field, value in FIELDS.items():
-        changed, removed = {field: value}, dict[str, Any]({field: ...})
+        change, removed = {field: value}, dict[str, Any]({field: ...})
         for name, entries in _LISTS.items():
-            yield Attack(f"{field} with {name}", (_put(None, *entries, only=True, **changed),))
+            yield Attack(f"{field} with {name}", (_put(None, *entries, only=True, **change),))
         below = make_entry("client", {"f:spec": {f"f:{field}": {"f:x": {}}}}, FUTURE)
-        yield Attack(f"{field} with a path below it", (_put(None, below, **changed),))
+        yield Attack(f"{field} with a path below it", (_put(None, below, **change),))
         yield Attack(f"{field} removed", (_put(None, make_entry("zz", ALL, FUTURE), **removed),))
 
 

@@ -31,11 +31,11 @@ OTHERS: Final = _POLICIES[2:]
 
 def _add_suffix(document: dict[str, Any]) -> dict[str, Any]:
     """Return the document with the suffix of this run, as docs/stamp.md has it replaced."""
-    named = copy.deepcopy(document)
-    for variable in named["spec"].get("variables", ()):
+    copy_ = copy.deepcopy(document)
+    for variable in copy_["spec"].get("variables", ()):
         if variable["expression"] == "SUFFIX":
             variable["expression"] = f"'{SUFFIX}'"
-    return named
+    return copy_
 
 
 def apply(world: World, document: dict[str, Any], manager: str = "e2e") -> Reply:

@@ -57,13 +57,13 @@ def render(rows: Mapping[str, Rows]) -> str:
 
 
 def _render_section(name: str, title: str, rows: Mapping[str, Rows]) -> Iterator[str]:
-    found = {version: topics[name] for version, topics in rows.items() if name in topics}
-    if not found:
+    rows_by_version = {version: topics[name] for version, topics in rows.items() if name in topics}
+    if not rows_by_version:
         return
-    ran = ", ".join(found) if len(found) < len(rows) else "all versions"
+    ran = ", ".join(rows_by_version) if len(rows_by_version) < len(rows) else "all versions"
     yield from (f"## {title}", "", f"Ran on {ran}.", "", "| what | seen |", "|---|---|")
-    for claim in dict.fromkeys(row.claim for entries in found.values() for row in entries):
-        observations = {version: _describe_result(claim, entries) for version, entries in found.items()}
+    for claim in dict.fromkeys(row.claim for entries in rows_by_version.values() for row in entries):
+        observations = {version: _describe_result(claim, entries) for version, entries in rows_by_version.items()}
         yield f"| {claim} | {_escape_cell(observations)} |"
     yield ""
 

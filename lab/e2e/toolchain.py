@@ -77,8 +77,8 @@ def build_all_binaries(*beginnings: str) -> list[Binaries]:
     """
     assets = os.environ.get("KUBEBUILDER_ASSETS")
     if assets:
-        found = _find_in_assets(Path(assets))
-        return [found] if found.version.startswith(beginnings) else []
+        binaries = _find_in_assets(Path(assets))
+        return [binaries] if binaries.version.startswith(beginnings) else []
     kubectl = _build(
         f"kubernetes-{_find_line(KUBECTL)}", "k8s.io/kubernetes/cmd/kubectl", "kubectl", list_version_flags(KUBECTL)
     )
@@ -115,10 +115,10 @@ def build_promtool() -> Path:
             ("-tags", "remove_all_sd", "-ldflags", "-s -w"),
         )
     except MissingToolchainError:
-        found = shutil.which("promtool")
-        if found is None:
+        path = shutil.which("promtool")
+        if path is None:
             raise
-        return Path(found)
+        return Path(path)
 
 
 def build_prometheus() -> Path:

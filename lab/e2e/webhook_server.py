@@ -88,12 +88,12 @@ class WebhookServer:
         status, text = self._get("/metrics")
         if status != 200:
             raise RuntimeError(f"/metrics: HTTP {status}")
-        wanted = {f'{key}="{value}"' for key, value in labels.items()}
+        label_set = {f'{key}="{value}"' for key, value in labels.items()}
         total = 0.0
         for line in text.splitlines():
-            found = SAMPLE.match(line)
-            if found and found["name"] == metric and wanted <= set((found["labels"] or "").split(",")):
-                total += float(found["value"])
+            sample = SAMPLE.match(line)
+            if sample and sample["name"] == metric and label_set <= set((sample["labels"] or "").split(",")):
+                total += float(sample["value"])
         return total
 
     def count_reviews(self, **labels: str) -> int:

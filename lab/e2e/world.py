@@ -157,9 +157,9 @@ class World:
                 (entry for entry in self.read_audit_events(namespace) if entry["auditID"] == reply.audit_id), None
             )
 
-        found: dict[str, str] = wait_for("the audit event", find_event, 5).get("annotations", {})
+        annotations: dict[str, str] = wait_for("the audit event", find_event, 5).get("annotations", {})
         prefix = f"{WEBHOOK}/"
-        return {key.removeprefix(prefix): value for key, value in found.items() if key.startswith(prefix)}
+        return {key.removeprefix(prefix): value for key, value in annotations.items() if key.startswith(prefix)}
 
     def _copy_project(self) -> Path:
         """Copy the manifests beside certificates made for this run: the shipped overlays read `../../certs`."""

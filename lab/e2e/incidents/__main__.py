@@ -46,15 +46,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except IndexError:
         print(f"FAILED, no version begins with {options.kubernetes}", file=sys.stderr)
         return 1
-    chosen = [case for case in ALL if not options.only or case.name in options.only]
+    cases = [case for case in ALL if not options.only or case.name in options.only]
     with tempfile.TemporaryDirectory(prefix="lease-webhook-incidents-") as temporary:
         directory = (options.keep or Path(temporary)).absolute()
         directory.mkdir(parents=True, exist_ok=True)
         with Plane(binaries, directory) as plane, ExitStack() as stack, Stage(plane, stack) as stage:
-            together = [case for case in chosen if not case.is_alone]
+            together = [case for case in cases if not case.is_alone]
             with ThreadPoolExecutor(AT_ONCE) as pool:
                 list(pool.map(lambda case: _record(stage, case, options.into), together))
-            for case in chosen:
+            for case in cases:
                 if case.is_alone:
                     _record(stage, case, options.into)
     return 0
@@ -70,7 +70,7 @@ def _record(stage: Stage, case: Case, into: Path | None) -> None:
             case.play(scene)
             time.sleep(AFTERWARDS)
             end = time.time_ns() // 1000
-            led = [one for one in scene.list_leaderships() if one.begins < end]
+            leaderships = [one for one in scene.list_leaderships() if one.begins < end]
         finally:
             recording.end()
             dumps = measured.dump_leases(scene, sorted(recording.namespaces)) if case.expect else {}
@@ -82,16 +82,18 @@ def _record(stage: Stage, case: Case, into: Path | None) -> None:
         about |= {"story": case.title, "cause": case.cause}
         watch = recording.read_watch()
         files = {measured.WATCH: watch, measured.AUDIT_LOG: recording.read_audit_log(), **dumps}
-        measured.keep(directory, files, measured.describe_truth(scene, about, case.expect, led, end, watch))
+        measured.keep(directory, files, measured.describe_truth(scene, about, case.expect, leaderships, end, watch))
         return
-    recorded = {
+    files_of_record = {
         "incident": case.name,
         "kubernetes": version,
         "namespace": case.namespace,
         "name": case.lease,
         "duration_seconds": DURATION,
     }
-    recording.keep(directory, recorded | truth.format_truth(case.title, case.cause, led, scene.deeds, begin, end))
+    recording.keep(
+        directory, files_of_record | truth.format_truth(case.title, case.cause, leaderships, scene.deeds, begin, end)
+    )
 
 
 if __name__ == "__main__":

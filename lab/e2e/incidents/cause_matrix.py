@@ -287,13 +287,13 @@ def ask_why(directory: Path, name: str, data: bytes) -> dict[str, dict[str, Any]
     return {one["namespace"]: one for one in map(json.loads, result.stdout.splitlines())}
 
 
-def find_answer(cause: str, found: Mapping[str, Any]) -> str:
+def find_answer(cause: str, account: Mapping[str, Any]) -> str:
     """Return which cause `why` names; a wrong one counts if it names several, and else the most exact one."""
-    findings = [one for one in found["findings"] if one["check"] in {"leader-lost", "renewal-late"}]
-    named = [_name_cause(one) for one in findings]
-    wrong = [one for one in named if one not in RIGHT[cause] and one != "unknown"]
-    exact = [one for one in named if one in _SAID.values()]
-    return next(iter([*wrong, *exact, *(one for one in named if one != "unknown"), *named]), "nothing")
+    findings = [one for one in account["findings"] if one["check"] in {"leader-lost", "renewal-late"}]
+    causes = [_name_cause(one) for one in findings]
+    wrong = [one for one in causes if one not in RIGHT[cause] and one != "unknown"]
+    exact = [one for one in causes if one in _SAID.values()]
+    return next(iter([*wrong, *exact, *(one for one in causes if one != "unknown"), *causes]), "nothing")
 
 
 def _name_cause(finding: Mapping[str, Any]) -> str:
@@ -327,11 +327,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         directory.mkdir(parents=True, exist_ok=True)
         if not options.again:
             _induce(Path(temporary), directory, options.seed, options.each, options.only)
-        counted = _count(directory)
+        counts = _count(directory)
     cells = [
         Cell(TITLES[cause], source, ANSWERS.get(answer, answer), number, is_wrong(cause, source, answer))
-        for cause, source, answer in sorted(counted, key=_sort_key_of)
-        for number in (counted[cause, source, answer],)
+        for cause, source, answer in sorted(counts, key=_sort_key_of)
+        for number in (counts[cause, source, answer],)
     ]
     RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(cells)) + b"\n")
     for cell in cells:
@@ -378,19 +378,19 @@ def _sort_key_of(key: tuple[str, str, str]) -> tuple[int, int, str]:
 
 
 def _count(inputs: Path) -> Counter[tuple[str, str, str]]:
-    counted: Counter[tuple[str, str, str]] = Counter()
+    counts: Counter[tuple[str, str, str]] = Counter()
     for file in sorted(inputs.glob("wave-*.audit.jsonl")):
         log = file.read_bytes()
         watch = Path(str(file).replace("audit", "watch")).read_bytes()
         for source, data in (("watch", watch), ("log", log), ("metadata", b"".join(strip_to_metadata(log)))):
-            for namespace, found in ask_why(inputs, f"{source}.asked.jsonl", data).items():
+            for namespace, account in ask_why(inputs, f"{source}.asked.jsonl", data).items():
                 cause = namespace.rpartition("-")[0]
                 if cause in FAULTS:
-                    answer = find_answer(cause, found)
-                    counted[cause, source, answer] += 1
+                    answer = find_answer(cause, account)
+                    counts[cause, source, answer] += 1
                     if is_wrong(cause, source, answer):
                         print(f"{file.name} {source} {namespace}: {answer}", file=sys.stderr)
-    return counted
+    return counts
 
 
 if __name__ == "__main__":

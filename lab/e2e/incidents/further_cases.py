@@ -185,9 +185,9 @@ def elect_without_pods(scene: Scene) -> None:
     time.sleep(12)
     holder = scene.stage.read_holder(scene.namespace, scene.lease)
     at = scene.record_action(f"{holder} loses its power")
-    for name, ended in machines:
+    for name, end in machines:
         if name == holder:
-            ended.set()
+            end.set()
     scene.others[-1] = Leadership(holder, scene.others[-1].begins, at, "killed")
     scene.wait_for_next_leader(holder)
     time.sleep(4)
@@ -195,11 +195,11 @@ def elect_without_pods(scene: Scene) -> None:
 
 def _start_machine(scene: Scene, name: str) -> tuple[str, threading.Event]:
     """Start a machine; return its name, and the event that ends it."""
-    client, ended = scene.stage.plane.create_client(name, "system:masters"), threading.Event()
+    client, end = scene.stage.plane.create_client(name, "system:masters"), threading.Event()
     renewal: list[Any] = ["", 0.0]
 
     def work() -> None:
-        if ended.is_set():
+        if end.is_set():
             return
         reply = client.send("GET", scene.path)
         if reply.status == 404:
@@ -218,7 +218,7 @@ def _start_machine(scene: Scene, name: str) -> tuple[str, threading.Event]:
                 scene.others.append(Leadership(name, time.time_ns() // 1000))
 
     scene.repeat_every_two_seconds(work)
-    return name, ended
+    return name, end
 
 
 def delete_when_free(scene: Scene) -> None:

@@ -30,16 +30,21 @@ def keep(directory: Path, files: Mapping[str, bytes], truth: Mapping[str, Any]) 
 
 def dump_leases(scene: Scene, namespaces: Sequence[str]) -> dict[str, bytes]:
     """Return the output of `kubectl get leases` for some namespaces, with managedFields and without."""
-    found = {}
+    dumps = {}
     for name, flags in ((DUMP, ["--show-managed-fields"]), (PLAIN_DUMP, [])):
-        listed = json.loads(scene.stage.kubectl.run_checked("get", "leases", "-A", "-o", "json", *flags))
-        listed["items"] = [one for one in listed["items"] if one["metadata"]["namespace"] in namespaces]
-        found[name] = json.dumps(listed).encode()
-    return found
+        leases = json.loads(scene.stage.kubectl.run_checked("get", "leases", "-A", "-o", "json", *flags))
+        leases["items"] = [one for one in leases["items"] if one["metadata"]["namespace"] in namespaces]
+        dumps[name] = json.dumps(leases).encode()
+    return dumps
 
 
 def describe_truth(
-    scene: Scene, about: Mapping[str, Any], expect: Mapping[str, Any], led: Sequence[Leadership], end: int, watch: bytes
+    scene: Scene,
+    about: Mapping[str, Any],
+    expect: Mapping[str, Any],
+    leaderships: Sequence[Leadership],
+    end: int,
+    watch: bytes,
 ) -> dict[str, Any]:
     """Return the truth as a JSON object with RFC 3339 times; `end` of the recording in microseconds since 1970."""
     return {
@@ -49,8 +54,8 @@ def describe_truth(
             {"at": format_time(one.at), "what": one.what} for one in sorted(scene.deeds, key=lambda one: one.at)
         ],
         "processes": list(_describe_processes(scene, end)),
-        "leaderless": [_describe_gap(begins, until, end) for begins, until in find_leaderless(led, end)],
-        "two_led": [_describe_gap(begins, until, end) for begins, until in find_double_leadership(led, end)],
+        "leaderless": [_describe_gap(begins, until, end) for begins, until in find_leaderless(leaderships, end)],
+        "two_led": [_describe_gap(begins, until, end) for begins, until in find_double_leadership(leaderships, end)],
         "holders_stored": list(_list_holders(scene, watch)),
         "expect": expect,
     }

@@ -233,14 +233,14 @@ def slow_down_etcd(scene: Scene) -> None:
 def starve_leader(scene: Scene) -> None:
     """Limit CPU: the leader runs for 0.4 s after each 12.5 s."""
     first = start_pair(scene)
-    _run_in_turns(scene, first, stopped=12.5, runs=0.4, times=3)
+    _run_in_turns(scene, first, pause=12.5, run=0.4, times=3)
     scene.wait_for_renewals(3)
 
 
 def starve_leader_a_little(scene: Scene) -> None:
     """Limit CPU: the leader runs for 0.2 s after each 4.5 s, which is enough."""
     first = start_pair(scene)
-    _run_in_turns(scene, first, stopped=4.5, runs=0.2, times=7)
+    _run_in_turns(scene, first, pause=4.5, run=0.2, times=7)
     scene.wait_for_renewals(3)
 
 
@@ -403,12 +403,12 @@ def start_replica(scene: Scene, identity: str) -> Replica:
     return next(one for one in scene.replicas if one.identity == identity)
 
 
-def _run_in_turns(scene: Scene, replica: Replica, *, stopped: float, runs: float, times: int) -> None:
+def _run_in_turns(scene: Scene, replica: Replica, *, pause: float, run: float, times: int) -> None:
     for _ in range(times):
         scene.pause(replica)
-        time.sleep(stopped)
+        time.sleep(pause)
         scene.resume(replica)
-        time.sleep(runs)
+        time.sleep(run)
 
 
 def start_heartbeat(scene: Scene, node: str, port: int) -> None:

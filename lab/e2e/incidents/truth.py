@@ -55,42 +55,42 @@ def find_leaderships(holder: str, reports: Iterable[Report]) -> Iterator[Leaders
         yield Leadership(holder, begins)
 
 
-def find_leaderless(led: Sequence[Leadership], end: int) -> Iterator[tuple[int, int]]:
+def find_leaderless(leaderships: Sequence[Leadership], end: int) -> Iterator[tuple[int, int]]:
     """Yield the times without a leader, from the first leader on to the end of the recording."""
-    reached: int | None = None
-    for period in sorted(led, key=lambda one: one.begins):
-        if reached is not None and period.begins - reached > SHORTEST:
-            yield reached, period.begins
-        reached = max(reached or 0, period.find_end(end))
-    if reached is not None and end - reached > SHORTEST:
-        yield reached, end
+    until: int | None = None
+    for period in sorted(leaderships, key=lambda one: one.begins):
+        if until is not None and period.begins - until > SHORTEST:
+            yield until, period.begins
+        until = max(until or 0, period.find_end(end))
+    if until is not None and end - until > SHORTEST:
+        yield until, end
 
 
-def find_double_leadership(led: Sequence[Leadership], end: int) -> Iterator[tuple[int, int]]:
+def find_double_leadership(leaderships: Sequence[Leadership], end: int) -> Iterator[tuple[int, int]]:
     """Yield the times in which two led at once."""
-    ordered = sorted(led, key=lambda one: one.begins)
-    for place, period in enumerate(ordered):
-        for other in ordered[place + 1 :]:
+    periods = sorted(leaderships, key=lambda one: one.begins)
+    for place, period in enumerate(periods):
+        for other in periods[place + 1 :]:
             begins, ends = other.begins, min(period.find_end(end), other.find_end(end))
             if ends - begins > SHORTEST:
                 yield begins, ends
 
 
 def format_truth(
-    title: str, cause: str, led: Sequence[Leadership], deeds: Sequence[Action], begin: int, end: int
+    title: str, cause: str, leaderships: Sequence[Leadership], deeds: Sequence[Action], begin: int, end: int
 ) -> dict[str, Any]:
     """Return the truth as a JSON object; times are RFC 3339.
 
     Args:
         title: what happened, in one sentence.
         cause: one word that a test compares.
-        led: who worked as the leader.
+        leaderships: who worked as the leader.
         deeds: the actions of the test.
         begin: of the recording, in microseconds since 1970.
         end: of the recording.
 
     """
-    gaps, overlaps = list(find_leaderless(led, end)), list(find_double_leadership(led, end))
+    gaps, overlaps = list(find_leaderless(leaderships, end)), list(find_double_leadership(leaderships, end))
     return {
         "title": title,
         "cause": cause,
@@ -104,7 +104,7 @@ def format_truth(
                 "until": None if one.ends is None else format_time(one.ends),
                 "ended": one.ended,
             }
-            for one in sorted(led, key=lambda one: one.begins)
+            for one in sorted(leaderships, key=lambda one: one.begins)
         ],
         "leaderless": [_format_period(*one) for one in gaps],
         "two_led": [_format_period(*one) for one in overlaps],
