@@ -47,7 +47,7 @@ class Result(Struct, frozen=True):
 
     elector: str
     kubernetes: str
-    found: dict[str, str]
+    violations: dict[str, str] = msgspec.field(name="found")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         results = _merge_stored(results, binaries)
         RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(results), indent=1) + b"\n")
         write_between(PAGE, "electors", format_results(results))
-    has_failed = bool(custom) and any(any(one.found.values()) for one in results)
+    has_failed = bool(custom) and any(any(one.violations.values()) for one in results)
     return 1 if has_failed else 0
 
 
@@ -123,9 +123,9 @@ def format_results(results: Sequence[Result]) -> str:
 
 
 def _format_result(result: Result) -> str:
-    if reason := result.found.get("not tried"):
+    if reason := result.violations.get("not tried"):
         return f"**{result.elector}** was not tried: {reason}\n"
-    wrong = {name: result.found[name] for name in checks.CHECKS if result.found.get(name)}
+    wrong = {name: result.violations[name] for name in checks.CHECKS if result.violations.get(name)}
     head = f"**{result.elector}**: right in {len(checks.CHECKS) - len(wrong)} of {len(checks.CHECKS)} checks\n\n"
     return head + "".join(f"- {name}: {words}\n" for name, words in wrong.items())
 

@@ -27,7 +27,7 @@ _TRIES: Final = 4
 _DELAY: Final = 0.4
 _NOISE: Final = 0.3
 
-Found = Iterator[tuple[str, str]]
+Violations = Iterator[tuple[str, str]]
 """What can be wrong, and what was."""
 
 
@@ -65,7 +65,7 @@ def _make_boss(stage: Stage, ahead: float = 0.0, duration: int = DURATION) -> Ve
     )
 
 
-def _check_behind_holder(stage: Stage) -> Found:
+def _check_behind_holder(stage: Stage) -> Violations:
     """Renew every second by a holder whose clock is a minute behind."""
     _make_boss(stage, -60)
     replica = stage.start_replica("a")
@@ -74,7 +74,7 @@ def _check_behind_holder(stage: Stage) -> Found:
         yield "trusts the holder's clock", "took a lease that a holder renewed whose clock was a minute behind"
 
 
-def _check_holder_ahead(stage: Stage) -> Found:
+def _check_holder_ahead(stage: Stage) -> Violations:
     """Let a holder disappear whose clock is a minute ahead."""
     _make_boss(stage, 60)
     replica = stage.start_replica("a")
@@ -85,7 +85,7 @@ def _check_holder_ahead(stage: Stage) -> Found:
         yield "trusts the holder's clock", f"waited {seconds} for a holder who was gone, whose clock was a minute ahead"
 
 
-def _check_longer_lease(stage: Stage) -> Found:
+def _check_longer_lease(stage: Stage) -> Violations:
     """Let a holder not renew for three durations of the elector, while the lease's duration is four."""
     _make_boss(stage, duration=4 * DURATION)
     replica = stage.start_replica("a")
@@ -101,7 +101,7 @@ def _start_leader(stage: Stage, identity: str = "a") -> Replica:
     return replica
 
 
-def _check_steal(stage: Stage) -> Found:
+def _check_steal(stage: Stage) -> Violations:
     """Write someone else into the lease."""
     leader = _start_leader(stage)
     time.sleep(2 * RETRY)
@@ -112,7 +112,7 @@ def _check_steal(stage: Stage) -> Found:
     yield from _check_lateness(delay, DEADLINE + 2 * RETRY, "after another took the lease")
 
 
-def _check_steal_in_flight(stage: Stage) -> Found:
+def _check_steal_in_flight(stage: Stage) -> Violations:
     """Write someone else while the elector's requests take their time, so that it has read the lease before."""
     leader = _start_leader(stage)
     leader.way.delay = _DELAY
@@ -135,7 +135,7 @@ def _check_steal_in_flight(stage: Stage) -> Found:
         yield "ignores a conflict", f"renewed the lease of a new holder in {renewals} of {_TRIES} tries"
 
 
-def _check_race(stage: Stage) -> Found:
+def _check_race(stage: Stage) -> Violations:
     """Let two replicas with slow requests want a lease that is released."""
     _make_boss(stage)
     first, other = stage.start_replica("a"), stage.start_replica("b")
@@ -154,7 +154,7 @@ def _check_race(stage: Stage) -> Found:
         stage.wait_until(DEADLINE + 2 * RETRY, lambda: not any(each.leads for each in both))
 
 
-def _check_partition(stage: Stage) -> Found:
+def _check_partition(stage: Stage) -> Violations:
     """Cut its network; a second replica takes the lease."""
     leader, other = _start_leader(stage), stage.start_replica("b")
     time.sleep(2 * RETRY)
@@ -170,7 +170,7 @@ def _check_partition(stage: Stage) -> Found:
     yield from _find_written(leader, stage.list_written(revision), "when its network was back")
 
 
-def _check_pause(stage: Stage) -> Found:
+def _check_pause(stage: Stage) -> Violations:
     """Stop it until its successor leads, and then let it go on."""
     leader, other = _start_leader(stage), stage.start_replica("b")
     time.sleep(2 * RETRY)
@@ -185,7 +185,7 @@ def _check_pause(stage: Stage) -> Found:
     yield from _check_lateness(delay, DEADLINE + 2 * RETRY, "after a pause")
 
 
-def _check_termination(stage: Stage) -> Found:
+def _check_termination(stage: Stage) -> Violations:
     """Send SIGTERM, as a kubelet does."""
     leader = _start_leader(stage)
     time.sleep(2 * RETRY)
@@ -194,7 +194,7 @@ def _check_termination(stage: Stage) -> Found:
         yield "no release", "keeps the lease when it is ended by SIGTERM"
 
 
-_PLAYS: Final[dict[Callable[[Stage], Found], str]] = {
+_PLAYS: Final[dict[Callable[[Stage], Violations], str]] = {
     _check_behind_holder: "",
     _check_holder_ahead: "",
     _check_longer_lease: "",
@@ -208,7 +208,7 @@ _PLAYS: Final[dict[Callable[[Stage], Found], str]] = {
 """The faults, and when two replicas led in them."""
 
 
-def _find_written(replica: Replica, versions: Iterator[Version], when: str) -> Found:
+def _find_written(replica: Replica, versions: Iterator[Version], when: str) -> Violations:
     """Yield its own writes; a renewal in the name of another replica cannot be seen."""
     words = {replica.identity: "wrote itself into the lease", "": "released the lease", "boss": "renewed the lease"}
     first = next((version for version in versions if version.holder in words), None)
@@ -220,12 +220,12 @@ def _stop(stage: Stage, replica: Replica) -> float | None:
     return stage.wait_until(_SOON, lambda: not replica.leads)
 
 
-def _check_lateness(delay: float | None, limit: float, when: str) -> Found:
+def _check_lateness(delay: float | None, limit: float, when: str) -> Violations:
     if delay is None or delay > limit:
         yield "goes on leading", f"for {f'more than {_SOON}' if delay is None else f'{delay:.0f}'} s {when}"
 
 
-def _check_counts(stage: Stage) -> Found:
+def _check_counts(stage: Stage) -> Violations:
     """Compare each version with the next: what became of leaseTransitions and acquireTime."""
     for before, after in itertools.pairwise(list(stage.versions)):
         if before.lease is None or after.lease is None or after.holder not in ("a", "b"):

@@ -76,7 +76,7 @@ class Handshaker(threading.Thread):
         self._context = ssl.create_default_context(cafile=str(server.certificate_authority))
         self._name = "localhost" if with_name else None
         self._context.check_hostname = with_name
-        self.done = 0
+        self.handshakes = 0
         self.failures: list[str] = []
         self.last_seen: dict[bytes, float] = {}
         self.stopped = threading.Event()
@@ -91,7 +91,7 @@ class Handshaker(threading.Thread):
                     leaf = secure.getpeercert(binary_form=True)
                 assert leaf
                 self.last_seen[leaf] = time.monotonic()
-                self.done += 1
+                self.handshakes += 1
             except (OSError, AssertionError) as error:
                 self.failures.append(repr(error))
             time.sleep(0.005)
@@ -133,7 +133,7 @@ def swap_certificates(work: Path, *, short: bool) -> Table:
         newest = has_reached(clients, volume.leaves[-1])
         leaves = {leaf for client in clients for leaf in client.last_seen}
         failures = [failure for client in clients for failure in client.failures]
-        handshakes = sum(client.done for client in clients)
+        handshakes = sum(client.handshakes for client in clients)
         note = f"{handshakes} handshakes, {len(failures)} failed, {len(leaves)} leaves seen"
         rows = [make_row(f"{count} swaps, one mismatched", server, load.report, note)]
     strangers = leaves - set(volume.leaves)
@@ -199,7 +199,7 @@ def break_files(work: Path, *, short: bool) -> Table:
         make_bar(
             "bad certificate files: failed handshakes",
             "0",
-            f"{len(client.failures)} of {client.done}",
+            f"{len(client.failures)} of {client.handshakes}",
             met=not client.failures,
         ),
         make_loss_bar("bad files", load.report.not_answered),

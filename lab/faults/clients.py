@@ -29,7 +29,7 @@ LET_GO_SECONDS = 5.5
 """Five seconds, and what a busy machine adds."""
 
 
-class Stalled(Struct):
+class StalledClient(Struct):
     """A client that stalls; a 408 or the end came after `closed_after` seconds, or None where neither came."""
 
     stage: str
@@ -51,7 +51,7 @@ def _make_client_hello(context: ssl.SSLContext) -> bytes:
     return out.read()
 
 
-async def _stall(stage: str, port: int, context: ssl.SSLContext, request: bytes) -> Stalled:
+async def _stall(stage: str, port: int, context: ssl.SSLContext, request: bytes) -> StalledClient:
     """Open a connection, get stuck at a stage, and wait for the server to say 408 or to close."""
     began = time.monotonic()
     try:
@@ -69,12 +69,12 @@ async def _stall(stage: str, port: int, context: ssl.SSLContext, request: bytes)
                 return await _send_slowly(stage, reader, writer, request[sent:], began)
         return await _wait_until_closed(stage, reader, writer, began)
     except OSError:
-        return Stalled(stage, time.monotonic() - began)
+        return StalledClient(stage, time.monotonic() - began)
 
 
 async def _send_slowly(
     stage: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, rest: bytes, began: float
-) -> Stalled:
+) -> StalledClient:
     ended = asyncio.ensure_future(reader.read(1))
     for byte in rest:
         writer.write(bytes([byte]))
@@ -83,22 +83,22 @@ async def _send_slowly(
             break
     if not ended.done():
         ended.cancel()
-        return Stalled(stage)
+        return StalledClient(stage)
     writer.close()
-    return Stalled(stage, time.monotonic() - began)
+    return StalledClient(stage, time.monotonic() - began)
 
 
 async def _wait_until_closed(
     stage: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, began: float
-) -> Stalled:
+) -> StalledClient:
     try:
         async with asyncio.timeout(PATIENCE):
             await reader.read(1)
     except TimeoutError:
-        return Stalled(stage)
+        return StalledClient(stage)
     finally:
         writer.close()
-    return Stalled(stage, time.monotonic() - began)
+    return StalledClient(stage, time.monotonic() - began)
 
 
 async def _connect_silently(port: int, context: ssl.SSLContext) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -120,7 +120,7 @@ async def _use(connection: tuple[asyncio.StreamReader, asyncio.StreamWriter], re
 
 async def _hold_connections(
     server: Running, stalled_each: int, silent: int, work: Path, seconds: float
-) -> tuple[list[Report], list[Stalled], int]:
+) -> tuple[list[Report], list[StalledClient], int]:
     """Park the silent, start the stalled, load with good clients; then use each silent connection once."""
     context = ssl.create_default_context(cafile=str(server.certificate_authority))
     request = _request(make_renewal_case().body)

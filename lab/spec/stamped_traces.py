@@ -21,7 +21,7 @@ NUMBERS: Final = {
 _EPOCH: Final = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 
 
-class Stamped(Struct, frozen=True):
+class StampedVersion(Struct, frozen=True):
     """A version as module Stamped knows it; times are seconds. `before` is the revision that it replaced."""
 
     at: int
@@ -39,11 +39,13 @@ class Tenures(Struct, frozen=True):
     """Versions of one lease, and whether the module must allow them."""
 
     name: str
-    versions: tuple[Stamped, ...]
+    versions: tuple[StampedVersion, ...]
     allowed: bool = True
 
 
-def convert_to_stamped(lease: dict[str, Any], suffix: str, last: Stamped | None, before: int) -> Stamped | None:
+def convert_to_stamped(
+    lease: dict[str, Any], suffix: str, last: StampedVersion | None, before: int
+) -> StampedVersion | None:
     """Return a version, None without stamps; `last` is the version before."""
     annotations = lease["metadata"].get("annotations") or {}
     writer, written, term = (
@@ -58,7 +60,7 @@ def convert_to_stamped(lease: dict[str, Any], suffix: str, last: Stamped | None,
     else:
         # A write that sets nothing is not dated; when it was made does not matter.
         at = last.at if last else 0
-    return Stamped(
+    return StampedVersion(
         at=at,
         before=before,
         holder=spec.get("holderIdentity") or "",
@@ -87,7 +89,7 @@ def corrupt_stamps(traces: Sequence[Tenures]) -> Iterator[Tenures]:
             yield Tenures(f"{trace.name}, another writer", (*before, other), allowed=False)
 
 
-def _is_guarded(version: Stamped, second: int) -> bool:
+def _is_guarded(version: StampedVersion, second: int) -> bool:
     """Return whether module Stamp refuses another writer at this second."""
     return version.written >= 0 and not is_expired(version.duration, version.written, second)
 
@@ -98,7 +100,7 @@ def format_stamped_constants(traces: Sequence[Tenures]) -> str:
     return f"---- MODULE Recorded ----\nEXTENDS Stamped\nRecordedTraces == <<\n{rows}>>\n====\n"
 
 
-def _format_row(trace: Tenures, version: Stamped) -> str:
+def _format_row(trace: Tenures, version: StampedVersion) -> str:
     begin = trace.versions[0].at - 60
     written = version.written - begin if version.written >= 0 else -1
     names = (

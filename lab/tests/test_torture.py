@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from lab.spec.stamped_traces import Stamped, Tenures, corrupt_stamps
+from lab.spec.stamped_traces import StampedVersion, Tenures, corrupt_stamps
 from lab.torture import __main__ as torture
 from lab.torture import laws
-from lab.torture.history import Attack, Denial, Gap, History, Stored, read_history
+from lab.torture.history import Attack, Denial, Gap, History, StoredVersion, read_history
 from webhook.kubernetes.times import SECOND, canonical, canonical_seconds
 
 FILE = Path(__file__).parents[2] / "tests" / "data" / "torture" / "seed-11.json.gz"
@@ -29,7 +29,7 @@ def change_history(history: History, name: str, change: Callable[[dict[str, Any]
     last = copy.deepcopy(versions[place].object)
     assert last is not None
     change(last)
-    other = [*versions[:place], Stored(versions[place].revision, last), *versions[place + 1 :]]
+    other = [*versions[:place], StoredVersion(versions[place].revision, last), *versions[place + 1 :]]
     return replace(history, logs=other) if name == "log" else replace(history, leases={**history.leases, name: other})
 
 
@@ -91,7 +91,9 @@ def test_a_label_does_not_make_a_deleted_lease_live(history: History, field: str
         "spec": {"holderIdentity": "reviewed-0-go", "leaseDurationSeconds": 6},
     }
     attack = Attack(history.begin + 10 * SECOND, "reviewed", "delete", 200)
-    changed = replace(history, leases={laws.REVIEWED: [Stored(1, lease), Stored(2, None)]}, attacks=[attack])
+    changed = replace(
+        history, leases={laws.REVIEWED: [StoredVersion(1, lease), StoredVersion(2, None)]}, attacks=[attack]
+    )
     assert len(list(laws.find_losses(changed))) == (field == "f:spec")
 
 
@@ -108,11 +110,11 @@ def test_who_renews_for_another_one_is_not_denied_as_that_one(history: History, 
     """Once the lease has expired, the attacker may renew it in the name of its holder, who is denied then."""
     holder = next(name for name, ahead in history.offsets.items() if name.startswith("stamped") and not ahead)
 
-    def make_version(revision: int, seconds: int, user: str) -> Stored:
+    def make_version(revision: int, seconds: int, user: str) -> StoredVersion:
         at = canonical(history.begin + seconds * SECOND)
         annotations = {f"lease-webhook/writer-{history.suffix}": f"uid system:serviceaccount:stamped:{user}"}
         spec = {"holderIdentity": holder, "renewTime": at}
-        return Stored(revision, {"metadata": {"annotations": annotations}, "spec": spec})
+        return StoredVersion(revision, {"metadata": {"annotations": annotations}, "spec": spec})
 
     versions = [make_version(1, 0, "elector"), make_version(2, 10, "elector"), make_version(3, 30, writer)]
     denial = Denial(history.begin + 20 * SECOND, "stamped", holder.partition("_")[0], "update", "")
@@ -122,7 +124,7 @@ def test_who_renews_for_another_one_is_not_denied_as_that_one(history: History, 
 
 @pytest.mark.parametrize(("duration", "seconds", "is_live"), [(6, 4, True), (6, 5, False), (1, 0, True), (1, 1, False)])
 def test_another_writer_is_corrupt_only_while_the_lease_is_live(duration: int, seconds: int, *, is_live: bool) -> None:
-    first = Stamped(at=100, before=2, holder="a", duration=duration, writer="a", written=100, term=2)
+    first = StampedVersion(at=100, before=2, holder="a", duration=duration, writer="a", written=100, term=2)
     last = replace(first, at=100 + seconds, before=5, written=100 + seconds)
     copies = corrupt_stamps([Tenures("trace", (first, first, first, last))])
     assert [one.name for one in copies if "another writer" in one.name] == ["trace, another writer"] * is_live

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 
-class Stored(Struct, frozen=True):
+class StoredVersion(Struct, frozen=True):
     """A version of an object; None if this revision deleted it."""
 
     revision: int
@@ -68,8 +68,8 @@ class History(Struct, frozen=True):
     gaps: list[Gap]
     offsets: dict[str, int]
     """By how many seconds the clock of each holder was ahead."""
-    leases: dict[str, list[Stored]]
-    logs: list[Stored]
+    leases: dict[str, list[StoredVersion]]
+    logs: list[StoredVersion]
     operations: list[Operation]
     attacks: list[Attack]
     denials: list[Denial]

@@ -11,10 +11,10 @@ import msgspec
 from msgspec import Struct
 
 from lab.spec import __main__ as spec
-from lab.spec.stamped_traces import Stamped, Tenures, convert_to_stamped, corrupt_stamps
+from lab.spec.stamped_traces import StampedVersion, Tenures, convert_to_stamped, corrupt_stamps
 from lab.spec.traces import Trace, corrupt, split_into_traces
 from lab.torture.electors import RETRY
-from lab.torture.history import History, Stored
+from lab.torture.history import History, StoredVersion
 from webhook.kubernetes.times import SECOND, parse, parse_seconds
 
 REVIEWED, STAMPED = "reviewed/mixed", "stamped/operator"
@@ -81,7 +81,7 @@ def list_reviewed_traces(history: History) -> Iterator[Trace]:
 
 def list_stamped_traces(history: History) -> Iterator[Tenures]:
     """Yield the pieces of the stamped lease for which the policies were in force all the time."""
-    piece: list[Stamped] = []
+    piece: list[StampedVersion] = []
     last_revision, suffix = 0, ""
     for stored in history.leases[STAMPED]:
         now = history.find_suffix(stored.revision)
@@ -190,7 +190,7 @@ def find_losses(history: History) -> Iterator[str]:
             yield f"reviewed: an owner was added at revision {after.revision}"
 
 
-def classify_steals(versions: Sequence[Stored]) -> Iterator[bool]:
+def classify_steals(versions: Sequence[StoredVersion]) -> Iterator[bool]:
     """Yield for each change of the holder to the attacker whether someone else held the lease then."""
     for before, after in itertools.pairwise(versions):
         old, new = (_read_spec(one).get("holderIdentity") or "" for one in (before, after))
@@ -229,7 +229,7 @@ def _list_renewals(history: History, name: str) -> Iterator[tuple[str, int]]:
 def _list_held(history: History, name: str) -> Iterator[tuple[str, int, int]]:
     """Yield who held the lease without interruption, from its first to its last renewal."""
 
-    def find_tenure(version: Stored) -> tuple[Any, bool]:
+    def find_tenure(version: StoredVersion) -> tuple[Any, bool]:
         return _read_spec(version).get("holderIdentity"), _is_by_attacker(history, version)
 
     for _, tenure in itertools.groupby(history.leases[name], key=find_tenure):
@@ -238,7 +238,7 @@ def _list_held(history: History, name: str) -> Iterator[tuple[str, int, int]]:
             yield part[0][0], part[0][1], part[-1][1]
 
 
-def _is_by_attacker(history: History, version: Stored) -> bool:
+def _is_by_attacker(history: History, version: StoredVersion) -> bool:
     """Return whether the attacker is stamped, who may renew an expired lease in the name of its holder."""
     annotations = (version.object or {}).get("metadata", {}).get("annotations") or {}
     # While the policies are removed, one API server may still stamp, and guard, a lease that another lets her write.
@@ -256,22 +256,22 @@ def _list_tenures(history: History) -> Iterator[tuple[int, str]]:
         holder = now
 
 
-def _split_into_lives(versions: Sequence[Stored]) -> Iterator[list[Stored]]:
+def _split_into_lives(versions: Sequence[StoredVersion]) -> Iterator[list[StoredVersion]]:
     for exists, life in itertools.groupby(versions, key=lambda one: one.object is not None):
         if exists:
             yield list(life)
 
 
-def _filter_long(history: History, piece: Sequence[Stamped]) -> Iterator[Tenures]:
+def _filter_long(history: History, piece: Sequence[StampedVersion]) -> Iterator[Tenures]:
     if len(piece) > 1:
         yield Tenures(f"seed {history.seed} {STAMPED} after {piece[0].before}", tuple(piece))
 
 
-def _find_deleter(history: History, last: Stamped) -> str:
+def _find_deleter(history: History, last: StampedVersion) -> str:
     """Return who can have deleted a lease, which is the attacker alone: as its writer, if she wrote it last."""
     return last.writer if last.writer.endswith(f":{ATTACKER}") else "m"
 
 
-def _read_spec(version: Stored) -> dict[str, Any]:
+def _read_spec(version: StoredVersion) -> dict[str, Any]:
     fields: dict[str, Any] = (version.object or {}).get("spec") or {}
     return fields

@@ -45,7 +45,7 @@ _FILES: Final = (
 _MODULE: Final = re.compile(r"`(tests/(?:\w+/)*(\w+)\.py)`")
 
 
-class Found(Struct, frozen=True):
+class Detection(Struct, frozen=True):
     """The catchers of a defect, and their words, each "" if it did not notice the defect; None if it was not asked."""
 
     kind: str
@@ -79,19 +79,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         now = {one.name: one for one in read_stored()}
         latest = now[defect.name].by if defect.name in now else {}
         by |= {catcher: latest.get(catcher) for catcher in CATCHERS if catcher in options.without}
-        now[defect.name] = Found(defect.kind, defect.name, by)
+        now[defect.name] = Detection(defect.kind, defect.name, by)
         results = [now[one.name] for one in DEFECTS if one.name in now]
         RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(results), indent=1) + b"\n")
     write_page()
     return int(any(sum(map(bool, one.by.values())) < ENOUGH for one in read_stored()))
 
 
-def read_stored() -> list[Found]:
+def read_stored() -> list[Detection]:
     """Return the latest results."""
-    return msgspec.json.decode(RESULTS.read_bytes(), type=list[Found]) if RESULTS.exists() else []
+    return msgspec.json.decode(RESULTS.read_bytes(), type=list[Detection]) if RESULTS.exists() else []
 
 
-def render_table(results: Sequence[Found]) -> str:
+def render_table(results: Sequence[Detection]) -> str:
     """Return the table in Markdown."""
     rows = "".join(
         f"| {one.kind}: {one.name} | {' | '.join(_format_cell(one.by.get(catcher)) for catcher in CATCHERS)} |\n"

@@ -22,7 +22,7 @@ from lab.e2e.webhook_server import WebhookServer
 from lab.e2e.world import PROJECT, Account, World, build_lease_path
 from lab.torture.cluster import SERVERS, Cluster
 from lab.torture.electors import Elector, Programs, start_network
-from lab.torture.history import Attack, Denial, Gap, History, Operation, Stored
+from lab.torture.history import Attack, Denial, Gap, History, Operation, StoredVersion
 from lab.torture.traffic import PATH, REGISTERS, Mallory, Register, Stranger
 from tests.waiting import wait_for
 
@@ -312,10 +312,12 @@ class Run:
 
     def _build_history(self, begin: int, end: int, operations: list[Operation], attacks: list[Attack]) -> History:
         self.cluster.wait_until_ready()
-        versions: dict[str, list[Stored]] = {}
+        versions: dict[str, list[StoredVersion]] = {}
         for revision, key, value in self.cluster.list_stored(*(f"leases/{namespace}/" for namespace in LEASES)):
-            versions.setdefault(key.removeprefix("leases/"), []).append(Stored(revision, value))
-        logs = [Stored(number, value) for number, _, value in self.cluster.list_stored(f"configmaps/{STAMPED}/log")]
+            versions.setdefault(key.removeprefix("leases/"), []).append(StoredVersion(revision, value))
+        logs = [
+            StoredVersion(number, value) for number, _, value in self.cluster.list_stored(f"configmaps/{STAMPED}/log")
+        ]
         faults = sorted(self.faults, key=lambda one: float(one.partition(" ")[0]))
         return History(
             *(self.seed, self.protected, begin, end, faults, self._first, self.gaps, self.offsets),

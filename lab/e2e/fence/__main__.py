@@ -14,7 +14,7 @@ from lab.e2e.fence.facts import Fact, check_facts
 from lab.e2e.fence.plane import TwoServers
 from lab.e2e.fence.restore import check_restore
 from lab.e2e.fence.run import Outcome, run_faults
-from lab.e2e.fence.stall import HONEST, STALLS, Found, run_stalls
+from lab.e2e.fence.stall import HONEST, STALLS, StallFigures, run_stalls
 from lab.e2e.fence.table import Section, render
 from lab.e2e.fence.token import check_tokens
 from lab.e2e.fence.trial import allow_service_accounts
@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0 if sections and all([*(one.passed for one in sections), *(one.passed for one in costs)]) else 1
 
 
-def _try_late_watch(binaries: Binaries, directory: Path, trials: int) -> tuple[dict[str, Found], list[Fact]]:
+def _try_late_watch(binaries: Binaries, directory: Path, trials: int) -> tuple[dict[str, StallFigures], list[Fact]]:
     """Try takeovers on a separate control plane, whose second API server can learn of leases late."""
     directory.mkdir()
     with TwoServers(binaries, directory) as plane:

@@ -41,7 +41,7 @@ _AGAIN: Final = 0.002
 """Seconds between two writes of the deposed leader by one API server."""
 
 
-class Found(Struct, frozen=True):
+class StallFigures(Struct, frozen=True):
     """The fate of the writes of one variant, in all trials together.
 
     `interleaved`: updates of the deposed leader stored after the successor's first one. `deleted`: objects that it
@@ -57,9 +57,9 @@ class Found(Struct, frozen=True):
     refused: int = 0
     milliseconds: tuple[float, ...] = ()
 
-    def __add__(self, other: Self) -> "Found":
+    def __add__(self, other: Self) -> "StallFigures":
         """Return both together."""
-        return Found(*(getattr(self, name) + getattr(other, name) for name in self.__struct_fields__))
+        return StallFigures(*(getattr(self, name) + getattr(other, name) for name in self.__struct_fields__))
 
     def has_passed(self, variant: str) -> bool:
         """Return whether the bars of a fence with a token hold."""
@@ -76,14 +76,14 @@ class Found(Struct, frozen=True):
         )
 
 
-def run_stalls(plane: TwoServers, kubectl: Kubectl, trials: int, writes: int) -> dict[str, Found]:
+def run_stalls(plane: TwoServers, kubectl: Kubectl, trials: int, writes: int) -> dict[str, StallFigures]:
     """Run the trials, and `writes` of a healthy leader of each variant by both API servers."""
     benches = {name: _create_bench(plane, kubectl, number) for number, name in enumerate(VARIANTS)}
     leaders = [SECOND, FIRST]
     for bench in benches.values():
         bench.create_lease(bench.create_pod_client(FIRST), leaseDurationSeconds=DURATION)
         bench.write_lease(bench.create_pod_client(FIRST))
-    figures_by_variant = dict.fromkeys(VARIANTS, Found())
+    figures_by_variant = dict.fromkeys(VARIANTS, StallFigures())
     with concurrent.futures.ThreadPoolExecutor(len(benches)) as pool:
         for number in range(trials):
             new, old = leaders
@@ -120,7 +120,7 @@ def _wait_for_watch(bench: Bench, client: ApiClient) -> None:
     wait_for("the watch", lambda: _write(client, bench, "log", "w").status == 200, 60)
 
 
-def _play_takeover(bench: Bench, old: str, new: str, number: int, seconds: float) -> Found:
+def _play_takeover(bench: Bench, old: str, new: str, number: int, seconds: float) -> StallFigures:
     leader, successor = bench.create_pod_client(old), bench.create_pod_client(new)
     names = (f"both-{number}", f"deleted-{number}")
     for name in names:
@@ -159,7 +159,7 @@ def _play_takeover(bench: Bench, old: str, new: str, number: int, seconds: float
     deleted = late.send("DELETE", f"{_build_collection_path(bench)}/{names[1]}").status == 200
     own = [_read_revision(one) for one in replies if one.status == 200]
     early = next((at for at, one in enumerate(replies) if one.status == 200), len(replies))
-    return Found(
+    return StallFigures(
         takeovers=1,
         sent=next(sent),
         interleaved=sum(1 for revision in revisions if revision > own[0]),
@@ -170,7 +170,7 @@ def _play_takeover(bench: Bench, old: str, new: str, number: int, seconds: float
     )
 
 
-def _write_healthily(benches: dict[str, Bench], leader: str, writes: int) -> dict[str, Found]:
+def _write_healthily(benches: dict[str, Bench], leader: str, writes: int) -> dict[str, StallFigures]:
     """Renew in time as the leader, and write in turn by both API servers: updates, applies, creations, deletions.
 
     All variants do in every fourth round of four, the last one, which has everything, in each. The first 100 writes
@@ -199,7 +199,8 @@ def _write_healthily(benches: dict[str, Bench], leader: str, writes: int) -> dic
             if number % 16 == 0 and honest[name] > 100:
                 times[name].append(reply.milliseconds)
     return {
-        name: Found(honest=honest[name], refused=refusals[name], milliseconds=tuple(times[name])) for name in benches
+        name: StallFigures(honest=honest[name], refused=refusals[name], milliseconds=tuple(times[name]))
+        for name in benches
     }
 
 
@@ -216,7 +217,7 @@ def _write_honestly(client: ApiClient, bench: Bench, number: int) -> Reply:
     return client.send("DELETE", path)
 
 
-def render_rows(figures_by_variant: dict[str, Found]) -> Iterator[str]:
+def render_rows(figures_by_variant: dict[str, StallFigures]) -> Iterator[str]:
     """Yield the lines of the table."""
     yield (
         "| | updates of the old leader stored after its successor's first | objects that it deleted after its "
@@ -226,9 +227,9 @@ def render_rows(figures_by_variant: dict[str, Found]) -> Iterator[str]:
     yield from (figures.render_row(name) for name, figures in figures_by_variant.items())
 
 
-def has_passed(figures_by_variant: dict[str, Found]) -> bool:
+def has_passed(figures_by_variant: dict[str, StallFigures]) -> bool:
     """Return whether every bar holds, and there was anything to hold back."""
-    without: Sequence[Found] = [figures_by_variant["no fence"], figures_by_variant["fence"]]
+    without: Sequence[StallFigures] = [figures_by_variant["no fence"], figures_by_variant["fence"]]
     return all(one.interleaved for one in without) and all(
         one.has_passed(name) for name, one in figures_by_variant.items()
     )

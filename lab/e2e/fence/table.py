@@ -9,7 +9,7 @@ from lab.e2e.fence.cost import MAX_ADDED, Cost
 from lab.e2e.fence.facts import Fact
 from lab.e2e.fence.history import Figures
 from lab.e2e.fence.run import Outcome
-from lab.e2e.fence.stall import Found, has_passed, render_rows
+from lab.e2e.fence.stall import StallFigures, has_passed, render_rows
 from lab.e2e.quantile import find_quantile
 
 _INTRODUCTION: Final = """\
@@ -60,7 +60,7 @@ class Section(Struct, frozen=True):
     version: str
     outcomes: tuple[Outcome, ...]
     facts: tuple[Fact, ...]
-    stalls: dict[str, Found] | None = None
+    stalls: dict[str, StallFigures] | None = None
 
     @property
     def passed(self) -> bool:

@@ -27,11 +27,11 @@ class Replica:
 
     def __init__(self, pod: Pod, identity: str, process: Process, client: str = "client-go") -> None:
         self.pod, self.identity, self.process, self.client = pod, identity, process, client
-        self.done: list[Report] = []
+        self.own_reports: list[Report] = []
 
     def list_reports(self) -> Iterator[Report]:
         """Yield its output, and the actions against it."""
-        yield from self.done
+        yield from self.own_reports
         yield from self.list_printed()
 
     def list_printed(self) -> Iterator[Report]:
@@ -98,7 +98,7 @@ class Scene:
         """Send SIGKILL."""
         at = self.record_action(f"kill -9 of the process in pod {replica.pod.name}")
         replica.process.kill()
-        replica.done.append(Report(at, "stopped", "killed"))
+        replica.own_reports.append(Report(at, "stopped", "killed"))
 
     def stop(self, replica: Replica) -> None:
         """Send SIGTERM, and wait."""
@@ -109,13 +109,13 @@ class Scene:
         """Send SIGSTOP."""
         at = self.record_action(f"SIGSTOP of the process in pod {replica.pod.name}")
         os.kill(replica.process.pid, signal.SIGSTOP)
-        replica.done.append(Report(at, "stopped", "paused"))
+        replica.own_reports.append(Report(at, "stopped", "paused"))
 
     def resume(self, replica: Replica) -> None:
         """Send SIGCONT: it believes to lead until it sees that it does not."""
         at = self.record_action(f"SIGCONT of the process in pod {replica.pod.name}")
         os.kill(replica.process.pid, signal.SIGCONT)
-        replica.done.append(Report(at, "started"))
+        replica.own_reports.append(Report(at, "started"))
 
     def wait_until_leading(self, replica: Replica) -> None:
         """Wait until a replica holds the lease."""

@@ -64,7 +64,7 @@ class Page:
         self.address = self.process.stdout.readline().strip()
         self.lanes: dict[str, Any] = {}
         self.statuses: list[str] = []
-        self.came: dict[str, float] = {}
+        self.arrivals: dict[str, float] = {}
         self._thread = threading.Thread(target=self._listen, daemon=True)
 
     def __enter__(self) -> Self:
@@ -101,7 +101,7 @@ class Page:
             lane["holders"] = [data["strings"][span[5]] for span in lane["spans"]]
             self.lanes[lane["name"]] = lane
             for holder in lane["holders"]:
-                self.came.setdefault(holder, now)
+                self.arrivals.setdefault(holder, now)
 
 
 def run(world: World) -> Iterator[Row]:
@@ -131,7 +131,7 @@ def _check_following(world: World, page: Page) -> Row:
         else:
             world.admin.send("POST", build_lease_path(NAMESPACE), body).expect()
         begin = time.monotonic()
-        delays.append(wait_for(holder, lambda holder=holder: page.came.get(holder), 20, 0.02) - begin)
+        delays.append(wait_for(holder, lambda holder=holder: page.arrivals.get(holder), 20, 0.02) - begin)
         time.sleep(0.3)
     # The first one waits for kubectl to list what there is.
     slowest = max(delays[1:])
@@ -172,7 +172,9 @@ def _check_restart(world: World, plane: Plane, page: Page) -> Row:
     body = make_lease("afterwards", holderIdentity="after-the-restart", renewTime=format_micro_time())
     world.admin.send("POST", build_lease_path(NAMESPACE), body).expect()
     begin = time.monotonic()
-    arrival = wait_for("a lane after the restart", lambda: page.came.get("after-the-restart"), PATIENCE_SECONDS, 0.02)
+    arrival = wait_for(
+        "a lane after the restart", lambda: page.arrivals.get("after-the-restart"), PATIENCE_SECONDS, 0.02
+    )
     statuses = [text for text in page.statuses[number:] if "kubectl runs again" in text]
     observation = (
         f"away for {away:.1f} s, said so {len(statuses)} times, back {arrival - begin:.1f} s after the first write"
