@@ -222,3 +222,12 @@ def test_what_was_sent_is_not_what_was_stored_where_the_watch_lacks_a_write() ->
     (rewritten,) = [one for one in found.findings if one.check == "stored-other-than-asked"]
     assert "2 writes" in rewritten.message
     assert [one.holder for one in found.history.tenures] == ["db-0_1"]
+
+
+def test_a_write_that_left_the_lease_as_it_was_is_not_counted() -> None:
+    server = led(renewTime="2026-11-18T10:00:00.000000Z")
+    repeated = json.loads(json.dumps(server.log[-1]))
+    for key in ("requestReceivedTimestamp", "stageTimestamp"):
+        repeated[key] = repeated[key].replace("Z", "9Z")
+    server.log.append(repeated)
+    assert claim(server)["count"] == 4

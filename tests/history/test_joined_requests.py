@@ -153,3 +153,30 @@ def test_a_second_creation_is_no_renewal_of_what_was_created_before() -> None:
     server.log[5]["verb"] = "create"
     tenures = follow(server, managed_fields=True).tenures
     assert [one.began for one in tenures] == [Handover.CREATED, Handover.DELETED]
+
+
+def test_what_was_asked_is_compared_with_no_state_that_a_request_did_not_replace() -> None:
+    server = lead()
+    event = server.log[4]
+    event["annotations"] = {"mutation.webhook.admission.k8s.io/round_0_index_0": '{"webhook":"a","mutated":true}'}
+    event["requestObject"] = json.loads(json.dumps(event["responseObject"]))
+    event["requestObject"]["spec"]["leaseDurationSeconds"] = 99
+    event["objectRef"]["resourceVersion"] = "1"
+    history = follow(server, managed_fields=True)
+    assert history.requests.rewritten.found == {}
+
+
+def test_a_lease_that_was_created_unseen_was_not_made_by_the_first_write_that_is_shown() -> None:
+    server = FakeServer()
+    elector = server.elector("db-0", "shop/db")
+    elector.lead(4)
+    server.delete("shop/db")
+    server.wait(1)
+    elector.lead(4)
+    for event in server.log:
+        if event["verb"] == "create" and event is not server.log[0]:
+            event.pop("responseObject")
+            event["level"] = "Metadata"
+    histories = ClusterHistory()
+    observe_all(histories, read("log", [server.audit_log()]))
+    assert histories.leases["shop", "db"].tenures[-1].is_unseen

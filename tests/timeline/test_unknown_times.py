@@ -208,3 +208,63 @@ def test_a_lease_expires_after_the_last_renewal_by_another_one_whatever_a_log_la
     (overdue,) = (span for span in lane.spans if span.kind is SpanKind.OVERDUE)
     assert abs(overdue.begins - renewed - 15 * SECOND) < 3 * SECOND
     assert overdue.ends == server.now
+
+
+def edit_duration(server: FakeServer, seconds: int) -> None:
+    spec = server.leases["shop/db"]["spec"]
+    server.write("shop/db", {**spec, "leaseDurationSeconds": seconds}, "editor", "admin", "")
+
+
+def test_a_lease_that_had_expired_is_held_again_once_another_one_makes_it_last_longer() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(10)
+    other = server.elector("b", "shop/other")
+    other.lead(20)
+    edit_duration(server, 120)
+    other.lead(20)
+    assert [(kind, begins) for kind, begins, _ in texts(read_log(server))] == [
+        ("held", 0.0),
+        ("overdue", 25.0),
+        ("held", 30.0),
+    ]
+
+
+def test_until_another_one_shortened_it_a_lease_was_held_for_as_long_as_it_said() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(10)
+    server.wait(2)
+    edit_duration(server, 600)
+    server.wait(40)
+    edit_duration(server, 15)
+    server.wait(10)
+    server.elector("b", "shop/other").take()
+    assert [(kind, begins) for kind, begins, _ in texts(read_log(server))] == [("held", 0.0), ("overdue", 52.0)]
+
+
+def test_a_log_that_begins_with_a_patch_does_not_show_that_the_lease_was_renewed_until_then() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(10)
+    server.log.clear()
+    server.elector("b", "shop/other").take()
+    server.wait(8)
+    spec = server.leases["shop/db"]["spec"]
+    server.write("shop/db", {**spec, "renewTime": "2026-11-18T10:00:00.000000Z"}, "gitops", "gitops", "")
+    server.log[-1]["verb"] = "patch"
+    server.wait(60)
+    server.elector("b", "shop/other").renew()
+    lane = next(lane for lane in read_log(server).lanes if lane.name == "db")
+    assert SpanKind.UNRECORDED in spans_of(lane)
+    assert not any(span.writer for span in lane.spans)
+
+
+def test_a_log_in_which_writes_were_refused_first_does_not_show_what_was_before() -> None:
+    server = FakeServer()
+    a = server.elector("a", "shop/db")
+    a.lead(30)
+    server.log.clear()
+    server.elector("b", "shop/other").take()
+    a.fail(403, 'leases.coordination.k8s.io "db" is forbidden')
+    server.wait(4)
+    a.renew()
+    lane = next(lane for lane in read_log(server).lanes if lane.name == "db")
+    assert lane.spans[0].begins == server.now

@@ -367,6 +367,17 @@ class _Reasons:
             if one.refused and one.key[1:] == self._facts.key:
                 yield _BY[one.refused.by]
 
+        if self._has_idle_writes():
+            yield "not-renewing"
+
+    def _has_idle_writes(self) -> bool:
+        """Return whether its processes wrote the lease again and again without another renewTime."""
+        names = {one.name for one in self._own}
+        asked = (one for one in self._facts.requests if one.process in names and one.verb in ("update", "patch"))
+        stored = [one for one in asked if not one.refused and self._begin <= one.answered and one.received <= self._end]
+        moved = {id(one.request) for one in self._facts.writes if one.is_renewal}
+        return len([one for one in stored if id(one) not in moved]) > 1
+
     def _find_by_processes(self) -> Iterator[str]:
         history, begin, end = self._facts.history, self._begin, self._end
         if not any(span.meets(begin, end) for one in self._own for span in one.alive):

@@ -26,8 +26,8 @@ _STANDARD_INPUT: Final = "standard input"
 @click.command(
     "check",
     cls=Command,
-    help="Checks policy files as `serve` does when it starts, and notes what is valid but odd: exemptions that have "
-    "ended or soon will, bindings that deny nothing.",
+    help="Checks policy files, or standard input (-), as `serve` does when it starts, and notes what is valid but odd: "
+    "exemptions that have ended or soon will, bindings that deny nothing.",
     epilog="""\
 Exit codes:
   0  good          2  refused
@@ -35,10 +35,11 @@ Exit codes:
 Examples:
   lease-webhook policy check policy.yaml
   kubectl -n lease-webhook get configmap lease-webhook-policy \\
-    -o go-template='{{index .data "policy.yaml"}}' | lease-webhook policy check -
+    -o go-template='{{index .data "policy.yaml"}}' |
+    lease-webhook policy check -
 """,
 )
-@click.argument("paths", nargs=-1, required=True, metavar="[FILE|-]...", shell_complete=complete_files)
+@click.argument("paths", nargs=-1, required=True, metavar="FILE...", shell_complete=complete_files)
 @format_option("json prints one line per file")
 def check(paths: tuple[str, ...], output: str) -> int:
     refused = []

@@ -153,6 +153,7 @@ def diagnose(
     ]
     own = [one for one in answers if tenure is None or tenure.is_by(one.writer)]
     own = _drop_late_answers(own, start + goes_on_for(history.duration))
+    own = list(_drop_answers_after_outage(histories, history, own, start, end))
     # After a failure or a conflict a client tries again until it gives up: something else stopped one that did not,
     # or one that tried only once it was too late.
     deadline = deadline_of(history.duration)
@@ -162,6 +163,10 @@ def diagnose(
     if refused := [one for one in denied if not one.is_read] or denied:
         is_alone = went_on and not hidden
         beside = () if is_alone else _list_causes_left(histories.others_of(history, start, end), hidden)
+        last = refused[-1]
+        rest = (one for one in history.requests.refusals if one not in answers and start <= one.at <= end)
+        like_last = (one for one in rest if (one.code, one.by, one.is_read) == (last.code, last.by, last.is_read))
+        refused += [one for one in like_last if tenure is None or tenure.is_by(one.writer)]
         return _diagnose_refusal(refused, beside)
     # A network that works again delivers at once what it held back: requests at the end do not count.
     requests = None if tenure is None else tenure.processes.count_requests(start, end - (end - start) // 4)
@@ -185,7 +190,7 @@ def diagnose(
     slow = max((one.took for one in own if one.code < 300 and went_on), default=0)
     silence = Silence(start, end, (tenure.duration if tenure else None) or history.duration)
     if habit := _diagnose_habit(history, tenure, silence, compared, hidden):
-        return habit
+        return replace(habit, requests=requests or 0)
     cause = _diagnose_silence(histories, history, silence, requests, compared, hidden, slow)
     cause = _add_signs_of_life(histories, tenure, silence, cause)
     cause = _add_answers(cause, own, () if sources else unnamed)
@@ -194,16 +199,27 @@ def diagnose(
     return cause
 
 
+def _diagnose_idle_writes(tenure: Tenure, start: int, end: int) -> Diagnosis | None:
+    """Return the cause if its process went on to write the lease for most of that time, without another renewTime."""
+    idle = [at for at in tenure.processes.unrenewed if start < at < end]
+    if len(idle) < _MIN_OTHER_WRITES or idle[-1] < start + (end - start) // 2:
+        return None
+    text = f"its process stored {count(len(idle), 'write')} in that time, and left renewTime as it was"
+    return Diagnosis(Blame.CLIENT, text, ("not-renewing",))
+
+
 def _diagnose_habit(
     history: LeaseHistory, tenure: Tenure | None, silence: Silence, compared: OtherLeases, hidden: Sequence[str]
 ) -> Diagnosis | None:
-    """Return the cause if a holder did not find itself in the lease, or renews too rarely.
+    """Return the cause if a holder did not find itself in the lease, wrote it without renewing, or renews too rarely.
 
     How often it renews does not explain a silence of several such intervals.
     """
     if tenure is not None and tenure.asked:
         text = f"it asked for {name(tenure.asked)}, and {name(tenure.holder)} was stored"
         return Diagnosis(Blame.REWRITTEN, text, ("rewritten", "stopped", "api-server", "network", *hidden))
+    if tenure is not None and (idle := _diagnose_idle_writes(tenure, silence.start, silence.end)):
+        return idle
     usual, duration = history.renewals.usual, silence.duration
     if not usual or not duration or duration <= RELEASED_DURATION:
         return None
@@ -236,6 +252,17 @@ def _drop_late_answers(own: Sequence[Refusal], gives_up: int) -> list[Refusal]:
     if first is None or not any(one.has_failed for one in early):
         return list(own)
     return [one for one in own if one.at < first.at]
+
+
+def _drop_answers_after_outage(
+    histories: ClusterHistory, history: LeaseHistory, own: Sequence[Refusal], start: int, end: int
+) -> Sequence[Refusal]:
+    """Leave out answers that all came once a holder must have given up, if the other leases were late as well.
+
+    An API server that comes back may refuse before it knows the rights.
+    """
+    is_early = any(one.received <= start + goes_on_for(history.duration) for one in own)
+    return own if not own or is_early or not _describe_late(histories.others_of(history, start, end)) else ()
 
 
 def _kind_of(answer: Refusal) -> str:
@@ -450,6 +477,8 @@ def _diagnose_unstored(failed: Sequence[Refusal], compared: OtherLeases) -> Diag
 
 def _describe_punctual(compared: OtherLeases) -> str:
     others = "the other lease was" if compared.on_time == 1 else f"{compared.on_time} other leases were"
+    if compared.silent:
+        return f"{others} renewed again meanwhile, after up to {length(compared.silent)} without a renewal"
     return f"{others} renewed on time"
 
 
@@ -498,6 +527,7 @@ _SILENT: Final = "It sent no renewal (killed, paused, blocked, cut off), or its 
 _NODE_SILENT: Final = "Its node was silent as well"
 _OWN_SIDE: Final = "It stopped renewing (killed, paused, blocked, cut off), or its API server hung"
 _HIDDEN_SIDE: Final = "It stopped, its writes were refused or failed, or its API server hung"
+_HABITS: Final = {("interval",): "Too rarely", ("not-renewing",): "It wrote the lease and did not renew it"}
 _UNANSWERED: Final = (
     "It may not have received the answer to its last renewal (network, proxy), or wrote from an old copy"
 )
@@ -505,8 +535,8 @@ _UNANSWERED: Final = (
 
 def describe_cause(cause: Diagnosis) -> str:
     """Return a cause as one sentence about a holder, which names every cause that is left."""
-    if cause.blame is Blame.CLIENT and cause.left == ("interval",):
-        return f"Too rarely: {cause.evidence}."
+    if cause.blame is Blame.CLIENT and cause.left in _HABITS:
+        return f"{_HABITS[cause.left]}: {cause.evidence}."
     if cause.blame is Blame.CLIENT and cause.is_alive:
         return f"Its process ran, and made no request for the lease: {cause.evidence}."
     if cause.blame is Blame.CLIENT and cause.is_silent:

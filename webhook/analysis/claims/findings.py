@@ -751,8 +751,9 @@ def _applications(history: LeaseHistory, status: LeaseStatus | None) -> Iterator
         managers = {one.manager for one in renewed if one.until is not None and one.manager}
         if history.tenure and history.tenure.until is None and status and status.manager:
             managers.add(status.manager)
-        # Some electors apply the lease under their identity: that does not name a program.
+        # Some electors apply the lease under their identity: that names no program. Who edits a lease holds none.
         managers -= {one.holder for one in history.tenures}
+        managers = {one for one in managers if not one.startswith("kubectl")}
         if len(managers) < 2 or "kube-apiserver" in managers:
             return
         kind, names = "programs (by field manager)", sorted(managers)

@@ -110,7 +110,10 @@ def describe_handover(tenure: Tenure, before: Tenure | None) -> str:
     if tenure.is_unclear:
         holder, previous, when = name(tenure.holder), name(tenure.previous), _describe_dating_of_start(tenure)
         gap = "" if tenure.leaderless is None else f"; not renewed for {at_most(tenure.leaderless)}"
-        return f"{holder} took it from {previous}{when}: whether it had expired is not known{gap}{term}"
+        took = f"{holder} took it from {previous}"
+        if tenure.is_chosen:
+            took = f"{_choosing(tenure)} {holder} in place of {previous}"
+        return f"{took}{when}: whether it had expired is not known{gap}{term}"
     if tenure.is_after_no_duration:
         taker = tenure.processes.taken_by
         took = f"{name(tenure.holder)} was written into it after {name(tenure.previous)}{by_writer(taker)}"
@@ -119,6 +122,12 @@ def describe_handover(tenure: Tenure, before: Tenure | None) -> str:
         _first_write(tenure)
         if tenure.is_writer
         else _handover(tenure, before) + term + _describe_dating_of_start(tenure)
+    )
+
+
+def _choosing(tenure: Tenure) -> str:
+    return (
+        "the API server chose" if tenure.processes.taken_by else "the API server (as far as field managers show) chose"
     )
 
 
@@ -133,10 +142,9 @@ def _handover(tenure: Tenure, before: Tenure | None) -> str:
     free = "the lease was free for" if is_free else "not renewed for"
     gap = "" if tenure.leaderless is None else f"; {free} {bound(tenure.leaderless)}"
     if tenure.is_chosen and tenure.began is not Handover.SEEN:
-        chose = "chose" if tenure.processes.taken_by else "(as far as field managers show) chose"
         is_recorded = tenure.began is not Handover.UNKNOWN or tenure.is_unseen
         how = _CHOSEN.get(tenure.began, "").format(previous) if is_recorded else ""
-        return f"the API server {chose} {holder}{how}{gap}"
+        return f"{_choosing(tenure)} {holder}{how}{gap}"
     who = f" ({writer(tenure.processes.taken_by)})" if tenure.processes.taken_by else ""
     # In any other way the holder itself takes the lease.
     other = tenure.processes.doubtful_taker

@@ -66,6 +66,7 @@ def list_latest(account: Account) -> Iterator[Line]:
     is_told = any(one.check not in _OF_NO_CHANGE and (one.over_since or since) >= since for one in loud)
     shown = [*_list_gaps(account)[-1:], *_list_edits(history, by_others=True)[-_MAX_LATEST:]]
     shown += _list_candidates(account)[-_MAX_LATEST:]
+    shown += _list_odd_renewals(history)[-_MAX_LATEST:]
     shown += [] if is_told else _last_handover(history)
     for at, text in [] if history.is_mixed else sorted(shown, key=_TIME):
         yield Line(clock(at, account.now), text)
@@ -78,7 +79,24 @@ def _last_handover(history: LeaseHistory) -> list[_Event]:
         return []
     if last.until is not None:
         return [(last.until, f"{describe_ending(last)}{describe_dating_of_end(last)}")]
-    return [(last.since, describe_handover(last, before[0]))] if before[0] else []
+    previous = before[0]
+    if previous is None:
+        return []
+    handover = (last.since, describe_handover(last, previous))
+    if previous.is_deleted and last.began is Handover.CLAIMED and previous.until is not None:
+        # Who held it lost it then, and another one created it without a holder.
+        return [(previous.until, f"{describe_ending(previous)}{describe_dating_of_end(previous)}"), handover]
+    return [handover]
+
+
+def _list_odd_renewals(history: LeaseHistory) -> list[_Event]:
+    """Return who renewed it beside the last two holders, too rarely for a finding that says so."""
+    found = []
+    for tenure in [*history.tenures][-2:]:
+        for other, seen in tenure.processes.others.items():
+            if other not in tenure.processes.sharers:
+                found.append((seen.first, describe_renewals_of_another(tenure, other, seen, history.moment)))
+    return sorted(found, key=_TIME)
 
 
 def _is_loud(finding: ReportFinding) -> bool:

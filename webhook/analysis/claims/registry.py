@@ -142,6 +142,7 @@ CAUSES: Final[dict[str, str]] = {
     "network": "no client reached the API server",
     "rewritten": "its last write was stored with another holder than it asked for, so it did not find itself there",
     "interval": "it renews less often than the lease lasts",
+    "not-renewing": "its process wrote the lease again and again, and left renewTime as it was",
     "asked-to-step-down": "it was asked to step down in a coordinated election, and did",
     "not-taken-up": "it was chosen in a coordinated election, and has not renewed since",
     "not-running": "it was written into the lease by another writer, and has not renewed since",

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from webhook.analysis.claims.advice import Advice, command_for_log_of_holder
 from webhook.analysis.claims.candidates import SHORTEST
@@ -14,11 +14,15 @@ from webhook.analysis.heartbeats import is_named_for_heartbeats
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.tenure import Handover, Tenure
+from webhook.analysis.history.waiting import MAX_TIMES
 from webhook.findings import Severity
 from webhook.kubernetes.times import SECOND, length
 
 if TYPE_CHECKING:
     from webhook.analysis.claims.account import Account
+
+_PATIENCE: Final = 5 * SECOND
+"""What a client takes beyond the duration, at most: two retry periods of client-go, with jitter."""
 
 
 def claim_no_candidate(account: "Account") -> Iterator[Claim]:
@@ -78,9 +82,16 @@ def _claim_late_taker(
     is_logged = is_logged and not bounds.has_hole(since, after.since)
     is_logged = is_logged and after.waited_since is not None and after.waited_since <= since
     silent = _find_silence(after, since) if is_logged else None
+    newcomer = _find_first_request(after, since) if is_logged else None
     how = "unknown"
     why = "whether others were there and asked for it is not known; an audit log that has reads shows it"
-    if is_logged and silent and silent[1] - silent[0] > lateness // 2:
+    if newcomer is not None and _has_waited_once(after, newcomer):
+        how, silent = "silent", (since, newcomer)
+        why = (
+            f"{taker} made no request for it until {clock(newcomer, now)}: it did not run yet, or was paused, blocked "
+            "or cut off; whoever looks for the first time waits for as long as the lease lasts"
+        )
+    elif is_logged and silent and silent[1] - silent[0] > lateness // 2:
         how = "silent"
         begin = f"from {clock(silent[0], now)} " if silent[0] > since else ""
         why = (
@@ -111,6 +122,18 @@ def _claim_late_taker(
             "latest": silent[1] if silent and how == "silent" else None,
         },
     )
+
+
+def _has_waited_once(after: Tenure, since: int) -> bool:
+    """Return whether a taker took the lease about as long after `since` as it lasts."""
+    duration = (after.duration or 0) * SECOND
+    return duration - SECOND <= after.since - since <= duration + _PATIENCE
+
+
+def _find_first_request(after: Tenure, since: int) -> int | None:
+    """Return when the taker first asked for the lease, if that could be taken by then; None if it may have before."""
+    first = min(after.waited, default=since)
+    return first if first > since and len(after.waited) < MAX_TIMES else None
 
 
 def _find_silence(after: Tenure, since: int) -> tuple[int, int] | None:

@@ -517,6 +517,8 @@ class LeaseHistory(Struct):
         if self.holder and not self._events and state.act is Act.UPDATED:
             who = state.writer.name if state.writer and state.writer.user else state.manager
             self.others.append((at, who))
+            if state.writer is not None and self.holder.is_by(state.writer):
+                self.holder.processes.unrenewed.append(at)
         version = state.lease.metadata.resource_version
         if state.act is Act.STORED or (before and version and before.metadata.resource_version == version):
             return

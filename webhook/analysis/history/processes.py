@@ -66,6 +66,8 @@ class HolderProcesses(Struct):
     """Writers between two of its own writes in a log without objects; they may use the same name."""
     requests: deque[int] = field(default_factory=partial(deque, (), MAX_REQUESTS))
     """The times of its pods' latest requests for the lease, as far as an audit log shows."""
+    unrenewed: deque[int] = field(default_factory=partial(deque, (), MAX_REQUESTS))
+    """The times of the latest writes of its own process that were stored, and left renewTime as it was."""
     heard_again: list[int] = field(default_factory=list)
     """The times of the first requests of its pods after another one had taken the lease."""
 

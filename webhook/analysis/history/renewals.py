@@ -8,7 +8,7 @@ it begins with the first try after the last renewal, one retry period later (cli
 
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import Final
@@ -174,6 +174,10 @@ class Renewals(Struct):
         """Return how much of the longest silence lies between two instants, in microseconds."""
         return max(_longest_within(self.silences, start, end), _longest_within(self.lost, start, end))
 
+    def longest_silence(self, start: int, end: int) -> int:
+        """Return the length of the longest silence that lies at least partly between two instants, in microseconds."""
+        return max((one.length for one in _silences_within(self.silences, start, end)), default=0)
+
     def was_late(self, start: int, end: int) -> bool | None:
         """Return whether the lease was late between two instants, rather than renewed as usual.
 
@@ -212,23 +216,29 @@ class Renewals(Struct):
 
 
 def _longest_within(silences: Sequence[Silence], start: int, end: int) -> int:
+    within = _silences_within(silences, start, end)
+    return max([0, *(min(one.end, end) - max(one.start, start) for one in within)])
+
+
+def _silences_within(silences: Sequence[Silence], start: int, end: int) -> Iterator[Silence]:
     # Silences are in order, and each lease of a cluster is asked about every late renewal of the others.
     first = bisect_right(silences, start, key=lambda one: one.end)
     after = bisect_left(silences, end, key=lambda one: one.start)
-    within = islice(silences, first, after)
-    return max([0, *(min(one.end, end) - max(one.start, start) for one in within)])
+    return islice(silences, first, after)
 
 
 class OtherLeases(Struct, frozen=True):
     """The other leases while one was silent; `is_sample` if only some of them were compared.
 
     `is_one_node` is set if all that were late are known to be held from one node, as the one that was silent is.
+    `silent` is the longest time, in microseconds, in which one that was on time missed renewals.
     """
 
     late: int = 0
     on_time: int = 0
     is_sample: bool = False
     is_one_node: bool = False
+    silent: int = 0
 
     @property
     def is_known(self) -> bool:

@@ -12,13 +12,13 @@ from msgspec import Struct, field
 from webhook.analysis.history.bounds import MAX_LISTED
 from webhook.analysis.inputs.items import Observation, Writer
 
-_MAX_TIMES: Final = 64
+MAX_TIMES: Final = 64
 
 
 class Asking(Struct):
     """The requests of one process: when the latest of them were received, and the code of the last answer."""
 
-    times: deque[int] = field(default_factory=partial(deque, (), _MAX_TIMES))
+    times: deque[int] = field(default_factory=partial(deque, (), MAX_TIMES))
     code: int = 0
 
     @property
