@@ -284,3 +284,8 @@ def test_no_one_is_late_to_take_a_heartbeat() -> None:
     (history,) = follow_log(server).leases.values()
     assert [one.holder for one in history.tenures] == ["n1_1", "n2_1"]
     assert [*find_late_takers(follow_log(server), history, server.now)] == []
+
+
+def test_a_taker_that_only_began_to_ask_waits_once() -> None:
+    text = late(taken_late(*range(0, 17, 2)))
+    assert text.endswith("whoever looks for the first time waits for as long as the lease lasts")

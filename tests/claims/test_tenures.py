@@ -10,6 +10,7 @@ from tests.history.fake_server import Elector, FakeServer, together
 from tests.history.observing import LEASE, View, advise, follow_log, follow_watch, merge_inputs
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import as_json
+from webhook.analysis.claims.happened import list_latest
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.status import LeaseState
 from webhook.analysis.history.tenure import Handover
@@ -477,3 +478,28 @@ def test_a_removal_without_a_date_may_have_come_after_the_lease_had_expired() ->
     (found,) = (one for one in account(follow_watch(server), server.now).claims if one.check == "holder-removed")
     assert "11:07:00Z or later db-0_1 was removed as the holder while the lease may have been live" in found.message
     assert found.arguments["how"] == "unknown"
+
+
+def test_a_holder_that_writes_without_renewing_is_said_to_do_so() -> None:
+    server = FakeServer()
+    db, *others = (server.elector(f"{name}-0", f"shop/{name}") for name in ("db", "cache", "queue"))
+    together(20, db, *others)
+    spec = server.leases["shop/db"]["spec"]
+    for _ in range(8):
+        together(2, *others)
+        server.write("shop/db", spec, "operator", db.user, db.pod)
+    server.elector("db-1", "shop/db").lead(4)
+    assert "It wrote the lease and did not renew it: its process stored 7 writes" in text(
+        account(follow_log(server), server.now)
+    )
+
+
+def test_a_deletion_before_an_empty_lease_is_listed() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(10)
+    server.delete("shop/db", "alice")
+    server.write("shop/db", {"leaseDurationSeconds": 15, "leaseTransitions": 0}, "kubectl-create", "alice", "")
+    server.wait(1)
+    server.elector("b", "shop/db").take()
+    found = [line.text for line in list_latest(account(follow_log(server), server.now))]
+    assert any("while a_1 held it" in one for one in found)

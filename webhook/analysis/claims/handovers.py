@@ -110,10 +110,8 @@ def describe_handover(tenure: Tenure, before: Tenure | None) -> str:
     if tenure.is_unclear:
         holder, previous, when = name(tenure.holder), name(tenure.previous), _describe_dating_of_start(tenure)
         gap = "" if tenure.leaderless is None else f"; not renewed for {at_most(tenure.leaderless)}"
-        took = f"{holder} took it from {previous}"
-        if tenure.is_chosen:
-            took = f"{_choosing(tenure)} {holder} in place of {previous}"
-        return f"{took}{when}: whether it had expired is not known{gap}{term}"
+        took = f"{_choosing(tenure)} {holder} in place of" if tenure.is_chosen else f"{holder} took it from"
+        return f"{took} {previous}{when}: whether it had expired is not known{gap}{term}"
     if tenure.is_after_no_duration:
         taker = tenure.processes.taken_by
         took = f"{name(tenure.holder)} was written into it after {name(tenure.previous)}{by_writer(taker)}"
