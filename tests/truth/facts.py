@@ -357,7 +357,7 @@ class _Reasons:
     def _find_by_requests(self) -> Iterator[str]:
         # Who put an identity there that is not its own renews as it.
         placers = {one.process.name for one in self._facts.writes if one.puts == self._identity}
-        # Nothing tells the processes of one pod apart.
+        # Processes of one pod look the same in every input.
         pods = {one.writer for one in self._own if one.uid}
         beside = (one.name for one in self._facts.history.processes if one.writer in pods)
         names = {*placers, *(one.name for one in self._own), *beside}

@@ -148,9 +148,9 @@ def diagnose(
         who = f"{writer(tenure.processes.taken_by)} wrote it in, and no process has renewed it since"
         return Diagnosis(Blame.UNKNOWN, who, ("not-running", "stopped", *_HIDDEN))
     # Requests that arrived only at the end of that time were held back until then.
-    answers = [
-        one for one in history.requests.refusals if start <= one.at <= end and one.received < end - (end - start) // 8
-    ]
+    held_back = end - (end - start) // 8
+    all_answers = [one for one in history.requests.refusals if start <= one.at <= end]
+    answers = [one for one in all_answers if one.received < held_back]
     own = [one for one in answers if tenure is None or tenure.is_by(one.writer)]
     own = _drop_late_answers(own, start + goes_on_for(history.duration))
     own = list(_drop_answers_after_outage(histories, history, own, start, end))
@@ -164,7 +164,7 @@ def diagnose(
         is_alone = went_on and not hidden
         beside = () if is_alone else _list_causes_left(histories.others_of(history, start, end), hidden)
         last = refused[-1]
-        rest = (one for one in history.requests.refusals if one not in answers and start <= one.at <= end)
+        rest = (one for one in all_answers if one.received >= held_back)
         like_last = (one for one in rest if (one.code, one.by, one.is_read) == (last.code, last.by, last.is_read))
         refused += [one for one in like_last if tenure is None or tenure.is_by(one.writer)]
         return _diagnose_refusal(refused, beside)

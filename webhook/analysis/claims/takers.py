@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from webhook.analysis.claims.account import Account
 
 _PATIENCE: Final = 5 * SECOND
-"""What a client takes beyond the duration, at most: two retry periods of client-go, with jitter."""
+"""The most that a client waits beyond the duration: two retry periods of client-go, with jitter."""
 
 
 def claim_no_candidate(account: "Account") -> Iterator[Claim]:

@@ -466,8 +466,8 @@ class LeaseHistory(Struct):
             return
         # After what was not seen, the renewal may be of another write than the one that shows it.
         is_seen = not state.is_gap or is_renewal_logged(state.new, state.entries, self.write)
-        is_logged = is_seen and (state.before is not None or state.act is Act.CREATED)
-        is_logged = is_logged and self.kind is InputKind.AUDIT_LOG
+        is_made = state.before is not None or state.act is Act.CREATED
+        is_logged = is_seen and is_made and self.kind is InputKind.AUDIT_LOG
         self._logged = state.seen.at if is_logged and date_last_renewal(state.entries) is None else None
 
     def _is_gap(self, seen: Observation, lease: Lease, act: Act, *, is_other: bool) -> bool:

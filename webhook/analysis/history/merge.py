@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, chain, count, islice
 from operator import attrgetter, itemgetter
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -58,6 +58,7 @@ _WRITES: Final = frozenset({Act.CREATED, Act.UPDATED})
 _NOT_DATED: Final = -2
 
 _Key = tuple[str, str, str]
+_Default = TypeVar("_Default", int, None)
 _time: Final = attrgetter("time")
 
 
@@ -420,10 +421,15 @@ def _find_deletions(deletions: Sequence[_Seen], states: Sequence[_Seen], number:
     after = states[number + 1].time if number + 1 < len(states) else None
     if fitting := [one for one in deletions if _is_between(before, one.time, after)]:
         return fitting
-    before = next((one.time for one in reversed(states[:number]) if one.is_exact), -1)
-    after = next((one.time for one in states[number + 1 :] if one.is_exact), None)
+    before = _find_exact_time(states, range(number - 1, -1, -1), -1)
+    after = _find_exact_time(states, range(number + 1, len(states)), None)
     fitting = [one for one in deletions if _is_between(before, one.time, after)]
     return fitting if len(fitting) == 1 else ()
+
+
+def _find_exact_time(states: Sequence[_Seen], numbers: Iterable[int], default: _Default) -> int | _Default:
+    """Return the time of the first of these states that is exact."""
+    return next((states[one].time for one in numbers if states[one].is_exact), default)
 
 
 def _is_between(before: int, at: int, after: int | None) -> bool:
@@ -507,7 +513,7 @@ def _may_have_patched(request: Observation, states: Sequence[_Seen], number: int
 
 def _find_patches(patches: Sequence[_Seen], states: Sequence[_Seen], number: int) -> Sequence[_Seen]:
     """Return the patches that may have made a state without a stamp, of those that asked for its renewTime."""
-    before = next((one.time for one in reversed(states[:number]) if one.is_exact), -1)
+    before = _find_exact_time(states, range(number - 1, -1, -1), -1)
     return [one for one in patches if one.time >= before - _JITTER] or patches
 
 
@@ -521,8 +527,8 @@ def _drop_displaced_patches(
     for number, (maker, shown) in makers.items():
         if not maker.observation.patched_renew_time:
             continue
-        near = reversed(states[:number]) if is_before else states[number + 1 :]
-        other = next((one.time for one in near if one.is_exact), maker.time)
+        near = range(number - 1, -1, -1) if is_before else range(number + 1, len(states))
+        other = _find_exact_time(states, near, maker.time)
         if maker.time < other - _TOLERANCE if is_before else other < maker.time - _TOLERANCE:
             states[number] = shown
             yield maker

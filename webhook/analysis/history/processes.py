@@ -279,7 +279,7 @@ class HolderProcesses(Struct):
 
     @property
     def renews_in_turns(self) -> bool:
-        """Whether its own process went on after another one had renewed it, or several others did.
+        """Whether several processes renew it alternately: its own one renews after another one, or several others do.
 
         Else one followed the other: the process may have got other credentials.
         """

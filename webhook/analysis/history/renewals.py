@@ -92,7 +92,7 @@ class Renewals(Struct):
             return None
         self.count += 1
         if at < self.last:
-            # By a clock that was set back, or another one: that is no interval.
+            # Either the clock was set back or another clock dated it, so the difference is not an interval.
             self.has_several_clocks = self.has_several_clocks or at < self.last - SECOND
             return None
         gap, longest = at - self.last, self.longest_usual

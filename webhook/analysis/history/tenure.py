@@ -77,7 +77,7 @@ class Tenure(Struct):
     shorter: int | None = None
     """Fewer seconds, if a writer that may be the holder wrote them with its last renewal."""
     shortened_at: int = 0
-    """When another one shortened it, to that or for whoever reads it."""
+    """The time at which another writer shortened the duration; 0 if none did since the last renewal."""
     is_writer: bool = False
     term: int | None = None
     """The latest one that the API server stamped, where stamps are believed."""

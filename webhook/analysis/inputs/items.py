@@ -208,7 +208,7 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     rewritings: tuple[Rewriting, ...] = ()
     """What was stored differently than the request asked; of an audit log only."""
     asked: Lease | None = None
-    """What a write asked for, if a webhook changed it, and a log does not show what was stored."""
+    """The lease that a write requested, if a webhook changed it and a log does not show the stored one."""
     patched_renew_time: str = ""
     """The renewTime that a patch asked for, if a log shows the patch, and not what was stored."""
 

@@ -426,7 +426,7 @@ class _Details(Struct, frozen=True):
 
 
 class _Deletion(Struct, frozen=True):
-    """What an API server answers to a deletion: a Status that names the object."""
+    """The Status with which an API server answers a deletion; it names the object."""
 
     details: _Details = _Details()
 
@@ -436,10 +436,10 @@ _deletions: Final = msgspec.json.Decoder(_Deletion)
 
 def _find_deleted_uid(event: AuditEvent) -> str:
     """Return the uid of what was deleted, "" if a log does not show it."""
+    if b'"details"' not in bytes(event.response_object):
+        return ""
     try:
-        return (
-            _deletions.decode(event.response_object).details.uid if b'"details"' in bytes(event.response_object) else ""
-        )
+        return _deletions.decode(event.response_object).details.uid
     except (ValueError, RecursionError):
         return ""
 
@@ -459,7 +459,7 @@ class _PatchedSpec(Struct, frozen=True, rename="camel"):
 
 
 class _MergePatch(Struct, frozen=True):
-    """What is read of a merge patch or an apply, which look like a part of the object."""
+    """The part that is read of a merge patch or an apply, which look like a part of the object."""
 
     spec: _PatchedSpec = _PatchedSpec()
 
@@ -480,14 +480,9 @@ def _find_patched_renew_time(event: AuditEvent) -> str:
 
 def _find_rewritings(event: AuditEvent, stored: Lease | LeaseCandidate | None) -> Iterator[Rewriting]:
     """Yield what of a lease was stored differently than a request with a whole object asked."""
-    if event.verb not in {"create", "update"} or not isinstance(stored, Lease):
+    if not isinstance(stored, Lease) or not may_be_rewritten(event.request_object, event.response_object):
         return
-    if b'"spec"' not in bytes(event.request_object) or not may_be_rewritten(
-        event.request_object, event.response_object
-    ):
-        return
-    asked, _, _ = decode_our_object("Lease", event.object_ref.api_version, event.request_object)
-    if isinstance(asked, Lease):
+    if (asked := _find_asked(event, "Lease")) is not None:
         yield from find_rewritings(asked.spec, stored.spec, event.annotations or NO_TEXTS)
 
 
