@@ -172,6 +172,21 @@ def test_refusals_meanwhile_are_counted() -> None:
     assert "requests for it were refused in that time, the last one with 403" in late(server)
 
 
+def test_requests_without_accepted_credentials_may_be_the_takers() -> None:
+    server, (db, *others) = shop()
+    db.ask()
+    successor = server.elector("db-1", "shop/db")
+    together(20, db, *others)
+    for _ in range(30):
+        together(2, *others)
+        successor.fail_unauthenticated("get")
+    successor.take()
+    assert late(server).endswith(
+        "no request by its name was received from 11:07:15Z until 11:07:59Z; 23 requests without accepted credentials, "
+        "answered with 401, may be its own"
+    )
+
+
 @pytest.mark.parametrize("of", [follow_watch, follow_log])
 def test_without_reads_it_is_not_known_who_waited(of: Any) -> None:
     server = taken_late(is_read=False)

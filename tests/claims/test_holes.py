@@ -204,6 +204,21 @@ def test_a_holder_that_waited_through_a_hole_knows_nothing_of_a_restore(is_put_b
     assert (history.hidden_since is not None) == is_put_back
 
 
+def test_a_holder_that_reads_more_often_than_it_renews_did_not_wait_through_a_hole() -> None:
+    server = FakeServer()
+    db, mail = server.elector("db-0", "shop/db"), server.elector("mail-0", "shop/mail")
+    for second in range(60):
+        server.wait(1)
+        mail.renew() if second else mail.take()
+        if second % 14 == 0:
+            db.renew() if second else db.take()
+        db.ask()
+    hide_from_log(server, lambda: together(12, mail))
+    mail.renew()
+    db.ask()
+    assert follow_log(server).leases[LEASE].hidden_since is not None
+
+
 @pytest.mark.parametrize(
     ("seconds", "ongoing"),
     [

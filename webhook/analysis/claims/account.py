@@ -113,7 +113,8 @@ class Account(Struct, frozen=True):
         return shown
 
     def _lacks_renewals_after(self, logged: int | None) -> bool:
-        return logged is not None and any(one.end > logged for one in self.history.renewals.unseen)
+        hidden = (*self.history.renewals.unseen, *self.unrecorded)
+        return logged is not None and any(one.end > logged for one in hidden)
 
     @property
     def tenure(self) -> Tenure | None:

@@ -13,6 +13,7 @@ from webhook.analysis.claims.words import clock, count, name
 from webhook.analysis.heartbeats import is_named_for_heartbeats
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.refusal import UNAUTHENTICATED, By
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.history.waiting import MAX_TIMES
 from webhook.findings import Severity
@@ -83,13 +84,21 @@ def _claim_late_taker(
     is_logged = is_logged and after.waited_since is not None and after.waited_since <= since
     silent = _find_silence(after, since) if is_logged else None
     newcomer = _find_first_request(after, since) if is_logged else None
+    refused = [one for one in history.requests.refusals if since < one.at < after.since and one.is_denied]
+    nameless = [one for one in refused if one.by is By.CREDENTIALS and not one.writer.user]
     how = "unknown"
     why = "whether others were there and asked for it is not known; an audit log that has reads shows it"
-    if newcomer is not None and _has_waited_once(after, newcomer):
+    if newcomer is not None and not nameless and _has_waited_once(after, newcomer):
         how, silent = "silent", (since, newcomer)
         why = (
             f"{taker} made no request for it until {clock(newcomer, now)}: it did not run yet, or was paused, blocked "
             "or cut off; whoever looks for the first time waits for as long as the lease lasts"
+        )
+    elif nameless and silent and any(silent[0] <= one.received <= silent[1] for one in nameless):
+        why = (
+            f"no request by its name was received from {clock(silent[0], now)} until {clock(silent[1], now)}; "
+            f"{count(len(nameless), 'request')} without accepted credentials, answered with "
+            f"{UNAUTHENTICATED}, may be its own"
         )
     elif is_logged and silent and silent[1] - silent[0] > lateness // 2:
         how = "silent"
@@ -101,8 +110,7 @@ def _claim_late_taker(
     elif is_logged:
         how, asked = "asking", count(len([one for one in after.waited if one > since]), "time")
         why = f"{taker} had asked for it {asked} meanwhile: it waits for longer than the lease lasts, or was refused"
-    refused = [one for one in history.requests.refusals if since < one.at < after.since and one.is_denied]
-    if refused:
+    if refused and len(nameless) < len(refused):
         why += (
             f"; {count(len(refused), 'request')} for it were refused in that time, the last one with {refused[-1].code}"
         )

@@ -52,6 +52,9 @@ def date_write(seen: Observation, known: Known, bounds: Bounds) -> Write:
     else:
         dating, second = Dating.STAMP, whole_seconds(at)
         earliest, latest = second - skew, second + SECOND + skew
+        if known.write.is_logged and latest < known.write.earliest:
+            # A log has what came before: the stamp is of an earlier write.
+            at, dating, earliest, latest = known.at or at, Dating.ORDER, known.write.earliest, None
     return Write(at, earliest, latest, dating, None if seen.act is Act.STORED else seen.writer, skew=skew)
 
 

@@ -298,7 +298,7 @@ class LeaseHistory(Struct):
         holder, last = self.holder, self.renewals.last
         if seen.at is None or holder is None or last is None:
             return False
-        received, usual = seen.at - seen.took, self.renewals.usual or 0
+        received, usual = seen.at - seen.took, min(self.renewals.usual or 0, holder.processes.find_longest_pause(last))
         return received <= last + usual + usual // 2 and holder.is_by(seen.writer) is True
 
     def _note_sight(self, seen: Observation, bounds: Bounds) -> None:

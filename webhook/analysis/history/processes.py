@@ -7,7 +7,7 @@ known. It knows nothing of times, but keeps some for readers. All of them are mi
 from collections import deque
 from collections.abc import Iterable
 from functools import partial
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Final
 
 from msgspec import Struct, field
@@ -295,6 +295,11 @@ class HolderProcesses(Struct):
     def pods(self) -> list[str]:
         """The pod of its own process, and of others that renewed it again and again."""
         return [writer.pod for writer in self.writers if writer.pod]
+
+    def find_longest_pause(self, until: int) -> int:
+        """Return the longest time between two of its latest requests until an instant, in microseconds; 0 of fewer."""
+        times = sorted(one for one in self.requests if one <= until)
+        return max((after - before for before, after in pairwise(times)), default=0)
 
     def count_requests(self, start: int, end: int) -> int | None:
         """Return how many requests of its pods were received between two instants; None if that cannot be known."""
