@@ -41,7 +41,7 @@ def test_a_crash_is_the_fault_of_the_client() -> None:
     follower.take()
     together(20, follower, mail, cart)
     said = text(account(follow_log(server), server.now))
-    assert "db-1_1 took it after db-0_1 let it expire (shop/db from pod db-1); not renewed for up to 16 s" in said
+    assert "db-1_1 took it (shop/db from pod db-1) after db-0_1 let it expire; not renewed for up to 16 s" in said
     assert (
         "took the expired lease at 11:07:56Z, 16 s later. It sent no renewal (killed, "
         "paused, blocked, cut off), or its API server hung: 2 other leases were renewed on time." in said
@@ -152,7 +152,7 @@ def test_a_steal_is_an_error() -> None:
     db.lead(20)
     server.elector("db-1", "shop/db").lead(20)
     said = text(account(follow_log(server), server.now))
-    assert "db-1_1 took it from db-0_1, which still held it" in said
+    assert "db-1_1 took it (shop/db from pod db-1) from db-0_1, which still held it" in said
     assert (
         "lease-stolen: at 11:07:00Z db-1_1 took the lease while db-0_1 still held it, 15 s before it expired: two "
         "may have led at once" in said
@@ -192,7 +192,7 @@ def test_a_holder_that_stands_for_no_process_releases_nothing() -> None:
     mike.release()
     db.lead(4)
     said = text(account(follow_log(server), server.now))
-    assert "db-0_1 took it after mike removed maintenance_1 from it" in said
+    assert "db-0_1 took it (shop/db from pod db-0) after mike removed maintenance_1 from it" in said
     assert "maintenance_1 released it" not in said
 
 
@@ -321,7 +321,7 @@ def test_a_release_and_who_follows() -> None:
     assert "if none runs" not in advise(account(follow_log(server), server.now))
     server.elector("db-1", "shop/db").lead(4)
     said = text(account(follow_log(server), server.now))
-    assert "db-1_1 took it after db-0_1 released it (shop/db from pod db-1); the lease was free for 3 s" in said
+    assert "db-1_1 took it (shop/db from pod db-1) after db-0_1 released it; the lease was free for 3 s" in said
     assert "1 change of holder" not in said
     assert said.endswith("ADVICE Nothing to do now: it is held and renewed.")
     assert said.index("db-0_1 released it\n") < said.index("db-1_1 took it")
@@ -567,7 +567,7 @@ def test_a_lease_that_was_deleted() -> None:
     server.wait(4)
     db.lead(4)
     assert (
-        "db-0_1 created it again after it was deleted (shop/db from pod db-0); the lease had no holder for 4 s"
+        "db-0_1 created it again (shop/db from pod db-0) after it was deleted; the lease had no holder for 4 s"
         in text(account(follow_log(server), server.now))
     )
 
@@ -621,7 +621,7 @@ def test_a_lease_that_nobody_had_held() -> None:
     server.write("shop/db", {}, "kubectl-create", "admin", "")
     db = server.elector("db-0", "shop/db")
     db._write({"acquireTime": db._time(), "leaseTransitions": 1})
-    assert "db-0_1 took it; no one held it" in text(account(follow_log(server), server.now))
+    assert "db-0_1 took it (shop/db from pod db-0); no one held it" in text(account(follow_log(server), server.now))
 
 
 def test_the_account_as_json() -> None:

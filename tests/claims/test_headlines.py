@@ -82,7 +82,7 @@ def test_an_edit_by_another_one_is_among_the_latest_events() -> None:
 
 @pytest.mark.parametrize(
     ("is_taken", "said"),
-    [(True, "db-1_1 took it after db-0_1 released it"), (False, "db-0_1 released it")],
+    [(True, "db-1_1 took it (shop/db from pod db-1) after db-0_1 released it"), (False, "db-0_1 released it")],
     ids=["taken since", "free"],
 )
 def test_the_last_handover_is_among_the_latest_events(is_taken: bool, said: str) -> None:

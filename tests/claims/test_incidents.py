@@ -204,7 +204,7 @@ def test_the_writers_are_named() -> None:
             [
                 "operator-6d5f8b-x2x8p_4b1c created it",
                 "the lease expired, 15 s after the last renewal by operator-6d5f8b-x2x8p_4b1c",
-                "operator-6d5f8b-q9hkz_4b1c took it after operator-6d5f8b-x2x8p_4b1c let it expire",
+                r"operator-6d5f8b-q9hkz_4b1c took it \(\S+ from pod \S+\) after operator-6d5f8b-x2x8p_4b1c let it",
                 "the API server is again receiving requests from pod operator-6d5f8b-x2x8p, the holder before",
                 r"fence shipping refused \d+ writes by shipping/operator from pod operator-6d5f8b-x2x8p",
             ],
@@ -224,7 +224,7 @@ def test_the_writers_are_named() -> None:
             [
                 "coupons-7d4b9c-x2x8p_1f0e created it",
                 "admin deleted the lease while coupons-7d4b9c-x2x8p_1f0e held it",
-                "coupons-7d4b9c-q9hkz_2f0e created it again after it was deleted",
+                r"coupons-7d4b9c-q9hkz_2f0e created it again \(\S+ from pod \S+\) after it was deleted",
                 "the API server still receives requests from pod coupons-7d4b9c-x2x8p, the holder before",
             ],
         ),

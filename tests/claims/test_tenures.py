@@ -1,6 +1,7 @@
 """Tell how tenures begin and end where an input leaves something out, which is then said to be unknown."""
 
 import json
+import re
 
 import pytest
 
@@ -54,7 +55,7 @@ def test_a_lease_that_is_created_again_was_deleted_and_not_stolen() -> None:
     second.lead(10)
     said = print_account(follow_log(server), server)
     assert "the lease was deleted while db-0_1 held it, then or later" in said
-    assert "db-1_1 created it again after it was deleted" in said
+    assert "db-1_1 created it again (shop/db from pod db-1) after it was deleted" in said
     assert "; the lease had no holder for up to 3 s" in said
     assert "lease-deleted: the lease was deleted at 11:07:00Z or later while db-0_1 held it; " in said
     assert "db-1_1 created it again up to 3 s later: two may have led at once" in said
@@ -113,11 +114,11 @@ def test_two_uids_in_turns_are_two_clusters() -> None:
 @pytest.mark.parametrize(
     ("seconds", "words"),
     [
-        (12.9, "db-1_1 took it from db-0_1, which still held it"),
-        (12.99, "db-1_1 took it from db-0_1, which still held it"),
+        (12.9, "db-1_1 took it (shop/db from pod db-1) from db-0_1, which still held it"),
+        (12.99, "db-1_1 took it (shop/db from pod db-1) from db-0_1, which still held it"),
         (13.5, "db-1_1 took it from db-0_1: whether it had expired is not known; not renewed for up to 13.5 s"),
         (14.9, "db-1_1 took it from db-0_1: whether it had expired is not known; not renewed for up to 14.9 s"),
-        (15.01, "db-1_1 took it after db-0_1 let it expire"),
+        (15.01, "db-1_1 took it (shop/db from pod db-1) after db-0_1 let it expire"),
     ],
 )
 def test_a_lease_had_expired_when_its_whole_duration_had_passed(seconds: float, words: str) -> None:
@@ -159,7 +160,7 @@ def test_how_the_holder_changed_is_not_known_if_the_log_leaves_out_writes() -> N
     cut_out(server, kept, len(server.log))
     second.lead(20)
     one = account(follow_log(server), server.now)
-    assert "db-1_1 took it after db-0_1, at a time that was not recorded" in text(one)
+    assert "db-1_1 took it (shop/db from pod db-1) after db-0_1, at a time that was not recorded" in text(one)
     assert not any(found.check == "leader-lost" for found in one.findings)
 
 
@@ -314,7 +315,7 @@ def test_a_duration_that_another_writer_lowered_ends_no_tenure(view: View, renew
         # Only a field manager says that another one renewed it for a shorter time.
         assert "db-1_1 took it from db-0_1: whether it had expired is not known" in said
         return
-    assert "db-1_1 took it from db-0_1, which still held it" in said
+    assert re.search(r"db-1_1 took it( \(\S+ from pod db-1\))? from db-0_1, which still held it", said)
     assert "s before it expired by the duration that its holder wrote" in said
     assert "does not wait until the lease expires" not in said
     assert ("Find out why mallory changes how long it lasts." in said) is (view is follow_log)
@@ -326,7 +327,9 @@ def test_a_holder_may_lower_its_own_duration() -> None:
     first.lead(20)
     server.wait(6)
     second.lead(20)
-    assert "db-1_1 took it after db-0_1 let it expire" in print_account(follow_log(server), server)
+    assert "db-1_1 took it (shop/db from pod db-1) after db-0_1 let it expire" in print_account(
+        follow_log(server), server
+    )
 
 
 def remove_holder(server: FakeServer, *, holder: str | None = "") -> None:
@@ -357,7 +360,7 @@ def test_a_removed_holder_still_led_if_its_lease_had_not_expired(seconds: float,
     second.lead(10)
     said = print_account(follow_log(server), server)
     assert ("two may have led" in said) == (severity == "error")
-    assert "db-1_1 took it after admin removed db-0_1 as the holder (shop/db from pod db-1)" in said
+    assert "db-1_1 took it (shop/db from pod db-1) after admin removed db-0_1 as the holder" in said
     assert ("; not renewed for up to 1 h 1 min" in said) == (severity == "warning")
 
 
@@ -400,7 +403,7 @@ def test_a_renewal_shows_that_a_holder_did_not_step_down_for_the_preferred_one()
     server.wait(17)
     second.lead(10)
     said = print_account(follow_log(server), server)
-    assert "db-1_1 took it after db-0_1 let it expire" in said
+    assert "db-1_1 took it (shop/db from pod db-1) after db-0_1 let it expire" in said
     assert "leader-lost" in said
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from lab.page.web.served import ROOT, Web
 from webhook.browser.reviewing import review
+from webhook.cli.options import parse_moment
 
 EXAMPLE = "Another namespace takes a live lease"
 TAKEN, LIVE = ((ROOT / f"docs/examples/{name}-lease.yaml").read_text() for name in ("taken", "live"))
@@ -22,8 +23,9 @@ def denied(web: Web) -> Web:
 
 def evaluate(web: Web) -> dict[str, Any]:
     """Return the texts that the page shows, by the function itself."""
-    text, policy = (web.page.input_value(field) for field in ("#object", "#review-policy"))
-    return review(text, policy)[0]
+    text, policy, at = (web.page.input_value(field) for field in ("#object", "#review-policy", "#at"))
+    # The lease of an example expires: its verdict is of one instant.
+    return review(text, policy, now=parse_moment(at) if at else None)[0]
 
 
 def test_a_recorded_review_has_a_verdict_and_what_kubectl_prints(denied: Web) -> None:

@@ -162,15 +162,15 @@ def _handover(tenure: Tenure, before: Tenure | None) -> str:
             return f"another pod renews it as {holder}{who}; the input does not show whether the one before had stopped"
         case Handover.STOLEN:
             led = "both were written from one pod" if is_one_pod else "two may have led"
-            return f"{took} from {previous}, which still held it{who}: {led}"
+            return f"{took}{who} from {previous}, which still held it: {led}"
         case Handover.DELETED:
-            return f"{describe_creation(tenure)} after it was deleted{who}{unheld}"
+            return f"{describe_creation(tenure)}{who} after it was deleted{unheld}"
         case Handover.UNKNOWN if not tenure.is_unseen:
             return f"{holder} held it by then{who}{gap}"
         case Handover.RELEASED if before is not None and before.is_release_known:
             led = ": two may have led" if before.removal.is_own is False and not before.had_expired else gap
-            return f"{took} after {describe_ending(before)}{who}{led}"
-    return f"{took}{_AFTER[tenure.began].format(previous)}{who}{gap}"
+            return f"{took}{who} after {describe_ending(before)}{led}"
+    return f"{took}{who}{_AFTER[tenure.began].format(previous)}{gap}"
 
 
 def describe_creation(tenure: Tenure) -> str:
@@ -200,7 +200,7 @@ def _first_write(tenure: Tenure) -> str:
     went_on = " from then on" if tenure.last_renewal > tenure.since else ""
     verb, when = ("created it", "") if tenure.began is Handover.CREATED else ("wrote it", went_on)
     if tenure.began is Handover.DELETED:
-        verb, when = "created it again", " after it was deleted"
+        verb, when, who = "created it again", f"{who} after it was deleted", ""
     return f"{name(tenure.holder)} {verb}{when}{who}{gap}"
 
 
