@@ -29,7 +29,7 @@ def messages(one: FakeServer) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("message", "said", "command"),
     [
-        (RIGHTS, "shop/db needs a Role and RoleBinding that allow update on the lease", "kubectl auth can-i update"),
+        (RIGHTS, "shop/db may write it again", "kubectl -n shop get roles,rolebindings -o yaml --show-managed-fields"),
         (WEBHOOK, "See why webhook leases.lease-webhook.svc refuses the writes of shop/db", "lease-webhook doctor"),
         (POLICY, "See why the policy refuses the writes of shop/db", "kubectl get validatingadmissionpolicies"),
     ],

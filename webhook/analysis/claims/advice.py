@@ -292,6 +292,9 @@ def advise_after_refusal(history: LeaseHistory, refusal: Refusal) -> Advice:
     found = _VERB.search(refusal.message)
     verb = found[1] if found else "update"
     known = {one.processes.own.user for one in history.tenures if one.processes.own}
+    if refusal.by is By.RIGHTS and _has_written_since(history, refusal):
+        sentence = f"{who} may write it again. To see what gives it the right, and who changed that:"
+        return Advice(sentence, f"{kubectl_in(history.namespace)} get roles,rolebindings -o yaml --show-managed-fields")
     if refusal.by is not By.RIGHTS:
         what = f"The API server refused what {who} wrote."
     elif known and refusal.writer.user not in known:
@@ -300,6 +303,12 @@ def advise_after_refusal(history: LeaseHistory, refusal: Refusal) -> Advice:
         what = f"{who} needs a Role and RoleBinding that allow {verb} on the lease."
     sentence = f"{what} To see whether it may {verb} it now:"
     return Advice(sentence, command_for_rights(verb, history.namespace, history.name, refusal.writer))
+
+
+def _has_written_since(history: LeaseHistory, refusal: Refusal) -> bool:
+    """Return whether a user whose write was refused has renewed the lease since: it has the right again."""
+    own = (one for one in history.tenures if one.processes.own and one.processes.own.user == refusal.writer.user)
+    return any(one.last_renewal > refusal.at for one in own)
 
 
 def advise_after_deletion(history: LeaseHistory, who: Writer) -> Advice:
