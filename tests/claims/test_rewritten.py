@@ -62,6 +62,13 @@ def test_another_holder_than_asked_is_an_error_that_goes_on() -> None:
     assert told(server).endswith(MUTATORS)
 
 
+def test_it_is_not_known_whether_it_goes_on_behind_a_hole_of_the_log() -> None:
+    server = led(holderIdentity="db-0_original")
+    server.wait(60)
+    together(4, server.elector("cart-0", "shop/cart"))
+    assert "ongoing" not in claim(server)
+
+
 def test_a_webhook_that_the_log_names_is_the_one_to_look_at() -> None:
     server = led("/spec/leaseDurationSeconds", leaseDurationSeconds=300)
     one = claim(server)

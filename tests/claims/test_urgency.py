@@ -3,6 +3,7 @@
 from tests.claims.accounts import account, shop, text
 from tests.history.fake_server import FakeServer, together
 from tests.history.observing import cluster_of, follow_log, follow_watch
+from webhook.analysis.claims.account import as_json
 from webhook.analysis.claims.handovers import FREQUENT
 from webhook.analysis.claims.urgency import say_when
 
@@ -102,6 +103,20 @@ def test_how_often_others_wrote_is_a_bound() -> None:
     together(10, server.elector("db-1", "shop/db"), mail, cart)
     said = text(account(follow_watch(server), server.now))
     assert "others wrote it at least 39 times in that time, so its updates may have conflicted" in said
+
+
+def test_a_watch_shows_writes_without_renewal_by_the_manager_of_the_holder() -> None:
+    server, (db, mail, cart) = shop()
+    together(40, db, mail, cart)
+    for number in range(9):
+        held = server.leases["shop/db"]["spec"]
+        server.write("shop/db", held | {"strategy": f"example.com/{number}"}, db.manager, db.user, db.pod)
+        together(2, mail, cart)
+    together(10, server.elector("db-1", "shop/db"), mail, cart)
+    found = account(follow_watch(server), server.now)
+    assert "its process may have written the lease without renewing it, or another client uses that name" in text(found)
+    (lost,) = (one for one in as_json(found)["claims"] if one["claim"] == "leader-lost")
+    assert {"not-renewing", "conflict", "stopped"} <= {*lost["causes"]}
 
 
 def test_more_than_three_pods_of_one_identity_are_at_least_three() -> None:

@@ -113,8 +113,8 @@ class Account(Struct, frozen=True):
         return shown
 
     def _lacks_renewals_after(self, logged: int | None) -> bool:
-        hidden = (*self.history.renewals.unseen, *self.unrecorded)
-        return logged is not None and any(one.end > logged for one in hidden)
+        ends = (*(one.end for one in self.history.renewals.unseen), *(one.end for one in self.unrecorded))
+        return logged is not None and any(end > logged for end in ends)
 
     @property
     def tenure(self) -> Tenure | None:

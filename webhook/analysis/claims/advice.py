@@ -289,6 +289,11 @@ def advise_after_refusal(history: LeaseHistory, refusal: Refusal) -> Advice:
         return Advice(
             f"The API server refused what {who} wrote. To see the lease:", f"{_lease_command(history)} -o yaml"
         )
+    return _advise_on_missing_rights(history, refusal, who)
+
+
+def _advise_on_missing_rights(history: LeaseHistory, refusal: Refusal, who: str) -> Advice:
+    """Return what to do about writes that an authorizer refused."""
     found = _VERB.search(refusal.message)
     verb = found[1] if found else "update"
     known = {one.processes.own.user for one in history.tenures if one.processes.own}

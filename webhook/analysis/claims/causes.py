@@ -358,6 +358,12 @@ def _diagnose_silence(
     # A log without holes has each conflict of a process that it knows.
     if others and not is_silent and (hidden or requests is None):
         shown = "" if history.kind is InputKind.AUDIT_LOG else "; the audit log shows it"
+        if manager := _find_own_manager(history, start, end):
+            text = (
+                f"field manager {name(manager)}, as in its renewals, stored writes that left renewTime as it was: its "
+                f"process may have written the lease without renewing it, or another client uses that name{shown}"
+            )
+            return Diagnosis(Blame.UNKNOWN, text, ("not-renewing", *dict.fromkeys((*own, "conflict"))))
         return Diagnosis(Blame.UNKNOWN, f"{others}, so its updates may have conflicted{shown}", own)
     if not compared.is_known:
         return Diagnosis(Blame.UNKNOWN, WITHOUT_EVIDENCE, (*own, "network"))
@@ -491,6 +497,14 @@ def _other_writers(history: LeaseHistory, start: int, end: int) -> str:
     known = [name(who) for who, _ in often if who]
     by = f", among others by {' and '.join(known)}" if known else ""
     return f"others wrote it at least {count(sum(number for _, number in often), 'time')} in that time{by}"
+
+
+def _find_own_manager(history: LeaseHistory, start: int, end: int) -> str:
+    """Return the field manager of a holder, if it often stored other writes than renewals in that time; else ""."""
+    tenure = history.find_tenure_at(start)
+    own = tenure.manager if tenure else ""
+    number = sum(1 for at, who in history.others if start <= at <= end and who == own)
+    return own if own and number >= _MIN_OTHER_WRITES else ""
 
 
 def diagnose_snapshot(histories: ClusterHistory, history: LeaseHistory, now: int) -> Diagnosis:
