@@ -12,6 +12,7 @@ from webhook.analysis.claims.advice import advise_on_rights
 from webhook.analysis.claims.handovers import FREQUENT, FREQUENT_WITHIN
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.inputs.items import Writer
+from webhook.findings import Severity
 from webhook.kubernetes.times import SECOND
 
 TERMINATED = (
@@ -99,6 +100,25 @@ def test_who_deleted_a_lease_decides_what_to_look_at(
         assert command in found
     else:
         assert found.endswith("kubectl -n shop get lease db --watch")
+
+
+@pytest.mark.parametrize(
+    ("user", "severity"),
+    [(NAMESPACE_CONTROLLER, Severity.WARNING), ("alice", Severity.ERROR)],
+    ids=["with its namespace", "alone"],
+)
+def test_the_pods_of_a_deleted_namespace_do_not_lead_beside_those_of_the_next_one(
+    user: str, severity: Severity
+) -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.wait(1)
+    server.delete("shop/db", user)
+    server.wait(1)
+    server.elector("db-1", "shop/db").lead(10)
+    (deleted,) = (one for one in account(follow_log(server), server.now).findings if one.check == "lease-deleted")
+    assert deleted.severity is severity
+    assert ("two may have led at once" in deleted.message) is (user == "alice")
 
 
 def test_missing_rights_come_before_what_the_namespace_controller_deleted() -> None:

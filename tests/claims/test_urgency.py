@@ -6,6 +6,7 @@ from tests.history.observing import cluster_of, follow_log, follow_watch
 from webhook.analysis.claims.account import as_json
 from webhook.analysis.claims.handovers import FREQUENT
 from webhook.analysis.claims.urgency import say_when
+from webhook.findings import Severity
 
 
 def begin(server: FakeServer) -> str:
@@ -91,6 +92,18 @@ def test_of_many_writers_those_that_are_named_are_not_all() -> None:
         "at least 6 service accounts have held this lease: shop/app-0, shop/app-1, shop/app-2, shop/app-3 and 2 more"
         in said
     )
+
+
+def test_an_account_for_each_replica_may_be_one_application() -> None:
+    server = FakeServer()
+    for number in (0, 1, 0):
+        elector = server.elector(f"app-{number}", "shop/db", user=f"system:serviceaccount:shop:app-{number}")
+        elector.lead(10)
+        elector.release()
+    found = account(follow_log(server), server.now)
+    (shared,) = (one for one in found.findings if one.check == "lease-shared")
+    assert shared.severity is Severity.INFO
+    assert "one application of which each replica has its own, or several applications" in shared.message
 
 
 def test_how_often_others_wrote_is_a_bound() -> None:

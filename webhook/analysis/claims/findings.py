@@ -1,5 +1,6 @@
 """Findings about the history of a lease: lost leaders, late renewals, odd writers, refused writes."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import Any, Final
@@ -7,6 +8,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from webhook.admission.policy.model import is_always_exempt
+from webhook.admission.rules.change import NAMESPACE_CONTROLLER
 from webhook.analysis.claims import causes
 from webhook.analysis.claims.advice import (
     MUTATORS,
@@ -53,6 +55,7 @@ _MANY_READS: Final = 3
 _OFF: Final = 2 * SECOND
 """How far a clock must be off to be reported."""
 _MAX_NAMED: Final = 4
+_ORDINAL: Final = re.compile(r"-\d+$")
 """Users or programs that a sentence names."""
 RENEW_TIME: Final = "renewTime"
 _RARE: Final = 2.5
@@ -613,6 +616,9 @@ def _find_deletion(history: LeaseHistory, before: Tenure, after: Tenure | None, 
     # No one leads by a heartbeat, and an API server that ends deletes its own.
     is_election = not is_named_for_heartbeats(history.namespace, history.name)
     is_taken = is_election and after is not None and after.holder != before.holder and may_lead
+    if is_taken and _is_of_deleted_namespace(history, before):
+        is_taken = False
+        message += "; the pods of a deleted namespace are deleted before anything is created there again"
     if is_taken:
         message += (
             f": two may have led at once, as most clients lead for up to {length(goes_on_for(before.duration))} after "
@@ -642,6 +648,14 @@ def _find_deletion(history: LeaseHistory, before: Tenure, after: Tenure | None, 
             **interval_of(before.ended, after.taken if after else None),
         },
     )
+
+
+def _is_of_deleted_namespace(history: LeaseHistory, tenure: Tenure) -> bool:
+    """Return whether the pods of a holder were deleted with the lease, before anything could be created there again."""
+    deleter, own = tenure.deleted_by, tenure.processes.own
+    place = UserInfo(own.user).service_account if own and own.pod else None
+    is_namespace = deleter is not None and deleter.user == NAMESPACE_CONTROLLER
+    return is_namespace and place is not None and place[0] == history.namespace
 
 
 def _describe_deletion(history: LeaseHistory, before: Tenure, now: int) -> str:
@@ -769,10 +783,19 @@ def _applications(history: LeaseHistory, status: LeaseStatus | None) -> Iterator
         )
         sentence = f"If that was one application, no action is needed. {sentence}"
         severity = Severity.INFO if _is_seen_to_wait_no_more(history) else Severity.WARNING
+    elif _differ_by_ordinal(names):
+        message += ": one application of which each replica has its own, or several applications"
+        sentence = f"If they are replicas of one application, no action is needed. {sentence}"
+        severity = Severity.INFO
     advice = Advice(sentence, f"{kubectl_in(history.namespace)} get pods -o wide")
     yield make_claim(
         history, "lease-shared", severity, message, advice, "shared-lease", arguments={"identities": names}
     )
+
+
+def _differ_by_ordinal(names: Sequence[str]) -> bool:
+    """Return whether names are equal but for a number at the end, as those of the pods of a StatefulSet."""
+    return all(map(_ORDINAL.search, names)) and len({_ORDINAL.sub("", one) for one in names}) == 1
 
 
 def _has_passed_on(history: LeaseHistory) -> bool:
