@@ -17,8 +17,7 @@ from webhook.analysis.audit.tokens import TokenCheck
 from webhook.analysis.claims.account import find_ongoing_cause
 from webhook.analysis.claims.claim import as_json as claim_as_json
 from webhook.analysis.claims.collect import as_claim
-from webhook.analysis.claims.findings import drop_repeated
-from webhook.analysis.claims.incidents import find_all_incidents, is_log_leaky
+from webhook.analysis.claims.incidents import drop_repeated, find_incidents, is_log_leaky
 from webhook.analysis.claims.words import count
 from webhook.analysis.history.follow import ClusterHistory, Key
 from webhook.analysis.inputs.cluster import Cluster
@@ -321,7 +320,7 @@ class Audit(Struct):
             for (namespace, name), history in sorted(self.histories.leases.items(), key=itemgetter(0)):
                 self._count_examined(namespace)
                 cause = find_ongoing_cause(self.histories, history, at)
-                found = [*find_all_incidents(self.histories, history, at, cause)]
+                found = [*find_incidents(self.histories, history, at, cause)]
                 if history.lease is not None and not (history.is_deleted or history.hidden_since):
                     known = history.interval, history.status(at), as_of.seen_until, history.is_as_sent
                     subject = Subject(history.lease, namespace, name, at, *known)

@@ -16,9 +16,8 @@ from webhook.analysis.claims.causes import Diagnosis
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.claim import as_json as claim_as_json
 from webhook.analysis.claims.collect import find_claims
-from webhook.analysis.claims.findings import drop_repeated
 from webhook.analysis.claims.headline import make_headline
-from webhook.analysis.claims.incidents import find_all_incidents, is_log_leaky
+from webhook.analysis.claims.incidents import drop_repeated, find_incidents, is_log_leaky
 from webhook.analysis.claims.takers import claim_no_candidate
 from webhook.analysis.claims.urgency import say_when
 from webhook.analysis.heartbeats import is_heartbeat
@@ -192,7 +191,7 @@ def account_of(histories: ClusterHistory, history: LeaseHistory, now: int, seen_
     """
     status, bounds = history.status(now), histories.bounds
     cause = find_ongoing_cause(histories, history, now)
-    findings: list[ReportFinding] = list(find_all_incidents(histories, history, now, cause))
+    findings: list[ReportFinding] = list(find_incidents(histories, history, now, cause))
     if history.lease is not None and status is not None:
         known = history.interval, status, seen_until, history.is_as_sent
         subject = Subject(history.lease, history.namespace, history.name, now, *known)

@@ -1,26 +1,101 @@
 """All that went wrong in the history of a lease: what `why` and `audit` report alike."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 
-from webhook.analysis.claims.causes import Diagnosis
+from webhook.analysis.claims import causes
+from webhook.analysis.claims.advice import Advice, command_for_audit_log
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.findings import find_incidents
+from webhook.analysis.claims.deletions import find_deletion
+from webhook.analysis.claims.lease_claim import make_claim
+from webhook.analysis.claims.refusals import find_fenced_writes, find_refusals
+from webhook.analysis.claims.removals import claim_removal, find_preferred_holders, was_removed_while_leading
 from webhook.analysis.claims.rewritten import find_rewritten_fields
+from webhook.analysis.claims.sharing import find_replaced_pod, find_second_writers
+from webhook.analysis.claims.silences import claim_late_renewal, claim_loss, find_ongoing_silence
 from webhook.analysis.claims.takers import find_late_takers
+from webhook.analysis.claims.thefts import RENEW_TIME, claim_theft
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.tenure import Handover
 from webhook.analysis.inputs.items import InputKind
+from webhook.findings import ReportFinding, Severity
 
 
-def find_all_incidents(
-    histories: ClusterHistory, history: LeaseHistory, now: int, ongoing: Diagnosis | None
+def find_incidents(
+    histories: ClusterHistory, history: LeaseHistory, now: int, ongoing: causes.Diagnosis | None
 ) -> Iterator[Claim]:
     """Yield all that went wrong by `now`, in microseconds since 1970; `ongoing` is why the holder does not renew."""
-    yield from find_incidents(histories, history, now, ongoing)
+    yield from _find_in_history(histories, history, now, ongoing)
     yield from find_rewritten_fields(history, now)
     yield from find_late_takers(histories, history, now)
+
+
+def _find_in_history(
+    histories: ClusterHistory, history: LeaseHistory, now: int, ongoing: causes.Diagnosis | None = None
+) -> Iterator[Claim]:
+    """Yield all that went wrong, the latest of each kind last; `ongoing` is why the holder does not renew now."""
+    if history.is_moment and len(history.tenures) < 2 and not history.requests.fenced:
+        return
+    if history.is_mixed:
+        message = "its UID changes back and forth: the input is of several clusters, so nothing can be concluded"
+        command = command_for_audit_log(history.namespace, history.name)
+        advice = Advice("Give the input of one cluster alone:", command)
+        yield make_claim(history, "clusters-mixed", Severity.ERROR, message, advice)
+        return
+    late = list(causes.find_late_renewals(histories, history))
+    lost = list(causes.find_lost_leaders(histories, history))
+    yield from _find_handovers(history, {one.end: one for one in lost}, now)
+    yield from (claim_late_renewal(history, one, now) for one in late)
+    yield from find_preferred_holders(history, now)
+    yield from find_ongoing_silence(histories, history, now)
+    yield from find_second_writers(history, history.status(now), now)
+    known = [(one.start, one.end) for one in (*late, *lost) if one.cause.blame is causes.Blame.REFUSED]
+    if ongoing is not None and ongoing.blame is causes.Blame.REFUSED and history.tenure:
+        known.append((history.tenure.last_renewal, now))
+    yield from find_refusals(history, known, now)
+    yield from find_fenced_writes(history, now)
+
+
+def _find_handovers(history: LeaseHistory, lost: Mapping[int, causes.Gap], now: int) -> Iterator[Claim]:
+    """Yield what went wrong when the holder changed, the latest last; `lost` are leaders by when they were followed."""
+    tenures = list(history.tenures)
+    for before, after in list(pairwise(tenures))[-causes.MAX_OF_A_KIND :]:
+        if after.may_be_stolen:
+            yield claim_theft(history, before, after, now)
+        elif after.began is Handover.REPLACED:
+            yield from find_replaced_pod(history, before, after, now)
+        elif after.began is Handover.DELETED:
+            yield from find_deletion(history, before, after, now)
+        elif was_removed_while_leading(before, now):
+            yield claim_removal(history, before, after, now)
+        elif after.since in lost and before.is_known_to_have_held:
+            yield claim_loss(history, lost[after.since], after, now)
+    if tenures and was_removed_while_leading(tenures[-1], now):
+        yield claim_removal(history, tenures[-1], None, now)
+    if history.is_deleted and tenures:
+        yield from find_deletion(history, tenures[-1], None, now)
 
 
 def is_log_leaky(histories: ClusterHistory, history: LeaseHistory) -> bool:
     """Return whether the latest state is by a log that is known to lack requests, if only those of other leases."""
     return histories.bounds.is_log_leaky and history.kind is InputKind.AUDIT_LOG
+
+
+def drop_repeated(
+    found: Sequence[ReportFinding], stored: Iterable[ReportFinding], *, is_log_leaky: bool
+) -> list[ReportFinding]:
+    """Return what a stored lease shows beside its history, without a guess at what the history shows.
+
+    `is_log_leaky`: a log lacks requests, and a renewal may be one of them, so the lease need not have expired.
+    """
+    dropped = {one.check for one in found if one.check == "lease-shared"}
+    if is_log_leaky:
+        dropped.add("expired")
+    if any(_is_about(one, RENEW_TIME) for one in found):
+        dropped.add("holder-clock")  # the stored time is not that of its writer's clock
+    return [one for one in stored if one.check not in dropped]
+
+
+def _is_about(finding: ReportFinding, field: str) -> bool:
+    return isinstance(finding, Claim) and finding.arguments.get("field") == field

@@ -5,7 +5,7 @@ from typing import Final
 
 from webhook.analysis.claims.advice import advise_on_mutation, name_webhooks
 from webhook.analysis.claims.claim import By, Claim
-from webhook.analysis.claims.findings import make_claim
+from webhook.analysis.claims.lease_claim import make_claim
 from webhook.analysis.claims.words import clock, name, writer
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.rewritten import RewrittenField

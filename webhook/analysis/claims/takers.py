@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 from webhook.analysis.claims.advice import Advice, command_for_log_of_holder
 from webhook.analysis.claims.candidates import SHORTEST
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.findings import make_claim
 from webhook.analysis.claims.handovers import find_duration_edit
+from webhook.analysis.claims.lease_claim import make_claim
 from webhook.analysis.claims.words import clock, count, name
 from webhook.analysis.heartbeats import is_named_for_heartbeats
 from webhook.analysis.history.follow import ClusterHistory

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from webhook.admission.rules.expiry import MAX_TOLERANCE, date_last_renewal
 from webhook.admission.rules.registry import RULES
 from webhook.analysis.claims.causes import describe_cause, find_late_renewals, find_lost_leaders
-from webhook.analysis.claims.findings import describe_delay
 from webhook.analysis.claims.handovers import (
     describe_dating_of,
     describe_edit,
@@ -21,6 +20,7 @@ from webhook.analysis.claims.handovers import (
     has_lost_race,
     how_taken,
 )
+from webhook.analysis.claims.silences import describe_delay
 from webhook.analysis.claims.words import by_writer, clock, count, name
 from webhook.analysis.history.events import EventKind, LeaseEvent
 from webhook.analysis.history.follow import ClusterHistory, Key

@@ -1,0 +1,101 @@
+"""Claims about leases that were deleted while they were held."""
+
+from collections.abc import Callable, Iterator
+
+from webhook.admission.rules.change import NAMESPACE_CONTROLLER
+from webhook.analysis.claims.advice import Advice, advise_after_deletion, command_for_audit_log
+from webhook.analysis.claims.claim import By as BySomeone
+from webhook.analysis.claims.claim import Claim
+from webhook.analysis.claims.collect import interval_of
+from webhook.analysis.claims.handovers import SHORTEST, describe_creation
+from webhook.analysis.claims.lease_claim import identity_of, make_claim
+from webhook.analysis.claims.words import at_most, clock, name, writer
+from webhook.analysis.heartbeats import is_named_for_heartbeats
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.renewals import goes_on_for
+from webhook.analysis.history.status import has_expired
+from webhook.analysis.history.tenure import Tenure
+from webhook.analysis.inputs.items import InputKind
+from webhook.findings import Severity
+from webhook.kubernetes.request import UserInfo
+from webhook.kubernetes.times import SECOND, length
+
+
+def find_deletion(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Iterator[Claim]:
+    """Yield a finding if the lease was held when it was deleted; none if it was free, or may have been."""
+    silence = (before.until or 0) - before.last_renewal
+    if not before.is_deleted or (before.is_writer and silence > 5 * (history.renewals.usual or silence) // 4):
+        return
+    who, message = before.deleted_by, _describe_deletion(history, before, now)
+    if before.had_expired:
+        message += f", which had not renewed it for {length(silence)}: it had expired"
+    if after is not None:
+        bound = length if before.is_end_dated else at_most
+        message += f"; {describe_creation(after)} {_describe_time_until(after, bound)}"
+    # Who creates it again once the lease would have expired waited for as long as after any loss.
+    latest = after.since if after is not None else before.until
+    may_lead = not has_expired(before.last_renewal, before.duration, latest or 0) or before.duration is None
+    # No one leads by a heartbeat, and an API server that ends deletes its own.
+    is_election = not is_named_for_heartbeats(history.namespace, history.name)
+    is_taken = is_election and after is not None and after.holder != before.holder and may_lead
+    if is_taken and _is_of_deleted_namespace(history, before):
+        is_taken = False
+        message += "; the pods of a deleted namespace are deleted before anything is created there again"
+    if is_taken:
+        message += (
+            f": two may have led at once, as most clients lead for up to {length(goes_on_for(before.duration))} after "
+            "their last renewal"
+        )
+    if is_taken:
+        severity = Severity.ERROR
+    elif is_election:
+        severity = Severity.WARNING
+    else:
+        severity = Severity.INFO
+    if who and who.name:
+        advice = advise_after_deletion(history, who)
+    else:
+        sentence = "A watch does not show who deleted it; the audit log does:"
+        if history.kind is InputKind.AUDIT_LOG:
+            sentence = "The log does not show its deletion. Look for the part of the log that is missing:"
+        advice = Advice(sentence, command_for_audit_log(history.namespace, history.name))
+    over = None if after is None else after.since
+    yield make_claim(
+        *(history, "lease-deleted", severity, message, advice, "deleted"),
+        over_since=over,
+        arguments={
+            "previous": identity_of(before),
+            "identity": identity_of(after) if after else None,
+            "by": BySomeone(who),
+            **interval_of(before.ended, after.taken if after else None),
+        },
+    )
+
+
+def _is_of_deleted_namespace(history: LeaseHistory, tenure: Tenure) -> bool:
+    """Return whether the pods of a holder were deleted with the lease, before anything could be created there again."""
+    deleter, own = tenure.deleted_by, tenure.processes.own
+    place = UserInfo(own.user).service_account if own and own.pod else None
+    is_namespace = deleter is not None and deleter.user == NAMESPACE_CONTROLLER
+    return is_namespace and place is not None and place[0] == history.namespace
+
+
+def _describe_deletion(history: LeaseHistory, before: Tenure, now: int) -> str:
+    """Say who deleted a held lease, and when it was gone: with finalizers that is when the last of them is removed."""
+    who, last = before.deleted_by, before.last_finalizer_by
+    by = f"{writer(who)} deleted the lease" if who and who.name else "the lease was deleted"
+    later = " or later" if not before.is_end_dated or (history.kind is InputKind.WATCH and not who) else ""
+    at = "" if before.until is None else f" at {clock(before.until, now)}{later}"
+    held = "held it"
+    if before.is_writer:
+        held = "wrote it regularly" if before.last_renewal > before.since else "had written it last"
+    if not before.marked_at or (before.until or 0) - before.marked_at < SECOND:
+        return f"{by}{at} while {name(before.holder)} {held}"
+    remover = f", when {writer(last)} removed the last one," if last and last.user else ""
+    asked = f"{by} at {clock(before.marked_at, now)}, but it had finalizers"
+    return f"{asked}: it was gone{at}{remover} while {name(before.holder)} {held}"
+
+
+def _describe_time_until(after: Tenure, bound: Callable[[int], str]) -> str:
+    unheld = after.leaderless or 0
+    return f"{bound(unheld)} later" if unheld >= SHORTEST else "at once"

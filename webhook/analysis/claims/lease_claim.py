@@ -1,0 +1,48 @@
+"""Claims about one lease: what all of them have in common."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from webhook.analysis.claims import causes
+from webhook.analysis.claims.advice import Advice
+from webhook.analysis.claims.claim import Claim
+from webhook.analysis.claims.collect import drop_unknown
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.tenure import Tenure
+from webhook.findings import ObjectName, Severity
+
+MAX_NAMED: Final = 4
+"""Of users, programs or addresses, as many are named in a sentence."""
+
+
+def make_claim(
+    history: LeaseHistory,
+    check: str,
+    severity: Severity,
+    message: str,
+    advice: Advice,
+    cause: str = "",
+    **more: Any,  # noqa: ANN401 - `over_since` and `arguments`, as a Claim has them
+) -> Claim:
+    """Return a finding about a lease."""
+    return Claim(
+        check=check,
+        severity=severity,
+        message=message,
+        subject=ObjectName("Lease", history.namespace, history.name),
+        fix=advice.command,
+        advice=advice.sentence,
+        cause=cause,
+        over_since=more.get("over_since"),
+        arguments=drop_unknown(more.get("arguments", {})),
+    )
+
+
+def identity_of(tenure: Tenure) -> str | None:
+    """Return the text of the holder; None if the log does not show it, and its writer stands in."""
+    return None if tenure.is_writer else tenure.holder
+
+
+def list_left_causes(cause: causes.Diagnosis) -> Mapping[str, object]:
+    """Return the arguments that say which causes the input leaves."""
+    return {"cause": cause.left[0]} if len(cause.left) == 1 else {"causes": list(cause.left)}

@@ -1,0 +1,138 @@
+"""Claims about requests that an API server, a webhook, a policy or a fence refused."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from webhook.analysis.claims import causes
+from webhook.analysis.claims.advice import Advice, advise_after_refusal, command_for_pod_of_writer
+from webhook.analysis.claims.claim import By as BySomeone
+from webhook.analysis.claims.claim import Claim
+from webhook.analysis.claims.handovers import has_lost_race
+from webhook.analysis.claims.lease_claim import make_claim
+from webhook.analysis.claims.silences import DURATION
+from webhook.analysis.claims.words import clock, count, name, writer
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.refusal import UNAUTHENTICATED, By, Refusal
+from webhook.analysis.inputs.items import FenceReport, Writer
+from webhook.findings import Severity
+from webhook.kubernetes.times import SECOND
+
+_MANY_READS: Final = 3
+"""Refused reads after which a process waits for the lease, and not a person who looked at it."""
+_REFUSED_BY: Final = {By.RIGHTS: " for lack of permission", By.CREDENTIALS: " for lack of credentials", By.OTHER: ""}
+
+
+def is_nameless(refusal: Refusal) -> bool:
+    """Return whether a write was refused because the API server did not know who wrote."""
+    return refusal.code == UNAUTHENTICATED and not refusal.writer.user and not refusal.is_read
+
+
+def find_refusals(history: LeaseHistory, known: Sequence[tuple[int, int]], now: int) -> Iterator[Claim]:
+    """Yield a finding for each writer with refused writes, but not for those that explain another finding."""
+    groups: dict[tuple[Writer, By, str], list[Refusal]] = {}
+    for refusal in history.requests.refusals:
+        is_known = any(start <= refusal.at <= end for start, end in known) or has_lost_race(refusal, history)
+        if refusal.is_denied_write and not is_known:
+            groups.setdefault((refusal.writer.process, refusal.by, refusal.name), []).append(refusal)
+    for key in list(groups)[-causes.MAX_OF_A_KIND :]:
+        yield _claim_refusals(history, groups[key], now)
+    writers = {(who, by) for who, by, _ in groups}
+    reads: dict[tuple[Writer, By], list[Refusal]] = {}
+    for refusal in history.requests.refusals:
+        key_of_reads = refusal.writer.process, refusal.by
+        is_known = any(start <= refusal.at <= end for start, end in known) or key_of_reads in writers
+        if refusal.is_read and refusal.is_denied and not is_known:
+            reads.setdefault(key_of_reads, []).append(refusal)
+    often = [group for group in reads.values() if len(group) >= _MANY_READS]
+    yield from (_claim_refused_reads(history, group, now) for group in often[-causes.MAX_OF_A_KIND :])
+
+
+def _claim_refused_reads(history: LeaseHistory, group: Sequence[Refusal], now: int) -> Claim:
+    """Return a finding about a process that asks for a lease again and again, and may not even read it."""
+    last = group[-1]
+    who = writer(last.writer) if last.writer.user else "an unknown user"
+    by = _REFUSED_BY.get(last.by) or (f" by {last.by.value} {last.name}" if last.name else "")
+    message = f"{len(group)} reads by {who} refused with {last.code}{by}, the last one at {clock(last.at, now)}"
+    message += f": {last.message}" if last.message else ""
+    message += "; who may not read the lease does not take it"
+    return make_claim(
+        *(history, "read-refused", Severity.WARNING, message, advise_after_refusal(history, last), "refused"),
+        over_since=_over_since(history, last.at, now),
+        arguments={
+            "by": BySomeone(last.writer),
+            "code": last.code,
+            "count": len(group),
+            "from": group[0].received,
+            "to": last.at,
+        },
+    )
+
+
+def _claim_refusals(history: LeaseHistory, group: Sequence[Refusal], now: int) -> Claim:
+    last, codes = group[-1], " and ".join(map(str, sorted({one.code for one in group})))
+    by = _REFUSED_BY.get(last.by) or (f" by {last.by.value} {last.name}" if last.name else "")
+    who = writer(last.writer) if last.writer.user else "an unknown user"
+    message = f"{count(len(group), 'write')} by {who} refused with {codes}{by}, the last one at {clock(last.at, now)}"
+    if last.message:
+        message += f": {last.message}"
+    reads = [
+        one for one in history.requests.refusals if one.is_read and one.at > last.at and _is_refused_alike(one, last)
+    ]
+    if reads:
+        message += f"; and {count(len(reads), 'read')} after that, the last one at {clock(reads[-1].at, now)}"
+    holder = history.tenure
+    arguments = {
+        "by": BySomeone(last.writer),
+        "code": last.code,
+        "count": len(group),
+        "from": group[0].received,
+        "to": last.at,
+    }
+    over = _over_since(history, (reads or group)[-1].at, now)
+    # Other webhooks, and other rules of ours, refuse writes that would not have taken the lease.
+    is_ours = last.by is By.WEBHOOK and "lease-webhook" in last.name
+    is_takeover = is_ours and "spec.holderIdentity" in last.message
+    if is_takeover and last.writer.pod and holder and last.writer.process not in holder.processes.writers:
+        sentence = f"The webhook kept the lease for {name(holder.holder)}. To see what the other writer is:"
+        advice = Advice(sentence, command_for_pod_of_writer(history.namespace, last.writer))
+        return make_claim(
+            *(history, "write-refused", Severity.WARNING, message, advice, "denied"),
+            over_since=over,
+            arguments=arguments,
+        )
+    advice = advise_after_refusal(history, last)
+    return make_claim(
+        *(history, "write-refused", Severity.WARNING, message, advice, "refused"),
+        over_since=over,
+        arguments=arguments,
+    )
+
+
+def _is_refused_alike(refusal: Refusal, other: Refusal) -> bool:
+    """Return true if the same part of an API server refused both, and both are of one process."""
+    return refusal.is_denied and (refusal.by, refusal.writer.process) == (other.by, other.writer.process)
+
+
+def _over_since(history: LeaseHistory, last: int, now: int) -> int:
+    """Return when refusals ended; 0 if they go on: the last one is within a duration of the lease."""
+    return 0 if now - last < (history.duration or DURATION) * SECOND else last
+
+
+def find_fenced_writes(history: LeaseHistory, now: int) -> Iterator[Claim]:
+    """Yield a finding for each writer whose writes a fence refused because it did not hold the lease."""
+    groups: dict[Writer, list[FenceReport]] = {}
+    for report in history.requests.fenced:
+        groups.setdefault(report.writer.process, []).append(report)
+    for who, group in list(groups.items())[-causes.MAX_OF_A_KIND :]:
+        last = group[-1]
+        message = (
+            f"fence {name(last.fence)} refused {count(len(group), 'write')} by {writer(who)} that did not hold the "
+            f"lease, from {clock(group[0].at, now)} to {clock(last.at, now)}, the last one: {last.target}"
+        )
+        sentence = "The fence refused what was written without the lease. To see why the writer did not stop:"
+        advice = Advice(sentence, command_for_pod_of_writer(history.namespace, who))
+        yield make_claim(
+            *(history, "write-fenced", Severity.WARNING, message, advice, "fenced"),
+            over_since=_over_since(history, last.at, now),
+            arguments={"by": BySomeone(who), "count": len(group), "from": group[0].at, "to": last.at},
+        )

@@ -1,0 +1,111 @@
+"""Claims about holders that were removed from a lease, or asked to leave it, by another one."""
+
+from collections.abc import Iterator
+
+from webhook.analysis.claims.advice import Advice, advise_on_rights, command_for_audit_log
+from webhook.analysis.claims.claim import By as BySomeone
+from webhook.analysis.claims.claim import Claim
+from webhook.analysis.claims.collect import interval_of
+from webhook.analysis.claims.lease_claim import identity_of, make_claim
+from webhook.analysis.claims.thefts import describe_strict
+from webhook.analysis.claims.words import at_most, clock, name, user, writer
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.status import was_live
+from webhook.analysis.history.tenure import API_SERVER, Tenure
+from webhook.analysis.inputs.items import Writer
+from webhook.findings import Severity
+from webhook.kubernetes.times import SECOND, length
+
+
+def was_removed_while_leading(tenure: Tenure, now: int) -> bool:
+    """Return whether another one removed the holder, or the lease was live and the holder need not have done it."""
+    is_live = was_live(tenure.last_renewal, tenure.duration, tenure.until or now)
+    return tenure.removal.is_own is False or (tenure.removal.may_be_by_another and is_live)
+
+
+def claim_removal(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Claim:
+    """Return the claim that a holder was removed: by another one, or by someone unknown."""
+    if before.removal.is_own is False:
+        return _claim_foreign_release(history, before, after, now)
+    return _claim_removed_holder(history, before, now)
+
+
+def _claim_foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Claim:
+    who = before.removal.writer or Writer()
+    by, at = writer(who), before.until or now
+    led, severity = ", which still led", Severity.ERROR
+    if not was_live(before.last_renewal, before.duration, at):
+        led = ", which may still have led"
+    if before.had_expired:
+        severity = Severity.WARNING
+        led = f", which had not renewed the lease for {length(at - before.last_renewal)}: it had expired"
+    message = f"at {clock(at, now)} {by} removed {name(before.holder)} as the holder{led}"
+    if before.had_expired and after is not None:
+        message += f"; {name(after.holder)} took it at {clock(after.since, now)}"
+    elif after is not None and after.holder != before.holder:
+        later = max(0, after.since - (before.until or 0))
+        is_exact = after.is_exact and before.ended is not None and before.ended.is_exact
+        # Stamps have whole seconds.
+        bound = length(later) if is_exact else at_most(later + SECOND)
+        message += (
+            f"; {name(after.holder)} took the lease {bound} later: two may have led at once, until the old one noticed"
+        )
+    advice = advise_on_rights(f"Find out why {by} did{describe_strict(who)}.", "update", history, who)
+    return make_claim(
+        *(history, "foreign-release", severity, message, advice, "foreign-release"),
+        over_since=at,
+        arguments={
+            "previous": identity_of(before),
+            "by": BySomeone(who),
+            **interval_of(before.ended),
+        },
+    )
+
+
+def _claim_removed_holder(history: LeaseHistory, before: Tenure, now: int) -> Claim:
+    at = before.until or now
+    is_dated = before.ended is not None and before.ended.is_dated
+    live = "while the lease was live" if is_dated else "while the lease may have been live"
+    who = before.removal.writer
+    did = f"{name(before.holder)} was removed as the holder"
+    if who is not None and who.user:
+        did = f"{writer(who)} removed {name(before.holder)} as the holder"
+    message = (
+        f"at {clock(at, now)}{'' if is_dated else ' or later'} {did} {live}: "
+        "if the holder did not do that itself, two may have led at once"
+    )
+    if before.removal.is_under_other_manager:
+        # A client chooses its field manager, and one process may write by several clients.
+        message += f". The field manager was {name(before.removal.manager)}; its renewals have {name(before.manager)}"
+    advice = Advice("The audit log shows who removed it:", command_for_audit_log(history.namespace, history.name))
+    if who is not None and who.user:
+        advice = advise_on_rights(f"Find out which program of {user(who)} removed it.", "update", history, who)
+    within, renewal = {**interval_of(before.ended)}, before.renewed or before.taken
+    if "earliest" in within and not renewal.is_claimed:
+        within["earliest"] = max(within["earliest"], renewal.earliest)  # which came before the removal
+    arguments = {"previous": identity_of(before), "how": None if is_dated else "unknown", **within}
+    return make_claim(history, "holder-removed", Severity.WARNING, message, advice, over_since=at, arguments=arguments)
+
+
+def find_preferred_holders(history: LeaseHistory, now: int) -> Iterator[Claim]:
+    """Yield a finding for the latest write by which another one than an API server asked a holder to step down."""
+    foreign = [
+        one
+        for one in history.edits
+        if "preferredHolder" in one.text and one.writer and one.writer.user not in {"", API_SERVER} and one.tenure
+    ]
+    for edit in foreign[-1:]:
+        assert edit.writer is not None
+        who = f"at {clock(edit.at, now)} {writer(edit.writer)} changed preferredHolder"
+        message = f"{who}, as only an API server should ({edit.text})"
+        advice = advise_on_rights(f"Find out why {name(edit.writer.name)} writes it.", "update", history, edit.writer)
+        asked = edit.tenure.step_down if edit.tenure else None
+        arguments = {
+            "identity": asked.successor if asked and asked.writer == edit.writer else None,
+            "by": BySomeone(edit.writer),
+        }
+        yield make_claim(
+            *(history, "preferred-holder-foreign", Severity.WARNING, message, advice),
+            over_since=edit.at,
+            arguments=arguments,
+        )

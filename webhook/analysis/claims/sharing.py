@@ -1,0 +1,213 @@
+"""Claims about leases, or identities, that several processes or applications use."""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Final
+
+from webhook.analysis.claims.advice import REPLACED, Advice, advise_after_sharing, command_for_audit_log
+from webhook.analysis.claims.claim import Claim
+from webhook.analysis.claims.lease_claim import MAX_NAMED, identity_of, make_claim
+from webhook.analysis.claims.refusals import is_nameless
+from webhook.analysis.claims.words import clock, count, name, writer
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.renewals import deadline_of
+from webhook.analysis.history.status import LeaseStatus
+from webhook.analysis.history.tenure import Tenure
+from webhook.analysis.inputs.items import InputKind
+from webhook.findings import Severity
+from webhook.kubernetes.times import SECOND, length
+from webhook.text.commands import kubectl_in, quote_name
+
+_ORDINAL: Final = re.compile(r"-\d+$")
+"""Users or programs that a sentence names."""
+
+
+def find_replaced_pod(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Iterator[Claim]:
+    """Yield a finding if another pod renewed under the identity of one that had missed no renewal by then.
+
+    A pod that is deleted by force, or whose node is cut off, may run on while the next one has its name.
+    """
+    if before.renewed is None:
+        return  # when it renewed last is not shown
+    silence = after.since - before.kept_until
+    sources = history.requests.sources_of(before)
+    refused = [
+        one for one in history.requests.refusals if one.at > after.since and is_nameless(one) and one.source in sources
+    ]
+    is_shared = any(one.processes.has_several_writers for one in history.tenures)  # which another finding says
+    is_heard = any(history.requests.is_only_source_of(before, one.source) for one in refused)
+    if is_shared or (silence > (history.renewals.longest_usual or 0) and not is_heard):
+        return
+    went_on = ""
+    if refused:
+        writes = f"{count(len(refused), 'write')} without accepted credentials"
+        went_on = f"; {writes} followed from its address and program until {clock(refused[-1].at, now)}"
+    since = length(max(0, silence))
+    message = (
+        f"at {clock(after.since, now)} another pod began to renew it as {name(after.holder)}, {since} after the one "
+        f"before had done so{went_on}: unless that one had stopped, both led, with client-go's usual settings for up "
+        f"to {length(deadline_of(before.duration))}"
+    )
+    pods = dict.fromkeys(quote_name(one.pod) for one in (before.processes.own, after.processes.own) if one and one.pod)
+    sentence = "Check whether the pod before still runs, on a node that is not reached or after a forced deletion:"
+    advice = Advice(sentence, " ".join((kubectl_in(history.namespace), "get pods", *pods, "-o wide")))
+    yield make_claim(
+        *(history, "identity-shared", Severity.WARNING, message, advice, REPLACED),
+        over_since=None if now - before.kept_until < (before.duration or 0) * SECOND else after.since,
+        arguments={"identity": after.holder},
+    )
+
+
+def find_second_writers(history: LeaseHistory, status: LeaseStatus | None, now: int) -> Iterator[Claim]:
+    """Yield what shows that several processes, or several applications, use one identity or one lease."""
+    several = [one for one in history.tenures if one.processes.has_several_writers and len(one.processes.writers) > 1]
+    if several:
+        yield _claim_shared_identity(history, several[-1], now)
+    elif history.renewals.is_doubled and status is not None and status.holder:
+        yield _claim_doubled_renewals(history, status.holder)
+    yield from _find_applications(history, status)
+
+
+def _claim_shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> Claim:
+    writers = [writer(one) for one in tenure.processes.writers]
+    who = " and ".join([*sorted(writers[-3:]), *(["others"] if len(writers) > 3 else [])])
+    # It goes on while at least two renew, however often.
+    last = sorted([tenure.last_renewal, *(other.last for other in tenure.processes.others.values())])[-2]
+    lasts = min(tenure.duration or 0, history.duration or 0)
+    is_over = tenure.until is not None or now - last >= lasts * SECOND
+    over = last if is_over else 0
+    # They may go on in a later tenure of their identity.
+    is_again = tenure.until is not None and history.holder is not None and history.holder.holder == tenure.holder
+    # Of renewals that were not seen it is known until when they were made.
+    is_unseen = (tenure.has_unseen_renewals and not is_over) or history.may_lack_writes(last, now)
+    is_unknown = is_again or is_unseen or not (is_over or tenure.is_renewed_last_by_own)
+    used, renew = ("was used", "renewed") if is_unknown or is_over else ("is used", "renew")
+    is_in_turns = tenure.processes.renews_in_turns
+    message = (
+        f"one identity, {name(tenure.holder)}, {used} by several processes that {renew} in turns, at least {who}, as "
+        "if each led"
+    )
+    return make_claim(
+        *(
+            history,
+            "identity-shared",
+            Severity.ERROR if is_in_turns else Severity.WARNING,
+            message if is_in_turns else _describe_following(tenure, now),
+            advise_after_sharing(history, tenure),
+            "shared-identity",
+        ),
+        over_since=None if is_unknown else over,
+        arguments={"identity": identity_of(tenure)},
+    )
+
+
+def _describe_following(tenure: Tenure, now: int) -> str:
+    """Say that a user went on where another one had renewed: a process may get other credentials."""
+    processes = tenure.processes
+    other = processes.sharers[-1]
+    before = f", and {writer(processes.own)} no more" if processes.own else ""
+    renewed = f"from {clock(processes.others[other].first, now)} on {writer(other)} renewed it as {name(tenure.holder)}"
+    return f"{renewed}{before}: its process has other credentials since, or another one writes in its name"
+
+
+def _claim_doubled_renewals(history: LeaseHistory, holder: str) -> Claim:
+    intervals = list(history.renewals.latest)[-4:]
+    shown = ", ".join(f"{one / 1_000_000:.1f}" for one in intervals)
+    message = (
+        f"{name(holder)} is renewed in two rhythms (the last intervals: {shown} s), as if by two processes under one "
+        "identity"
+    )
+    sentence = "A watch does not show who writes; the audit log does:"
+    advice = Advice(sentence, command_for_audit_log(history.namespace, history.name))
+    return make_claim(
+        history, "identity-shared", Severity.WARNING, message, advice, "shared-identity", arguments={"identity": holder}
+    )
+
+
+def _find_applications(history: LeaseHistory, status: LeaseStatus | None) -> Iterator[Claim]:
+    users = {
+        one.name: one
+        for tenure in history.tenures
+        for one in tenure.processes.writers
+        if tenure.processes.renewals or tenure.processes.is_sure
+    }
+    # Without objects a log shows only who wrote, and beside a holder another one may write in its name.
+    held = all(
+        len({one.name for one in tenure.processes.writers}) < 2 and not tenure.is_writer for tenure in history.tenures
+    )
+    if any(tenure.processes.writers for tenure in history.tenures):
+        if len(users) < 2 or any(user.startswith("system:") for user in users):
+            return
+        are_accounts = all("/" in user for user in users)
+        kind, names = "service accounts" if are_accounts else "users", sorted(users)
+    else:
+        renewed = [one for one in history.tenures if one.last_renewal != one.since]
+        managers = {one.manager for one in renewed if one.until is not None and one.manager}
+        if history.tenure and history.tenure.until is None and status and status.manager:
+            managers.add(status.manager)
+        # Some electors apply the lease under their identity: that names no program. Who edits a lease holds none.
+        managers -= {one.holder for one in history.tenures}
+        managers = {one for one in managers if not one.startswith("kubectl")}
+        if len(managers) < 2 or "kube-apiserver" in managers:
+            return
+        kind, names = "programs (by field manager)", sorted(managers)
+    shown = ", ".join(name(one) for one in names[:MAX_NAMED])
+    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+    message = f"at least {len(names)} {kind} have {'held' if held else 'written'} this lease: {shown}{more}"
+    sentence = "If they are two applications, give each a lease name (election ID) of its own. To see what runs there:"
+    severity = Severity.WARNING
+    if held and _has_passed_on(history):
+        message += (
+            ", one after the other: one application whose new version writes under another name, or two applications, "
+            "of which one then always waits"
+        )
+        sentence = f"If that was one application, no action is needed. {sentence}"
+        severity = Severity.INFO if _is_seen_to_wait_no_more(history) else Severity.WARNING
+    elif _differ_by_ordinal(names):
+        message += ": one application of which each replica has its own, or several applications"
+        sentence = f"If they are replicas of one application, no action is needed. {sentence}"
+        severity = Severity.INFO
+    advice = Advice(sentence, f"{kubectl_in(history.namespace)} get pods -o wide")
+    yield make_claim(
+        history, "lease-shared", severity, message, advice, "shared-lease", arguments={"identities": names}
+    )
+
+
+def _differ_by_ordinal(names: Sequence[str]) -> bool:
+    """Return whether names are equal but for a number at the end, as those of the pods of a StatefulSet."""
+    return all(map(_ORDINAL.search, names)) and len({_ORDINAL.sub("", one) for one in names}) == 1
+
+
+def _has_passed_on(history: LeaseHistory) -> bool:
+    """Return whether each user or program had a lease once, took it when it was free, and no earlier one asks for it.
+
+    So it is with a new version under another account. Of two applications, the one that waits asks for it.
+    """
+    if any(one.may_be_stolen or one.is_close for one in history.tenures):
+        return False
+    names = [_program_of(one) for one in history.tenures]
+    followed = [one for one, _ in groupby(filter(None, names))]
+    return len(followed) == len(set(followed)) and not _is_asked_for_by_another(history)
+
+
+def _program_of(tenure: Tenure) -> str:
+    return tenure.processes.writers[0].name if tenure.processes.writers else tenure.manager
+
+
+def _is_asked_for_by_another(history: LeaseHistory) -> bool:
+    """Return whether a process of another user than the last holder's read the lease while that one had it."""
+    last, requests = history.tenures[-1], history.requests
+    others = {
+        who.user: who.name
+        for one in history.tenures
+        for who in one.processes.writers
+        if _program_of(one) != _program_of(last)
+    }
+    names = (one for user, name in others.items() for one in (name, *requests.accounts.get(user, ())))
+    return any(requests.readers.get(one, (0, 0))[1] > last.since for one in names)
+
+
+def _is_seen_to_wait_no_more(history: LeaseHistory) -> bool:
+    """Return whether a log has reads of the lease, so that one that still waits for it would be heard."""
+    return history.kind is InputKind.AUDIT_LOG and bool(history.requests.readers)

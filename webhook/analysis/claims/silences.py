@@ -1,0 +1,160 @@
+"""Claims about silences: renewals that came late, leaders that were lost, pods that took over a silent name."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Final
+
+from webhook.analysis.claims import causes
+from webhook.analysis.claims.advice import Advice, advise_after_silence
+from webhook.analysis.claims.claim import Claim
+from webhook.analysis.claims.lease_claim import identity_of, list_left_causes, make_claim
+from webhook.analysis.claims.words import at_most, clock, holder_or_another, name
+from webhook.analysis.heartbeats import is_heartbeat
+from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.renewals import deadline_of, goes_on_for
+from webhook.analysis.history.status import LeaseState
+from webhook.analysis.history.tenure import Handover, Tenure
+from webhook.analysis.history.write import Dating
+from webhook.analysis.inputs.items import InputKind
+from webhook.findings import Severity
+from webhook.kubernetes.times import SECOND, length
+
+_MIN_MISSED: Final = 5
+_MIN_SILENCE: Final = 10 * SECOND
+"""A holder that has missed so many of its usual renewals, for so long, is late however long its lease lasts."""
+DURATION: Final = 15
+"""Seconds that a lease lasts by the default of client-go, where the input does not say it."""
+_RARE: Final = 2.5
+"""Requests whose intervals are so many times the usual one are held back."""
+_ENOUGH: Final = 2
+"""Intervals after which it is known that they are not."""
+_SILENT: Final = "it, or its API server, had been paused, blocked, cut off or restarted"
+_SILENT_NODE: Final = "its node, or its API server, had been paused or cut off, or it had been restarted"
+_SILENT_POD: Final = "it, or its API server, had been paused, blocked or restarted, or its pod alone cut off"
+
+
+def describe_delay(gap: causes.Gap, since: str = "", *, is_beat: bool = False) -> str:
+    """Return how late a holder renewed, why, and what it risked; `is_beat`: nobody else takes the lease."""
+    risk = (
+        f"By default client-go stops leading after {length(deadline_of(gap.duration))} to "
+        f"{length(goes_on_for(gap.duration))}"
+    )
+    if gap.length >= (gap.duration or 0) * SECOND:
+        risk += "; the lease expired, and no one took it"
+    if is_beat:
+        risk = f"The lease is a heartbeat, which lasts {gap.duration} s: no one else takes it"
+    silent = length(gap.length) if gap.doubt <= SECOND // 10 else at_most(gap.longest)
+    late = f"{holder_or_another(gap.tenure)} did not renew for {silent}{since}"
+    return f"{late}. {causes.describe_cause(gap.cause)} {risk}."
+
+
+def claim_late_renewal(history: LeaseHistory, gap: causes.Gap, now: int) -> Claim:
+    """Return the claim that a holder renewed late, and why."""
+    is_claimed = gap.tenure.is_claimed
+    since = f", from {clock(gap.start, now)} on{' by its own clock' if is_claimed else ''}"
+    is_beat = history.lease is not None and is_heartbeat(history.lease, history.namespace)
+    is_harmless = is_beat and gap.longest < (gap.duration or 0) * SECOND
+    message = describe_delay(gap, since, is_beat=is_beat)
+    step = advise_after_silence(gap.cause, history, gap.tenure)
+    ended = "The refusals have ended. " if gap.cause.blame is causes.Blame.REFUSED else ""
+    advice = Advice(f"{ended}{step.sentence}", step.command)
+    return make_claim(
+        *(history, "renewal-late", Severity.INFO if is_harmless else Severity.WARNING, message, advice),
+        gap.cause.blame,
+        over_since=gap.end,
+        arguments={
+            "identity": identity_of(gap.tenure),
+            "from": gap.start,
+            "to": gap.end,
+            "how": Dating.WRITER_CLOCK.value if is_claimed else None,
+            **list_left_causes(gap.cause),
+        },
+    )
+
+
+def find_ongoing_silence(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iterator[Claim]:
+    """Yield a finding if the renewals of a holder have stopped, although its lease has not expired."""
+    status, tenure, usual = history.status(now), history.holder, history.renewals.usual
+    until = min(now, histories.bounds.until or 0)
+    if tenure is None or usual is None or status is None or not status.holder:
+        return
+    if status.state not in {LeaseState.LIVE, LeaseState.FROZEN}:
+        return
+    if tenure.is_claimed:
+        return  # the end of the input is by another clock
+    # If two pods have one name, either may be the holder.
+    last = tenure.kept_until if tenure.began is Handover.REPLACED else tenure.last_of_identity
+    if any(other.last > last and tenure.processes.may_renew(who) for who, other in tenure.processes.others.items()):
+        return
+    silence = until - last
+    if silence <= max(_MIN_MISSED * usual, _MIN_SILENCE) or history.kind is InputKind.REVIEW:
+        return
+    cause = causes.diagnose(histories, history, tenure, last, until)
+    holds = ""
+    if status.takeable_at is not None:
+        holds = f"; no other replica can take the lease before {clock(status.takeable_at, now)}"
+    message = (
+        f"{holder_or_another(tenure)} has not renewed since {clock(last, now)}, for {length(silence)}, "
+        f"although the lease was renewed every {length(usual)} before{holds}. {causes.describe_cause(cause)}"
+    )
+    step = advise_after_silence(cause, history, tenure)
+    yield make_claim(
+        history,
+        "renewal-late",
+        Severity.WARNING,
+        message,
+        step,
+        cause.blame,
+        over_since=0,
+        arguments={"identity": identity_of(tenure), "from": last, "to": until, **list_left_causes(cause)},
+    )
+
+
+def claim_loss(history: LeaseHistory, gap: causes.Gap, after: Tenure, now: int) -> Claim:
+    """Return the claim that a holder let its lease expire and was followed, and why."""
+    before, cause, unled = gap.tenure, gap.cause, after.leaderless or 0
+    is_exact = after.is_exact and not after.is_close and before.renewed is not None and before.renewed.is_exact
+    later = length(unled) if is_exact else at_most(unled)
+    taken = "took the lease" if after.is_close else "took the expired lease"
+    doubt = ": whether it had expired is not known" if after.is_close else ""
+    follower, at = name(after.holder), clock(after.since, now)
+    if after.is_chosen:
+        followed = f"the API server chose {follower} at {at}; no holder renewed it for {later}"
+    else:
+        followed = f"{follower} {taken} at {at}, {later} later{doubt}"
+    message = (
+        f"{holder_or_another(before)} last renewed at {clock(gap.start, now)}; {followed}. "
+        f"{causes.describe_cause(cause)}"
+        f"{_describe_return(cause, before, history.renewals.usual, now)}"
+    )
+    step = advise_after_silence(cause, history, before)
+    return make_claim(
+        *(history, "leader-lost", Severity.WARNING, message, step, cause.blame),
+        over_since=after.since,
+        arguments={
+            "identity": identity_of(after),
+            "previous": identity_of(before),
+            "from": gap.start,
+            "to": after.since,
+            "how": "unknown" if after.is_close else None,
+            **list_left_causes(cause),
+        },
+    )
+
+
+def _describe_return(cause: causes.Diagnosis, before: Tenure, usual: int | None, now: int) -> str:
+    """Say when the pod of a holder was heard again that had lost its lease in silence, and what that means."""
+    heard = before.processes.heard_again
+    if cause.blame is not causes.Blame.CLIENT or not heard or not cause.is_silent:
+        return ""
+    gaps = sorted(after - one for one, after in pairwise(heard))
+    again = f" Its pod was heard again from {clock(heard[0], now)} on"
+    if gaps and usual is not None and gaps[len(gaps) // 2] > _RARE * usual:
+        rate = length(gaps[len(gaps) // 2])
+        return f"{again}, but only every {rate}: its own rate limit, or overload, holds them back."
+    which = _SILENT_NODE if cause.is_node_silent else _SILENT_POD
+    what = _SILENT if cause.is_node_silent is None else which
+    if len(gaps) < _ENOUGH:
+        what = f"{_SILENT}, or its own rate limit had held it back"
+    return f"{again}: {what}; unless it restarted, it may have acted as leader until it noticed."

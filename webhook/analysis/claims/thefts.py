@@ -1,0 +1,210 @@
+"""Claims about leases that were taken while they were live."""
+
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.admission.policy.model import is_always_exempt
+from webhook.analysis.claims.advice import (
+    MUTATORS,
+    Advice,
+    advise_on_mutation,
+    advise_on_rights,
+    command_for_audit_log,
+    command_for_log_of_holder,
+    command_for_pod_of_holder,
+)
+from webhook.analysis.claims.claim import By as BySomeone
+from webhook.analysis.claims.claim import Claim
+from webhook.analysis.claims.collect import interval_of
+from webhook.analysis.claims.handovers import find_duration_edit
+from webhook.analysis.claims.lease_claim import MAX_NAMED, identity_of, make_claim
+from webhook.analysis.claims.words import at_most, clock, name, user, writer
+from webhook.analysis.history.events import LeaseEvent
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.tenure import Tenure
+from webhook.analysis.inputs.items import Writer
+from webhook.findings import Severity
+from webhook.kubernetes.request import UserInfo
+from webhook.kubernetes.times import SECOND, length
+from webhook.text.commands import kubectl_in
+
+RENEW_TIME: Final = "renewTime"
+_OFF: Final = 2 * SECOND
+"""How far a clock must be off to be reported."""
+_ONE_POD: Final = (
+    "both were written from one pod: unless that runs two electors, one process led throughout and its identity changed"
+)
+_RENAMED: Final = "one process led throughout and its identity changed, as acquireTime and leaseTransitions did not"
+
+
+def _find_stranger(before: Tenure, after: Tenure) -> Writer | None:
+    """Return who took the lease as its own identity, if that is another user than the one that held it."""
+    taker = after.processes.taken_by
+    if before.processes.own is None or taker is None or not taker.user or taker.user == before.processes.own.user:
+        return None
+    return taker
+
+
+def _describe_taking(after: Tenure, other: Writer | None, stranger: Writer | None) -> str:
+    taker = name(after.holder)
+    if after.processes.taken_by is None:
+        return f"{taker} was written into the lease"
+    if other:
+        return f"{writer(other)} wrote {taker} into the lease"
+    return f"{taker} took the lease ({writer(stranger)})" if stranger else f"{taker} took the lease"
+
+
+def claim_theft(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Claim:
+    """Return the claim that one took a lease that another one still held."""
+    duration, last = before.duration, before.kept_until
+    left = last + duration * SECOND - after.since if duration else None
+    cause = "stolen"
+    other = after.processes.doubtful_taker
+    is_one_pod = after.processes.follows_in_pod(before.processes)
+    stranger = None if other else _find_stranger(before, after)
+    took = _describe_taking(after, other, stranger)
+    early = "" if left is None else f", {_describe_time_left(before, after, left)} before it expired"
+    edit = find_duration_edit(history, before, after)
+    if edit is not None:
+        early += " by the duration that its holder wrote"
+    at, held = clock(after.since, now), f" while {name(before.holder)} still held it{early}"
+    if not after.is_dated:
+        at, held = f"{at} or later (the input does not say when)", f", which {name(before.holder)} may still have held"
+    message = f"at {at} {took}{held}: {_describe_doubt(before)}"
+    message += _describe_addresses(history, other)
+    if false_expiry := _explain_false_expiry(history, before, after):
+        message, cause, advice = f"{message}. {false_expiry.text}", false_expiry.cause, false_expiry.advice
+    elif is_one_pod:
+        message = f"at {at} {took}{held}; {_ONE_POD}"
+        cause, sentence = "renamed", "Check whether a webhook rewrites holderIdentity, or the pod runs two electors:"
+        advice = Advice(sentence, "kubectl get mutatingwebhookconfigurations")
+    elif other and before.processes.own and before.processes.is_sure and before.processes.own.is_pod_of(other):
+        message = f"at {at} {took}{held}: the old holder handed it over itself, without a release"
+        cause, sentence = "handed-over", "If that was intended, no action is needed. To see what it logged:"
+        advice = Advice(sentence, command_for_log_of_holder(history.namespace, other.pod or before.holder))
+    elif other:
+        advice = advise_on_rights(f"Find out why {user(other)} writes its holder.", "update", history, other)
+    elif after.processes.taken_by is None:
+        if after.is_renaming:
+            message += f"; or {_RENAMED}"
+        message += f". The input does not show who wrote it{_describe_manager(before, after)}"
+        advice = Advice(
+            "The audit log shows who wrote it:",
+            command_for_audit_log(history.namespace, history.name),
+        )
+    else:
+        advice = _advise_on_taker(history, before, after, edit)
+    is_error = after.is_dated and not is_one_pod and cause != "handed-over"
+    severity = Severity.ERROR if is_error else Severity.WARNING
+    return make_claim(
+        *(history, "lease-stolen", severity, message, advice, cause),
+        over_since=after.since,
+        arguments={
+            "identity": identity_of(after),
+            "previous": identity_of(before),
+            "by": BySomeone(after.processes.taken_by),
+            **interval_of(after.taken),
+        },
+    )
+
+
+def _describe_addresses(history: LeaseHistory, other: Writer | None) -> str:
+    """Say that requests of a pod came from several addresses, "" if they did not."""
+    addresses = history.requests.addresses_of(other)
+    if len(addresses) < 2:
+        return ""
+    shown = " and ".join(name(one) for one in addresses[:MAX_NAMED])
+    return (
+        f". Requests with the token of its pod came from {shown}: unless they pass through proxies, another one has "
+        "its token"
+    )
+
+
+class _FalseExpiry(Struct, frozen=True):
+    """Why a lease that was live looked expired to the one that took it, if that compares renewTime with its clock."""
+
+    text: str
+    cause: str
+    advice: Advice
+
+
+def _explain_false_expiry(history: LeaseHistory, before: Tenure, after: Tenure) -> _FalseExpiry | None:
+    rewritten = history.requests.rewritten.found.get(RENEW_TIME)
+    conclusion = "the lease looked expired to the new holder, if that compares renewTime with its own clock"
+    if rewritten:
+        if not rewritten.earliest <= after.since <= rewritten.latest + (before.duration or 0) * SECOND:
+            return None
+        text = f"Its renewTime was not stored as requested, so {conclusion}"
+        return _FalseExpiry(text, "rewritten", advise_on_mutation(rewritten))
+    ahead = before.clock.ahead
+    if ahead is None or ahead >= -_OFF:
+        return None
+    behind = f"{length(-ahead)} behind the API server's"
+    if _are_equally_off(history, ahead):
+        text = (
+            f"The renewTimes of several holders were equally off, {behind} clock, which points to a webhook or policy "
+            f"that changes renewTime, or to a time zone, rather than to wrong clocks; so {conclusion}"
+        )
+        return _FalseExpiry(text, "clock", Advice("See what changes renewTime, such as a mutating webhook:", MUTATORS))
+    advice = Advice(
+        f"Correct the clock of the node of {name(before.holder)}; {name(after.holder)} should wait until the lease has "
+        "not changed for its whole duration. To see which nodes they run on:",
+        f"{kubectl_in(history.namespace)} get pods -o wide",
+    )
+    return _FalseExpiry(f"The old holder's clock is {behind}, so {conclusion}", "clock", advice)
+
+
+def _are_equally_off(history: LeaseHistory, ahead: int) -> bool:
+    """Return whether the clocks of several holders seem to be off by the same, which clocks that are wrong are not."""
+    alike = {
+        one.holder for one in history.tenures if one.clock.ahead is not None and abs(one.clock.ahead - ahead) < _OFF
+    }
+    return len(alike) > 1
+
+
+def _advise_on_taker(history: LeaseHistory, before: Tenure, after: Tenure, edit: LeaseEvent | None) -> Advice:
+    """Return what to do about who took a live lease for itself: first, if there is one, who changed its duration."""
+    changer, stranger = edit.writer if edit else None, _find_stranger(before, after)
+    if changer is not None and changer.user:
+        # Who waits for the duration that is stored waits for as long as the lease says.
+        return advise_on_rights(f"Find out why {user(changer)} changes how long it lasts.", "update", history, changer)
+    if stranger and before.processes.own:
+        sentence = f"Find out why {user(stranger)} took the lease from {user(before.processes.own)}."
+        return advise_on_rights(sentence, "update", history, stranger)
+    sentence = (
+        f"Find out why {name(after.holder)} does not wait until the lease expires"
+        f"{describe_strict(after.processes.taken_by or Writer())}. To see what it is:"
+    )
+    return Advice(sentence, command_for_pod_of_holder(history.namespace, after.holder))
+
+
+def _describe_doubt(before: Tenure) -> str:
+    """Say what a holder may have done after its lease was taken; a text that another one wrote in need not have any."""
+    if before.processes.is_never_renewed:
+        return f"no process is known to have renewed it as {name(before.holder)}"
+    return "two may have led at once"
+
+
+def _describe_time_left(before: Tenure, after: Tenure, left: int) -> str:
+    """Say how long a lease would have lasted when it was taken: at most, if stamps of whole seconds date that."""
+    if after.is_exact and before.kept.is_exact:
+        return length(left)
+    latest = before.kept.latest if before.kept.latest is not None else before.kept.at
+    return at_most(left + max(0, latest - before.kept.at) + max(0, after.since - after.taken.earliest))
+
+
+def describe_strict(who: Writer) -> str:
+    """Say what preset strict does with a steal or a release by another; without stamps a denial weakens to a warning.
+
+    It denies neither to a user whom every policy exempts.
+    """
+    if is_always_exempt(UserInfo(who.user, who.groups)):
+        return ""
+    return " (preset strict denies it, if the lease has stamps)"
+
+
+def _describe_manager(before: Tenure, after: Tenure) -> str:
+    """Return the field manager of a write, which its writer chose, unless it is the one that renewed before."""
+    manager = after.taken_manager
+    return f"; its field manager was {name(manager)}" if manager and manager != before.manager else ""
