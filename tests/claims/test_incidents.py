@@ -9,8 +9,8 @@ import pytest
 from tests.incidents import AUDIT_LOG, SOURCES, WATCH, Incident, incident, incidents, instant
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import as_json
-from webhook.analysis.claims.causes import Blame
 from webhook.analysis.claims.claim import Claim
+from webhook.analysis.claims.diagnosis import Blame
 from webhook.analysis.claims.happened import list_events
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.text import list_facts

@@ -12,10 +12,10 @@ from webhook.analysis.audit.leases import Subject, check_stamps, check_stored_ob
 from webhook.analysis.claims import causes
 from webhook.analysis.claims.advice import Advice, advise
 from webhook.analysis.claims.candidates import Candidates, find_candidates
-from webhook.analysis.claims.causes import Diagnosis
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.claim import as_json as claim_as_json
 from webhook.analysis.claims.collect import find_claims
+from webhook.analysis.claims.diagnosis import Diagnosis
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.incidents import drop_repeated, find_incidents, is_log_leaky
 from webhook.analysis.claims.takers import claim_no_candidate

@@ -10,8 +10,8 @@ from webhook.admission.rules.change import CLEANUP_CONTROLLERS, NAMESPACE_CONTRO
 from webhook.admission.rules.stamps import is_constant
 from webhook.analysis.audit.leases import likely_pod_of, pod_of
 from webhook.analysis.audit.repairs import repair_of
-from webhook.analysis.claims.causes import Blame, Diagnosis
 from webhook.analysis.claims.claim import Claim
+from webhook.analysis.claims.diagnosis import Blame, Diagnosis
 from webhook.analysis.claims.handovers import find_frequent_changes
 from webhook.analysis.claims.words import clock, name, user, writer
 from webhook.analysis.heartbeats import owner_of

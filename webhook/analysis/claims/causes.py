@@ -1,20 +1,20 @@
-"""Why renewals failed to come, as a cause and a sentence."""
+"""Why renewals failed to come: what the API server answered counts first, then what the holder did."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from enum import StrEnum
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from webhook.admission.rules.change import NODE_LEASES
+from webhook.analysis.claims.diagnosis import Blame, Diagnosis
+from webhook.analysis.claims.silence_evidence import HIDDEN, REFUSED, SilenceEvidence, list_answers
 from webhook.analysis.claims.words import count, name, writer
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.refusal import TOO_MANY_REQUESTS, UNAUTHENTICATED, By, Refusal
-from webhook.analysis.history.renewals import OtherLeases, Silence, deadline_of, goes_on_for
+from webhook.analysis.history.refusal import TOO_MANY_REQUESTS, Refusal
+from webhook.analysis.history.renewals import OtherLeases, Silence
 from webhook.analysis.history.status import RELEASED_DURATION
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.inputs.items import InputKind
@@ -28,63 +28,8 @@ WITHOUT_EVIDENCE: Final = (
 )
 _ONE_NODE: Final = "and all holders were on one node"
 _TOO_FEW: Final = "too few to tell an outage of the API server from one of a node; give all of them (-A)"
-
-
-class Blame(StrEnum):
-    """The part of the system to examine for the cause."""
-
-    SERVER = "api-server"
-    NETWORK = "network"
-    """A path that all clients share: a load balancer, or the network before the API server."""
-    CLIENT = "client"
-    CONFLICT = "conflict"
-    THROTTLED = "throttled"
-    """The API server answered that there were too many requests: its priority and fairness."""
-    COORDINATED = "coordinated"
-    """It was asked to step down."""
-    REWRITTEN = "rewritten"
-    """What it wrote was stored with another holder, by a mutating webhook or policy."""
-    REFUSED = "refused"
-    """The API server, or a webhook or policy in it, refused the renewals."""
-    UNKNOWN = "unknown"
-
-
-_REFUSED: Final = {
-    By.RIGHTS: "refused-rights",
-    By.CREDENTIALS: "refused-credentials",
-    By.WEBHOOK: "refused-webhook",
-    By.POLICY: "refused-policy",
-    By.OTHER: "refused-other",
-}
-_HIDDEN: Final = (*_REFUSED.values(), "failed", "throttled", "conflict")
-"""Causes that only an audit log shows."""
 _FOR_ALL: Final = ("failed", "refused-webhook", "refused-policy")
 """Possible causes of a stop of all writes, where no log shows the answers."""
-
-
-class Diagnosis(Struct, frozen=True):
-    """Where to look, and the evidence as a clause of a sentence; `refusal` is the last one if the writes were refused.
-
-    `left` are the causes that the input leaves, of those that the registry of claims lists: one if it excludes the
-    others. `is_silent` is set if an audit log shows that no request of the holder was received.
-    """
-
-    blame: Blame
-    evidence: str
-    left: tuple[str, ...]
-    refusal: Refusal | None = None
-    is_silent: bool = False
-    is_node_silent: bool | None = None
-    """True if the lease of its node was not renewed either; None if the input does not show that."""
-    requests: int = 0
-    """Those of its pod that a log shows while it was silent."""
-    is_alive: bool = False
-    """True if its process renewed another lease meanwhile."""
-
-    @property
-    def is_of_its_writes(self) -> bool:
-        """Whether writes of this lease failed, and not the API server as a whole; they may have been limited too."""
-        return "failed" in self.left and "api-server" not in self.left
 
 
 class Gap(Silence, frozen=True, kw_only=True):
@@ -134,69 +79,78 @@ def diagnose(
     `tenure` is its holder at `start`, the last renewal. At `end` it was renewed again, or taken. Both are in
     microseconds since 1970.
     """
-    # Where a log may lack requests, it shows no more than a watch does.
-    is_whole = not (histories.bounds.is_log_leaky or histories.bounds.has_hole(start, end))
-    hidden = () if history.kind is InputKind.AUDIT_LOG and is_whole else _HIDDEN
-    if tenure is not None and (coordinated := _diagnose_election(tenure, end, hidden)):
-        return coordinated
-    if (
-        tenure is not None
-        and tenure.processes.is_never_renewed
-        and tenure.processes.taken_by is not None
-        and not tenure.is_chosen
-    ):
-        who = f"{writer(tenure.processes.taken_by)} wrote it in, and no process has renewed it since"
-        return Diagnosis(Blame.UNKNOWN, who, ("not-running", "stopped", *_HIDDEN))
-    # Requests that arrived only at the end of that time were held back until then.
-    held_back = end - (end - start) // 8
-    all_answers = [one for one in history.requests.refusals if start <= one.at <= end]
-    answers = [one for one in all_answers if one.received < held_back]
-    own = [one for one in answers if tenure is None or tenure.is_by(one.writer)]
-    own = _drop_late_answers(own, start + goes_on_for(history.duration))
-    own = list(_drop_answers_after_outage(histories, history, own, start, end))
-    # After a failure or a conflict a client tries again until it gives up: something else stopped one that did not,
-    # or one that tried only once it was too late.
-    deadline = deadline_of(history.duration)
-    gives_up = min(start + deadline // 2, end - (end - start) // 3)
-    went_on = bool(own) and own[-1].at >= gives_up and own[0].received <= start + deadline
-    denied = [one for one in own if one.is_denied]
-    if refused := [one for one in denied if not one.is_read] or denied:
-        is_alone = went_on and not hidden
-        beside = () if is_alone else _list_causes_left(histories.others_of(history, start, end), hidden)
-        last = refused[-1]
-        rest = (one for one in all_answers if one.received >= held_back)
-        like_last = (one for one in rest if (one.code, one.by, one.is_read) == (last.code, last.by, last.is_read))
-        refused += [one for one in like_last if tenure is None or tenure.is_by(one.writer)]
-        return _diagnose_refusal(refused, beside)
-    # A network that works again delivers at once what it held back: requests at the end do not count.
-    requests = None if tenure is None else tenure.processes.count_requests(start, end - (end - start) // 4)
-    unnamed = [one for one in answers if one.code == UNAUTHENTICATED and not one.writer.user]
-    sources = history.requests.sources_of(tenure)
-    nameless = [one for one in unnamed if one.source and one.source in sources]
-    if nameless and not requests and (refusal := _refused_without_name(history, tenure, nameless)):
-        return refusal
-    compared = histories.others_of(history, start, end)
-    if went_on and (failed := [one for one in own if one.has_failed]):
-        return _diagnose_failure(failed, compared)
-    conflicts = sum(1 for one in own if one.code == 409)
-    if went_on and conflicts and not hidden and tenure and _is_written_by_none_else(history, tenure, start, end):
+    evidence = SilenceEvidence(histories, history, tenure, start, end)
+    found = (diagnosis for attempt in _DIAGNOSES if (diagnosis := attempt(evidence)))
+    return next(found, None) or _diagnose_silence(evidence)
+
+
+def _diagnose_appointment(evidence: SilenceEvidence) -> Diagnosis | None:
+    """Return that another one wrote the holder in, and no process has renewed it since."""
+    tenure = evidence.tenure
+    if tenure is None or not tenure.processes.is_never_renewed or tenure.is_chosen:
+        return None
+    if tenure.processes.taken_by is None:
+        return None
+    text = f"{writer(tenure.processes.taken_by)} wrote it in, and no process has renewed it since"
+    return Diagnosis(Blame.UNKNOWN, text, ("not-running", "stopped", *HIDDEN))
+
+
+def _diagnose_refusal(evidence: SilenceEvidence) -> Diagnosis | None:
+    """Return the cause if the API server, or a webhook or policy in it, refused what the holder asked."""
+    denied = [one for one in evidence.own_answers if one.is_denied]
+    refused = [one for one in denied if not one.is_read] or denied
+    if not refused:
+        return None
+    is_alone = evidence.went_on and not evidence.hidden
+    beside = () if is_alone else _list_causes_left(evidence.compared, evidence.hidden)
+    last = refused[-1]
+    like_last = (
+        one
+        for one in evidence.late_answers
+        if (one.code, one.by, one.is_read) == (last.code, last.by, last.is_read) and evidence.is_own(one)
+    )
+    return _describe_refusal([*refused, *like_last], beside)
+
+
+def _diagnose_nameless_refusal(evidence: SilenceEvidence) -> Diagnosis | None:
+    """Return the cause if requests from the address and program of a silent holder were refused with 401."""
+    sources = evidence.sources
+    nameless = [one for one in evidence.unnamed if one.source and one.source in sources]
+    if not nameless or evidence.requests:
+        return None
+    return _refused_without_name(evidence.history, evidence.tenure, nameless)
+
+
+def _diagnose_failure(evidence: SilenceEvidence) -> Diagnosis | None:
+    """Return the cause if the API server was unable to store writes, or answered that there were too many requests."""
+    failed = [one for one in evidence.own_answers if one.has_failed]
+    if not failed or not evidence.went_on:
+        return None
+    compared = evidence.compared
+    limited = [one for one in failed if one.code == TOO_MANY_REQUESTS]
+    others = [one for one in failed if one.code != TOO_MANY_REQUESTS]
+    text = f"{count(len(limited), 'request')} answered with {TOO_MANY_REQUESTS} (too many requests)"
+    if not others:
+        return Diagnosis(Blame.THROTTLED, text, ("throttled",), limited[-1])
+    cause = _diagnose_unstored(others, compared)
+    if not limited:
+        return cause
+    return replace(cause, evidence=f"{cause.evidence}; and {text}", left=(*cause.left, "throttled"))
+
+
+def _diagnose_conflict(evidence: SilenceEvidence) -> Diagnosis | None:
+    """Return the cause if its updates conflicted: with those of others, or with its own renewals."""
+    history, tenure, start, end = evidence.history, evidence.tenure, evidence.start, evidence.end
+    conflicts = sum(1 for one in evidence.own_answers if one.code == 409)
+    if not conflicts or not evidence.went_on:
+        return None
+    if not evidence.hidden and tenure and _is_written_by_none_else(history, tenure, start, end):
         text = f"{conflicts} of its updates conflicted (409), although nothing else was written to the lease"
-        return Diagnosis(Blame.CLIENT, text, ("unanswered", "conflict"), requests=requests or 0)
-    if went_on and conflicts:
-        others = _other_writers(history, start, end)
-        also = f" ({others})" if others else ""
-        text = f"{conflicts} of its updates conflicted with other writes (409){also}"
-        return Diagnosis(Blame.CONFLICT, text, ("conflict",))
-    slow = max((one.took for one in own if one.code < 300 and went_on), default=0)
-    silence = Silence(start, end, (tenure.duration if tenure else None) or history.duration)
-    if habit := _diagnose_habit(history, tenure, silence, compared, hidden):
-        return replace(habit, requests=requests or 0)
-    cause = _diagnose_silence(histories, history, silence, requests, compared, hidden, slow)
-    cause = _add_signs_of_life(histories, tenure, silence, cause)
-    cause = _add_answers(cause, own, () if sources else unnamed)
-    if own and not slow and cause.blame is Blame.CLIENT:
-        return replace(cause, evidence=f"{cause.evidence}; its last write was answered with {own[-1].code}")
-    return cause
+        return Diagnosis(Blame.CLIENT, text, ("unanswered", "conflict"), requests=evidence.requests or 0)
+    others = _other_writers(history, start, end)
+    also = f" ({others})" if others else ""
+    text = f"{conflicts} of its updates conflicted with other writes (409){also}"
+    return Diagnosis(Blame.CONFLICT, text, ("conflict",))
 
 
 def _diagnose_idle_writes(tenure: Tenure, start: int, end: int) -> Diagnosis | None:
@@ -208,26 +162,25 @@ def _diagnose_idle_writes(tenure: Tenure, start: int, end: int) -> Diagnosis | N
     return Diagnosis(Blame.CLIENT, text, ("not-renewing",))
 
 
-def _diagnose_habit(
-    history: LeaseHistory, tenure: Tenure | None, silence: Silence, compared: OtherLeases, hidden: Sequence[str]
-) -> Diagnosis | None:
+def _diagnose_habit(evidence: SilenceEvidence) -> Diagnosis | None:
     """Return the cause if a holder did not find itself in the lease, wrote it without renewing, or renews too rarely.
 
     How often it renews does not explain a silence of several such intervals.
     """
+    tenure, silence, requests = evidence.tenure, evidence.silence, evidence.requests or 0
     if tenure is not None and tenure.asked:
         text = f"it asked for {name(tenure.asked)}, and {name(tenure.holder)} was stored"
-        return Diagnosis(Blame.REWRITTEN, text, ("rewritten", "stopped", "api-server", "network", *hidden))
+        left = ("rewritten", "stopped", "api-server", "network", *evidence.hidden)
+        return Diagnosis(Blame.REWRITTEN, text, left, requests=requests)
     if tenure is not None and (idle := _diagnose_idle_writes(tenure, silence.start, silence.end)):
-        return idle
-    usual, duration = history.renewals.usual, silence.duration
+        return replace(idle, requests=requests)
+    usual, duration = evidence.history.renewals.usual, silence.duration
     if not usual or not duration or duration <= RELEASED_DURATION:
         return None
     is_rare = usual >= duration * SECOND and silence.length <= 2 * usual + SECOND
-    if is_rare and not _describe_late(compared):
-        return Diagnosis(
-            Blame.CLIENT, f"it renews every {length(usual)}, and the lease lasts {duration} s", ("interval",)
-        )
+    if is_rare and not _describe_late(evidence.compared):
+        text = f"it renews every {length(usual)}, and the lease lasts {duration} s"
+        return Diagnosis(Blame.CLIENT, text, ("interval",), requests=requests)
     return None
 
 
@@ -241,43 +194,12 @@ def _is_written_by_none_else(history: LeaseHistory, tenure: Tenure, start: int, 
     return not is_touched and not any(start <= at < end for at in times)
 
 
-def _drop_late_answers(own: Sequence[Refusal], gives_up: int) -> list[Refusal]:
-    """Leave out answers from the first one of a kind that began after a holder must have given up.
-
-    If its writes had failed before, that is why it gave up.
-    """
-    early = [one for one in own if one.received <= gives_up]
-    kinds = {"", *map(_kind_of, early)}
-    first = next((one for one in own if one.received > gives_up and _kind_of(one) not in kinds), None)
-    if first is None or not any(one.has_failed for one in early):
-        return list(own)
-    return [one for one in own if one.at < first.at]
-
-
-def _drop_answers_after_outage(
-    histories: ClusterHistory, history: LeaseHistory, own: Sequence[Refusal], start: int, end: int
-) -> Sequence[Refusal]:
-    """Leave out answers that all came once a holder must have given up, if the other leases were late as well.
-
-    An API server that comes back may refuse before it knows the rights.
-    """
-    is_early = any(one.received <= start + goes_on_for(history.duration) for one in own)
-    return own if not own or is_early or not _describe_late(histories.others_of(history, start, end)) else ()
-
-
-def _kind_of(answer: Refusal) -> str:
-    """Return the cause that an answer shows, "" if it shows none."""
-    if answer.is_denied:
-        return _REFUSED[answer.by]
-    return next(_answered_with([answer]), "")
-
-
 def _add_answers(cause: Diagnosis, own: Sequence[Refusal], unnamed: Sequence[Refusal]) -> Diagnosis:
     """Return the cause of a silence with what else is left by the answers to a holder, and to writers without a name.
 
     `unnamed` are those that may be its own.
     """
-    seen = tuple(one for one in _answered_with(own) if one not in cause.left)
+    seen = tuple(one for one in list_answers(own) if one not in cause.left)
     cause = replace(cause, left=(*cause.left, *seen))
     if not unnamed or "refused-credentials" in cause.left:
         return cause
@@ -285,28 +207,21 @@ def _add_answers(cause: Diagnosis, own: Sequence[Refusal], unnamed: Sequence[Ref
     return replace(cause, evidence=f"{cause.evidence}; {doubt}", left=(*cause.left, "refused-credentials"))
 
 
-def _answered_with(own: Sequence[Refusal]) -> Iterator[str]:
-    """Yield the causes for which a holder may have given up, by the answers to what it had tried before."""
-    if any(one.has_failed and one.code != TOO_MANY_REQUESTS for one in own):
-        yield "failed"
-    if any(one.code == TOO_MANY_REQUESTS for one in own):
-        yield "throttled"
-    if any(one.code == 409 for one in own):
-        yield "conflict"
-
-
-def _diagnose_election(tenure: Tenure, end: int, hidden: Sequence[str]) -> Diagnosis | None:
+def _diagnose_election(evidence: SilenceEvidence) -> Diagnosis | None:
     """Return the cause if the holder was asked to step down by then, or was chosen and has not renewed since."""
+    tenure = evidence.tenure
+    if tenure is None:
+        return None
     if tenure.is_chosen and not tenure.processes.renewals:
         return Diagnosis(
-            Blame.UNKNOWN, "an API server chose it, and it has not renewed since", ("not-taken-up", "stopped", *_HIDDEN)
+            Blame.UNKNOWN, "an API server chose it, and it has not renewed since", ("not-taken-up", "stopped", *HIDDEN)
         )
     request = tenure.step_down
-    if not tenure.is_coordinated or request.asked is None or request.asked.earliest > end:
+    if not tenure.is_coordinated or request.asked is None or request.asked.earliest > evidence.end:
         return None  # only electors of a coordinated election read what they are asked
     by = f" by {writer(request.writer)}" if request.writer and request.writer.user else ""
     text = f"it was asked to step down for {name(request.successor)}{by}"
-    return Diagnosis(Blame.COORDINATED, text, ("asked-to-step-down", "stopped", *hidden))
+    return Diagnosis(Blame.COORDINATED, text, ("asked-to-step-down", "stopped", *evidence.hidden))
 
 
 def _list_causes_left(compared: OtherLeases, hidden: Sequence[str]) -> tuple[str, ...]:
@@ -314,11 +229,11 @@ def _list_causes_left(compared: OtherLeases, hidden: Sequence[str]) -> tuple[str
     return ("stopped", "api-server", *(() if compared.on_time else ("network",)), *hidden)
 
 
-def _diagnose_refusal(refused: Sequence[Refusal], beside: Sequence[str]) -> Diagnosis:
+def _describe_refusal(refused: Sequence[Refusal], beside: Sequence[str]) -> Diagnosis:
     # Who cannot renew gives up, and may release the lease then, which is refused as well.
     last = ([one for one in refused if not one.is_release] or refused)[-1]
     message = f", the last one: {last.message}" if last.message else ""
-    by = _REFUSED[last.by]
+    by = REFUSED[last.by]
     left = (by, *(one for one in beside if one != by))
     return Diagnosis(Blame.REFUSED, f"{_count_requests(refused)} answered with {last.code}{message}", left, last)
 
@@ -331,19 +246,22 @@ def _count_requests(refused: Sequence[Refusal]) -> str:
     return count(len(refused), "read" if True in kinds else "write")
 
 
-def _diagnose_silence(
-    histories: ClusterHistory,
-    history: LeaseHistory,
-    silence: Silence,
-    requests: int | None,
-    compared: OtherLeases,
-    hidden: Sequence[str],
-    slow: int,
-) -> Diagnosis:
-    """Return the cause of a silence in which nothing was refused; `slow` is how long its slowest answer took.
+def _diagnose_silence(evidence: SilenceEvidence) -> Diagnosis:
+    """Return the cause of a silence in which nothing was refused."""
+    own = evidence.own_answers
+    slow = max((one.took for one in own if one.code < 300 and evidence.went_on), default=0)
+    cause = _compare_silence(evidence, slow)
+    cause = _add_signs_of_life(evidence.histories, evidence.tenure, evidence.silence, cause)
+    cause = _add_answers(cause, own, () if evidence.sources else evidence.unnamed)
+    if own and not slow and cause.blame is Blame.CLIENT:
+        return replace(cause, evidence=f"{cause.evidence}; its last write was answered with {own[-1].code}")
+    return cause
 
-    `hidden` are causes that the input does not show.
-    """
+
+def _compare_silence(evidence: SilenceEvidence, slow: int) -> Diagnosis:
+    """Return the cause by how other leases fared; `slow` is how long the slowest answer to the holder took."""
+    histories, history, hidden = evidence.histories, evidence.history, evidence.hidden
+    silence, requests, compared = evidence.silence, evidence.requests, evidence.compared
     start, end = silence.start, silence.end
     is_silent = requests == 0 and history.kind is InputKind.AUDIT_LOG and not histories.bounds.is_log_leaky
     own = ("stopped", "api-server", *hidden)
@@ -371,8 +289,8 @@ def _diagnose_silence(
     node = _is_node_silent(histories, history, start, end) if is_silent else None
     if node is not None:
         heard += ", and its node renewed nothing" if node else ", and so was that of its node"
-    evidence = f"{_describe_punctual(compared)}{heard}"
-    return Diagnosis(Blame.CLIENT, evidence, own, is_silent=is_silent, is_node_silent=node, requests=requests or 0)
+    text = f"{_describe_punctual(compared)}{heard}"
+    return Diagnosis(Blame.CLIENT, text, own, is_silent=is_silent, is_node_silent=node, requests=requests or 0)
 
 
 def _add_signs_of_life(
@@ -450,19 +368,6 @@ def _refused_without_name(
     return Diagnosis(Blame.REFUSED, text, left, nameless[-1])
 
 
-def _diagnose_failure(failed: Sequence[Refusal], compared: OtherLeases) -> Diagnosis:
-    """Return the cause if the API server was unable to store writes, or answered that there were too many requests."""
-    limited = [one for one in failed if one.code == TOO_MANY_REQUESTS]
-    others = [one for one in failed if one.code != TOO_MANY_REQUESTS]
-    text = f"{count(len(limited), 'request')} answered with {TOO_MANY_REQUESTS} (too many requests)"
-    if not others:
-        return Diagnosis(Blame.THROTTLED, text, ("throttled",), limited[-1])
-    cause = _diagnose_unstored(others, compared)
-    if not limited:
-        return cause
-    return replace(cause, evidence=f"{cause.evidence}; and {text}", left=(*cause.left, "throttled"))
-
-
 def _diagnose_unstored(failed: Sequence[Refusal], compared: OtherLeases) -> Diagnosis:
     """Return the cause if the API server was unable to store writes: of this lease only, or also of others."""
     last, late = failed[-1], _describe_late(compared)
@@ -510,7 +415,7 @@ def _find_own_manager(history: LeaseHistory, start: int, end: int) -> str:
 def diagnose_snapshot(histories: ClusterHistory, history: LeaseHistory, now: int) -> Diagnosis:
     """Return why an expired lease is not renewed, from a dump, which has only the last renewal of each lease."""
     others = histories.stopped_with(history, now)
-    own = ("stopped", "api-server", *_HIDDEN)
+    own = ("stopped", "api-server", *HIDDEN)
     if not others.is_known:
         return Diagnosis(Blame.UNKNOWN, WITHOUT_EVIDENCE, (*own, "network"))
     if others.all_were_late:
@@ -521,91 +426,6 @@ def diagnose_snapshot(histories: ClusterHistory, history: LeaseHistory, now: int
             return Diagnosis(Blame.SERVER, stopped, ("api-server", "network", "stopped", *_FOR_ALL))
         return Diagnosis(Blame.UNKNOWN, f"{stopped}, {_TOO_FEW}", (*own, "network"))
     return Diagnosis(Blame.CLIENT, f"{count(others.on_time, 'other lease')} went on being renewed after that", own)
-
-
-_SENTENCES: Final = {
-    Blame.SERVER: "The API server was slow or unavailable",
-    Blame.NETWORK: "Clients did not reach the API server",
-    Blame.CONFLICT: "Its updates conflicted",
-    Blame.REFUSED: "Its writes were refused",
-    Blame.THROTTLED: "The API server throttled it (priority and fairness)",
-    Blame.COORDINATED: "A coordinated election",
-}
-_OF_ALL: Final = {
-    Blame.SERVER: "The API server was slow, unavailable or not reached",
-    Blame.NETWORK: _SENTENCES[Blame.NETWORK],
-}
-"""The cause that stopped all leases."""
-_STOPPED_THEN: Final = "its process stopped by itself"
-_SILENT: Final = "It sent no renewal (killed, paused, blocked, cut off), or its API server hung"
-_NODE_SILENT: Final = "Its node was silent as well"
-_OWN_SIDE: Final = "It stopped renewing (killed, paused, blocked, cut off), or its API server hung"
-_HIDDEN_SIDE: Final = "It stopped, its writes were refused or failed, or its API server hung"
-_HABITS: Final = {("interval",): "Too rarely", ("not-renewing",): "It wrote the lease and did not renew it"}
-_UNANSWERED: Final = (
-    "It may not have received the answer to its last renewal (network, proxy), or wrote from an old copy"
-)
-
-
-def describe_cause(cause: Diagnosis) -> str:
-    """Return a cause as one sentence about a holder, which names every cause that is left."""
-    if cause.blame is Blame.CLIENT and cause.left in _HABITS:
-        return f"{_HABITS[cause.left]}: {cause.evidence}."
-    if cause.blame is Blame.CLIENT and cause.is_alive:
-        return f"Its process ran, and made no request for the lease: {cause.evidence}."
-    if cause.blame is Blame.CLIENT and cause.is_silent:
-        return f"{_NODE_SILENT if cause.is_node_silent else _SILENT}: {cause.evidence}."
-    if cause.blame is Blame.CLIENT and "unanswered" in cause.left:
-        return f"{_UNANSWERED}: {cause.evidence}."
-    if cause.blame is Blame.CLIENT and "refused-rights" in cause.left:
-        return f"{_HIDDEN_SIDE}: {cause.evidence}."
-    if cause.blame is Blame.CLIENT:
-        return f"{_OWN_SIDE}: {cause.evidence}."
-    if cause.blame is Blame.UNKNOWN:
-        return f"Why is not known: {cause.evidence}."
-    if cause.blame is Blame.COORDINATED:
-        return f"{_SENTENCES[cause.blame]}: {cause.evidence}, and did, or stopped then."
-    if cause.blame is Blame.REWRITTEN:
-        return f"It may not have found itself as the holder, or stopped: {cause.evidence}."
-    return f"{_describe_outside(cause)}: {cause.evidence}.{_describe_end(cause)}"
-
-
-def _describe_end(cause: Diagnosis) -> str:
-    """Say what else may have ended a holder whose writes were refused."""
-    if cause.blame is not Blame.REFUSED:
-        return ""
-    if cause.refusal is not None and cause.refusal.is_release:
-        return " It asked to give the lease up, which then had to expire."
-    # A holder that did not go on until it must have given up may have had another reason.
-    return " It may have stopped as well." if "stopped" in cause.left else ""
-
-
-def _describe_outside(cause: Diagnosis) -> str:
-    """Say what outside of a holder's process stopped it."""
-    refusal = cause.refusal
-    if refusal and not refusal.writer.user:
-        return "Its requests may have been refused"
-    has_failed_at_once = refusal is not None and refusal.has_failed_at_once
-    if cause.blame is Blame.SERVER and (cause.is_of_its_writes or has_failed_at_once):
-        return "The API server could not store its writes"
-    if cause.blame is Blame.REFUSED and refusal is not None and refusal.is_release:
-        return "Its release was refused"
-    if cause.blame is Blame.REFUSED:
-        read = refusal is not None and refusal.is_read
-        return "Its reads were refused, so it did not get to write" if read else _SENTENCES[cause.blame]
-    if "network" not in cause.left:
-        return _SENTENCES[cause.blame]
-    *most, last = _OF_ALL[cause.blame], *_beside_an_outage(cause)
-    return f"{', '.join(most)}, or {last}"
-
-
-def _beside_an_outage(cause: Diagnosis) -> Iterator[str]:
-    """Yield what else may have stopped a holder when all were late."""
-    if cause.blame is Blame.NETWORK:
-        yield from ("it was down", "the log lacks their requests")
-    if "failed" in cause.left:
-        yield "a webhook or policy stopped all writes"
-    yield _STOPPED_THEN
 
 
 def _describe_late(company: OtherLeases) -> str:
@@ -619,3 +439,15 @@ def _describe_late(company: OtherLeases) -> str:
         which = f"{company.late} of a sample of {known} other leases"
     verb = "was" if known == 1 else "were"
     return f"{which} with regular renewals {verb} late at the same time"
+
+
+_DIAGNOSES: Final[tuple[Callable[[SilenceEvidence], Diagnosis | None], ...]] = (
+    _diagnose_election,
+    _diagnose_appointment,
+    _diagnose_refusal,
+    _diagnose_nameless_refusal,
+    _diagnose_failure,
+    _diagnose_conflict,
+    _diagnose_habit,
+)
+"""The first one that finds a cause decides: what excludes the others comes first."""

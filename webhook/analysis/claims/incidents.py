@@ -7,6 +7,7 @@ from webhook.analysis.claims import causes
 from webhook.analysis.claims.advice import Advice, command_for_audit_log
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.deletions import find_deletion
+from webhook.analysis.claims.diagnosis import Blame, Diagnosis
 from webhook.analysis.claims.lease_claim import make_claim
 from webhook.analysis.claims.refusals import find_fenced_writes, find_refusals
 from webhook.analysis.claims.removals import claim_removal, find_preferred_holders, was_removed_while_leading
@@ -23,7 +24,7 @@ from webhook.findings import ReportFinding, Severity
 
 
 def find_incidents(
-    histories: ClusterHistory, history: LeaseHistory, now: int, ongoing: causes.Diagnosis | None
+    histories: ClusterHistory, history: LeaseHistory, now: int, ongoing: Diagnosis | None
 ) -> Iterator[Claim]:
     """Yield all that went wrong by `now`, in microseconds since 1970; `ongoing` is why the holder does not renew."""
     yield from _find_in_history(histories, history, now, ongoing)
@@ -32,7 +33,7 @@ def find_incidents(
 
 
 def _find_in_history(
-    histories: ClusterHistory, history: LeaseHistory, now: int, ongoing: causes.Diagnosis | None = None
+    histories: ClusterHistory, history: LeaseHistory, now: int, ongoing: Diagnosis | None = None
 ) -> Iterator[Claim]:
     """Yield all that went wrong, the latest of each kind last; `ongoing` is why the holder does not renew now."""
     if history.is_moment and len(history.tenures) < 2 and not history.requests.fenced:
@@ -50,8 +51,8 @@ def _find_in_history(
     yield from find_preferred_holders(history, now)
     yield from find_ongoing_silence(histories, history, now)
     yield from find_second_writers(history, history.status(now), now)
-    known = [(one.start, one.end) for one in (*late, *lost) if one.cause.blame is causes.Blame.REFUSED]
-    if ongoing is not None and ongoing.blame is causes.Blame.REFUSED and history.tenure:
+    known = [(one.start, one.end) for one in (*late, *lost) if one.cause.blame is Blame.REFUSED]
+    if ongoing is not None and ongoing.blame is Blame.REFUSED and history.tenure:
         known.append((history.tenure.last_renewal, now))
     yield from find_refusals(history, known, now)
     yield from find_fenced_writes(history, now)

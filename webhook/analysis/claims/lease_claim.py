@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from webhook.analysis.claims import causes
 from webhook.analysis.claims.advice import Advice
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.collect import drop_unknown
+from webhook.analysis.claims.diagnosis import Diagnosis
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.tenure import Tenure
 from webhook.findings import ObjectName, Severity
@@ -43,6 +43,6 @@ def identity_of(tenure: Tenure) -> str | None:
     return None if tenure.is_writer else tenure.holder
 
 
-def list_left_causes(cause: causes.Diagnosis) -> Mapping[str, object]:
+def list_left_causes(cause: Diagnosis) -> Mapping[str, object]:
     """Return the arguments that say which causes the input leaves."""
     return {"cause": cause.left[0]} if len(cause.left) == 1 else {"causes": list(cause.left)}

@@ -6,7 +6,9 @@ from typing import Final
 
 from webhook.analysis.claims import causes
 from webhook.analysis.claims.advice import Advice, advise_after_silence
+from webhook.analysis.claims.cause_sentences import describe_cause
 from webhook.analysis.claims.claim import Claim
+from webhook.analysis.claims.diagnosis import Blame, Diagnosis
 from webhook.analysis.claims.lease_claim import identity_of, list_left_causes, make_claim
 from webhook.analysis.claims.words import at_most, clock, holder_or_another, name
 from webhook.analysis.heartbeats import is_heartbeat
@@ -46,7 +48,7 @@ def describe_delay(gap: causes.Gap, since: str = "", *, is_beat: bool = False) -
         risk = f"The lease is a heartbeat, which lasts {gap.duration} s: no one else takes it"
     silent = length(gap.length) if gap.doubt <= SECOND // 10 else at_most(gap.longest)
     late = f"{holder_or_another(gap.tenure)} did not renew for {silent}{since}"
-    return f"{late}. {causes.describe_cause(gap.cause)} {risk}."
+    return f"{late}. {describe_cause(gap.cause)} {risk}."
 
 
 def claim_late_renewal(history: LeaseHistory, gap: causes.Gap, now: int) -> Claim:
@@ -57,7 +59,7 @@ def claim_late_renewal(history: LeaseHistory, gap: causes.Gap, now: int) -> Clai
     is_harmless = is_beat and gap.longest < (gap.duration or 0) * SECOND
     message = describe_delay(gap, since, is_beat=is_beat)
     step = advise_after_silence(gap.cause, history, gap.tenure)
-    ended = "The refusals have ended. " if gap.cause.blame is causes.Blame.REFUSED else ""
+    ended = "The refusals have ended. " if gap.cause.blame is Blame.REFUSED else ""
     advice = Advice(f"{ended}{step.sentence}", step.command)
     return make_claim(
         *(history, "renewal-late", Severity.INFO if is_harmless else Severity.WARNING, message, advice),
@@ -96,7 +98,7 @@ def find_ongoing_silence(histories: ClusterHistory, history: LeaseHistory, now: 
         holds = f"; no other replica can take the lease before {clock(status.takeable_at, now)}"
     message = (
         f"{holder_or_another(tenure)} has not renewed since {clock(last, now)}, for {length(silence)}, "
-        f"although the lease was renewed every {length(usual)} before{holds}. {causes.describe_cause(cause)}"
+        f"although the lease was renewed every {length(usual)} before{holds}. {describe_cause(cause)}"
     )
     step = advise_after_silence(cause, history, tenure)
     yield make_claim(
@@ -125,7 +127,7 @@ def claim_loss(history: LeaseHistory, gap: causes.Gap, after: Tenure, now: int) 
         followed = f"{follower} {taken} at {at}, {later} later{doubt}"
     message = (
         f"{holder_or_another(before)} last renewed at {clock(gap.start, now)}; {followed}. "
-        f"{causes.describe_cause(cause)}"
+        f"{describe_cause(cause)}"
         f"{_describe_return(cause, before, history.renewals.usual, now)}"
     )
     step = advise_after_silence(cause, history, before)
@@ -143,10 +145,10 @@ def claim_loss(history: LeaseHistory, gap: causes.Gap, after: Tenure, now: int) 
     )
 
 
-def _describe_return(cause: causes.Diagnosis, before: Tenure, usual: int | None, now: int) -> str:
+def _describe_return(cause: Diagnosis, before: Tenure, usual: int | None, now: int) -> str:
     """Say when the pod of a holder was heard again that had lost its lease in silence, and what that means."""
     heard = before.processes.heard_again
-    if cause.blame is not causes.Blame.CLIENT or not heard or not cause.is_silent:
+    if cause.blame is not Blame.CLIENT or not heard or not cause.is_silent:
         return ""
     gaps = sorted(after - one for one, after in pairwise(heard))
     again = f" Its pod was heard again from {clock(heard[0], now)} on"

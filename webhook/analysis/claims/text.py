@@ -8,7 +8,8 @@ from msgspec import Struct
 from webhook.admission.rules.expiry import BOUND
 from webhook.admission.rules.stamps import NAMES, Stamp, is_constant
 from webhook.analysis.claims.account import Account
-from webhook.analysis.claims.causes import Blame, describe_cause
+from webhook.analysis.claims.cause_sentences import describe_cause
+from webhook.analysis.claims.diagnosis import Blame
 from webhook.analysis.claims.words import ago, clock, name, writer
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState, LeaseStatus, date_naming

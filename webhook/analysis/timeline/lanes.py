@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from webhook.admission.rules.expiry import MAX_TOLERANCE, date_last_renewal
 from webhook.admission.rules.registry import RULES
-from webhook.analysis.claims.causes import describe_cause, find_late_renewals, find_lost_leaders
+from webhook.analysis.claims.cause_sentences import describe_cause
+from webhook.analysis.claims.causes import find_late_renewals, find_lost_leaders
 from webhook.analysis.claims.handovers import (
     describe_dating_of,
     describe_edit,

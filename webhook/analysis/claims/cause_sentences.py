@@ -1,0 +1,90 @@
+"""Why renewals failed to come, as one sentence about a holder."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from webhook.analysis.claims.diagnosis import Blame, Diagnosis
+
+_SENTENCES: Final = {
+    Blame.SERVER: "The API server was slow or unavailable",
+    Blame.NETWORK: "Clients did not reach the API server",
+    Blame.CONFLICT: "Its updates conflicted",
+    Blame.REFUSED: "Its writes were refused",
+    Blame.THROTTLED: "The API server throttled it (priority and fairness)",
+    Blame.COORDINATED: "A coordinated election",
+}
+_OF_ALL: Final = {
+    Blame.SERVER: "The API server was slow, unavailable or not reached",
+    Blame.NETWORK: _SENTENCES[Blame.NETWORK],
+}
+"""The cause that stopped all leases."""
+_STOPPED_THEN: Final = "its process stopped by itself"
+_SILENT: Final = "It sent no renewal (killed, paused, blocked, cut off), or its API server hung"
+_NODE_SILENT: Final = "Its node was silent as well"
+_OWN_SIDE: Final = "It stopped renewing (killed, paused, blocked, cut off), or its API server hung"
+_HIDDEN_SIDE: Final = "It stopped, its writes were refused or failed, or its API server hung"
+_HABITS: Final = {("interval",): "Too rarely", ("not-renewing",): "It wrote the lease and did not renew it"}
+_UNANSWERED: Final = (
+    "It may not have received the answer to its last renewal (network, proxy), or wrote from an old copy"
+)
+
+
+def describe_cause(cause: Diagnosis) -> str:
+    """Return a cause as one sentence about a holder, which names every cause that is left."""
+    if cause.blame is Blame.CLIENT and cause.left in _HABITS:
+        return f"{_HABITS[cause.left]}: {cause.evidence}."
+    if cause.blame is Blame.CLIENT and cause.is_alive:
+        return f"Its process ran, and made no request for the lease: {cause.evidence}."
+    if cause.blame is Blame.CLIENT and cause.is_silent:
+        return f"{_NODE_SILENT if cause.is_node_silent else _SILENT}: {cause.evidence}."
+    if cause.blame is Blame.CLIENT and "unanswered" in cause.left:
+        return f"{_UNANSWERED}: {cause.evidence}."
+    if cause.blame is Blame.CLIENT and "refused-rights" in cause.left:
+        return f"{_HIDDEN_SIDE}: {cause.evidence}."
+    if cause.blame is Blame.CLIENT:
+        return f"{_OWN_SIDE}: {cause.evidence}."
+    if cause.blame is Blame.UNKNOWN:
+        return f"Why is not known: {cause.evidence}."
+    if cause.blame is Blame.COORDINATED:
+        return f"{_SENTENCES[cause.blame]}: {cause.evidence}, and did, or stopped then."
+    if cause.blame is Blame.REWRITTEN:
+        return f"It may not have found itself as the holder, or stopped: {cause.evidence}."
+    return f"{_describe_outside(cause)}: {cause.evidence}.{_describe_end(cause)}"
+
+
+def _describe_end(cause: Diagnosis) -> str:
+    """Say what else may have ended a holder whose writes were refused."""
+    if cause.blame is not Blame.REFUSED:
+        return ""
+    if cause.refusal is not None and cause.refusal.is_release:
+        return " It asked to give the lease up, which then had to expire."
+    # A holder that did not go on until it must have given up may have had another reason.
+    return " It may have stopped as well." if "stopped" in cause.left else ""
+
+
+def _describe_outside(cause: Diagnosis) -> str:
+    """Say what outside of a holder's process stopped it."""
+    refusal = cause.refusal
+    if refusal and not refusal.writer.user:
+        return "Its requests may have been refused"
+    has_failed_at_once = refusal is not None and refusal.has_failed_at_once
+    if cause.blame is Blame.SERVER and (cause.is_of_its_writes or has_failed_at_once):
+        return "The API server could not store its writes"
+    if cause.blame is Blame.REFUSED and refusal is not None and refusal.is_release:
+        return "Its release was refused"
+    if cause.blame is Blame.REFUSED:
+        read = refusal is not None and refusal.is_read
+        return "Its reads were refused, so it did not get to write" if read else _SENTENCES[cause.blame]
+    if "network" not in cause.left:
+        return _SENTENCES[cause.blame]
+    *most, last = _OF_ALL[cause.blame], *_beside_an_outage(cause)
+    return f"{', '.join(most)}, or {last}"
+
+
+def _beside_an_outage(cause: Diagnosis) -> Iterator[str]:
+    """Yield what else may have stopped a holder when all were late."""
+    if cause.blame is Blame.NETWORK:
+        yield from ("it was down", "the log lacks their requests")
+    if "failed" in cause.left:
+        yield "a webhook or policy stopped all writes"
+    yield _STOPPED_THEN

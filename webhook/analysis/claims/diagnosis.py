@@ -1,0 +1,51 @@
+"""Why renewals failed to come: where to look, the evidence, and the causes that the input leaves."""
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+from webhook.analysis.history.refusal import Refusal
+
+
+class Blame(StrEnum):
+    """The part of the system to examine for the cause."""
+
+    SERVER = "api-server"
+    NETWORK = "network"
+    """A path that all clients share: a load balancer, or the network before the API server."""
+    CLIENT = "client"
+    CONFLICT = "conflict"
+    THROTTLED = "throttled"
+    """The API server answered that there were too many requests: its priority and fairness."""
+    COORDINATED = "coordinated"
+    """It was asked to step down."""
+    REWRITTEN = "rewritten"
+    """What it wrote was stored with another holder, by a mutating webhook or policy."""
+    REFUSED = "refused"
+    """The API server, or a webhook or policy in it, refused the renewals."""
+    UNKNOWN = "unknown"
+
+
+class Diagnosis(Struct, frozen=True):
+    """Where to look, and the evidence as a clause of a sentence; `refusal` is the last one if the writes were refused.
+
+    `left` are the causes that the input leaves, of those that the registry of claims lists: one if it excludes the
+    others. `is_silent` is set if an audit log shows that no request of the holder was received.
+    """
+
+    blame: Blame
+    evidence: str
+    left: tuple[str, ...]
+    refusal: Refusal | None = None
+    is_silent: bool = False
+    is_node_silent: bool | None = None
+    """True if the lease of its node was not renewed either; None if the input does not show that."""
+    requests: int = 0
+    """Those of its pod that a log shows while it was silent."""
+    is_alive: bool = False
+    """True if its process renewed another lease meanwhile."""
+
+    @property
+    def is_of_its_writes(self) -> bool:
+        """Whether writes of this lease failed, and not the API server as a whole; they may have been limited too."""
+        return "failed" in self.left and "api-server" not in self.left

@@ -1,0 +1,149 @@
+"""What an input shows of a time in which a lease was not renewed: what its causes are told from."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.refusal import TOO_MANY_REQUESTS, UNAUTHENTICATED, By, Refusal
+from webhook.analysis.history.renewals import OtherLeases, Silence, deadline_of, goes_on_for
+from webhook.analysis.history.tenure import Tenure
+from webhook.analysis.inputs.items import InputKind
+
+REFUSED: Final = {
+    By.RIGHTS: "refused-rights",
+    By.CREDENTIALS: "refused-credentials",
+    By.WEBHOOK: "refused-webhook",
+    By.POLICY: "refused-policy",
+    By.OTHER: "refused-other",
+}
+HIDDEN: Final = (*REFUSED.values(), "failed", "throttled", "conflict")
+"""Causes that only an audit log shows."""
+
+
+@dataclass(frozen=True)
+class SilenceEvidence:
+    """What an input shows between two instants, `start` and `end`, in microseconds since 1970.
+
+    At `start` the lease was renewed last, by `tenure`, its holder then; at `end` it was renewed again, or taken.
+    """
+
+    histories: ClusterHistory
+    history: LeaseHistory
+    tenure: Tenure | None
+    start: int
+    end: int
+
+    @cached_property
+    def hidden(self) -> tuple[str, ...]:
+        """The causes that the input does not show: where a log may lack requests, it shows no more than a watch."""
+        bounds = self.histories.bounds
+        is_whole = not (bounds.is_log_leaky or bounds.has_hole(self.start, self.end))
+        return () if self.history.kind is InputKind.AUDIT_LOG and is_whole else HIDDEN
+
+    @cached_property
+    def compared(self) -> OtherLeases:
+        """How the other leases fared meanwhile."""
+        return self.histories.others_of(self.history, self.start, self.end)
+
+    @property
+    def silence(self) -> Silence:
+        """The same time, and how long the lease lasts."""
+        return Silence(self.start, self.end, (self.tenure.duration if self.tenure else None) or self.history.duration)
+
+    @cached_property
+    def late_answers(self) -> Sequence[Refusal]:
+        """Answers to requests that arrived only at the end of that time: they were held back until then."""
+        return [one for one in self._all_answers if one.received >= self._held_back]
+
+    @cached_property
+    def own_answers(self) -> Sequence[Refusal]:
+        """What the holder was answered, until it must have given up."""
+        own = [one for one in self._answers if self.is_own(one)]
+        own = _drop_late_answers(own, self.start + goes_on_for(self.history.duration))
+        return list(self._drop_answers_after_outage(own))
+
+    @property
+    def went_on(self) -> bool:
+        """Whether the holder tried again until it gave up, after a failure or a conflict, as clients do.
+
+        Something else stopped one that did not, or one that tried only once it was too late.
+        """
+        own, deadline = self.own_answers, deadline_of(self.history.duration)
+        gives_up = min(self.start + deadline // 2, self.end - (self.end - self.start) // 3)
+        return bool(own) and own[-1].at >= gives_up and own[0].received <= self.start + deadline
+
+    @property
+    def requests(self) -> int | None:
+        """How many requests its pods made; None if that cannot be known.
+
+        A network that works again delivers at once what it held back: requests at the end do not count.
+        """
+        end = self.end - (self.end - self.start) // 4
+        return None if self.tenure is None else self.tenure.processes.count_requests(self.start, end)
+
+    @property
+    def sources(self) -> set[str]:
+        """The addresses and programs of the requests of the holder's process."""
+        return self.history.requests.sources_of(self.tenure)
+
+    @property
+    def unnamed(self) -> Sequence[Refusal]:
+        """Answers to requests without accepted credentials."""
+        return [one for one in self._answers if one.code == UNAUTHENTICATED and not one.writer.user]
+
+    def is_own(self, answer: Refusal) -> bool:
+        """Return whether an answer was for the holder, as far as is known."""
+        return self.tenure is None or self.tenure.is_by(answer.writer) is True
+
+    @property
+    def _held_back(self) -> int:
+        return self.end - (self.end - self.start) // 8
+
+    @cached_property
+    def _all_answers(self) -> Sequence[Refusal]:
+        return [one for one in self.history.requests.refusals if self.start <= one.at <= self.end]
+
+    @cached_property
+    def _answers(self) -> Sequence[Refusal]:
+        return [one for one in self._all_answers if one.received < self._held_back]
+
+    def _drop_answers_after_outage(self, own: Sequence[Refusal]) -> Sequence[Refusal]:
+        """Leave out answers that all came once a holder must have given up, if the other leases were late as well.
+
+        An API server that comes back may refuse before it knows the rights.
+        """
+        is_early = any(one.received <= self.start + goes_on_for(self.history.duration) for one in own)
+        return own if not own or is_early or not self.compared.all_were_late else ()
+
+
+def _drop_late_answers(own: Sequence[Refusal], gives_up: int) -> list[Refusal]:
+    """Leave out answers from the first one of a kind that began after a holder must have given up.
+
+    If its writes had failed before, that is why it gave up.
+    """
+    early = [one for one in own if one.received <= gives_up]
+    kinds = {"", *map(_kind_of, early)}
+    first = next((one for one in own if one.received > gives_up and _kind_of(one) not in kinds), None)
+    if first is None or not any(one.has_failed for one in early):
+        return list(own)
+    return [one for one in own if one.at < first.at]
+
+
+def _kind_of(answer: Refusal) -> str:
+    """Return the cause that an answer shows, "" if it shows none."""
+    if answer.is_denied:
+        return REFUSED[answer.by]
+    return next(list_answers([answer]), "")
+
+
+def list_answers(own: Sequence[Refusal]) -> Iterator[str]:
+    """Yield the causes for which a holder may have given up, by the answers to what it had tried before."""
+    if any(one.has_failed and one.code != TOO_MANY_REQUESTS for one in own):
+        yield "failed"
+    if any(one.code == TOO_MANY_REQUESTS for one in own):
+        yield "throttled"
+    if any(one.code == 409 for one in own):
+        yield "conflict"
