@@ -190,7 +190,7 @@ def test_requests_without_accepted_credentials_may_be_the_takers() -> None:
 @pytest.mark.parametrize("of", [follow_watch, follow_log])
 def test_without_reads_it_is_not_known_who_waited(of: Any) -> None:
     server = taken_late(is_read=False)
-    assert "whether others were there and asked for it is not known" in late(server, of)
+    assert "whether it ran then, and who asked for the lease, is not known" in late(server, of)
 
 
 def test_one_who_takes_it_as_followers_do_is_not_late() -> None:
@@ -282,7 +282,7 @@ def late_with(**changes: object) -> str:
 
 
 def test_who_asked_before_another_write_is_not_known() -> None:
-    assert "whether others were there and asked for it is not known" in late_with(leaseTransitions=5)
+    assert "whether it ran then, and who asked for the lease, is not known" in late_with(leaseTransitions=5)
 
 
 def test_when_a_lease_of_another_duration_could_be_taken_is_not_known() -> None:

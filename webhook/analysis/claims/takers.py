@@ -87,7 +87,7 @@ def _claim_late_taker(
     refused = [one for one in history.requests.refusals if since < one.at < after.since and one.is_denied]
     nameless = [one for one in refused if one.by is By.CREDENTIALS and not one.writer.user]
     how = "unknown"
-    why = "whether others were there and asked for it is not known; an audit log that has reads shows it"
+    why = "whether it ran then, and who asked for the lease, is not known; an audit log that has reads shows it"
     if newcomer is not None and not nameless and _has_waited_once(after, newcomer):
         how, silent = "silent", (since, newcomer)
         why = (
