@@ -64,6 +64,9 @@ def _is_claimed(facts: Facts, shown: Claim) -> bool:
 def _inside(facts: Facts, shown: Claim) -> tuple[int, int]:
     """Return the time throughout which something is shown to be so, as narrow as possible."""
     begin, end = facts.inside(shown)
+    if not shown.get("is_logged"):
+        # A stamp says when a request came; a slow API server stores it later.
+        begin = max((one.end for one in facts.writes if one.begin <= begin + POINT and begin <= one.end), default=begin)
     # What a first state says of the time before it is not evaluated.
     return max(begin + POINT, shown.get("seen_from", 0)), end - POINT
 
@@ -93,11 +96,11 @@ def _names(process: Process) -> tuple[str, str]:
 @_is("timeline-held")
 def _held(facts: Facts, shown: Claim) -> bool:
     """The holder has the lease, and has renewed it within its duration."""
-    for _, last, spec, _ in _states(facts, shown):
+    for first, last, spec, _ in _states(facts, shown):
         if not _is_of(facts, spec, shown["identity"]) or is_released(spec):
             return False
-        # What managedFields date may have been a second earlier.
-        if not facts.may_be_live(last - (1 if shown["is_logged"] else POINT)):
+        # What managedFields date may have been a second earlier, and not before it was stored.
+        if not facts.may_be_live(max(first, last - (1 if shown["is_logged"] else POINT))):
             return False
     return _is_written(facts, shown)
 

@@ -108,7 +108,7 @@ def _list_gaps(account: Account) -> list[_Event]:
     recorder = account.unrecorded[-MAX_GAPS:]
     known = [(one.start, str(one)) for one in recorder]
     for gap in account.history.renewals.unseen:
-        if not any(one.start <= gap.end and gap.start <= one.end for one in recorder):
+        if gap.start < gap.end and not any(one.start <= gap.end and gap.start <= one.end for one in recorder):
             until = clock(gap.end, account.now)
             known.append((gap.start, f"from then to {until} the input lacks writes; what they changed is not known"))
     return sorted(known, key=_TIME)[-MAX_GAPS:]

@@ -607,6 +607,8 @@ class LeaseHistory(Struct):
             return
         if tenure:
             self._end(last, Handover.UNKNOWN)
+            if not state.holder:
+                tenure.note_end_dated(is_dated=False)
             if self.continuity.sight is Sight.PUT_BACK:
                 self.vacancy.forget_since()
         elif not state.holder:

@@ -424,7 +424,7 @@ class _LeaseLane(Struct):
                 self._mark_held(at)
             case EventKind.MISSED:
                 self.spans.turn(SpanKind.UNRECORDED, at)
-                if self.history.holder is None:
+                if self.history.holder is None and self.history.write.is_dated:
                     self.spans.begin(SpanKind.LEADERLESS, self.history.moment)
             case EventKind.EXPIRED if not (self.spans.present and self.spans.present.kind is SpanKind.FROZEN):
                 self.spans.turn(SpanKind.OVERDUE, at)
