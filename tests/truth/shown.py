@@ -54,11 +54,17 @@ class Reading:
         return builder.timeline(self.as_of.at)
 
     def seen_from(self, key: tuple[str, str]) -> int:
-        """Return when an input first shows a lease: with its first write in a log, else at its begin."""
+        """Return when an input first shows a lease: with its first write in a log, else when it was looked at first.
+
+        A state that was written in the gap of a record is seen after it.
+        """
         stored = (one for one in self.items if isinstance(one, Observation) and one.kind == "Lease" and one.is_stored)
         writes = (one for one in stored if (one.namespace, one.name) == key and one.act is not Act.READ)
         first = next(writes, None)
-        return self.given.shown[0][0] if first is None or first.at is None else first.at
+        if first is not None and first.at is not None:
+            return first.at
+        written = (first.latest_stamp if first else None) or 0
+        return next((begin for begin, end in self.given.shown if written < end), self.given.shown[0][0])
 
     def accounts(self) -> Iterator[Account]:
         """Yield the leases as a table has them."""
