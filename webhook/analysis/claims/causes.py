@@ -87,11 +87,10 @@ def diagnose(
 def _diagnose_appointment(evidence: SilenceEvidence) -> Diagnosis | None:
     """Return that another one wrote the holder in, and no process has renewed it since."""
     tenure = evidence.tenure
-    if tenure is None or not tenure.processes.is_never_renewed or tenure.is_chosen:
+    taker = tenure.processes.taken_by if tenure else None
+    if tenure is None or taker is None or tenure.is_chosen or not tenure.processes.is_never_renewed:
         return None
-    if tenure.processes.taken_by is None:
-        return None
-    text = f"{writer(tenure.processes.taken_by)} wrote it in, and no process has renewed it since"
+    text = f"{writer(taker)} wrote it in, and no process has renewed it since"
     return Diagnosis(Blame.UNKNOWN, text, ("not-running", "stopped", *HIDDEN))
 
 
@@ -210,14 +209,12 @@ def _add_answers(cause: Diagnosis, own: Sequence[Refusal], unnamed: Sequence[Ref
 def _diagnose_election(evidence: SilenceEvidence) -> Diagnosis | None:
     """Return the cause if the holder was asked to step down by then, or was chosen and has not renewed since."""
     tenure = evidence.tenure
-    if tenure is None:
-        return None
-    if tenure.is_chosen and not tenure.processes.renewals:
+    if tenure is not None and tenure.is_chosen and not tenure.processes.renewals:
         return Diagnosis(
             Blame.UNKNOWN, "an API server chose it, and it has not renewed since", ("not-taken-up", "stopped", *HIDDEN)
         )
-    request = tenure.step_down
-    if not tenure.is_coordinated or request.asked is None or request.asked.earliest > evidence.end:
+    request = tenure.step_down if tenure is not None and tenure.is_coordinated else None
+    if request is None or request.asked is None or request.asked.earliest > evidence.end:
         return None  # only electors of a coordinated election read what they are asked
     by = f" by {writer(request.writer)}" if request.writer and request.writer.user else ""
     text = f"it was asked to step down for {name(request.successor)}{by}"
