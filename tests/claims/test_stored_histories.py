@@ -19,6 +19,8 @@ from tests.truth.stored import play_stored
         ("GitOps-applies-a-holder-and-leaves-renewTime", Kind.SENT),
         ("another-writer-goes-on-after-a-hole-in-the-log", Kind.SENT),
         ("a-removal-in-a-gap-is-found-after-it", Kind.BROKEN_RECORD),
+        ("a-renewal-whose-fraction-is-cut-changes-nothing", Kind.SENT),
+        ("a-webhook-that-moves-renewTime-hides-whose-patch-made-a-state", Kind.SENT),
         ("a-removal-after-patches-has-the-stamp-of-an-earlier-write", Kind.SENT),
         ("stamps-dated-ahead-before-the-lease-is-deleted", Kind.SENT),
     ],

@@ -15,11 +15,12 @@ from webhook.analysis.claims.rewritten import find_rewritten_fields
 from webhook.analysis.claims.sharing import find_replaced_pod, find_second_writers
 from webhook.analysis.claims.silences import claim_late_renewal, claim_loss, find_ongoing_silence
 from webhook.analysis.claims.takers import find_late_takers
-from webhook.analysis.claims.thefts import RENEW_TIME, claim_theft
+from webhook.analysis.claims.thefts import claim_theft
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.tenure import Handover
 from webhook.analysis.inputs.items import InputKind
+from webhook.analysis.inputs.rewriting import RENEW_TIME
 from webhook.findings import ReportFinding, Severity
 
 

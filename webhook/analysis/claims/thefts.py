@@ -24,12 +24,12 @@ from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.inputs.items import Writer
+from webhook.analysis.inputs.rewriting import RENEW_TIME
 from webhook.findings import Severity
 from webhook.kubernetes.request import UserInfo
 from webhook.kubernetes.times import SECOND, length
 from webhook.text.commands import kubectl_in
 
-RENEW_TIME: Final = "renewTime"
 _OFF: Final = 2 * SECOND
 """How far a clock must be off to be reported."""
 _ONE_POD: Final = (

@@ -35,9 +35,9 @@ from webhook.analysis.inputs.items import (
     Unreadable,
     parse_number,
 )
-from webhook.analysis.inputs.rewriting import HOLDER_IDENTITY, find_rewritings
+from webhook.analysis.inputs.rewriting import HOLDER_IDENTITY, RENEW_TIME, find_rewritings
 from webhook.kubernetes.objects import Lease
-from webhook.kubernetes.times import SECOND, normalize, stamp_of
+from webhook.kubernetes.times import SECOND, normalize, readable, stamp_of
 
 AFTER_LOG: Final = SECOND
 """How much later an object counts that does not say when it was seen: its stamps have whole seconds, and an audit log,
@@ -385,6 +385,8 @@ def _join_requests(states: list[_Seen], rest: Sequence[_Seen]) -> list[_Seen]:
             replaced = _find_replaced(states, number)
             near = successors.get(replaced, ()) if stamp is None else _find_writes_near(writes, stamp, longest)
             fitting = [one for one in near if id(one) not in used and _may_have_made(one.observation, states, number)]
+            # An update that names the state before has made this one: a patch names none.
+            fitting = [one for one in fitting if _is_update_of(one.observation, states, number)] or fitting
             if not fitting and stamp is None:
                 asking = [one for one in patches.get(_renew_time_of(state), ()) if id(one) not in used]
                 fitting = _find_patches(asking, states, number)
@@ -397,12 +399,26 @@ def _join_requests(states: list[_Seen], rest: Sequence[_Seen]) -> list[_Seen]:
             states[number] = maker.joined_with(state)
     for is_before in (False, True):
         used -= {id(one) for one in _drop_displaced_patches(makers, states, is_before=is_before)}
+    if RENEW_TIME in _list_rewritten_fields(states):
+        used -= {id(one) for one in _unjoin_patches(makers, states)}
     others = [one for one in rest if id(one) not in used]
-    rewritings = (one.observation.rewritings for one in states if one.is_stored_write)
-    if any(one.field == HOLDER_IDENTITY for found in rewritings for one in found):
+    if HOLDER_IDENTITY in _list_rewritten_fields(states):
         for seen in others:
             _forget_what_was_sent(seen)
     return others
+
+
+def _list_rewritten_fields(states: Sequence[_Seen]) -> set[str]:
+    """Return the fields of which a log shows that writes were stored with other values than they asked for."""
+    return {one.field for state in states if state.is_stored_write for one in state.observation.rewritings}
+
+
+def _unjoin_patches(makers: dict[int, tuple[_Seen, _Seen]], states: list[_Seen]) -> Iterator[_Seen]:
+    """Yield the patches that were joined by the renewTime that they asked for, and unjoin them."""
+    for number, (maker, shown) in makers.items():
+        if maker.observation.patched_renew_time:
+            states[number] = shown
+            yield maker
 
 
 def _is_exact_write(seen: _Seen) -> bool:
@@ -496,10 +512,24 @@ def _may_have_made(request: Observation, states: Sequence[_Seen], number: int) -
         return False
     if request.object is not None and not (_is_as_sent(request) and is_successor):
         return False
+    if is_successor and number and _may_change_nothing(request, states[number - 1].observation):
+        return False
     if state.latest_stamp is None:
         # kubectl shows no managedFields unless it is asked to.
         return is_successor and _may_have_sent(request, state)
     return _is_in_request(request, state.latest_stamp)
+
+
+def _may_change_nothing(request: Observation, before: Observation) -> bool:
+    """Return whether a write asked for the state before it, which a webhook that cuts fractions of seconds stores."""
+    asked = request.object if request.asked is None else request.asked
+    if not isinstance(asked, Lease) or not isinstance(before.object, Lease):
+        return False
+    sent, known = asked.spec, before.object.spec
+    renewed, cut = readable(normalize(sent.renew_time)), readable(normalize(known.renew_time))
+    if renewed is None or renewed == cut or renewed // SECOND * SECOND != cut:
+        return False
+    return replace(sent, renew_time=known.renew_time, acquire_time=known.acquire_time) == known
 
 
 def _may_have_patched(request: Observation, states: Sequence[_Seen], number: int) -> bool:
@@ -558,6 +588,11 @@ def _has_replaced(request: Observation, states: Sequence[_Seen], number: int) ->
             return False
         return _is_in_request(request, created) if state.latest_stamp is None else created == state.latest_stamp
     return number > 0 and 0 < states[number - 1].revision == parse_number(request.replaces)
+
+
+def _is_update_of(request: Observation, states: Sequence[_Seen], number: int) -> bool:
+    """Return whether an update names the state before this one as the one that it replaced."""
+    return request.act is not Act.CREATED and bool(request.replaces) and _has_replaced(request, states, number)
 
 
 def _chain(states: Sequence[_Seen], rest: Sequence[_Seen]) -> tuple[list[_Seen], list[_Seen]]:

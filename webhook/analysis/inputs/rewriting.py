@@ -20,15 +20,16 @@ _SPEC: Final = b'"spec":'
 _SHORTEST: Final = 2 * SECOND
 """A change of a time by less than that changes nothing of who holds a lease: its fraction may be cut off."""
 HOLDER_IDENTITY: Final = "holderIdentity"
+RENEW_TIME: Final = "renewTime"
 _FIELDS: Final = {
     HOLDER_IDENTITY: "holder_identity",
     "leaseDurationSeconds": "lease_duration_seconds",
-    "renewTime": "renew_time",
+    RENEW_TIME: "renew_time",
     "acquireTime": "acquire_time",
     "leaseTransitions": "lease_transitions",
 }
 """Fields that an API server stores as they are sent: not those that it drops where a feature is off."""
-_TIMES: Final = frozenset({"renewTime", "acquireTime"})
+_TIMES: Final = frozenset({RENEW_TIME, "acquireTime"})
 
 
 class MutatingWebhook(Struct, frozen=True, gc=False):
