@@ -21,6 +21,7 @@ from tests.truth.stored import play_stored
         ("a-removal-in-a-gap-is-found-after-it", Kind.BROKEN_RECORD),
         ("a-renewal-whose-fraction-is-cut-changes-nothing", Kind.SENT),
         ("a-webhook-that-moves-renewTime-hides-whose-patch-made-a-state", Kind.SENT),
+        ("a-creation-in-a-hole-of-the-log-is-not-the-update-after-it", Kind.HOLE),
         ("a-removal-after-patches-has-the-stamp-of-an-earlier-write", Kind.SENT),
         ("stamps-dated-ahead-before-the-lease-is-deleted", Kind.SENT),
     ],

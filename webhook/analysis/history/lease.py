@@ -548,8 +548,8 @@ class LeaseHistory(Struct):
             how = Handover.DELETED if self.vacancy.how is Handover.DELETED else Handover.CREATED
             # After a gap the first state need not be the one that was created.
             is_first = not self.continuity.is_after_gap or self.write.is_logged
-            if self.existence.is_creation_hidden and state.act is not Act.CREATED:
-                is_first = False
+            if state.act is Act.UPDATED or (self.existence.is_creation_hidden and state.act is not Act.CREATED):
+                is_first = False  # what is updated was created before
             at = state.moment or date_renewal(spec, state.entries) or 0
             tenure = self._add(holder, at, how if is_first else Handover.UNKNOWN, writer)
             if not is_first:

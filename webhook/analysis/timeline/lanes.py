@@ -525,6 +525,13 @@ class _LeaseLane(Struct):
         renewed = max(since, date_last_renewal(self.history.entries) or since)
         return renewed + max(0, self.history.duration or 0) * SECOND
 
+    def _turn_unrecorded(self, tenure: Tenure) -> None:
+        """Say that a lease which was free may have been taken at any time, if its next holder took it unseen."""
+        free = self.spans.present
+        if free is not None and free.kind is SpanKind.LEADERLESS and tenure.is_unseen:
+            reason = f"{name(self.holder)} took it in this time, and {_UNKNOWN_TIME}"
+            self.spans.begin(SpanKind.UNRECORDED, free.begins, reason=reason)
+
     def _mark_acquisition(self, tenure: Tenure, since: int, latest: int, max_ticks: int) -> None:
         if tenure.began is Handover.SEEN:
             # A stored state shows one renewal, the last: the holder took the lease before it.
@@ -537,6 +544,7 @@ class _LeaseLane(Struct):
                 self.ticks.add(renewed, max_ticks)
         elif tenure.is_unseen and not tenure.has_unseen_renewals and tenure.last_renewal < since:
             self.ticks.add(tenure.last_renewal, max_ticks)
+        self._turn_unrecorded(tenure)
         if tenure.began is Handover.UNKNOWN and len(self.history.tenures) > 1:
             self._turn_overdue(self.history.tenures[-2], since - MAX_TOLERANCE)
         status = self.history.status(since)
