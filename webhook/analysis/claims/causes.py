@@ -85,7 +85,7 @@ def diagnose(
 
 
 def _diagnose_appointment(evidence: SilenceEvidence) -> Diagnosis | None:
-    """Return that another one wrote the holder in, and no process has renewed it since."""
+    """Return the diagnosis if another writer named the holder and no process has renewed the lease since."""
     tenure = evidence.tenure
     taker = tenure.processes.taken_by if tenure else None
     if tenure is None or taker is None or tenure.is_chosen or not tenure.processes.is_never_renewed:
@@ -100,7 +100,7 @@ def _diagnose_refusal(evidence: SilenceEvidence) -> Diagnosis | None:
     refused = [one for one in denied if not one.is_read] or denied
     if not refused:
         return None
-    is_alone = evidence.went_on and not evidence.hidden
+    is_alone = evidence.kept_trying and not evidence.hidden
     beside = () if is_alone else _list_causes_left(evidence.compared, evidence.hidden)
     last = refused[-1]
     like_last = (
@@ -111,19 +111,19 @@ def _diagnose_refusal(evidence: SilenceEvidence) -> Diagnosis | None:
     return _describe_refusal([*refused, *like_last], beside)
 
 
-def _diagnose_nameless_refusal(evidence: SilenceEvidence) -> Diagnosis | None:
+def _diagnose_unauthenticated(evidence: SilenceEvidence) -> Diagnosis | None:
     """Return the cause if requests from the address and program of a silent holder were refused with 401."""
     sources = evidence.sources
-    nameless = [one for one in evidence.unnamed if one.source and one.source in sources]
-    if not nameless or evidence.requests:
+    unauthenticated = [one for one in evidence.unauthenticated if one.source and one.source in sources]
+    if not unauthenticated or evidence.requests:
         return None
-    return _refused_without_name(evidence.history, evidence.tenure, nameless)
+    return _describe_unauthenticated(evidence.history, evidence.tenure, unauthenticated)
 
 
 def _diagnose_failure(evidence: SilenceEvidence) -> Diagnosis | None:
     """Return the cause if the API server was unable to store writes, or answered that there were too many requests."""
     failed = [one for one in evidence.own_answers if one.has_failed]
-    if not failed or not evidence.went_on:
+    if not failed or not evidence.kept_trying:
         return None
     compared = evidence.compared
     limited = [one for one in failed if one.code == TOO_MANY_REQUESTS]
@@ -141,12 +141,12 @@ def _diagnose_conflict(evidence: SilenceEvidence) -> Diagnosis | None:
     """Return the cause if its updates conflicted: with those of others, or with its own renewals."""
     history, tenure, start, end = evidence.history, evidence.tenure, evidence.start, evidence.end
     conflicts = sum(1 for one in evidence.own_answers if one.code == 409)
-    if not conflicts or not evidence.went_on:
+    if not conflicts or not evidence.kept_trying:
         return None
-    if not evidence.hidden and tenure and _is_written_by_none_else(history, tenure, start, end):
+    if not evidence.hidden and tenure and _has_no_other_writes(history, tenure, start, end):
         text = f"{conflicts} of its updates conflicted (409), although nothing else was written to the lease"
         return Diagnosis(Blame.CLIENT, text, ("unanswered", "conflict"), requests=evidence.requests or 0)
-    others = _other_writers(history, start, end)
+    others = _describe_other_writers(history, start, end)
     also = f" ({others})" if others else ""
     text = f"{conflicts} of its updates conflicted with other writes (409){also}"
     return Diagnosis(Blame.CONFLICT, text, ("conflict",))
@@ -183,7 +183,7 @@ def _diagnose_habit(evidence: SilenceEvidence) -> Diagnosis | None:
     return None
 
 
-def _is_written_by_none_else(history: LeaseHistory, tenure: Tenure, start: int, end: int) -> bool:
+def _has_no_other_writes(history: LeaseHistory, tenure: Tenure, start: int, end: int) -> bool:
     """Return whether a log that has all writes has none by another between the last renewal of a holder and `end`.
 
     A write that conflicts then is based on a state before that renewal, of which the answer may not have arrived.
@@ -193,16 +193,16 @@ def _is_written_by_none_else(history: LeaseHistory, tenure: Tenure, start: int, 
     return not is_touched and not any(start <= at < end for at in times)
 
 
-def _add_answers(cause: Diagnosis, own: Sequence[Refusal], unnamed: Sequence[Refusal]) -> Diagnosis:
+def _add_answers(cause: Diagnosis, own: Sequence[Refusal], unauthenticated: Sequence[Refusal]) -> Diagnosis:
     """Return the cause of a silence with what else is left by the answers to a holder, and to writers without a name.
 
-    `unnamed` are those that may be its own.
+    `unauthenticated` are those that may be its own.
     """
     seen = tuple(one for one in list_answers(own) if one not in cause.left)
     cause = replace(cause, left=(*cause.left, *seen))
-    if not unnamed or "refused-credentials" in cause.left:
+    if not unauthenticated or "refused-credentials" in cause.left:
         return cause
-    doubt = f"{count(len(unnamed), 'request')} without accepted credentials, answered with 401, may be its own"
+    doubt = f"{count(len(unauthenticated), 'request')} without accepted credentials, answered with 401, may be its own"
     return replace(cause, evidence=f"{cause.evidence}; {doubt}", left=(*cause.left, "refused-credentials"))
 
 
@@ -246,10 +246,10 @@ def _count_requests(refused: Sequence[Refusal]) -> str:
 def _diagnose_silence(evidence: SilenceEvidence) -> Diagnosis:
     """Return the cause of a silence in which nothing was refused."""
     own = evidence.own_answers
-    slow = max((one.took for one in own if one.code < 300 and evidence.went_on), default=0)
+    slow = max((one.took for one in own if one.code < 300 and evidence.kept_trying), default=0)
     cause = _compare_silence(evidence, slow)
     cause = _add_signs_of_life(evidence.histories, evidence.tenure, evidence.silence, cause)
-    cause = _add_answers(cause, own, () if evidence.sources else evidence.unnamed)
+    cause = _add_answers(cause, own, () if evidence.sources else evidence.unauthenticated)
     if own and not slow and cause.blame is Blame.CLIENT:
         return replace(cause, evidence=f"{cause.evidence}; its last write was answered with {own[-1].code}")
     return cause
@@ -269,7 +269,7 @@ def _compare_silence(evidence: SilenceEvidence, slow: int) -> Diagnosis:
         return _diagnose_outage(history, late, silence, hidden, is_silent=is_silent and not slow)
     if slow:
         return Diagnosis(Blame.SERVER, f"it took up to {length(slow)} to answer a renewal", ("api-server", "failed"))
-    others = _other_writers(history, start, end)
+    others = _describe_other_writers(history, start, end)
     # A log without holes has each conflict of a process that it knows.
     if others and not is_silent and (hidden or requests is None):
         shown = "" if history.kind is InputKind.AUDIT_LOG else "; the audit log shows it"
@@ -294,13 +294,13 @@ def _add_signs_of_life(
     histories: ClusterHistory, tenure: Tenure | None, silence: Silence, cause: Diagnosis
 ) -> Diagnosis:
     """Return the cause of a silence, with the lease that the silent process renewed meanwhile."""
-    other = _renewed_meanwhile(histories, tenure, silence) if tenure and cause.is_silent else None
+    other = _find_lease_renewed_meanwhile(histories, tenure, silence) if tenure and cause.is_silent else None
     if other is None:
         return cause
     return replace(cause, evidence=f"it renewed {name(other.name)} meanwhile", is_alive=True)
 
 
-def _renewed_meanwhile(histories: ClusterHistory, tenure: Tenure, silence: Silence) -> LeaseHistory | None:
+def _find_lease_renewed_meanwhile(histories: ClusterHistory, tenure: Tenure, silence: Silence) -> LeaseHistory | None:
     """Return another lease of the same namespace that the process of a holder renewed while it was silent."""
     own, start, end = tenure.processes.own, silence.start, silence.end
     for other, held in (
@@ -346,23 +346,23 @@ def _is_node_silent(histories: ClusterHistory, history: LeaseHistory, start: int
     return False if not silent and end - start > longest else None
 
 
-def _refused_without_name(
-    history: LeaseHistory, tenure: Tenure | None, nameless: Sequence[Refusal]
+def _describe_unauthenticated(
+    history: LeaseHistory, tenure: Tenure | None, unauthenticated: Sequence[Refusal]
 ) -> Diagnosis | None:
     """Return the cause if requests from the address and program of a silent holder were refused with 401.
 
     Only who believes to lead writes before it has read; who waits reads, too, from an address that several share.
     """
-    is_alone = history.requests.is_only_source_of(tenure, nameless[-1].source)
-    if not is_alone and all(one.is_read for one in nameless):
+    is_alone = history.requests.is_only_source_of(tenure, unauthenticated[-1].source)
+    if not is_alone and all(one.is_read for one in unauthenticated):
         return None
     doubt = "" if is_alone else ", which it shares with others"
     text = (
-        f"{_count_requests(nameless)} answered with 401 (Unauthorized), from its address and program{doubt}, and none "
-        "by its name"
+        f"{_count_requests(unauthenticated)} answered with 401 (Unauthorized), from its address and program{doubt}, "
+        "and none by its name"
     )
     left = ("refused-credentials",) if is_alone else ("refused-credentials", "stopped")
-    return Diagnosis(Blame.REFUSED, text, left, nameless[-1])
+    return Diagnosis(Blame.REFUSED, text, left, unauthenticated[-1])
 
 
 def _diagnose_unstored(failed: Sequence[Refusal], compared: OtherLeases) -> Diagnosis:
@@ -390,7 +390,7 @@ def _describe_punctual(compared: OtherLeases) -> str:
     return f"{others} renewed on time"
 
 
-def _other_writers(history: LeaseHistory, start: int, end: int) -> str:
+def _describe_other_writers(history: LeaseHistory, start: int, end: int) -> str:
     """Say who else wrote the lease in that time without renewing it, if that was often."""
     found = Counter(who for at, who in history.others if start <= at <= end)
     often = [(who, number) for who, number in found.most_common(3) if number >= _MIN_OTHER_WRITES]
@@ -415,7 +415,7 @@ def diagnose_snapshot(histories: ClusterHistory, history: LeaseHistory, now: int
     own = ("stopped", "api-server", *HIDDEN)
     if not others.is_known:
         return Diagnosis(Blame.UNKNOWN, WITHOUT_EVIDENCE, (*own, "network"))
-    if others.all_were_late:
+    if others.most_were_late:
         stopped = f"{count(others.late, 'other lease')} stopped at the same time"
         if histories.bounds.may_be_older:
             return Diagnosis(Blame.UNKNOWN, f"{stopped}, as if the list was taken then (--now)", (*own, "network"))
@@ -426,7 +426,7 @@ def diagnose_snapshot(histories: ClusterHistory, history: LeaseHistory, now: int
 
 
 def _describe_late(company: OtherLeases) -> str:
-    if not company.all_were_late:
+    if not company.most_were_late:
         return ""
     known = company.late + company.on_time
     which = {1: "the other lease", 2: "both other leases"}.get(known, f"all {known} other leases")
@@ -442,7 +442,7 @@ _DIAGNOSES: Final[tuple[Callable[[SilenceEvidence], Diagnosis | None], ...]] = (
     _diagnose_election,
     _diagnose_appointment,
     _diagnose_refusal,
-    _diagnose_nameless_refusal,
+    _diagnose_unauthenticated,
     _diagnose_failure,
     _diagnose_conflict,
     _diagnose_habit,

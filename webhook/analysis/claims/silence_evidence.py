@@ -66,7 +66,7 @@ class SilenceEvidence:
         return list(self._drop_answers_after_outage(own))
 
     @property
-    def went_on(self) -> bool:
+    def kept_trying(self) -> bool:
         """Whether the holder tried again until it gave up, after a failure or a conflict, as clients do.
 
         Something else stopped one that did not, or one that tried only once it was too late.
@@ -90,7 +90,7 @@ class SilenceEvidence:
         return self.history.requests.sources_of(self.tenure)
 
     @property
-    def unnamed(self) -> Sequence[Refusal]:
+    def unauthenticated(self) -> Sequence[Refusal]:
         """Answers to requests without accepted credentials."""
         return [one for one in self._answers if one.code == UNAUTHENTICATED and not one.writer.user]
 
@@ -116,7 +116,7 @@ class SilenceEvidence:
         An API server that comes back may refuse before it knows the rights.
         """
         is_early = any(one.received <= self.start + goes_on_for(self.history.duration) for one in own)
-        return own if not own or is_early or not self.compared.all_were_late else ()
+        return own if not own or is_early or not self.compared.most_were_late else ()
 
 
 def _drop_late_answers(own: Sequence[Refusal], gives_up: int) -> list[Refusal]:

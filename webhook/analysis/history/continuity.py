@@ -76,7 +76,7 @@ class Continuity(Struct):
     version: str = ""
     """The resourceVersion of the latest state, "" if the input does not show it."""
     _revision: int = 0
-    """The latest one that was shown."""
+    """The highest resourceVersion shown so far; 0 if none was."""
     _known_gaps: tuple[RecordingGap, ...] = ()
     """Those after which a state was seen: what followed that is recorded."""
 

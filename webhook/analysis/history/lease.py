@@ -82,7 +82,7 @@ class LeaseHistory(Struct):
     is_resumed: bool = False
     """The latest state follows what was not seen."""
     moment: int = 0
-    """The time of the latest observation."""
+    """When the latest write was made, by the best estimate; `at` never goes back, this may."""
     write: Write = Write()
     """The latest one."""
     existence: Existence = field(default_factory=Existence)
@@ -328,9 +328,9 @@ class LeaseHistory(Struct):
             and len(tenure.processes.writers) > 1
         ):
             self._shared = tenure
-            self._happen(EventKind.SHARED, self.at or 0)
+            self._record_event(EventKind.SHARED, self.at or 0)
 
-    def _happen(
+    def _record_event(
         self, kind: EventKind, at: int, writer: Writer | None = None, text: str = "", *, silence: int | None = None
     ) -> None:
         is_dated = self.write.is_dated or kind is EventKind.EXPIRED
@@ -370,7 +370,7 @@ class LeaseHistory(Struct):
     def _store_deletion(self, seen: Observation) -> None:
         if self.holder and (self.hidden_since is not None or self.continuity.is_after_gap):
             # Another one may have held it by then.
-            self._end(self.hidden_since or self.moment, Handover.UNKNOWN)
+            self._end_tenure(self.hidden_since or self.moment, Handover.UNKNOWN)
         if not self.is_deleted and not (isinstance(seen.object, Lease) and self._is_older(seen.object)):
             self._delete(seen, self.moment)
 
@@ -383,9 +383,9 @@ class LeaseHistory(Struct):
             holder.note_deletion(by, is_dated=is_dated, marked_at=marked_at, last_finalizer_by=seen.writer)
         self._events.append(LeaseEvent(EventKind.DELETED, at, holder, seen.writer, is_dated=is_dated))
         if holder is not None or self.lease is None:
-            self._end(at, Handover.DELETED)
+            self._end_tenure(at, Handover.DELETED)
         self.existence.delete(at)
-        self._reach(at)
+        self._advance_at(at)
 
     def _delete_unseen(self, seen: Observation) -> None:
         """Take in a deletion that the input does not show, which therefore has neither a time nor a writer."""
@@ -407,7 +407,7 @@ class LeaseHistory(Struct):
             self._note_facts(self.holder, state)
         if not state.is_gap:
             self._examine(state, is_same_path=is_same_path)
-        self._reach(state.moment or None)
+        self._advance_at(state.moment or None)
 
     def _move_to(self, seen: Observation, lease: Lease, entries: Sequence[Entry], act: Act) -> NextState:
         """Make a state the present one; return it beside the one before, which may have been deleted unseen."""
@@ -478,10 +478,10 @@ class LeaseHistory(Struct):
             return True
         if seen.replaces and self.continuity.version:
             # A request names the state that it replaces.
-            return seen.replaces != self.continuity.version and not self._is_explained_by_failure()
+            return seen.replaces != self.continuity.version and not self._mark_if_explained_by_failure()
         return self.continuity.has_gap_between(seen, self.lease, lease, act, is_other=is_other)
 
-    def _is_explained_by_failure(self) -> bool:
+    def _mark_if_explained_by_failure(self) -> bool:
         """Return whether the write that is missing is one of the holder that was stored although its answer failed."""
         last = self.requests.refusals[-1] if self.requests.refusals else None
         if last and last.code >= 500 and last.at >= (self.at or 0):
@@ -525,9 +525,9 @@ class LeaseHistory(Struct):
         if before is None or state.seen.old or is_same_path:
             problem = find_forged_stamps(state.seen, before, state.known, at, is_dated=self.write.is_dated)
             if problem:
-                self._happen(EventKind.FORGED, at, writer=state.writer, text=problem)
+                self._record_event(EventKind.FORGED, at, writer=state.writer, text=problem)
         if before is not None and (edit := edit_of(state.old, state.new)):
-            self._happen(EventKind.EDITED, at, writer=state.writer, text=edit)
+            self._record_event(EventKind.EDITED, at, writer=state.writer, text=edit)
             self.edits.append(self._events[-1])
 
     # The first state, and the first one after what was not seen.
@@ -551,7 +551,7 @@ class LeaseHistory(Struct):
             if state.act is Act.UPDATED or (self.existence.is_creation_hidden and state.act is not Act.CREATED):
                 is_first = False  # what is updated was created before
             at = state.moment or date_renewal(spec, state.entries) or 0
-            tenure = self._add(holder, at, how if is_first else Handover.UNKNOWN, writer)
+            tenure = self._begin_tenure(holder, at, how if is_first else Handover.UNKNOWN, writer)
             if not is_first:
                 tenure.begin_unseen()
             if is_unseen or not is_first:
@@ -560,7 +560,7 @@ class LeaseHistory(Struct):
             first = read_first_state(state.lease, state.entries, self.write, state.moment, self.kind)
             # A patch is answered with the state that it found if it changed nothing.
             known_writer = None if state.seen.verb == "patch" else writer
-            tenure = self._add(holder, first.since, Handover.SEEN, known_writer, seen=first.last_renewal)
+            tenure = self._begin_tenure(holder, first.since, Handover.SEEN, known_writer, seen=first.last_renewal)
             tenure.begin_before_input(is_unseen=first.is_unseen, is_since_own=first.is_since_own)
             tenure.note_claimed(readable(normalize(spec.renew_time)))
             self._forget_undated(tenure)
@@ -571,9 +571,9 @@ class LeaseHistory(Struct):
             return
         created, at = stamp_of(state.lease.metadata.creation_timestamp), state.moment or self.at or 0
         if state.act is Act.STORED and created is not None and created <= at + BOUND:
-            self._happen(EventKind.CREATED, min(created, at), text="it was created, by its creationTimestamp")
+            self._record_event(EventKind.CREATED, min(created, at), text="it was created, by its creationTimestamp")
         elif state.act is Act.CREATED:
-            self._happen(EventKind.CREATED, at, writer=state.writer)
+            self._record_event(EventKind.CREATED, at, writer=state.writer)
 
     def _resume(self, state: NextState) -> None:
         """Go on after what was not seen: neither a silence nor how the holder changed is known."""
@@ -600,13 +600,13 @@ class LeaseHistory(Struct):
         )
         at, last = resumed.at, resumed.last
         if resumed.is_missed:
-            self._happen(EventKind.MISSED, last)
+            self._record_event(EventKind.MISSED, last)
             self.renewals.miss(last, at)
         if tenure and resumed.is_kept:
             self._resume_tenure(tenure, state, at)
             return
         if tenure:
-            self._end(last, Handover.UNKNOWN)
+            self._end_tenure(last, Handover.UNKNOWN)
             if not state.holder:
                 tenure.note_end_dated(is_dated=False)
             if self.continuity.sight is Sight.PUT_BACK:
@@ -629,19 +629,19 @@ class LeaseHistory(Struct):
         self.renewals.restart(at)
         self._forget_undated(tenure)
         is_same = normalize(state.new.renew_time) == normalize(state.before.spec.renew_time)
-        self._happen(EventKind.RESUMED if is_same else EventKind.RENEWED, at, writer=state.writer)
+        self._record_event(EventKind.RESUMED if is_same else EventKind.RENEWED, at, writer=state.writer)
 
     def _add_unseen(self, before: Tenure | None, state: NextState, at: int, *, is_new: bool) -> None:
         """Add a holder that took the lease by a time, unseen; without `is_new` it may continue the tenure before."""
         spec, writer = state.new, state.writer
-        tenure = self._add(state.holder, at, Handover.UNKNOWN, writer, is_new=is_new)
+        tenure = self._begin_tenure(state.holder, at, Handover.UNKNOWN, writer, is_new=is_new)
         renewed, is_dated = date_resumed_renewal(spec, state.entries, self.write, at)
         tenure.resume(renewed, is_seen=is_dated)
         tenure.note_claimed(readable(normalize(spec.renew_time)))
         self._forget_undated(tenure)
         if before and before.holder == state.holder and not (writer and writer.user):
             tenure.note_manager(before.manager)
-            tenure.note_ambiguity(is_other=self._is_of_another_writer(tenure, spec, spec) or before.is_ambiguous)
+            tenure.note_ambiguity(is_other=self._follow_manager(tenure, spec, spec) or before.is_ambiguous)
         tenure.begin_unseen()
 
     def _forget_undated(self, tenure: Tenure) -> None:
@@ -660,7 +660,7 @@ class LeaseHistory(Struct):
         self._note_last_manager(state.known)
         how = self.vacancy.how
         began = how if how in _KEPT_AFTER_VACANCY else Handover.CLAIMED
-        following = self._add(state.holder, state.at, began, state.writer)
+        following = self._begin_tenure(state.holder, state.at, began, state.writer)
         if how is Handover.UNKNOWN:
             # Before the input showed it again without a holder, another one may have held it.
             following.forget_previous()
@@ -672,9 +672,9 @@ class LeaseHistory(Struct):
         taking = find_taking(before, state.old, state.known, self.write, at)
         if taking.has_expired:
             self._report_expiry(taking.duration, taking.kept_until, at)
-        self._end(taking.ended, taking.how)
+        self._end_tenure(taking.ended, taking.how)
         self.vacancy.begin_earlier(at if taking.kept_until is None else taking.kept_until)
-        following = self._add(state.holder, at, taking.how, state.writer)
+        following = self._begin_tenure(state.holder, at, taking.how, state.writer)
         following.note_close(is_close=taking.is_close)
         if state.writer is not None and (asking := self.requests.waiting.asking.get(state.writer.process)):
             following.note_waiting(self.requests.waiting.since, asking.times)
@@ -690,7 +690,7 @@ class LeaseHistory(Struct):
         if holder:
             manager, is_field_gone = manager_of_write(state.entries, state.known), state.new.holder_identity is None
             holder.note_removal(state.writer, manager, is_field_gone=is_field_gone)
-        self._end(state.at, Handover.RELEASED, state.writer)
+        self._end_tenure(state.at, Handover.RELEASED, state.writer)
         if holder and holder.removal.may_be_by_another:
             self.vacancy.begin(holder.last_renewal, Handover.RELEASED)  # it may have stopped long before
 
@@ -700,11 +700,13 @@ class LeaseHistory(Struct):
         """Renew the tenure, by its own process or by another one; a write of the name alone may begin one."""
         tenure, old, new, at, writer = self.holder, state.old, state.new, state.at, state.writer
         if tenure is not None and is_release(old) and (new.lease_duration_seconds or 0) > RELEASED_DURATION:
-            self._end(at, Handover.UNKNOWN)  # who was written into a lease that stayed released takes it only now
+            self._end_tenure(
+                at, Handover.UNKNOWN
+            )  # who was written into a lease that stayed released takes it only now
             tenure = None
         if tenure is None:
             # The holder that had released it takes it again under the same name.
-            self._add(state.holder, at, Handover.UNKNOWN, writer)
+            self._begin_tenure(state.holder, at, Handover.UNKNOWN, writer)
             return
         if state.seen.stretch is not None:
             self.renewals.resume(state.seen.stretch, at)
@@ -715,20 +717,20 @@ class LeaseHistory(Struct):
             self._replace(tenure, at, writer)
             return
         tenure.keep(self.write)
-        if not self._is_renewed_by_own(tenure, state):
+        if not self._note_own_renewal(tenure, state):
             tenure.touch(at, writer)
-            self._happen(EventKind.RENEWED, at, writer=writer)
+            self._record_event(EventKind.RENEWED, at, writer=writer)
             return
         self._count_renewal(tenure, state)
         if is_release(new) and (old.lease_duration_seconds or 0) > RELEASED_DURATION:
-            self._end(at, Handover.RELEASED, writer)
+            self._end_tenure(at, Handover.RELEASED, writer)
 
     def _is_expiry_known(self, tenure: Tenure) -> bool:
         """Return whether the input shows the last renewal of a holder before a write."""
         is_taken_up = tenure.is_chosen and not (tenure.processes.renewals or tenure.is_unseen)
         return self.kind is not InputKind.REVIEW and not (is_taken_up or tenure.is_last_unseen)
 
-    def _is_renewed_by_own(self, tenure: Tenure, state: NextState) -> bool:
+    def _note_own_renewal(self, tenure: Tenure, state: NextState) -> bool:
         if state.writer is None and self.kind is InputKind.AUDIT_LOG:
             return False
         within = None if self.write.is_claimed else (self.write.earliest, self.write.latest or state.at)
@@ -739,7 +741,7 @@ class LeaseHistory(Struct):
         at, writer = state.at, state.writer
         self._measure_clock(tenure)
         if not (writer and writer.user):
-            tenure.note_ambiguity(is_other=self._is_of_another_writer(tenure, state.old, state.new))
+            tenure.note_ambiguity(is_other=self._follow_manager(tenure, state.old, state.new))
         is_first = tenure.is_chosen and tenure.processes.renewals == 1
         if is_first and tenure.leaderless is not None:
             # The API server chose it; that it leads is known from its own first renewal.
@@ -752,9 +754,9 @@ class LeaseHistory(Struct):
             self.renewals.restart(at)
         is_counted = self.kind is not InputKind.REVIEW and not is_first
         silence = self.renewals.add(at, tenure.duration, doubt) if is_counted else None
-        self._happen(EventKind.RENEWED, at, writer=writer, silence=silence)
+        self._record_event(EventKind.RENEWED, at, writer=writer, silence=silence)
 
-    def _is_of_another_writer(self, tenure: Tenure, old: LeaseSpec, new: LeaseSpec) -> bool:
+    def _follow_manager(self, tenure: Tenure, old: LeaseSpec, new: LeaseSpec) -> bool:
         """Return whether field managers or leaseTransitions hint that another one renewed it: a client may lie."""
         is_other_manager = tenure.change_manager(manager_of(self.entries, date_last_renewal(self.entries)))
         is_counted = (new.lease_transitions or 0) != (old.lease_transitions or 0)
@@ -766,8 +768,8 @@ class LeaseHistory(Struct):
         how = classify_write(tenure, tenure.kept_until, tenure.duration, self.write, is_dated=is_dated)
         is_expired = how is Handover.EXPIRED
         how = Handover.EXPIRED if is_expired else Handover.REPLACED
-        self._end(tenure.last_renewal if is_expired else at, how)
-        self._add(tenure.holder, at, how, writer).begin_with_renewal(self.write, tenure)
+        self._end_tenure(tenure.last_renewal if is_expired else at, how)
+        self._begin_tenure(tenure.holder, at, how, writer).begin_with_renewal(self.write, tenure)
 
     def _measure_clock(self, tenure: Tenure) -> None:
         tenure.measure_clock(ahead_of(self.lease.spec, self.entries) if self.lease else None, self.write.skew)
@@ -775,7 +777,7 @@ class LeaseHistory(Struct):
     def _report_expiry(self, duration: int | None, last: int | None, before: int) -> None:
         """Say when the lease expired, if that was before the write that is seen."""
         if last is not None and duration and duration > 0 and last + duration * SECOND < before:
-            self._happen(EventKind.EXPIRED, last + duration * SECOND)
+            self._record_event(EventKind.EXPIRED, last + duration * SECOND)
 
     # Writes whose object a log does not show.
 
@@ -784,11 +786,11 @@ class LeaseHistory(Struct):
         writer, tenure = seen.writer or Writer(), self.holder
         if tenure is None:
             self.existence.restore(is_other=False)
-            self._add(name_writer(writer), at, self._begin_of_writer(seen), writer).stand_in()
+            self._begin_tenure(name_writer(writer), at, self._begin_of_writer(seen), writer).stand_in()
             self._rival.begin(seen.verb)
         else:
             self._take_next_logged_write(tenure, seen.verb, at, writer)
-        self._reach(at)
+        self._advance_at(at)
 
     def _take_next_logged_write(self, tenure: Tenure, verb: str, at: int, writer: Writer) -> None:
         match classify_write_to_unknown(tenure, self._rival, writer, verb):
@@ -812,10 +814,10 @@ class LeaseHistory(Struct):
         if not self._rival.has_followed(at, self.renewals.usual):
             return
         (since, _), *renewals = self._rival.writes
-        self._end(tenure.last_renewal, Handover.UNKNOWN)
+        self._end_tenure(tenure.last_renewal, Handover.UNKNOWN)
         if tenure.holder == API_SERVER:
             self.vacancy.forget_since()  # it may have named this writer, or another one that never led
-        following = self._add(name_writer(writer), since, Handover.UNKNOWN, writer)
+        following = self._begin_tenure(name_writer(writer), since, Handover.UNKNOWN, writer)
         following.stand_in()
         self.requests.drop_accepted(writer, since)
         for renewed, _ in renewals:
@@ -827,7 +829,7 @@ class LeaseHistory(Struct):
         tenure, self.continuity.version = self.holder, ""
         if tenure and seen.writer:
             self._take_hidden_write_by(seen.writer, tenure, seen.verb, at)
-        self._reach(at)
+        self._advance_at(at)
 
     def _take_hidden_write_by(self, writer: Writer, tenure: Tenure, verb: str, at: int) -> None:
         match classify_write_to_known(tenure, writer, verb, at, self.renewals.usual):
@@ -844,11 +846,11 @@ class LeaseHistory(Struct):
     def _renew_hidden(self, tenure: Tenure, at: int, writer: Writer | None) -> None:
         tenure.note_renewal(writer, at)
         tenure.renew_hidden(at)
-        self._happen(EventKind.RENEWED, at, writer=writer, silence=self.renewals.add(at, tenure.duration))
+        self._record_event(EventKind.RENEWED, at, writer=writer, silence=self.renewals.add(at, tenure.duration))
 
     # Tenures.
 
-    def _add(
+    def _begin_tenure(
         self,
         holder: str,
         since: int,
@@ -884,15 +886,15 @@ class LeaseHistory(Struct):
         if self.write.is_claimed:
             self.renewals.set_back(tenure.last_renewal)
         self.renewals.latest.clear()
-        self._happen(EventKind.ACQUIRED, since, writer=writer)
+        self._record_event(EventKind.ACQUIRED, since, writer=writer)
         return tenure
 
-    def _end(self, at: int, how: Handover, writer: Writer | None = None) -> None:
+    def _end_tenure(self, at: int, how: Handover, writer: Writer | None = None) -> None:
         ended = self.succession.end(at, how, self.write, self._write_before)
         if ended is not None and how is Handover.RELEASED:
-            self._happen(EventKind.RELEASED, at, writer=writer)
+            self._record_event(EventKind.RELEASED, at, writer=writer)
 
-    def _reach(self, at: int | None) -> None:
+    def _advance_at(self, at: int | None) -> None:
         if at is not None:
             self.at = at if self.at is None else max(self.at, at)
 

@@ -246,7 +246,7 @@ class OtherLeases(Struct, frozen=True):
         return self.late + self.on_time > 0
 
     @property
-    def all_were_late(self) -> bool:
+    def most_were_late(self) -> bool:
         """Whether most were late: then the cause is what they share, the API server or what it depends on."""
         return self.late > self.on_time
 

@@ -453,7 +453,7 @@ class _Cutter:
         self._start = end
 
     def _read_more(self) -> bool:
-        """Read more, as much again if much is unread; False at the end of the input."""
+        """Read more: half as much again if much is unread, or each piece copies all of it; False at the end."""
         newline = self._text.rfind(b"\n", 0, self._start)
         self._indent = self._start - newline - 1 if newline >= 0 else self._indent + self._start
         parts = [self._text[self._start :]]
