@@ -145,6 +145,8 @@ class World:
         """Yield the audit events of writes to coordination.k8s.io in a namespace, oldest first."""
         with self.plane.audit_log.open() as lines:
             for line in lines:
+                if not line.endswith("\n"):
+                    return  # the API server is still writing this event
                 event = json.loads(line)
                 if event.get("objectRef", {}).get("namespace") == namespace:
                     yield event
