@@ -156,9 +156,11 @@ class Policy(Struct, frozen=True, dict=True):
             return EXEMPTIBLE
         if not self.exemptions or self.exemptions.keys().isdisjoint(user.requesters):
             return NO_RULES  # nearly every writer
-        indexes = [self.exemptions[one] for one in user.requesters if one in self.exemptions]
-        found = (one for index in indexes for one in index.find(namespace, name))
-        return NO_RULES.union(*(one.rules for one in found if now < one.until and operation in one.operations))
+        indexes = [self.exemptions[requester] for requester in user.requesters if requester in self.exemptions]
+        found = (exemption for index in indexes for exemption in index.find(namespace, name))
+        return NO_RULES.union(
+            *(exemption.rules for exemption in found if now < exemption.until and operation in exemption.operations)
+        )
 
 
 def is_always_exempt(user: UserInfo) -> bool:
@@ -174,9 +176,9 @@ def apply_settings(policy: LeasePolicy, settings: Mapping[Setting, Value]) -> Le
         if name == MODE:
             modes[rule] = Mode(value)
         else:
-            numbers = RULES[rule].limits
-            assert numbers is not None
-            limits[numbers] = replace(limits[numbers], **{name: value})
+            limits_type = RULES[rule].limits
+            assert limits_type is not None
+            limits[limits_type] = replace(limits[limits_type], **{name: value})
     return LeasePolicy(modes, limits)
 
 

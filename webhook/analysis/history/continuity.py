@@ -113,13 +113,13 @@ class Continuity(Struct):
         """Forget what came first by resourceVersions: they begin again at an earlier one."""
         self._revision, self.version = 0, ""
 
-    def is_older(self, lease: Lease, *, is_deleted: bool) -> bool:
-        """Return whether a state is older than one that is known, as in logs whose lines are not quite in order."""
+    def advance_to(self, lease: Lease, *, is_deleted: bool) -> bool:
+        """Go on to a state; return False if it is older than one that is known: lines of logs may be out of order."""
         revision = parse_number(lease.metadata.resource_version)
         if 0 < revision < self._revision or (is_deleted and 0 < revision == self._revision):
-            return True
+            return False
         self._revision = revision or self._revision
-        return False
+        return True
 
     def is_cut(self, seen: Observation) -> bool:
         """Return whether a state follows one that was hidden, unless its request names the one that is known."""
@@ -135,12 +135,18 @@ class Continuity(Struct):
         if seen.at is not None or not (is_dump or is_watch):
             return False
         old, new = known.spec, lease.spec
-        path = seen.place.path
-        goes_on = is_watch and (self.path == path or _source(self.path) == _source(path))
         is_changed = is_other or (new.holder_identity or "") != (old.holder_identity or "")
-        if goes_on and (act is not Act.STORED or _is_retaken(old, new)):
-            return _is_retaken(old, new) or (is_changed and self.is_after_gap)
+        if is_watch and _is_same_source(self.path, seen.place.path):
+            if _is_retaken(old, new):
+                return True
+            if act is not Act.STORED:
+                return is_changed and self.is_after_gap
         return is_changed or normalize(new.renew_time) != normalize(old.renew_time)
+
+
+def _is_same_source(path: str, other: str) -> bool:
+    """Return whether the second of two files goes on where the first one ended."""
+    return path == other or _source(path) == _source(other)
 
 
 def _source(path: str) -> str:

@@ -333,13 +333,21 @@ class LeaseHistory(Struct):
     def _record_event(
         self, kind: EventKind, at: int, writer: Writer | None = None, text: str = "", *, silence: int | None = None
     ) -> None:
-        is_dated = self.write.is_dated or kind is EventKind.EXPIRED
-        is_claimed = self.write.is_claimed and kind is not EventKind.EXPIRED
-        self._events.append(LeaseEvent(kind, at, self.tenure, writer, text, silence, is_dated, is_claimed))
+        event = LeaseEvent(
+            kind,
+            at,
+            self.tenure,
+            writer=writer,
+            text=text,
+            silence=silence,
+            is_dated=self.write.is_dated or kind is EventKind.EXPIRED,
+            is_claimed=self.write.is_claimed and kind is not EventKind.EXPIRED,
+        )
+        self._events.append(event)
 
     def _store_state_before(self, seen: Observation) -> None:
         """Take in the state that a write replaced, if the input shows it."""
-        if isinstance(seen.old, Lease) and not self._is_older(seen.old):
+        if isinstance(seen.old, Lease) and self._advance_to(seen.old):
             write = self.write
             self._change(seen, seen.old, entries_of(seen.old.metadata.managed_fields), Act.STORED)
             self.write = write
@@ -348,7 +356,7 @@ class LeaseHistory(Struct):
         if seen.is_deletion:
             self._store_deletion(seen)
         elif isinstance(seen.object, Lease):
-            if not self._is_older(seen.object):
+            if self._advance_to(seen.object):
                 self._change(seen, seen.object, seen.entries, seen.act)
             if seen.act is Act.DELETED:
                 self.existence.mark(seen.writer, self.moment)
@@ -362,8 +370,8 @@ class LeaseHistory(Struct):
             else:
                 self._take_logged_write(seen, seen.at)
 
-    def _is_older(self, lease: Lease) -> bool:
-        return self.continuity.is_older(lease, is_deleted=self.is_deleted)
+    def _advance_to(self, lease: Lease) -> bool:
+        return self.continuity.advance_to(lease, is_deleted=self.is_deleted)
 
     # Deletion, and creation with the same name.
 
@@ -371,7 +379,7 @@ class LeaseHistory(Struct):
         if self.holder and (self.hidden_since is not None or self.continuity.is_after_gap):
             # Another one may have held it by then.
             self._end_tenure(self.hidden_since or self.moment, Handover.UNKNOWN)
-        if not self.is_deleted and not (isinstance(seen.object, Lease) and self._is_older(seen.object)):
+        if not self.is_deleted and (not isinstance(seen.object, Lease) or self._advance_to(seen.object)):
             self._delete(seen, self.moment)
 
     def _delete(self, seen: Observation, at: int) -> None:
@@ -641,7 +649,8 @@ class LeaseHistory(Struct):
         self._forget_undated(tenure)
         if before and before.holder == state.holder and not (writer and writer.user):
             tenure.note_manager(before.manager)
-            tenure.note_ambiguity(is_other=self._follow_manager(tenure, spec, spec) or before.is_ambiguous)
+            is_other = self._follow_manager(tenure, spec, spec)
+            tenure.note_ambiguity(is_other=is_other or before.is_ambiguous)
         tenure.begin_unseen()
 
     def _forget_undated(self, tenure: Tenure) -> None:

@@ -119,7 +119,7 @@ def split_documents(path: str, pieces: Iterable[bytes], *, is_json: bool = False
 
     Audit events in envelopes come instead of these, and the last of them again as the end of their log.
     """
-    return _Cutter(path, pieces, is_json=is_json).split()
+    return _Splitter(path, pieces, is_json=is_json).split()
 
 
 def split_list(path: str, opened: Callable[[], Iterator[bytes]]) -> Iterator[_Found] | None:
@@ -147,14 +147,14 @@ def split_audit_log(path: str, lines: Iterable[bytes], markers: Sequence[bytes])
     for line in lines:
         if not is_rest:
             number += 1
-        is_long, was_long = len(line) > MAX_DOCUMENT and not line.endswith(b"\n"), is_rest
-        is_rest = is_long
-        if was_long:
+        is_too_long = len(line) > MAX_DOCUMENT and not line.endswith(b"\n")
+        is_part, is_rest = is_rest, is_too_long
+        if is_part:
             continue
         if line.strip():
             last = line
         place = Place(path, number)
-        if is_long:
+        if is_too_long:
             yield Unreadable(place, "a line of more than 20 MiB")
         elif any(marker in line for marker in markers):
             if AUDIT_EVENT.match(line):
@@ -194,18 +194,19 @@ class _ListItems:
         if found is None:
             raise ValueError(_NO_OBJECT)
         head = found[0].removeprefix(codecs.BOM_UTF8)
-        place = self._next(found.end())
-        is_more = self._text[place : place + 1] != b"]"
+        offset = self._skip_white(found.end())
+        is_more = self._text[offset : offset + 1] != b"]"
         while is_more:
-            start = self._next(place)
-            item, place = self._value(start)
-            start = place - len(item)
+            start = self._skip_white(offset)
+            item, offset = self._read_value(start)
+            start = offset - len(item)
             self._count(start)
             yield item
-            place = self._next(place)
-            is_more = self._text[place : place + 1] == b","
-            place += 1 if is_more else 0
-        rest = self._text[place:]
+            offset = self._skip_white(offset)
+            is_more = self._text[offset : offset + 1] == b","
+            if is_more:
+                offset += 1  # the comma
+        rest = self._text[offset:]
         while len(rest) <= MAX_DOCUMENT and (piece := next(self._pieces, b"")):
             rest += piece
         envelope = _envelope.decode(head + _ITEM + rest)
@@ -213,38 +214,38 @@ class _ListItems:
             raise ValueError(_NO_OBJECT)
         self.kind, self.version = envelope.kind or "", envelope.api_version or ""
 
-    def _next(self, place: int) -> int:
+    def _skip_white(self, offset: int) -> int:
         """Return where the first character after white space is."""
-        while (place := _WHITE.match(self._text, place).end()) == len(self._text):  # type: ignore[union-attr]
-            place = self._read_more(place)
-        return place
+        while (offset := _WHITE.match(self._text, offset).end()) == len(self._text):  # type: ignore[union-attr]
+            offset = self._read_more(offset)
+        return offset
 
-    def _value(self, place: int) -> tuple[bytes, int]:
+    def _read_value(self, offset: int) -> tuple[bytes, int]:
         """Return the value that begins here, and where it ends."""
-        while not (after := TRAILING.search(problem := error_in(memoryview(self._text)[place:]))):
-            if len(self._text) - place > MAX_DOCUMENT:
+        while not (after := TRAILING.search(problem := error_in(memoryview(self._text)[offset:]))):
+            if len(self._text) - offset > MAX_DOCUMENT:
                 raise ValueError(problem)
-            place = self._read_more(place)
-        end = place + int(after[1]) - 1
-        return self._text[place:end], end
+            offset = self._read_more(offset)
+        end = offset + int(after[1]) - 1
+        return self._text[offset:end], end
 
-    def _count(self, place: int) -> None:
-        """Count the lines up to a place."""
-        self.line += self._text.count(b"\n", self._counted, place)
-        self._counted = place
+    def _count(self, offset: int) -> None:
+        """Count the lines up to an offset."""
+        self.line += self._text.count(b"\n", self._counted, offset)
+        self._counted = offset
 
-    def _read_more(self, place: int = 0) -> int:
-        """Read more, and forget what lies before a place; return where that is then."""
+    def _read_more(self, offset: int = 0) -> int:
+        """Read more, and forget what lies before an offset; return where that is then."""
         piece = next(self._pieces, b"")
         if not piece:
             raise ValueError(_CUT_OFF)
-        self._count(place)
+        self._count(offset)
         self._counted = 0
-        self._text = self._text[place:] + piece
+        self._text = self._text[offset:] + piece
         return 0
 
 
-class _Cutter:
+class _Splitter:
     """`_text[_start:]` is what was read and not given yet; its first line has the number `_line`.
 
     `_indent` is the number of bytes of the line in which `_text` begins that came before it.
@@ -280,14 +281,14 @@ class _Cutter:
             if end < 0:
                 is_broken = self._wasted > _MAX_WASTED
                 problem = "too much is broken" if is_broken else f"a document of more than {MAX_LIST // 1024**2} MiB"
-                yield Unreadable(self._place(), f"{problem}; the rest is not read", line=self._line)
+                yield Unreadable(self._next_place(), f"{problem}; the rest is not read", line=self._line)
                 return
             text = self._text[self._start : end]
             line = self._line
             self._advance(end)
             if problem.endswith(NESTED) and text.startswith(OPENING):
                 # A review as an API server sent it: the decoder of reviews reads it at any depth.
-                place, source = self._place(), Source(text, line)
+                place, source = self._next_place(), Source(text, line)
                 yield Document(
                     place=place, kind="AdmissionReview", api_version=_REVIEW_VERSION, text=text, source=source
                 )
@@ -328,7 +329,8 @@ class _Cutter:
                 # An error at the end of a piece may be no more than the middle of a number or of an escape.
                 is_cut = problem == TRUNCATED or (place is not None and int(place[1]) >= size - _LONGEST_TOKEN)
                 if not is_cut or size > MAX_LIST or not self._read_more():
-                    self._wasted += size if is_cut else 0
+                    if is_cut:
+                        self._wasted += size
                     return -1, self._locate(problem)
 
     def _locate(self, problem: str) -> str:
@@ -386,7 +388,7 @@ class _Cutter:
 
     def _split_value(self, text: bytes, line: int, kind: str = "", version: str = "") -> Iterator[_Found]:
         """Yield the document that a value is, or the audit events in it."""
-        place = self._place()
+        place = self._next_place()
         found = make_document(place, text, kind, version, source=Source(text, line))
         if isinstance(found, Document) and (found.kind or found.change):
             if found.api_version.startswith(envelopes.AUDIT):
@@ -395,7 +397,7 @@ class _Cutter:
             return
         is_envelope = False
         for event in envelopes.find_events(text):
-            inner = make_document(self._place() if is_envelope else place, event)
+            inner = make_document(self._next_place() if is_envelope else place, event)
             if isinstance(inner, Document) and inner.api_version.startswith(envelopes.AUDIT):
                 self._last_event = event
             is_envelope = True
@@ -408,7 +410,7 @@ class _Cutter:
         try:
             text = data.decode()
         except UnicodeDecodeError:
-            yield Unreadable(self._place(), "not UTF-8", is_foreign=True, line=line)
+            yield Unreadable(self._next_place(), "not UTF-8", is_foreign=True, line=line)
             return
         if text.startswith("---") and not text[3:4].strip():
             text = text[3:]
@@ -428,7 +430,7 @@ class _Cutter:
             is_template = TEMPLATE.search(text) is not None
             problem = f"{RENDER} ({error})" if is_template else error
             yield Unreadable(
-                self._place(), problem, is_foreign=is_foreign or is_template, line=begins, is_template=is_template
+                self._next_place(), problem, is_foreign=is_foreign or is_template, line=begins, is_template=is_template
             )
             return
         kind = version = ""
@@ -437,14 +439,14 @@ class _Cutter:
             items, kind, version = value["items"], value["kind"].removesuffix("List"), value.get("apiVersion", "")
             sources = [*find_sources(text, line)]
         for item, source in zip_longest(items, sources, fillvalue=Source(text, line)):
-            place = self._place()
+            place = self._next_place()
             try:
                 found = make_document(place, encode(item), kind, str(version), source=source)
             except ValueError as large:
                 found = Unreadable(place, str(large), line=source.line_of())
             yield replace(found, is_foreign=is_foreign) if isinstance(found, Unreadable) else found
 
-    def _place(self) -> Place:
+    def _next_place(self) -> Place:
         self._number += 1
         return Place(self._path, self._number)
 
