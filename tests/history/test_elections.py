@@ -186,10 +186,10 @@ def test_one_lease_was_late_when_its_client_was(view: View) -> None:
     together(12, b, c)
     together(20, a, b, c)
     histories = view(server)
-    company = histories.others_of(histories.leases[LEASE], start, start + 12 * SECOND)
-    assert company == OtherLeases(late=0, on_time=2)
-    assert company.is_known
-    assert not company.most_were_late
+    others = histories.others_of(histories.leases[LEASE], start, start + 12 * SECOND)
+    assert others == OtherLeases(late=0, on_time=2)
+    assert others.is_known
+    assert not others.most_were_late
 
 
 @BOTH

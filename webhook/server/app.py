@@ -129,14 +129,15 @@ def make_health_app(service: Service) -> Flask:
     app.register_blueprint(_probes(service))
 
     def refuse(error: HTTPException) -> Response:
-        lines = {404: "not found; try /livez, /readyz or /metrics\n", 405: "use GET\n"}
-        return _refusal(error, lines.get(error.code or 0, f"{error.name.lower()}\n"))
+        texts = {404: "not found; try /livez, /readyz or /metrics\n", 405: "use GET\n"}
+        return _refusal(error, texts.get(error.code or 0, f"{error.name.lower()}\n"))
 
     app.register_error_handler(HTTPException, refuse)
     return app
 
 
 def _probes(service: Service) -> Blueprint:
+    """Return the routes `/livez`, `/readyz` and `/metrics` of a service."""
     probes = Blueprint("probes", __name__)
 
     def live() -> Response:
@@ -156,6 +157,7 @@ def _probes(service: Service) -> Blueprint:
 
 
 def _refusal(error: HTTPException, text: str) -> Response:
+    """Return the response to a request that no route takes, with the methods that its path takes."""
     response = Response(text, _STATUS_LINES[error.code or 500], content_type=TEXT)
     if allowed := error.get_response().headers.get("Allow"):
         # werkzeug has them in a set.

@@ -101,7 +101,7 @@ def _diagnose_refusal(evidence: SilenceEvidence) -> Diagnosis | None:
     if not refused:
         return None
     is_alone = evidence.kept_trying and not evidence.hidden
-    beside = () if is_alone else _list_causes_left(evidence.compared, evidence.hidden)
+    beside = () if is_alone else _list_causes_left(evidence.other_leases, evidence.hidden)
     last = refused[-1]
     like_last = (
         one
@@ -115,7 +115,7 @@ def _diagnose_unauthenticated(evidence: SilenceEvidence) -> Diagnosis | None:
     """Return the cause if requests from the address and program of a silent holder were refused with 401."""
     sources = evidence.sources
     unauthenticated = [one for one in evidence.unauthenticated if one.source and one.source in sources]
-    if not unauthenticated or evidence.requests:
+    if not unauthenticated or evidence.request_count:
         return None
     return _describe_unauthenticated(evidence.history, evidence.tenure, unauthenticated)
 
@@ -125,7 +125,7 @@ def _diagnose_failure(evidence: SilenceEvidence) -> Diagnosis | None:
     failed = [one for one in evidence.own_answers if one.has_failed]
     if not failed or not evidence.kept_trying:
         return None
-    compared = evidence.compared
+    compared = evidence.other_leases
     limited = [one for one in failed if one.code == TOO_MANY_REQUESTS]
     others = [one for one in failed if one.code != TOO_MANY_REQUESTS]
     text = f"{count(len(limited), 'request')} answered with {TOO_MANY_REQUESTS} (too many requests)"
@@ -145,7 +145,7 @@ def _diagnose_conflict(evidence: SilenceEvidence) -> Diagnosis | None:
         return None
     if not evidence.hidden and tenure and _has_no_other_writes(history, tenure, start, end):
         text = f"{conflicts} of its updates conflicted (409), although nothing else was written to the lease"
-        return Diagnosis(Blame.CLIENT, text, ("unanswered", "conflict"), requests=evidence.requests or 0)
+        return Diagnosis(Blame.CLIENT, text, ("unanswered", "conflict"), requests=evidence.request_count or 0)
     others = _describe_other_writers(history, start, end)
     also = f" ({others})" if others else ""
     text = f"{conflicts} of its updates conflicted with other writes (409){also}"
@@ -166,7 +166,7 @@ def _diagnose_habit(evidence: SilenceEvidence) -> Diagnosis | None:
 
     How often it renews does not explain a silence of several such intervals.
     """
-    tenure, silence, requests = evidence.tenure, evidence.silence, evidence.requests or 0
+    tenure, silence, requests = evidence.tenure, evidence.silence, evidence.request_count or 0
     if tenure is not None and tenure.asked:
         text = f"it asked for {name(tenure.asked)}, and {name(tenure.holder)} was stored"
         left = ("rewritten", "stopped", "api-server", "network", *evidence.hidden)
@@ -177,7 +177,7 @@ def _diagnose_habit(evidence: SilenceEvidence) -> Diagnosis | None:
     if not usual or not duration or duration <= RELEASED_DURATION:
         return None
     is_rare = usual >= duration * SECOND and silence.length <= 2 * usual + SECOND
-    if is_rare and not _describe_late(evidence.compared):
+    if is_rare and not _describe_late(evidence.other_leases):
         text = f"it renews every {length(usual)}, and the lease lasts {duration} s"
         return Diagnosis(Blame.CLIENT, text, ("interval",), requests=requests)
     return None
@@ -258,7 +258,7 @@ def _diagnose_silence(evidence: SilenceEvidence) -> Diagnosis:
 def _compare_silence(evidence: SilenceEvidence, slow: int) -> Diagnosis:
     """Return the cause by how other leases fared; `slow` is how long the slowest answer to the holder took."""
     histories, history, hidden = evidence.histories, evidence.history, evidence.hidden
-    silence, requests, compared = evidence.silence, evidence.requests, evidence.compared
+    silence, requests, compared = evidence.silence, evidence.request_count, evidence.other_leases
     start, end = silence.start, silence.end
     is_silent = requests == 0 and history.kind is InputKind.AUDIT_LOG and not histories.bounds.is_log_leaky
     own = ("stopped", "api-server", *hidden)
@@ -319,8 +319,8 @@ def _diagnose_outage(
     for_all = _FOR_ALL if hidden else ()
     if not is_silent:
         return Diagnosis(Blame.SERVER, late, ("api-server", "network", "stopped", *for_all))
-    start, end = silence.start, silence.end
-    if answered := sum(1 for one in history.requests.answered if start < one <= end - (end - start) // 4):
+    answered = sum(1 for at in history.requests.answered if silence.start < at <= silence.last_quarter)
+    if answered:
         reads = f"the API server answered {count(answered, 'read')} of this lease meanwhile"
         left = ("stopped", "network", "api-server", *for_all)
         return Diagnosis(Blame.UNKNOWN, f"{late}, but {reads}", left)
@@ -385,8 +385,8 @@ def _diagnose_unstored(failed: Sequence[Refusal], compared: OtherLeases) -> Diag
 
 def _describe_punctual(compared: OtherLeases) -> str:
     others = "the other lease was" if compared.on_time == 1 else f"{compared.on_time} other leases were"
-    if compared.silent:
-        return f"{others} renewed again meanwhile, after up to {length(compared.silent)} without a renewal"
+    if compared.silent_for:
+        return f"{others} renewed again meanwhile, after up to {length(compared.silent_for)} without a renewal"
     return f"{others} renewed on time"
 
 
@@ -425,15 +425,15 @@ def diagnose_snapshot(histories: ClusterHistory, history: LeaseHistory, now: int
     return Diagnosis(Blame.CLIENT, f"{count(others.on_time, 'other lease')} went on being renewed after that", own)
 
 
-def _describe_late(company: OtherLeases) -> str:
-    if not company.most_were_late:
+def _describe_late(others: OtherLeases) -> str:
+    if not others.most_were_late:
         return ""
-    known = company.late + company.on_time
+    known = others.late + others.on_time
     which = {1: "the other lease", 2: "both other leases"}.get(known, f"all {known} other leases")
-    if company.on_time:
-        which = f"{company.late} of the {known} other leases"
-    if company.is_sample:
-        which = f"{company.late} of a sample of {known} other leases"
+    if others.on_time:
+        which = f"{others.late} of the {known} other leases"
+    if others.is_sample:
+        which = f"{others.late} of a sample of {known} other leases"
     verb = "was" if known == 1 else "were"
     return f"{which} with regular renewals {verb} late at the same time"
 

@@ -44,7 +44,7 @@ class SilenceEvidence:
         return () if self.history.kind is InputKind.AUDIT_LOG and is_whole else HIDDEN
 
     @cached_property
-    def compared(self) -> OtherLeases:
+    def other_leases(self) -> OtherLeases:
         """How the other leases fared meanwhile."""
         return self.histories.others_of(self.history, self.start, self.end)
 
@@ -76,13 +76,14 @@ class SilenceEvidence:
         return bool(own) and own[-1].at >= gives_up and own[0].received <= self.start + deadline
 
     @property
-    def requests(self) -> int | None:
+    def request_count(self) -> int | None:
         """How many requests its pods made; None if that cannot be known.
 
         A network that works again delivers at once what it held back: requests at the end do not count.
         """
-        end = self.end - (self.end - self.start) // 4
-        return None if self.tenure is None else self.tenure.processes.count_requests(self.start, end)
+        if self.tenure is None:
+            return None
+        return self.tenure.processes.count_requests(self.start, self.silence.last_quarter)
 
     @property
     def sources(self) -> set[str]:
@@ -116,7 +117,7 @@ class SilenceEvidence:
         An API server that comes back may refuse before it knows the rights.
         """
         is_early = any(one.received <= self.start + goes_on_for(self.history.duration) for one in own)
-        return own if not own or is_early or not self.compared.most_were_late else ()
+        return own if not own or is_early or not self.other_leases.most_were_late else ()
 
 
 def _drop_late_answers(own: Sequence[Refusal], gives_up: int) -> list[Refusal]:

@@ -358,7 +358,7 @@ class ClusterHistory(Struct):
         is_one_node = len(nodes) == 1 and "" not in nodes
         on_time = [other for other, is_late in zip(others, were_late, strict=True) if is_late is False]
         silent = max((other.renewals.longest_silence(start, end) for other in on_time), default=0)
-        return OtherLeases(len(late), len(on_time), is_sample=step > 1, is_one_node=is_one_node, silent=silent)
+        return OtherLeases(len(late), len(on_time), is_sample=step > 1, is_one_node=is_one_node, silent_for=silent)
 
     def stopped_with(self, history: LeaseHistory, now: int) -> OtherLeases:
         """Return how many other held leases were last renewed when an expired one was, and how many after it.

@@ -52,6 +52,11 @@ class Silence(Struct, frozen=True):
         return self.end - self.start
 
     @property
+    def last_quarter(self) -> int:
+        """When its last quarter began: a network that works again delivers at its end what it held back before."""
+        return self.end - self.length // 4
+
+    @property
     def longest(self) -> int:
         """Microseconds, at most."""
         return self.length + self.doubt
@@ -231,14 +236,14 @@ class OtherLeases(Struct, frozen=True):
     """The other leases while one was silent; `is_sample` if only some of them were compared.
 
     `is_one_node` is set if all that were late are known to be held from one node, as the one that was silent is.
-    `silent` is the longest time, in microseconds, in which one that was on time missed renewals.
+    `silent_for` is the longest time, in microseconds, in which one that was on time missed renewals.
     """
 
     late: int = 0
     on_time: int = 0
     is_sample: bool = False
     is_one_node: bool = False
-    silent: int = 0
+    silent_for: int = 0
 
     @property
     def is_known(self) -> bool:
