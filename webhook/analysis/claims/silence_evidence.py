@@ -81,9 +81,8 @@ class SilenceEvidence:
 
         A network that works again delivers at once what it held back: requests at the end do not count.
         """
-        if self.tenure is None:
-            return None
-        return self.tenure.processes.count_requests(self.start, self.silence.last_quarter)
+        until = self.silence.last_quarter
+        return None if self.tenure is None else self.tenure.processes.count_requests(self.start, until)
 
     @property
     def sources(self) -> set[str]:
