@@ -3,7 +3,7 @@
 import base64
 import json
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -35,6 +35,14 @@ def find_free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def read_audit_log(log: Path) -> Iterator[dict[str, Any]]:
+    """Yield the events of an audit log, oldest first, without one that an API server is still writing."""
+    with log.open() as lines:
+        for line in lines:
+            if line.endswith("\n"):
+                yield json.loads(line)
 
 
 class ControlPlane:

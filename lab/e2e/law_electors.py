@@ -29,7 +29,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from lab.e2e.control_plane import ControlPlane
+from lab.e2e.control_plane import ControlPlane, read_audit_log
 from lab.e2e.electors import ASYNCIO_PROGRAM, THREADS_PROGRAM
 from lab.e2e.law import Batch, Place, Server, create_strangers, install_modes, list_modes
 from lab.e2e.odd_electors import ODD, find_differences
@@ -256,30 +256,28 @@ class Write(Struct, frozen=True):
 def read_writes(log: Path, namespace: str) -> list[Write]:
     """Return the writes to the elected lease of a namespace, in the order in which they ended."""
     writes = []
-    with log.open() as lines:
-        for line in lines:
-            event = json.loads(line)
-            about = event.get("objectRef") or {}
-            if about.get("namespace") != namespace or event["verb"] not in _WRITES:
-                continue
-            status, after = event.get("responseStatus") or {}, event.get("responseObject") or {}
-            user = event["user"]
-            if not user.get("username"):
-                continue  # no one could say in time who it was
-            pods = (user.get("extra") or {}).get("authentication.kubernetes.io/pod-name") or [""]
-            sent = event.get("requestObject") or {}
-            writes.append(
-                Write(
-                    begin=_parse_seconds(event["requestReceivedTimestamp"]),
-                    end=_parse_seconds(event["stageTimestamp"]),
-                    user=user["username"],
-                    pod=pods[0],
-                    status=status.get("code", 0),
-                    message=status.get("message") or after.get("message") or "",
-                    sent=sent if isinstance(sent, dict) else {},
-                    after=after if after.get("kind") == "Lease" else None,
-                )
+    for event in read_audit_log(log):
+        about = event.get("objectRef") or {}
+        if about.get("namespace") != namespace or event["verb"] not in _WRITES:
+            continue
+        status, after = event.get("responseStatus") or {}, event.get("responseObject") or {}
+        user = event["user"]
+        if not user.get("username"):
+            continue  # no one could say in time who it was
+        pods = (user.get("extra") or {}).get("authentication.kubernetes.io/pod-name") or [""]
+        sent = event.get("requestObject") or {}
+        writes.append(
+            Write(
+                begin=_parse_seconds(event["requestReceivedTimestamp"]),
+                end=_parse_seconds(event["stageTimestamp"]),
+                user=user["username"],
+                pod=pods[0],
+                status=status.get("code", 0),
+                message=status.get("message") or after.get("message") or "",
+                sent=sent if isinstance(sent, dict) else {},
+                after=after if after.get("kind") == "Lease" else None,
             )
+        )
     return sorted(writes, key=lambda write: write.end)
 
 

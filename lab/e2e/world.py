@@ -2,7 +2,6 @@
 
 import base64
 import copy
-import json
 import shutil
 import time
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ import yaml
 from msgspec import Struct
 
 from lab.e2e.api_client import APPLY, ApiClient, Reply
-from lab.e2e.control_plane import ControlPlane
+from lab.e2e.control_plane import ControlPlane, read_audit_log
 from lab.e2e.kubectl import Kubectl
 from lab.e2e.webhook_server import make_certificates
 from tests.waiting import wait_for
@@ -143,13 +142,9 @@ class World:
 
     def read_audit_events(self, namespace: str) -> Iterator[dict[str, Any]]:
         """Yield the audit events of writes to coordination.k8s.io in a namespace, oldest first."""
-        with self.plane.audit_log.open() as lines:
-            for line in lines:
-                if not line.endswith("\n"):
-                    return  # the API server is still writing this event
-                event = json.loads(line)
-                if event.get("objectRef", {}).get("namespace") == namespace:
-                    yield event
+        for event in read_audit_log(self.plane.audit_log):
+            if event.get("objectRef", {}).get("namespace") == namespace:
+                yield event
 
     def find_annotations(self, namespace: str, reply: Reply) -> dict[str, str]:
         """Return the annotations that the webhook added to the audit event of one write, by our own keys."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from lab.e2e.api_client import MERGE, ApiClient
+from lab.e2e.control_plane import read_audit_log
 from lab.e2e.fence.trial import allow_service_accounts, export_fence
 from lab.e2e.forwarder import Partition
 from lab.e2e.kubectl import Kubectl
@@ -302,8 +303,7 @@ class Run:
 
     def _read_denials(self) -> Iterator[Denial]:
         for log in (self.cluster.audit_log, self.cluster.directory / "audit-1.jsonl"):
-            for line in log.read_text().splitlines():
-                event = json.loads(line)
+            for event in read_audit_log(log):
                 if event.get("objectRef", {}).get("namespace") in LEASES and _is_denied(event):
                     pod = event["user"].get("extra", {}).get("authentication.kubernetes.io/pod-name", [""])[0]
                     at = round(dt.datetime.fromisoformat(event["stageTimestamp"]).timestamp() * 1e6)
