@@ -319,7 +319,7 @@ def _diagnose_outage(
     for_all = _FOR_ALL if hidden else ()
     if not is_silent:
         return Diagnosis(Blame.SERVER, late, ("api-server", "network", "stopped", *for_all))
-    answered = sum(1 for at in history.requests.answered if silence.start < at <= silence.last_quarter)
+    answered = sum(1 for at in history.requests.answered if silence.start < at <= silence.last_quarter_start)
     if answered:
         reads = f"the API server answered {count(answered, 'read')} of this lease meanwhile"
         left = ("stopped", "network", "api-server", *for_all)

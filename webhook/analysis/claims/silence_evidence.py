@@ -81,7 +81,7 @@ class SilenceEvidence:
 
         A network that works again delivers at once what it held back: requests at the end do not count.
         """
-        until = self.silence.last_quarter
+        until = self.silence.last_quarter_start
         return None if self.tenure is None else self.tenure.processes.count_requests(self.start, until)
 
     @property

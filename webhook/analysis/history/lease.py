@@ -82,7 +82,7 @@ class LeaseHistory(Struct):
     is_resumed: bool = False
     """The latest state follows what was not seen."""
     moment: int = 0
-    """When the latest write was made, by the best estimate; `at` never goes back, this may."""
+    """Estimated time of the latest write, in microseconds since 1970; unlike `at`, it may go back."""
     write: Write = Write()
     """The latest one."""
     existence: Existence = field(default_factory=Existence)
@@ -709,9 +709,8 @@ class LeaseHistory(Struct):
         """Renew the tenure, by its own process or by another one; a write of the name alone may begin one."""
         tenure, old, new, at, writer = self.holder, state.old, state.new, state.at, state.writer
         if tenure is not None and is_release(old) and (new.lease_duration_seconds or 0) > RELEASED_DURATION:
-            self._end_tenure(
-                at, Handover.UNKNOWN
-            )  # who was written into a lease that stayed released takes it only now
+            # The holder that was written into a lease that stayed released takes it only now.
+            self._end_tenure(at, Handover.UNKNOWN)
             tenure = None
         if tenure is None:
             # The holder that had released it takes it again under the same name.

@@ -52,8 +52,8 @@ class Silence(Struct, frozen=True):
         return self.end - self.start
 
     @property
-    def last_quarter(self) -> int:
-        """When its last quarter began: a network that works again delivers at its end what it held back before."""
+    def last_quarter_start(self) -> int:
+        """Start of its last quarter, in microseconds since 1970."""
         return self.end - self.length // 4
 
     @property
