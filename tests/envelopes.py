@@ -70,6 +70,11 @@ def azure(lines: Sequence[str]) -> Any:
     }
 
 
+def azure_diagnostics(lines: Sequence[str]) -> Any:
+    """Return the events as a query of AzureDiagnostics exports them."""
+    return [{"TimeGenerated": _moment(line), "Category": "kube-audit", "log_s": line} for line in lines]
+
+
 def google(lines: Sequence[str]) -> Any:
     """`gcloud logging read --format json`."""
     return [_google(json.loads(line)) for line in lines]
@@ -165,6 +170,7 @@ ENVELOPES: Final[dict[str, Callable[[Sequence[str]], Any]]] = {
     "cloudwatch-filter-log-events.json": filtered,
     "cloudwatch-subscription.json": subscription,
     "azure-event-hub.json": azure,
+    "azure-diagnostics.json": azure_diagnostics,
     "google-cloud-logging.json": google,
     "openshift-viaq.jsonl": viaq,
     "loki-query.json": loki,

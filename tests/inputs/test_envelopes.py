@@ -3,6 +3,7 @@
 import gzip
 import json
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -52,6 +53,25 @@ def test_google_shows_the_holders_and_the_times() -> None:
     assert [one["holder"] for one in found["tenures"]] == [one["holder"] for one in expected["tenures"]]
     for key in ("state", "holder", "last_renewal", "takeable_at", "changes", "leaderless_seconds"):
         assert found.get(key) == expected.get(key), key
+
+
+@pytest.mark.parametrize("key", sorted(frozenset[str]().union(*(service.keys for service in envelopes.SERVICES))))
+def test_each_key_of_a_service_is_needed_for_an_example(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    examples = [wrapped(name, recorded()[:2]) for name in ENVELOPES]
+    before = [list(read("in", [data])) for data in examples]
+    monkeypatch.setattr(envelopes, "_KEYS", [service.keys - {key} for service in envelopes.SERVICES])
+    assert [list(read("in", [data])) for data in examples] != before
+
+
+def test_an_object_that_two_services_could_read_has_its_events_once() -> None:
+    event = json.loads(EVENT)
+    both = {"_source": event, "message": EVENT, "log": EVENT}
+    assert len(list(envelopes.find_events(json.dumps({"hits": {"hits": [both, both]}}).encode()))) == 2
+
+
+def test_a_service_without_events_leaves_an_object_to_the_next() -> None:
+    line = {"message": "kube-apiserver-audit", "log": EVENT}
+    assert list(envelopes.find_events(json.dumps(line).encode())) == [EVENT.encode()]
 
 
 def google(**changes: Any) -> list[Item]:
@@ -164,7 +184,7 @@ def test_hostile_envelopes_are_read_to_their_end(data: bytes) -> None:
     assert len(found) < 5
 
 
-KEYS = st.sampled_from(sorted(envelopes._PARTS | {"kind", "apiVersion", "protoPayload", "x"}))
+KEYS = st.sampled_from(sorted({*chain.from_iterable(envelopes._KEYS)} | {"kind", "apiVersion", "protoPayload", "x"}))
 LEAVES = st.sampled_from([EVENT, EVENT[:200], "text", 5, None, True, 1e308, "{", "[", '"', "{}"]) | st.text(max_size=5)
 VALUES = st.recursive(
     LEAVES,

@@ -13,6 +13,7 @@ from tools.docs import (
     fields_page,
     json_output,
     lease_alerts,
+    log_services,
     path_picture,
     policies_table,
     policy_schema,
@@ -45,6 +46,7 @@ def main() -> None:
     claims_page.PAGE.write_text(claims_page.make_page())
     json_output.PAGE.write_text(json_output.make_page())
     chart_values.PAGE.write_text(chart_values.make_page())
+    log_services.PAGE.write_text(log_services.make_page())
     states.PAGE.write_text(states.make_page())
     path_picture.FILE.write_text(path_picture.draw_picture())
     policy_schema.FILE.write_text(policy_schema.make_text())

@@ -4,7 +4,7 @@ CloudWatch, Azure, Loki, Vector and others put the line of the log, as a string,
 their own. Google Cloud makes an object of another form of each event, whose parts are mapped back.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -20,17 +20,59 @@ _HTTP_OF_RPC: Final[Mapping[int, int]] = {
     14: 503, 15: 500, 16: 401,
 }  # fmt: skip
 """HTTP statuses, as google.rpc.Code maps its own values to them."""
-_KEYS: Final[Mapping[str, Sequence[str]]] = {
-    "CloudWatch": ("logEvents", "events", "results", "value", "message", "@message"),
-    "Azure": ("records", "properties", "log", "log_s"),
-    "Loki": ("streams", "data", "result", "values", "line"),
-    "Elasticsearch, OpenSearch": ("hits", "_source"),
-    "Vector": ("message",),
-    "Fluent Bit, Docker": ("log",),
-}
-"""By service, the keys under which something of its envelopes may be."""
-_PARTS: Final = frozenset(key for keys in _KEYS.values() for key in keys)
-"""All of them, in any envelope: collectors are put behind each other."""
+
+
+class LogService(Struct, frozen=True):
+    """A service or collector whose deliveries are read: how to get a file of one, and where in it the events are.
+
+    `paths` are those of docs/why.md, as jq writes them. Their keys are followed at any depth and from any of them on,
+    because people take arrays apart with jq, and collectors are put behind each other.
+    """
+
+    name: str
+    file: str
+    paths: tuple[str, ...] = ()
+    remark: str = ""
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The keys of its paths."""
+        return frozenset(key for path in self.paths for key in path.replace("[]", "").split(".") if key)
+
+
+SERVICES: Final = (
+    LogService(
+        "CloudWatch (EKS)",
+        "`aws logs filter-log-events`, `aws logs get-query-results`, the export of Logs Insights as JSON, objects that "
+        "a subscription writes to S3",
+        ("events[].message", "results[][].value", "@message", "logEvents[].message"),
+    ),
+    LogService(
+        "AKS",
+        "diagnostic settings (`kube-audit`, `kube-audit-admin`) to an event hub or a storage account; "
+        "`AzureDiagnostics` as JSON",
+        ("records[].properties.log", "properties.log", "log_s"),
+    ),
+    LogService(
+        "Google Cloud Logging (GKE)",
+        "`gcloud logging read --format json`, a sink to a bucket",
+        remark="`protoPayload`: see below",
+    ),
+    LogService(
+        "OpenShift's collector",
+        "what its forwarder writes",
+        remark="the event, which has keys of its own among others (`k8s_audit_level`)",
+    ),
+    LogService(
+        "Loki",
+        "its query API, `logcli query -o jsonl`",
+        ("data.result[].values", "streams[].values", "line"),
+    ),
+    LogService("Vector, Fluent Bit, Filebeat", "JSON, one object for each line", ("message", "log")),
+    LogService("Elasticsearch, OpenSearch", "a search", ("hits.hits[]._source",)),
+)
+"""What is opened; the first service in whose keys an object has events is that of the object."""
+_KEYS: Final = tuple(service.keys for service in SERVICES if service.paths)
 
 
 class _Principal(Struct, frozen=True, rename="camel"):
@@ -69,33 +111,51 @@ _string: Final = msgspec.json.Decoder(str)
 def find_events(text: bytes, depth: int = 0) -> Iterator[bytes]:
     """Yield every audit event in a JSON value; what is broken, or too deep, as it is."""
     try:
-        parts = _open_envelope(text) if depth < MAX_DEPTH else None
+        readings = _open_envelope(text) if depth < MAX_DEPTH else None
     except (ValueError, RecursionError):
-        parts = None
-    if parts is not None:
+        readings = None
+    if readings is None:
+        if b"audit.k8s.io" in text:
+            # An event, or one that a service has cut off because it was too long.
+            yield text
+        return
+    for parts in readings:
+        has_event = False
         for part in parts:
-            yield from find_events(part, depth + 1)
-    elif b"audit.k8s.io" in text:
-        # An event, or one that a service has cut off because it was too long.
-        yield text
+            for event in find_events(part, depth + 1):
+                has_event = True
+                yield event
+        if has_event:
+            return
 
 
-def _open_envelope(text: bytes) -> Iterator[bytes] | None:
-    """Return what a value contains; None if it is an event. Raises ValueError or RecursionError if it is broken."""
+def _open_envelope(text: bytes) -> Iterable[Iterable[bytes]] | None:
+    """Return what a value contains, as each service in turn reads it; None if it is an event.
+
+    Raises ValueError or RecursionError if it is broken.
+    """
     start = text[:1]
     if start == b"[":
-        return map(bytes, _list.decode(text))
+        return [map(bytes, _list.decode(text))]
     if start == b'"':
-        return iter([_string.decode(text).strip().encode()])
+        return [[_string.decode(text).strip().encode()]]
     if start != b"{":
-        return iter(())
+        return []
     envelope = _envelope.decode(text)
     if "protoPayload" in envelope:
-        return _read_google_entry(text)
+        return [_read_google_entry(text)]
     kind, version = (msgspec.json.decode(envelope.get(key, _NOTHING)) for key in ("kind", "apiVersion"))
     if kind is None:
-        return (bytes(part) for key, part in envelope.items() if key in _PARTS)
-    return None if kind == "Event" and str(version).startswith(AUDIT) else iter(())
+        return _read_as_services(envelope)
+    return None if kind == "Event" and str(version).startswith(AUDIT) else []
+
+
+def _read_as_services(envelope: Mapping[str, Raw]) -> Iterator[list[bytes]]:
+    """Yield what each service has in an object, but for what one before it has there too."""
+    rest = dict(envelope)
+    for keys in _KEYS:
+        if found := [key for key in rest if key in keys]:
+            yield [bytes(rest.pop(key)) for key in found]
 
 
 def _read_google_entry(text: bytes) -> Iterator[bytes]:
