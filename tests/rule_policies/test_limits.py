@@ -1,0 +1,50 @@
+"""A number of a rule is that of the policy file in its CEL, too: at other values the engine and the policy agree."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+
+from tests.factories import NOW, to_bytes
+from tests.rule_policies import compared
+from tests.rule_policies.in_process import ExportedPolicies
+from tests.rule_policies.test_each_rule import DENYING, samples
+from tests.rules.findings import SECOND
+from webhook.admission.policy.parse import parse
+from webhook.admission.rules.registry import RULES
+
+LOW: Final = 1
+HIGH: Final = 2_000_000_000
+
+
+def answers_of(rule: str, limits: dict[str, int]) -> list[tuple[list[str], list[str]]]:
+    """Return the modes that the engine and the policy find of each write whose wording is pinned."""
+    numbers = "".join(f", {name}: {value}" for name, value in limits.items())
+    policy = parse(DENYING.replace(f"  {rule}: {{mode: deny}}\n", f"  {rule}: {{mode: deny{numbers}}}\n"))
+    exported = ExportedPolicies(policy)
+    found = []
+    for name, review in samples():
+        body, request = to_bytes(review), review["request"]
+        if name == rule and compared.is_sent(request, body):
+            expected = compared.expected(compared.verdict_of(body, policy, NOW + 4 * SECOND), request)
+            engine = sorted(mode for mode, broken in expected if broken == rule)
+            found.append((engine, sorted(one.mode for one in exported.broken(request) if one.rule == rule)))
+    return found
+
+
+def cases() -> Iterator[Any]:
+    """Yield each number of each rule that is said in CEL."""
+    for rule in RULES.values():
+        for name in rule.default_limits if rule.in_cel.is_said else ():
+            yield pytest.param(rule.id, name, id=f"{rule.id}, {name}")
+
+
+@pytest.mark.parametrize(("rule", "name"), [*cases()])
+def test_the_policy_and_the_engine_have_the_same_number(rule: str, name: str) -> None:
+    low = dict.fromkeys(RULES[rule].default_limits, LOW)
+    high = dict.fromkeys(low, HIGH)
+    # What only warns may not be above what denies.
+    ends = (high, high | {name: LOW}) if name.startswith("warn_") else (low | {name: HIGH}, low)
+    answers = [answers_of(rule, limits) for limits in ends]
+    assert all(engine == policy for each in answers for engine, policy in each)
+    assert answers[0] != answers[1], "no write whose wording is pinned depends on the number"
