@@ -1,6 +1,7 @@
 """`make test RULE=takeover-before-expiry`: the tests of one rule, in seconds; more arguments are pytest's.
 
-The modules of tests/rules that name it, its page, its explanation, the attacks that it denies, and what its CEL says.
+The modules of tests/rules that name it, its page, its explanation, the attacks and recorded reviews that it denies,
+what its CEL says, and what it finds in stored objects.
 """
 
 import sys
@@ -15,14 +16,18 @@ from webhook.admission.rules.registry import RULES
 TESTS: Final = Path(__file__).parent
 ATTACKS: Final = ("attacks/test_recorded.py", "attacks/test_in_model.py")
 EACH_RULE: Final = (
+    "cli/test_audit_checks.py",
     "cli/test_rules.py",
     "docs/test_fields.py",
     "docs/test_rules.py",
     "docs/test_policies_only.py",
     "rule_policies/test_each_rule.py",
+    "rule_policies/test_limits.py",
     "rules/test_wording.py",
 )
 """Tests of every rule, one case each."""
+WHOLE: Final = ("rule_policies/test_equal.py", "test_recordings.py")
+"""Tests of recorded reviews, each of which any rule may deny."""
 
 
 def modules(rule: str) -> list[Path]:
@@ -63,7 +68,7 @@ def main(arguments: list[str]) -> int:
     if rule not in RULES:
         print(f"{rule} is not a rule{nearest(rule, [*RULES])}", file=sys.stderr)
         return 2
-    files = [*modules(rule), *(TESTS / name for name in (*ATTACKS, *EACH_RULE, "rule_policies/test_equal.py"))]
+    files = [*modules(rule), *(TESTS / name for name in (*ATTACKS, *EACH_RULE, *WHOLE))]
     return pytest.main(["-q", *map(str, files), *others], plugins=[OneRule(rule)])
 
 

@@ -10,6 +10,7 @@ import difflib
 import gzip
 import hashlib
 import io
+import itertools
 import multiprocessing
 import os
 import sys
@@ -28,6 +29,8 @@ MAX_KEPT: Final = 20_000
 """Characters of one output that are stored; the rest counts through its digest."""
 MAX_SHOWN: Final = 600
 """Characters of one line of a difference."""
+_LEAD: Final = 60
+"""Characters that are shown before the first that differs, of a longer line."""
 
 
 class Output(Struct, frozen=True):
@@ -82,10 +85,26 @@ def _find_differences(stored: Output, now: Output) -> Iterator[str]:
     if stored.code != now.code:
         yield f"exit code {stored.code}, now {now.code}"
     for name, before, after in (("out", stored.out, now.out), ("err", stored.err, now.err)):
-        lines = difflib.unified_diff(before.splitlines(), after.splitlines(), f"stored {name}", name, "", "", 1, "")
-        yield from lines
+        yield from _compare_lines(name, before.splitlines(), after.splitlines())
     if stored.out == now.out and stored.err == now.err and stored.digest != now.digest:
         yield "the part that is not stored differs"
+
+
+def _compare_lines(name: str, before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
+    """Yield the lines that differ, each after its old form, from shortly before the place where they differ."""
+    for tag, old_start, old_end, start, end in difflib.SequenceMatcher(None, before, after).get_opcodes():
+        if tag == "equal":
+            continue
+        yield f"{name}, line {start + 1}"
+        for old, new in itertools.zip_longest(before[old_start:old_end], after[start:end]):
+            same = sum(
+                1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(old or "", new or "", strict=False))
+            )
+            cut = max(0, same - _LEAD)
+            for sign, line in (("-", old), ("+", new)):
+                if line is not None:
+                    is_cut = cut and len(line) > MAX_SHOWN
+                    yield f"{sign}...{line[cut:][:MAX_SHOWN]}" if is_cut else f"{sign}{line[:MAX_SHOWN]}"
 
 
 def main() -> int:
@@ -115,9 +134,7 @@ def main() -> int:
             continue
         different += 1
         lines_of_it = ["not stored"] if before is None else list(_find_differences(before, now))
-        print(
-            f"\n$ lease-webhook {now.command}", *(line[:MAX_SHOWN] for line in lines_of_it[: options.lines]), sep="\n"
-        )
+        print(f"\n$ lease-webhook {now.command}", *lines_of_it[: options.lines], sep="\n")
         if len(lines_of_it) > options.lines:
             print(f"... and {len(lines_of_it) - options.lines} lines more")
     obsolete = [text for text in stored if options.only in text]

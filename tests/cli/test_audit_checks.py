@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.factories import Document, drop, make_candidate, make_entry, make_lease, put
+from tests.rules.pinned_writes import pinned_writes
 from tools.docs.pages import DOCS, find_section, find_table
 from webhook.analysis.audit.leases import STORED_RULES
 from webhook.analysis.claims.registry import KINDS
@@ -42,21 +43,10 @@ SEEDS: dict[str, list[Document]] = {
             )
         )
     ],
-    "candidate-binary-version": [make_candidate(put("spec.binaryVersion", "v1"))],
-    "candidate-emulation-version": [make_candidate(put("spec.emulationVersion", "v1"))],
-    "candidate-lease-name": [make_candidate(put("spec.leaseName", ""))],
-    "candidate-lease-name-format": [make_candidate(put("spec.leaseName", "A"))],
-    "candidate-preferred-strategies": [make_candidate(*preferring("x"))],
-    "candidate-renew-time-in-future": [make_candidate(put("spec.renewTime", "2035-11-20T12:00:00.000000Z"))],
-    "candidate-strategies-unique": [make_candidate(*preferring("a.b/c", "a.b/c"))],
-    "candidate-strategy": [make_candidate(put("spec.strategy", "x"))],
     "candidate-strategy-conflict": [
         make_candidate(*preferring("a.b/c", "a.b/d")),
         make_candidate(OTHER, *preferring("a.b/d", "a.b/c")),
     ],
-    "candidate-version-order": [make_candidate(put("spec.emulationVersion", "1.37.0"))],
-    "candidate-versions-required": [make_candidate(drop("spec.emulationVersion"))],
-    "duration-too-long": [make_lease(put("spec.leaseDurationSeconds", 2**31 - 1))],
     "expired": [make_lease(put("metadata.managedFields[0].time", "2025-11-20T11:50:00Z"))],
     "heartbeat-silent": [
         make_lease(
@@ -67,26 +57,30 @@ SEEDS: dict[str, list[Document]] = {
     ],
     "holder-clock": [make_lease(put("spec.renewTime", "2025-11-20T21:00:00.000000Z"))],
     "holder-gone": [POD, make_lease()],
-    "holder-identity-shape": [make_lease(put("spec.holderIdentity", "a\u202eb"))],
-    "lease-duration": [make_lease(put("spec.leaseDurationSeconds", -1))],
     "lease-preferred-holder": [make_lease(put("spec.preferredHolder", "x"))],
     "lease-strategy": [make_lease(put("spec.strategy", "x"))],
-    "lease-transitions": [make_lease(put("spec.leaseTransitions", -1))],
     "lease-without-stamps": [make_lease(OTHER), make_lease(drop("metadata.managedFields"))],
     "node-gone": [NODE, make_lease(*NODE_LEASE)],
     "object-metadata": [make_lease(put("metadata.labels", {"a b": "c"}))],
     "object-name": [make_lease(put("metadata.name", "A"))],
     "object-types": [make_lease(put("spec.leaseDurationSeconds", "15"))],
-    "renew-time-in-future": [make_lease(put("spec.renewTime", "2035-11-20T12:00:00.000000Z"))],
     "renewal-stamp-tampered": [make_lease(put("metadata.managedFields[0].time", "2025-11-20T13:00:00Z"))],
     "lease-shared": [
         make_lease(put("metadata.managedFields", [make_entry("renewTime"), make_entry("strategy", manager="other")]))
     ],
-    "time-unreadable": [make_lease(put("spec.renewTime", "10000-01-01T00:59:59.999999Z"))],
     "timing-tight": [make_lease(put("spec.leaseDurationSeconds", 5))],
-    "transitions-jump": [make_lease(put("spec.leaseTransitions", 2**31 - 1))],
 }
 """Objects of a dump, by the check that must find what is wrong with them."""
+
+DENIED: dict[str, list[Document]] = {
+    rule: [
+        review["request"]["object"]
+        for name, review in pinned_writes()
+        if name == rule and review["request"].get("object")
+    ]
+    for rule in STORED_RULES.keys() - SEEDS.keys()
+}
+"""What the tests of a rule say that it finds in a write, by the rule: it is a defect of a stored object, too."""
 
 HISTORIES: dict[str, str] = {
     "foreign-release": "measured-incidents/foreign-release/audit.jsonl.gz",
@@ -117,7 +111,7 @@ def found(capsys: pytest.CaptureFixture[str], *arguments: str) -> set[str]:
 
 
 def test_every_check_has_a_seed() -> None:
-    assert documented() | STORED_RULES.keys() == SEEDS.keys() | HISTORIES.keys() | ELSEWHERE
+    assert documented() | STORED_RULES.keys() == SEEDS.keys() | DENIED.keys() | HISTORIES.keys() | ELSEWHERE
 
 
 def test_every_check_is_a_claim() -> None:
@@ -131,14 +125,23 @@ def test_a_seeded_defect_is_found(check: str, tmp_path: Path, capsys: pytest.Cap
     assert check in found(capsys, "--input", str(dump), "--now", NOW)
 
 
+@pytest.mark.parametrize("rule", sorted(DENIED))
+def test_what_a_rule_denies_is_found_in_a_stored_object(
+    rule: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dump = tmp_path / "dump.json"
+    dumps = [json.dumps({"apiVersion": "v1", "kind": "List", "items": [one]}) for one in DENIED[rule]]
+    assert any(dump.write_text(text) and rule in found(capsys, "--input", str(dump), "--now", NOW) for text in dumps)
+
+
 HOSTILE = "{name}'; reboot; --all {lease}{kubectl}"
 """A name that ends its word, adds a command, and looks like what stands for other names."""
 
 
-@pytest.mark.parametrize("check", SEEDS)
+@pytest.mark.parametrize("check", [*SEEDS, *sorted(DENIED)])
 def test_names_are_words_of_the_commands(check: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Read the advice as a shell does: anybody may write a file, and in a cluster a candidate's leaseName."""
-    renamed = json.loads(json.dumps(SEEDS[check]))
+    renamed = json.loads(json.dumps(SEEDS.get(check) or DENIED[check]))
     for one in (document for document in renamed if document["kind"] in {"Lease", "LeaseCandidate"}):
         one["metadata"]["name"] += HOSTILE
         if one["metadata"]["namespace"] == "shop":

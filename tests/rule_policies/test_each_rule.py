@@ -9,12 +9,11 @@ from typing import Any, Final
 
 import pytest
 
-from tests.factories import NOW, Document, to_bytes
+from tests.factories import NOW, to_bytes
 from tests.rule_policies import compared
 from tests.rule_policies.in_process import ExportedPolicies
-from tests.rules import test_api_sentences
 from tests.rules.findings import SECOND
-from tests.rules.modules import modules
+from tests.rules.pinned_writes import pinned_writes
 from webhook.admission.policy.model import Policy
 from webhook.admission.policy.parse import parse
 from webhook.admission.rules.registry import RULES
@@ -39,25 +38,6 @@ def policies() -> list[tuple[Policy, ExportedPolicies]]:
     return [(policy, ExportedPolicies(policy)) for policy in (parse(DENYING), parse(DENYING + BINDINGS))]
 
 
-@cache
-def samples() -> list[tuple[str, Document]]:
-    """Rules, each with a write of which it speaks."""
-    return [*_samples()]
-
-
-def _samples() -> Iterator[tuple[str, Document]]:
-    for module in modules():
-        for case in getattr(module, "WORDING", ()):
-            rule, review, *_ = case.values
-            yield rule, review
-        for rule, reviews in getattr(module, "REVIEWED", {}).items():
-            yield from ((rule, review) for review in reviews)
-    for case in test_api_sentences.cases("writes"):
-        kind, version, write = case.values
-        if denied := write.get("denied"):
-            yield denied, test_api_sentences.review_of(kind, version, write)
-
-
 def cases() -> Iterator[Any]:
     for rule in SPEAKING:
         if rule.in_cel.broken:
@@ -73,7 +53,7 @@ def test_policy_and_engine_speak_of_the_same_write(rule: str, tier: Mode) -> Non
             (tier.word, rule) in compared.expected(compared.verdict_of(body, policy, NOW + 4 * SECOND), request),
             any((one.mode, one.rule) == (tier.word, rule) for one in exported.broken(request)),
         )
-        for name, review in samples()
+        for name, review in pinned_writes()
         for body, request in [(to_bytes(review), review["request"])]
         if name == rule and compared.is_sent(request, body)
         for policy, exported in policies()

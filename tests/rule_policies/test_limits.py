@@ -8,8 +8,9 @@ import pytest
 from tests.factories import NOW, to_bytes
 from tests.rule_policies import compared
 from tests.rule_policies.in_process import ExportedPolicies
-from tests.rule_policies.test_each_rule import DENYING, samples
+from tests.rule_policies.test_each_rule import DENYING
 from tests.rules.findings import SECOND
+from tests.rules.pinned_writes import pinned_writes
 from webhook.admission.policy.parse import parse
 from webhook.admission.rules.registry import RULES
 
@@ -23,7 +24,7 @@ def answers_of(rule: str, limits: dict[str, int]) -> list[tuple[list[str], list[
     policy = parse(DENYING.replace(f"  {rule}: {{mode: deny}}\n", f"  {rule}: {{mode: deny{numbers}}}\n"))
     exported = ExportedPolicies(policy)
     found = []
-    for name, review in samples():
+    for name, review in pinned_writes():
         body, request = to_bytes(review), review["request"]
         if name == rule and compared.is_sent(request, body):
             expected = compared.expected(compared.verdict_of(body, policy, NOW + 4 * SECOND), request)

@@ -104,7 +104,8 @@ def list_relaxations(rule: str) -> Iterator[str]:
         return
     yield "In the [policy file](../policy.md), for every lease:"
     yield from ("", "```yaml", "rules:", f"  {rule}: {{mode: {find_lower_mode(rule)}}}")
-    yield from (f"  # {rule}: {{{name}: {value}}}" for name, value in find_numbers(rule).items())
+    for name, value in find_numbers(rule).items():
+        yield f"  # {rule}: {{{name}: {value}}}  # the default"
     yield "```"
     yield from ("", "For some leases only:", "", "```yaml", "overrides:")
     yield from (

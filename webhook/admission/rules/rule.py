@@ -199,7 +199,11 @@ _VALIDATED: Final = RuleInCel(lacks="The API server validates it before it evalu
 def in_cel(
     *, broken: str = "", message: str = "", warned: str = "", warning: str = "", lacks: str = ""
 ) -> Callable[[_AnyCheck], _AnyCheck]:
-    """Return a decorator of a check, with its rule in CEL, see `RuleInCel`; line breaks of the texts do not count."""
+    """Return a decorator of a check, with its rule in CEL, see `RuleInCel`; line breaks of the texts do not count.
+
+    The functions are those of Kubernetes 1.30, the oldest API server with policies: https://kubernetes.io/docs/reference/using-api/cel/.
+    They may differ from Python's of a similar name: `trim()` leaves U+001C to U+001F, which `strip()` removes.
+    """
     texts_in_cel = (" ".join(text.split()) for text in (broken, message, warned, warning, lacks))
 
     def decorate(check: _AnyCheck) -> _AnyCheck:
