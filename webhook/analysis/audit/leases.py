@@ -28,7 +28,7 @@ from webhook.analysis.audit.repairs import CLEAR_PREFERRED_HOLDER, EMPTY_STAMPS,
 from webhook.analysis.heartbeats import is_heartbeat, owner_of
 from webhook.analysis.history.renewals import timing_of
 from webhook.analysis.history.status import LeaseState, LeaseStatus, status_of
-from webhook.analysis.inputs.items import is_dated
+from webhook.analysis.inputs.items import is_dated_by_stamp
 from webhook.findings import ObjectName, ReportFinding, Severity
 from webhook.kubernetes.managed_fields import (
     ACQUIRE_TIME,
@@ -376,7 +376,7 @@ def _check_missing_stamp(subject: Subject) -> Iterator[ReportFinding]:
 
 def _check_not_stamped(subject: Subject) -> Iterator[ReportFinding]:
     """A held lease without a dated stamp, where the API server stamps writers."""
-    if subject.entries and subject.lease.holder_identity and not is_dated(subject.entries):
+    if subject.entries and subject.lease.holder_identity and not is_dated_by_stamp(subject.entries):
         message = "the API server stamps writers in its namespace, and it has no stamp with a time: it was not renewed"
         message += " since the namespace was labeled, or not through an API server that stamps"
         fix = "lease-webhook doctor --policy FILE   # whether the policies that stamp are there; docs/stamp.md"

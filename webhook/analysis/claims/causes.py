@@ -140,7 +140,7 @@ def _diagnose_failure(evidence: SilenceEvidence) -> Diagnosis | None:
 def _diagnose_conflict(evidence: SilenceEvidence) -> Diagnosis | None:
     """Return the cause if its updates conflicted: with those of others, or with its own renewals."""
     history, tenure, start, end = evidence.history, evidence.tenure, evidence.start, evidence.end
-    conflicts = sum(1 for one in evidence.own_answers if one.code == 409)
+    conflicts = sum(1 for one in evidence.own_answers if one.has_conflicted)
     if not conflicts or not evidence.kept_trying:
         return None
     if not evidence.hidden and tenure and _has_no_other_writes(history, tenure, start, end):

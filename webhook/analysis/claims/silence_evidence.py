@@ -145,5 +145,5 @@ def list_answers(own: Sequence[Refusal]) -> Iterator[str]:
         yield "failed"
     if any(one.code == TOO_MANY_REQUESTS for one in own):
         yield "throttled"
-    if any(one.code == 409 for one in own):
+    if any(one.has_conflicted for one in own):
         yield "conflict"

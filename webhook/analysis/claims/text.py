@@ -14,7 +14,7 @@ from webhook.analysis.claims.words import ago, clock, name, writer
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState, LeaseStatus, date_naming
 from webhook.analysis.history.tenure import Handover
-from webhook.analysis.inputs.items import InputKind, Writer, is_dated
+from webhook.analysis.inputs.items import InputKind, Writer, is_dated_by_stamp
 from webhook.kubernetes.times import SECOND, length
 
 MAX_WAITING: Final = 4
@@ -111,7 +111,7 @@ def _list_unverified(account: Account) -> Iterator[Line]:
     history = account.history
     if is_constant(history.entries):
         why = "not verified: --policy FILE says which stamps to believe"
-    elif is_dated(history.entries) and not (account.tenure and account.tenure.processes.own):
+    elif is_dated_by_stamp(history.entries) and not (account.tenure and account.tenure.processes.own):
         why = "if namespace {0} has the label lease-webhook/stamp, which this input does not show"
         why = why.format(name(history.namespace))
     else:

@@ -41,9 +41,10 @@ def date_write(seen: Observation, known: Known, bounds: Bounds) -> Write:
     skew = 0 if is_one_clock else bounds.skew
     moment = _moment_of(seen, known, bounds)
     at = min(moment or known.at or 0, bounds.latest)
-    if moment is None or seen.is_stamp_old:
+    is_logged = seen.input_kind is InputKind.AUDIT_LOG and seen.at is not None
+    if moment is None or (seen.is_stamp_old and not is_logged):
         dating, earliest, latest = Dating.ORDER, 0 if known.write.is_claimed else known.write.earliest, None
-    elif seen.input_kind is InputKind.AUDIT_LOG and seen.at is not None:
+    elif is_logged:
         dating, earliest, latest = Dating.LOG, at - seen.took - skew, at + skew
     elif seen.at is None and seen.object is not None and (not seen.entries or is_constant(seen.entries)):
         dating, earliest, latest = Dating.WRITER_CLOCK, at, at

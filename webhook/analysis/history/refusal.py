@@ -18,6 +18,7 @@ SLOW: Final = 1 * SECOND
 MAX_MESSAGE: Final = 400
 UNAUTHENTICATED: Final = 401
 NOT_FOUND: Final = 404
+_CONFLICT: Final = 409
 TOO_MANY_REQUESTS: Final = 429
 _INTERNAL_ERROR: Final = 500
 _UNPROCESSABLE: Final = 422
@@ -54,6 +55,7 @@ class Refusal(Struct, frozen=True):
     source: str = ""
     """The address and the program that it came from, as far as a log says."""
     is_read: bool = False
+    is_creation: bool = False
     is_release: bool = False
     """The write would have left no holder, so its writer asked to give the lease up."""
 
@@ -72,8 +74,14 @@ class Refusal(Struct, frozen=True):
             writer=seen.writer or Writer(),
             source=seen.source,
             is_read=seen.act is Act.READ,
+            is_creation=seen.verb == "create",
             is_release=seen.is_refused_release,
         )
+
+    @property
+    def has_conflicted(self) -> bool:
+        """Whether another write came before it: a creation is answered with 409 because the object exists."""
+        return self.code == _CONFLICT and not self.is_creation
 
     @property
     def received(self) -> int:

@@ -15,6 +15,7 @@ from webhook.admission.rules.expiry import MAX_TOLERANCE, date_last_renewal, sta
 from webhook.admission.rules.registry import RULES
 from webhook.admission.rules.stamps import is_constant, latest_stamp
 from webhook.analysis.history.write import Write
+from webhook.analysis.inputs.items import is_dated_by_stamp
 from webhook.kubernetes.managed_fields import BEFORE_FIRST_APPLY, HOLDER, RENEW_TIME, Entry
 from webhook.kubernetes.objects import Lease, LeaseSpec
 from webhook.kubernetes.times import SECOND, instant, is_readable, normalize, readable, span
@@ -106,12 +107,15 @@ def status_of(
     is_by_clock_ahead = stamp is None and renewed is not None and renewed > now + MAX_TOLERANCE
     if state is LeaseState.LIVE and is_by_clock_ahead:
         state = LeaseState.UNKNOWN  # no renewal was in the future, and nothing else says when it was
+    takeable = expires if holder and not is_release(spec) else renewed
+    if state is LeaseState.LIVE and logged is None and _may_be_unstamped(spec, entries):
+        takeable = None
     status = LeaseStatus(
         state=state,
         holder=holder,
         duration=duration,
         last_renewal=renewed,
-        takeable_at=expires if holder and not is_release(spec) else renewed,
+        takeable_at=takeable,
         from_stamps=from_stamps or logged is not None,
         is_disputed=from_stamps and logged is None and not (is_constant(entries) or is_renewal_dated(spec, entries)),
         manager=manager_of(entries, stamp),
@@ -121,6 +125,15 @@ def status_of(
     if block is None:
         return status
     return replace(status, state=LeaseState.FROZEN, takeable_at=block.until, block=block)
+
+
+def _may_be_unstamped(spec: LeaseSpec, entries: Sequence[Entry]) -> bool:
+    """Return whether the last renewal may be later than the stamp of a stamped lease.
+
+    Administrators, API servers and controllers leave the stamp of the write before theirs.
+    """
+    claimed = readable(normalize(spec.renew_time))
+    return is_dated_by_stamp(entries) and claimed is not None and claimed > (entries[0].stamp or 0) + 2 * SECOND
 
 
 def refine(stamp: int, claimed: int | None) -> int:

@@ -362,7 +362,7 @@ def has_managed_fields(stored: Lease | LeaseCandidate) -> bool:
     return bytes(memoryview(stored.metadata.managed_fields)[:1]) == b"["
 
 
-def is_dated(entries: Sequence[Entry]) -> bool:
+def is_dated_by_stamp(entries: Sequence[Entry]) -> bool:
     """True if these are the entries of a lease that a `StampReader` read, and its stamp has a time."""
     return [(one.manager, one.stamp is None) for one in entries] == [(None, False)]
 
