@@ -68,7 +68,7 @@ def _inside(facts: Facts, shown: Claim) -> tuple[int, int]:
         # A stamp says when a request came; a slow API server stores it later.
         begin = max((one.end for one in facts.writes if one.begin <= begin + POINT and begin <= one.end), default=begin)
     # What a first state says of the time before it is not evaluated.
-    return max(begin + POINT, shown.get("seen_from", 0)), end - POINT
+    return max(begin, shown.get("seen_from", 0)) + POINT, end - POINT
 
 
 def _states(facts: Facts, shown: Claim) -> Iterator[tuple[int, int, Spec, Write]]:
@@ -190,7 +190,7 @@ def _unrecorded(facts: Facts, shown: Claim) -> bool:
     first, latest = facts.interval(shown, "to", "to")
     if any(True for _ in facts.find_writes(first - POINT, latest + POINT, _is_retaken)):
         return True  # by its own count another one held it, and a watch does not show that it is whole
-    return any(since <= last and begin <= until for since, until in shown["hidden"])
+    return any(since <= last + POINT and begin <= until for since, until in shown["hidden"])
 
 
 def _is_retaken(one: Write) -> bool:

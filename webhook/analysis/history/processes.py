@@ -224,6 +224,11 @@ class HolderProcesses(Struct):
         return self.own is not None and self.is_pod(self.own)
 
     @property
+    def may_stand_for_other(self) -> bool:
+        """Whether the text names another pod than that of its own process, or none, and others renew it as well."""
+        return self.may_name_other_pod or (not self.names_own_pod and bool(self.others))
+
+    @property
     def impersonator(self) -> str:
         """Who acted as the one that wrote the holder, "" if that wrote itself."""
         return self.taken_by.impersonator if self.taken_by else ""

@@ -279,8 +279,8 @@ class Tenure(Struct):
         `manager` is the field manager of that write. `is_field_gone`: the field of the holder is gone, not empty.
         """
         is_own = self.is_by(writer, manager, self.manager)
-        # Of two pods that use one name, the one that it names may lead on.
-        is_doubtful = self.processes.may_name_other_pod if is_own else self.processes.may_share(writer)
+        # Of two processes that use one name, the other one may lead on.
+        is_doubtful = self.processes.may_stand_for_other if is_own else self.processes.may_share(writer)
         is_hint = (self.is_by(writer) or not (writer and writer.user)) and self.has_own_manager
         self.removal = Removal(
             writer,
