@@ -213,6 +213,10 @@ def _of_json(one: dict[str, Any], given: Input) -> Iterator[dict[str, Any]]:
     if one["last_renewal"]:
         renewed = {**state, "at": one["last_renewal"], "identity": one["holder"] or "", "is_right": True}
         yield {"claim": "json-last-renewal", **renewed}
+        by = one["last_renewal_by"]
+        if by and by["user"]:
+            who = {"user": by["user"], "pod": by["pod"], "uid": by.get("pod_uid", "")}
+            yield {"claim": "json-last-renewal-by", "at": one["last_renewal"], **who}
     if one["takeable_at"]:
         yield {"claim": "json-takeable", **state, "from": one["takeable_at"]}
     if one["duration_seconds"] is not None:

@@ -543,10 +543,19 @@ def _last_renewal(facts: Facts, shown: Claim) -> bool:
     # Who was put there without another renewTime has that of the holder before.
     moved = [one for one in renewals if one.is_renewal]
     latest = (*renewals[-1:], *last_by.values(), *moved[-1:])
-    if shown.get("state") == "unknown":
-        # A log hides who holds it, and shows who wrote it.
-        return _is_asked(facts, shown)
+    if shown.get("state") == "unknown" and _is_asked(facts, shown):
+        return True  # a log hides who holds it, and shows who wrote it
     return any(one.begin <= at.last + POINT and at.first - POINT <= one.end for one in latest)
+
+
+@_is("json-last-renewal-by")
+def _last_renewal_by(facts: Facts, shown: Claim) -> bool:
+    """Who is shown wrote the lease then."""
+    at = facts.moment(shown["at"])
+    writes = facts.find_writes(at.first - POINT, at.last + POINT, lambda one: one.is_renewal or bool(one.puts))
+    by = [one.process for one in writes if one.process.user.name == shown["user"]]
+    # A log names a pod, a stamp the uid of one.
+    return any(shown["pod"] in {"", one.pod} and shown["uid"] in {"", one.uid} for one in by)
 
 
 def _is_asked(facts: Facts, shown: Claim) -> bool:

@@ -111,6 +111,12 @@ class Account(Struct, frozen=True):
             return logged if logged is not None else shown
         return shown
 
+    @property
+    def renewer(self) -> Writer | None:
+        """Who made the last renewal; None if that is not known."""
+        tenure, at = self.tenure, self.last_renewal
+        return tenure.find_renewer(at) if tenure and at is not None else None
+
     def _lacks_renewals_after(self, logged: int | None) -> bool:
         ends = (*(one.end for one in self.history.renewals.unseen), *(one.end for one in self.unrecorded))
         return logged is not None and any(end > logged for end in ends)
@@ -327,9 +333,8 @@ def _find_since(tenure: Tenure | None) -> str | None:
 
 
 def _last_writer(account: Account) -> dict[str, str] | None:
-    tenure = account.tenure
     manager = account.status.manager if account.status and account.is_renewed_last else ""
-    writer = tenure.processes.own if tenure else None
+    writer = account.renewer
     if writer is None and not manager:
         return None
     return {**_writer(writer or Writer()), "manager": manager}

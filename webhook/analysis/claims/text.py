@@ -167,10 +167,8 @@ def _describe_first_sight(account: Account) -> str:
 
 
 def _describe_writer(account: Account) -> str:
-    tenure, status = account.tenure, account.status
-    is_only_chosen = tenure is not None and tenure.is_chosen and not tenure.processes.renewals
-    own = tenure.processes.own if tenure and not is_only_chosen else None
-    who = [f"by {writer(own)}"] if own else []
+    status = account.status
+    who = [f"by {writer(account.renewer)}"] if account.renewer else []
     who += [f"field manager {name(status.manager)}"] if status and status.manager and account.is_renewed_last else []
     return f", {', '.join(who)}" if who else ""
 

@@ -17,6 +17,7 @@ from webhook.analysis.history.step_down import StepDown
 from webhook.analysis.history.write import Write
 from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.objects import LeaseSpec
+from webhook.kubernetes.times import SECOND
 
 API_SERVER: Final = "system:apiserver"
 """Who writes the holder in a coordinated election."""
@@ -353,6 +354,19 @@ class Tenure(Struct):
         """The last renewal by its process, or by another writer that may be one of its identity."""
         at, who = self.touched or (0, None)
         return max(self.last_renewal, at) if self.processes.may_renew(who) else self.last_renewal
+
+    def find_renewer(self, at: int) -> Writer | None:
+        """Return who made the renewal of an instant, or put the holder there then; None if that is not known."""
+        own, is_seen_taken = self.processes.own, self.began is not Handover.SEEN
+        writes = [(self.kept.at, self.kept.writer or own)]
+        if self.renewed is not None or self.last_renewal != self.since:
+            writes.append((self.last_renewal, (self.renewed.writer if self.renewed else None) or own))
+        writes += [self.touched] if self.touched else []
+        writes += [(self.since, self.processes.taken_by or own)] if is_seen_taken else []
+        when, who = min(reversed(writes), key=lambda write: abs(write[0] - at))
+        if abs(when - at) > SECOND:
+            who = None if is_seen_taken else own
+        return who.process if who and who.user else None
 
     def note_renewal(
         self, writer: Writer | None, at: int, within: tuple[int, int] | None = None, *, is_set_back: bool = False
