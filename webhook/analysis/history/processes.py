@@ -225,8 +225,12 @@ class HolderProcesses(Struct):
 
     @property
     def may_stand_for_other(self) -> bool:
-        """Whether the text names another pod than that of its own process, or none, and others renew it as well."""
-        return self.may_name_other_pod or (not self.names_own_pod and bool(self.others))
+        """Whether the text may be that of another process: it names another pod, or none, and others renew it as well.
+
+        Who wrote the state with which an input begins, and hardly renews, may be a stranger.
+        """
+        is_stranger = self.taken_by is None and not self.is_sure and self.renewals < MIN_RENEWALS
+        return self.may_name_other_pod or is_stranger or (not self.names_own_pod and bool(self.others))
 
     @property
     def impersonator(self) -> str:
