@@ -170,8 +170,11 @@ Renews == (lease.holder \in {"a", "b"} /\ truth.by \in {lease.holder, "x"}) =>
             \A o \in Offsets : Admits(lease.holder, Renewal, Sent(lease.holder, o, Renewal), in = "both")
 \* A takeover is never refused once the duration has passed, if the clocks are within the bound.
 Within == Apart <= (IF lease.duration >= 10 THEN 4 ELSE IF lease.duration >= 5 THEN 2 ELSE 0)
-Takes == (lease.there /\ in = "both" /\ Within /\ now - truth.at >= 2 * lease.duration) =>
+Over == lease.there /\ in = "both" /\ Within /\ now - truth.at >= 2 * lease.duration
+Takes == Over =>
            \A o \in Offsets : LET w == [Renewal EXCEPT !.holder = "c"] IN Admits("c", w, Stamped("c", o, w), TRUE)
+\* No law: without a lease that is over, Takes says nothing.
+NeverOver == ~Over
 \* The term of a tenure is greater than that of every tenure before, over deletion and creation too.
 Grows == (lease.there /\ in = "both" /\ truth.safe) => Term(Old) > past
 \* The second law: what an honest elector writes, and what the API server alone would store, is stored, whatever others wrote before. It

@@ -99,7 +99,10 @@ Apart == CHOOSE n \in 0..10 : /\ \E x, y \in Offsets : x - y = n
 NoSteal == loss.by \notin {"", "limit"} => 5 * loss.age > 10 * loss.duration - 2 * Ten(loss.duration) - 5 * Apart - 10
 \* A takeover is never denied once the duration has passed since the stamp was moved last, if the clocks are within the bound.
 Within == Apart <= (IF lease.duration >= 10 THEN 4 ELSE IF lease.duration >= 5 THEN 2 ELSE 0)
-NoDenial == (Within /\ now - dated >= 2 * lease.duration) => \A o \in Offsets : Expired(o)
+Over == Within /\ now - dated >= 2 * lease.duration
+\* No law: without a lease that is over, NoDenial says nothing.
+NeverOver == ~Over
+NoDenial == Over => \A o \in Offsets : Expired(o)
 \* What no rule without identities can keep: a holder that renews every two seconds loses nothing, to nobody; and nothing but what
 \* a pod cannot do that is not the holder's.
 Keeps == loss.by # "" => loss.age >= 4

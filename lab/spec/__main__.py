@@ -38,6 +38,8 @@ _STAMP: Final = {
     "MaxWrites": "3",
     "MaxSwitches": "1",
 }
+_LATER: Final = {"MaxTime": "12", "MaxWrites": "1"}
+"""Bounds within which a lease of five seconds is over."""
 _METADATA: Final = _STAMP | {"Sizes": "{}", "Counts": "{}", "Habits": "{}", "Asked": "{}"}
 _LABELS: Final = _METADATA | {
     "Offsets": "{0}",
@@ -105,6 +107,7 @@ def list_designs() -> tuple[Check, ...]:
     return (
         Check("the rules of the `strict` preset", "Takeover", _TAKEOVER, _LAWS["Takeover"]),
         Check("the component `stamp`", "Stamp", _STAMP, _LAWS["Stamp"]),
+        Check("the same, until leases are over", "Stamp", _STAMP | _LATER, _LAWS["Stamp"]),
         Check("the same, removed and installed again", "Stamp", removed, _LAWS["Stamp"]),
         Check("labels of any number, electors that put theirs back", "Metadata", _LABELS, _LAWS["Metadata"]),
         Check("a suffix that is known", "Metadata", _KNOWN, _LAWS["Metadata"]),
@@ -138,7 +141,7 @@ def list_defects() -> tuple[Check, ...]:
             "Stamp",
             _STAMP,
             {
-                "no tolerance": {"MaxTime": "12", "MaxWrites": "1"},
+                "no tolerance": _LATER,
                 "the suffix is kept": again,
                 "an exempt writer leaves the writer": {},
                 "a term changes with the writer only": {},
@@ -184,6 +187,20 @@ def list_defects() -> tuple[Check, ...]:
         Check(f"{module}: {defect}", module, {**numbers, **other}, _LAWS[module], refuted=True, defect=defect)
         for module, numbers, rows in table
         for defect, other in rows.items()
+    )
+
+
+def list_premises() -> tuple[Check, ...]:
+    """Return the checks that leases are over within the bounds of a design: else a law about those says nothing."""
+    designs = (
+        ("Takeover", "the rules of the `strict` preset", _TAKEOVER),
+        ("Stamp", "the component `stamp`", _STAMP | _LATER),
+        ("Metadata", "labels of any number", _LABELS),
+        ("Metadata", "a suffix that is known", _KNOWN),
+    )
+    return tuple(
+        Check(f"leases are over: {title}", module, numbers, ("NeverOver",), refuted=True)
+        for module, title, numbers in designs
     )
 
 
@@ -300,6 +317,23 @@ def install_packages() -> Path:
     return folder
 
 
+def _format_bounds(check: Check) -> str:
+    """Return the bounds of a design: times and how far clocks are off in half seconds, durations in seconds."""
+    shown = {
+        "MaxTime": "time",
+        "MaxWrites": "writes",
+        "MaxRev": "revisions",
+        "MaxSwitches": "switches",
+        "Durations": "duration",
+        "Duration": "duration",
+        "Offsets": "clocks",
+        "Servers": "API servers",
+    }
+    return ", ".join(
+        f"{words} {check.numbers[name].strip('{}')}" for name, words in shown.items() if name in check.numbers
+    )
+
+
 def _format_steps(trace: tuple[str, ...]) -> str:
     """Return lines of a list; waits are counted."""
     lines: list[str] = []
@@ -347,9 +381,8 @@ def main() -> int:
 
     failures = 0
     outcomes: dict[str, tuple[Check, Outcome]] = {}
-    checks = [
-        one for one in (*list_designs(), *list_limits(), *list_defects()) if options.only in f"{one.module} {one.title}"
-    ]
+    everything = (*list_designs(), *list_premises(), *list_limits(), *list_defects())
+    checks = [one for one in everything if options.only in f"{one.module} {one.title}"]
     if options.short:
         for check in filter(_is_long, checks):
             print(f"left to `make spec`: {check.title}", flush=True)
@@ -390,11 +423,11 @@ def _write_pages(
 ) -> None:
     proof = DOCS / "proof.md"
     designs = "".join(
-        f"| {check.module} | {check.title} | {', '.join(check.laws)} | {outcome.states:,} |\n"
+        f"| {check.module} | {check.title} | {', '.join(check.laws)} | {_format_bounds(check)} | {outcome.states:,} |\n"
         for check, outcome in outcomes.values()
         if not check.refuted
     )
-    write_between(proof, "designs", f"| module | design | laws | states |\n|---|---|---|--:|\n{designs}")
+    write_between(proof, "designs", f"| module | design | laws | bounds | states |\n|---|---|---|---|--:|\n{designs}")
     lacking = "".join(
         f"| {check.module} | {check.defect} | {outcome.violated} | {_format_steps(outcome.trace).count(chr(10))} |\n"
         for check, outcome in outcomes.values()
