@@ -190,8 +190,11 @@ def summarize() -> str:
         tables = msgspec.json.decode(file.read_bytes(), type=dict[str, Table])
         page = f"{directory.relative_to(ROOT)}/RESULTS.md"
         noise = max(one.foreign_cores for one in tables.values())
+        days = sorted({one.date[:10] for one in tables.values()})
+        when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
         parts += [
-            f"**{title}**, in full in [{page}](../{page}); other programs kept up to {noise:.1f} cores busy meanwhile:",
+            f"**{title}**, measured {when}, in full in [{page}](../{page}); other programs kept up to {noise:.1f} cores "
+            "busy meanwhile:",
             "\n".join(table(tables).splitlines()[2:]),
         ]
     if (BENCH / "plots" / "servers.svg").exists():
