@@ -192,9 +192,9 @@ def summarize() -> str:
         noise = max(one.foreign_cores for one in tables.values())
         days = sorted({one.date[:10] for one in tables.values()})
         when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+        meanwhile = f"other programs kept up to {noise:.1f} cores busy meanwhile:"
         parts += [
-            f"**{title}**, measured {when}, in full in [{page}](../{page}); other programs kept up to {noise:.1f} cores "
-            "busy meanwhile:",
+            f"**{title}**, measured {when}, in full in [{page}](../{page}); {meanwhile}",
             "\n".join(table(tables).splitlines()[2:]),
         ]
     if (BENCH / "plots" / "servers.svg").exists():

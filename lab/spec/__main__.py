@@ -330,7 +330,9 @@ def _format_bounds(check: Check) -> str:
         "Servers": "API servers",
     }
     return ", ".join(
-        f"{words} {check.numbers[name].strip('{}')}" for name, words in shown.items() if name in check.numbers
+        f"{words} {check.numbers[name].strip('{}').replace(', ', ' and ')}"
+        for name, words in shown.items()
+        if name in check.numbers
     )
 
 

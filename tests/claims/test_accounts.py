@@ -105,7 +105,7 @@ def test_an_outage_that_something_else_explains_too_is_not_known(changes: dict[s
 @pytest.mark.parametrize(
     ("code", "words", "next_step"),
     [
-        (504, "The API server was slow or unavailable: 1 request answered with 504.", "/readyz"),
+        (504, "The API server was slow or unavailable: at least 1 request answered with 504.", "/readyz"),
         (403, "Its writes were refused: 1 write answered with 403, the last one: no rights.", "auth can-i"),
         (200, "The API server was slow or unavailable: it took up to 5 s to answer a renewal.", "/readyz"),
     ],

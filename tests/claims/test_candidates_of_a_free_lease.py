@@ -143,8 +143,8 @@ def late(server: FakeServer, of: Any = follow_log) -> str:
 def test_a_taker_that_made_no_request_was_not_there() -> None:
     server = taken_late()
     assert late(server) == (
-        "db-1_1 could have taken it from 11:07:15Z on, 45 s earlier than it did: db-1_1 made no request for it until "
-        "11:07:59Z: it did not run yet, or was paused, blocked or cut off, or it asks rarely"
+        "db-1_1 took it 45 s after it had expired, at 11:07:15Z: db-1_1 made no request for it until 11:07:59Z: it did "
+        "not run yet, or was paused, blocked or cut off, or it asks rarely"
     )
     (one,) = claims(follow_log(server), server, "taken-late")
     assert one["how"] == "silent"
@@ -182,8 +182,8 @@ def test_requests_without_accepted_credentials_may_be_the_takers() -> None:
         successor.fail_unauthenticated("get")
     successor.take()
     assert late(server).endswith(
-        "no request by its name was received from 11:07:15Z until 11:07:59Z; 22 requests without accepted credentials, "
-        "answered with 401, may be its own"
+        "no request by its name was received from 11:07:15Z until 11:07:59Z: it did not run yet, or was paused, "
+        "blocked or cut off, or some of 22 requests without accepted credentials, answered with 401, were its own"
     )
 
 

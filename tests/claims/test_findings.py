@@ -120,7 +120,9 @@ def test_a_webhook_that_fails_is_no_outage_of_the_api_server(leads: bool) -> Non
     server.elector("db-1", "shop/db").lead(10)
     one = account(follow_log(server), server.now)
     (lost,) = (found for found in one.findings if found.check == "leader-lost")
-    assert "The API server could not store its writes: 7 requests answered with 500, the last one" in lost.message
+    assert (
+        "The API server could not store its writes: at least 7 requests answered with 500, the last one" in lost.message
+    )
     assert "slow or unavailable" not in lost.message
     assert "See why webhook guard.vendor.example" in advise(one)
 
@@ -254,8 +256,8 @@ def test_no_webhook_makes_reads_fail(verb: str, words: str, advice: str) -> None
 
 def test_writes_that_failed_and_were_limited_are_not_an_outage() -> None:
     found, lost = lose_by_failures(lambda holder, second: holder.fail(429 if second == 5 else 504))
-    assert "The API server could not store its writes: 10 requests answered with 504" in lost.message
-    assert "and 1 request answered with 429" in lost.message
+    assert "The API server could not store its writes: at least 10 requests answered with 504" in lost.message
+    assert "and at least 1 request answered with 429" in lost.message
     assert advise(found) == "Look for a webhook that the API server calls for this lease: lease-webhook doctor"
 
 
@@ -326,7 +328,10 @@ def test_a_write_without_credentials_is_not_the_holder_s_if_that_is_heard() -> N
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"after": 8}, "The API server could not store its writes: 2 requests answered with 504; 3 other leases"),
+        (
+            {"after": 8},
+            "The API server could not store its writes: at least 2 requests answered with 504; 3 other leases",
+        ),
         (
             {"after": 8, "answered": 409},
             "(network, proxy), or wrote from an old copy: 2 of its updates conflicted (409), although nothing else was",
@@ -334,13 +339,16 @@ def test_a_write_without_credentials_is_not_the_holder_s_if_that_is_heard() -> N
         ({"after": 8, "answered": 200, "took": 2}, "The API server was slow or unavailable: it took up to 2 s"),
         (
             {},
-            "renewed on time, and the log shows 2 requests from its pod; its last write was answered with 504",
+            "renewed on time, and the log shows at least 2 requests from its pod; its last write was answered with 504",
         ),
         (
             {"answered": 409},
-            "renewed on time, and the log shows 2 requests from its pod; its last write was answered with 409",
+            "renewed on time, and the log shows at least 2 requests from its pod; its last write was answered with 409",
         ),
-        ({"answered": 200, "took": 1.5}, "the log shows 2 requests from its pod; its last write was answered with 200"),
+        (
+            {"answered": 200, "took": 1.5},
+            "the log shows at least 2 requests from its pod; its last write was answered with 200",
+        ),
         ({"after": 8, "by": "mallory"}, "or its API server hung: 3 other leases were renewed on time."),
         ({"after": 8, "by": "mallory", "answered": 429}, "renewed on time."),
         ({"after": 8, "by": "mallory", "answered": 200, "took": 2}, "renewed on time."),
@@ -482,10 +490,13 @@ def test_a_holder_may_write_its_successor_in() -> None:
     server.wait(1)
     server.elector("db-1", "shop/db").lead(10)
     one = account(follow_log(server), server.now)
-    (found,) = (each for each in one.findings if each.check == "lease-stolen")
-    assert found.severity is Severity.WARNING
-    assert found.message.endswith("before it expired: the old holder handed it over itself, without a release")
-    assert advise(one).endswith("kubectl -n shop logs db-0")
+    (found,) = (each for each in one.findings if each.check == "handed-over")
+    assert found.severity is Severity.INFO
+    assert found.message.endswith(
+        "db-0_1 handed the lease over to db-1_1: shop/db from pod db-0 wrote it in, without a release"
+    )
+    assert not any(each.check == "lease-stolen" for each in one.findings)
+    assert "db-0_1 handed it over to db-1_1, without a release" in text(one)
 
 
 def test_a_watch_shows_that_another_program_created_the_lease_again() -> None:

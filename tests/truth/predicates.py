@@ -477,6 +477,15 @@ def _lease_stolen(facts: Facts, claim: Claim) -> bool:
     return _has_happened(facts, claim, is_it)
 
 
+@_is("handed-over")
+def _handed_over(facts: Facts, claim: Claim) -> bool:
+    def is_it(write: Write) -> bool:
+        is_replaced = write.removes == claim["previous"] and _names(claim, "identity", write.after.holder)
+        return is_replaced and facts.is_own(write, claim["previous"])
+
+    return _has_happened(facts, claim, is_it)
+
+
 @_is("foreign-release")
 def _foreign_release(facts: Facts, claim: Claim) -> bool:
     previous = claim["previous"]
@@ -579,7 +588,10 @@ def _acquire_time_foreign(facts: Facts, claim: Claim) -> bool:
 
 @_is("timing-tight")
 def _timing_tight(facts: Facts, _: Claim) -> bool:
-    return (facts.spec.duration or 0) < 60
+    duration = facts.spec.duration or 0
+    renewals = [one.at for one in facts.writes if one.is_renewal]
+    intervals = sorted(after - before for before, after in pairwise(renewals))
+    return duration < 60 or (bool(intervals) and intervals[len(intervals) // 2] >= duration * SECOND)
 
 
 @_is("lease-without-stamps")

@@ -211,12 +211,7 @@ def _of_json(one: dict[str, Any], given: Input) -> Iterator[dict[str, Any]]:
     if one["held_since"]:
         yield {"claim": "json-held-since", "at": one["held_since"], "identity": one["holder"]}
     if one["last_renewal"]:
-        renewed = {**state, "at": one["last_renewal"], "identity": one["holder"] or "", "is_right": True}
-        yield {"claim": "json-last-renewal", **renewed}
-        by = one["last_renewal_by"]
-        if by and by["user"]:
-            who = {"user": by["user"], "pod": by["pod"], "uid": by.get("pod_uid", "")}
-            yield {"claim": "json-last-renewal-by", "at": one["last_renewal"], **who}
+        yield from _of_last_renewal(one, state)
     if one["takeable_at"]:
         yield {"claim": "json-takeable", **state, "from": one["takeable_at"]}
     if one["duration_seconds"] is not None:
@@ -232,6 +227,15 @@ def _of_json(one: dict[str, Any], given: Input) -> Iterator[dict[str, Any]]:
         if tenure["leaderless_seconds"] is not None and before and tenure["since"]:
             since = {"identity": tenure["holder"], "at": tenure["since"], "previous": before["holder"]}
             yield {"claim": "json-tenure-leaderless", **since, "seconds": tenure["leaderless_seconds"]}
+
+
+def _of_last_renewal(one: dict[str, Any], state: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    renewed = {**state, "at": one["last_renewal"], "identity": one["holder"] or "", "is_right": True}
+    yield {"claim": "json-last-renewal", **renewed}
+    by = one["last_renewal_by"]
+    if by and by["user"]:
+        who = {"user": by["user"], "pod": by["pod"], "uid": by.get("pod_uid", "")}
+        yield {"claim": "json-last-renewal-by", "at": one["last_renewal"], **who}
 
 
 def _time(at: int) -> str:

@@ -322,7 +322,8 @@ class Audit(Struct):
                 cause = find_ongoing_cause(self.histories, history, at)
                 found = [*find_incidents(self.histories, history, at, cause)]
                 if history.lease is not None and not (history.is_deleted or history.hidden_since):
-                    known = history.interval, history.status(at), as_of.seen_until, history.is_as_sent
+                    status = history.status(at)
+                    known = history.interval, status, as_of.seen_until, history.is_as_sent, not history.is_heartbeat
                     subject = Subject(history.lease, namespace, name, at, *known)
                     yield from drop_repeated(
                         found, self.inventory.add(subject), is_log_leaky=is_log_leaky(self.histories, history)

@@ -77,7 +77,8 @@ class Subject(Struct, frozen=True, dict=True):
 
     `interval` is the seconds between renewals, None if they were not seen. `known_status` is its status, if a history
     knows more than the object. `seen_until` is the end of an input that shows more than happened until `now`.
-    `is_as_sent`: a log shows what a client sent, without what the API server added.
+    `is_as_sent`: a log shows what a client sent, without what the API server added. `is_election`: several were seen to
+    hold it.
     """
 
     object: Lease | LeaseCandidate
@@ -88,6 +89,7 @@ class Subject(Struct, frozen=True, dict=True):
     known_status: LeaseStatus | None = None
     seen_until: int = 0
     is_as_sent: bool = False
+    is_election: bool = False
     source: str = ""
     least: Severity = Severity.INFO
     """Findings that are less severe may be left out: of 100,000 leases a table shows the worst one of each."""
@@ -133,7 +135,8 @@ class Subject(Struct, frozen=True, dict=True):
     @property
     def is_heartbeat(self) -> bool:
         """True if it shows that something runs: no one else would ever take such a lease."""
-        return isinstance(self.object, Lease) and is_heartbeat(self.object, self.namespace)
+        is_of_shape = isinstance(self.object, Lease) and is_heartbeat(self.object, self.namespace)
+        return is_of_shape and not self.is_election
 
     @property
     def is_apiserver_identity(self) -> bool:
@@ -408,7 +411,7 @@ def _check_clock(subject: Subject) -> Iterator[ReportFinding]:
     severity = Severity.WARNING if abs(off) > limit else Severity.INFO
     direction = "ahead of" if off > 0 else "behind"
     zone = is_time_zone(abs(off))
-    message = f"the holder's clock is {span(abs(off))} {direction} the API server's"
+    message = f"the holder's clock is at least {span(abs(off))} {direction} the API server's"
     if -_SLOWEST <= off < 0:
         message += ", or its requests take as long to be admitted"
     if zone:

@@ -20,7 +20,6 @@ from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.incidents import drop_repeated, find_incidents, is_log_leaky
 from webhook.analysis.claims.takers import claim_no_candidate
 from webhook.analysis.claims.urgency import say_when
-from webhook.analysis.heartbeats import is_heartbeat
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.follow import ClusterHistory, Key
 from webhook.analysis.history.lease import LeaseHistory
@@ -182,7 +181,7 @@ class Account(Struct, frozen=True):
     @property
     def is_heartbeat(self) -> bool:
         """True if the lease shows that one process is alive, and no one else would ever take it."""
-        return self.history.lease is not None and is_heartbeat(self.history.lease, self.history.namespace)
+        return self.history.is_heartbeat
 
     @property
     def advice(self) -> Advice:
@@ -199,7 +198,7 @@ def account_of(histories: ClusterHistory, history: LeaseHistory, now: int, seen_
     cause = find_ongoing_cause(histories, history, now)
     findings: list[ReportFinding] = list(find_incidents(histories, history, now, cause))
     if history.lease is not None and status is not None:
-        known = history.interval, status, seen_until, history.is_as_sent
+        known = history.interval, status, seen_until, history.is_as_sent, not history.is_heartbeat
         subject = Subject(history.lease, history.namespace, history.name, now, *known)
         findings += drop_repeated(findings, check_stored_object(subject), is_log_leaky=is_log_leaky(histories, history))
         findings += check_stamps(subject, histories.stamped, has_managed_fields=histories.has_managed_fields)

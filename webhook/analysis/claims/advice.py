@@ -280,7 +280,9 @@ def advise_after_refusal(history: LeaseHistory, refusal: Refusal) -> Advice:
         what = "a release, which leaves no holder," if refusal.is_release else "the writes"
         return Advice(f"See why the policy refuses {what} of {who}:", _POLICIES)
     if _TERMINATED in refusal.message:
-        sentence = "The namespace is being deleted, and nothing is created in it any more:"
+        is_over = not history.is_deleted and history.find_tenure_at(refusal.at) is not history.tenure
+        ended = "was being deleted then, and nothing could be created in it. To see whether it is there again:"
+        sentence = f"The namespace {ended if is_over else 'is being deleted, and nothing is created in it any more:'}"
         return Advice(sentence, f"kubectl get namespace {quote_name(history.namespace)}")
     if quota := _QUOTA.search(refusal.message):
         sentence = f"A ResourceQuota of the namespace left no room for the write of {who}:"

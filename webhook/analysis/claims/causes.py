@@ -128,7 +128,7 @@ def _diagnose_failure(evidence: SilenceEvidence) -> Diagnosis | None:
     compared = evidence.other_leases
     limited = [one for one in failed if one.code == TOO_MANY_REQUESTS]
     others = [one for one in failed if one.code != TOO_MANY_REQUESTS]
-    text = f"{count(len(limited), 'request')} answered with {TOO_MANY_REQUESTS} (too many requests)"
+    text = f"at least {count(len(limited), 'request')} answered with {TOO_MANY_REQUESTS} (too many requests)"
     if not others:
         return Diagnosis(Blame.THROTTLED, text, ("throttled",), limited[-1])
     cause = _diagnose_unstored(others, compared)
@@ -174,7 +174,9 @@ def _diagnose_habit(evidence: SilenceEvidence) -> Diagnosis | None:
     if tenure is not None and (idle := _diagnose_idle_writes(tenure, silence.start, silence.end)):
         return replace(idle, requests=requests)
     usual, duration = evidence.history.renewals.usual, silence.duration
-    if not usual or not duration or duration <= RELEASED_DURATION:
+    # In a coordinated election API servers write it as well, and how often they do is no habit of its holder.
+    is_habit = tenure is None or not tenure.is_coordinated
+    if not is_habit or not usual or not duration or duration <= RELEASED_DURATION:
         return None
     is_rare = usual >= duration * SECOND and silence.length <= 2 * usual + SECOND
     if is_rare and not _describe_late(evidence.other_leases):
@@ -282,7 +284,7 @@ def _compare_silence(evidence: SilenceEvidence, slow: int) -> Diagnosis:
         return Diagnosis(Blame.UNKNOWN, f"{others}, so its updates may have conflicted{shown}", own)
     if not compared.is_known:
         return Diagnosis(Blame.UNKNOWN, WITHOUT_EVIDENCE, (*own, "network"))
-    heard = f", and the log shows {count(requests, 'request')} from its pod" if requests else ""
+    heard = f", and the log shows at least {count(requests, 'request')} from its pod" if requests else ""
     node = _is_node_silent(histories, history, start, end) if is_silent else None
     if node is not None:
         heard += ", and its node renewed nothing" if node else ", and so was that of its node"
@@ -369,7 +371,7 @@ def _diagnose_unstored(failed: Sequence[Refusal], compared: OtherLeases) -> Diag
     """Return the cause if the API server was unable to store writes: of this lease only, or also of others."""
     last, late = failed[-1], _describe_late(compared)
     codes = " and ".join(map(str, sorted({one.code for one in failed})))
-    text = f"{count(len(failed), 'request')} answered with {codes}"
+    text = f"at least {count(len(failed), 'request')} answered with {codes}"
     if last.has_failed_at_once and last.message:
         text += f", the last one: {last.message}"
     if all(one.failed_webhook for one in failed):

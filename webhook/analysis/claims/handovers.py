@@ -51,6 +51,14 @@ class FrequentChanges(Struct, frozen=True):
     since: int
 
 
+def is_handed_over(tenure: Tenure, before: Tenure | None) -> bool:
+    """Return whether the process that held a lease wrote the next holder into it."""
+    other, own = tenure.processes.doubtful_taker, before.processes.own if before else None
+    if before is None or other is None or own is None or not before.processes.is_sure:
+        return False
+    return own.is_pod_of(other) and not tenure.processes.follows_in_pod(before.processes)
+
+
 def find_duration_edit(history: LeaseHistory, before: Tenure, after: Tenure) -> LeaseEvent | None:
     """Return the latest edit of the duration while a holder had the lease; None if there was none."""
     edits = (one for one in reversed(history.edits) if "leaseDurationSeconds" in one.text)
@@ -152,7 +160,6 @@ def _handover(tenure: Tenure, before: Tenure | None) -> str:
     unheld_for = length if tenure.is_exact and (before is None or before.is_end_dated) else at_most
     without = tenure.leaderless or 0
     unheld = f"; the lease had no holder for {unheld_for(without)}" if without >= SHORTEST else ""
-    is_one_pod = tenure.processes.follows_in_pod(before.processes if before else None)
     match tenure.began:
         case Handover.SEEN:
             return f"{holder} held it at the start of the data{who}"
@@ -161,16 +168,32 @@ def _handover(tenure: Tenure, before: Tenure | None) -> str:
         case Handover.REPLACED:
             return f"another pod renews it as {holder}{who}; the input does not show whether the one before had stopped"
         case Handover.STOLEN:
-            led = "both were written from one pod" if is_one_pod else "two may have led"
-            return f"{took}{who} from {previous}, which still held it: {led}"
+            return _describe_replacement(tenure, before, f"{took}{who}", previous)
         case Handover.DELETED:
             return f"{describe_creation(tenure)}{who} after it was deleted{unheld}"
         case Handover.UNKNOWN if not tenure.is_unseen:
             return f"{holder} held it by then{who}{gap}"
         case Handover.RELEASED if before is not None and before.is_release_known:
-            led = ": two may have led" if before.removal.is_own is False and not before.had_expired else gap
+            is_foreign = before.removal.is_own is False and before.holder != tenure.holder
+            led = ": two may have led" if is_foreign and not before.had_expired else gap
             return f"{took}{who} after {describe_ending(before)}{led}"
-    return f"{took}{who}{_AFTER[tenure.began].format(previous)}{gap}"
+    return f"{took}{who}{_describe_before(tenure, before).format(previous)}{gap}"
+
+
+def _describe_replacement(tenure: Tenure, before: Tenure | None, took: str, previous: str) -> str:
+    """Say how a holder followed one that still held the lease: by that one's own write, or by `took`, a clause."""
+    if is_handed_over(tenure, before):
+        return f"{previous} handed it over to {name(tenure.holder)}, without a release"
+    is_one_pod = tenure.processes.follows_in_pod(before.processes if before else None)
+    led = "both were written from one pod" if is_one_pod else "two may have led"
+    return f"{took} from {previous}, which still held it: {led}"
+
+
+def _describe_before(tenure: Tenure, before: Tenure | None) -> str:
+    """Say what became of the holder before, for whose name there is a place."""
+    if tenure.began is Handover.EXPIRED and before is not None and before.processes.is_never_renewed:
+        return " once it had expired with {} in it, which did not renew it"
+    return _AFTER[tenure.began]
 
 
 def describe_creation(tenure: Tenure) -> str:

@@ -15,7 +15,7 @@ from webhook.analysis.claims.rewritten import find_rewritten_fields
 from webhook.analysis.claims.sharing import find_replaced_pod, find_second_writers
 from webhook.analysis.claims.silences import claim_late_renewal, claim_loss, find_ongoing_silence
 from webhook.analysis.claims.takers import find_late_takers
-from webhook.analysis.claims.thefts import claim_theft
+from webhook.analysis.claims.thefts import claim_replacement
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.tenure import Handover
@@ -64,7 +64,7 @@ def _find_handovers(history: LeaseHistory, lost: Mapping[int, causes.Gap], now: 
     tenures = list(history.tenures)
     for before, after in list(pairwise(tenures))[-causes.MAX_OF_A_KIND :]:
         if after.may_be_stolen:
-            yield claim_theft(history, before, after, now)
+            yield claim_replacement(history, before, after, now)
         elif after.began is Handover.REPLACED:
             yield from find_replaced_pod(history, before, after, now)
         elif after.began is Handover.DELETED:

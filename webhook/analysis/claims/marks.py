@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from webhook.analysis.claims.advice import REPLACED
-from webhook.analysis.claims.claim import BY, IDENTITY, LATEST, TO, By, Claim
+from webhook.analysis.claims.claim import BY, EARLIEST, IDENTITY, LATEST, TO, By, Claim
 from webhook.analysis.claims.words import clock, name, writer
 from webhook.findings import ReportFinding
 
@@ -45,5 +45,6 @@ def _subject_of(claim: Claim) -> str:
 
 
 def _moment_of(claim: Claim, now: int) -> str:
-    at = claim.arguments.get(TO) or claim.arguments.get(LATEST) or claim.over_since
-    return f" at {clock(at, now)}" if isinstance(at, int) and at else ""
+    at = claim.arguments.get(TO) or claim.over_since or claim.arguments.get(LATEST)
+    is_bound = EARLIEST in claim.arguments and LATEST not in claim.arguments and TO not in claim.arguments
+    return f" at {clock(at, now)}{' or later' if is_bound else ''}" if isinstance(at, int) and at else ""

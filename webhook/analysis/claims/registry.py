@@ -173,6 +173,13 @@ _INCIDENTS: Final = (
         ("identity", "previous", "earliest", "latest", "by"),
     ),
     Kind(
+        "handed-over",
+        "`by`, which is the process of `previous`, replaced that by `identity` in [earliest, latest] while the lease "
+        "was live",
+        "the process of the holder, and the writer of the change",
+        ("identity", "previous", "earliest", "latest", "by"),
+    ),
+    Kind(
         "foreign-release",
         "`previous` was removed from holderIdentity in [earliest, latest] by a writer that is not its process; a "
         "warning, if the lease had expired by then",

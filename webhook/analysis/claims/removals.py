@@ -27,7 +27,7 @@ def claim_removal(history: LeaseHistory, before: Tenure, after: Tenure | None, n
     """Return the claim that a holder was removed: by another one, or by someone unknown."""
     if before.removal.is_own is False:
         return _claim_foreign_release(history, before, after, now)
-    return _claim_removed_holder(history, before, now)
+    return _claim_removed_holder(history, before, after, now)
 
 
 def _claim_foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Claim:
@@ -62,7 +62,7 @@ def _claim_foreign_release(history: LeaseHistory, before: Tenure, after: Tenure 
     )
 
 
-def _claim_removed_holder(history: LeaseHistory, before: Tenure, now: int) -> Claim:
+def _claim_removed_holder(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Claim:
     at = before.until or now
     is_dated = before.ended is not None and before.ended.is_dated
     live = "while the lease was live" if is_dated else "while the lease may have been live"
@@ -70,10 +70,10 @@ def _claim_removed_holder(history: LeaseHistory, before: Tenure, now: int) -> Cl
     did = f"{name(before.holder)} was removed as the holder"
     if who is not None and who.user:
         did = f"{writer(who)} removed {name(before.holder)} as the holder"
-    message = (
-        f"at {clock(at, now)}{'' if is_dated else ' or later'} {did} {live}: "
-        "if the holder did not do that itself, two may have led at once"
-    )
+    risk = ": if the holder did not do that itself, two may have led at once"
+    if after is not None and after.holder == before.holder:
+        risk = f"; the next one was {name(after.holder)} again, from {clock(after.since, now)} on"
+    message = f"at {clock(at, now)}{'' if is_dated else ' or later'} {did} {live}{risk}"
     if before.removal.is_under_other_manager:
         # A client chooses its field manager, and one process may write by several clients.
         message += f". The field manager was {name(before.removal.manager)}; its renewals have {name(before.manager)}"

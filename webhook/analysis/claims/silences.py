@@ -11,7 +11,6 @@ from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.diagnosis import Blame, Diagnosis
 from webhook.analysis.claims.lease_claim import identity_of, list_left_causes, make_claim
 from webhook.analysis.claims.words import at_most, clock, holder_or_another, name
-from webhook.analysis.heartbeats import is_heartbeat
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.renewals import deadline_of, goes_on_for
@@ -55,7 +54,7 @@ def claim_late_renewal(history: LeaseHistory, gap: causes.Gap, now: int) -> Clai
     """Return the claim that a holder renewed late, and why."""
     is_claimed = gap.tenure.is_claimed
     since = f", from {clock(gap.start, now)} on{' by its own clock' if is_claimed else ''}"
-    is_beat = history.lease is not None and is_heartbeat(history.lease, history.namespace)
+    is_beat = history.is_heartbeat
     is_harmless = is_beat and gap.longest < (gap.duration or 0) * SECOND
     message = describe_delay(gap, since, is_beat=is_beat)
     step = advise_after_silence(gap.cause, history, gap.tenure)
@@ -124,7 +123,9 @@ def claim_loss(history: LeaseHistory, gap: causes.Gap, after: Tenure, now: int) 
     if after.is_chosen:
         followed = f"the API server chose {follower} at {at}; no holder renewed it for {later}"
     else:
-        followed = f"{follower} {taken} at {at}, {later} later{doubt}"
+        is_other = before.duration is not None and before.duration != history.duration
+        lasted = f" (it lasted {before.duration} s)" if is_other and not after.is_close else ""
+        followed = f"{follower} {taken}{lasted} at {at}, {later} later{doubt}"
     message = (
         f"{holder_or_another(before)} last renewed at {clock(gap.start, now)}; {followed}. "
         f"{describe_cause(cause)}"

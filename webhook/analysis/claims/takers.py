@@ -96,9 +96,9 @@ def _claim_late_taker(
         )
     elif nameless and silent and any(silent[0] <= one.received <= silent[1] for one in nameless):
         why = (
-            f"no request by its name was received from {clock(silent[0], now)} until {clock(silent[1], now)}; "
-            f"{count(len(nameless), 'request')} without accepted credentials, answered with "
-            f"{UNAUTHENTICATED}, may be its own"
+            f"no request by its name was received from {clock(silent[0], now)} until {clock(silent[1], now)}: it did "
+            f"not run yet, or was paused, blocked or cut off, or some of {count(len(nameless), 'request')} without "
+            f"accepted credentials, answered with {UNAUTHENTICATED}, were its own"
         )
     elif is_logged and silent and silent[1] - silent[0] > lateness // 2:
         how = "silent"
@@ -114,7 +114,7 @@ def _claim_late_taker(
         why += (
             f"; {count(len(refused), 'request')} for it were refused in that time, the last one with {refused[-1].code}"
         )
-    message = f"{taker} could have taken it from {clock(since, now)} on, {length(lateness)} earlier than it did: {why}"
+    message = f"{taker} took it {length(lateness)} after it had expired, at {clock(since, now)}: {why}"
     advice = Advice(
         f"See what {taker} did before it took the lease:", command_for_log_of_holder(history.namespace, after.holder)
     )

@@ -17,7 +17,7 @@ from webhook.analysis.claims.advice import (
 from webhook.analysis.claims.claim import By as BySomeone
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.collect import interval_of
-from webhook.analysis.claims.handovers import find_duration_edit
+from webhook.analysis.claims.handovers import find_duration_edit, is_handed_over
 from webhook.analysis.claims.lease_claim import MAX_NAMED, identity_of, make_claim
 from webhook.analysis.claims.words import at_most, clock, name, user, writer
 from webhook.analysis.history.events import LeaseEvent
@@ -55,7 +55,30 @@ def _describe_taking(after: Tenure, other: Writer | None, stranger: Writer | Non
     return f"{taker} took the lease ({writer(stranger)})" if stranger else f"{taker} took the lease"
 
 
-def claim_theft(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Claim:
+def claim_replacement(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Claim:
+    """Return the claim that a holder was replaced while it still held the lease: by itself, or by another one."""
+    if not is_handed_over(after, before) or _explain_false_expiry(history, before, after):
+        return _claim_theft(history, before, after, now)
+    other = after.processes.taken_by or Writer()
+    message = (
+        f"at {clock(after.since, now)} {name(before.holder)} handed the lease over to {name(after.holder)}: "
+        f"{writer(other)} wrote it in, without a release"
+    )
+    sentence = "If that was intended, no action is needed. To see what it logged:"
+    advice = Advice(sentence, command_for_log_of_holder(history.namespace, other.pod or before.holder))
+    return make_claim(
+        *(history, "handed-over", Severity.INFO, message, advice),
+        over_since=after.since,
+        arguments={
+            "identity": identity_of(after),
+            "previous": identity_of(before),
+            "by": BySomeone(after.processes.taken_by),
+            **interval_of(after.taken),
+        },
+    )
+
+
+def _claim_theft(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Claim:
     """Return the claim that one took a lease that another one still held."""
     duration, last = before.duration, before.kept_until
     left = last + duration * SECOND - after.since if duration else None
@@ -79,10 +102,6 @@ def claim_theft(history: LeaseHistory, before: Tenure, after: Tenure, now: int) 
         message = f"at {at} {took}{held}; {_ONE_POD}"
         cause, sentence = "renamed", "Check whether a webhook rewrites holderIdentity, or the pod runs two electors:"
         advice = Advice(sentence, "kubectl get mutatingwebhookconfigurations")
-    elif other and before.processes.own and before.processes.is_sure and before.processes.own.is_pod_of(other):
-        message = f"at {at} {took}{held}: the old holder handed it over itself, without a release"
-        cause, sentence = "handed-over", "If that was intended, no action is needed. To see what it logged:"
-        advice = Advice(sentence, command_for_log_of_holder(history.namespace, other.pod or before.holder))
     elif other:
         advice = advise_on_rights(f"Find out why {user(other)} writes its holder.", "update", history, other)
     elif after.processes.taken_by is None:
@@ -95,7 +114,7 @@ def claim_theft(history: LeaseHistory, before: Tenure, after: Tenure, now: int) 
         )
     else:
         advice = _advise_on_taker(history, before, after, edit)
-    is_error = after.is_dated and not is_one_pod and cause != "handed-over"
+    is_error = after.is_dated and not is_one_pod
     severity = Severity.ERROR if is_error else Severity.WARNING
     return make_claim(
         *(history, "lease-stolen", severity, message, advice, cause),

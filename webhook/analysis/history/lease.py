@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from webhook.admission.rules.expiry import BOUND, MAX_TOLERANCE, date_last_renewal
 from webhook.admission.rules.stamps import is_constant
+from webhook.analysis.heartbeats import is_heartbeat, is_named_for_heartbeats
 from webhook.analysis.history.bounds import Bounds
 from webhook.analysis.history.continuity import Change, Continuity, Sight
 from webhook.analysis.history.dating import Known, date_state_before, date_write
@@ -161,6 +162,13 @@ class LeaseHistory(Struct):
     def known_renewal(self) -> int | None:
         """The last renewal under its present holder that an API server dates; None if there is none."""
         return date_known_renewal(self.holder, is_moment=self.is_moment)
+
+    @property
+    def is_heartbeat(self) -> bool:
+        """Whether it shows that one process is alive, and no one else would ever take it, as no one was seen to."""
+        if self.lease is None or not is_heartbeat(self.lease, self.namespace):
+            return False
+        return is_named_for_heartbeats(self.namespace, self.name) or len({one.holder for one in self.tenures}) < 2
 
     @property
     def duration(self) -> int | None:
@@ -687,7 +695,8 @@ class LeaseHistory(Struct):
         following.note_close(is_close=taking.is_close)
         if state.writer is not None and (asking := self.requests.waiting.asking.get(state.writer.process)):
             following.note_waiting(self.requests.waiting.since, asking.times)
-        if before is None or state.has_other_renew_time:
+        is_stale = following.processes.foreign_taker is not None and state.has_earlier_renew_time
+        if before is None or (state.has_other_renew_time and not is_stale):
             following.note_renaming(state.old, state.new)
         else:
             following.inherit(before)

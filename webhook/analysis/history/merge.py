@@ -385,8 +385,7 @@ def _join_requests(states: list[_Seen], rest: Sequence[_Seen]) -> list[_Seen]:
             replaced = _find_replaced(states, number)
             near = successors.get(replaced, ()) if stamp is None else _find_writes_near(writes, stamp, longest)
             fitting = [one for one in near if id(one) not in used and _may_have_made(one.observation, states, number)]
-            # An update that names the state before has made this one: a patch names none.
-            fitting = [one for one in fitting if _is_update_of(one.observation, states, number)] or fitting
+            fitting = _select_makers(fitting, states, number)
             if not fitting and stamp is None:
                 asking = [one for one in patches.get(_renew_time_of(state), ()) if id(one) not in used]
                 fitting = _find_patches(asking, states, number)
@@ -406,6 +405,14 @@ def _join_requests(states: list[_Seen], rest: Sequence[_Seen]) -> list[_Seen]:
         for seen in others:
             _forget_what_was_sent(seen)
     return others
+
+
+def _select_makers(fitting: list[_Seen], states: Sequence[_Seen], number: int) -> list[_Seen]:
+    """Return those of the requests that fit a state which show best that they made it."""
+    if number and states[number - 1].is_deletion:
+        return [one for one in fitting if one.is_creation] or fitting
+    # An update that names the state before has made this one: a patch names none.
+    return [one for one in fitting if _is_update_of(one.observation, states, number)] or fitting
 
 
 def _list_rewritten_fields(states: Sequence[_Seen]) -> set[str]:

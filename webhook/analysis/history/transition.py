@@ -12,7 +12,7 @@ from msgspec import Struct
 from webhook.analysis.inputs.items import Act, Observation, Writer
 from webhook.kubernetes.managed_fields import Entry
 from webhook.kubernetes.objects import Lease, LeaseSpec
-from webhook.kubernetes.times import normalize
+from webhook.kubernetes.times import normalize, readable
 
 
 class Transition(Enum):
@@ -78,6 +78,12 @@ class NextState(Struct, frozen=True):
     def is_before_write(self) -> bool:
         """Whether an input shows it as the state that a write replaced."""
         return self.lease is self.seen.old
+
+    @property
+    def has_earlier_renew_time(self) -> bool:
+        """Whether a write moved renewTime back, as a stale copy does: it renews nothing."""
+        old, new = readable(normalize(self.old.renew_time)), readable(normalize(self.new.renew_time))
+        return old is not None and new is not None and new < old
 
     @property
     def has_other_renew_time(self) -> bool:

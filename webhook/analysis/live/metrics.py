@@ -6,7 +6,6 @@ from typing import Final
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from webhook.analysis.heartbeats import is_heartbeat
 from webhook.analysis.history.follow import ClusterHistory, Key
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState
@@ -90,8 +89,7 @@ class LeaderMetrics:
 
 def _find_elections(histories: ClusterHistory) -> Iterator[tuple[Key, LeaseHistory]]:
     for key, history in histories.leases.items():
-        lease = history.lease
-        if lease is not None and not history.is_deleted and not is_heartbeat(lease, key[0]):
+        if history.lease is not None and not history.is_deleted and not history.is_heartbeat:
             yield key, history
 
 

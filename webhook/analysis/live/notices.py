@@ -7,7 +7,6 @@ from msgspec import Struct, field
 
 from webhook.analysis.claims.account import account_of
 from webhook.analysis.claims.headline import make_headline
-from webhook.analysis.heartbeats import is_heartbeat
 from webhook.analysis.history.follow import ClusterHistory, Key
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState
@@ -38,7 +37,7 @@ class Notices(Struct):
             steals = history.handovers.get(Handover.STOLEN, 0)
             is_new = steals > self._steals.get(key, steals)
             self._steals[key] = steals
-            if lease is None or status is None or is_heartbeat(lease, key[0]):
+            if lease is None or status is None or history.is_heartbeat:
                 continue
             if is_new:
                 yield _make_event(histories, history, lease, STOLEN, now)
