@@ -56,7 +56,7 @@ def subscription(lines: Sequence[str]) -> list[Any]:
 
 
 def azure(lines: Sequence[str]) -> Any:
-    """Diagnostic settings of AKS to an event hub; to a storage account each record stands alone."""
+    """Return the events as diagnostic settings of AKS send them to an event hub."""
     return {
         "records": [
             {
@@ -68,6 +68,11 @@ def azure(lines: Sequence[str]) -> Any:
             for line in lines
         ]
     }
+
+
+def azure_storage(lines: Sequence[str]) -> list[Any]:
+    """Return the events as diagnostic settings of AKS write them to a storage account: each record alone."""
+    return [*azure(lines)["records"]]
 
 
 def azure_diagnostics(lines: Sequence[str]) -> Any:
@@ -170,6 +175,7 @@ ENVELOPES: Final[dict[str, Callable[[Sequence[str]], Any]]] = {
     "cloudwatch-filter-log-events.json": filtered,
     "cloudwatch-subscription.json": subscription,
     "azure-event-hub.json": azure,
+    "azure-storage-account.jsonl": azure_storage,
     "azure-diagnostics.json": azure_diagnostics,
     "google-cloud-logging.json": google,
     "openshift-viaq.jsonl": viaq,

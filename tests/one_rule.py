@@ -23,6 +23,7 @@ EACH_RULE: Final = (
     "docs/test_policies_only.py",
     "rule_policies/test_each_rule.py",
     "rule_policies/test_limits.py",
+    "rules/test_registry.py",
     "rules/test_wording.py",
 )
 """Tests of every rule, one case each."""

@@ -12,6 +12,7 @@ import pytest
 from tests.factories import Document, drop, make_candidate, make_entry, make_lease, put
 from tests.rules.pinned_writes import pinned_writes
 from tools.docs.pages import DOCS, find_section, find_table
+from webhook.admission.rules.registry import RULES
 from webhook.analysis.audit.leases import STORED_RULES
 from webhook.analysis.claims.registry import KINDS
 from webhook.cli.main import main
@@ -112,6 +113,10 @@ def found(capsys: pytest.CaptureFixture[str], *arguments: str) -> set[str]:
 
 def test_every_check_has_a_seed() -> None:
     assert documented() | STORED_RULES.keys() == SEEDS.keys() | DENIED.keys() | HISTORIES.keys() | ELSEWHERE
+
+
+def test_every_rule_of_ours_has_a_row() -> None:
+    assert {rule for rule in STORED_RULES if not RULES[rule].parity} <= documented()
 
 
 def test_every_check_is_a_claim() -> None:

@@ -21,5 +21,5 @@ def _make_rows() -> Iterator[str]:
     yield "| service | how to get a file | what of it is read |"
     yield "|---|---|---|"
     for service in SERVICES:
-        paths = [f"`{path}`" for path in service.paths]
-        yield f"| {service.name} | {service.file} | {', '.join(paths) or service.remark} |"
+        paths = [f"`{path}`" for path in service.shown_paths]
+        yield f"| {service.name} | {service.how_to_get} | {', '.join(paths) or service.remark} |"

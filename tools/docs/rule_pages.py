@@ -13,7 +13,7 @@ from webhook.admission.policy.file import load
 from webhook.admission.policy.schema import RULE_IDS
 from webhook.admission.rules.fields import fields_of
 from webhook.admission.rules.registry import EXEMPTIBLE, RULES
-from webhook.admission.rules.rule import Rule
+from webhook.admission.rules.rule import Mode, Rule
 from webhook.cli.rules import PRESETS, all_rules, describe_renewals, file_of, kinds_of, operations_of
 from webhook.server.reviewer import respond
 
@@ -124,8 +124,9 @@ def list_relaxations(rule: str) -> Iterator[str]:
 
 
 def find_lower_mode(rule: str) -> str:
-    """Return a mode below the strictest of the presets."""
-    return {"deny": "warn", "warn": "audit", "audit": "off"}[list(find_modes(rule))[-1]]
+    """Return a mode below that of the strictest preset, and not above that of the default one."""
+    default, *_, strictest = (Mode[word.upper()] for word in find_modes(rule))
+    return min(Mode(strictest - 1), default).word if default else Mode(strictest - 1).word
 
 
 def is_parity(rule: str) -> bool:

@@ -25,19 +25,19 @@ _HTTP_OF_RPC: Final[Mapping[int, int]] = {
 class LogService(Struct, frozen=True):
     """A service or collector whose deliveries are read: how to get a file of one, and where in it the events are.
 
-    `paths` are those of docs/why.md, as jq writes them. Their keys are followed at any depth and from any of them on,
-    because people take arrays apart with jq, and collectors are put behind each other.
+    `shown_paths` are those of docs/why.md, as jq writes them. Their keys are followed at any depth and from any of them
+    on, because people take arrays apart with jq, and collectors are put behind each other.
     """
 
     name: str
-    file: str
-    paths: tuple[str, ...] = ()
+    how_to_get: str
+    shown_paths: tuple[str, ...] = ()
     remark: str = ""
 
     @property
-    def keys(self) -> frozenset[str]:
-        """The keys of its paths."""
-        return frozenset(key for path in self.paths for key in path.replace("[]", "").split(".") if key)
+    def keys(self) -> tuple[str, ...]:
+        """The keys of its paths, in order."""
+        return tuple(key for path in self.shown_paths for key in path.replace("[]", "").split(".") if key)
 
 
 SERVICES: Final = (
@@ -71,8 +71,8 @@ SERVICES: Final = (
     LogService("Vector, Fluent Bit, Filebeat", "JSON, one object for each line", ("message", "log")),
     LogService("Elasticsearch, OpenSearch", "a search", ("hits.hits[]._source",)),
 )
-"""What is opened; the first service in whose keys an object has events is that of the object."""
-_KEYS: Final = tuple(service.keys for service in SERVICES if service.paths)
+"""What is opened. An object's events are those below the first key of this table, row by row, that has any."""
+_KEYS: Final = tuple(dict.fromkeys(key for service in SERVICES for key in service.keys))
 
 
 class _Principal(Struct, frozen=True, rename="camel"):
@@ -130,7 +130,7 @@ def find_events(text: bytes, depth: int = 0) -> Iterator[bytes]:
 
 
 def _open_envelope(text: bytes) -> Iterable[Iterable[bytes]] | None:
-    """Return what a value contains, as each service in turn reads it; None if it is an event.
+    """Return what a value contains: the first of these that has events has them all. None if it is an event.
 
     Raises ValueError or RecursionError if it is broken.
     """
@@ -146,16 +146,8 @@ def _open_envelope(text: bytes) -> Iterable[Iterable[bytes]] | None:
         return [_read_google_entry(text)]
     kind, version = (msgspec.json.decode(envelope.get(key, _NOTHING)) for key in ("kind", "apiVersion"))
     if kind is None:
-        return _read_as_services(envelope)
+        return ([bytes(envelope[key])] for key in _KEYS if key in envelope)
     return None if kind == "Event" and str(version).startswith(AUDIT) else []
-
-
-def _read_as_services(envelope: Mapping[str, Raw]) -> Iterator[list[bytes]]:
-    """Yield what each service has in an object, but for what one before it has there too."""
-    rest = dict(envelope)
-    for keys in _KEYS:
-        if found := [key for key in rest if key in keys]:
-            yield [bytes(rest.pop(key)) for key in found]
 
 
 def _read_google_entry(text: bytes) -> Iterator[bytes]:

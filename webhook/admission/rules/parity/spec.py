@@ -135,6 +135,7 @@ def candidate_lease_name_immutable(change: CandidateChange) -> Iterable[Finding]
     !variables.leaseName.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$'))
     """,
     message="spec.leaseName: Invalid value: {!variables.leaseName}: must be a valid name of a Lease",
+    lacks="The text does not say what a valid name is.",
 )
 def candidate_lease_name_format(change: CandidateChange) -> Iterable[Finding]:
     """spec.leaseName must be a valid name of a Lease when it is set or changed."""
