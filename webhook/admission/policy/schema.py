@@ -281,11 +281,9 @@ class StampSetting(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PolicyDocument(Struct, frozen=True, forbid_unknown_fields=True):
-    """A policy file.
+    """A policy file."""
 
-    A new key is UNSET by default: the hash of a policy is of what its file says, and no existing one gets another.
-    """
-
+    # A new key is UNSET by default: the hash of a policy is of what its file says, and no existing one gets another.
     api_version: Literal["lease-webhook/v1"] = field(name="apiVersion")
     preset: Annotated[
         Literal["observe", "standard", "strict"], _describe("What `rules` and `overrides` start from.")
