@@ -6,7 +6,7 @@ import pytest
 
 from tools.docs import policy_schema
 from tools.docs.pages import DOCS, find_section
-from webhook.admission.policy.explain import list_notes
+from webhook.admission.policy.explain import list_oddities
 from webhook.admission.policy.parse import parse
 from webhook.admission.policy.schema import PolicyError
 
@@ -21,7 +21,7 @@ def example() -> str:
 def test_the_example_is_valid_and_lint_has_no_note_on_it() -> None:
     policy = parse(example())
     assert ("shop", "checkout") in policy.bindings
-    assert list_notes(policy, now=0) == []
+    assert list_oddities(policy, now=0) == []
 
 
 def test_the_page_has_every_key() -> None:

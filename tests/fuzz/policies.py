@@ -15,7 +15,7 @@ from tests.fuzz.reviews import assert_response
 from tests.policy.test_parse_fuzz import GOOD
 from tests.review_rows import WHEN
 from tools.docs.policy_schema import make_json_schema
-from webhook.admission.policy.explain import explain, list_notes
+from webhook.admission.policy.explain import explain, list_oddities
 from webhook.admission.policy.model import Policy
 from webhook.admission.policy.parse import parse
 from webhook.admission.policy.schema import PolicyError
@@ -52,7 +52,7 @@ def _assert_means_one_thing(policy: Policy) -> None:
     again = parse(json.dumps(document, ensure_ascii=False))
     assert (again.digest, again.document) == (policy.digest, policy.document), "as JSON it is another policy"
     assert [*explain(policy)]
-    for note in list_notes(policy, WHEN):
+    for note in list_oddities(policy, WHEN):
         assert is_plain(note), note
     for body in BODIES:
         assert assert_response(body, policy).status == 200

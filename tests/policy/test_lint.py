@@ -6,7 +6,7 @@ import pytest
 
 from tests.policy.compiler.test_bindings import BINDING
 from tests.policy.files import ENTRY, policy
-from webhook.admission.policy.explain import list_notes
+from webhook.admission.policy.explain import list_oddities
 
 NARROW = {**ENTRY, "users": ["a"], "namespaces": ["shop"], "rules": ["foreign-release"], "until": "2027-12-31"}
 TODAY = 1_800_000_000_000_000
@@ -79,4 +79,4 @@ TODAY = 1_800_000_000_000_000
     ],
 )
 def test_notes(keys: dict[str, Any], expected: list[str]) -> None:
-    assert list_notes(policy(**keys), TODAY) == expected
+    assert list_oddities(policy(**keys), TODAY) == expected

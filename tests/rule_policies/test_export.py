@@ -16,7 +16,7 @@ from webhook.admission.rules.registry import RULES
 from webhook.admission.rules.rule import RuleInCel
 from webhook.api_server import rule_policies as policies
 from webhook.api_server.fence.objects import BINDING, POLICY, make_literal
-from webhook.api_server.rule_policies import list_notes, make_manifests, make_stamp_policies
+from webhook.api_server.rule_policies import list_unexported, make_manifests, make_stamp_policies
 
 HEAD: Final = "apiVersion: lease-webhook/v1\npreset: strict\n"
 HOSTILE: Final = "a\"b\\c' || true || ${pod} {x}"
@@ -81,7 +81,7 @@ def test_an_exemption_that_is_over_is_left_out() -> None:
     now = 1_763_640_000_000_000
     assert "exempt0" not in str(make_manifests(policy, now, "true", []))
     assert "exempt0" in str(make_manifests(policy, now - 172_800_000_000, "true", []))
-    assert "exempt[0] ends after 2025-11-19" in " ".join(list_notes(policy, 0))
+    assert "exempt[0] ends after 2025-11-19" in " ".join(list_unexported(policy, 0))
 
 
 @pytest.mark.parametrize(
@@ -276,7 +276,7 @@ def test_what_a_file_needs_beside_the_objects_is_said() -> None:
         "rules: {live-lease-deleted: {mode: 'off'}}"
     )
     policy = parse(HEAD + more)
-    found = [*list_notes(policy, 0)]
+    found = [*list_unexported(policy, 0)]
     labeled = [one for one in found if "kubectl label namespace" in one]
     assert [(" shop " in one, "stamp-writer=user" in one) for one in labeled] == [(True, False), (False, True)]
     about = {one.partition(" ")[0] for one in found if one not in labeled}

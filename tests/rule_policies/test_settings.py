@@ -7,7 +7,7 @@ import yaml
 
 from webhook.admission.policy.parse import parse
 from webhook.admission.policy.schema import PolicyDocument
-from webhook.api_server.rule_policies import list_notes, make_manifests, make_stamp_policies
+from webhook.api_server.rule_policies import list_unexported, make_manifests, make_stamp_policies
 
 BASE: Final[dict[str, Any]] = {
     "apiVersion": "lease-webhook/v1",
@@ -29,7 +29,7 @@ ELSEWHERE: Final = {"apiVersion", "without_stamps", "docs_url", "fences"}
 
 def exported(document: dict[str, Any]) -> object:
     policy = parse(yaml.safe_dump(document))
-    return make_manifests(policy, 0, "true", []), make_stamp_policies(policy, 0), [*list_notes(policy, 0)]
+    return make_manifests(policy, 0, "true", []), make_stamp_policies(policy, 0), [*list_unexported(policy, 0)]
 
 
 def test_each_setting_has_a_sample() -> None:

@@ -1,7 +1,7 @@
 """The modules that test the rules, whose data other tests use.
 
-`WORDING` has writes with what a rule says of them. `REVIEWED` has more writes of which a rule speaks, by its id: API
-servers send them, and policies see them, where both lack those whose wording is pinned.
+`WORDING` has writes with what a rule says of them. `FURTHER_WRITES` has more writes of which a rule speaks, by its id:
+API servers send them, and policies see them, where both lack those whose wording is pinned.
 """
 
 import pkgutil

@@ -64,7 +64,7 @@ def make_manifests(policy: Policy, now: int, condition: str, excluded: Sequence[
     leases are evaluated on those, too. An exemption that ended before `now`, in microseconds since 1970, is left out.
     Raises PolicyError for what no expression can hold.
     """
-    file = _PolicyFile(policy, now)
+    file = _PolicyInCel(policy, now)
     is_bound = _match_any('request.namespace + "/" + request.name', map("/".join, policy.bindings))
     found: list[Manifest] = []
     for kind, conditions in {_LEASES: [condition], _BINDINGS: [is_bound], _CANDIDATES: []}.items():
@@ -99,12 +99,12 @@ def make_stamp_policies(policy: Policy, now: int) -> list[Manifest]:
         if manifest["metadata"]["name"] == _GUARD and manifest["kind"] == BINDING:
             spec["validationActions"] = ACTIONS[mode.word]
         elif manifest["metadata"]["name"] == _GUARD:
-            exempt = _PolicyFile(policy, now).find_exemptions(_STAMP_RULE).items()
+            exempt = _PolicyInCel(policy, now).find_exemptions(_STAMP_RULE).items()
             spec["matchConditions"] += [{"name": f"exempt-{key}", "expression": f"!({text})"} for key, text in exempt]
     return found
 
 
-def list_notes(policy: Policy, now: int) -> Iterator[str]:
+def list_unexported(policy: Policy, now: int) -> Iterator[str]:
     """Yield what of a policy file the objects do not say, and what they need, in sentences."""
     for number, one in enumerate(policy.document.exempt):
         if one.until and now < schema.find_end(one):
@@ -152,7 +152,7 @@ def _make_pair(kind: str, mode: Mode, excluded: Sequence[str], evaluated: Manife
     return make_pair(metadata, spec, {"validationActions": ACTIONS[mode.word]})
 
 
-class _PolicyFile:
+class _PolicyInCel:
     """The settings of a policy file as expressions."""
 
     def __init__(self, policy: Policy, now: int) -> None:

@@ -15,7 +15,7 @@ from webhook.admission.policy.file import load
 from webhook.admission.policy.schema import PRESETS, PolicyError, nearest
 from webhook.api_server.fence.objects import make_fence_manifests
 from webhook.api_server.install.objects import CERTIFICATES, COMPONENTS, compose, fill, pieces_of
-from webhook.api_server.rule_policies import list_notes, make_manifests, make_stamp_policies
+from webhook.api_server.rule_policies import list_unexported, make_manifests, make_stamp_policies
 from webhook.certificates.files import Unusable, read_pair
 from webhook.cli.options import Command, complete_directories, complete_files
 from webhook.cli.terminal import Failure, print_message
@@ -182,7 +182,7 @@ def _print_policies(policy: str | None, kubernetes: str, components: tuple[str, 
     except PolicyError as error:
         raise Failure(f"{policy}: {error}") from error
     print(_HEADER.format("install --policies-only"))
-    for note in list_notes(loaded, now):
+    for note in list_unexported(loaded, now):
         print(comment(note))
     print(stream(objects), end="")
     return 0

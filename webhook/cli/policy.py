@@ -10,7 +10,7 @@ from typing import Any, Final
 import click
 from msgspec import Struct, to_builtins
 
-from webhook.admission.policy.explain import SettingSource, explain, find_applying, list_notes
+from webhook.admission.policy.explain import SettingSource, explain, find_applying, list_oddities
 from webhook.admission.policy.file import DEFAULT_PRESET, LARGEST, PolicyFileError, load, load_text
 from webhook.admission.policy.model import Policy
 from webhook.admission.policy.schema import ANYWHERE, MODE
@@ -59,7 +59,7 @@ def _read_standard_input() -> bytes:
 
 
 def _print_check(path: str, policy: Policy, output: str) -> None:
-    odd = list_notes(policy, time.time_ns() // 1000)
+    odd = list_oddities(policy, time.time_ns() // 1000)
     if output == "json":
         print(encode_line(_describe_head(policy) | {"file": path, "good": True, "notes": odd}))
         return

@@ -2,7 +2,7 @@
 
 from tests.policy.fences.made import FENCE, STAMPS
 from tests.policy.files import policy
-from webhook.admission.policy.explain import list_notes
+from webhook.admission.policy.explain import list_oddities
 
 NODE = {"lease": "shop/other", "holder": ["${node}_*"], "mode": "warn", "name": "other"}
 BOUND = {"namespace": "shop", "lease": "operator", "writers": ["shop/operator"], "holder": ["${pod}_*"]}
@@ -11,7 +11,7 @@ BOUND = {"namespace": "shop", "lease": "operator", "writers": ["shop/operator"],
 def test_notes_on_stamps() -> None:
     here = {**FENCE, "namespaces": ["shop"]}
     fences = [{**here, "token": True, "name": "one"}, {**here, "holder": ["${pod}"], "name": "two"}]
-    assert list_notes(policy(fences=fences, stamps=STAMPS), 0) == [
+    assert list_oddities(policy(fences=fences, stamps=STAMPS), 0) == [
         "fences[0] (one).token: a Scale has no annotations: there the writer is compared, but no term",
     ]
 
@@ -19,18 +19,18 @@ def test_notes_on_stamps() -> None:
 def test_a_status_that_is_not_listed_is_named() -> None:
     resources = ["services", "jobs.batch", "jobs.batch/status", "configmaps", "widgets.example.com"]
     here = {**FENCE, "namespaces": ["shop"], "resources": resources}
-    assert list_notes(policy(fences=[{**here, "token": True}], stamps=STAMPS), 0) == [
+    assert list_oddities(policy(fences=[{**here, "token": True}], stamps=STAMPS), 0) == [
         (
             "fences[0] (shop-operator).resources: the content of services/status is not fenced, only the metadata that "
             "it may change; list it unless followers write it"
         ),
     ]
-    assert list_notes(policy(fences=[here], stamps=STAMPS), 0) == []
+    assert list_oddities(policy(fences=[here], stamps=STAMPS), 0) == []
 
 
 def test_notes() -> None:
     made = policy(fences=[{**FENCE, "missing_lease": "deny"}, {**FENCE, **NODE}], bindings=[BOUND])
-    assert list_notes(made, 0) == [
+    assert list_oddities(made, 0) == [
         (
             "fences[0] (shop-operator): while lease shop/operator does not exist, API servers refuse these writes by "
             "anyone, in every namespace; list namespaces, or set missing_lease: allow"

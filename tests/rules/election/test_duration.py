@@ -159,4 +159,4 @@ WORDING = [
     ),
 ]
 
-REVIEWED = {"duration-shortened": [update(drop(DURATION), put(RENEW, at(SECOND)))]}
+FURTHER_WRITES = {"duration-shortened": [update(drop(DURATION), put(RENEW, at(SECOND)))]}

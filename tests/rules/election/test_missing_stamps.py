@@ -103,4 +103,4 @@ WORDING = [
     ),
 ]
 
-REVIEWED = {"lease-created-empty": [make_review(new=make_lease(drop("metadata.managedFields"), drop("spec")))]}
+FURTHER_WRITES = {"lease-created-empty": [make_review(new=make_lease(drop("metadata.managedFields"), drop("spec")))]}

@@ -194,4 +194,4 @@ WORDING = [
     ),
 ]
 
-REVIEWED = {"owner-reference-added": [update(wording.RENEWAL, put("metadata.ownerReferences", [wording.OWNER]))]}
+FURTHER_WRITES = {"owner-reference-added": [update(wording.RENEWAL, put("metadata.ownerReferences", [wording.OWNER]))]}

@@ -183,4 +183,4 @@ WORDING = [
     ),
 ]
 
-REVIEWED = {"renew-time-backwards": [update(put("spec.renewTime", at(-7200 * SECOND)), wording.EDIT)]}
+FURTHER_WRITES = {"renew-time-backwards": [update(put("spec.renewTime", at(-7200 * SECOND)), wording.EDIT)]}

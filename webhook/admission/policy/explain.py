@@ -77,7 +77,7 @@ def _matches(globs: list[str], text: str) -> bool:
 SOON: Final = 14 * 86_400 * 1_000_000  # two weeks before its end, in microseconds, an exemption is reported
 
 
-def list_notes(policy: Policy, now: int) -> list[str]:
+def list_oddities(policy: Policy, now: int) -> list[str]:
     """Return sentences that begin with the path they are about; `now` is in microseconds since 1970."""
     found = [*_explain_exemptions(policy, now), *_explain_bindings(policy), *_explain_fences(policy)]
     if policy.document.without_stamps == "enforce":

@@ -78,10 +78,8 @@ class LeaseIndex(Generic[T]):
         """Return the values whose globs match this lease, in no particular order."""
         found: list[T] = []
         for key in ((namespace, name), (namespace, None), (None, name), (None, None)):
-            for in_namespace, is_lease, value in self._buckets.get(key, ()):
-                if (in_namespace is None or in_namespace.match(namespace)) and (
-                    is_lease is None or is_lease.match(name)
-                ):
+            for namespaces, leases, value in self._buckets.get(key, ()):
+                if (namespaces is None or namespaces.match(namespace)) and (leases is None or leases.match(name)):
                     found.append(value)
         return found
 

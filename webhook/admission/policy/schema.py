@@ -51,12 +51,12 @@ def _require_form(
     return Meta(pattern=pattern, description=form, min_length=min_length, max_length=max_length, extra=extra)
 
 
-Some = Meta(min_length=1)
+NOT_EMPTY = Meta(min_length=1)
 ModeWord = Literal["deny", "warn", "audit", "off"]
 ExemptibleRule: Any = Literal[tuple(rule for rule in RULE_IDS if rule in EXEMPTIBLE)]
 Operations = Annotated[
     list[Literal["CREATE", "UPDATE", "DELETE"]],
-    Some,
+    NOT_EMPTY,
     _describe(
         "The operations to which the entry applies; without this list, all. A patch or an apply is UPDATE, or CREATE "
         "if it creates the object."
@@ -200,7 +200,7 @@ class Exemption(Struct, frozen=True, forbid_unknown_fields=True):
     rules: (
         Annotated[
             list[ExemptibleRule],
-            Some,
+            NOT_EMPTY,
             _describe("The rules that do not apply; without this list, none of the policy rules does."),
         ]
         | UnsetType
@@ -223,8 +223,8 @@ class LeaseBinding(Struct, frozen=True, forbid_unknown_fields=True):
 
     namespace: Exact
     lease: Exact
-    writers: Annotated[list[Writer], Some]
-    holder: Annotated[list[Holder], Some]
+    writers: Annotated[list[Writer], NOT_EMPTY]
+    holder: Annotated[list[Holder], NOT_EMPTY]
     require_pod: bool = False
 
 
@@ -273,7 +273,7 @@ class StampSetting(Struct, frozen=True, forbid_unknown_fields=True):
     """Namespaces in which the API server stamps the writers of leases, by the policies of `deploy/stamp`."""
 
     suffix: StampSuffix
-    namespaces: Annotated[list[Namespace], Some]
+    namespaces: Annotated[list[Namespace], NOT_EMPTY]
     writer: Annotated[
         Literal["pod", "user"],
         _describe("Whether one writer is a pod, or all pods of a user, as the namespace is labeled."),

@@ -91,7 +91,7 @@ class Subject(Struct, frozen=True, dict=True):
     is_as_sent: bool = False
     is_election: bool = False
     source: str = ""
-    least: Severity = Severity.INFO
+    least_severity: Severity = Severity.INFO
     """Findings that are less severe may be left out: of 100,000 leases a table shows the worst one of each."""
 
     @property
@@ -260,7 +260,7 @@ def _check_timing(subject: Subject) -> Iterator[ReportFinding]:
     is_election = not subject.is_heartbeat and not subject.lease.strategy
     if status.state is not LeaseState.LIVE or not status.duration or status.duration <= 1:
         return
-    if interval is None and status.duration >= TIGHTEST and subject.least is not Severity.INFO:
+    if interval is None and status.duration >= TIGHTEST and subject.least_severity is not Severity.INFO:
         return
     found = timing_of(status.duration, interval)
     if interval is not None and found.missed_renewals < 1:
@@ -307,7 +307,12 @@ def _check_acquire_time(subject: Subject) -> Iterator[ReportFinding]:
         [one for one in subject.entries if name in one.owned.spec and not one.is_fold]
         for name in (HOLDER, ACQUIRE_TIME)
     )
-    if subject.least is not Severity.INFO or not spec.holder_identity or len(holder) != 1 or len(acquired) != 1:
+    if (
+        subject.least_severity is not Severity.INFO
+        or not spec.holder_identity
+        or len(holder) != 1
+        or len(acquired) != 1
+    ):
         return
     if spec.strategy or holder[0].manager in {acquired[0].manager, "kube-apiserver"} or subject.is_heartbeat:
         return

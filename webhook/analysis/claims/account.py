@@ -230,7 +230,7 @@ def account_of_state(
     assert isinstance(seen.object, Lease)
     # The texts of `key`, which `histories` keeps: of 100,000 leases, equal copies would be many.
     namespace, name = key
-    subject = Subject(seen.object, namespace, name, now, least=least)
+    subject = Subject(seen.object, namespace, name, now, least_severity=least)
     at = date_renewal(subject.lease, subject.entries) if subject.status.holder else None
     # Nothing is fed into it, so all rows may have the empty queues of one history: making them takes longer than this.
     renewals = replace(_UNSEEN.renewals, first=at, last=at)

@@ -22,6 +22,7 @@ from webhook.analysis.history.status import (
     is_release,
     is_renewal_dated,
     latest_expiry,
+    may_be_unstamped,
 )
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.history.write import Write
@@ -126,11 +127,16 @@ def _collect_state(account: "Account") -> Iterator[Claim]:
 def _expired_since(account: "Account", takeable: int) -> int | None:
     """Return from when on the holder's lease was not live; None if another one may have changed that afterwards."""
     history, tenure = account.history, account.tenure
+    if history.lease is not None and may_be_unstamped(history.lease.spec, history.entries):
+        return None
     if history.is_moment or tenure is None or tenure.renewed is None or tenure.duration is None:
         whole = {HOLDER, RENEW_TIME, DURATION}
         owned = [{name for name in whole if name in one.owned.spec} for one in history.entries]
         latest = latest_expiry(history.lease.spec, history.entries) if history.lease else None
-        return max(takeable, latest or 0) if [one for one in owned if one] == [whole] else None
+        since = max(takeable, latest or 0) if [one for one in owned if one] == [whole] else None
+        if since is None or history.is_moment or tenure is None or tenure.began is Handover.SEEN:
+            return since
+        return None if tenure.taken.latest is None else max(since, tenure.taken.latest)
     since = takeable + max(0, tenure.duration - (history.duration or 0)) * SECOND
     return max(since, tenure.taken.latest or since)
 

@@ -108,7 +108,7 @@ def status_of(
     if state is LeaseState.LIVE and is_by_clock_ahead:
         state = LeaseState.UNKNOWN  # no renewal was in the future, and nothing else says when it was
     takeable = expires if holder and not is_release(spec) else renewed
-    if state is LeaseState.LIVE and logged is None and _may_be_unstamped(spec, entries):
+    if state is LeaseState.LIVE and logged is None and may_be_unstamped(spec, entries):
         takeable = None
     status = LeaseStatus(
         state=state,
@@ -127,7 +127,7 @@ def status_of(
     return replace(status, state=LeaseState.FROZEN, takeable_at=block.until, block=block)
 
 
-def _may_be_unstamped(spec: LeaseSpec, entries: Sequence[Entry]) -> bool:
+def may_be_unstamped(spec: LeaseSpec, entries: Sequence[Entry]) -> bool:
     """Return whether the last renewal may be later than the stamp of a stamped lease.
 
     Administrators, API servers and controllers leave the stamp of the write before theirs.
