@@ -235,7 +235,7 @@ def _of_last_renewal(one: dict[str, Any], state: dict[str, Any]) -> Iterator[dic
     by = one["last_renewal_by"]
     if by and by["user"]:
         who = {"user": by["user"], "pod": by["pod"], "uid": by.get("pod_uid", "")}
-        yield {"claim": "json-last-renewal-by", "at": one["last_renewal"], **who}
+        yield {"claim": "json-last-renewal-by", "at": one["last_renewal"], "hidden": state["hidden"], **who}
 
 
 def _time(at: int) -> str:

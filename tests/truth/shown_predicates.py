@@ -15,6 +15,7 @@ from tests.truth.facts import NOTHING, SLACK, Claim, Facts, Write, is_released
 from tests.truth.plans import Role
 from tests.truth.predicates import POINT, PREDICATES, Predicate
 from tests.truth.records import END, Process, Span, subtract_spans
+from tests.truth.shown import LATEST
 from tests.truth.stage import SECOND
 from webhook.admission.rules.expiry import date_last_renewal
 from webhook.admission.rules.holders import fits_pod
@@ -550,22 +551,31 @@ def _last_renewal(facts: Facts, shown: Claim) -> bool:
 
 @_is("json-last-renewal-by")
 def _last_renewal_by(facts: Facts, shown: Claim) -> bool:
-    """Who is shown wrote the lease then."""
+    """Who is shown wrote the lease then; a log without objects does not show what, if anything, that changed."""
     at = facts.moment(shown["at"])
     writes = facts.find_writes(at.first - POINT, at.last + POINT, lambda one: one.is_renewal or bool(one.puts))
-    by = [one.process for one in writes if one.process.user.name == shown["user"]]
+    by = [one.process for one in writes]
+    if shown["hidden"] == [(0, LATEST)]:
+        by += _find_writers(facts, shown["at"])
     # A log names a pod, a stamp the uid of one.
-    return any(shown["pod"] in {"", one.pod} and shown["uid"] in {"", one.uid} for one in by)
+    mine = [one for one in by if one.user.name == shown["user"]]
+    return any(shown["pod"] in {"", one.pod} and shown["uid"] in {"", one.uid} for one in mine)
+
+
+def _find_writers(facts: Facts, shown_at: str) -> Iterator[Process]:
+    """Yield whose writes were answered about then."""
+    at = facts.moment(shown_at)
+    for one in facts.requests:
+        is_near = one.received <= at.last + POINT and at.first - POINT <= one.answered
+        if is_near and one.verb not in ("get", "list") and not one.refused:
+            yield facts.history.by_name[one.process]
 
 
 def _is_asked(facts: Facts, shown: Claim) -> bool:
     """Return whether a write was answered then, whatever it changed: of the one that is shown, if any is."""
-    at = facts.moment(shown["at"])
-    near = (one for one in facts.requests if one.received <= at.last + POINT and at.first - POINT <= one.answered)
-    written = [one for one in near if one.verb not in ("get", "list") and not one.refused]
     identity = shown.get("identity", "")
-    by = [facts.history.by_name[one.process] for one in written]
-    return any(not identity or identity in (*_names(one), one.identity) for one in by)
+    writers = _find_writers(facts, shown["at"])
+    return any(not identity or identity in (*_names(one), one.identity) for one in writers)
 
 
 @_is("row-takeable", "json-takeable")

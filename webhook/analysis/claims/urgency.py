@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from webhook.analysis.claims.advice import LOSSES, Advice
-from webhook.analysis.claims.handovers import find_frequent_changes
+from webhook.analysis.claims.advice import Advice
 from webhook.analysis.claims.marks import is_ongoing
 from webhook.analysis.history.status import LeaseState
 from webhook.findings import Severity
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 _NOW: Final = "Act now. "
 _IF_USED: Final = "Act now if it is used. "
 _HELD: Final = "Held and renewed now. "
-_NOTHING: Final = "Nothing to do now. "
 
 
 def say_when(account: "Account") -> Advice:
@@ -39,6 +37,4 @@ def _find_start(account: "Account") -> str:
         return "" if account.is_heartbeat or account.is_log_leaky or "abandoned" in checks else _IF_USED
     if account.state is not LeaseState.LIVE or not account.is_renewed_as_usual:
         return ""
-    # After a loss nothing is to be done at once.
-    is_calm = checks <= {*LOSSES, "taken-late"} and not account.is_partial
-    return _NOTHING if is_calm and not find_frequent_changes(account.history.tenures, account.now) else _HELD
+    return _HELD

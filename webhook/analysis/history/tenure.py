@@ -358,14 +358,15 @@ class Tenure(Struct):
     def find_renewer(self, at: int) -> Writer | None:
         """Return who made the renewal of an instant, or put the holder there then; None if that is not known."""
         own, is_seen_taken = self.processes.own, self.began is not Handover.SEEN
-        writes = [(self.kept.at, self.kept.writer or own)]
+        writes = [(self.kept.at, self.kept.writer)]
         if self.renewed is not None or self.last_renewal != self.since:
-            writes.append((self.last_renewal, (self.renewed.writer if self.renewed else None) or own))
+            by_own = own if self.processes.is_last_known and self.is_renewed_last_by_own else None
+            writes.append((self.last_renewal, (self.renewed.writer if self.renewed else None) or by_own))
         writes += [self.touched] if self.touched else []
-        writes += [(self.since, self.processes.taken_by or own)] if is_seen_taken else []
+        writes += [(self.since, self.processes.taken_by)] if is_seen_taken else []
         when, who = min(reversed(writes), key=lambda write: abs(write[0] - at))
         if abs(when - at) > SECOND:
-            who = None if is_seen_taken else own
+            who = own if not is_seen_taken and self.is_renewed_last_by_own else None
         return who.process if who and who.user else None
 
     def note_renewal(
