@@ -52,11 +52,14 @@ class FrequentChanges(Struct, frozen=True):
 
 
 def is_handed_over(tenure: Tenure, before: Tenure | None) -> bool:
-    """Return whether the process that held a lease wrote the next holder into it."""
+    """Return whether the pod that a holder names wrote the next one into the lease.
+
+    Who renews under a text that does not name its pod may be a stranger, and what it writes a theft.
+    """
     other, own = tenure.processes.doubtful_taker, before.processes.own if before else None
-    if before is None or other is None or own is None or not before.processes.is_sure:
+    if before is None or other is None or own is None or not before.processes.names_own_pod:
         return False
-    return own.is_pod_of(other) and not tenure.processes.follows_in_pod(before.processes)
+    return own.is_same(other) and not tenure.processes.follows_in_pod(before.processes)
 
 
 def find_duration_edit(history: LeaseHistory, before: Tenure, after: Tenure) -> LeaseEvent | None:
