@@ -43,7 +43,7 @@ _EACH: Final = (
     put("requestReceivedTimestamp", "@AT"),
     put("stageTimestamp", "@AT"),
 )
-"""What differs between the events of a log."""
+"""Marks in place of the values that differ between events of a log."""
 RESULTS: Final = Path(__file__).with_name("reading-costs.json")
 PAGE: Final = ROOT / "docs" / "figures.md"
 

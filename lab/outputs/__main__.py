@@ -24,6 +24,7 @@ from msgspec import Struct
 
 from lab.outputs.commands import ROOT, Invocation, list_invocations
 from webhook.admission.policy.file import load
+from webhook.admission.policy.schema import PRESETS
 from webhook.cli.main import main as run_command
 
 STORED: Final = Path(__file__).with_name("stored.jsonl.gz")
@@ -68,7 +69,7 @@ def _mask(text: str) -> str:
 
 @cache
 def _hash_presets() -> Mapping[str, str]:
-    return {preset: load(preset).digest for preset in ("observe", "standard", "strict")}
+    return {preset: load(preset).digest for preset in PRESETS}
 
 
 def compute_output(invocation: Invocation) -> Output:

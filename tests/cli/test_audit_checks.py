@@ -81,7 +81,7 @@ DENIED: dict[str, list[Document]] = {
     ]
     for rule in STORED_RULES.keys() - SEEDS.keys()
 }
-"""What the tests of a rule say that it finds in a write, by the rule: it is a defect of a stored object, too."""
+"""By rule, the objects that its own tests expect it to deny: stored, each has the same defect."""
 
 HISTORIES: dict[str, str] = {
     "foreign-release": "measured-incidents/foreign-release/audit.jsonl.gz",

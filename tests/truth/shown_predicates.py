@@ -551,7 +551,7 @@ def _last_renewal(facts: Facts, shown: Claim) -> bool:
 
 @_is("json-last-renewal-by")
 def _last_renewal_by(facts: Facts, shown: Claim) -> bool:
-    """Who is shown wrote the lease then; a log without objects does not show what, if anything, that changed."""
+    """Return whether the process shown wrote the lease then; a log without objects does not show what it changed."""
     at = facts.moment(shown["at"])
     writes = facts.find_writes(at.first - POINT, at.last + POINT, lambda one: one.is_renewal or bool(one.puts))
     by = [one.process for one in writes]

@@ -3,18 +3,16 @@
 from collections.abc import Iterator
 from typing import Final
 
-from tools.docs.pages import DOCS
+from tools.docs.pages import DOCS, replace_generated
 from webhook.analysis.claims.registry import CAUSES, SUBJECTS
 
 PAGE: Final = DOCS / "claims.md"
 _BEGIN: Final = "<!-- written by make docs from webhook/analysis/claims/registry.py -->\n"
-_END: Final = "<!-- end of what make docs writes -->\n"
 
 
 def make_page() -> str:
     """Return the page with the current claims."""
-    before, _, rest = PAGE.read_text().partition(_BEGIN)
-    return "".join((before, _BEGIN, "\n".join([*make_tables(), _END]), rest.partition(_END)[2]))
+    return replace_generated(PAGE, _BEGIN, make_tables())
 
 
 def make_tables() -> Iterator[str]:

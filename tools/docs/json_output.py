@@ -4,12 +4,11 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-from tools.docs.pages import DOCS
+from tools.docs.pages import DOCS, replace_generated
 
 PAGE: Final = DOCS / "json-output.md"
 SCHEMA: Final = DOCS / "json-output.schema.json"
 _BEGIN: Final = "<!-- written by make docs from docs/json-output.schema.json -->\n"
-_END: Final = "<!-- end of what make docs writes -->\n"
 _REFERENCE: Final = "#/$defs/"
 
 
@@ -21,8 +20,7 @@ def make_schema() -> dict[str, Any]:
 
 def make_page() -> str:
     """Return the page with the current fields."""
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(_BEGIN)
-    return "".join((before, _BEGIN, "\n".join([*_list_tables(make_schema()["$defs"]), _END]), rest.partition(_END)[2]))
+    return replace_generated(PAGE, _BEGIN, _list_tables(make_schema()["$defs"]))
 
 
 def _list_tables(definitions: dict[str, Any]) -> Iterator[str]:

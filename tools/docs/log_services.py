@@ -3,18 +3,16 @@
 from collections.abc import Iterator
 from typing import Final
 
-from tools.docs.pages import DOCS
+from tools.docs.pages import DOCS, replace_generated
 from webhook.analysis.inputs.envelopes import SERVICES
 
 PAGE: Final = DOCS / "why.md"
 _BEGIN: Final = "<!-- written by make docs from webhook/analysis/inputs/envelopes.py -->\n"
-_END: Final = "<!-- end of what make docs writes -->\n"
 
 
 def make_page() -> str:
     """Return the page with the current table."""
-    before, _, rest = PAGE.read_text().partition(_BEGIN)
-    return "".join((before, _BEGIN, "\n".join([*_make_rows(), _END]), rest.partition(_END)[2]))
+    return replace_generated(PAGE, _BEGIN, _make_rows())
 
 
 def _make_rows() -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -10,6 +11,8 @@ from msgspec import Struct
 ROOT: Final = Path(__file__).parents[2]
 DOCS: Final = ROOT / "docs"
 README: Final = ROOT / "README.md"
+END: Final = "<!-- end of what make docs writes -->\n"
+"""The end of a part of a page that `make docs` writes."""
 _FENCED: Final = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -36,6 +39,12 @@ def find_pages() -> list[Path]:
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z", "*.md"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     return sorted(ROOT / name for name in listed.split("\0") if name and (ROOT / name).exists())
+
+
+def replace_generated(page: Path, begin: str, lines: Iterable[str]) -> str:
+    """Return the text of a page with these lines in place of those between the mark `begin` and the end of it."""
+    before, _, rest = page.read_text(encoding="utf-8").partition(begin)
+    return "".join((before, begin, "\n".join([*lines, END]), rest.partition(END)[2]))
 
 
 def find_section(page: Path, title: str) -> str:

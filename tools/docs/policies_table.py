@@ -3,19 +3,17 @@
 from collections.abc import Iterator
 from typing import Final
 
-from tools.docs.pages import DOCS
+from tools.docs.pages import DOCS, replace_generated
 from webhook.admission.rules.registry import RULES
 from webhook.admission.rules.rule import Rule
 
 PAGE: Final = DOCS / "policies-only.md"
 _BEGIN: Final = "<!-- written by make docs from webhook/admission/rules -->\n"
-_END: Final = "<!-- end of what make docs writes -->\n"
 
 
 def make_page() -> str:
     """Return the page with the current table."""
-    before, _, rest = PAGE.read_text().partition(_BEGIN)
-    return "".join((before, _BEGIN, "\n".join([*make_rows(), _END]), rest.partition(_END)[2]))
+    return replace_generated(PAGE, _BEGIN, make_rows())
 
 
 def make_rows() -> Iterator[str]:

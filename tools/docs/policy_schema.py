@@ -6,14 +6,13 @@ from typing import Any, Final
 
 import msgspec
 
-from tools.docs.pages import DOCS, ROOT
+from tools.docs.pages import DOCS, ROOT, replace_generated
 from webhook.admission.policy.schema import PolicyDocument
 from webhook.admission.rules.registry import RULES
 
 FILE: Final = ROOT / "webhook/admission/policy/policy.schema.json"
 PAGE: Final = DOCS / "policy.md"
 _BEGIN: Final = "<!-- written by make docs from webhook/admission/policy/schema.py -->\n"
-_END: Final = "<!-- end of what make docs writes -->\n"
 
 
 def make_json_schema() -> dict[str, Any]:
@@ -45,8 +44,7 @@ def make_text() -> str:
 
 def make_page() -> str:
     """Return the page of policy files with the table of their keys."""
-    before, _, rest = PAGE.read_text().partition(_BEGIN)
-    return "".join((before, _BEGIN, "\n".join([*_list_keys(), _END]), rest.partition(_END)[2]))
+    return replace_generated(PAGE, _BEGIN, _list_keys())
 
 
 def _list_keys() -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 The numbers of a rule are a type of their own, whose defaults are those of the rule. A name that begins with `deny_`
 belongs to the rule's mode, one that begins with `warn_` only ever warns. A policy that puts `warn_X` above `deny_X` is
-refused; no other two numbers are compared, so a check has to do with any.
+refused; no other two numbers are compared, so a check must accept any combination of those.
 """
 
 from collections.abc import Callable, Mapping

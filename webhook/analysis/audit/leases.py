@@ -77,8 +77,8 @@ class Subject(Struct, frozen=True, dict=True):
 
     `interval` is the seconds between renewals, None if they were not seen. `known_status` is its status, if a history
     knows more than the object. `seen_until` is the end of an input that shows more than happened until `now`.
-    `is_as_sent`: a log shows what a client sent, without what the API server added. `is_election`: several were seen to
-    hold it.
+    `is_as_sent`: a log shows what a client sent, without what the API server added. `is_election`: its
+    history is not that of a heartbeat.
     """
 
     object: Lease | LeaseCandidate

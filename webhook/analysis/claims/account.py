@@ -112,7 +112,7 @@ class Account(Struct, frozen=True):
 
     @property
     def renewer(self) -> Writer | None:
-        """Who made the last renewal; None if that is not known."""
+        """The process that made the last renewal; None if it is not known."""
         tenure, at = self.tenure, self.last_renewal
         return tenure.find_renewer(at) if tenure and at is not None else None
 

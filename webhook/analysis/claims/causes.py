@@ -174,7 +174,7 @@ def _diagnose_habit(evidence: SilenceEvidence) -> Diagnosis | None:
     if tenure is not None and (idle := _diagnose_idle_writes(tenure, silence.start, silence.end)):
         return replace(idle, requests=requests)
     usual, duration = evidence.history.renewals.usual, silence.duration
-    # In a coordinated election API servers write it as well, and how often they do is no habit of its holder.
+    # In a coordinated election API servers renew the lease, too, so its rhythm does not show how often its holder does.
     is_habit = tenure is None or not tenure.is_coordinated
     if not is_habit or not usual or not duration or duration <= RELEASED_DURATION:
         return None

@@ -1,5 +1,6 @@
 """Claims about leases that were taken while they were live."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -57,8 +58,22 @@ def _describe_taking(after: Tenure, other: Writer | None, stranger: Writer | Non
 
 def claim_replacement(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Claim:
     """Return the claim that a holder was replaced while it still held the lease: by itself, or by another one."""
-    if not is_handed_over(after, before) or _explain_false_expiry(history, before, after):
-        return _claim_theft(history, before, after, now)
+    false_expiry = _explain_false_expiry(history, before, after)
+    if is_handed_over(after, before) and false_expiry is None:
+        return _claim_hand_over(history, before, after, now)
+    return _claim_theft(history, before, after, now, false_expiry=false_expiry)
+
+
+def _list_arguments(before: Tenure, after: Tenure) -> Mapping[str, object]:
+    return {
+        "identity": identity_of(after),
+        "previous": identity_of(before),
+        "by": BySomeone(after.processes.taken_by),
+        **interval_of(after.taken),
+    }
+
+
+def _claim_hand_over(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Claim:
     other = after.processes.taken_by or Writer()
     message = (
         f"at {clock(after.since, now)} {name(before.holder)} handed the lease over to {name(after.holder)}: "
@@ -69,16 +84,13 @@ def claim_replacement(history: LeaseHistory, before: Tenure, after: Tenure, now:
     return make_claim(
         *(history, "handed-over", Severity.INFO, message, advice),
         over_since=after.since,
-        arguments={
-            "identity": identity_of(after),
-            "previous": identity_of(before),
-            "by": BySomeone(after.processes.taken_by),
-            **interval_of(after.taken),
-        },
+        arguments=_list_arguments(before, after),
     )
 
 
-def _claim_theft(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Claim:
+def _claim_theft(
+    history: LeaseHistory, before: Tenure, after: Tenure, now: int, *, false_expiry: "_FalseExpiry | None"
+) -> Claim:
     """Return the claim that one took a lease that another one still held."""
     duration, last = before.duration, before.kept_until
     left = last + duration * SECOND - after.since if duration else None
@@ -96,7 +108,7 @@ def _claim_theft(history: LeaseHistory, before: Tenure, after: Tenure, now: int)
         at, held = f"{at} or later (the input does not say when)", f", which {name(before.holder)} may still have held"
     message = f"at {at} {took}{held}: {_describe_doubt(before)}"
     message += _describe_addresses(history, other)
-    if false_expiry := _explain_false_expiry(history, before, after):
+    if false_expiry is not None:
         message, cause, advice = f"{message}. {false_expiry.text}", false_expiry.cause, false_expiry.advice
     elif is_one_pod:
         message = f"at {at} {took}{held}; {_ONE_POD}"
@@ -119,12 +131,7 @@ def _claim_theft(history: LeaseHistory, before: Tenure, after: Tenure, now: int)
     return make_claim(
         *(history, "lease-stolen", severity, message, advice, cause),
         over_since=after.since,
-        arguments={
-            "identity": identity_of(after),
-            "previous": identity_of(before),
-            "by": BySomeone(after.processes.taken_by),
-            **interval_of(after.taken),
-        },
+        arguments=_list_arguments(before, after),
     )
 
 

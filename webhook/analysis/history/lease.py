@@ -165,7 +165,7 @@ class LeaseHistory(Struct):
 
     @property
     def is_heartbeat(self) -> bool:
-        """Whether it shows that one process is alive, and no one else would ever take it, as no one was seen to."""
+        """True if the lease has the shape of a heartbeat, and its holder was never seen to change."""
         if self.lease is None or not is_heartbeat(self.lease, self.namespace):
             return False
         return is_named_for_heartbeats(self.namespace, self.name) or len({one.holder for one in self.tenures}) < 2

@@ -225,9 +225,9 @@ class HolderProcesses(Struct):
 
     @property
     def may_stand_for_other(self) -> bool:
-        """Whether the text may be that of another process: it names another pod, or none, and others renew it as well.
+        """True if another process may lead under the same text: it does not name this pod, and others renew the lease.
 
-        Who wrote the state with which an input begins, and hardly renews, may be a stranger.
+        The writer of the first state of an input, if it hardly renews, may be a stranger.
         """
         is_stranger = self.taken_by is None and not self.is_sure and self.renewals < MIN_RENEWALS
         return self.may_name_other_pod or is_stranger or (not self.names_own_pod and bool(self.others))

@@ -80,7 +80,7 @@ class Refusal(Struct, frozen=True):
 
     @property
     def has_conflicted(self) -> bool:
-        """Whether another write came before it: a creation is answered with 409 because the object exists."""
+        """True if another write came first; 409 to a creation means that the object exists."""
         return self.code == _CONFLICT and not self.is_creation
 
     @property

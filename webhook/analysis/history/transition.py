@@ -81,7 +81,7 @@ class NextState(Struct, frozen=True):
 
     @property
     def has_earlier_renew_time(self) -> bool:
-        """Whether a write moved renewTime back, as a stale copy does: it renews nothing."""
+        """True if a write moved renewTime back, as a stale copy does."""
         old, new = readable(normalize(self.old.renew_time)), readable(normalize(self.new.renew_time))
         return old is not None and new is not None and new < old
 

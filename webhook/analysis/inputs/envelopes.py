@@ -71,7 +71,7 @@ SERVICES: Final = (
     LogService("Vector, Fluent Bit, Filebeat", "JSON, one object for each line", ("message", "log")),
     LogService("Elasticsearch, OpenSearch", "a search", ("hits.hits[]._source",)),
 )
-"""What is opened. An object's events are those below the first key of this table, row by row, that has any."""
+"""The services whose envelopes are opened. Of an object's keys, the first in this order that holds events is read."""
 _KEYS: Final = tuple(dict.fromkeys(key for service in SERVICES for key in service.keys))
 
 
