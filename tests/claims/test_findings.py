@@ -499,6 +499,26 @@ def test_a_holder_may_write_its_successor_in() -> None:
     assert "db-0_1 handed it over to db-1_1, without a release" in text(one)
 
 
+@pytest.mark.parametrize(
+    "stranger",
+    [
+        pytest.param({"pod": "db-0", "user": "system:serviceaccount:evil:db"}, id="a pod of that name elsewhere"),
+        pytest.param({"pod": "db", "user": "system:serviceaccount:shop:db"}, id="a pod whose name begins the holder's"),
+    ],
+)
+def test_a_pod_that_only_looks_like_the_holders_hands_nothing_over(stranger: dict[str, str]) -> None:
+    server = FakeServer()
+    server.uids.update({"db-0": "uid-0", "db": "uid-1", "db-1": "uid-2"})
+    server.elector("db-0", "shop/db", **stranger).lead(20)
+    server.wait(1)
+    server.elector("db-0", "shop/db", **stranger).take(holderIdentity="db-1_1")
+    server.wait(1)
+    server.elector("db-1", "shop/db").lead(10)
+    found = {one.check for one in account(follow_log(server), server.now).findings}
+    assert "handed-over" not in found
+    assert "lease-stolen" in found
+
+
 def test_a_watch_shows_that_another_program_created_the_lease_again() -> None:
     server, (db, *_) = shop()
     db.lead(20)

@@ -5,6 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from webhook.admission.rules.holders import names_pod
 from webhook.analysis.claims.words import at_most, by_writer, clock, count, name, writer
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.lease import LeaseHistory
@@ -54,12 +55,14 @@ class FrequentChanges(Struct, frozen=True):
 def is_handed_over(tenure: Tenure, before: Tenure | None) -> bool:
     """Return whether the pod that a holder names wrote the next one into the lease.
 
-    Who renews under a text that does not name its pod may be a stranger, and what it writes a theft.
+    Any other writer may be a stranger, and what it writes a theft: one that renews under a text that does not name its
+    pod, a pod of that name in another namespace, or one whose name is only the beginning of the holder's.
     """
     other, own = tenure.processes.doubtful_taker, before.processes.own if before else None
-    if before is None or other is None or own is None or not before.processes.names_own_pod:
+    if before is None or other is None or own is None or not own.is_same(other):
         return False
-    return own.is_same(other) and not tenure.processes.follows_in_pod(before.processes)
+    is_named = before.processes.names_own_pod and names_pod(before.holder, own.pod)
+    return is_named and before.processes.is_here(own) and not tenure.processes.follows_in_pod(before.processes)
 
 
 def find_duration_edit(history: LeaseHistory, before: Tenure, after: Tenure) -> LeaseEvent | None:
