@@ -143,7 +143,7 @@ def late(server: FakeServer, of: Any = follow_log) -> str:
 def test_a_taker_that_made_no_request_was_not_there() -> None:
     server = taken_late()
     assert late(server) == (
-        "db-1_1 took it 45 s after it had expired, at 11:07:15Z: db-1_1 made no request for it until 11:07:59Z: it did "
+        "db-1_1 took it 45 s after it had expired at 11:07:15Z: db-1_1 made no request for it until 11:07:59Z: it did "
         "not run yet, or was paused, blocked or cut off, or it asks rarely"
     )
     (one,) = claims(follow_log(server), server, "taken-late")

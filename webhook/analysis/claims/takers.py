@@ -114,7 +114,7 @@ def _claim_late_taker(
         why += (
             f"; {count(len(refused), 'request')} for it were refused in that time, the last one with {refused[-1].code}"
         )
-    message = f"{taker} took it {length(lateness)} after it had expired, at {clock(since, now)}: {why}"
+    message = f"{taker} took it {length(lateness)} after it had expired at {clock(since, now)}: {why}"
     advice = Advice(
         f"See what {taker} did before it took the lease:", command_for_log_of_holder(history.namespace, after.holder)
     )
