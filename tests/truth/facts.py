@@ -371,8 +371,10 @@ class _Reasons:
             yield "not-renewing"
 
     def _has_idle_writes(self) -> bool:
-        """Return whether its processes wrote the lease again and again without another renewTime."""
-        names = {one.name for one in self._own}
+        """Return whether its processes, or who renewed in its name, wrote the lease again without another renewTime."""
+        renewals = [one for one in self._facts.writes if one.is_renewal and one.at <= self._begin + SECOND]
+        renewer = [one.process.name for one in renewals[-1:] if one.after.holder == self._identity]
+        names = {*renewer, *(one.name for one in self._own)}
         asked = (one for one in self._facts.requests if one.process in names and one.verb in ("update", "patch"))
         stored = [one for one in asked if not one.refused and self._begin <= one.answered and one.received <= self._end]
         moved = {id(one.request) for one in self._facts.writes if one.is_renewal}

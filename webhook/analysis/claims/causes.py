@@ -9,7 +9,13 @@ from msgspec.structs import replace
 
 from webhook.admission.rules.change import NODE_LEASES
 from webhook.analysis.claims.diagnosis import Blame, Diagnosis
-from webhook.analysis.claims.silence_evidence import HIDDEN, REFUSED, SilenceEvidence, list_answers
+from webhook.analysis.claims.silence_evidence import (
+    HIDDEN,
+    REFUSED,
+    SilenceEvidence,
+    list_answers,
+    list_refusals,
+)
 from webhook.analysis.claims.words import count, name, writer
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
@@ -208,6 +214,26 @@ def _add_answers(cause: Diagnosis, own: Sequence[Refusal], unauthenticated: Sequ
     return replace(cause, evidence=f"{cause.evidence}; {doubt}", left=(*cause.left, "refused-credentials"))
 
 
+def _add_answers_to_sharers(cause: Diagnosis, answers: Sequence[Refusal]) -> Diagnosis:
+    """Return the cause of a silence with what other processes were answered that renewed under the same name before.
+
+    Which of them leads is not known, so nothing says that no renewal was sent.
+    """
+    left = tuple(one for one in (*list_refusals(answers), *list_answers(answers)) if one not in cause.left)
+    if cause.blame is not Blame.CLIENT or not left:
+        return cause
+    last = answers[-1]
+    text = f"{writer(last.writer)}, which renewed under the same name before, was answered with {last.code} meanwhile"
+    return replace(
+        cause,
+        blame=Blame.UNKNOWN,
+        evidence=f"{text}; {cause.evidence}",
+        left=(*cause.left, *left),
+        is_silent=False,
+        is_node_silent=None,
+    )
+
+
 def _diagnose_election(evidence: SilenceEvidence) -> Diagnosis | None:
     """Return the cause if the holder was asked to step down by then, or was chosen and has not renewed since."""
     tenure = evidence.tenure
@@ -252,6 +278,7 @@ def _diagnose_silence(evidence: SilenceEvidence) -> Diagnosis:
     cause = _compare_silence(evidence, slow)
     cause = _add_signs_of_life(evidence.histories, evidence.tenure, evidence.silence, cause)
     cause = _add_answers(cause, own, () if evidence.sources else evidence.unauthenticated)
+    cause = _add_answers_to_sharers(cause, evidence.answers_to_sharers)
     if own and not slow and cause.blame is Blame.CLIENT:
         return replace(cause, evidence=f"{cause.evidence}; its last write was answered with {own[-1].code}")
     return cause
@@ -275,13 +302,14 @@ def _compare_silence(evidence: SilenceEvidence, slow: int) -> Diagnosis:
     # A log without holes has each conflict of a process that it knows.
     if others and not is_silent and (hidden or requests is None):
         shown = "" if history.kind is InputKind.AUDIT_LOG else "; the audit log shows it"
+        conflicting = tuple(dict.fromkeys((*own, "conflict")))
         if manager := _find_own_manager(history, start, end):
             text = (
                 f"field manager {name(manager)}, as in its renewals, stored writes that left renewTime as it was: its "
                 f"process may have written the lease without renewing it, or another client uses that name{shown}"
             )
-            return Diagnosis(Blame.UNKNOWN, text, ("not-renewing", *dict.fromkeys((*own, "conflict"))))
-        return Diagnosis(Blame.UNKNOWN, f"{others}, so its updates may have conflicted{shown}", own)
+            return Diagnosis(Blame.UNKNOWN, text, ("not-renewing", *conflicting))
+        return Diagnosis(Blame.UNKNOWN, f"{others}, so its updates may have conflicted{shown}", conflicting)
     if not compared.is_known:
         return Diagnosis(Blame.UNKNOWN, WITHOUT_EVIDENCE, (*own, "network"))
     heard = f", and the log shows at least {count(requests, 'request')} from its pod" if requests else ""

@@ -94,6 +94,17 @@ class SilenceEvidence:
         """Answers to requests without accepted credentials."""
         return [one for one in self._answers if one.code == UNAUTHENTICATED and not one.writer.user]
 
+    @cached_property
+    def answers_to_sharers(self) -> Sequence[Refusal]:
+        """What other processes that renewed under the same name were answered: it may be their renewals that lack."""
+        tenure = self.tenure
+        if tenure is None:
+            return []
+        before = [one.processes.own for one in self.history.tenures if one.holder == tenure.holder and one is not tenure]
+        sharers = [one for one in (*tenure.processes.others, *before) if one is not None]
+        answers = (one for one in self._answers if one.code >= 400 and not self.is_own(one))
+        return [one for one in answers if any(map(one.writer.is_same, sharers))]
+
     def is_own(self, answer: Refusal) -> bool:
         """Return whether an answer was for the holder, as far as is known."""
         return self.tenure is None or self.tenure.is_by(answer.writer) is True
@@ -147,3 +158,8 @@ def list_answers(own: Sequence[Refusal]) -> Iterator[str]:
         yield "throttled"
     if any(one.has_conflicted for one in own):
         yield "conflict"
+
+
+def list_refusals(answers: Sequence[Refusal]) -> Iterator[str]:
+    """Yield the causes that refusals among some answers show, each once."""
+    yield from dict.fromkeys(REFUSED[one.by] for one in answers if one.is_denied)

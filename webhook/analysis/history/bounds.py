@@ -41,7 +41,7 @@ class Bounds(Struct):
     """Times in which an audit log has no answer about any lease, the latest."""
     _reached: int | None = None
     _undated: int = 0
-    """The latest stamp in the last event, if nothing shows that an API server's clock made it."""
+    """The latest stamp in the last event, or the states that come first, if no API server's clock is known to be its."""
     _requests: int = 0
     _first_request: int = 0
     _last_request: int = 0
@@ -68,7 +68,7 @@ class Bounds(Struct):
     @property
     def shown(self) -> int:
         """The latest time that it shows, if no API server's clock says when it ends; 0 if one does."""
-        return self._undated if self._reached is not None else max(self._claimed.values(), default=0)
+        return self._undated if self._reached is not None else max(self._undated, *self._claimed.values(), 0)
 
     def reach(self, at: int) -> None:
         """Note that the input reaches this moment."""
@@ -84,8 +84,10 @@ class Bounds(Struct):
 
         `is_resumed`: it follows what was not seen.
         """
-        is_event = seen.act is not Act.STORED and seen.at is None
-        self._undated = (seen.latest_stamp or 0) if is_event else 0
+        is_first = seen.act is Act.STORED and seen.input_kind is not InputKind.DUMP
+        # States with which a watch or a record begins come in no order of time, so a later one does not date them.
+        before = self._undated if is_first else 0
+        self._undated = max(before, seen.latest_stamp or 0) if is_first or seen.at is None else 0
         if at is None:
             return
         if seen.act is not Act.STORED:

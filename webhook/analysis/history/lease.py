@@ -99,6 +99,8 @@ class LeaseHistory(Struct):
     """The last renewal by the log, if the latest state has no stamp of it."""
     _write_before: Write = Write()
     """The one before the latest."""
+    _stored_write: Write = Write()
+    """The latest one that was stored: when others were answered says nothing of what follows them."""
     _shared: Tenure | None = None
     """The tenure already reported as shared by several processes."""
     _events: list[LeaseEvent] = field(default_factory=list)
@@ -238,7 +240,7 @@ class LeaseHistory(Struct):
     @property
     def _known_state(self) -> Known:
         lease = None if self.is_deleted else self.lease
-        return Known(lease, self.entries, self.at, self.write, self.continuity.path, self.holder is not None)
+        return Known(lease, self.entries, self.at, self._stored_write, self.continuity.path, self.holder is not None)
 
     @property
     def is_end_seen(self) -> bool:
@@ -267,6 +269,7 @@ class LeaseHistory(Struct):
         if seen.is_stored:
             self._store_state_before(seen)
             self._store(seen)
+            self._stored_write = self.write
             if self.holder is not None:
                 self.holder.note_asked(self.requests.rewritten.asked_holder)
             self.requests.waiting.restart(self.moment)
@@ -318,8 +321,10 @@ class LeaseHistory(Struct):
 
     def _is_change_hidden(self, seen: Observation) -> bool:
         """Return whether a log does not show what a write changed, nor a watch beside it, and it may be no renewal."""
-        if seen.object is not None or self.lease is None or self.is_deleted:
+        if seen.object is not None or self.lease is None:
             return False
+        if self.is_deleted:
+            return self.existence.is_creation_hidden
         if self.continuity.path != seen.place.path:
             return False
         is_own = self.holder is not None and self.holder.is_by(seen.writer) is True

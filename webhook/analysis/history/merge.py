@@ -521,10 +521,18 @@ def _may_have_made(request: Observation, states: Sequence[_Seen], number: int) -
         return False
     if is_successor and number and _may_change_nothing(request, states[number - 1].observation):
         return False
+    if request.verb == "patch" and number and not _is_stamped_later(state, states[number - 1].observation):
+        # A patch that removes fields may leave nothing that it owns, and so no stamp of its own.
+        return is_successor
     if state.latest_stamp is None:
         # kubectl shows no managedFields unless it is asked to.
         return is_successor and _may_have_sent(request, state)
     return _is_in_request(request, state.latest_stamp)
+
+
+def _is_stamped_later(state: Observation, before: Observation) -> bool:
+    """Return whether a state has a later stamp than the one before it, if both have any."""
+    return state.latest_stamp is None or before.latest_stamp is None or state.latest_stamp > before.latest_stamp
 
 
 def _may_change_nothing(request: Observation, before: Observation) -> bool:
