@@ -40,7 +40,8 @@ class SilenceEvidence:
     def hidden(self) -> tuple[str, ...]:
         """The causes that the input does not show: where a log may lack requests, it shows no more than a watch."""
         bounds = self.histories.bounds
-        is_whole = not (bounds.is_log_leaky or bounds.has_hole(self.start, self.end))
+        has_forgotten = self.history.requests.has_forgotten_since(self.start)
+        is_whole = not (bounds.is_log_leaky or bounds.has_hole(self.start, self.end) or has_forgotten)
         return () if self.history.kind is InputKind.AUDIT_LOG and is_whole else HIDDEN
 
     @cached_property

@@ -307,7 +307,7 @@ class ClusterHistory(Struct):
         missing = [self.leases.get(key) for key in self._missing.get((seen.namespace, refusal.writer.process), ())]
         wanted = [one for one in missing if one is not None and (one.lease is None or one.is_deleted)]
         if len(wanted) == 1:
-            wanted[0].requests.refusals.append(refusal)
+            wanted[0].requests.remember(refusal)
 
     def _find_hole(self, seen: Observation) -> None:
         """Have every lease remember since when an audit log may lack requests, if it does before this one."""

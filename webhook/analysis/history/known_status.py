@@ -7,14 +7,13 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from webhook.admission.rules.expiry import MAX_TOLERANCE
 from webhook.admission.rules.stamps import is_constant
 from webhook.analysis.history.status import LeaseState, LeaseStatus, has_expired, status_of
 from webhook.analysis.history.succession import Succession
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.kubernetes.managed_fields import Entry
 from webhook.kubernetes.objects import Lease
-from webhook.kubernetes.times import normalize
+from webhook.kubernetes.times import SECOND, normalize
 
 
 def find_status(
@@ -34,8 +33,8 @@ def find_status(
     """
     status, holder = status_of(lease, entries, now, logged), succession.holder
     known = date_known_renewal(holder, is_moment=is_moment)
-    if known is not None and abs((status.last_renewal or known) - known) > MAX_TOLERANCE:
-        # Whoever may write it can date it back, or ahead.
+    if known is not None and abs((status.last_renewal or known) - known) > SECOND:
+        # Whoever may write it can date it back, or ahead; and an API server that asks a holder to step down stamps it.
         status = status_of(lease, entries, now, known, is_last=True)
         if holder and status.state is LeaseState.EXPIRED and not has_expired(known, holder.duration, now):
             status = replace(status, state=LeaseState.UNKNOWN)  # its holder does not know a shorter duration

@@ -5,6 +5,7 @@ In: each observation of the log. Out: what a reader may count; it changes nothin
 
 from collections import deque
 from functools import partial
+from operator import attrgetter
 from typing import Final
 
 from msgspec import Struct, field
@@ -35,8 +36,9 @@ class Requests(Struct):
     """How many reads were answered that it does not exist, since anything was stored; when the first and the last."""
     answered: deque[int] = field(default_factory=partial(deque, (), _MAX_ANSWERS))
     """The times at which it was read without delay while it was not renewed."""
-    refusals: deque[Refusal] = field(default_factory=partial(deque, (), MAX_REFUSALS))
-    """Requests that were refused or failed, or were answered late."""
+    _refusals: deque[Refusal] = field(default_factory=partial(deque, (), MAX_REFUSALS))
+    _conflicts: deque[Refusal] = field(default_factory=partial(deque, (), MAX_REFUSALS))
+    """Kept apart: who shares an identity conflicts every few seconds, and that must not displace what was refused."""
     fenced: deque[FenceReport] = field(default_factory=partial(deque, (), MAX_REFUSALS))
     """Writes that a fence refused."""
     accepted: deque[tuple[int, Writer]] = field(default_factory=partial(deque, (), MAX_REFUSALS))
@@ -46,6 +48,19 @@ class Requests(Struct):
     waiting: Waiting = field(default_factory=Waiting)
     rewritten: RewrittenFields = field(default_factory=RewrittenFields)
     """What was stored differently than requested."""
+
+    @property
+    def refusals(self) -> list[Refusal]:
+        """Requests that were refused or failed, or were answered late, the latest, in order."""
+        return sorted((*self._refusals, *self._conflicts), key=attrgetter("at"))
+
+    def has_forgotten_since(self, at: int) -> bool:
+        """Return whether some that came after an instant, in microseconds since 1970, are remembered no longer."""
+        return any(len(kept) == MAX_REFUSALS and kept[0].at > at for kept in (self._refusals, self._conflicts))
+
+    def remember(self, refusal: Refusal) -> None:
+        """Remember a request that was refused or failed, or was answered late."""
+        (self._conflicts if refusal.has_conflicted else self._refusals).append(refusal)
 
     def hear(self, seen: Observation) -> None:
         """Remember from where a process made a request."""
@@ -60,7 +75,7 @@ class Requests(Struct):
     def take_write(self, seen: Observation) -> None:
         """Remember a write, if it was refused, or answered late."""
         if refusal := Refusal.from_observation(seen):
-            self.refusals.append(refusal)
+            self.remember(refusal)
         if seen.is_stored:
             self.absent = None
             self.rewritten.take(seen)
@@ -74,7 +89,7 @@ class Requests(Struct):
         if refusal is None or refusal.code < 400:
             return
         if refusal.code != NOT_FOUND:
-            self.refusals.append(refusal)
+            self.remember(refusal)
             return
         number, first, _ = self.absent or (0, at, at)
         self.absent = number + 1, first, at
