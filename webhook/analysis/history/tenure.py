@@ -360,7 +360,8 @@ class Tenure(Struct):
         own, is_seen_taken = self.processes.own, self.began is not Handover.SEEN
         writes = [(self.kept.at, self.kept.writer)]
         if self.renewed is not None or self.last_renewal != self.since:
-            by_own = own if self.processes.is_last_known and self.is_renewed_last_by_own else None
+            is_known = self.processes.is_last_known and bool(self.processes.renewals or self.processes.is_sure)
+            by_own = own if is_known and self.is_renewed_last_by_own else None
             writes.append((self.last_renewal, (self.renewed.writer if self.renewed else None) or by_own))
         writes += [self.touched] if self.touched else []
         writes += [(self.since, self.processes.taken_by)] if is_seen_taken else []
