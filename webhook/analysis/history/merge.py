@@ -386,7 +386,7 @@ def _join_requests(states: list[_Seen], rest: Sequence[_Seen]) -> list[_Seen]:
             near = successors.get(replaced, ()) if stamp is None else _find_writes_near(writes, stamp, longest)
             fitting = [one for one in near if id(one) not in used and _may_have_made(one.observation, states, number)]
             fitting = _select_makers(fitting, states, number)
-            if not fitting and stamp is None:
+            if not fitting and stamp is None and _is_renewal(states, number):
                 asking = [one for one in patches.get(_renew_time_of(state), ()) if id(one) not in used]
                 fitting = _find_patches(asking, states, number)
         if fitting and len({one.observation.writer for one in fitting}) == 1:
@@ -550,10 +550,15 @@ def _may_change_nothing(request: Observation, before: Observation) -> bool:
 def _may_have_patched(request: Observation, states: Sequence[_Seen], number: int) -> bool:
     """Return whether a patch that asked for the renewTime of a state may have made it."""
     state = states[number]
-    if normalize(request.patched_renew_time) != _renew_time_of(state):
+    if normalize(request.patched_renew_time) != _renew_time_of(state) or not _is_renewal(states, number):
         return False
     stamp = state.observation.latest_stamp
     return stamp is None or _is_in_request(request, stamp)
+
+
+def _is_renewal(states: Sequence[_Seen], number: int) -> bool:
+    """Return whether a state has another renewTime than the one before: else any write may have left it as it was."""
+    return number == 0 or _renew_time_of(states[number]) != _renew_time_of(states[number - 1])
 
 
 def _find_patches(patches: Sequence[_Seen], states: Sequence[_Seen], number: int) -> Sequence[_Seen]:
