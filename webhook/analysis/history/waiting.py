@@ -23,8 +23,8 @@ class Asking(Struct):
 
     @property
     def last(self) -> int:
-        """When the last one was received, in microseconds since 1970."""
-        return self.times[-1]
+        """When the last one was received, in microseconds since 1970: answers come in another order than requests."""
+        return max(self.times)
 
 
 class Waiting(Struct):
