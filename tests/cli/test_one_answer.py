@@ -231,3 +231,25 @@ def test_a_holder_that_the_api_server_chose_leads_from_its_own_first_renewal(
     assert (chosen["kind"], chosen["ends"]) == ("chosen", held["begins"])
     unled = dt.datetime.fromisoformat(held["begins"]) - dt.datetime.fromisoformat(before["until"])
     assert unled.total_seconds() == after["leaderless_seconds"] == 23.178049
+
+
+@pytest.mark.parametrize("is_watch", [False, True], ids=["of a list", "of a watch"])
+@pytest.mark.parametrize(
+    ("numbers", "severity"),
+    [("deny_above_seconds: 100000", "error"), ("warn_above_seconds: 200000", ""), ("", "warning")],
+    ids=["stricter", "laxer", "no policy"],
+)
+def test_audit_and_why_take_the_numbers_of_rules_from_the_policy_file(
+    is_watch: bool, numbers: str, severity: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lease = make_lease(put("spec.leaseDurationSeconds", 172_800))
+    file, policy = tmp_path / "leases.json", tmp_path / "policy.yaml"
+    file.write_text(json.dumps({"type": "ADDED", "object": lease} if is_watch else lease))
+    policy.write_text(f"apiVersion: lease-webhook/v1\nrules:\n  duration-too-long: {{{numbers}}}\n")
+    options = ("--input", str(file), *(("--policy", str(policy)) if numbers else ()))
+    audited = [json.loads(line) for line in printed(capsys, "audit", *options).splitlines()]
+    name = f"{lease['metadata']['namespace']}/{lease['metadata']['name']}"
+    explained = json.loads(printed(capsys, "why", name, *options))["findings"]
+    for found in (audited, explained):
+        severities = [one["severity"] for one in found if one["check"] == "duration-too-long"]
+        assert severities == ([severity] if severity else [])

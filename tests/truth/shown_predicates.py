@@ -545,7 +545,8 @@ def _last_renewal(facts: Facts, shown: Claim) -> bool:
     moved = [one for one in renewals if one.is_renewal]
     # Who was put there and has not renewed since has that, whatever an API server or another one renewed for it.
     placed = facts.placing(facts.holder)
-    has_renewed = placed and any(one.is_renewal and facts.is_own(one, facts.holder) for one in moved if one.at > placed.at)
+    later = [one for one in moved if placed and one.at > placed.at]
+    has_renewed = any(facts.is_own(one, facts.holder) for one in later)
     latest = (*renewals[-1:], *last_by.values(), *moved[-1:], *([placed] if placed and not has_renewed else []))
     if shown.get("state") == "unknown" and _is_asked(facts, shown):
         return True  # a log hides who holds it, and shows who wrote it

@@ -107,7 +107,8 @@ def _show_live(cluster: Cluster, policy: str | None, draw: Draw) -> int:
     from rich.live import Live  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
-    leases = LiveLeases(load(policy).stamps if policy else None)
+    in_force = load(policy) if policy else None
+    leases = LiveLeases(in_force.stamps, in_force.find_limits) if in_force else LiveLeases()
     watch = LiveWatch(leases, cluster)
     for number in _ENDING:
         signal.signal(number, signal.default_int_handler)

@@ -183,7 +183,10 @@ def _narrow_cluster(cluster: Cluster, key: Key | None, selection: Selection) -> 
 
 
 def _read_history(inputs: Sequence[str], cluster: Cluster, policy: str | None, progress: Progress) -> ClusterHistory:
-    histories = ClusterHistory(stamped=frozenset(load(policy).stamps) if policy else frozenset())
+    in_force = load(policy) if policy else None
+    histories = ClusterHistory()
+    if in_force is not None:
+        histories = ClusterHistory(stamped=frozenset(in_force.stamps), find_limits=in_force.find_limits)
     progress.count = lambda: histories.number
     for item in reading.read_for_history(inputs, cluster, policy, progress=progress):
         histories.take(item)

@@ -140,6 +140,10 @@ class Policy(Struct, frozen=True, dict=True):
             return base
         return apply_settings(base, {setting: value for setting, (_, value) in settings.items()})
 
+    def find_limits(self, namespace: str, name: str) -> Limits:
+        """Return the numbers for an object as it is stored, as if it were being created: a `FindLimits`."""
+        return self.resolve(namespace, name, Operation.CREATE).limits
+
     def find_overrides(self, namespace: str, name: str, operation: Operation) -> dict[Setting, tuple[int, Value]]:
         """Return the settings that overrides decide for a write to one lease, with the position of the override.
 

@@ -18,6 +18,13 @@ _AnyCheck = TypeVar("_AnyCheck", bound=Callable[..., Any])
 _DEFAULTS: Final[dict[type[Struct], Struct]] = {}
 DEFAULT_LIMITS: Final[Limits] = MappingProxyType(_DEFAULTS)
 _TYPES: Final[dict[str, type[Struct]]] = {}
+FindLimits = Callable[[str, str], Limits]
+"""Returns the numbers for a lease or a candidate, by its namespace and name."""
+
+
+def find_default_limits(_: str, __: str) -> Limits:
+    """Return the numbers for any lease where there is no policy file."""
+    return DEFAULT_LIMITS
 
 
 def has_limits(numbers: type[Struct]) -> Callable[[_AnyCheck], _AnyCheck]:

@@ -20,6 +20,7 @@ from webhook.admission.rules.change import (
 )
 from webhook.admission.rules.expiry import BOUND
 from webhook.admission.rules.holders import host_name
+from webhook.admission.rules.limits import DEFAULT_LIMITS, Limits
 from webhook.admission.rules.registry import RULES
 from webhook.admission.rules.rule import Mode, Rule
 from webhook.admission.rules.stamps import is_constant
@@ -91,6 +92,8 @@ class Subject(Struct, frozen=True, dict=True):
     is_as_sent: bool = False
     is_election: bool = False
     source: str = ""
+    limits: Limits = DEFAULT_LIMITS
+    """The numbers of the rules for this object."""
     least_severity: Severity = Severity.INFO
     """Findings that are less severe may be left out: of 100,000 leases a table shows the worst one of each."""
 
@@ -113,7 +116,7 @@ class Subject(Struct, frozen=True, dict=True):
             name=self.name,
             new=self.object,
         )
-        return change_made_by(request, self.now)
+        return change_made_by(request, self.now, self.limits)
 
     @property
     def entries(self) -> Sequence[Entry]:

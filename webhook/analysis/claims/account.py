@@ -199,7 +199,8 @@ def account_of(histories: ClusterHistory, history: LeaseHistory, now: int, seen_
     findings: list[ReportFinding] = list(find_incidents(histories, history, now, cause))
     if history.lease is not None and status is not None:
         known = history.interval, status, seen_until, history.is_as_sent, not history.is_heartbeat
-        subject = Subject(history.lease, history.namespace, history.name, now, *known)
+        limits = histories.find_limits(history.namespace, history.name)
+        subject = Subject(history.lease, history.namespace, history.name, now, *known, limits=limits)
         findings += drop_repeated(findings, check_stored_object(subject), is_log_leaky=is_log_leaky(histories, history))
         findings += check_stamps(subject, histories.stamped, has_managed_fields=histories.has_managed_fields)
     findings.sort(key=lambda one: ORDER[one.severity])
@@ -230,7 +231,8 @@ def account_of_state(
     assert isinstance(seen.object, Lease)
     # The texts of `key`, which `histories` keeps: of 100,000 leases, equal copies would be many.
     namespace, name = key
-    subject = Subject(seen.object, namespace, name, now, least_severity=least)
+    limits = histories.find_limits(namespace, name)
+    subject = Subject(seen.object, namespace, name, now, limits=limits, least_severity=least)
     at = date_renewal(subject.lease, subject.entries) if subject.status.holder else None
     # Nothing is fed into it, so all rows may have the empty queues of one history: making them takes longer than this.
     renewals = replace(_UNSEEN.renewals, first=at, last=at)

@@ -59,9 +59,9 @@ def _describe_hidden(account: "Account", since: int, holder: str) -> str:
     """Say what was known before the log lacks requests."""
     at = clock(since, account.now)
     if account.history.existence.is_creation_hidden:
-        return f"not known: it was created again at {at}, and the log does not show what was written to it then"
+        return f"it was created again at {at}, and the log does not show what was written to it then"
     state = "it did not exist" if account.history.is_deleted else f"{holder} held it"
-    return f"not known: {state} at {at}, and the log may lack what was written to it since"
+    return f"{state} at {at}, and the log may lack what was written to it since"
 
 
 def _deletion(account: "Account") -> str:

@@ -101,7 +101,9 @@ class SilenceEvidence:
         tenure = self.tenure
         if tenure is None:
             return []
-        before = [one.processes.own for one in self.history.tenures if one.holder == tenure.holder and one is not tenure]
+        before = [
+            one.processes.own for one in self.history.tenures if one.holder == tenure.holder and one is not tenure
+        ]
         sharers = [one for one in (*tenure.processes.others, *before) if one is not None]
         answers = (one for one in self._answers if one.code >= 400 and not self.is_own(one))
         return [one for one in answers if any(map(one.writer.is_same, sharers))]

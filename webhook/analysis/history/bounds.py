@@ -41,7 +41,7 @@ class Bounds(Struct):
     """Times in which an audit log has no answer about any lease, the latest."""
     _reached: int | None = None
     _undated: int = 0
-    """The latest stamp in the last event, or the states that come first, if no API server's clock is known to be its."""
+    """The latest stamp in the last event, or in the states that come first, if no API server surely made it."""
     _requests: int = 0
     _first_request: int = 0
     _last_request: int = 0

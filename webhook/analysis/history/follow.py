@@ -11,6 +11,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from webhook.admission.rules.limits import FindLimits, find_default_limits
 from webhook.analysis.history.bounds import MAX_LISTED, Bounds
 from webhook.analysis.history.candidates import read_event
 from webhook.analysis.history.events import LeaseEvent
@@ -176,6 +177,8 @@ class ClusterHistory(Struct):
     has_managed_fields: bool = False
     stamped: frozenset[str] = frozenset()
     """Namespaces in which the API server stamps writers, as a policy file says."""
+    find_limits: FindLimits = find_default_limits
+    """The numbers of rules for a lease, as a policy file says."""
     _is_watched: bool = False
     """A watch shows what happened, whatever a log beside it lacks."""
     _compared: _Compared | None = None

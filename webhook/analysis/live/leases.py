@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from webhook.admission.rules.expiry import BOUND
+from webhook.admission.rules.limits import FindLimits, find_default_limits
 from webhook.admission.rules.stamps import Stamps
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.inputs.cluster import LEASES
@@ -18,12 +19,17 @@ from webhook.kubernetes.times import SECOND
 class LiveLeases:
     """Follows the leases of a watch; every method may be called from any thread."""
 
-    def __init__(self, stamps: Mapping[str, Stamps] | None = None) -> None:
-        """`stamps` are those of a policy file, by namespace: where what the API server records is believed."""
+    def __init__(
+        self, stamps: Mapping[str, Stamps] | None = None, find_limits: FindLimits = find_default_limits
+    ) -> None:
+        """`stamps` are those of a policy file, by namespace: where what the API server records is believed.
+
+        `find_limits` returns the numbers of rules that the file has for a lease.
+        """
         self.status = ""
         """Why the watch has ended; "" while it goes on."""
         self._lock = threading.Lock()
-        self._histories = ClusterHistory(stamped=frozenset(stamps or ()))
+        self._histories = ClusterHistory(stamped=frozenset(stamps or ()), find_limits=find_limits)
         self._reader = StampReader(stamps or {})
         self._listing = Listing()
         self._clock = ServerClock()
