@@ -51,7 +51,7 @@ def test_what_a_log_lacks_is_not_known() -> None:
     together(10, mail)
     one = account(follow_log(server), server.now)
     said = text(one)
-    assert said.startswith("not known: db-0_1 held it at 11:07:00Z, and the log may lack what was written to it")
+    assert said.startswith("db-0_1 held it at 11:07:00Z, and the log may lack what was written to it")
     assert "Held before: db-0_1" in said
     assert (
         advise(one) == "The log may lack what was written since. To see the lease: kubectl -n shop get lease db -o yaml"
@@ -120,7 +120,7 @@ def test_whether_a_deleted_lease_was_created_again_is_not_known() -> None:
     together(4, mail)
     hide_from_log(server, lambda: together(HOLE, mail, other))
     together(10, mail)
-    assert text(account(follow_log(server), server.now)).startswith("not known: it did not exist at ")
+    assert text(account(follow_log(server), server.now)).startswith("it did not exist at ")
     assert "does-not-exist" not in {one["claim"] for one in claims(server)}
 
 

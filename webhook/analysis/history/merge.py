@@ -7,7 +7,7 @@ of the state that it replaced, because the clocks of API servers differ; the res
 
 import heapq
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain, count, islice
 from operator import attrgetter, itemgetter
 from typing import Final, TypeVar
@@ -51,6 +51,8 @@ MAX_LISTED: Final = 1000
 _MAX_PEEKED: Final = 1000
 """Items without a time at the start of an input, before it counts as one without."""
 _TOLERANCE: Final = 2 * SECOND
+_MAX_NEAR: Final = 100
+"""Writes between two whose times are exact; of more than that, none is looked for."""
 _JITTER: Final = SECOND // 4
 """How much later than another one an API server may log what it answered first."""
 _WRITES: Final = frozenset({Act.CREATED, Act.UPDATED})
@@ -386,9 +388,10 @@ def _join_requests(states: list[_Seen], rest: Sequence[_Seen]) -> list[_Seen]:
             near = successors.get(replaced, ()) if stamp is None else _find_writes_near(writes, stamp, longest)
             fitting = [one for one in near if id(one) not in used and _may_have_made(one.observation, states, number)]
             fitting = _select_makers(fitting, states, number)
-            if not fitting and stamp is None and _is_renewal(states, number):
-                asking = [one for one in patches.get(_renew_time_of(state), ()) if id(one) not in used]
-                fitting = _find_patches(asking, states, number)
+            fitting = fitting or [
+                *(_find_patches(patches, used, states, number) if stamp is None else ()),
+                *_find_only_patch(writes, used, states, number),
+            ]
         if fitting and len({one.observation.writer for one in fitting}) == 1:
             # An update that changed nothing found the same state, and came first; a patch that did came last.
             is_first = state.is_deletion or stamp is not None or fitting[0].observation.patched_renew_time
@@ -561,10 +564,38 @@ def _is_renewal(states: Sequence[_Seen], number: int) -> bool:
     return number == 0 or _renew_time_of(states[number]) != _renew_time_of(states[number - 1])
 
 
-def _find_patches(patches: Sequence[_Seen], states: Sequence[_Seen], number: int) -> Sequence[_Seen]:
-    """Return the patches that may have made a state without a stamp, of those that asked for its renewTime."""
+def _find_only_patch(
+    writes: Sequence[_Seen], used: Collection[int], states: Sequence[_Seen], number: int
+) -> Sequence[_Seen]:
+    """Return the patch that made a state which left renewTime as it was, if the log has only one at that time.
+
+    `writes` are in the order of their answers; those whose id is in `used` made other states.
+    """
+    if _is_renewal(states, number):
+        return ()
     before = _find_exact_time(states, range(number - 1, -1, -1), -1)
-    return [one for one in patches if one.time >= before - _JITTER] or patches
+    after = _find_exact_time(states, range(number + 1, len(states)), None)
+    begin = bisect_left(writes, before - _TOLERANCE, key=_answered)
+    end = len(writes) if after is None else bisect_left(writes, after + _TOLERANCE, key=_answered)
+    if end - begin > _MAX_NEAR:
+        return ()
+    near = [one for one in writes[begin:end] if one.observation.verb == "patch" and id(one) not in used]
+    stamp = states[number].observation.latest_stamp
+    if len(near) != 1 or (stamp is not None and near[0].time < stamp):
+        return ()
+    asked = normalize(near[0].observation.patched_renew_time)
+    return near if asked is not None and asked == _renew_time_of(states[number]) else ()
+
+
+def _find_patches(
+    patches: Mapping[int | str | None, Sequence[_Seen]], used: Collection[int], states: Sequence[_Seen], number: int
+) -> Sequence[_Seen]:
+    """Return the patches that may have made a renewal without a stamp: those that asked for its renewTime."""
+    if not _is_renewal(states, number):
+        return []
+    asking = [one for one in patches.get(_renew_time_of(states[number]), ()) if id(one) not in used]
+    before = _find_exact_time(states, range(number - 1, -1, -1), -1)
+    return [one for one in asking if one.time >= before - _JITTER] or asking
 
 
 def _drop_displaced_patches(
