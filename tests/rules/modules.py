@@ -1,7 +1,8 @@
 """The modules that test the rules, whose data other tests use.
 
-`WORDING` has writes with what a rule says of them. `FURTHER_WRITES` has more writes of which a rule speaks, by its id:
-API servers send them, and policies see them, where both lack those whose wording is pinned.
+`WORDING` has writes with what a rule says of them. `FURTHER_WRITES` has more writes of which a rule speaks, by its id,
+where those whose wording is pinned lack a kind: one that API servers send and policies see, one of each event on
+which the rule is evaluated in ordinary writes, and a renewal if it denies any.
 """
 
 import pkgutil

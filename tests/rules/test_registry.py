@@ -1,41 +1,29 @@
 """The list of rules: complete and explained."""
 
 import tracemalloc
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from webhook.admission.rules.change import Condition, Event
+from tests.rules.known_changes import is_evaluated, known_changes, known_renewals
+from webhook.admission.rules.change import Condition, Event, LeaseChange
 from webhook.admission.rules.election.duration import DurationLimits
 from webhook.admission.rules.limits import has_limits
 from webhook.admission.rules.registry import CHECKS, RULES, RULES_IN_ORDER, Checks
-from webhook.admission.rules.rule import Rule, texts
-from webhook.kubernetes.request import Operation
+from webhook.admission.rules.rule import Mode, Rule, texts
+from webhook.kubernetes.request import Operation, Resource
 
-ON_RENEWAL = {
-    "time-unreadable",
-    "renewal-stamp-tampered",
-    "lease-too-large",
-    "renew-time-in-future",
-    "duration-too-long",
-    "duration-shortened",
-    "foreign-writer",
-    "renew-time-backwards",
-    "identity-binding",
-    "owner-reference-added",
-    "owner-reference-removed",
-    "apiserver-lease-writer",
-}
-"""Rules of what a renewal may change, one about the writer, and four about metadata that may ride on one."""
-ON_UNTOUCHED = {
-    "foreign-writer",
-    "identity-binding",
-    "time-unreadable",
-    "renewal-stamp-tampered",
-    "lease-too-large",
-    "owner-reference-added",
-    "owner-reference-removed",
-    "apiserver-lease-writer",
-}
+ON_LEASE_UPDATES = [
+    rule for rule in RULES_IN_ORDER if Resource.LEASES in rule.resources and Operation.UPDATE in rule.operations
+]
+
+
+def cases_of_ordinary_writes() -> Iterator[Any]:
+    for event in (Event.RENEWAL, Event.UNTOUCHED):
+        for rule in CHECKS.find_rules("leases", Operation.UPDATE, event):
+            if not rule.parity:
+                yield pytest.param(rule, event, id=f"{rule.id}, {event}")
 
 
 @pytest.mark.parametrize("rule", RULES_IN_ORDER, ids=lambda rule: rule.id)
@@ -46,13 +34,27 @@ def test_every_rule_is_listed_once_has_a_source_and_is_not_weaker_in_strict(rule
     assert rule.strict >= rule.standard
 
 
-def test_only_marked_rules_speak_on_a_renewal_and_on_an_untouched_spec() -> None:
-    def speaking(event: Event) -> set[str]:
-        rules = CHECKS.find_rules("leases", Operation.UPDATE, event)
-        return {rule.id for rule in rules if not rule.parity}
+@pytest.mark.parametrize(("rule", "event"), [*cases_of_ordinary_writes()])
+def test_a_rule_that_is_evaluated_on_ordinary_writes_speaks_of_one(rule: Rule, event: Event) -> None:
+    """Each of them may cost a healthy leader its lease, and all of them pay for it: no rule is there by mistake."""
+    of_event = (change for change in known_changes() if isinstance(change, LeaseChange) and change.event is event)
+    assert any(rule.check(change) for change in of_event if change.request.operation is Operation.UPDATE), (
+        "leave the event out of the rule's row, or add such a write to the tests of the rule"
+    )
 
-    assert speaking(Event.RENEWAL) == ON_RENEWAL
-    assert speaking(Event.UNTOUCHED) == ON_UNTOUCHED
+
+@pytest.mark.parametrize("rule", ON_LEASE_UPDATES, ids=lambda rule: rule.id)
+def test_what_a_rule_denies_of_renewals_is_in_the_promises(rule: Rule) -> None:
+    denies = rule.strict is Mode.DENY and any(
+        finding.tier is Mode.DENY
+        for change in known_renewals()
+        if is_evaluated(rule, change)
+        for finding in rule.check(change)
+    )
+    # Of the API server's own checks there are more than writes here.
+    assert denies == (rule.denied_renewal is not None) or (rule.parity and not denies), (
+        "say it by @denies_renewals, or deny no renewal; what it says needs such a write in the tests of the rule"
+    )
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)

@@ -4,7 +4,7 @@ import random
 from typing import Any
 
 from tests.factories import make_lease, make_review, put, to_bytes
-from tests.rules.test_conditions import changes
+from tests.rules.known_changes import known_changes
 from webhook.admission.rules.change import LeaseChange, change_made_by
 from webhook.admission.rules.election.renewal_stamp import _owns_what_is_not_there
 from webhook.admission.rules.tampering import (
@@ -71,7 +71,7 @@ def test_entries_that_look_usual_are() -> None:
 
 
 def test_so_are_those_of_the_corpora() -> None:
-    leases = [change for change in changes() if isinstance(change, LeaseChange) and change.request.new]
+    leases = [change for change in known_changes() if isinstance(change, LeaseChange) and change.request.new]
     usual = [change for change in leases if has_usual_entries(change)]
     assert len(usual) > 100
     assert not [problem for change in usual if not is_stamped(change) and (problem := search(change))]

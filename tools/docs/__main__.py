@@ -8,6 +8,7 @@ import os
 import shutil
 
 from tools.docs import (
+    audit_page,
     chart_values,
     claims_page,
     fields_page,
@@ -17,6 +18,7 @@ from tools.docs import (
     path_picture,
     policies_table,
     policy_schema,
+    promises_page,
     states,
 )
 from tools.docs.commands import WIDTH, can_run_here, compute_output
@@ -43,6 +45,8 @@ def main() -> None:
     PAGE.write_text(make_page())
     fields_page.PAGE.write_text(fields_page.make_page())
     policies_table.PAGE.write_text(policies_table.make_page())
+    audit_page.PAGE.write_text(audit_page.make_page())
+    promises_page.PAGE.write_text(promises_page.make_page())
     claims_page.PAGE.write_text(claims_page.make_page())
     json_output.PAGE.write_text(json_output.make_page())
     chart_values.PAGE.write_text(chart_values.make_page())

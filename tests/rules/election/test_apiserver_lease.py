@@ -89,3 +89,9 @@ WORDING = [
         id="the label of an API server's lease",
     ),
 ]
+
+FURTHER_WRITES = {
+    "apiserver-lease-writer": [
+        update(wording.RENEWAL, drop("metadata.labels"), old=[wording.IDENTITY], review=[wording.SERVER])
+    ]
+}

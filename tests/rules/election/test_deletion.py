@@ -115,3 +115,5 @@ WORDING = [
         id="a live lease without stamps deleted",
     ),
 ]
+
+FURTHER_WRITES = {"live-lease-deleted": [finalized(put("spec.leaseDurationSeconds", 20))]}

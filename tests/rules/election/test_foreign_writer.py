@@ -395,3 +395,7 @@ WORDING = [
         id="a deletion by another writer",
     ),
 ]
+
+FURTHER_WRITES = {
+    "foreign-writer": [update(put("metadata.ownerReferences", [wording.OWNER]), old=wording.STAMPED)],
+}

@@ -194,4 +194,7 @@ WORDING = [
     ),
 ]
 
-FURTHER_WRITES = {"owner-reference-added": [update(wording.RENEWAL, put("metadata.ownerReferences", [wording.OWNER]))]}
+FURTHER_WRITES = {
+    "owner-reference-added": [update(wording.RENEWAL, put("metadata.ownerReferences", [wording.OWNER]))],
+    "owner-reference-removed": [update(owned(), put("spec.leaseDurationSeconds", 20), old=[owned(OWNER)])],
+}

@@ -103,10 +103,26 @@ _AnyCheck = TypeVar("_AnyCheck", bound=Check)
 _NO_CLIENT: Final = "Manifests written by hand, and templates with an empty value. No known elector."
 
 
+class Stored(Struct, frozen=True):
+    """What `audit` says of a stored object that breaks a rule.
+
+    `means` is what that means for the lease, as `docs/audit.md` has it, `fix` how to repair the object, a template of
+    `fill_in`.
+    """
+
+    means: str
+    fix: str
+
+
+NO_TAKEOVER: Final = "no other replica can take the lease, or not for a long time"
+"""What several kinds of stored values mean; rules with the same text share a row."""
+
+
 class Texts(Struct, frozen=True):
     """The texts about a rule for people, in sentences of Markdown.
 
-    `summary` and `details` are the paragraphs of the check's docstring, the others what `texts` takes.
+    `summary` and `details` are the paragraphs of the check's docstring, `stored` and `stored_means` what `Stored` has,
+    the others what `texts` takes.
     """
 
     summary: str
@@ -117,19 +133,20 @@ class Texts(Struct, frozen=True):
     fix: str
     attack: str
     stored: str
+    stored_means: str
 
 
 _TEXTS: Final[dict[str, Texts]] = {}
 
 
 def texts(
-    *, source: str, why: str, fix: str, who: str = _NO_CLIENT, attack: str = "", stored: str = ""
+    *, source: str, why: str, fix: str, who: str = _NO_CLIENT, attack: str = "", stored: Stored | None = None
 ) -> Callable[[_AnyCheck], _AnyCheck]:
     """Return a decorator of a check, with what people read of its rule beside the docstring.
 
     `source` is where the rule comes from, or `ours: ` and the reason. `why` says what happens without the rule, `who`
     which honest writers meet it, `fix` what they change. `attack` is what a denied write did, as a phrase, if it looks
-    like an attack. `stored` is how to fix a stored object that breaks the rule; "" if one state alone cannot break it.
+    like an attack. `stored` is what `audit` says of a stored object; None if one state alone cannot break the rule.
     Raises ValueError if another check has the same name: the id of a rule is the name of its check.
     """
 
@@ -147,7 +164,8 @@ def texts(
             who=who,
             fix=fix,
             attack=attack,
-            stored=stored,
+            stored=stored.fix if stored else "",
+            stored_means=stored.means if stored else "",
         )
         return check
 
@@ -165,6 +183,37 @@ def reads(*paths: str) -> Callable[[_AnyCheck], _AnyCheck]:
 
     def decorate(check: _AnyCheck) -> _AnyCheck:
         _READS[check.__name__] = frozenset(paths)
+        return check
+
+    return decorate
+
+
+class DeniedRenewal(Struct, frozen=True):
+    """What a rule denies of renewals, see `denies_renewals`."""
+
+    reason: str
+    condition: str = ""
+
+
+ABSURD_VALUE: Final = "an absurd or unreadable value"
+ANOTHER_CHANGE: Final = "another change in the same write"
+"""Reasons of several rules, which share a row."""
+
+_DENIED_RENEWALS: Final[dict[str, DeniedRenewal]] = {}
+_REFUSED_UPSTREAM: Final = DeniedRenewal(
+    "a value or an option that the API server itself refuses ([field rules](../glossary.md#words))"
+)
+
+
+def denies_renewals(reason: str, *, condition: str = "") -> Callable[[_AnyCheck], _AnyCheck]:
+    """Return a decorator of a check that may deny a write by which a holder stays, for the list in `docs/promises.md`.
+
+    `reason` is what such a write is denied for; rules with the same share a row. `condition` is what else must be so.
+    Both are Markdown, with links as from `docs/rules`. In which presets it denies follows from the modes.
+    """
+
+    def decorate(check: _AnyCheck) -> _AnyCheck:
+        _DENIED_RENEWALS[check.__name__] = DeniedRenewal(reason, condition)
         return check
 
     return decorate
@@ -213,7 +262,10 @@ def in_cel(
     return decorate
 
 
-_CORRECT_IT: Final = "correct it in the manifest or the client that writes it; a current API server refuses the value"
+_REFUSED_WHEN_STORED: Final = Stored(
+    means="a current API server refuses the object",
+    fix="correct it in the manifest or the client that writes it; a current API server refuses the value",
+)
 
 
 class Rule(Struct, frozen=True, dict=True):
@@ -250,10 +302,18 @@ class Rule(Struct, frozen=True, dict=True):
     def texts(self) -> Texts:
         """The texts about the rule for people."""
         written = _TEXTS[self.check.__name__]
-        # A rule that is evaluated on a DELETE too is not about what is stored.
-        if written.stored or not self.parity or Operation.DELETE in self.operations:
+        # What is evaluated on a DELETE too is not about what is stored, and without CREATE not about one state alone.
+        is_of_state = Operation.CREATE in self.operations and Operation.DELETE not in self.operations
+        if written.stored or not self.parity or not is_of_state:
             return written
-        return replace(written, stored=_CORRECT_IT)
+        return replace(written, stored=_REFUSED_WHEN_STORED.fix, stored_means=_REFUSED_WHEN_STORED.means)
+
+    @property
+    def denied_renewal(self) -> DeniedRenewal | None:
+        """What it denies of renewals of a Lease; None if it denies none in any preset."""
+        if self.parity and Resource.LEASES in self.resources and Operation.UPDATE in self.operations:
+            return _REFUSED_UPSTREAM
+        return _DENIED_RENEWALS.get(self.check.__name__)
 
     @property
     def limits(self) -> type[Struct] | None:

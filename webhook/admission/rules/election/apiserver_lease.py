@@ -7,7 +7,17 @@ from webhook.admission.rules.change import (
     KUBE_SYSTEM,
     LeaseChange,
 )
-from webhook.admission.rules.rule import NO_FINDINGS, NOT_A_RENEWAL, Finding, Statement, in_cel, reads, texts
+from webhook.admission.rules.rule import (
+    ANOTHER_CHANGE,
+    NO_FINDINGS,
+    NOT_A_RENEWAL,
+    Finding,
+    Statement,
+    denies_renewals,
+    in_cel,
+    reads,
+    texts,
+)
 from webhook.kubernetes.field import forbidden
 
 
@@ -18,6 +28,7 @@ from webhook.kubernetes.field import forbidden
     fix="Leave the lease to its API server; it repairs or recreates it.",
     attack="wrote the identity of an API server",
 )
+@denies_renewals(ANOTHER_CHANGE, condition="if the identity label is removed from an API server's lease")
 @reads("metadata.name", "metadata.labels")
 @in_cel(
     broken="""

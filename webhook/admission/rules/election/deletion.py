@@ -5,7 +5,16 @@ from collections.abc import Iterable
 from webhook.admission.rules.change import CLEANUP_CONTROLLERS, LeaseChange
 from webhook.admission.rules.expiry import EXPIRY_FIELDS
 from webhook.admission.rules.loss import report_loss
-from webhook.admission.rules.rule import NO_FINDINGS, Finding, Mode, in_cel, reads, texts
+from webhook.admission.rules.rule import (
+    ANOTHER_CHANGE,
+    NO_FINDINGS,
+    Finding,
+    Mode,
+    denies_renewals,
+    in_cel,
+    reads,
+    texts,
+)
 from webhook.text.quoting import quote
 
 
@@ -17,6 +26,7 @@ from webhook.text.quoting import quote
     fix="Stop the holder first, and delete when its lease has expired or was released.",
     attack="deleted a lease that was held",
 )
+@denies_renewals(ANOTHER_CHANGE, condition="if `renewTime` stays, and it removes the last finalizer of a deleted lease")
 @reads(*EXPIRY_FIELDS)
 @in_cel(
     lacks="""

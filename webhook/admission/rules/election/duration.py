@@ -6,7 +6,19 @@ from msgspec import Struct
 
 from webhook.admission.rules.change import LeaseChange
 from webhook.admission.rules.limits import has_limits
-from webhook.admission.rules.rule import NO_FINDINGS, Finding, Mode, Statement, in_cel, reads, texts
+from webhook.admission.rules.rule import (
+    ABSURD_VALUE,
+    NO_FINDINGS,
+    NO_TAKEOVER,
+    Finding,
+    Mode,
+    Statement,
+    Stored,
+    denies_renewals,
+    in_cel,
+    reads,
+    texts,
+)
 from webhook.kubernetes.field import forbidden, invalid
 from webhook.kubernetes.times import SECOND, span
 from webhook.text.quoting import quote
@@ -25,9 +37,13 @@ class DurationLimits(Struct, frozen=True):
     who="Durations in milliseconds instead of seconds; leases used as locks without an end.",
     fix="Configure seconds. The longest default of a known client is 3600.",
     attack="set a duration after which no one else could take the lease",
-    stored="{kubectl} patch lease {name} --type=merge -p "
-    '\'{"spec":{"leaseDurationSeconds":15,"renewTime":"\'$(date -u +%Y-%m-%dT%H:%M:%S.000000Z)\'"}}\'',
+    stored=Stored(
+        means=NO_TAKEOVER,
+        fix="{kubectl} patch lease {name} --type=merge -p "
+        '\'{"spec":{"leaseDurationSeconds":15,"renewTime":"\'$(date -u +%Y-%m-%dT%H:%M:%S.000000Z)\'"}}\'',
+    ),
 )
+@denies_renewals(ABSURD_VALUE)
 @has_limits(DurationLimits)
 @reads("spec.leaseDurationSeconds")
 @in_cel(
@@ -67,6 +83,7 @@ def duration_too_long(change: LeaseChange) -> Iterable[Finding]:
     fix="Renew in the same write (a renewal that lowers the duration is allowed), or release the lease instead.",
     attack="cut a lease that another held",
 )
+@denies_renewals("a shorter duration while `renewTime` stays")
 @reads("spec.holderIdentity", "spec.leaseDurationSeconds", "spec.renewTime")
 @in_cel(
     broken="""

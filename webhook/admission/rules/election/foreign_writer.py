@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from webhook.admission.rules.change import CLEANUP_CONTROLLERS, Event, LeaseChange
 from webhook.admission.rules.expiry import EXPIRY_FIELDS
 from webhook.admission.rules.loss import report_loss
-from webhook.admission.rules.rule import NO_FINDINGS, Finding, in_cel, reads, texts
+from webhook.admission.rules.rule import NO_FINDINGS, Finding, denies_renewals, in_cel, reads, texts
 from webhook.admission.rules.stamps import is_writer
 from webhook.text.quoting import quote
 
@@ -19,6 +19,10 @@ from webhook.text.quoting import quote
     fix="Wait until the lease has expired, or ask the holder to release it. If the replicas of one user are one "
     "writer, set `writer: user` in the policy, and label the namespace `lease-webhook/stamp-writer=user`.",
     attack="wrote a lease that another writer held",
+)
+@denies_renewals(
+    "a writer other than the [stamped one](../stamp.md) of a live lease, in the namespaces that your policy lists "
+    "under `stamps`"
 )
 @reads(*EXPIRY_FIELDS, "metadata.annotations")
 @in_cel(

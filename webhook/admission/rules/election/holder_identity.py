@@ -11,7 +11,7 @@ from webhook.admission.rules.change import (
 )
 from webhook.admission.rules.holders import fits_pod
 from webhook.admission.rules.limits import has_limits
-from webhook.admission.rules.rule import NO_FINDINGS, Finding, Mode, Statement, in_cel, reads, texts
+from webhook.admission.rules.rule import NO_FINDINGS, Finding, Mode, Statement, Stored, in_cel, reads, texts
 from webhook.kubernetes.field import forbidden, invalid
 from webhook.text.quoting import quote
 
@@ -33,7 +33,10 @@ class ShapeLimits(Struct, frozen=True):
     "megabytes of any text.",
     who="No known elector; for example, identities read from a file together with the newline at its end.",
     fix="Use the pod's name, an underscore and a UUID; trim the value.",
-    stored="give the elector a short identity of printable characters, such as the pod's name",
+    stored=Stored(
+        means="a holder with invisible characters, or one of several kilobytes",
+        fix="give the elector a short identity of printable characters, such as the pod's name",
+    ),
 )
 @has_limits(ShapeLimits)
 @reads("spec.holderIdentity")

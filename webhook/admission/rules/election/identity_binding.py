@@ -13,7 +13,7 @@ from webhook.admission.rules.change import (
     LeaseChange,
 )
 from webhook.admission.rules.holders import POD, Binding, holder_matches
-from webhook.admission.rules.rule import NO_FINDINGS, Finding, Mode, Statement, in_cel, reads, texts
+from webhook.admission.rules.rule import NO_FINDINGS, Finding, Mode, Statement, denies_renewals, in_cel, reads, texts
 from webhook.kubernetes.field import forbidden
 from webhook.kubernetes.request import UserInfo
 from webhook.text.quoting import quote
@@ -29,6 +29,7 @@ _ASK: Final = "ask the operators of lease-webhook"
     fix="Ask the owner of the webhook's policy to add the writer to the binding, if it belongs there.",
     attack="wrote a lease that is bound to other writers",
 )
+@denies_renewals("a writer or a holder that a binding of yours excludes")
 @reads(
     "spec.holderIdentity",
     "spec.leaseName",

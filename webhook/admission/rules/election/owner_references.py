@@ -4,7 +4,17 @@ from collections.abc import Iterable
 from typing import Final
 
 from webhook.admission.rules.change import CLEANUP_CONTROLLERS, NODE_LEASES, LeaseChange
-from webhook.admission.rules.rule import NO_FINDINGS, Finding, Mode, Statement, in_cel, reads, texts
+from webhook.admission.rules.rule import (
+    ANOTHER_CHANGE,
+    NO_FINDINGS,
+    Finding,
+    Mode,
+    Statement,
+    denies_renewals,
+    in_cel,
+    reads,
+    texts,
+)
 from webhook.kubernetes.field import forbidden
 from webhook.kubernetes.objects import OwnerReference
 from webhook.text.quoting import quote
@@ -23,6 +33,10 @@ _COUNTED_TO_100: Final = "On a lease with more than 100 owners each change count
     "[CloudNativePG's](../protect-postgresql.md); of a bound lease also before.",
     fix="Set the owner when the lease is created, or let a writer that a binding lists add it.",
     attack="gave a held lease an owner with which it is deleted",
+)
+@denies_renewals(
+    ANOTHER_CHANGE,
+    condition="if `renewTime` stays; in a lease that a binding names, also in `standard`, and in any renewal",
 )
 @reads("spec.holderIdentity", "spec.renewTime", "metadata.ownerReferences")
 @in_cel(
@@ -80,6 +94,7 @@ def owner_reference_added(change: LeaseChange) -> Iterable[Finding]:
     fix="Remove the owner after the release, or let the holder do so with its next renewal.",
     attack="removed the owner of a held lease",
 )
+@denies_renewals(ANOTHER_CHANGE, condition="if `renewTime` stays")
 @reads("spec.holderIdentity", "spec.renewTime", "metadata.ownerReferences")
 @in_cel(
     broken="""

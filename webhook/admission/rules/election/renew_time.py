@@ -5,7 +5,19 @@ from typing import Final
 
 from webhook.admission.rules.change import NODE_LEASES, CandidateChange, Event, LeaseChange
 from webhook.admission.rules.limits import FutureLimits, ShiftLimits, has_limits
-from webhook.admission.rules.rule import NO_FINDINGS, Finding, Mode, Statement, in_cel, reads, texts
+from webhook.admission.rules.rule import (
+    ABSURD_VALUE,
+    NO_FINDINGS,
+    NO_TAKEOVER,
+    Finding,
+    Mode,
+    Statement,
+    Stored,
+    denies_renewals,
+    in_cel,
+    reads,
+    texts,
+)
 from webhook.kubernetes.field import invalid
 from webhook.kubernetes.times import SECOND, canonical_seconds, is_time_zone, readable, span
 
@@ -44,8 +56,12 @@ class CandidateShiftLimits(ShiftLimits, frozen=True):
     fix="Correct the client's clock. If the difference is whole hours, the client writes local time as UTC: run it "
     "with `TZ=UTC`.",
     attack="dated a renewal far ahead, so that no one else could take the lease",
-    stored="set the clock of the holder's node; update a client that writes local time as UTC",
+    stored=Stored(
+        means=NO_TAKEOVER,
+        fix="set the clock of the holder's node; update a client that writes local time as UTC",
+    ),
 )
+@denies_renewals(ABSURD_VALUE, condition="in kube-node-lease it only warns")
 @has_limits(RenewTimeFutureLimits)
 @reads("spec.renewTime", "metadata.managedFields")
 @in_cel(
@@ -87,7 +103,10 @@ def renew_time_in_future(change: LeaseChange) -> Iterable[Finding]:
     who="Machines whose clock runs ahead by more than 10 s (a warning).",
     fix="Correct the client's clock.",
     attack="dated a candidate far ahead",
-    stored="set the clock of the candidate's node",
+    stored=Stored(
+        means=NO_TAKEOVER,
+        fix="set the clock of the candidate's node",
+    ),
 )
 @has_limits(CandidateFutureLimits)
 @reads("spec.renewTime", "metadata.managedFields")

@@ -11,7 +11,17 @@ from typing import Final
 
 from webhook.admission.rules.change import LeaseChange, SetFields, set_fields
 from webhook.admission.rules.expiry import BOUND
-from webhook.admission.rules.rule import NO_FINDINGS, Finding, Mode, Statement, escape_braces, in_cel, reads, texts
+from webhook.admission.rules.rule import (
+    NO_FINDINGS,
+    Finding,
+    Mode,
+    Statement,
+    denies_renewals,
+    escape_braces,
+    in_cel,
+    reads,
+    texts,
+)
 from webhook.admission.rules.tampering import (
     find_tampering_in_create,
     find_tampering_in_update,
@@ -45,6 +55,10 @@ _RESTORE: Final = "`kubectl apply --server-side` of apiVersion, kind, name and n
     "with `renewTime` to server-side apply.",
     fix="Delete `metadata.managedFields` from the file or the request; the API server then keeps its own.",
     attack="forged the record of the last renewal",
+)
+@denies_renewals(
+    "removed or forged stamps (of a lease of 1 MiB or more, removed ones are a warning: the API server removes them "
+    "itself from what is too large for etcd)"
 )
 @reads("metadata.managedFields")
 @in_cel(
@@ -181,6 +195,7 @@ _MIN_BYTES_OF_FALLBACK: Final = 1024 * 1024
     "256 KiB already can be renewed, taken over and made smaller.",
     attack="filled a lease so that etcd would refuse its next write",
 )
+@denies_renewals("growth by more than 256 KiB in one write, to more than 256 KiB")
 @reads("metadata.labels", "metadata.annotations", "metadata.finalizers", "metadata.managedFields")
 @in_cel(
     lacks="""

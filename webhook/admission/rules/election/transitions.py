@@ -7,7 +7,17 @@ from msgspec import Struct
 
 from webhook.admission.rules.change import Event, LeaseChange
 from webhook.admission.rules.limits import has_limits
-from webhook.admission.rules.rule import NO_FINDINGS, Finding, Mode, Statement, in_cel, reads, texts
+from webhook.admission.rules.rule import (
+    NO_FINDINGS,
+    NO_TAKEOVER,
+    Finding,
+    Mode,
+    Statement,
+    Stored,
+    in_cel,
+    reads,
+    texts,
+)
 from webhook.kubernetes.field import invalid
 
 _TRANSITIONS: Final = "spec.leaseTransitions"
@@ -28,7 +38,10 @@ class JumpLimits(Struct, frozen=True):
     who="client-go's MultiLock (until 1.27), which copies a count from another object: small jumps, a warning.",
     fix="Write the old count plus 1.",
     attack="set a count after which no one else could take the lease",
-    stored='{kubectl} patch lease {name} --type=merge -p \'{"spec":{"leaseTransitions":0}}\'',
+    stored=Stored(
+        means=NO_TAKEOVER,
+        fix='{kubectl} patch lease {name} --type=merge -p \'{"spec":{"leaseTransitions":0}}\'',
+    ),
 )
 @has_limits(JumpLimits)
 @reads("spec.leaseTransitions")

@@ -5,7 +5,19 @@ from itertools import islice
 from typing import Final
 
 from webhook.admission.rules.change import CandidateChange, LeaseChange
-from webhook.admission.rules.rule import MAX_FINDINGS, NO_FINDINGS, Finding, Statement, in_cel, reads, texts
+from webhook.admission.rules.rule import (
+    ABSURD_VALUE,
+    MAX_FINDINGS,
+    NO_FINDINGS,
+    NO_TAKEOVER,
+    Finding,
+    Statement,
+    Stored,
+    denies_renewals,
+    in_cel,
+    reads,
+    texts,
+)
 from webhook.kubernetes.field import invalid
 from webhook.kubernetes.times import is_readable, normalize, readable
 
@@ -23,8 +35,12 @@ _USUAL: Final = len("2026-01-31T12:00:00Z")
     "exited after one such write.",
     who="Attackers, and tests of limits. No known client writes such a time.",
     fix="Write a time between the years 0000 and 9999 in UTC. To repair a stored one, replace the object.",
-    stored="write the field again with a time up to the year 9999, with `kubectl replace`",
+    stored=Stored(
+        means=NO_TAKEOVER,
+        fix="write the field again with a time up to the year 9999, with `kubectl replace`",
+    ),
 )
+@denies_renewals(ABSURD_VALUE)
 @reads("spec.acquireTime", "spec.renewTime", "spec.pingTime", "spec.renewTime", "metadata.managedFields")
 @in_cel(
     broken="size(variables.unreadable) > 0",

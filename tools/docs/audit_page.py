@@ -1,0 +1,57 @@
+"""The table of docs/audit.md: the rules that a stored object alone can break."""
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Final
+
+from tests.factories import NOW, to_bytes
+from tests.rules.pinned_writes import pinned_writes
+from tools.docs.pages import DOCS, replace_generated
+from webhook.admission.rules.rule import Rule
+from webhook.analysis.audit.leases import STORED_RULES, Inventory, Subject
+from webhook.findings import Severity
+from webhook.kubernetes.objects import Lease, LeaseCandidate
+from webhook.kubernetes.review import decode
+from webhook.kubernetes.times import SECOND
+
+PAGE: Final = DOCS / "audit.md"
+_BEGIN: Final = "<!-- written by make docs from webhook/admission/rules -->\n"
+_BY_NUMBERS: Final = "error; smaller values warning, by the numbers of the rules, which `--policy` may change"
+
+
+def make_page() -> str:
+    """Return the page with the current table."""
+    return replace_generated(PAGE, _BEGIN, make_rows())
+
+
+def make_rows() -> Iterator[str]:
+    """Yield a row for the rules of one severity whose objects have the same meaning."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for rule in STORED_RULES.values():
+        found.setdefault((rule.texts.stored_means, _describe_severity(rule)), []).append(f"`{rule.id}`")
+    yield "| rule | severity | what it means |"
+    yield "|---|---|---|"
+    for (means, severity), rules in found.items():
+        yield f"| {', '.join(rules)} | {severity} | {means} |"
+
+
+def _describe_severity(rule: Rule) -> str:
+    if any(name.startswith("warn_") for name in rule.default_limits):
+        return _BY_NUMBERS
+    # Of an object that API servers refuse, the tests of its rule need not have one that is stored.
+    severities = _find_severities().get(rule.id) or {Severity.ERROR}
+    return " or ".join(sorted(one.value for one in severities))
+
+
+@cache
+def _find_severities() -> dict[str, set[Severity]]:
+    """Return, for each rule, what `audit` says of the objects of which the tests of the rule speak."""
+    found: dict[str, set[Severity]] = {}
+    for rule, review in pinned_writes():
+        request = decode(to_bytes(review))
+        if request.object_errors or not isinstance(request.new, Lease | LeaseCandidate):
+            continue
+        subject = Subject(request.new, request.namespace, request.name, NOW + 4 * SECOND)
+        said = {one.severity for one in Inventory(NOW).add(subject) if one.check == rule}
+        found.setdefault(rule, set()).update(said)
+    return found
