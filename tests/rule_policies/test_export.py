@@ -269,6 +269,40 @@ def test_a_rule_that_never_denies_warns_alone(monkeypatch: pytest.MonkeyPatch) -
     assert "transitions-jump" not in broken("", update(put("spec.leaseTransitions", 6)))
 
 
+def test_variables_of_a_rule_alone_are_in_its_policies_after_those_that_they_use(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    jump = RuleInCel(
+        broken="variables.isJump",
+        message="spec.leaseTransitions: Forbidden: it is {variables.shownCount}",
+        variables={
+            "isJump": "variables.countAhead > $warn_jump_above",
+            "shownCount": "string(variables.count)",
+            "countAhead": "variables.count - variables.oldCount",
+            "unusedCount": "variables.oldCount",
+        },
+    )
+    monkeypatch.setitem(rule._IN_CEL, "transitions_jump", jump)
+    (found,) = ExportedPolicies(parse(HEAD)).broken(update(put("spec.leaseTransitions", 7)))
+    assert (found.rule, found.mode) == ("transitions-jump", "deny")
+    assert "it is 7" in found.text
+    names = {
+        one["metadata"]["name"]: [variable["name"] for variable in one["spec"]["variables"]]
+        for one in make_manifests(parse(HEAD), 0, "true", [])
+        if one["kind"] == POLICY
+    }
+    own = [name for name in names["lease-webhook-rules-leases-deny"] if name in jump.variables]
+    assert own == ["countAhead", "isJump", "shownCount"]
+    assert all(jump.variables.keys().isdisjoint(each) for name, each in names.items() if "candidates" in name)
+
+
+def test_each_name_of_a_variable_is_of_one_expression() -> None:
+    shared = {name for section in policies._load_variables().values() for name in section}
+    own = [name for one in RULES.values() for name in one.in_cel.variables]
+    assert len(own) == len(set(own))
+    assert shared.isdisjoint(own)
+
+
 def test_what_a_file_needs_beside_the_objects_is_said() -> None:
     more = (
         "exempt: [{owner: o, reason: r, users: [ann], namespaces: ['*']}]\n"

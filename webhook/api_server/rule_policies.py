@@ -7,7 +7,7 @@ variable of its rule, which is evaluated once.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
@@ -159,6 +159,7 @@ class _PolicyInCel:
         self._policy = policy
         self._exemptions = {n: one for n, one in enumerate(policy.document.exempt) if now < schema.find_end(one)}
         self._rules: dict[str, str] = {}
+        self._of_one_rule: dict[str, str] = {}
         self._bindings = ", ".join(map(_make_entry, policy.bindings.items()))
         suffixes = (f"{make_literal(name)}: {make_literal(one.suffix)}" for name, one in policy.stamps.items())
         by_user = (make_literal(name) for name, one in policy.stamps.items() if one.by_user)
@@ -185,12 +186,11 @@ class _PolicyInCel:
         has_stamps = self._policy.stamps and kind != _CANDIDATES
         found |= self._stamps if has_stamps else {"isStampedWriter": "false", "stampedAt": '""'}
         found["bound"] = f"[{lookup}].filter(b, b.hasValue()).map(b, b.value())" if self._bindings else "[]"
-        found |= data["binding"] | {name: _make_message(text) for name, text in data["texts"].items()} | self._rules
-        wanted = set(_VARIABLE.findall(str(validations)))
-        for name in reversed([*found]):
-            if name in wanted:
-                wanted |= set(_VARIABLE.findall(found[name]))
-        return {name: text for name, text in found.items() if name in wanted}
+        found |= data["binding"] | {name: _make_message(text) for name, text in data["texts"].items()}
+        found |= self._of_one_rule | self._rules
+        used = _order_by_use(found, _VARIABLE.findall(str(validations)))
+        # Once more, from the first on: whatever needs no other order keeps that of the file.
+        return _order_by_use(found, (name for name in found if name in used))
 
     def make_validations(self, rule: Rule, mode: Mode) -> Iterator[Manifest]:
         """Yield the validations of a rule that lead to exactly this mode."""
@@ -198,6 +198,8 @@ class _PolicyInCel:
         numbers = {name: self._find_setting(rule.id, name) for name in self._policy.default.numbers(rule.id)}
         texts = (about.broken, about.warned, about.message, about.warning or about.message)
         broken, warned, message, warning = (_NUMBER.sub(lambda found: numbers[found[1]], text) for text in texts)
+        for name, text in about.variables.items():
+            self._of_one_rule[name] = _NUMBER.sub(lambda found: numbers[found[1]], text)
         exempt = ["variables.administrator", *(f"variables.exempt{number}" for number in self.find_exemptions(rule.id))]
         when = (_make_occasion(rule), f"!({' || '.join(exempt)})" if rule.id in EXEMPTIBLE else "")
         tiers = [("", broken, message, Mode.DENY)] if broken else []
@@ -244,6 +246,20 @@ class _PolicyInCel:
         if text.count("?") > _MAX_LAYERS:
             raise PolicyError(f"more than {_MAX_LAYERS} of them set {rule}, which no expression can hold", "overrides")
         return text
+
+
+def _order_by_use(found: Mapping[str, str], wanted: Iterable[str]) -> dict[str, str]:
+    """Return the wanted variables and those that they use, each after those that it uses."""
+    ordered: dict[str, str] = {}
+
+    def add(names: Iterable[str]) -> None:
+        for name in names:
+            if name in found and name not in ordered:
+                add(_VARIABLE.findall(found[name]))
+                ordered[name] = found[name]
+
+    add(wanted)
+    return ordered
 
 
 def _make_occasion(rule: Rule) -> str:

@@ -1,10 +1,11 @@
 """Rules: each is data around a pure function that returns findings, with all that a person needs to know about it."""
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from enum import IntEnum
 from itertools import islice
+from types import MappingProxyType
 from typing import Final, TypeVar
 
 from msgspec import Struct
@@ -219,6 +220,9 @@ def denies_renewals(reason: str, *, condition: str = "") -> Callable[[_AnyCheck]
     return decorate
 
 
+NO_VARIABLES: Final[Mapping[str, str]] = MappingProxyType({})
+
+
 class RuleInCel(Struct, frozen=True):
     """How a policy of the API server says a rule, or why it cannot (`webhook/api_server/rule_policies.py`).
 
@@ -226,7 +230,7 @@ class RuleInCel(Struct, frozen=True):
     `webhook/api_server/variables.yaml`. In `message`, and `warning` if it differs, `{expression}` is inserted,
     `{!expression}` in quotes; `$name` is a number of the rule. A rule that never denies has
     no `broken`, one that never warns no `warned`. `lacks` says what of the rule a policy does not say, or
-    why nothing.
+    why nothing. `variables` are of this rule alone: a policy has each after those that it uses.
     """
 
     broken: str = ""
@@ -234,6 +238,7 @@ class RuleInCel(Struct, frozen=True):
     warned: str = ""
     warning: str = ""
     lacks: str = ""
+    variables: Mapping[str, str] = NO_VARIABLES
 
     @property
     def is_said(self) -> bool:
@@ -246,20 +251,37 @@ _VALIDATED: Final = RuleInCel(lacks="The API server validates it before it evalu
 
 
 def in_cel(
-    *, broken: str = "", message: str = "", warned: str = "", warning: str = "", lacks: str = ""
+    *,
+    broken: str = "",
+    message: str = "",
+    warned: str = "",
+    warning: str = "",
+    lacks: str = "",
+    variables: Mapping[str, str] = NO_VARIABLES,
 ) -> Callable[[_AnyCheck], _AnyCheck]:
     """Return a decorator of a check, with its rule in CEL, see `RuleInCel`; line breaks of the texts do not count.
 
     The functions are those of Kubernetes 1.30, the oldest API server with policies: https://kubernetes.io/docs/reference/using-api/cel/.
     They may differ from Python's of a similar name: `trim()` leaves U+001C to U+001F, which `strip()` removes.
     """
-    texts_in_cel = (" ".join(text.split()) for text in (broken, message, warned, warning, lacks))
+    said = RuleInCel(
+        broken=_join_lines(broken),
+        message=_join_lines(message),
+        warned=_join_lines(warned),
+        warning=_join_lines(warning),
+        lacks=_join_lines(lacks),
+        variables={name: _join_lines(text) for name, text in variables.items()},
+    )
 
     def decorate(check: _AnyCheck) -> _AnyCheck:
-        _IN_CEL[check.__name__] = RuleInCel(*texts_in_cel)
+        _IN_CEL[check.__name__] = said
         return check
 
     return decorate
+
+
+def _join_lines(text: str) -> str:
+    return " ".join(text.split())
 
 
 _REFUSED_WHEN_STORED: Final = Stored(
