@@ -30,7 +30,17 @@ def test_one_rule_explained(rule: str, capsys: pytest.CaptureFixture[str]) -> No
     assert facts["source"]
     for title in ("Why", "Who is affected", "How to fix"):
         assert f"\n  {title}\n    " in out
-    assert max(map(len, out.splitlines())) <= 100
+    is_stored = "\n  How to fix a stored object\n    " in out
+    assert is_stored == bool(all_rules()[rule].texts.stored)
+    assert all(len(line) <= 100 or line.startswith("    kubectl ") for line in out.splitlines())
+
+
+def test_the_repair_of_a_stored_object_is_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rules", "transitions-jump"]) == 0
+    command = 'kubectl -n NAMESPACE patch lease NAME --type=merge -p \'{"spec":{"leaseTransitions":0}}\''
+    assert f"\n    {command}" in capsys.readouterr().out
+    assert main(["rules", "transitions-jump", "-o", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["stored"] == command
 
 
 @pytest.mark.parametrize("columns", ["80", "100", "300"])

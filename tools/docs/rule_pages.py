@@ -14,7 +14,16 @@ from webhook.admission.policy.schema import RULE_IDS
 from webhook.admission.rules.fields import fields_of
 from webhook.admission.rules.registry import EXEMPTIBLE, RULES
 from webhook.admission.rules.rule import Mode, Rule
-from webhook.cli.rules import PRESETS, all_rules, describe_renewals, file_of, kinds_of, operations_of
+from webhook.cli.rules import (
+    PRESETS,
+    all_rules,
+    describe_renewals,
+    describe_repair,
+    file_of,
+    is_command,
+    kinds_of,
+    operations_of,
+)
 from webhook.server.reviewer import respond
 
 FOLDER: Final = DOCS / "rules"
@@ -89,6 +98,9 @@ def make_page(rule: Rule) -> Iterator[str]:
     if rule.id in find_texts():
         yield from ("", "What the writer sees (from a recorded review):", "", "```", find_texts()[rule.id], "```")
     yield from ("", "## How to fix", "", rule.texts.fix)
+    if repair := describe_repair(rule):
+        shown = ("```sh needs=cluster", repair, "```") if is_command(repair) else (repair,)
+        yield from ("", "A stored object:", "", *shown)
     yield from ("", "## How to relax", "", *list_relaxations(rule.id))
 
 

@@ -45,6 +45,7 @@ def print_json(entries: Iterable[_Entry], as_json: Callable[[_Entry], dict[str, 
     print("\n".join(encode_line(as_json(entry)) for entry in entries))
 
 
-def format_section(title: str, text: str) -> Iterator[str]:
-    """Yield the lines of a part of an explanation, an empty one first."""
-    yield from ("", indent(style(title, bold=True), _MARGIN), indent(text, 2 * _MARGIN))
+def format_section(title: str, text: str, *, is_command: bool = False) -> Iterator[str]:
+    """Yield the lines of a part of an explanation, an empty one first; a command is one line, for a shell."""
+    shown = " " * 2 * _MARGIN + text if is_command else indent(text, 2 * _MARGIN)
+    yield from ("", indent(style(title, bold=True), _MARGIN), shown)

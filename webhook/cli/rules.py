@@ -20,6 +20,7 @@ from webhook.cli.options import Command
 from webhook.cli.reference import entry_options, find_entry, format_section, print_json
 from webhook.cli.terminal import encode_line, format_table, indent, measure_width, style
 from webhook.kubernetes.request import KIND_OF, Operation, Resource
+from webhook.text.commands import fill_in
 
 PRESETS: Final = ("standard", "strict")
 """Those with modes of their own: observe warns where strict denies, and is standard elsewhere."""
@@ -54,6 +55,16 @@ def describe_renewals(rule: Rule) -> str:
     if Event.RENEWAL not in rule.events:
         return "not evaluated on a renewal"
     return f"evaluated on renewals too{_WITHOUT_EFFECT.get(rule.id, '')}"
+
+
+def describe_repair(rule: Rule) -> str:
+    """Return how to fix a stored object, "" if one alone cannot break the rule."""
+    return fill_in(rule.texts.stored, "NAMESPACE", "NAME")
+
+
+def is_command(repair: str) -> bool:
+    """Return whether a repair is a command, and no sentence."""
+    return repair.startswith("kubectl ")
 
 
 def all_rules() -> dict[str, Rule]:
@@ -96,6 +107,7 @@ def as_json(rule: Rule) -> dict[str, Any]:
         "why": rule.texts.why,
         "who": rule.texts.who,
         "fix": rule.texts.fix,
+        "stored": describe_repair(rule),
     }
 
 
@@ -132,8 +144,11 @@ def _explain(rule: Rule) -> list[str]:
     ]
     for paragraph in rule.texts.details:
         lines += ["", indent(paragraph, 2)]
-    for title, text in (("Why", rule.texts.why), ("Who is affected", rule.texts.who), ("How to fix", rule.texts.fix)):
+    sections = {"Why": rule.texts.why, "Who is affected": rule.texts.who, "How to fix": rule.texts.fix}
+    for title, text in sections.items():
         lines += format_section(title, text)
+    if repair := describe_repair(rule):
+        lines += format_section("How to fix a stored object", repair, is_command=is_command(repair))
     return lines
 
 
