@@ -96,16 +96,17 @@ def _unsaid(rule: str, field: str, request: Document) -> Iterator[bool]:
 
 
 def _is_dated(new: Document, old: Document) -> bool:
-    takers, seers = _owners(new, "holderIdentity"), _owners(old, "renewTime")
+    holder_entries, old_renewals = _owners(new, "holderIdentity"), _owners(old, "renewTime")
     return (
         max(len(_entries(new)), len(_entries(old))) <= MAX_ENTRIES
         and (new.get("spec") or {}).get("holderIdentity") is not None
-        and len(takers) == 1
-        and _is_clock(takers[0])
-        and any(one.get("time") for one in seers)
-        and all(_is_usual(one["time"]) for one in seers if one.get("time"))
+        and len(holder_entries) == 1
+        and _is_clock(holder_entries[0])
+        and any(one.get("time") for one in old_renewals)
+        and all(_is_usual(one["time"]) for one in old_renewals if one.get("time"))
         and (
-            takers[0]["time"] <= min(one["time"] for one in seers if one.get("time")) or not _was_there(takers[0], old)
+            holder_entries[0]["time"] <= min(one["time"] for one in old_renewals if one.get("time"))
+            or not _was_there(holder_entries[0], old)
         )
     )
 
