@@ -43,8 +43,9 @@ def test_a_crash_is_the_fault_of_the_client() -> None:
     said = text(account(follow_log(server), server.now))
     assert "db-1_1 took it (shop/db from pod db-1) after db-0_1 let it expire; not renewed for up to 16 s" in said
     assert (
-        "took the expired lease at 11:07:56Z, 16 s later. It sent no renewal (killed, "
-        "paused, blocked, cut off), or its API server hung: 2 other leases were renewed on time." in said
+        "took the expired lease at 11:07:56Z, 16 s later. It sent no renewal (it ended, or was "
+        "paused, blocked, cut off or reconfigured), or its API server hung; 2 other leases were renewed on time."
+        in said
     )
     assert said.endswith("ADVICE See its pod: kubectl -n shop describe pod db-0")
 
@@ -337,10 +338,8 @@ def test_a_dump_of_a_dead_leader() -> None:
     assert said.startswith("db-0_1 has not renewed it for 1 min 0 s\nHeld by: db-0_1, since ")
     assert "as it wrote itself" in said
     assert "Can be taken: now, since 11:07:55Z, 15 s after the last renewal" in said
-    assert (
-        "Why: It stopped, its writes were refused or failed, or its API server hung: 2 other leases went on being"
-        in said
-    )
+    why = "It stopped renewing, its writes were refused or failed, or its API server hung"
+    assert f"Why: {why}; 2 other leases went on being" in said
     assert "kubectl -n shop describe pod db-0" in advise(one)
 
 
@@ -420,7 +419,9 @@ def test_the_request_of_the_last_renewal_is_none_after_it() -> None:
     together(60, db, mail, cart)
     together(20, mail, cart)
     said = text(account(follow_log(server), server.now))
-    assert "It sent no renewal (killed, paused, blocked, cut off), or its API server hung" in said
+    assert (
+        "It sent no renewal (it ended, or was paused, blocked, cut off or reconfigured), or its API server hung" in said
+    )
 
 
 def test_a_process_that_renews_another_lease_runs() -> None:

@@ -349,7 +349,7 @@ def test_a_write_without_credentials_is_not_the_holder_s_if_that_is_heard() -> N
             {"answered": 200, "took": 1.5},
             "the log shows at least 2 requests from its pod; its last write was answered with 200",
         ),
-        ({"after": 8, "by": "mallory"}, "or its API server hung: 3 other leases were renewed on time."),
+        ({"after": 8, "by": "mallory"}, "or its API server hung; 3 other leases were renewed on time."),
         ({"after": 8, "by": "mallory", "answered": 429}, "renewed on time."),
         ({"after": 8, "by": "mallory", "answered": 200, "took": 2}, "renewed on time."),
         ({"by": "mallory", "takes": 1.5}, "renewed on time."),
@@ -847,7 +847,7 @@ def stolen_by(**changes: object) -> str:
 def test_who_acted_as_another_one_is_named() -> None:
     acted = {"username": "system:serviceaccount:shop:db"}
     said = stolen_by(user={"username": "admin"}, impersonatedUser=acted)
-    assert "shop/db (impersonated by admin) wrote mallory into it from db-0_1" in said
+    assert "shop/db (impersonated by admin) wrote mallory into it in place of db-0_1" in said
     assert "shop/db (impersonated by admin) wrote mallory into the lease while db-0_1 still held it" in said
     assert "(impersonated" not in stolen_by()
 

@@ -114,7 +114,7 @@ def test_a_log_that_dropped_events_does_not_show_that_a_process_made_no_request(
     )
     assert "It sent no renewal" in whole
     assert "sent no renewal" not in dropped
-    assert "It stopped, its writes were refused or failed, or its API server hung" in dropped
+    assert "It stopped renewing, its writes were refused or failed, or its API server hung" in dropped
 
 
 def test_a_lease_is_not_said_to_have_expired_by_a_log_that_lacks_requests() -> None:

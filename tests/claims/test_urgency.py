@@ -156,5 +156,5 @@ def test_a_text_that_nobody_ever_renewed_as_did_not_lead_beside_another() -> Non
     stolen = [one for one in account(follow_log(server), server.now).findings if one.check == "lease-stolen"]
     assert [one.message.rpartition(": ")[2] for one in stolen] == [
         "two may have led at once",
-        "no process is known to have renewed it as alice-debug",
+        "no process is known to have renewed it as alice-debug since that was written in at 11:07:00Z",
     ]

@@ -313,7 +313,7 @@ def test_what_else_has_no_time_is_not_dated_either(tmp_path: Path, capsys: pytes
     path = written(tmp_path / "watch.json", server.watch())
     said = run(capsys, "why", "shop/db", "--verbose", "--input", path)
     assert "leaseTransitions 0 -> 7, then or later" in said
-    assert "db-0_1 released it, then or later" in said
+    assert "db-0_1 released it, or was removed, then or later" in said
     assert "leaseTransitions 0 -> 7, then or later" in run(
         capsys, "timeline", "--input", path, "--format", "json", "-o", "-"
     )
@@ -326,7 +326,7 @@ def test_a_policy_dates_what_an_administrator_wrote(
 ) -> None:
     path = written(tmp_path / "watch.json", robbed().watch())
     said = run(capsys, "why", "shop/db", "--verbose", "--input", path, "--policy", policy)
-    assert "11:07:25Z mallory took it from db-0_1, which still held it" in said
+    assert "11:07:25Z mallory was written into it in place of db-0_1, which still held it" in said
 
 
 def test_a_list_of_a_stamped_lease_shows_a_write_after_the_last_renewal(

@@ -418,7 +418,10 @@ def test_a_node_that_is_not_heard_again_was_cut_off() -> None:
 
 def test_a_node_that_was_heard_was_not() -> None:
     (lost,) = (one for one in on_a_node(is_node_silent=False).findings if one.check == "leader-lost")
-    assert "It sent no renewal (killed, paused, blocked, cut off), or its API server hung" in lost.message
+    assert (
+        "It sent no renewal (it ended, or was paused, blocked, cut off or reconfigured), or its API server hung"
+        in lost.message
+    )
     assert "and so was that of its node" in lost.message
 
 
@@ -566,8 +569,8 @@ def test_a_release_that_only_a_field_manager_shows_is_said_to_be_one() -> None:
     [
         (log, API_SERVER, {"strategy": "OldestEmulationVersion"}, "the API server chose b_1 in place of a_1"),
         (watch, "", {"strategy": "OldestEmulationVersion"}, "the API server (as far as field managers show) chose b_1"),
-        (log, "mallory", {"strategy": "OldestEmulationVersion"}, "mallory wrote b_1 into it from a_1"),
-        (watch, "", {}, "b_1 took it from a_1"),
+        (log, "mallory", {"strategy": "OldestEmulationVersion"}, "mallory wrote b_1 into it in place of a_1"),
+        (watch, "", {}, "b_1 was written into it in place of a_1"),
     ],
     ids=["its user", "its manager in a coordinated election", "its manager and another user", "its manager alone"],
 )

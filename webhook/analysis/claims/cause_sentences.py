@@ -19,10 +19,14 @@ _OF_ALL: Final = {
 }
 """The cause that stopped all leases."""
 _STOPPED_THEN: Final = "its process stopped by itself"
-_SILENT: Final = "It sent no renewal (killed, paused, blocked, cut off), or its API server hung"
+_SILENT: Final = (
+    "It sent no renewal (it ended, or was paused, blocked, cut off or reconfigured), or its API server hung"
+)
 _NODE_SILENT: Final = "Its node was silent as well"
-_OWN_SIDE: Final = "It stopped renewing (killed, paused, blocked, cut off), or its API server hung"
-_HIDDEN_SIDE: Final = "It stopped, its writes were refused or failed, or its API server hung"
+_OWN_SIDE: Final = (
+    "It stopped renewing (it ended, or was paused, blocked, cut off or reconfigured), or its API server hung"
+)
+_HIDDEN_SIDE: Final = "It stopped renewing, its writes were refused or failed, or its API server hung"
 _HABITS: Final = {("interval",): "Too rarely", ("not-renewing",): "It wrote the lease and did not renew it"}
 _UNANSWERED: Final = (
     "It may not have received the answer to its last renewal (network, proxy), or wrote from an old copy"
@@ -36,13 +40,13 @@ def describe_cause(cause: Diagnosis) -> str:
     if cause.blame is Blame.CLIENT and cause.is_alive:
         return f"Its process ran, and made no request for the lease: {cause.evidence}."
     if cause.blame is Blame.CLIENT and cause.is_silent:
-        return f"{_NODE_SILENT if cause.is_node_silent else _SILENT}: {cause.evidence}."
+        return f"{_NODE_SILENT}: {cause.evidence}." if cause.is_node_silent else f"{_SILENT}; {cause.evidence}."
     if cause.blame is Blame.CLIENT and "unanswered" in cause.left:
         return f"{_UNANSWERED}: {cause.evidence}."
     if cause.blame is Blame.CLIENT and "refused-rights" in cause.left:
-        return f"{_HIDDEN_SIDE}: {cause.evidence}."
+        return f"{_HIDDEN_SIDE}; {cause.evidence}."
     if cause.blame is Blame.CLIENT:
-        return f"{_OWN_SIDE}: {cause.evidence}."
+        return f"{_OWN_SIDE}; {cause.evidence}."
     if cause.blame is Blame.UNKNOWN:
         return f"Why is not known: {cause.evidence}."
     if cause.blame is Blame.COORDINATED:

@@ -74,7 +74,21 @@ def find_lost_leaders(histories: ClusterHistory, history: LeaseHistory) -> Itera
         if (after.began is Handover.EXPIRED or after.is_close) and not is_claimed:
             start, end = before.last_of_identity, after.since
             cause = diagnose(histories, history, before, start, end)
+            if after.processes.follows_in_pod(before.processes):
+                cause = _add_change_of_name(cause, after)
             yield Gap(start, end, before.duration, tenure=before, cause=cause)
+
+
+def _add_change_of_name(cause: Diagnosis, after: Tenure) -> Diagnosis:
+    """Return the cause of a silence after which the same pod took the lease under another name."""
+    pod = after.processes.taken_by.pod if after.processes.taken_by else ""
+    if cause.blame is not Blame.CLIENT or not pod:
+        return cause
+    text = (
+        f"both names were written from pod {name(pod)}: a process that begins under another name waits until the lease "
+        "of its old one expires"
+    )
+    return replace(cause, evidence=f"{text}; {cause.evidence}")
 
 
 def diagnose(
@@ -152,7 +166,7 @@ def _diagnose_conflict(evidence: SilenceEvidence) -> Diagnosis | None:
     if not evidence.hidden and tenure and _has_no_other_writes(history, tenure, start, end):
         text = f"{conflicts} of its updates conflicted (409), although nothing else was written to the lease"
         return Diagnosis(Blame.CLIENT, text, ("unanswered", "conflict"), requests=evidence.request_count or 0)
-    others = _describe_other_writers(history, start, end)
+    others = describe_other_writers(history, start, end)
     also = f" ({others})" if others else ""
     text = f"{conflicts} of its updates conflicted with other writes (409){also}"
     return Diagnosis(Blame.CONFLICT, text, ("conflict",))
@@ -223,7 +237,7 @@ def _add_answers_to_sharers(cause: Diagnosis, answers: Sequence[Refusal]) -> Dia
     if cause.blame is not Blame.CLIENT or not left:
         return cause
     last = answers[-1]
-    text = f"{writer(last.writer)}, which renewed under the same name before, was answered with {last.code} meanwhile"
+    text = f"{writer(last.writer)}, which may be the holder or another process, was answered with {last.code} meanwhile"
     return replace(
         cause,
         blame=Blame.UNKNOWN,
@@ -298,7 +312,7 @@ def _compare_silence(evidence: SilenceEvidence, slow: int) -> Diagnosis:
         return _diagnose_outage(history, late, silence, hidden, is_silent=is_silent and not slow)
     if slow:
         return Diagnosis(Blame.SERVER, f"it took up to {length(slow)} to answer a renewal", ("api-server", "failed"))
-    others = _describe_other_writers(history, start, end)
+    others = describe_other_writers(history, start, end)
     # A log without holes has each conflict of a process that it knows.
     if others and not is_silent and (hidden or requests is None):
         shown = "" if history.kind is InputKind.AUDIT_LOG else "; the audit log shows it"
@@ -414,13 +428,18 @@ def _diagnose_unstored(failed: Sequence[Refusal], compared: OtherLeases) -> Diag
 
 
 def _describe_punctual(compared: OtherLeases) -> str:
-    others = "the other lease was" if compared.on_time == 1 else f"{compared.on_time} other leases were"
+    number = compared.late + compared.on_time
+    others = "the other lease was" if number == 1 else f"{number} other leases were"
+    late = ""
+    if compared.late:
+        others = f"{compared.on_time} of the {number} other leases {'was' if compared.on_time == 1 else 'were'}"
+        late = f", and {compared.late} {'was' if compared.late == 1 else 'were'} late at the same time"
     if compared.silent_for:
-        return f"{others} renewed again meanwhile, after up to {length(compared.silent_for)} without a renewal"
-    return f"{others} renewed on time"
+        return f"{others} renewed again meanwhile, after up to {length(compared.silent_for)} without a renewal{late}"
+    return f"{others} renewed on time{late}"
 
 
-def _describe_other_writers(history: LeaseHistory, start: int, end: int) -> str:
+def describe_other_writers(history: LeaseHistory, start: int, end: int) -> str:
     """Say who else wrote the lease in that time without renewing it, if that was often."""
     found = Counter(who for at, who in history.others if start <= at <= end)
     often = [(who, number) for who, number in found.most_common(3) if number >= _MIN_OTHER_WRITES]

@@ -143,26 +143,39 @@ def _choosing(tenure: Tenure) -> str:
     )
 
 
+def _describe_gap(tenure: Tenure, before: Tenure | None, previous: str) -> str:
+    """Say for how long a lease was free, or was not renewed by the holder before; "" if that is not known."""
+    if tenure.leaderless is None:
+        return ""
+    is_removed = before is not None and before.removal.may_be_by_another
+    is_end_exact = before is None or (before.is_end_dated and not is_removed)
+    is_exact = tenure.is_exact and tenure.began is Handover.RELEASED and is_end_exact
+    bound = length(tenure.leaderless) if is_exact else at_most(tenure.leaderless)
+    if before is not None and before.kept_until > before.last_renewal:
+        return f"; {previous} itself had not renewed it for {bound}"
+    is_free = tenure.began in {Handover.RELEASED, Handover.CLAIMED} and not is_removed
+    return f"; {'the lease was free' if is_free else 'not renewed'} for {bound}"
+
+
+def _describe_taker(tenure: Tenure) -> tuple[str, str]:
+    """Say who took a lease, or wrote its holder in: a clause, and what process that is as a part that may follow."""
+    holder, taker, other = name(tenure.holder), tenure.processes.taken_by, tenure.processes.doubtful_taker
+    if other:
+        return f"{writer(other)} wrote {holder} into it", ""
+    if tenure.began is Handover.STOLEN and taker is None:
+        return f"{holder} was written into it", ""  # by itself, or by any other
+    # In any other way the holder itself takes the lease.
+    return f"{holder} took it", f" ({writer(taker)})" if taker else ""
+
+
 def _handover(tenure: Tenure, before: Tenure | None) -> str:
     holder = name(tenure.holder)
     previous = name(tenure.previous) if tenure.previous else "the holder before"
-    is_end_exact = before is None or (before.is_end_dated and not before.removal.may_be_by_another)
-    is_exact = tenure.is_exact and tenure.began is Handover.RELEASED and is_end_exact
-    bound = length if is_exact else at_most
-    is_removed = before is not None and before.removal.may_be_by_another
-    is_free = tenure.began in {Handover.RELEASED, Handover.CLAIMED} and not is_removed
-    free = "the lease was free for" if is_free else "not renewed for"
-    gap = "" if tenure.leaderless is None else f"; {free} {bound(tenure.leaderless)}"
+    gap = _describe_gap(tenure, before, previous)
     if tenure.is_chosen and tenure.began is not Handover.SEEN:
-        is_recorded = tenure.began is not Handover.UNKNOWN or tenure.is_unseen
-        how = _CHOSEN.get(tenure.began, "").format(previous) if is_recorded else ""
-        return f"{_choosing(tenure)} {holder}{how}{gap}"
-    who = f" ({writer(tenure.processes.taken_by)})" if tenure.processes.taken_by else ""
-    # In any other way the holder itself takes the lease.
+        return f"{_choosing(tenure)} {holder}{_describe_choice(tenure, before).format(previous)}{gap}"
     other = tenure.processes.doubtful_taker
-    took = f"{holder} took it"
-    if other:
-        took, who = f"{writer(other)} wrote {holder} into it", ""
+    took, who = _describe_taker(tenure)
     unheld_for = length if tenure.is_exact and (before is None or before.is_end_dated) else at_most
     without = tenure.leaderless or 0
     unheld = f"; the lease had no holder for {unheld_for(without)}" if without >= SHORTEST else ""
@@ -186,18 +199,27 @@ def _handover(tenure: Tenure, before: Tenure | None) -> str:
     return f"{took}{who}{_describe_before(tenure, before).format(previous)}{gap}"
 
 
+def _describe_choice(tenure: Tenure, before: Tenure | None) -> str:
+    """Say why an API server chose a holder, with a place for the name of the one before."""
+    if tenure.began is Handover.RELEASED and before is not None and before.removal.is_own:
+        return " after {} released it"
+    is_recorded = tenure.began is not Handover.UNKNOWN or tenure.is_unseen
+    return _CHOSEN.get(tenure.began, "") if is_recorded else ""
+
+
 def _describe_replacement(tenure: Tenure, before: Tenure | None, took: str, previous: str) -> str:
     """Say how a holder followed one that still held the lease: by that one's own write, or by `took`, a clause."""
     if is_handed_over(tenure, before):
         return f"{previous} handed it over to {name(tenure.holder)}, without a release"
     is_one_pod = tenure.processes.follows_in_pod(before.processes if before else None)
     led = "both were written from one pod" if is_one_pod else "two may have led"
-    return f"{took} from {previous}, which still held it: {led}"
+    is_own = tenure.processes.taken_by is not None and tenure.processes.doubtful_taker is None
+    return f"{took} {'from' if is_own else 'in place of'} {previous}, which still held it: {led}"
 
 
 def _describe_before(tenure: Tenure, before: Tenure | None) -> str:
     """Say what became of the holder before, for whose name there is a place."""
-    if tenure.began is Handover.EXPIRED and before is not None and before.processes.is_never_renewed:
+    if tenure.began is Handover.EXPIRED and before is not None and before.was_left_as_written:
         return " once it had expired with {} in it, which did not renew it"
     return _AFTER[tenure.began]
 
@@ -236,6 +258,9 @@ def _first_write(tenure: Tenure) -> str:
 def describe_ending(tenure: Tenure) -> str:
     """Say how a lease was taken from its holder before it expired, or given up by it, as a clause."""
     holder = name(tenure.holder)
+    if tenure.is_deleted and tenure.marked_at:
+        asked = f", which {writer(tenure.deleted_by)} had asked to delete before," if tenure.deleted_by else ""
+        return f"the lease{asked} was gone with its last finalizer while {holder} held it"
     if tenure.is_deleted:
         deleted = f"{writer(tenure.deleted_by)} deleted the lease" if tenure.deleted_by else "the lease was deleted"
         return f"{deleted}, which {holder} wrote last" if tenure.is_writer else f"{deleted} while {holder} held it"
@@ -262,7 +287,7 @@ def _release(tenure: Tenure) -> str:
 
 _AFTER: Final = {
     Handover.CLAIMED: "; no one held it",
-    Handover.RELEASED: " after {} released it",
+    Handover.RELEASED: " after {} released it, or was removed",
     Handover.EXPIRED: " after {} let it expire",
     Handover.PREFERRED: " after {} had been asked to step down (preferredHolder)",
     Handover.UNKNOWN: " after {}, at a time that was not recorded",

@@ -128,7 +128,7 @@ _COORDINATED: Final = (
 )
 
 CAUSES: Final[dict[str, str]] = {
-    "stopped": "its process made no request for it: killed, paused, blocked, cut off, or held back by its limiter",
+    "stopped": "its process made no request for it: ended, paused, blocked, cut off, reconfigured, or limited",
     "refused-rights": "its requests were refused for lack of a right",
     "refused-credentials": "its requests were refused because its credentials were not accepted",
     "refused-webhook": "its writes were refused by an admission webhook",

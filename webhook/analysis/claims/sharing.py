@@ -73,10 +73,11 @@ def _claim_shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> C
     writers = [writer(one) for one in tenure.processes.writers]
     who = " and ".join([*sorted(writers[-3:]), *(["others"] if len(writers) > 3 else [])])
     # It goes on while at least two renew, however often.
-    last = sorted([tenure.last_renewal, *(other.last for other in tenure.processes.others.values())])[-2]
+    times = sorted([tenure.last_renewal, *(other.last for other in tenure.processes.others.values())])
+    last = times[-2]
     lasts = min(tenure.duration or 0, history.duration or 0)
     is_over = tenure.until is not None or now - last >= lasts * SECOND
-    over = last if is_over else 0
+    over = times[-1] if is_over else 0
     # They may go on in a later tenure of their identity.
     is_again = tenure.until is not None and history.holder is not None and history.holder.holder == tenure.holder
     # Of renewals that were not seen it is known until when they were made.
@@ -107,7 +108,10 @@ def _describe_following(tenure: Tenure, now: int) -> str:
     processes = tenure.processes
     other = processes.sharers[-1]
     before = f", and {writer(processes.own)} no more" if processes.own else ""
-    renewed = f"from {clock(processes.others[other].first, now)} on {writer(other)} renewed it as {name(tenure.holder)}"
+    seen, until = processes.others[other], "on"
+    if tenure.until is not None:
+        until = f"to {clock(seen.last, now)}"
+    renewed = f"from {clock(seen.first, now)} {until} {writer(other)} renewed it as {name(tenure.holder)}"
     return f"{renewed}{before}: its process has other credentials since, or another one writes in its name"
 
 

@@ -11,6 +11,7 @@ from webhook.analysis.history.refusal import TOO_MANY_REQUESTS, UNAUTHENTICATED,
 from webhook.analysis.history.renewals import OtherLeases, Silence, deadline_of, goes_on_for
 from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.inputs.items import InputKind
+from webhook.kubernetes.times import SECOND
 
 REFUSED: Final = {
     By.RIGHTS: "refused-rights",
@@ -97,20 +98,35 @@ class SilenceEvidence:
 
     @cached_property
     def answers_to_sharers(self) -> Sequence[Refusal]:
-        """What other processes that renewed under the same name were answered: it may be their renewals that lack."""
+        """What others were answered that may be the holder: they renewed under the same name, or are of its user."""
         tenure = self.tenure
         if tenure is None:
             return []
         before = [
             one.processes.own for one in self.history.tenures if one.holder == tenure.holder and one is not tenure
         ]
-        sharers = [one for one in (*tenure.processes.others, *before) if one is not None]
+        own = [tenure.processes.own] if self._is_user_shared else []
+        sharers = [one for one in (*tenure.processes.others, *before, *own) if one is not None]
         answers = (one for one in self._answers if one.code >= 400 and not self.is_own(one))
         return [one for one in answers if any(map(one.writer.is_same, sharers))]
 
     def is_own(self, answer: Refusal) -> bool:
-        """Return whether an answer was for the holder, as far as is known."""
-        return self.tenure is None or self.tenure.is_by(answer.writer) is True
+        """Return whether an answer was for the holder, as far as is known.
+
+        Where several holders are of one user, and the tokens name no pod, only who leads writes before the expiry.
+        """
+        if self.tenure is None or self.tenure.is_by(answer.writer) is not True:
+            return self.tenure is None
+        expiry = self.start + (self.silence.duration or 0) * SECOND
+        return not self._is_user_shared or (not answer.is_read and answer.received <= expiry)
+
+    @cached_property
+    def _is_user_shared(self) -> bool:
+        own = self.tenure.processes.own if self.tenure else None
+        if self.tenure is None or own is None or own.uid or own.pod:
+            return False
+        others = (one.processes.own for one in self.history.tenures if one.holder != self.tenure.holder)
+        return any(one is not None and one.is_same(own) for one in others)
 
     @property
     def _held_back(self) -> int:

@@ -10,7 +10,7 @@ from webhook.analysis.claims.cause_sentences import describe_cause
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.diagnosis import Blame, Diagnosis
 from webhook.analysis.claims.lease_claim import identity_of, list_left_causes, make_claim
-from webhook.analysis.claims.words import at_most, clock, holder_or_another, name
+from webhook.analysis.claims.words import at_most, clock, holder_or_another, name, writer
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.renewals import deadline_of, goes_on_for
@@ -127,7 +127,8 @@ def claim_loss(history: LeaseHistory, gap: causes.Gap, after: Tenure, now: int) 
         lasted = f" (it lasted {before.duration} s)" if is_other and not after.is_close else ""
         followed = f"{follower} {taken}{lasted} at {at}, {later} later{doubt}"
     message = (
-        f"{holder_or_another(before)} last renewed at {clock(gap.start, now)}; {followed}. "
+        f"{holder_or_another(before)} last renewed at {clock(gap.start, now)}{_describe_substitute(before, now)}; "
+        f"{followed}. "
         f"{describe_cause(cause)}"
         f"{_describe_return(cause, before, history.renewals.usual, now)}"
     )
@@ -144,6 +145,13 @@ def claim_loss(history: LeaseHistory, gap: causes.Gap, after: Tenure, now: int) 
             **list_left_causes(cause),
         },
     )
+
+
+def _describe_substitute(before: Tenure, now: int) -> str:
+    """Say who renewed a lease in the place of its holder after that had done so for the last time."""
+    if before.touched is None or before.kept_until <= before.last_renewal:
+        return ""
+    return f" ({writer(before.touched[1])} went on in its name until {clock(before.kept_until, now)})"
 
 
 def _describe_return(cause: Diagnosis, before: Tenure, usual: int | None, now: int) -> str:

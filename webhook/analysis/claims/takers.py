@@ -1,11 +1,15 @@
 """Claims about who takes a lease that is free: no one asks for it, or one took it long after it could have."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
+from msgspec import Struct
+
 from webhook.analysis.claims.advice import Advice, command_for_log_of_holder
 from webhook.analysis.claims.candidates import SHORTEST
+from webhook.analysis.claims.causes import describe_other_writers
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.handovers import find_duration_edit
 from webhook.analysis.claims.lease_claim import make_claim
@@ -13,9 +17,10 @@ from webhook.analysis.claims.words import clock, count, name
 from webhook.analysis.heartbeats import is_named_for_heartbeats
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.refusal import UNAUTHENTICATED, By
+from webhook.analysis.history.refusal import UNAUTHENTICATED, By, Refusal
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.history.waiting import MAX_TIMES
+from webhook.analysis.inputs.items import InputKind
 from webhook.findings import Severity
 from webhook.kubernetes.times import SECOND, length
 
@@ -40,7 +45,7 @@ def claim_no_candidate(account: "Account") -> Iterator[Claim]:
 
 
 def find_late_takers(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iterator[Claim]:
-    """Yield a finding for the latest holder that took an expired lease long after it could have.
+    """Yield a finding for the latest holder that took an expired or released lease long after it could have.
 
     No one waits for a heartbeat.
     """
@@ -53,10 +58,7 @@ def find_late_takers(histories: ClusterHistory, history: LeaseHistory, now: int)
     ]
     previous = {id(after): before for before, after in pairwise(history.tenures)}
     for after in late[-1:]:
-        before = previous[id(after)]
-        lateness = _lateness_of(before, after)
-        assert lateness is not None
-        yield _claim_late_taker(histories, history, after, lateness, now)
+        yield _claim_late_taker(histories, history, previous[id(after)], after, now)
 
 
 def _has_duration_edit(history: LeaseHistory, before: Tenure, after: Tenure) -> bool:
@@ -65,71 +67,178 @@ def _has_duration_edit(history: LeaseHistory, before: Tenure, after: Tenure) -> 
 
 
 def _lateness_of(before: Tenure, after: Tenure) -> int | None:
-    """Return how long after it had expired a lease was taken, if that was longer than followers take."""
-    if after.began is not Handover.EXPIRED or not before.duration or before.has_unseen_renewals or after.is_chosen:
+    """Return how long after it was free a lease was taken, at least, if that was longer than followers take."""
+    if not before.duration or before.has_unseen_renewals or after.is_chosen:
         return None
-    if not (after.taken.is_dated_by_a_server and before.kept.is_dated_by_a_server) or after.holder == before.holder:
+    if not after.taken.is_dated_by_a_server or after.holder == before.holder:
         return None
-    late = after.taken.earliest - (before.kept.latest or before.kept.at) - before.duration * SECOND
-    return late if late > max(SHORTEST, before.duration * SECOND) else None
+    late, patience = 0, SHORTEST
+    if after.began is Handover.EXPIRED and before.kept.is_dated_by_a_server:
+        late = after.taken.earliest - (before.kept.latest or before.kept.at) - before.duration * SECOND
+        patience = max(SHORTEST, before.duration * SECOND)
+    elif after.began is Handover.RELEASED and before.ended is not None and before.ended.is_dated_by_a_server:
+        late = after.taken.earliest - (before.ended.latest or before.ended.at)
+    return late if late > patience else None
+
+
+class _Late(Struct, frozen=True, dict=True):
+    """A holder that took a lease late: it was free since `since`, in microseconds since 1970, or a moment before.
+
+    `is_logged`: an audit log shows all that was asked of the lease meanwhile, and by which process.
+    """
+
+    history: LeaseHistory
+    after: Tenure
+    since: int
+    now: int
+    is_logged: bool
+
+    @property
+    def taker(self) -> str:
+        """The text of the holder."""
+        return name(self.after.holder)
+
+    @cached_property
+    def refused(self) -> Sequence[Refusal]:
+        """Requests for the lease that were refused meanwhile."""
+        refusals = self.history.requests.refusals
+        return [one for one in refusals if self.since < one.at < self.after.since and one.is_denied]
+
+    @cached_property
+    def nameless(self) -> Sequence[Refusal]:
+        """Those without accepted credentials, which may be its own."""
+        return [one for one in self.refused if one.by is By.CREDENTIALS and not one.writer.user]
+
+    @cached_property
+    def conflicts(self) -> int:
+        """How many of its own writes conflicted meanwhile."""
+        own, refusals = self.after.processes.own, self.history.requests.refusals
+        times = (one.at for one in refusals if own is not None and one.has_conflicted and own.is_same(one.writer))
+        return sum(1 for at in times if self.since < at < self.after.since)
+
+
+class _Why(Struct, frozen=True):
+    """Why it was late, as a clause and as claims name it; `silent` is from when to when it asked for nothing."""
+
+    how: str
+    text: str
+    silent: tuple[int, int] | None = None
 
 
 def _claim_late_taker(
-    histories: ClusterHistory, history: LeaseHistory, after: Tenure, lateness: int, now: int
+    histories: ClusterHistory, history: LeaseHistory, before: Tenure, after: Tenure, now: int
 ) -> Claim:
-    since = after.since - lateness
-    taker, bounds = name(after.holder), histories.bounds
-    is_logged = after.taken.is_logged and bool(history.requests.readers) and not bounds.is_log_leaky
-    is_logged = is_logged and not bounds.has_hole(since, after.since)
-    is_logged = is_logged and after.waited_since is not None and after.waited_since <= since
-    silent = _find_silence(after, since) if is_logged else None
-    newcomer = _find_first_request(after, since) if is_logged else None
-    refused = [one for one in history.requests.refusals if since < one.at < after.since and one.is_denied]
-    nameless = [one for one in refused if one.by is By.CREDENTIALS and not one.writer.user]
-    how = "unknown"
-    why = "whether it ran then, and who asked for the lease, is not known; an audit log that has reads shows it"
-    if newcomer is not None and not nameless and _has_waited_once(after, newcomer):
-        how, silent = "silent", (since, newcomer)
-        why = (
-            f"{taker} made no request for it until {clock(newcomer, now)}: it did not run yet, or was paused, blocked "
-            "or cut off; whoever looks for the first time waits for as long as the lease lasts"
-        )
-    elif nameless and silent and any(silent[0] <= one.received <= silent[1] for one in nameless):
-        why = (
-            f"no request by its name was received from {clock(silent[0], now)} until {clock(silent[1], now)}: it did "
-            f"not run yet, or was paused, blocked or cut off, or some of {count(len(nameless), 'request')} without "
-            f"accepted credentials, answered with {UNAUTHENTICATED}, were its own"
-        )
-    elif is_logged and silent and silent[1] - silent[0] > lateness // 2:
-        how = "silent"
-        begin = f"from {clock(silent[0], now)} " if silent[0] > since else ""
-        why = (
-            f"{taker} made no request for it {begin}until {clock(silent[1], now)}: it did not run yet, or was paused, "
-            "blocked or cut off, or it asks rarely"
-        )
-    elif is_logged:
-        how, asked = "asking", count(len([one for one in after.waited if one > since]), "time")
-        why = f"{taker} had asked for it {asked} meanwhile: it waits for longer than the lease lasts, or was refused"
-    if refused and len(nameless) < len(refused):
-        why += (
-            f"; {count(len(refused), 'request')} for it were refused in that time, the last one with {refused[-1].code}"
-        )
-    message = f"{taker} took it {length(lateness)} after it had expired at {clock(since, now)}: {why}"
+    lateness = _lateness_of(before, after)
+    assert lateness is not None
+    since, bounds = after.since - lateness, histories.bounds
+    own = after.processes.own
+    is_whole = bool(history.requests.readers) and not bounds.is_log_leaky and not bounds.has_hole(since, after.since)
+    has_waited = after.waited_since is not None and after.waited_since <= since
+    # Of tokens that name no pod, several processes may have one user.
+    is_logged = after.taken.is_logged and is_whole and has_waited and own is not None and bool(own.uid or own.pod)
+    late = _Late(history, after, since, now, is_logged)
+    found = (explain(late) for explain in _EXPLANATIONS)
+    why = next((one for one in found if one), None) or _explain_nothing(late)
+    text = why.text
+    if late.refused and len(late.nameless) < len(late.refused):
+        refused = f"{count(len(late.refused), 'request')} for it were refused in that time"
+        text += f"; {refused}, the last one with {late.refused[-1].code}"
+    is_released = after.began is Handover.RELEASED
+    ended = before.ended if is_released and before.ended else before.kept
+    free_at = ended.at if is_released else before.kept_until + (before.duration or 0) * SECOND
+    bound = "" if after.taken.is_exact and ended.is_exact else "at least "
+    freed = "it was freed" if is_released else "it had expired"
+    message = f"{late.taker} took it {bound}{length(lateness)} after {freed} at {clock(free_at, now)}: {text}"
     advice = Advice(
-        f"See what {taker} did before it took the lease:", command_for_log_of_holder(history.namespace, after.holder)
+        f"See what {late.taker} did before it took the lease:",
+        command_for_log_of_holder(history.namespace, after.holder),
     )
     return make_claim(
         *(history, "taken-late", Severity.WARNING, message, advice),
         over_since=after.since,
         arguments={
             "identity": after.holder,
-            "how": how,
+            "how": why.how,
             "from": since,
             "to": after.since,
-            "earliest": silent[0] if silent and how == "silent" else None,
-            "latest": silent[1] if silent and how == "silent" else None,
+            "earliest": why.silent[0] if why.silent else None,
+            "latest": why.silent[1] if why.silent else None,
         },
     )
+
+
+def _explain_first_request(late: _Late) -> _Why | None:
+    """Explain by a taker that asked for the lease for the first time about as long before as that lasts."""
+    newcomer = _find_first_request(late.after, late.since) if late.is_logged else None
+    if newcomer is None or late.nameless or not _has_waited_once(late.after, newcomer):
+        return None
+    text = (
+        f"{late.taker} made no request for it until {clock(newcomer, late.now)}: it did not run yet, or was paused, "
+        "blocked or cut off; whoever looks for the first time, or has not looked for long, waits for as long as the "
+        "lease lasts"
+    )
+    return _Why("silent", text, (late.since, newcomer))
+
+
+def _explain_nameless(late: _Late) -> _Why | None:
+    """Explain by requests without accepted credentials while it was silent."""
+    silent = _find_silence(late.after, late.since) if late.is_logged else None
+    if silent is None or not any(silent[0] <= one.received <= silent[1] for one in late.nameless):
+        return None
+    text = (
+        f"no request by its name was received from {clock(silent[0], late.now)} until {clock(silent[1], late.now)}: it "
+        f"did not run yet, or was paused, blocked or cut off, or some of {count(len(late.nameless), 'request')} "
+        f"without accepted credentials, answered with {UNAUTHENTICATED}, were its own"
+    )
+    return _Why("unknown", text)
+
+
+def _explain_silence(late: _Late) -> _Why | None:
+    """Explain by a taker that made no request for most of the time."""
+    silent = _find_silence(late.after, late.since) if late.is_logged else None
+    if silent is None or silent[1] - silent[0] <= (late.after.since - late.since) // 2:
+        return None
+    begin = f"from {clock(silent[0], late.now)} " if silent[0] > late.since else ""
+    text = (
+        f"{late.taker} made no request for it {begin}until {clock(silent[1], late.now)}: it did not run yet, or was "
+        "paused, blocked or cut off, or it asks rarely"
+    )
+    return _Why("silent", text, silent)
+
+
+def _explain_conflicts(late: _Late) -> _Why | None:
+    """Explain by writes of the taker that came from a state that others had changed by then."""
+    if not late.is_logged or not late.conflicts:
+        return None
+    others = describe_other_writers(late.history, late.since, late.after.since)
+    text = f"{late.conflicts} of its updates conflicted with other writes (409){f' ({others})' if others else ''}"
+    return _Why("asking", text)
+
+
+def _explain_requests(late: _Late) -> _Why | None:
+    """Explain by a taker that asked all the time."""
+    if not late.is_logged:
+        return None
+    asked = count(len([one for one in late.after.waited if one > late.since]), "time")
+    text = f"{late.taker} had asked for it {asked} meanwhile: it waits for longer than it must, or was refused"
+    return _Why("asking", text)
+
+
+def _explain_nothing(late: _Late) -> _Why:
+    if late.history.kind is InputKind.AUDIT_LOG and late.history.requests.readers:
+        return _Why("unknown", "whether it ran then, and asked for the lease, the log does not show")
+    text = "whether it ran then, and who asked for the lease, is not known; an audit log that has reads shows it"
+    return _Why("unknown", text)
+
+
+_EXPLANATIONS: Final[tuple[Callable[[_Late], _Why | None], ...]] = (
+    _explain_first_request,
+    _explain_nameless,
+    _explain_silence,
+    _explain_conflicts,
+    _explain_requests,
+)
+"""The first one that explains it is said."""
 
 
 def _has_waited_once(after: Tenure, since: int) -> bool:

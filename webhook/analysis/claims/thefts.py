@@ -106,7 +106,7 @@ def _claim_theft(
     at, held = clock(after.since, now), f" while {name(before.holder)} still held it{early}"
     if not after.is_dated:
         at, held = f"{at} or later (the input does not say when)", f", which {name(before.holder)} may still have held"
-    message = f"at {at} {took}{held}: {_describe_doubt(before)}"
+    message = f"at {at} {took}{held}: {_describe_doubt(before, now)}"
     message += _describe_addresses(history, other)
     if false_expiry is not None:
         message, cause, advice = f"{message}. {false_expiry.text}", false_expiry.cause, false_expiry.advice
@@ -205,10 +205,11 @@ def _advise_on_taker(history: LeaseHistory, before: Tenure, after: Tenure, edit:
     return Advice(sentence, command_for_pod_of_holder(history.namespace, after.holder))
 
 
-def _describe_doubt(before: Tenure) -> str:
+def _describe_doubt(before: Tenure, now: int) -> str:
     """Say what a holder may have done after its lease was taken; a text that another one wrote in need not have any."""
     if before.processes.is_never_renewed:
-        return f"no process is known to have renewed it as {name(before.holder)}"
+        since = f"since that was written in at {clock(before.since, now)}"
+        return f"no process is known to have renewed it as {name(before.holder)} {since}"
     return "two may have led at once"
 
 

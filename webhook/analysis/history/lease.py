@@ -267,12 +267,14 @@ class LeaseHistory(Struct):
             return []
         self.requests.take_write(seen)
         if seen.is_stored:
+            before = self.lease
             self._store_state_before(seen)
             self._store(seen)
             self._stored_write = self.write
             if self.holder is not None:
                 self.holder.note_asked(self.requests.rewritten.asked_holder)
-            self.requests.waiting.restart(self.moment)
+            if not _is_edit(before, self.lease, seen):
+                self.requests.waiting.restart(self.moment)
             self._note_sight(seen, bounds)
             self._report_sharing()
         return self._events
@@ -919,6 +921,15 @@ class LeaseHistory(Struct):
     def _advance_at(self, at: int | None) -> None:
         if at is not None:
             self.at = at if self.at is None else max(self.at, at)
+
+
+def _is_edit(before: Lease | None, after: Lease | None, seen: Observation) -> bool:
+    """Return whether a write is known to have left what electors wait for as it was: the holder, and its renewal."""
+    if before is None or after is None or seen.object is None or before.metadata.uid != after.metadata.uid:
+        return False
+    old, new = before.spec, after.spec
+    kept = (old.holder_identity, old.renew_time, old.lease_duration_seconds)
+    return kept == (new.holder_identity, new.renew_time, new.lease_duration_seconds)
 
 
 def _doubt_between(before: Write, write: Write, at: int) -> int:

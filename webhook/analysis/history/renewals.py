@@ -181,7 +181,8 @@ class Renewals(Struct):
 
     def longest_silence(self, start: int, end: int) -> int:
         """Return the length of the longest silence that lies at least partly between two instants, in microseconds."""
-        return max((one.length for one in _silences_within(self.silences, start, end)), default=0)
+        within = (*_silences_within(self.silences, start, end), *_silences_within(self.lost, start, end))
+        return max((one.length for one in within), default=0)
 
     def was_late(self, start: int, end: int) -> bool | None:
         """Return whether the lease was late between two instants, rather than renewed as usual.

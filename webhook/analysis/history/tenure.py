@@ -459,6 +459,12 @@ class Tenure(Struct):
         return is_named and self.began not in {Handover.SEEN, Handover.REPLACED}
 
     @property
+    def was_left_as_written(self) -> bool:
+        """True if it was written in, by another one as far as is known, and no renewal followed."""
+        is_seen = not (self.has_unseen_renewals or self.is_unseen or self.is_chosen or self.is_claimed)
+        return self.processes.is_never_renewed or (self.is_only_named and self.touched is None and is_seen)
+
+    @property
     def is_known_to_have_held(self) -> bool:
         """True if it took the lease itself, or renewed it.
 
