@@ -1032,7 +1032,7 @@ def test_who_writes_in_turn_with_others_is_listed_once() -> None:
 
 def test_events_that_are_left_out_are_counted() -> None:
     server = write_in_turn(20)
-    assert "5 earlier events: --verbose" in text(account(follow_metadata(server), server.now))
+    assert "5 earlier events left out" in text(account(follow_metadata(server), server.now))
 
 
 def test_a_single_write_is_not_said_to_go_on() -> None:

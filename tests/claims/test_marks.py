@@ -51,8 +51,9 @@ def test_of_what_came_before_it_is_said_whom_it_was_about_and_when() -> None:
     refused = make("write-refused", by=By(Writer("system:serviceaccount:shop:db", "db-3")), to=MINUTE_AGO)
     nameless = make("lease-stolen", None)
     assert describe_earlier([], NOW) == ""
-    assert describe_earlier([lost], NOW) == "before: db-0 at 11:59:00Z"
-    assert describe_earlier([lost, late], NOW) == "before: db-2 at 11:59:00Z and 1 more"
-    assert describe_earlier([refused], NOW) == "before: shop/db from pod db-3 at 11:59:00Z"
-    assert describe_earlier([nameless], NOW) == "before: one"
+    assert describe_earlier([lost], NOW) == "1 earlier, of db-0 at 11:59:00Z"
+    assert describe_earlier([lost, late], NOW) == "2 earlier, the last of db-2 at 11:59:00Z"
+    assert describe_earlier([lost], NOW, is_cut=True) == "1 or more earlier, of db-0 at 11:59:00Z"
+    assert describe_earlier([refused], NOW) == "1 earlier, of shop/db from pod db-3 at 11:59:00Z"
+    assert describe_earlier([nameless], NOW) == "1 earlier, of one"
     assert describe_earlier([ReportFinding("lease-duration", Severity.WARNING, "x")] * 2, NOW) == "2 more"

@@ -68,7 +68,7 @@ def test_of_several_findings_of_one_kind_the_latest_is_shown(
     path = tmp_path / "leases.json"
     path.write_bytes(server.watch())
     _, out, _ = run(capsys, "shop/db", "--input", str(path))
-    assert "leader-lost (before: db-1_1 at 11:08:14Z and 1 more)" in out
+    assert "leader-lost (2 earlier, the last of db-1_1 at 11:08:14Z)" in out
     assert out.count("took the expired lease") == 1
     assert "db-3_1 took the expired lease" in " ".join(out.split())
 

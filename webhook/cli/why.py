@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from webhook.admission.policy.file import load
 from webhook.analysis.claims.account import Account, account_of, account_of_state, as_json
+from webhook.analysis.claims.causes import MAX_OF_A_KIND
 from webhook.analysis.claims.happened import MAX_EVENTS, list_events, list_latest
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.marks import describe_earlier, describe_end
@@ -63,6 +64,10 @@ _MOMENT: Final = "A list has no history. To keep one from now on: lease-webhook 
 FORMATS: Final = ("text", "wide", "json", "yaml", "name")
 _HEADLINES: Final = frozenset({"expired", "abandoned", "election-stalled", "not-taken-up", "heartbeat-silent"})
 """Findings that the headline says."""
+_OF_HOLDERS: Final = frozenset({"lease-stolen", "leader-lost", "foreign-release", "holder-removed", "lease-deleted"})
+"""Findings of changes of the holder, of which only the latest `MAX_OF_A_KIND` changes are examined."""
+_MAX_ALIKE: Final = 3
+"""The findings of one kind that --verbose shows; all are in JSON."""
 _LABEL: Final = 16
 """Columns of a label."""
 
@@ -311,7 +316,7 @@ def _format_part(head: str, lines: Sequence[Line]) -> Iterator[str]:
 
 
 def _format_findings(account: Account, command: str, *, verbose: bool) -> Iterator[str]:
-    """Yield what is wrong; without `verbose` the latest finding of each kind, and none that the headline says.
+    """Yield what is wrong: the latest findings of each kind; without `verbose` one, and none that the headline says.
 
     `command` is that of the advice, which is shown below.
     """
@@ -322,15 +327,25 @@ def _format_findings(account: Account, command: str, *, verbose: bool) -> Iterat
     found_of: dict[str, list[ReportFinding]] = {}
     for one in worrying:
         found_of.setdefault(one.check, []).append(one)
-    for *earlier, finding in [[one] for one in worrying] if verbose else found_of.values():
+    for *earlier, finding in _split_latest(found_of.values(), _MAX_ALIKE if verbose else 1):
         severity = style(finding.severity.value, fg=SEVERITY_COLORS[finding.severity])
-        marks = "; ".join(filter(None, (describe_end(finding, account.now), describe_earlier(earlier, account.now))))
+        is_cut = finding.check in _OF_HOLDERS and account.history.changes > MAX_OF_A_KIND
+        before = describe_earlier(earlier, account.now, is_cut=is_cut)
+        marks = "; ".join(filter(None, (describe_end(finding, account.now), before)))
         yield ""
         marked = escape(f" ({marks})") if marks else ""
         yield indent(f"{severity}  {finding.check}{marked}", 0, hanging=2)
         yield indent(escape(finding.message), 2)
         if verbose and finding.fix != command:
             yield format_advice("->", escape(finding.fix), 2, 5)
+
+
+def _split_latest(groups: Iterable[list[ReportFinding]], most: int) -> Iterator[list[ReportFinding]]:
+    """Yield the latest findings of each kind, each alone: the first of these after the earlier ones of its kind."""
+    for group in groups:
+        first = max(0, len(group) - most)
+        yield group[: first + 1]
+        yield from ([one] for one in group[first + 1 :])
 
 
 def _format_lines(lines: Iterable[Line], by: int = 0) -> Iterator[str]:

@@ -30,6 +30,8 @@ from webhook.kubernetes.times import SECOND, length
 MAX_EVENTS: Final = 16
 MAX_GAPS: Final = 4
 _MAX_LATEST: Final = 2
+_MIN_CONFLICTS: Final = 5
+"""Who only wants to be the next holder loses a race or two."""
 _DURATION: Final = "leaseDurationSeconds"
 _PREFERRED: Final = "preferredHolder"
 _TAKEN_UP: Final = re.compile(r"leaseDurationSeconds 5 -> \d+(?:, leaseTransitions absent -> 0)?")
@@ -47,7 +49,7 @@ def list_events(account: Account, most: int = MAX_EVENTS) -> Iterator[Line]:
     if history.is_mixed or (len(found) == 1 and history.tenure and history.tenure.began is Handover.SEEN):
         return  # the headline says as much
     if len(found) > most:
-        yield Line("", f"{count(len(found) - most, 'earlier event')}: --verbose")
+        yield Line("", f"{count(len(found) - most, 'earlier event')} left out")
     for at, text in found[-most:]:
         yield Line(clock(at, now), text)
 
@@ -67,6 +69,7 @@ def list_latest(account: Account) -> Iterator[Line]:
     shown = [*_list_gaps(account)[-1:], *_list_edits(history, by_others=True)[-_MAX_LATEST:]]
     shown += _list_candidates(account)[-_MAX_LATEST:]
     shown += _list_odd_renewals(history)[-_MAX_LATEST:]
+    shown += [*_list_conflicts(history)][-_MAX_LATEST:]
     shown += [] if is_told else _last_handover(history)
     for at, text in [] if history.is_mixed else sorted(shown, key=_TIME):
         yield Line(clock(at, account.now), text)
@@ -145,6 +148,7 @@ def _events(history: LeaseHistory) -> Iterator[_Event]:
         yield from _end(history, tenure, after)
     yield from _list_silences(history)
     yield from _list_refused_writes(history)
+    yield from _list_conflicts(history)
     yield from _list_accepted_writes(history)
     yield from _list_fenced_writes(history)
 
@@ -223,6 +227,18 @@ def _list_accepted_writes(history: LeaseHistory) -> Iterator[_Event]:
         is_cut = len(history.requests.accepted) == MAX_REFUSALS and times[0] == history.requests.accepted[0][0]
         writes = f"{'the latest ' if is_cut else ''}{count(len(times), 'write')}"
         yield times[0], f"{writes} by {writer(one)}{beside} {what}"
+
+
+def _list_conflicts(history: LeaseHistory) -> Iterator[_Event]:
+    """Yield who tried again and again to write a lease that another one held, from a state that had changed by then."""
+    wanted = [one for one in history.requests.refusals if one.has_conflicted and one.writer.user != API_SERVER]
+    for several in _group_by_tenure(history, wanted, lambda one: (one.at, one.writer.process)):
+        tenure, first = history.find_tenure_at(several[0].at), several[0]
+        if len(several) < _MIN_CONFLICTS or tenure is None or tenure.is_by(first.writer) is not False:
+            continue
+        until = f"until {clock(several[-1].at, history.moment)}, while it named {name(tenure.holder)}"
+        least = "at least " if history.requests.has_forgotten_since(tenure.since) else ""
+        yield first.at, f"{least}{len(several)} updates by {writer(first.writer)} conflicted (409) {until}"
 
 
 def _list_refused_writes(history: LeaseHistory) -> Iterator[_Event]:

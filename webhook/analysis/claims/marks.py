@@ -27,13 +27,17 @@ def describe_end(finding: ReportFinding, now: int) -> str:
     return f"{verb} {clock(finding.over_since, now)}" if verb else ""
 
 
-def describe_earlier(earlier: Sequence[ReportFinding], now: int) -> str:
-    """Return whom the latest earlier finding of a kind was about, and when, and how many there were before that."""
+def describe_earlier(earlier: Sequence[ReportFinding], now: int, *, is_cut: bool = False) -> str:
+    """Return how many earlier findings of a kind there were, and of whom and when the last of them was.
+
+    `is_cut`: there may be more than these.
+    """
     claims = [one for one in earlier if isinstance(one, Claim)]
     if not claims:
         return f"{len(earlier)} more" if earlier else ""
-    others = f" and {len(claims) - 1} more" if len(claims) > 1 else ""
-    return f"before: {_subject_of(claims[-1])}{_moment_of(claims[-1], now)}{others}"
+    number = f"{len(claims)}{' or more' if is_cut else ''} earlier"
+    last = "the last " if len(claims) > 1 else ""
+    return f"{number}, {last}of {_subject_of(claims[-1])}{_moment_of(claims[-1], now)}"
 
 
 def _subject_of(claim: Claim) -> str:
