@@ -16,6 +16,7 @@ from webhook.analysis.claims.happened import list_events, list_latest
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.text import list_facts
 from webhook.analysis.history.follow import ClusterHistory
+from webhook.cli.lease_table import make_row
 from webhook.cli.options import parse_moment
 
 NOW = parse_moment("2025-11-20T12:20:00Z")
@@ -29,6 +30,19 @@ def explain_state(lease: Document, now: int = NOW) -> Account:
         histories.take(item)
     (key,) = histories.names()
     return account_of(histories, histories.history_of(key), now)
+
+
+@pytest.mark.parametrize(
+    ("changes", "takeable"),
+    [([], "-"), ([put("spec.leaseTransitions", 0)], "now")],
+    ids=["a heartbeat", "an election"],
+)
+def test_no_one_is_to_take_a_heartbeat(changes: list[Any], takeable: str) -> None:
+    lease = make_lease(*HEARTBEAT, *changes)
+    one = explain_state(lease)
+    labels = [line.label for line in list_facts(one)]
+    assert ("Can be taken" in labels) is (takeable == "now")
+    assert list(make_row(one).cells)[4].text == takeable
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,7 @@ STATES = {
     "without a stamp": (drop("metadata.managedFields"),),
     "without a renewTime": (drop("spec.renewTime"),),
     "in kube-system": (put("metadata.namespace", "kube-system"),),
+    "a heartbeat": (drop("spec.acquireTime"), drop("spec.leaseTransitions")),
     "of a node": (put("metadata.namespace", "kube-node-lease"),),
     "with an odd holder": (put("spec.holderIdentity", "a\u200bb"),),
 }
@@ -103,6 +104,7 @@ def test_the_row_of_a_stored_lease_is_that_of_its_account(tweaks: tuple[Tweak, .
     for now in (NOW, NOW + 20 * SECOND, NOW + 3600 * SECOND):
         of_state, whole = account_of_state(histories, key, state, now), account_of(histories, history, now)
         assert of_state.findings == whole.findings
+        assert of_state.is_heartbeat is whole.is_heartbeat
         assert (of_state.status, of_state.holder, of_state.last_renewal, of_state.history.changes) == (
             whole.status,
             whole.holder,

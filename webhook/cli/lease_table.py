@@ -76,7 +76,12 @@ def make_row(account: Account, *, is_wide: bool = True) -> LeaseRow:
 
 
 def _describe_takeable(account: Account) -> str:
-    """Return from when another holder may take a lease: `now`, a time, or that it is never or not known."""
+    """Return from when another holder may take a lease: `now`, a time, or that it is never or not known.
+
+    No one takes a heartbeat.
+    """
+    if account.is_heartbeat:
+        return EMPTY
     takeable = account.status.takeable_at if account.status else None
     if account.state in {LeaseState.RELEASED, LeaseState.NEVER_HELD} or (
         takeable is not None and takeable <= account.now

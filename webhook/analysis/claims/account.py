@@ -63,6 +63,8 @@ class Account(Struct, frozen=True):
     """What was done to its LeaseCandidates."""
     candidates: Candidates | None = None
     """Who asks for it since it is free; None if it is not, or the input does not show that."""
+    is_stored_heartbeat: bool = False
+    """One list shows a heartbeat, without a history that would say so."""
 
     @property
     def state(self) -> LeaseState:
@@ -181,7 +183,7 @@ class Account(Struct, frozen=True):
     @property
     def is_heartbeat(self) -> bool:
         """True if the lease shows that one process is alive, and no one else would ever take it."""
-        return self.history.is_heartbeat
+        return self.is_stored_heartbeat or self.history.is_heartbeat
 
     @property
     def advice(self) -> Advice:
@@ -242,7 +244,8 @@ def account_of_state(
         *check_stamps(subject, histories.stamped, has_managed_fields=histories.has_managed_fields),
     ]
     findings.sort(key=lambda one: ORDER[one.severity])
-    return Account(history, now, subject.status, tuple(findings), None)
+    is_beat = subject.is_heartbeat
+    return Account(history, now, subject.status, tuple(findings), None, is_stored_heartbeat=is_beat)
 
 
 def find_ongoing_cause(histories: ClusterHistory, history: LeaseHistory, now: int) -> Diagnosis | None:

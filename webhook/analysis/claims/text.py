@@ -66,7 +66,8 @@ def _standing(account: Account, *, verbose: bool) -> Iterator[Line]:
     status, now = account.status, account.now
     if status is None:
         return
-    if verbose:
+    # No one takes a heartbeat, whether it has expired or not.
+    if verbose and (account.state is LeaseState.LIVE or not account.is_heartbeat):
         is_coordinated = account.history.lease is not None and bool(account.history.lease.spec.strategy)
         yield from _takeable(status, now, is_coordinated=is_coordinated)
     if verbose and status.ahead is not None and abs(status.ahead) > 2 * SECOND and status.block is None:
