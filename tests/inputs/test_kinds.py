@@ -281,7 +281,9 @@ def test_a_refused_write_was_never_stored() -> None:
 
 def test_the_impersonated_user_is_the_writer() -> None:
     found = only(items(make_event(put("impersonatedUser", {"username": "ci"}))))
-    assert found.writer == Writer("ci", impersonator="system:serviceaccount:shop:checkout")
+    groups = ("system:serviceaccounts",)
+    account = "system:serviceaccount:shop:checkout"
+    assert found.writer == Writer("ci", impersonator=account, impersonator_groups=groups)
     assert found.writer.name == "ci"
 
 

@@ -69,6 +69,7 @@ class Writer(Struct, frozen=True, gc=False):
     uid: str = ""
     impersonator: str = ""
     groups: tuple[str, ...] = ()
+    impersonator_groups: tuple[str, ...] = ()
 
     @property
     def process(self) -> "Writer":

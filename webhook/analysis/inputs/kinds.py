@@ -285,8 +285,9 @@ def _interpret_review(document: Document, received: int | None) -> Observation |
     )
 
 
-def _writer_of(user: UserInfo, impersonator: str = "") -> Writer:
-    return Writer(user.username, user.pod_name, user.node_name, user.pod_uid, impersonator, user.groups)
+def _writer_of(user: UserInfo, by: UserInfo | None = None) -> Writer:
+    known = user.username, user.pod_name, user.node_name, user.pod_uid
+    return Writer(*known, by.username if by else "", user.groups, by.groups if by else ())
 
 
 class ObjectReference(Struct, frozen=True, rename="camel"):
@@ -341,7 +342,7 @@ class AuditEvent(Struct, frozen=True, rename="camel"):
     def writer(self) -> Writer:
         """Who made the request, in short."""
         impersonated = user_of(self.impersonated_user)
-        return _writer_of(impersonated, self.user.username) if impersonated else _writer_of(self.user)
+        return _writer_of(impersonated, self.user) if impersonated else _writer_of(self.user)
 
     @property
     def requester(self) -> UserInfo:
