@@ -47,7 +47,7 @@ def test_a_crash_is_the_fault_of_the_client() -> None:
         "paused, blocked, cut off or reconfigured), or its API server hung; 2 other leases were renewed on time."
         in said
     )
-    assert said.endswith("ADVICE See its pod: kubectl -n shop describe pod db-0")
+    assert "ADVICE See the pod of db-0_1, which lost the lease: kubectl -n shop describe pod db-0 || " in said
 
 
 def test_of_many_leases_a_sample_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:

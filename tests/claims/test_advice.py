@@ -4,11 +4,13 @@ import pytest
 
 from tests.claims.accounts import account, shop
 from tests.history.fake_server import FakeServer, together
-from tests.history.observing import advise, follow_log
+from tests.history.observing import View, advise, follow_log, follow_watch
 from tests.history.test_refusal import RIGHTS, WEBHOOK
 from webhook.admission.rules.change import GARBAGE_COLLECTOR, NAMESPACE_CONTROLLER
 from webhook.analysis.audit.leases import likely_pod_of, pod_of
-from webhook.analysis.claims.advice import advise_on_rights
+from webhook.analysis.claims.account import account_of
+from webhook.analysis.claims.advice import advise_on_writer, command_for_rights
+from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.handovers import FREQUENT, FREQUENT_WITHIN
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.inputs.items import Writer
@@ -80,7 +82,7 @@ def test_a_stranger_needs_no_rights() -> None:
     [
         (NAMESPACE_CONTROLLER, "Its namespace was deleted, and all that was in it.", "kubectl get namespace shop"),
         (GARBAGE_COLLECTOR, "Kubernetes deletes what belongs to an owner that is gone.", "ownerReferences"),
-        ("alice", "Decide whether alice should delete leases.", "kubectl auth can-i delete leases."),
+        ("alice", "Decide whether alice should delete leases.", "lease-webhook writers shop/db"),
     ],
 )
 @pytest.mark.parametrize("is_created_again", [True, False], ids=["created again", "gone"])
@@ -207,14 +209,15 @@ def test_a_pod_that_was_heard_again_has_logs() -> None:
         together(2, follower, mail, cart)
         db.ask()
     found = advise(account(follow_log(server), server.now))
-    assert found == "Its pod was heard again; see what it did meanwhile: kubectl -n shop logs db-0"
+    said = "The pod of db-0_1, which lost the lease, was heard again; see what it did meanwhile:"
+    assert found == f"{said} kubectl -n shop logs db-0; kubectl -n shop logs db-0 --previous"
 
 
 @pytest.mark.parametrize(
     ("user", "sentence", "command"),
     [
         ("system:serviceaccount:shop:db", "Give each replica an identity of its own", "describe pods db-"),
-        ("system:serviceaccount:shop:mallory", "Find out why shop/mallory renews it as db-0_1.", "auth can-i update"),
+        ("system:serviceaccount:shop:mallory", "Find out why shop/mallory renewed it as db-0_1.", "pod db-1"),
     ],
     ids=["a replica", "another user"],
 )
@@ -275,12 +278,240 @@ def test_of_a_holder_that_renews_too_rarely_and_is_a_machine_all_pods_are_shown(
     [
         (Writer("admin", groups=("system:masters", "system:authenticated")), "It is in system:masters, which has"),
         (Writer("system:apiserver"), "An API server has"),
+        (
+            Writer("ci", impersonator="root", impersonator_groups=("system:masters",)),
+            "root is in system:masters, which has",
+        ),
     ],
-    ids=["an administrator", "an API server"],
+    ids=["an administrator", "an API server", "an administrator who acts as another user"],
 )
 def test_rights_that_are_known_are_not_asked_for(writer: Writer, sentence: str) -> None:
     server, (db, *_) = shop()
     together(10, db)
-    advice = advise_on_rights("Find out why.", "update", account(follow_log(server), server.now).history, writer)
+    advice = advise_on_writer("Find out why.", account(follow_log(server), server.now).history, writer)
     assert advice.sentence == f"Find out why. {sentence} every right. To see the lease:"
     assert advice.command == "kubectl -n shop get lease db -o yaml --show-managed-fields"
+
+
+DB = "system:serviceaccount:shop:db"
+IMPERSONATE = "To see whether karl may impersonate"
+CAN_I = "kubectl auth can-i impersonate"
+
+
+@pytest.mark.parametrize(
+    ("writer", "said"),
+    [
+        (
+            Writer("system:serviceaccount:ops:job", pod="job-x2x8p"),
+            "To see the pod that did it: kubectl -n ops describe pod job-x2x8p",
+        ),
+        (Writer(DB, pod="db-debug"), "To see the pod that did it: kubectl -n shop describe pod db-debug"),
+        (
+            Writer(DB),
+            "To see the pods of that account: kubectl -n shop get pods --field-selector spec.serviceAccountName=db",
+        ),
+        (
+            Writer("system:serviceaccount:shop:hooks"),
+            "To see what gives shop/hooks the right: lease-webhook writers shop/db",
+        ),
+        (
+            Writer(DB, impersonator="karl", impersonator_groups=("ops team", "system:authenticated")),
+            f"{IMPERSONATE} shop/db: {CAN_I} serviceaccounts/db -n shop --as=karl --as-group='ops team'",
+        ),
+        (
+            Writer("alice", pod="db-0", impersonator="karl"),
+            f"{IMPERSONATE} alice: {CAN_I} users/alice --as=karl",
+        ),
+        (Writer(), "To see the lease: kubectl -n shop get lease db -o yaml --show-managed-fields"),
+    ],
+    ids=[
+        "a pod of another namespace",
+        "a pod of the electors' account",
+        "the electors' account without a pod",
+        "another account without a pod",
+        "a person who acts as the electors' account",
+        "a person who acts as another one, and may name any pod",
+        "an unknown writer",
+    ],
+)
+def test_a_writer_decides_how_to_find_out_more(writer: Writer, said: str) -> None:
+    server, (db, *_) = shop()
+    together(10, db)
+    advice = advise_on_writer("Find out why.", account(follow_log(server), server.now).history, writer)
+    assert f"{advice.sentence} {advice.command}" == f"Find out why. {said}"
+
+
+def test_the_user_of_electors_that_is_no_service_account_has_no_pods() -> None:
+    server, (db, *_) = shop()
+    db.user = "db-operator"
+    together(10, db)
+    one = account(follow_log(server), server.now)
+    advice = advise_on_writer("Find out why.", one.history, Writer("db-operator"))
+    assert advice.sentence == "Find out why. To see the lease:"
+
+
+@pytest.mark.parametrize(
+    ("writer", "options"),
+    [
+        (Writer("jane", groups=("ops team", "system:authenticated")), " --as=jane --as-group='ops team'"),
+        (Writer(DB, groups=("system:serviceaccounts", "system:authenticated")), f" --as={DB}"),
+        (Writer(), ""),
+    ],
+    ids=["a user has groups", "the API server knows those of a service account", "nobody"],
+)
+def test_rights_are_asked_for_with_the_groups_of_a_user(writer: Writer, options: str) -> None:
+    asked = command_for_rights("update", "shop", "db", writer)
+    assert asked == f"kubectl auth can-i update leases.coordination.k8s.io/db -n shop{options}"
+
+
+def lose(holder: str, **settings: str) -> FakeServer:
+    """Return a server on which a holder stopped, and another one took the expired lease."""
+    server, (_, mail, cart) = shop()
+    together(40, server.elector(holder, "shop/db", **settings), mail, cart)
+    together(20, mail, cart)
+    together(10, server.elector("db-1", "shop/db"), mail, cart)
+    return server
+
+
+GIVEN = "To see what gives tariq the right: lease-webhook writers shop/db"
+EVENTS = "kubectl -n shop get events --field-selector involvedObject.name="
+
+
+def test_a_pod_that_may_be_gone_is_looked_for_in_events_too() -> None:
+    server = lose("db-0")
+    said = f"See the pod of db-0_1, which lost the lease: kubectl -n shop describe pod db-0 || {EVENTS}db-0"
+    assert advise(account(follow_log(server), server.now)) == said
+
+
+def test_a_holder_is_not_presumed_to_be_a_pod_if_only_its_text_may_name_one() -> None:
+    server = lose("agg-eu-1")
+    found = advise(account(follow_watch(server), server.now))
+    assert found.startswith(
+        "If agg-eu-1_1, which lost the lease, is a pod, see it: kubectl -n shop describe pod agg-eu-1"
+    )
+
+
+def test_a_person_is_not_looked_for_as_a_pod() -> None:
+    server = lose("tariq-devbox", user="tariq", pod="")
+    said = "Look where tariq-devbox_1 runs: it writes as tariq, and not with the token of a pod."
+    found = advise(account(follow_log(server), server.now))
+    assert found == f"{said} {GIVEN}"
+
+
+@pytest.mark.parametrize(
+    ("settings", "view", "said"),
+    [
+        ({}, follow_log, "Check whether db-0_1 still runs, and whether another replica"),
+        ({}, follow_watch, "Check whether db-0_1, perhaps a pod, still runs, and whether another replica"),
+        ({"user": "tariq", "pod": ""}, follow_log, "Check whether db-0_1 still runs, and whether another replica"),
+    ],
+    ids=["a pod by a log", "a text of a watch", "a person by a log"],
+)
+def test_an_expired_holder_is_looked_for_as_what_it_is_known_to_be(
+    settings: dict[str, str], view: View, said: str
+) -> None:
+    server, (_, mail, cart) = shop()
+    together(40, server.elector("db-0", "shop/db", **settings), mail, cart)
+    together(20, mail, cart)
+    found = advise(account(view(server), server.now))
+    assert found.startswith(said)
+    assert ("describe pod" in found) is (not settings)
+
+
+@pytest.mark.parametrize("view", [follow_log, follow_watch], ids=["a log", "a watch"])
+@pytest.mark.parametrize("is_back", [True, False], ids=["late", "silent"])
+def test_a_node_is_no_pod_and_may_renew(view: View, is_back: bool) -> None:
+    server, (_, mail, cart) = shop()
+    node = server.elector("worker-7", "kube-node-lease/worker-7", user="system:node:worker-7", pod="")
+    node.identity = "worker-7"
+    together(40, node, mail, cart)
+    together(60, mail, cart)
+    if is_back:
+        together(10, node, mail, cart)
+    histories = view(server)
+    found = advise(account_of(histories, histories.leases["kube-node-lease", "worker-7"], server.now))
+    assert found.endswith("kubectl describe node worker-7")
+    assert found.startswith("See why node worker-7 did not report:" if is_back else "See why the node does not report:")
+
+
+def test_a_node_that_may_not_renew_is_looked_at() -> None:
+    server, (_, mail, cart) = shop()
+    node = server.elector("worker-7", "kube-node-lease/worker-7", user="system:node:worker-7", pod="")
+    node.identity = "worker-7"
+    together(40, node, mail, cart)
+    node.fail(403, RIGHTS)
+    histories = follow_log(server)
+    one = account_of(histories, histories.leases["kube-node-lease", "worker-7"], server.now)
+    assert advise(one).startswith("The API server refused the writes of system:node:worker-7. To see the node:")
+    assert advise(one).endswith("kubectl describe node worker-7")
+
+
+def test_who_kept_the_lease_of_a_dead_holder_is_what_to_look_at() -> None:
+    server, (db, mail, cart) = shop()
+    together(40, db, mail, cart)
+    toolbox = server.elector("toolbox", "shop/db", user="system:serviceaccount:ops:toolbox")
+    for _ in range(10):
+        together(2, mail, cart)
+        toolbox.renew(holderIdentity="db-0_1")
+    together(20, mail, cart)
+    together(10, server.elector("db-1", "shop/db"), mail, cart)
+    said = "Find out why ops/toolbox renewed it as db-0_1. To see the pod that did it:"
+    assert advise(account(follow_log(server), server.now)) == f"{said} kubectl -n ops describe pod toolbox"
+
+
+@pytest.mark.parametrize(
+    ("pod", "said"),
+    [
+        ("db-v2", "The API server refused what pod db-v2 wrote; compare images with the holder's:"),
+        ("db-0", "The API server refused what shop/db wrote. To see the lease:"),
+    ],
+    ids=["another pod", "the holder's own"],
+)
+def test_of_one_account_the_pods_that_were_refused_are_named(pod: str, said: str) -> None:
+    server, (db, *_) = shop()
+    together(10, db)
+    server.wait(1)
+    server.elector(pod, "shop/db").fail(400, "cannot parse")
+    together(10, db)
+    assert advise(account(follow_log(server), server.now)).startswith(said)
+
+
+def test_refusals_explain_that_no_one_took_a_lease_for_long() -> None:
+    server, (db, *_) = shop()
+    together(10, db)
+    db.release()
+    new = server.elector("db-v2", "shop/db")
+    for _ in range(15):
+        server.wait(3)
+        new.fail(400, "cannot parse")
+    server.wait(1)
+    together(10, server.elector("db-1", "shop/db"))
+    one = account(follow_log(server), server.now)
+    assert {"taken-late", "write-refused"} <= {found.check for found in one.findings}
+    said = "The API server refused what pod db-v2 wrote; compare images with the holder's:"
+    assert advise(one) == f"{said} kubectl -n shop get pods,replicasets -o wide"
+
+
+@pytest.mark.parametrize(
+    ("settings", "view", "said"),
+    [
+        ({}, follow_log, "See what db-1_1 did before it took the lease: kubectl -n shop logs db-1"),
+        ({}, follow_watch, "If db-1_1 is a pod, see what it did before it took the lease: kubectl -n shop logs db-1"),
+        (
+            {"user": "tariq", "pod": ""},
+            follow_log,
+            f"See what db-1_1 did before it took the lease: it writes as tariq, not from a pod. {GIVEN}",
+        ),
+    ],
+    ids=["a pod by a log", "a text of a watch", "a person by a log"],
+)
+def test_who_took_a_lease_late_is_looked_for_as_what_it_is_known_to_be(
+    settings: dict[str, str], view: View, said: str
+) -> None:
+    server, (db, mail, cart) = shop()
+    together(40, db, mail, cart)
+    together(60, mail, cart)
+    together(10, server.elector("db-1", "shop/db", **settings), mail, cart)
+    one = account(view(server), server.now)
+    (late,) = (found for found in one.findings if isinstance(found, Claim) and found.check == "taken-late")
+    assert f"{late.advice} {late.fix}" == said

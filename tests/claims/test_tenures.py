@@ -319,7 +319,7 @@ def test_a_duration_that_another_writer_lowered_ends_no_tenure(view: View, renew
     assert re.search(rf"db-1_1 {took} db-0_1, which still held it", said)
     assert "s before it expired by the duration that its holder wrote" in said
     assert "does not wait until the lease expires" not in said
-    assert ("Find out why mallory changes how long it lasts." in said) is (view is follow_log)
+    assert ("Find out why mallory changed how long it lasts." in said) is (view is follow_log)
 
 
 def test_a_holder_may_lower_its_own_duration() -> None:

@@ -23,7 +23,7 @@ def lost() -> FakeServer:
 
 
 def test_after_a_loss_nothing_is_to_be_done_once_another_renews() -> None:
-    assert begin(lost()) == "Held and renewed now. See its pod:"
+    assert begin(lost()) == "Held and renewed now. See the pod of db-0_1, which lost the lease:"
 
 
 def test_a_lease_that_is_well_needs_nothing() -> None:

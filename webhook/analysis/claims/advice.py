@@ -47,6 +47,7 @@ _VERB: Final = re.compile(r'^[^"]*(?:"[^"]*" )?is forbidden: User "[^"]*" cannot
 _QUOTA: Final = re.compile(r" is forbidden: exceeded quota: ([a-z0-9.-]{1,253}),")
 """`exceeded quota` of kubernetes `staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go`."""
 _FORBIDDEN: Final = 403
+_NODE_USER: Final = "system:node:"
 _PRIVILEGED: Final = "system:masters"
 """A group to which no authorizer refuses anything. Source: `SystemPrivilegedGroup` of kubernetes/apiserver."""
 MUTATORS: Final = "kubectl get mutatingwebhookconfigurations,mutatingadmissionpolicies"
@@ -58,6 +59,14 @@ class Advice(Struct, frozen=True):
 
     sentence: str
     command: str = ""
+
+
+class _Pod(Struct, frozen=True):
+    """The pod of a holder, "" if it has none; `is_logged`: a log shows that pod, and not only a text that it chose."""
+
+    namespace: str
+    name: str
+    is_logged: bool = False
 
 
 _NEXT_STEPS: Final = {
@@ -84,38 +93,125 @@ def command_for_log_of_holder(namespace: str, holder: str) -> str:
 
 
 def _command_for_holder(verb: str, namespace: str, holder: str) -> str:
+    if namespace == NODE_LEASES:
+        return _command_for_node(holder)
     where, pod = kubectl_in(namespace), likely_pod_of(holder)
     return f"{where} {verb} {pod}" if pod else f"{where} get pods"
 
 
+def _command_for_node(node: str) -> str:
+    return f"kubectl describe node {quote_name(node)}"
+
+
 def command_for_pod_of_writer(namespace: str, writer: Writer) -> str:
-    """Return the command that shows the pod of a writer."""
-    where, pod = kubectl_in(namespace), pod_of(writer.pod)
+    """Return the command that shows the pod of a writer; `namespace` is that of the lease."""
+    where, pod = kubectl_in(_find_namespace(namespace, writer)), pod_of(writer.pod)
     return f"{where} describe pod {pod}" if pod else f"{where} get pods"
+
+
+def _find_namespace(namespace: str, writer: Writer) -> str:
+    """Return where the pod of a writer is: a pod runs in the namespace of its service account."""
+    account = UserInfo(writer.user).service_account
+    return account[0] if account else namespace
+
+
+def _find_pod(history: LeaseHistory, holder: str, tenure: Tenure | None) -> _Pod:
+    """Return the pod of a holder: that of its process if a log shows it, else the one that its text may name."""
+    own = tenure.processes.own if tenure else None
+    if tenure and own and own.pod and not own.impersonator and (tenure.processes.is_sure or tenure.processes.renewals):
+        return _Pod(_find_namespace(history.namespace, own), pod_of(own.pod), is_logged=True)
+    if tenure and _user_without_pod(tenure):
+        return _Pod(history.namespace, "")
+    return _Pod(history.namespace, likely_pod_of(holder))
+
+
+def _name_holder(holder: str, pod: _Pod) -> str:
+    """Return a holder as part of a sentence, with a doubt if the command takes it for a pod that no log shows."""
+    return f"{name(holder)}{', perhaps a pod,' if pod.name and not pod.is_logged else ''}"
+
+
+def _command_for_pods(history: LeaseHistory, holder: str, pod: _Pod) -> str:
+    """Return the command that lists the replicas, and shows the pod of the holder if it has one."""
+    if history.namespace == NODE_LEASES:
+        return _command_for_node(holder)
+    pods = f"{kubectl_in(history.namespace)} get pods"
+    return f"{pods}; {_describe(pod)}" if pod.name else pods
+
+
+def _describe(pod: _Pod) -> str:
+    return f"{kubectl_in(pod.namespace)} describe pod {pod.name}"
+
+
+def _describe_or_list_events(pod: _Pod) -> str:
+    """Return the command that shows a pod; if it is gone, its Events, which stay for an hour."""
+    events = f"{kubectl_in(pod.namespace)} get events --field-selector involvedObject.name={pod.name}"
+    return f"{_describe(pod)} || {events}"
 
 
 def command_for_rights(verb: str, namespace: str, name: str, writer: Writer) -> str:
     """Return the command that asks whether a writer has the right to `verb` a lease."""
-    user = f" --as={quote_for_shell(writer.user)}" if writer.user else ""
-    if not UserInfo(writer.user).service_account:
-        # The API server gives a service account its groups, and everyone the last of these.
-        groups = (one for one in writer.groups if one != "system:authenticated")
-        user += "".join(f" --as-group={quote_for_shell(one)}" for one in groups)
     # RBAC authorizes a creation before the name is known.
     lease = "leases.coordination.k8s.io" if verb == "create" else quote_name(f"leases.coordination.k8s.io/{name}")
-    return f"kubectl auth can-i {verb} {lease} -n {quote_name(namespace)}{user}"
+    return f"kubectl auth can-i {verb} {lease} -n {quote_name(namespace)}{_act_as(writer.user, writer.groups)}"
 
 
-def advise_on_rights(sentence: str, verb: str, history: LeaseHistory, writer: Writer) -> Advice:
-    """Return a sentence, and the command that asks whether a writer may do what it did: some have every right."""
+def _act_as(user: str, groups: Sequence[str]) -> str:
+    """Return the options by which kubectl acts as a user."""
+    options = [f" --as={quote_for_shell(user)}"] if user else []
+    if not UserInfo(user).service_account:
+        # The API server gives a service account its groups, and everyone the last of these.
+        options += [f" --as-group={quote_for_shell(one)}" for one in groups if one != "system:authenticated"]
+    return "".join(options)
+
+
+def advise_on_writer(sentence: str, history: LeaseHistory, writer: Writer) -> Advice:
+    """Return a sentence, and the command that shows who a writer is, or what let it write: a log shows that it could.
+
+    Only what an API server authenticated names it: field managers, user agents and texts of holders anyone may choose.
+    """
     if writer.user == API_SERVER:
         return Advice(f"{sentence} An API server has every right. To see the lease:", _command_for_managers(history))
+    if writer.impersonator:
+        return _advise_on_impersonator(sentence, history, writer)
     if _PRIVILEGED in writer.groups:
         sentence += f" It is in {_PRIVILEGED}, which has every right. To see the lease:"
         return Advice(sentence, _command_for_managers(history))
-    return Advice(
-        f"{sentence} To see whether it may:", command_for_rights(verb, history.namespace, history.name, writer)
-    )
+    if pod_of(writer.pod):
+        return Advice(f"{sentence} To see the pod that did it:", command_for_pod_of_writer(history.namespace, writer))
+    if not writer.user or _is_user_of_electors(history, writer):
+        return _advise_on_user_of_electors(sentence, history, writer)
+    return Advice(f"{sentence} To see what gives {name(writer.name)} the right:", _command_for_writers(history))
+
+
+def _advise_on_impersonator(sentence: str, history: LeaseHistory, writer: Writer) -> Advice:
+    """Return the command that asks whether one may act as another user: that one may have the right to write."""
+    if _PRIVILEGED in writer.impersonator_groups:
+        sentence += f" {name(writer.impersonator)} is in {_PRIVILEGED}, which has every right. To see the lease:"
+        return Advice(sentence, _command_for_managers(history))
+    account = UserInfo(writer.user).service_account
+    whom = quote_name(f"serviceaccounts/{account[1]}" if account else f"users/{writer.user}")
+    where = f" -n {quote_name(account[0])}" if account else ""
+    options = _act_as(writer.impersonator, writer.impersonator_groups)
+    sentence += f" To see whether {name(writer.impersonator)} may impersonate {name(writer.name)}:"
+    return Advice(sentence, f"kubectl auth can-i impersonate {whom}{where}{options}")
+
+
+def _is_user_of_electors(history: LeaseHistory, writer: Writer) -> bool:
+    """Return whether another process of a writer's user held the lease: that user needs the right."""
+    owns = (one.processes.own for one in history.tenures)
+    return any(one and one.user == writer.user and not one.is_same(writer) for one in owns)
+
+
+def _advise_on_user_of_electors(sentence: str, history: LeaseHistory, writer: Writer) -> Advice:
+    account = UserInfo(writer.user).service_account
+    if account is None:
+        return Advice(f"{sentence} To see the lease:", _command_for_managers(history))
+    pods = f"{kubectl_in(account[0])} get pods --field-selector spec.serviceAccountName={quote_for_shell(account[1])}"
+    return Advice(f"{sentence} To see the pods of that account:", pods)
+
+
+def _command_for_writers(history: LeaseHistory) -> str:
+    return f"lease-webhook writers {quote_name(f'{history.namespace}/{history.name}')}"
 
 
 def _command_for_managers(history: LeaseHistory) -> str:
@@ -131,8 +227,11 @@ def _lease_command(history: LeaseHistory) -> str:
     return f"{kubectl_in(history.namespace)} get lease {quote_name(history.name)}"
 
 
-def advise_after_silence(cause: Diagnosis, history: LeaseHistory, tenure: Tenure) -> Advice:
-    """Return where to look after a holder did not renew: if others may write in its name, first who does."""
+def advise_after_silence(cause: Diagnosis, history: LeaseHistory, tenure: Tenure, *, is_lost: bool = False) -> Advice:
+    """Return where to look after a holder did not renew: if others may write in its name, first who does.
+
+    `is_lost`: another holder has the lease since.
+    """
     if tenure.is_ambiguous:
         sentence = f"The audit log shows who writes in the name of {name(tenure.holder)}:"
         return Advice(sentence, command_for_audit_log(history.namespace, history.name))
@@ -143,7 +242,7 @@ def advise_after_silence(cause: Diagnosis, history: LeaseHistory, tenure: Tenure
             sentence = "Find out who else writes the lease, and stop it, or let it write something else:"
             return Advice(sentence, _command_for_managers(history))
         case Blame.CLIENT:
-            return _advise_on_silent_client(history, tenure, cause)
+            return _advise_on_silent_client(history, tenure, cause, is_lost=is_lost)
         case Blame.THROTTLED:
             return Advice("See which priority level limits it:", _PRIORITY)
         case Blame.COORDINATED:
@@ -154,19 +253,37 @@ def advise_after_silence(cause: Diagnosis, history: LeaseHistory, tenure: Tenure
             return _advise_after_outage(cause, history, tenure)
     if cause.blame is Blame.REFUSED and cause.refusal is not None:
         return advise_after_refusal(history, cause.refusal)
-    return _advise_without_cause(history, tenure)
+    return _advise_without_cause(history, tenure, is_lost=is_lost)
 
 
-def _advise_without_cause(history: LeaseHistory, tenure: Tenure) -> Advice:
+def _advise_without_cause(history: LeaseHistory, tenure: Tenure, *, is_lost: bool) -> Advice:
     """Return what to do if the input does not show why a holder did not renew."""
-    pod = command_for_pod_of_holder(history.namespace, _pod(tenure) or tenure.holder)
-    if "describe" not in pod:
+    if history.namespace == NODE_LEASES:
+        return _advise_on_silent_node(history)
+    pod = _find_pod(history, tenure.holder, tenure)
+    if not pod.name:
         return _NEXT_STEPS[Blame.UNKNOWN]
-    sentence = (
-        f"See the pod of {name(tenure.holder)}. To know the cause the next time, watch all leases (-A) and keep the "
-        "audit log:"
-    )
-    return Advice(sentence, pod)
+    step = _advise_on_pod(tenure, pod, is_lost=is_lost)
+    sentence = "To know the cause the next time, watch all leases (-A) and keep the audit log."
+    return Advice(f"{sentence} {step.sentence}", step.command)
+
+
+def _advise_on_silent_node(history: LeaseHistory) -> Advice:
+    """Return what to do about a kubelet that did not renew: it is no pod, and it may renew."""
+    return Advice(f"See why node {name(history.name)} did not report:", _command_for_node(history.name))
+
+
+def _advise_on_pod(tenure: Tenure, pod: _Pod, *, is_lost: bool) -> Advice:
+    """Return how to see the pod of a holder, if it has one: a text may be chosen that names none."""
+    holder, lost = name(tenure.holder), ", which lost the lease" if is_lost else ""
+    own = tenure.processes.own
+    if not pod.is_logged:
+        sentence = f"If {holder}{lost and f'{lost},'} is a pod, see it:"
+    elif own and tenure.processes.renewals and not tenure.processes.is_pod(own):
+        sentence = f"See the pod that renewed as {holder}:"
+    else:
+        sentence = f"See the pod of {holder}{lost}:"
+    return Advice(sentence, _describe_or_list_events(pod))
 
 
 def advise_on_mutation(one: RewrittenField) -> Advice:
@@ -200,15 +317,22 @@ def _advise_after_outage(cause: Diagnosis, history: LeaseHistory, tenure: Tenure
     step = _NEXT_STEPS[cause.blame]
     if "stopped" not in cause.left or tenure.until is None or tenure.processes.heard_again:
         return step
-    pod = command_for_pod_of_holder(history.namespace, _pod(tenure) or tenure.holder)
-    sentence = f"{step.sentence.removesuffix(':')}; {name(tenure.holder)} may have stopped by itself:"
-    return Advice(sentence, f"{step.command}; {pod}")
+    if history.namespace == NODE_LEASES:
+        return Advice(
+            f"{step.sentence.removesuffix(':')}; and at the node:", f"{step.command}; {_command_for_node(history.name)}"
+        )
+    pod = _find_pod(history, tenure.holder, tenure)
+    sentence = f"{step.sentence.removesuffix(':')}; {_name_holder(tenure.holder, pod)} may have stopped by itself:"
+    return Advice(sentence, f"{step.command}; {_describe_or_list_events(pod)}" if pod.name else step.command)
 
 
-def _advise_on_silent_client(history: LeaseHistory, tenure: Tenure, cause: Diagnosis) -> Advice:
+def _advise_on_silent_client(history: LeaseHistory, tenure: Tenure, cause: Diagnosis, *, is_lost: bool) -> Advice:
+    if history.namespace == NODE_LEASES:
+        return _advise_on_silent_node(history)
     if cause.left == ("interval",):
         return _advise_on_rare_renewals(history, tenure)
-    pod = _pod(tenure) or tenure.holder
+    if _is_kept_by_another(tenure):
+        return advise_after_sharing(history, tenure)
     own = _user_without_pod(tenure)
     if own is not None and "refused-credentials" in cause.left:
         sentence = (
@@ -217,18 +341,28 @@ def _advise_on_silent_client(history: LeaseHistory, tenure: Tenure, cause: Diagn
         return Advice(sentence, f"{_lease_command(history)} -o yaml")
     if own is not None:
         sentence = f"Look where {name(tenure.holder)} runs: it writes as {user(own)}, and not with the token of a pod."
-        return advise_on_rights(sentence, "update", history, own)
-    if tenure.processes.heard_again and (found := pod_of(pod)):
-        again = "" if cause.requests else " again"
-        sentence = f"Its pod was heard{again}; see what it did meanwhile:"
-        return Advice(sentence, f"{kubectl_in(history.namespace)} logs {found}")
-    writing = _find_pod_of_another_name(tenure)
-    if writing is not None:
-        place = UserInfo(writing.user).service_account
-        sentence = f"See the pod that renewed as {name(tenure.holder)}:"
-        return Advice(sentence, command_for_pod_of_writer(place[0] if place else history.namespace, writing))
-    command = command_for_pod_of_holder(history.namespace, pod)
-    return Advice("See its pod:" if "describe" in command else "Check whether it is one of the pods:", command)
+        return advise_on_writer(sentence, history, own)
+    pod = _find_pod(history, tenure.holder, tenure)
+    if tenure.processes.heard_again and pod.name:
+        return _advise_on_heard_pod(tenure, pod, cause, is_lost=is_lost)
+    if not pod.name:
+        holder = f"{name(tenure.holder)}{', which lost the lease,' if is_lost else ''}"
+        return Advice(f"Check whether {holder} is one of the pods:", f"{kubectl_in(history.namespace)} get pods")
+    return _advise_on_pod(tenure, pod, is_lost=is_lost)
+
+
+def _advise_on_heard_pod(tenure: Tenure, pod: _Pod, cause: Diagnosis, *, is_lost: bool) -> Advice:
+    """Return how to see what a pod did meanwhile: in a container that has ended since, if it restarted."""
+    lost, again = ", which lost the lease," if is_lost else "", "" if cause.requests else " again"
+    sentence = f"The pod of {name(tenure.holder)}{lost} was heard{again}; see what it did meanwhile:"
+    logs = f"{kubectl_in(pod.namespace)} logs {pod.name}"
+    return Advice(sentence, f"{logs}; {logs} --previous")
+
+
+def _is_kept_by_another(tenure: Tenure) -> bool:
+    """Return whether another process went on to renew it again and again after the holder's own no longer did."""
+    processes = tenure.processes
+    return any(processes.others[one].last > tenure.last_renewal for one in processes.sharers[-1:])
 
 
 def _user_without_pod(tenure: Tenure) -> Writer | None:
@@ -238,39 +372,46 @@ def _user_without_pod(tenure: Tenure) -> Writer | None:
     return None if is_pod or not tenure.processes.renewals else own
 
 
-def _find_pod_of_another_name(tenure: Tenure) -> Writer | None:
-    """Return the process that renewed as a holder whose text names no pod, or another one, if a log has its pod."""
-    own = tenure.processes.own
-    if own is None or not own.pod or not tenure.processes.renewals or own.pod == pod_of(tenure.holder):
-        return None
-    return own
-
-
-def _pod(tenure: Tenure) -> str:
-    return tenure.processes.own.pod if tenure.processes.own and tenure.processes.is_sure else ""
-
-
 def _advise_on_appointed_holder(history: LeaseHistory, tenure: Tenure, taker: Writer) -> Advice:
     """Return what to do about a holder that no process is known to renew as."""
     sentence = f"Check whether {name(tenure.holder)}, which {writer(taker)} wrote in, exists:"
     return Advice(sentence, f"{kubectl_in(history.namespace)} get pods")
 
 
+def advise_on_late_taker(history: LeaseHistory, after: Tenure) -> Advice:
+    """Return how to see what a process did before it took the lease."""
+    own, pod = _user_without_pod(after), _find_pod(history, after.holder, after)
+    if own is not None:
+        sentence = (
+            f"See what {name(after.holder)} did before it took the lease: it writes as {user(own)}, not from a pod."
+        )
+        return advise_on_writer(sentence, history, own)
+    did, logs = (
+        "did before it took the lease:",
+        f"{kubectl_in(pod.namespace)} {f'logs {pod.name}' if pod.name else 'get pods'}",
+    )
+    if pod.is_logged or not pod.name:
+        return Advice(f"See what {name(after.holder)} {did}", logs)
+    return Advice(f"If {name(after.holder)} is a pod, see what it {did}", logs)
+
+
 def _advise_on_rare_renewals(history: LeaseHistory, tenure: Tenure) -> Advice:
-    where, pod = kubectl_in(history.namespace), likely_pod_of(_pod(tenure) or tenure.holder)
-    sentence = "Let it renew several times within the lease's duration. To see its arguments:"
-    which = f"pod {pod}" if pod else "pods"
-    return Advice(sentence, f"{where} get {which} -o jsonpath='{{..args}}'")
+    pod, sentence = _find_pod(history, tenure.holder, tenure), "Let it renew several times within the lease's duration."
+    if _user_without_pod(tenure):
+        return Advice(f"{sentence} To see the lease:", f"{_lease_command(history)} -o yaml")
+    which = f"pod {pod.name}" if pod.name else "pods"
+    command = f"{kubectl_in(pod.namespace)} get {which} -o jsonpath='{{..args}}'"
+    return Advice(f"{sentence} To see its arguments:", command)
 
 
 def advise_after_refusal(history: LeaseHistory, refusal: Refusal) -> Advice:
     """Return what to do about writes that are refused."""
-    who = name(refusal.writer.name) or "the writer"
+    who = _name_refused(history, refusal)
     held = history.find_tenure_at(refusal.at)
     # An API server that chose the holder took the lease from no one.
     taker = held.processes.doubtful_taker if held and not held.is_chosen else None
     if held and taker and not taker.is_same(refusal.writer) and refusal.by is By.POLICY:
-        return advise_on_rights(f"{writer(taker)} wrote {name(held.holder)} into the lease.", "update", history, taker)
+        return advise_on_writer(f"{writer(taker)} wrote {name(held.holder)} into the lease.", history, taker)
     if refusal.by is By.WEBHOOK:
         return Advice(f"See why webhook {name(refusal.name)} refuses the writes of {who}:", _WEBHOOKS)
     if refusal.by is By.CREDENTIALS:
@@ -288,19 +429,51 @@ def advise_after_refusal(history: LeaseHistory, refusal: Refusal) -> Advice:
         sentence = f"A ResourceQuota of the namespace left no room for the write of {who}:"
         return Advice(sentence, f"{kubectl_in(history.namespace)} describe resourcequota {quote_name(quota[1])}")
     if refusal.by is By.OTHER and refusal.code != _FORBIDDEN:
-        return Advice(
-            f"The API server refused what {who} wrote. To see the lease:", f"{_lease_command(history)} -o yaml"
-        )
-    return _advise_on_missing_rights(history, refusal, who)
+        return _advise_on_malformed_writes(history, refusal, who)
+    return _advise_on_missing_rights(history, refusal)
 
 
-def _advise_on_missing_rights(history: LeaseHistory, refusal: Refusal, who: str) -> Advice:
+def _advise_on_malformed_writes(history: LeaseHistory, refusal: Refusal, who: str) -> Advice:
+    """Return what to do about writes that are refused whoever makes them: the client decides what it writes."""
+    if _find_refused_pods(history, refusal):
+        pods = f"{kubectl_in(_find_namespace(history.namespace, refusal.writer))} get pods,replicasets -o wide"
+        return Advice(f"The API server refused what {who} wrote; compare images with the holder's:", pods)
+    return Advice(f"The API server refused what {who} wrote. To see the lease:", f"{_lease_command(history)} -o yaml")
+
+
+def _name_refused(history: LeaseHistory, refusal: Refusal) -> str:
+    """Return whose writes were refused: pods, if the holder's, which renews with the same account, is none of them."""
+    pods = _find_refused_pods(history, refusal)
+    if not pods:
+        return name(refusal.writer.name) or "the writer"
+    return f"{'pod' if len(pods) == 1 else 'pods'} {' and '.join(pods)}"
+
+
+def _find_refused_pods(history: LeaseHistory, refusal: Refusal) -> list[str]:
+    """Return the latest pods that were refused alike, if a pod of the same account has renewed the lease since."""
+    tenure = history.holder
+    own = tenure.processes.own if tenure and tenure.last_renewal > refusal.at else None
+    if own is None or not own.pod or own.user != refusal.writer.user:
+        return []
+    alike = (one for one in history.requests.refusals if _is_alike(one, refusal))
+    pods = list(dict.fromkeys(pod_of(one.writer.pod) for one in alike))
+    return [] if "" in pods or own.pod in pods else pods[-_MAX_NAMED:]
+
+
+def _is_alike(one: Refusal, other: Refusal) -> bool:
+    return one.is_denied_write and (one.by, one.code, one.writer.user) == (other.by, other.code, other.writer.user)
+
+
+def _advise_on_missing_rights(history: LeaseHistory, refusal: Refusal) -> Advice:
     """Return what to do about writes that an authorizer refused."""
+    who = name(refusal.writer.name) or "the writer"
+    if history.namespace == NODE_LEASES and refusal.writer.user.startswith(_NODE_USER):
+        return Advice(f"The API server refused the writes of {who}. To see the node:", _command_for_node(history.name))
     found = _VERB.search(refusal.message)
     verb = found[1] if found else "update"
     known = {one.processes.own.user for one in history.tenures if one.processes.own}
     if refusal.by is By.RIGHTS and _has_written_since(history, refusal):
-        sentence = f"{who} may write it again. To see what gives it the right, and who changed that:"
+        sentence = f"{who} may write it now. To see what gives it the right, and who changed that:"
         return Advice(sentence, f"{kubectl_in(history.namespace)} get roles,rolebindings -o yaml --show-managed-fields")
     if refusal.by is not By.RIGHTS:
         what = f"The API server refused what {who} wrote."
@@ -326,15 +499,15 @@ def advise_after_deletion(history: LeaseHistory, who: Writer) -> Advice:
     if who.user in CLEANUP_CONTROLLERS:
         sentence = "Kubernetes deletes what belongs to an owner that is gone. To see the lease's owner:"
         return Advice(sentence, f"{_lease_command(history)} -o jsonpath='{{.metadata.ownerReferences}}'")
-    return advise_on_rights(f"Decide whether {name(who.name)} should delete leases.", "delete", history, who)
+    return advise_on_writer(f"Decide whether {name(who.name)} should delete leases.", history, who)
 
 
 def advise_after_sharing(history: LeaseHistory, tenure: Tenure) -> Advice:
     """Return what to do about several processes that renew under one identity: of another user, or replicas."""
     last, own = tenure.processes.sharers[-1], tenure.processes.own
     if own is not None and last.user != own.user:
-        sentence = f"Find out why {name(last.name)} renews it as {name(tenure.holder)}."
-        return advise_on_rights(sentence, "update", history, last)
+        sentence = f"Find out why {name(last.name)} renewed it as {name(tenure.holder)}."
+        return advise_on_writer(sentence, history, last)
     where, pods = kubectl_in(history.namespace), " ".join(quote_name(one) for one in tenure.processes.pods[-3:])
     sentence = "Give each replica an identity of its own, such as its pod's name:"
     return Advice(sentence, f"{where} describe pods {pods}" if pods else f"{where} get pods")
@@ -440,7 +613,9 @@ def _advise_while_held(account: "Account", status: LeaseStatus) -> Advice:
     warnings = [one for one in account.findings if one.severity is Severity.WARNING]
     if known := [one for one in warnings if isinstance(one, Claim)]:
         replaced = (one for one in reversed(known) if one.cause == REPLACED)
-        return _advise_on_finding(_find_last_loss(account.findings) or next(replaced, known[-1]))
+        # That no one took it for long is often explained by another finding.
+        last = next((one for one in reversed(known) if one.check != "taken-late"), known[-1])
+        return _advise_on_finding(_find_last_loss(account.findings) or next(replaced, last))
     if status.state is LeaseState.UNKNOWN:
         if status.duration is None or status.last_renewal is None:
             sentence = "The lease does not say when it expires, so its own client decides:"
@@ -449,7 +624,7 @@ def _advise_while_held(account: "Account", status: LeaseStatus) -> Advice:
             sentence = "With the policy file that names its namespace in `stamps`, it says when it was renewed:"
             return Advice(sentence, f"lease-webhook why {lease} --policy FILE")
         else:
-            sentence = "Check whether its holder runs:"
+            return _advise_to_check_holder(account, status, "")
         return Advice(sentence, command_for_pod_of_holder(history.namespace, status.holder))
     if warnings:
         # A tight timing is a risk, and nothing that is wrong now.
@@ -463,8 +638,16 @@ def _advise_while_held(account: "Account", status: LeaseStatus) -> Advice:
         return Advice("Nothing to do now: it is held.")
     if account.is_renewed_as_usual:
         return _advise_when_renewed(account, status)
-    pod = command_for_pod_of_holder(history.namespace, status.holder)
-    return Advice("The input does not show two renewals by the same process, so check whether it runs:", pod)
+    return _advise_to_check_holder(account, status, "The input does not show two renewals by the same process. ")
+
+
+def _advise_to_check_holder(account: "Account", status: LeaseStatus, why: str) -> Advice:
+    history = account.history
+    pod = _find_pod(history, status.holder, account.tenure)
+    command = _describe(pod) if pod.name else command_for_pod_of_holder(history.namespace, "")
+    if history.namespace == NODE_LEASES:
+        return Advice(f"{why}Check whether the node runs:", _command_for_node(history.name))
+    return Advice(f"{why}Check whether {_name_holder(status.holder, pod)} runs:", command)
 
 
 def _advise_when_renewed(account: "Account", status: LeaseStatus) -> Advice:
@@ -499,10 +682,10 @@ def _advise_after_expiry(account: "Account", status: LeaseStatus) -> Advice:
         return advise_after_silence(cause, history, tenure)
     if (candidates := _advise_on_candidates(account)) is not None:
         return candidates
-    sentence = f"Check whether {name(status.holder)} still runs, and whether another replica runs that can take over:"
-    pods = f"{kubectl_in(history.namespace)} get pods"
-    pod = command_for_pod_of_holder(history.namespace, (_pod(tenure) if tenure else "") or status.holder)
-    return Advice(sentence, pods if pod == pods else f"{pods}; {pod}")
+    pod = _find_pod(history, status.holder, account.tenure)
+    holder = _name_holder(status.holder, pod)
+    sentence = f"Check whether {holder} still runs, and whether another replica runs that can take over:"
+    return Advice(sentence, _command_for_pods(history, status.holder, pod))
 
 
 def _advise_on_candidates(account: "Account") -> Advice | None:
@@ -512,10 +695,10 @@ def _advise_on_candidates(account: "Account") -> Advice | None:
         return None
     if not found.asking:
         asks = "asks for it" if found.shows_reads else "tries to take it"
-        sentence = f"No other replica {asks}: see whether any runs, and whether {name(account.holder)} still does:"
-        pods = f"{kubectl_in(account.history.namespace)} get pods"
-        pod = command_for_pod_of_holder(account.history.namespace, account.holder)
-        return Advice(sentence, pods if pod == pods else f"{pods}; {pod}")
+        pod = _find_pod(account.history, account.holder, account.tenure)
+        holder = _name_holder(account.holder, pod)
+        sentence = f"No other replica {asks}: see whether any runs, and whether {holder} still does:"
+        return Advice(sentence, _command_for_pods(account.history, account.holder, pod))
     who, asking = found.asking[0]
     if not who.pod or asking.code >= 400:
         return None
@@ -544,14 +727,12 @@ def _advise_on_heartbeat(account: "Account", status: LeaseStatus) -> Advice:
     """Return what to do about a silent heartbeat: no one else would ever take the lease."""
     namespace, lease = account.history.namespace, account.history.lease
     if namespace == NODE_LEASES:
-        return Advice("See why the node does not report:", f"kubectl describe node {quote_name(account.history.name)}")
+        return Advice("See why the node does not report:", _command_for_node(account.history.name))
     kind, _, owner = (owner_of(lease) if lease else "").partition(" ")
     if owner and kind.isalnum():
         command = f"{kubectl_in(namespace)} describe {quote_name(kind.lower())} {quote_name(owner)}"
         return Advice("Check whether its owner, which clients name, still runs:", command)
-    return Advice(
-        f"Check whether {name(status.holder)} still runs:", command_for_pod_of_holder(namespace, status.holder)
-    )
+    return _advise_to_check_holder(account, status, "")
 
 
 def _advise_on_finding(finding: ReportFinding) -> Advice:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from webhook.analysis.claims.advice import Advice, advise_on_rights, command_for_audit_log
+from webhook.analysis.claims.advice import Advice, advise_on_writer, command_for_audit_log
 from webhook.analysis.claims.claim import By as BySomeone
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.collect import interval_of
@@ -50,7 +50,7 @@ def _claim_foreign_release(history: LeaseHistory, before: Tenure, after: Tenure 
         message += (
             f"; {name(after.holder)} took the lease {bound} later: two may have led at once, until the old one noticed"
         )
-    advice = advise_on_rights(f"Find out why {by} did{describe_strict(who)}.", "update", history, who)
+    advice = advise_on_writer(f"Find out why {by} removed the holder{describe_strict(who)}.", history, who)
     return make_claim(
         *(history, "foreign-release", severity, message, advice, "foreign-release"),
         over_since=at,
@@ -79,7 +79,7 @@ def _claim_removed_holder(history: LeaseHistory, before: Tenure, after: Tenure |
         message += f". The field manager was {name(before.removal.manager)}; its renewals have {name(before.manager)}"
     advice = Advice("The audit log shows who removed it:", command_for_audit_log(history.namespace, history.name))
     if who is not None and who.user:
-        advice = advise_on_rights(f"Find out which program of {user(who)} removed it.", "update", history, who)
+        advice = advise_on_writer(f"Find out which program of {user(who)} removed it.", history, who)
     within, renewal = {**interval_of(before.ended)}, before.renewed or before.taken
     if "earliest" in within and not renewal.is_claimed:
         within["earliest"] = max(within["earliest"], renewal.earliest)  # which came before the removal
@@ -98,7 +98,7 @@ def find_preferred_holders(history: LeaseHistory, now: int) -> Iterator[Claim]:
         assert edit.writer is not None
         who = f"at {clock(edit.at, now)} {writer(edit.writer)} changed preferredHolder"
         message = f"{who}, as only an API server should ({edit.text})"
-        advice = advise_on_rights(f"Find out why {name(edit.writer.name)} writes it.", "update", history, edit.writer)
+        advice = advise_on_writer(f"Find out why {name(edit.writer.name)} writes it.", history, edit.writer)
         asked = edit.tenure.step_down if edit.tenure else None
         arguments = {
             "identity": asked.successor if asked and asked.writer == edit.writer else None,

@@ -132,7 +132,7 @@ def claim_loss(history: LeaseHistory, gap: causes.Gap, after: Tenure, now: int) 
         f"{describe_cause(cause)}"
         f"{_describe_return(cause, before, history.renewals.usual, now)}"
     )
-    step = advise_after_silence(cause, history, before)
+    step = advise_after_silence(cause, history, before, is_lost=after.holder != before.holder)
     return make_claim(
         *(history, "leader-lost", Severity.WARNING, message, step, cause.blame),
         over_since=after.since,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from webhook.analysis.claims.advice import Advice, command_for_log_of_holder
+from webhook.analysis.claims.advice import Advice, advise_on_late_taker
 from webhook.analysis.claims.candidates import SHORTEST
 from webhook.analysis.claims.causes import describe_other_writers
 from webhook.analysis.claims.claim import Claim
@@ -149,10 +149,7 @@ def _claim_late_taker(
     bound = "" if after.taken.is_exact and ended.is_exact else "at least "
     freed = "it was freed" if is_released else "it had expired"
     message = f"{late.taker} took it {bound}{length(lateness)} after {freed} at {clock(free_at, now)}: {text}"
-    advice = Advice(
-        f"See what {late.taker} did before it took the lease:",
-        command_for_log_of_holder(history.namespace, after.holder),
-    )
+    advice = advise_on_late_taker(history, after)
     return make_claim(
         *(history, "taken-late", Severity.WARNING, message, advice),
         over_since=after.since,

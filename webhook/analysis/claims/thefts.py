@@ -10,10 +10,9 @@ from webhook.analysis.claims.advice import (
     MUTATORS,
     Advice,
     advise_on_mutation,
-    advise_on_rights,
+    advise_on_writer,
     command_for_audit_log,
     command_for_log_of_holder,
-    command_for_pod_of_holder,
 )
 from webhook.analysis.claims.claim import By as BySomeone
 from webhook.analysis.claims.claim import Claim
@@ -115,7 +114,7 @@ def _claim_theft(
         cause, sentence = "renamed", "Check whether a webhook rewrites holderIdentity, or the pod runs two electors:"
         advice = Advice(sentence, "kubectl get mutatingwebhookconfigurations")
     elif other:
-        advice = advise_on_rights(f"Find out why {user(other)} writes its holder.", "update", history, other)
+        advice = advise_on_writer(f"Find out why {user(other)} wrote the holder.", history, other)
     elif after.processes.taken_by is None:
         if after.is_renaming:
             message += f"; or {_RENAMED}"
@@ -194,15 +193,13 @@ def _advise_on_taker(history: LeaseHistory, before: Tenure, after: Tenure, edit:
     changer, stranger = edit.writer if edit else None, _find_stranger(before, after)
     if changer is not None and changer.user:
         # Who waits for the duration that is stored waits for as long as the lease says.
-        return advise_on_rights(f"Find out why {user(changer)} changes how long it lasts.", "update", history, changer)
+        return advise_on_writer(f"Find out why {user(changer)} changed how long it lasts.", history, changer)
     if stranger and before.processes.own:
         sentence = f"Find out why {user(stranger)} took the lease from {user(before.processes.own)}."
-        return advise_on_rights(sentence, "update", history, stranger)
-    sentence = (
-        f"Find out why {name(after.holder)} does not wait until the lease expires"
-        f"{describe_strict(after.processes.taken_by or Writer())}. To see what it is:"
-    )
-    return Advice(sentence, command_for_pod_of_holder(history.namespace, after.holder))
+        return advise_on_writer(sentence, history, stranger)
+    taker = after.processes.taken_by or Writer()
+    sentence = f"Find out why {name(after.holder)} does not wait until the lease expires{describe_strict(taker)}."
+    return advise_on_writer(sentence, history, taker)
 
 
 def _describe_doubt(before: Tenure, now: int) -> str:
