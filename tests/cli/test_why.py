@@ -50,6 +50,20 @@ def test_one_lease(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
+def test_of_each_finding_it_is_said_what_its_command_is_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    server = FakeServer()
+    db, mail = server.elector("db-0", "shop/db"), server.elector("mail-0", "shop/mail")
+    together(40, db, mail)
+    together(60, mail)
+    together(10, server.elector("db-1", "shop/db"), mail)
+    path = tmp_path / "leases.json"
+    path.write_bytes(server.watch())
+    code, out, err = run(capsys, "shop/db", "--input", str(path), "--verbose")
+    assert (code, err) == (0, "")
+    said = "  -> If db-1_1 is a pod, see what it did before it took the lease:\n     kubectl -n shop logs db-1\n"
+    assert said in out
+
+
 def test_every_fact_and_event_of_one_lease(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "shop/db", "--input", watched, "--verbose")
     assert (code, err) == (0, "")

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from webhook.admission.policy.file import load
 from webhook.analysis.claims.account import Account, account_of, account_of_state, as_json
 from webhook.analysis.claims.causes import MAX_OF_A_KIND
+from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.happened import MAX_EVENTS, list_events, list_latest
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.marks import describe_earlier, describe_end
@@ -337,7 +338,16 @@ def _format_findings(account: Account, command: str, *, verbose: bool) -> Iterat
         yield indent(f"{severity}  {finding.check}{marked}", 0, hanging=2)
         yield indent(escape(finding.message), 2)
         if verbose and finding.fix != command:
-            yield format_advice("->", escape(finding.fix), 2, 5)
+            yield from _format_fix(finding)
+
+
+def _format_fix(finding: ReportFinding) -> Iterator[str]:
+    """Yield what to do about a finding: a command alone does not say what it presumes, as that a holder is a pod."""
+    sentence = finding.advice if isinstance(finding, Claim) else ""
+    if sentence:
+        yield indent(f"-> {escape(sentence)}", 2, hanging=5)
+    if finding.fix:
+        yield format_advice("" if sentence else "->", escape(finding.fix), 5 if sentence else 2, 5)
 
 
 def _split_latest(groups: Iterable[list[ReportFinding]], most: int) -> Iterator[list[ReportFinding]]:
