@@ -310,3 +310,60 @@ def test_a_taker_that_only_began_to_ask_waits_once() -> None:
     assert text.endswith(
         "whoever looks for the first time, or has not looked for long, waits for as long as the lease lasts"
     )
+
+
+def late_after_release(**changes: Any) -> FakeServer:
+    """A server on which db-1 takes the lease of db-0 half a minute after its release."""
+    server, (db, *others) = shop()
+    db.ask()
+    together(20, db, *others)
+    db.release()
+    together(30, *others)
+    server.elector("db-1", "shop/db").take(**changes)
+    together(4, *others)
+    return server
+
+
+def test_a_lease_that_was_free_for_long_was_taken_late() -> None:
+    said = late(late_after_release())
+    assert said.startswith("db-1_1 took it 30 s after it was freed at 11:07:00Z: db-1_1 made no request for it until")
+    assert late(late_after_release(), follow_watch).startswith("db-1_1 took it at least 29 s after it was freed at")
+
+
+def test_a_taker_whose_updates_conflict_is_late_for_that() -> None:
+    server, (db, *others) = shop()
+    db.ask()
+    successor = server.elector("db-1", "shop/db")
+    together(20, db, *others)
+    for _ in range(30):
+        together(2, *others)
+        successor.fail(409)
+        spec = server.leases["shop/db"]["spec"]
+        server.write("shop/db", {**spec, "leaseTransitions": spec["leaseTransitions"] + 1}, "x", "cost-agent", "")
+    successor.take()
+    together(4, successor, *others)
+    said = late(server)
+    assert "22 of its updates conflicted with other writes (409) (others wrote it at least 23 times" in said
+
+
+def test_of_a_user_without_a_pod_it_is_not_known_which_process_asked() -> None:
+    server, (db, *others) = shop()
+    db.ask()
+    successor = server.elector("db-1", "shop/db")
+    successor.pod = db.pod = ""
+    together(20, db, *others)
+    together(60, *others)
+    successor.take()
+    assert late(server).endswith("whether it ran then, and asked for the lease, the log does not show")
+
+
+def test_since_when_a_lease_is_free_that_another_one_shortened_is_not_known() -> None:
+    server, (db, *others) = shop()
+    together(4, *others)
+    db.take()
+    spec = {**server.leases["shop/db"]["spec"], "leaseDurationSeconds": 1}
+    server.write("shop/db", spec, "kubectl", "alice", "")
+    together(20, *others)
+    assert headline(server).startswith("no one holds it: it lasts 1 s, so anyone may take it")
+    (one,) = claims(follow_log(server), server, "free")
+    assert "from" not in one

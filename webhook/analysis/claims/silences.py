@@ -149,7 +149,7 @@ def claim_loss(history: LeaseHistory, gap: causes.Gap, after: Tenure, now: int) 
 
 def _describe_substitute(before: Tenure, now: int) -> str:
     """Say who renewed a lease in the place of its holder after that had done so for the last time."""
-    if before.touched is None or before.kept_until <= before.last_renewal:
+    if before.touched is None or before.kept_until <= before.last_renewal + SECOND:
         return ""
     return f" ({writer(before.touched[1])} went on in its name until {clock(before.kept_until, now)})"
 

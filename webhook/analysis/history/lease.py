@@ -685,6 +685,7 @@ class LeaseHistory(Struct):
         how = self.vacancy.how
         began = how if how in _KEPT_AFTER_VACANCY else Handover.CLAIMED
         following = self._begin_tenure(state.holder, state.at, began, state.writer)
+        self._note_waiting(following, state.writer)
         if how is Handover.UNKNOWN:
             # Before the input showed it again without a holder, another one may have held it.
             following.forget_previous()
@@ -700,13 +701,17 @@ class LeaseHistory(Struct):
         self.vacancy.begin_earlier(at if taking.kept_until is None else taking.kept_until)
         following = self._begin_tenure(state.holder, at, taking.how, state.writer)
         following.note_close(is_close=taking.is_close)
-        if state.writer is not None and (asking := self.requests.waiting.asking.get(state.writer.process)):
-            following.note_waiting(self.requests.waiting.since, asking.times)
+        self._note_waiting(following, state.writer)
         is_stale = following.processes.foreign_taker is not None and state.has_earlier_renew_time
         if before is None or (state.has_other_renew_time and not is_stale):
             following.note_renaming(state.old, state.new)
         else:
             following.inherit(before)
+
+    def _note_waiting(self, following: Tenure, writer: Writer | None) -> None:
+        """Note when the next holder asked for the lease before it took it."""
+        if writer is not None and (asking := self.requests.waiting.asking.get(writer.process)):
+            following.note_waiting(self.requests.waiting.since, asking.times)
 
     def _release(self, state: NextState) -> None:
         """End a tenure whose holder was removed, by itself or by another writer: then it may go on as the leader."""
