@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from tests.factories import Document
+from tests.factories import Document, Tweak, changed
 from webhook.kubernetes.times import canonical, canonical_seconds
 
 SECOND = 1_000_000
@@ -132,6 +132,26 @@ class FakeServer(Struct):
                 "stageTimestamp": canonical(self.now),
             }
         )
+
+    def delete_pod(self, pod: str, *tweaks: Tweak, uid: str = "", is_eviction: bool = False) -> None:
+        """An event of the audit log about the deletion of a pod of shop, or its eviction, which was accepted."""
+        below = "/eviction" if is_eviction else ""
+        event: Document = {
+            "kind": "Event",
+            "apiVersion": "audit.k8s.io/v1",
+            "level": "RequestResponse",
+            "stage": "ResponseComplete",
+            "requestURI": f"/api/v1/namespaces/shop/pods/{pod}{below}",
+            "verb": "create" if is_eviction else "delete",
+            "user": {"username": "system:serviceaccount:kube-system:replicaset-controller"},
+            "objectRef": {"resource": "pods", "namespace": "shop", "name": pod, "apiVersion": "v1"}
+            | ({"subresource": "eviction"} if is_eviction else {}),
+            "responseStatus": {"metadata": {}, "code": 201 if is_eviction else 200},
+            "responseObject": {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": pod, "uid": uid}},
+            "requestReceivedTimestamp": canonical(self.now - 4000),
+            "stageTimestamp": canonical(self.now),
+        }
+        self.log.append(changed(event, *tweaks))
 
     def _extra(self, pod: str) -> Document:
         named = {"pod-name": pod, "node-name": self.nodes.get(pod, ""), "pod-uid": self.uids.get(pod, "")}

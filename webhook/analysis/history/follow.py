@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from webhook.admission.rules.limits import FindLimits, find_default_limits
 from webhook.analysis.history.bounds import MAX_LISTED, Bounds
 from webhook.analysis.history.candidates import read_event
+from webhook.analysis.history.deleted_pods import DeletedPods
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import NOT_FOUND, Refusal
@@ -31,6 +32,7 @@ from webhook.analysis.inputs.items import (
     LogEnd,
     Observation,
     Place,
+    PodDeletion,
     PutBack,
     RecordingGap,
     Writer,
@@ -173,6 +175,7 @@ class ClusterHistory(Struct):
     """The latest deletions and edits of candidates, by the lease that they are for."""
     election_events: dict[Key, set[tuple[int, str]]] = field(default_factory=dict)
     """Time and text of Events. Clients write them, so they are not part of a history."""
+    deleted_pods: DeletedPods = field(default_factory=DeletedPods)
     bounds: Bounds = field(default_factory=Bounds)
     has_managed_fields: bool = False
     stamped: frozenset[str] = frozenset()
@@ -235,7 +238,9 @@ class ClusterHistory(Struct):
     def feed(self, seen: Item) -> list[LeaseEvent]:
         """Take in one item, and return what happened: nothing unless it is an observation."""
         self._compared = self._tenures = None
-        if isinstance(seen, LogEnd):
+        if isinstance(seen, PodDeletion):
+            self.deleted_pods.add(seen)
+        elif isinstance(seen, LogEnd):
             end = min(seen.at, self.bounds.latest)
             self.bounds.reach(end)
             self.bounds.logged_until = max(self.bounds.logged_until, end)

@@ -31,6 +31,7 @@ from webhook.analysis.inputs.items import (
     LogEnd,
     Observation,
     Place,
+    PodDeletion,
     PutBack,
     Unreadable,
     parse_number,
@@ -262,7 +263,7 @@ def _first_time(source: Input, latest: int) -> int:
 
 
 def _time_of(item: Item, latest: int) -> int | None:
-    at = item.at if isinstance(item, LogEnd | FenceReport | Observation) else None
+    at = item.at if isinstance(item, LogEnd | FenceReport | PodDeletion | Observation) else None
     if at is None and isinstance(item, Observation):
         stamps = [item.latest_stamp]
         if isinstance(item.object, Lease):

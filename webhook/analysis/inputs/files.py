@@ -215,7 +215,7 @@ def _get_size(path: str) -> int:
 
 def _read_file_for_check(path: str, meter: Meter, *, skip: bool) -> Iterator[Submitted | Input]:
     """Yield the items of one file, the first once it is known whether there is a second."""
-    found = read_path(path, kinds.LEASE_MARKERS, meter)
+    found = read_path(path, kinds.MARKERS, meter)
     read = list(islice(found, 2)) or [Unreadable(Place(path), "empty", is_foreign=True)]
     if len(read) == 1 and not isinstance(read[0], LastLine):
         read[0] = replace(read[0], place=replace(read[0].place, is_only=True))
@@ -265,7 +265,7 @@ def find_inputs(paths: Sequence[str], meter: Meter | None = None) -> Iterator[In
 
 def _read_file_for_history(path: str, received: "CaptureIndex", meter: Meter) -> Iterator[Item]:
     was_denied = received.was_denied(path)
-    observations = kinds.interpret_all(read_path(path, kinds.LEASE_MARKERS, meter), received.find_moment(path))
+    observations = kinds.interpret_all(read_path(path, kinds.MARKERS, meter), received.find_moment(path))
     for item in _take_until_stopped(observations, meter):
         yield replace(item, answer=Answer(403)) if was_denied and isinstance(item, Observation) else item
 

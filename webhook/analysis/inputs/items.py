@@ -341,7 +341,23 @@ class PutBack(RecordingGap, frozen=True):
         return f"{between} {self.reason}; nothing is concluded across that"
 
 
-AboutInput = LogEnd | ClockSkew | RecordingGap
+class PodDeletion(Struct, frozen=True, gc=False, kw_only=True):
+    """A request that deleted a pod, or evicted it, which was accepted at `at`, in microseconds since 1970.
+
+    `uid` is that of the pod, "" if the log does not show it. `is_sure`: a log at level Metadata hides the options of
+    most requests, and so whether it was a dry run.
+    """
+
+    at: int
+    namespace: str
+    name: str
+    writer: Writer
+    uid: str = ""
+    is_eviction: bool = False
+    is_sure: bool = True
+
+
+AboutInput = LogEnd | ClockSkew | RecordingGap | PodDeletion
 """Items that are about no lease alone."""
 Item = AboutInput | Observation | Unreadable | OtherObject | FenceReport
 

@@ -32,6 +32,7 @@ from webhook.analysis.inputs.items import (
     Observation,
     OtherObject,
     Place,
+    PodDeletion,
     RecordingGap,
     Unreadable,
     Writer,
@@ -49,11 +50,18 @@ FENCE_ANNOTATION: Final = "validation.policy.admission.k8s.io/validation_failure
 NO_POD: Final = "a token without a pod"
 _FENCE_MARKER: Final = b"(fence "
 """The start of the last part of every message of a fence."""
-LEASE_MARKERS: Final = (b"coordination.k8s.io", _FENCE_MARKER)
-"""Text in every audit event of a lease, in its objectRef, and in every one of a fence, in a message."""
+MARKERS: Final = (b"coordination.k8s.io", _FENCE_MARKER, b'"verb":"delete"', b'"subresource":"eviction"')
+"""Text in every audit event of a lease, in its objectRef, of a fence, in a message, and of a pod that is deleted.
+
+Other events, nearly all of most logs, are not decoded.
+"""
 
 _TOKEN_MARKER: Final = b"lease-webhook/token-"
 """The prefix of the annotations in which fences keep tokens."""
+_DELETE_OPTIONS: Final = frozenset({"gracePeriodSeconds", "propagationPolicy", "orphanDependents"})
+"""Options that a query may have instead of the body, and which then has all of them."""
+_NEVER_DRY: Final = ("system:node:", "system:kube-", "system:serviceaccount:kube-system:")
+"""How the users of kubelets and controllers begin, which delete in earnest."""
 _OURS: Final = frozenset(KIND_OF.values())
 _REVIEW: Final = "AdmissionReview"
 _MAX_NAME: Final = 253
@@ -71,6 +79,8 @@ _ACT_OF_VERB: Final[Mapping[str, Act]] = {
     "watch": Act.COLLECTION,
     "deletecollection": Act.COLLECTION,
 }
+_NOTHING: Final = bytes(NULL)
+"""An object that an event does not show."""
 _VERB_OF_OPTIONS: Final = {"CreateOptions": "create", "UpdateOptions": "update", "PatchOptions": "patch"}
 GAP: Final = "GAP"
 """The type of an event by which a recorder says what it did not see; no API server sends it."""
@@ -369,8 +379,8 @@ decode_event: Final = msgspec.json.Decoder(AuditEvent, strict=False).decode
 _failures: Final = msgspec.json.Decoder(list[Status])
 
 
-def _interpret_event(document: Document) -> Observation | FenceReport | None:
-    """Return what one event says of leases, candidates or a fence; None if it is about something else."""
+def _interpret_event(document: Document) -> Observation | FenceReport | PodDeletion | None:
+    """Return what one event says of leases, candidates, a fence or a pod; None if it is about something else."""
     data = document.text
     event = decode_event(data)
     # Who is not authenticated is answered, and logged, before the request is handled (`filters/authn_audit.go`).
@@ -380,7 +390,7 @@ def _interpret_event(document: Document) -> Observation | FenceReport | None:
     reference, act = event.object_ref, _ACT_OF_VERB.get(event.verb)
     kind = KIND_OF.get(reference.resource)
     if kind is None or reference.api_group != GROUP or act is None:
-        return _interpret_fence(event, document) if _FENCE_MARKER in data else None
+        return _interpret_fence(event, document) if _FENCE_MARKER in data else _interpret_pod_request(event)
     answered, asked = event.answered_at, times.instant(times.normalize(event.request_received_timestamp))
     shown = _choose_object(event, act)
     stored, named, problem = None, ObjectMeta(), ""
@@ -427,9 +437,10 @@ class _Details(Struct, frozen=True):
 
 
 class _Deletion(Struct, frozen=True):
-    """The Status with which an API server answers a deletion; it names the object."""
+    """The Status with which an API server answers a deletion, which names the object; or the object itself."""
 
     details: _Details = _Details()
+    metadata: _Details = _Details()
 
 
 _deletions: Final = msgspec.json.Decoder(_Deletion)
@@ -443,6 +454,49 @@ def _find_deleted_uid(event: AuditEvent) -> str:
         return _deletions.decode(event.response_object).details.uid
     except (ValueError, RecursionError):
         return ""
+
+
+class _DeleteOptions(Struct, frozen=True, rename="camel"):
+    """The body of a deletion; that of an eviction has it inside."""
+
+    dry_run: tuple[str, ...] = ()
+    preconditions: _Details = _Details()
+    delete_options: "_DeleteOptions | None" = None
+
+
+_delete_options: Final = msgspec.json.Decoder(_DeleteOptions)
+
+
+def _interpret_pod_request(event: AuditEvent) -> PodDeletion | None:
+    """Return the deletion or the eviction of a pod; None for any other request, and for one that deleted nothing."""
+    reference, at = event.object_ref, event.answered_at
+    what = (event.verb, reference.resource, reference.subresource)
+    is_about_pod = what in {("delete", "pods", ""), ("create", "pods", "eviction")}
+    if not is_about_pod or reference.api_group not in {"", "policy"} or at is None or not reference.name:
+        return None
+    query = parse_qs(urlsplit(event.request_uri).query)
+    if not 200 <= event.response_status.code < 300 or "dryRun" in query:
+        return None
+    body, answer = bytes(event.request_object), bytes(event.response_object)
+    is_shown = body != _NOTHING or answer != _NOTHING
+    writer = event.writer
+    try:
+        sent = _DeleteOptions() if body == _NOTHING else _delete_options.decode(body)
+        named = _Deletion() if answer == _NOTHING else _deletions.decode(answer)
+    except (ValueError, RecursionError):
+        return None
+    options = sent.delete_options or sent
+    if options.dry_run:
+        return None
+    return PodDeletion(
+        at=at,
+        namespace=reference.namespace,
+        name=reference.name,
+        writer=writer,
+        uid=named.details.uid or named.metadata.uid or options.preconditions.uid,
+        is_eviction=event.verb == "create",
+        is_sure=is_shown or bool(_DELETE_OPTIONS & query.keys()) or writer.user.startswith(_NEVER_DRY),
+    )
 
 
 def _find_asked(event: AuditEvent, kind: str) -> Lease | None:

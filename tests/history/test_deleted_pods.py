@@ -1,0 +1,61 @@
+"""The pods that were deleted: which deletion may be that of a process, and how many are remembered."""
+
+import pytest
+
+from webhook.analysis.history import deleted_pods
+from webhook.analysis.history.deleted_pods import DeletedPods
+from webhook.analysis.inputs.items import PodDeletion, Writer
+
+USER = "system:serviceaccount:shop:db"
+OWN = Writer(USER, "db-0", uid="u-1")
+
+
+def deletion(at: int = 1, namespace: str = "shop", name: str = "db-0", uid: str = "") -> PodDeletion:
+    return PodDeletion(at=at, namespace=namespace, name=name, writer=Writer("alice"), uid=uid)
+
+
+def remember(*found: PodDeletion) -> DeletedPods:
+    pods = DeletedPods()
+    for one in found:
+        pods.add(one)
+    return pods
+
+
+def test_deletions_of_a_process_are_in_order_of_time() -> None:
+    assert [one.at for one in remember(deletion(3), deletion(1), deletion(2, uid="u-1")).list_of(OWN)] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        pytest.param(deletion(uid="u-2"), id="another pod of that name"),
+        pytest.param(deletion(namespace="infra"), id="another namespace"),
+        pytest.param(deletion(name="db-1"), id="another name"),
+    ],
+)
+def test_the_deletion_of_another_pod(one: PodDeletion) -> None:
+    assert list(remember(one).list_of(OWN)) == []
+
+
+@pytest.mark.parametrize(
+    "process",
+    [
+        pytest.param(Writer("alice", "db-0"), id="no service account"),
+        pytest.param(Writer(USER), id="no pod"),
+        pytest.param(Writer(USER, "db-0", impersonator="alice"), id="somebody who acts as it"),
+    ],
+)
+def test_a_process_whose_pod_is_not_known(process: Writer) -> None:
+    assert list(remember(deletion()).list_of(process)) == []
+
+
+def test_a_process_without_a_uid_may_be_any_pod_of_its_name() -> None:
+    assert list(remember(deletion(uid="u-2")).list_of(Writer(USER, "db-0")))
+
+
+def test_the_latest_deletions_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deleted_pods, "MAX_PODS", 2)
+    pods = remember(deletion(1), deletion(2, name="db-1"), deletion(3), deletion(4, name="db-2"))
+    assert [[one.at for one in pods.list_of(Writer(USER, f"db-{number}"))] for number in range(3)] == [[1, 3], [], [4]]
+    many = remember(*map(deletion, range(deleted_pods.MAX_DELETIONS + 2)))
+    assert [one.at for one in many.list_of(OWN)] == [*range(2, deleted_pods.MAX_DELETIONS + 2)]

@@ -1,0 +1,43 @@
+"""The pods that an audit log shows as deleted, the latest: a process that led may have ended with its pod."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec import Struct, field
+
+from webhook.analysis.inputs.items import PodDeletion, Writer
+from webhook.kubernetes.request import UserInfo
+
+MAX_PODS: Final = 5000
+"""Namespaces and names of pods whose deletions are remembered."""
+MAX_DELETIONS: Final = 16
+"""Deletions of one name: pods of a StatefulSet come again under theirs."""
+
+
+class DeletedPods(Struct):
+    """The latest deletions, by namespace and name of the pod; that which was deleted last comes last."""
+
+    _found: dict[tuple[str, str], list[PodDeletion]] = field(default_factory=dict)
+
+    def add(self, one: PodDeletion) -> None:
+        """Remember a deletion, and forget the name that was deleted longest ago if there are too many."""
+        key = (one.namespace, one.name)
+        found = self._found.pop(key, [])
+        self._found[key] = [*found, one][-MAX_DELETIONS:]
+        if len(self._found) > MAX_PODS:
+            del self._found[next(iter(self._found))]
+
+    def list_of(self, process: Writer) -> Sequence[PodDeletion]:
+        """Return the deletions of what may be the pod of a process, by its namespace and name, in order of time.
+
+        One of a pod with another uid is left out. Who acts as another user may name any pod.
+        """
+        account = UserInfo(process.user).service_account
+        if account is None or not process.pod or process.impersonator:
+            return []
+        found = self._found.get((account[0], process.pod), ())
+        return sorted((one for one in found if not _has_other_uid(one, process)), key=lambda one: one.at)
+
+
+def _has_other_uid(one: PodDeletion, process: Writer) -> bool:
+    return bool(one.uid and process.uid) and one.uid != process.uid
