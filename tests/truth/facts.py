@@ -17,7 +17,7 @@ from tests.model.api_server import Spec
 from tests.truth.plans import Fault, FaultKind, Habit, Role
 from tests.truth.records import END, History, Process, Request, Span, State
 from tests.truth.stage import MILLISECOND, SECOND
-from webhook.kubernetes.times import parse
+from webhook.kubernetes.times import MINUTE, parse
 
 Claim = Mapping[str, Any]
 NOTHING: Final = Spec()
@@ -352,7 +352,13 @@ class _Reasons:
         self._own = facts.processes_of(identity)
 
     def find(self) -> set[str]:
-        return {*self._find_by_requests(), *self._find_by_processes(), *self._find_by_servers(), *self._find_by_lease()}
+        return {
+            *self._find_by_requests(),
+            *self._find_by_processes(),
+            *self._find_by_pods(),
+            *self._find_by_servers(),
+            *self._find_by_lease(),
+        }
 
     def _find_by_requests(self) -> Iterator[str]:
         # Who put an identity there that is not its own renews as it.
@@ -398,6 +404,21 @@ class _Reasons:
                 yield "stopped"
         if not self._has_requests():
             yield "stopped"
+
+    def _find_by_pods(self) -> Iterator[str]:
+        """Yield whether one of its processes ended because its pod was deleted, or had a token no longer."""
+        for one in self._facts.history.pod_deletions:
+            for process in self._own:
+                ends = (process.alive[-1].end, *self._list_losses_of_tokens(process))
+                ended = [at for at in ends if one.received <= at <= one.answered + MINUTE]
+                if one.pod_uid == process.uid and any(self._begin - 5 * SECOND <= at <= self._end for at in ended):
+                    yield "pod-deleted"
+
+    def _list_losses_of_tokens(self, process: Process) -> Iterator[int]:
+        for fault in self._facts.history.faults:
+            if fault.kind is FaultKind.DUPLICATE and fault.target == process.pod:
+                lived_on = fault.length * MILLISECOND + fault.amount * SECOND
+                yield self._facts.history.begin + fault.at * MILLISECOND + lived_on
 
     def _has_requests(self) -> bool:
         names = {one.name for one in self._own}

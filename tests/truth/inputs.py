@@ -257,7 +257,8 @@ def pod_of(process: Process) -> str:
     return process.pod if process.uid else ""
 
 
-def _write_event(request: Request, level: str, has_fields: bool) -> bytes:
+def _locate(request: Request) -> tuple[str, Document]:
+    """Return the URI of a request, and its objectRef."""
     resource = RESOURCES[request.kind]
     path = f"/apis/{GROUP}/v1/namespaces/{request.namespace}/{resource}"
     query = "?dryRun=All" if request.is_dry_run else ""
@@ -269,6 +270,19 @@ def _write_event(request: Request, level: str, has_fields: bool) -> bytes:
     reference |= {"apiGroup": GROUP, "apiVersion": version}
     if request.replaces:
         reference["resourceVersion"] = request.replaces
+    return uri, reference
+
+
+def _locate_pod(request: Request) -> tuple[str, Document]:
+    """Return the same of a deletion or an eviction; clients send options, and so dry runs, in the body."""
+    below = "/eviction" if request.verb == "create" else ""
+    uri = f"/api/v1/namespaces/{request.namespace}/pods/{request.name}{below}"
+    reference: Document = {"resource": RESOURCES["Pod"], "namespace": request.namespace, "name": request.name}
+    return uri, reference | {"apiVersion": "v1"} | ({"subresource": "eviction"} if below else {})
+
+
+def _write_event(request: Request, level: str, has_fields: bool) -> bytes:
+    uri, reference = _locate_pod(request) if request.kind == "Pod" else _locate(request)
     status: Document = {"metadata": {}, "code": request.code}
     refused = request.refused
     if refused:
@@ -340,6 +354,10 @@ def _objects(request: Request, status: Document, has_fields: bool) -> Iterator[b
         if not has_fields and "metadata" in body:
             body = {**body, "metadata": {k: v for k, v in body["metadata"].items() if k != "managedFields"}}
         yield b'"requestObject":%s' % json.dumps(body, separators=(",", ":")).encode()
+    if request.kind == "Pod" and request.verb == "delete" and not request.refused:
+        pod = {"metadata": {"name": request.name, "namespace": request.namespace, "uid": request.pod_uid}}
+        yield b'"responseObject":%s' % json.dumps({"kind": "Pod", "apiVersion": "v1", **pod}).encode()
+        return
     if request.refused or request.verb == "delete" or request.after is None:
         answer: Document = {"kind": "Status", "apiVersion": "v1", **status}
         if request.verb == "delete" and not request.refused and request.before is not None:

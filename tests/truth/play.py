@@ -1,6 +1,7 @@
 """Plays a plan: everybody comes, elects, fails and is interfered with; what happened is the history."""
 
 from collections.abc import Sequence
+from functools import partial
 from random import Random
 from typing import Final
 
@@ -22,6 +23,7 @@ from tests.truth.plans import (
     Plan,
     Role,
 )
+from tests.truth.pods import PodDeed, list_pod_deeds
 from tests.truth.records import History
 from tests.truth.servers import Servers
 from tests.truth.stage import MILLISECOND, SECOND, Actor, Agenda
@@ -77,6 +79,9 @@ class _Cast:
             agenda.plan(START + elector.begins * MILLISECOND, self._starting(elector, number))
         for number, outsider in enumerate(plan.outsiders):
             self._add_outsider(outsider, number)
+        for number, deed in enumerate(list_pod_deeds(plan)):
+            # Before the fault of the same moment: a request ends the process.
+            agenda.plan(START + deed.at * MILLISECOND, partial(self._do_to_pod, deed, number))
         for fault in plan.faults:
             self._add_fault(fault)
         end = START + plan.length * MILLISECOND
@@ -189,6 +194,12 @@ class _Cast:
         party.identity = plan.pod or plan.name
         self._parties.append(party)
         party.follow(act(party, plan, self._servers))
+
+    def _do_to_pod(self, deed: PodDeed, number: int) -> None:
+        if deed.has_own_uid and deed.target not in self._uids:
+            return
+        uid = self._uids[deed.target] if deed.has_own_uid else _uid(self._plan.seed, f"another {deed.pod}", number)
+        self._servers.log_pod_request(deed, uid, number)
 
     # ---- what fails ----
 

@@ -118,6 +118,8 @@ class Request(Struct, frozen=True, kw_only=True):
     after: State | None = None
     stored_at: int | None = None
     is_dry_run: bool = False
+    pod_uid: str = ""
+    """Of a request that deletes or evicts a pod, the uid of that pod."""
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -162,6 +164,11 @@ class History(Struct, frozen=True, dict=True, kw_only=True):
         """Requests that changed something, in the order in which etcd had them."""
         changed = (one for one in self.requests if one.stored_at is not None)
         return tuple(sorted(changed, key=_revision))
+
+    @property
+    def pod_deletions(self) -> Iterator[Request]:
+        """Requests by which pods were deleted or evicted."""
+        return (one for one in self.requests if one.kind == "Pod" and not one.refused and not one.is_dry_run)
 
     def writes(self, key: tuple[str, str]) -> tuple[Request, ...]:
         """Return the requests that changed one lease, in the order in which etcd had them."""

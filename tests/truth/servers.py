@@ -19,12 +19,15 @@ from tests.model.managed_fields import ANCIENT_CHANGES, UPDATE
 from tests.model.stamping import CONSTANT
 from tests.truth.parties import Answer, Call, Party
 from tests.truth.plans import NAMESPACE, SUFFIX, Fault, FaultKind, Plan
+from tests.truth.pods import POD_REFUSALS, PodDeed, PodDeedKind
 from tests.truth.records import Refusal, Request, State
 from tests.truth.stage import MILLISECOND, SECOND, Agenda
 from webhook.kubernetes.times import canonical_seconds
 
 GROUP: Final = "coordination.k8s.io"
-RESOURCES: Final = {"Lease": "leases", "LeaseCandidate": "leasecandidates"}
+RESOURCES: Final = {"Lease": "leases", "LeaseCandidate": "leasecandidates", "Pod": "pods"}
+POD_REQUESTS: Final = 900_000_000
+"""Numbers from here on are those of requests about pods."""
 _STAMPED_FIELDS: Final = ("renewed", "holder", "duration", "acquired", "transitions")
 _EXEMPT_NAME: Final = "system:apiserver"
 _MASTERS: Final = "system:masters"
@@ -280,6 +283,42 @@ class Servers:
             after=after,
             stored_at=stored_at,
             is_dry_run=call.is_dry_run,
+        )
+
+    def log_pod_request(self, deed: PodDeed, uid: str, number: int) -> None:
+        """Log a request about a pod; what it does to the process of the pod happens elsewhere.
+
+        It draws nothing, so that requests about leases are as they were.
+        """
+        server = next((one for one in range(len(self.offsets)) if not self._is_down(one)), None)
+        if server is None:
+            return
+        received, answered = self.agenda.now, self.agenda.now + 3 * MILLISECOND
+        refused = POD_REFUSALS.get(deed.kind)
+        self.requests.append(
+            Request(
+                number=POD_REQUESTS + number,
+                process=deed.user,
+                server=server,
+                verb="create" if deed.is_eviction else "delete",
+                kind="Pod",
+                namespace=deed.namespace,
+                name=deed.pod,
+                received=received,
+                answered=answered,
+                received_clock=received + self.offsets[server],
+                answered_clock=answered + self.offsets[server],
+                user=User(deed.user, ("system:authenticated",)),
+                pod="",
+                uid="",
+                address="10.0.9.9",
+                agent="kubectl/v1.37.1 (linux/amd64) kubernetes/$Format",
+                code=refused.code if refused else 201 if deed.is_eviction else 200,
+                refused=refused,
+                body=deed.body,
+                is_dry_run=deed.kind is PodDeedKind.DRY_RUN,
+                pod_uid=uid,
+            )
         )
 
     # ---- refusals ----

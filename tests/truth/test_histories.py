@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from tests.inputs.reading import read
 from tests.truth.draw import draw
+from tests.truth.facts import Facts
 from tests.truth.inputs import LOGS, Kind, input_of
 from tests.truth.plans import (
     LEASE,
@@ -29,7 +30,9 @@ from tests.truth.plans import (
     to_json,
 )
 from tests.truth.play import play
+from tests.truth.pods import PodDeedKind, list_pod_deeds
 from tests.truth.records import History
+from tests.truth.servers import POD_REQUESTS
 from tests.truth.stage import SECOND
 from webhook.analysis.inputs.items import Act, Observation, Unreadable
 from webhook.kubernetes.objects import Lease
@@ -149,6 +152,29 @@ def test_a_replaced_pod_has_another_uid_and_the_same_identity() -> None:
     assert old.uid != new.uid
     assert old.identity == new.identity
     assert not old.alive[0].meets(START + 33 * SECOND, START + 120 * SECOND)
+
+
+def test_a_pod_is_deleted_before_its_process_ends_with_it() -> None:
+    history = play(two(Habit.CLIENT_GO, Fault(kind=FaultKind.REPLACE, at=40_000, length=3000, target="a")))
+    old, _ = (one for one in history.processes if one.pod == "a")
+    (deletion,) = history.pod_deletions
+    assert deletion.pod_uid == old.uid
+    assert deletion.received <= old.alive[0].end
+    assert "pod-deleted" in Facts(history, *KEY, history.end).causes("a", deletion.answered, history.end)
+    assert "pod-deleted" not in Facts(history, *KEY, history.end).causes("b", deletion.answered, history.end)
+
+
+def test_no_process_ends_with_what_only_looks_like_its_deletion() -> None:
+    found = {one.kind: (seed, number) for seed in range(500) for number, one in enumerate(list_pod_deeds(draw(seed)))}
+    assert set(found) == set(PodDeedKind)
+    for kind in set(PodDeedKind) - {PodDeedKind.DELETE, PodDeedKind.EVICT}:
+        seed, number = found[kind]
+        history = play(draw(seed))
+        deletions = [one for one in history.pod_deletions if one.number == POD_REQUESTS + number]
+        ended = [one for request in deletions for one in history.processes if one.uid == request.pod_uid]
+        assert bool(deletions) is (kind not in (PodDeedKind.FORBIDDEN, PodDeedKind.BUDGET, PodDeedKind.DRY_RUN))
+        assert bool(ended) is (kind is PodDeedKind.TIDY)
+        assert all(one.alive[-1].end < deletions[0].received for one in ended)
 
 
 def test_an_election_stalls_when_the_preferred_candidate_dies() -> None:
