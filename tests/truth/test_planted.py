@@ -115,6 +115,7 @@ PLANTED: dict[str, tuple[str, Defect]] = {
     "the lost leader is somebody else": ("leader-lost", names_another("identity")),
     "the leader was lost while it renewed": ("leader-lost", only(renewed_before, move_instants(-25, "from"))),
     "a leader was lost because it renews too seldom": ("leader-lost", says(cause="interval", causes=None)),
+    "a leader was lost because its pod was deleted": ("leader-lost", says(cause="pod-deleted", causes=None)),
     "a leader was late while it renewed": ("renewal-late", move_instants(-25, "from")),
     "a bystander is a second writer": ("second-writer", blames(bystander)),
     "a second writer wrote more often": ("second-writer", says(count=1000)),

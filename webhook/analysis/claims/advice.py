@@ -39,7 +39,7 @@ _WEBHOOKS: Final = "lease-webhook doctor"
 _PRIORITY: Final = "kubectl get --raw /debug/api_priority_and_fairness/dump_priority_levels"
 _POLICIES: Final = "kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings -o yaml"
 _EXPLAINED: Final = frozenset(
-    {Blame.SERVER, Blame.NETWORK, Blame.REFUSED, Blame.THROTTLED, Blame.CONFLICT, Blame.REWRITTEN}
+    {Blame.SERVER, Blame.NETWORK, Blame.REFUSED, Blame.THROTTLED, Blame.CONFLICT, Blame.REWRITTEN, Blame.POD}
 )
 _TERMINATED: Final = "because it is being terminated"
 """Source: kubernetes/apiserver `pkg/admission/plugin/namespace/lifecycle/admission.go`."""
@@ -241,7 +241,7 @@ def advise_after_silence(cause: Diagnosis, history: LeaseHistory, tenure: Tenure
         case Blame.CONFLICT:
             sentence = "Find out who else writes the lease, and stop it, or let it write something else:"
             return Advice(sentence, _command_for_managers(history))
-        case Blame.CLIENT:
+        case Blame.CLIENT | Blame.POD:
             return _advise_on_silent_client(history, tenure, cause, is_lost=is_lost)
         case Blame.THROTTLED:
             return Advice("See which priority level limits it:", _PRIORITY)
@@ -254,6 +254,14 @@ def advise_after_silence(cause: Diagnosis, history: LeaseHistory, tenure: Tenure
     if cause.blame is Blame.REFUSED and cause.refusal is not None:
         return advise_after_refusal(history, cause.refusal)
     return _advise_without_cause(history, tenure, is_lost=is_lost)
+
+
+def _advise_after_deletion(history: LeaseHistory, tenure: Tenure) -> Advice:
+    """Return where to look after the pod of a holder was deleted: in its namespace, for others and for the reason."""
+    own = tenure.processes.own
+    place = UserInfo(own.user).service_account if own is not None else None
+    sentence = f"See which pods run now, and why that of {name(tenure.holder)} was deleted:"
+    return Advice(sentence, f"{kubectl_in(place[0] if place else history.namespace)} get pods,events")
 
 
 def _advise_without_cause(history: LeaseHistory, tenure: Tenure, *, is_lost: bool) -> Advice:
@@ -327,6 +335,8 @@ def _advise_after_outage(cause: Diagnosis, history: LeaseHistory, tenure: Tenure
 
 
 def _advise_on_silent_client(history: LeaseHistory, tenure: Tenure, cause: Diagnosis, *, is_lost: bool) -> Advice:
+    if cause.blame is Blame.POD:
+        return _advise_after_deletion(history, tenure)
     if history.namespace == NODE_LEASES:
         return _advise_on_silent_node(history)
     if cause.left == ("interval",):

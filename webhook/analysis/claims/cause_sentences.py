@@ -28,6 +28,7 @@ _OWN_SIDE: Final = (
 )
 _HIDDEN_SIDE: Final = "It stopped renewing, its writes were refused or failed, or its API server hung"
 _HABITS: Final = {("interval",): "Too rarely", ("not-renewing",): "It wrote the lease and did not renew it"}
+_OPENINGS: Final = {Blame.UNKNOWN: "Why is not known:", Blame.POD: "Its pod was"}
 _UNANSWERED: Final = (
     "It may not have received the answer to its last renewal (network, proxy), or wrote from an old copy"
 )
@@ -47,8 +48,8 @@ def describe_cause(cause: Diagnosis) -> str:
         return f"{_HIDDEN_SIDE}; {cause.evidence}."
     if cause.blame is Blame.CLIENT:
         return f"{_OWN_SIDE}; {cause.evidence}."
-    if cause.blame is Blame.UNKNOWN:
-        return f"Why is not known: {cause.evidence}."
+    if cause.blame in _OPENINGS:
+        return f"{_OPENINGS[cause.blame]} {cause.evidence}."
     if cause.blame is Blame.COORDINATED:
         return f"{_SENTENCES[cause.blame]}: {cause.evidence}, and did, or stopped then."
     if cause.blame is Blame.REWRITTEN:

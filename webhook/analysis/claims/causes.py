@@ -8,6 +8,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from webhook.admission.rules.change import NODE_LEASES
+from webhook.analysis.claims.deleted_pods import describe_deletion, find_deletion
 from webhook.analysis.claims.diagnosis import Blame, Diagnosis
 from webhook.analysis.claims.silence_evidence import (
     HIDDEN,
@@ -205,6 +206,17 @@ def _diagnose_habit(evidence: SilenceEvidence) -> Diagnosis | None:
     return None
 
 
+def _diagnose_deleted_pod(evidence: SilenceEvidence) -> Diagnosis | None:
+    """Return the cause if the pod of a holder was deleted just before it stopped, and not all others stopped then."""
+    tenure, found = evidence.tenure, find_deletion(evidence)
+    if tenure is None or found is None or evidence.other_leases.most_were_late:
+        return None
+    if _find_lease_renewed_meanwhile(evidence.histories, tenure, evidence.silence):
+        return None
+    beside = () if found.is_sure and not evidence.hidden else ("stopped", *evidence.hidden)
+    return Diagnosis(Blame.POD, describe_deletion(found, evidence.end), ("pod-deleted", *beside))
+
+
 def _has_no_other_writes(history: LeaseHistory, tenure: Tenure, start: int, end: int) -> bool:
     """Return whether a log that has all writes has none by another between the last renewal of a holder and `end`.
 
@@ -293,9 +305,19 @@ def _diagnose_silence(evidence: SilenceEvidence) -> Diagnosis:
     cause = _add_signs_of_life(evidence.histories, evidence.tenure, evidence.silence, cause)
     cause = _add_answers(cause, own, () if evidence.sources else evidence.unauthenticated)
     cause = _add_answers_to_sharers(cause, evidence.answers_to_sharers)
+    cause = _add_deleted_pod(cause, evidence)
     if own and not slow and cause.blame is Blame.CLIENT:
         return replace(cause, evidence=f"{cause.evidence}; its last write was answered with {own[-1].code}")
     return cause
+
+
+def _add_deleted_pod(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
+    """Return the cause of a silence of all leases, with the deletion of the holder's pod just before it stopped."""
+    found = find_deletion(evidence) if evidence.other_leases.most_were_late else None
+    if found is None:
+        return cause
+    text = f"{cause.evidence}; but its pod was {describe_deletion(found, evidence.end)}"
+    return replace(cause, evidence=text, left=(*cause.left, "pod-deleted"))
 
 
 def _compare_silence(evidence: SilenceEvidence, slow: int) -> Diagnosis:
@@ -495,5 +517,6 @@ _DIAGNOSES: Final[tuple[Callable[[SilenceEvidence], Diagnosis | None], ...]] = (
     _diagnose_failure,
     _diagnose_conflict,
     _diagnose_habit,
+    _diagnose_deleted_pod,
 )
 """The first one that finds a cause decides: what excludes the others comes first."""

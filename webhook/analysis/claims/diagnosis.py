@@ -21,6 +21,8 @@ class Blame(StrEnum):
     """It was asked to step down."""
     REWRITTEN = "rewritten"
     """What it wrote was stored with another holder, by a mutating webhook or policy."""
+    POD = "pod"
+    """Its pod was deleted, or evicted."""
     REFUSED = "refused"
     """The API server, or a webhook or policy in it, refused the renewals."""
     UNKNOWN = "unknown"

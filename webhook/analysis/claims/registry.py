@@ -145,6 +145,7 @@ CAUSES: Final[dict[str, str]] = {
     "not-renewing": "its process wrote the lease again and again, and left renewTime as it was",
     "asked-to-step-down": "it was asked to step down in a coordinated election, and did",
     "not-taken-up": "it was chosen in a coordinated election, and has not renewed since",
+    "pod-deleted": "its pod was deleted or evicted, and its process ended with it, or lost its credentials",
     "not-running": "it was written into the lease by another writer, and has not renewed since",
 }
 """The causes of a silence, each with what it means."""

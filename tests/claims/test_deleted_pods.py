@@ -1,0 +1,208 @@
+"""A holder whose pod was deleted: when that is why its renewals ended, and when it is not said."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.claims.accounts import account
+from tests.factories import put
+from tests.history.fake_server import SECOND, Elector, FakeServer, together
+from tests.history.observing import advise, follow_both, follow_log
+from webhook.analysis.claims.claim import Claim, as_json
+from webhook.analysis.claims.diagnosis import Blame
+
+USER = "system:serviceaccount:shop:db"
+Deed = Callable[[FakeServer], None]
+
+
+def play(
+    *deeds: tuple[float, Deed], silent: float = 20, mail_stops: bool = False, uid: str = "u-1"
+) -> tuple[FakeServer, Elector]:
+    """A leader of shop/db that leads for two minutes and is silent, then another one; each deed at seconds after that.
+
+    The times before its last renewal are negative.
+    """
+    server = FakeServer(uids={"db-0": uid, "db-1": "u-9"})
+    db, mail, cart = (server.elector(f"{one}-0", f"shop/{one}") for one in ("db", "mail", "cart"))
+    end = server.now + 120 * SECOND
+    todo = sorted(deeds, key=lambda one: one[0])
+
+    def do_until(moment: int) -> None:
+        now = server.now
+        while todo and end + todo[0][0] * SECOND <= moment:
+            at, deed = todo.pop(0)
+            server.now = end + int(at * SECOND)
+            deed(server)
+        server.now = now
+
+    together(0, db, mail, cart)
+    while server.now < end:
+        do_until(server.now + 2 * SECOND - 1)
+        together(2, db, mail, cart)
+    while server.now < end + silent * SECOND:
+        do_until(server.now + 2 * SECOND - 1)
+        if mail_stops:
+            server.wait(2)
+        else:
+            together(2, mail, cart)
+    second = server.elector("db-1", "shop/db")
+    for _ in second.ticks(60):
+        for one in (second, mail, cart):
+            (
+                one.take
+                if one is second and server.leases["shop/db"]["spec"]["holderIdentity"] != "db-1_1"
+                else one.renew
+            )()
+    server.log.sort(key=lambda one: one["stageTimestamp"])
+    return server, db
+
+
+def find_loss(server: FakeServer, follow: Callable[[FakeServer], Any] = follow_log) -> Claim:
+    (found,) = (one for one in account(follow(server), server.now).claims if one.check == "leader-lost")
+    return found
+
+
+def delete(pod: str = "db-0", *tweaks: Any, **more: Any) -> Deed:
+    return lambda server: server.delete_pod(pod, *tweaks, **more)
+
+
+def causes_of(found: Claim) -> list[str]:
+    written = as_json(found)
+    return written.get("causes") or [written["cause"]]
+
+
+@pytest.mark.parametrize("uid", ["", "u-1"])
+@pytest.mark.parametrize("at", [-58, -28, -1, 0.5, 1.9])
+def test_a_pod_that_was_deleted_before_its_process_was_silent(at: float, uid: str) -> None:
+    server, _ = play((at, delete(uid=uid)))
+    found = find_loss(server)
+    assert (found.cause, causes_of(found)) == (Blame.POD, ["pod-deleted"])
+    assert "s later. Its pod was deleted at 11:0" in found.message
+    assert found.message.endswith("Z by kube-system/replicaset-controller.")
+    assert found.advice.startswith("See which pods run now, and why that of db-0_1 was deleted")
+    assert found.fix == "kubectl -n shop get pods,events"
+
+
+def test_a_pod_that_was_evicted() -> None:
+    server, _ = play((0.5, delete("db-0", put("user.username", "alice"), is_eviction=True)))
+    assert "Its pod was evicted at 11:08:40Z by alice." in find_loss(server).message
+
+
+def test_a_deletion_that_may_have_been_a_dry_run() -> None:
+    server, _ = play((0.5, delete("db-0", put("user.username", "alice"), put("responseObject", None))))
+    found = find_loss(server)
+    assert causes_of(found) == ["pod-deleted", "stopped"]
+    assert "by alice (unless that was a dry run, which the log does not show)." in found.message
+
+
+def test_of_two_deletions_the_first_is_named() -> None:
+    kubelet = delete("db-0", put("user.username", "system:node:worker-1"))
+    server, _ = play((-28, delete()), (1.5, kubelet))
+    assert "Its pod was deleted at 11:08:12Z by kube-system/replicaset-controller." in find_loss(server).message
+
+
+def test_an_input_with_a_watch_says_the_same() -> None:
+    server, _ = play((0.5, delete()))
+    assert find_loss(server, follow_both).cause == Blame.POD
+
+
+@pytest.mark.parametrize(
+    "deed",
+    [
+        pytest.param((-70, delete(uid="u-1")), id="it renewed for more than a minute afterwards"),
+        pytest.param((9, delete(uid="u-1")), id="it had been silent for longer than usual"),
+        pytest.param((0.5, delete(uid="u-2")), id="a pod of that name before it"),
+        pytest.param((0.5, delete("db-2")), id="another pod"),
+        pytest.param((0.5, delete("db-0", put("objectRef.namespace", "infra"))), id="another namespace"),
+        pytest.param((0.5, delete("db-0", put("responseStatus.code", 403))), id="refused"),
+        pytest.param((0.5, delete("db-0", put("requestObject", {"dryRun": ["All"]}))), id="a dry run"),
+    ],
+)
+def test_a_deletion_that_is_not_why(deed: tuple[float, Deed]) -> None:
+    server, _ = play(deed)
+    found = find_loss(server)
+    assert "pod-deleted" not in causes_of(found)
+    assert "deleted" not in found.message
+
+
+def test_a_pod_that_came_again_under_its_name() -> None:
+    """The deletion has no uid, and the one that led took the lease after it."""
+    server = FakeServer(uids={"db-0": "u-2", "db-1": "u-9"})
+    server.delete_pod("db-0")
+    server.wait(3)
+    db, mail, cart = (server.elector(f"{one}-0", f"shop/{one}") for one in ("db", "mail", "cart"))
+    together(30, db, mail, cart)
+    together(20, mail, cart)
+    second = server.elector("db-1", "shop/db")
+    second.take()
+    together(20, second, mail, cart)
+    assert "pod-deleted" not in causes_of(find_loss(server))
+
+
+@pytest.mark.parametrize(("at", "is_said"), [(-10, False), (0.5, True)])
+def test_pods_of_a_name_that_look_alike(at: float, is_said: bool) -> None:
+    """Without uids the pod that renewed after a deletion may be the next one."""
+    server, _ = play((at, delete()), uid="")
+    assert ("pod-deleted" in causes_of(find_loss(server))) is is_said
+
+
+def test_a_process_that_asked_for_the_lease_later_was_alive() -> None:
+    def ask(server: FakeServer) -> None:
+        server.log_request("shop/db", "get", USER, "db-0", {})
+
+    server, _ = play((0.5, delete()), (15, ask))
+    assert "pod-deleted" not in causes_of(find_loss(server))
+
+
+def test_a_pod_that_took_the_lease_later_under_another_name_was_alive() -> None:
+    server = FakeServer(uids={"db-0": "u-1"})
+    db, mail, cart = (server.elector(f"{one}-0", f"shop/{one}") for one in ("db", "mail", "cart"))
+    together(60, db, mail, cart)
+    server.delete_pod("db-0")
+    together(20, mail, cart)
+    renamed = server.elector("db-0-again", "shop/db", pod="db-0")
+    renamed.take()
+    together(20, renamed, mail, cart)
+    assert "pod-deleted" not in causes_of(find_loss(server))
+
+
+def test_a_process_that_renewed_another_lease_later_was_alive() -> None:
+    server = FakeServer(uids={"db-0": "u-1", "db-1": "u-9"})
+    db, mail, cart = (server.elector(f"{one}-0", f"shop/{one}") for one in ("db", "mail", "cart"))
+    jobs = server.elector("db-0", "shop/jobs", user=USER)
+    together(60, db, jobs, mail, cart)
+    server.delete_pod("db-0")
+    together(20, jobs, mail, cart)
+    second = server.elector("db-1", "shop/db")
+    second.take()
+    together(20, second, jobs, mail, cart)
+    assert "pod-deleted" not in causes_of(find_loss(server))
+
+
+def test_other_leases_that_stopped_as_well() -> None:
+    server, _ = play((0.5, delete()), mail_stops=True)
+    found = find_loss(server)
+    assert found.cause != Blame.POD
+    assert causes_of(found)[-1] == "pod-deleted"
+    assert "; but its pod was deleted at 11:08:40Z by kube-system/replicaset-controller" in found.message
+
+
+def test_a_refusal_counts_first() -> None:
+    def fail(server: FakeServer) -> None:
+        server.log_request("shop/db", "update", USER, "db-0", {"message": "no"}, 403)
+
+    server, _ = play((0.5, delete()), *((at, fail) for at in (1, 3, 5, 7, 9)))
+    assert causes_of(find_loss(server))[0] == "refused-other"
+
+
+def test_an_expired_lease_that_nobody_takes() -> None:
+    server = FakeServer(uids={"db-0": "u-1"})
+    db, mail, cart = (server.elector(f"{one}-0", f"shop/{one}") for one in ("db", "mail", "cart"))
+    together(60, db, mail, cart)
+    server.delete_pod("db-0")
+    together(40, mail, cart)
+    one = account(follow_log(server), server.now)
+    assert one.cause is not None
+    assert one.cause.blame is Blame.POD
+    assert "kubectl -n shop get pods,events" in advise(one)
