@@ -181,10 +181,10 @@ def test_of_a_holder_that_never_ran_it_is_not_asked_why_it_stopped() -> None:
     assert advise(one).endswith(" kubectl -n shop get pods")
 
 
-def advise_on_slow_renewals(holder: str) -> str:
+def advise_on_slow_renewals(holder: str, **settings: Any) -> str:
     """Return the advice about a holder that renews less often than its lease expires."""
     server, (_, mail, cart) = shop()
-    slow = server.elector(holder, "shop/db", duration=5, retry=8.0, pod="" if "." in holder else holder)
+    slow = server.elector(holder, "shop/db", duration=5, retry=8.0, pod="" if "." in holder else holder, **settings)
     slow.take()
     for _ in range(6):
         together(8, mail, cart)
@@ -197,6 +197,11 @@ def test_a_holder_that_renews_too_rarely_is_not_looked_for() -> None:
     found = advise_on_slow_renewals("db-0")
     assert found.startswith("Let it renew several times within the lease's duration.")
     assert found.endswith("kubectl -n shop get pod db-0 -o jsonpath='{..args}'")
+
+
+def test_of_a_holder_without_a_pod_that_renews_too_rarely_the_lease_is_looked_at() -> None:
+    found = advise_on_slow_renewals("host.example", user="alice")
+    assert found.endswith("To see the lease: kubectl -n shop get lease db -o yaml")
 
 
 def test_a_pod_that_was_heard_again_has_logs() -> None:

@@ -124,6 +124,19 @@ def test_whether_a_deleted_lease_was_created_again_is_not_known() -> None:
     assert "does-not-exist" not in {one["claim"] for one in claims(server)}
 
 
+def test_a_lease_that_was_created_again_exists_whatever_the_log_shows_of_it() -> None:
+    server, _, mail, other = shop()
+    server.delete("shop/db")
+    together(4, mail)
+    other.take()
+    server.log[-1]["level"] = "Metadata"
+    del server.log[-1]["responseObject"]
+    together(4, mail)
+    said = text(account(follow_log(server), server.now))
+    assert said.startswith("it was created again at 11:07:04Z, and the log does not show what was written to it then")
+    assert "does-not-exist" not in {one["claim"] for one in claims(server)}
+
+
 def test_a_watch_beside_the_log_shows_what_that_lacks() -> None:
     server, db, mail, _ = shop()
     hide_from_log(server, lambda: together(HOLE, db, mail))

@@ -110,7 +110,9 @@ def test_conflicts_of_a_process_that_does_not_hold_it_are_shown() -> None:
         second.fail(409)
     one = account(follow_log(server), server.now)
     shown = [line.text for line in list_latest(one)]
-    assert shown == ["6 updates by shop/db from pod db-1 conflicted (409) until 11:06:52Z, while it named db-0_1"]
+    assert shown == [
+        "6 updates by shop/db from pod db-1 conflicted (409) until 11:06:52Z; the lease had the holder db-0_1 then"
+    ]
     db.fail(409)
     assert [line.text for line in list_latest(account(follow_log(server), server.now))] == shown
 
@@ -129,3 +131,24 @@ def test_of_many_conflicts_the_latest_are_counted_and_what_was_refused_is_kept()
     assert [line.text for line in list_latest(one)][-1].startswith("at least 100 updates by shop/db from pod db-1")
     assert any(refusal.code == 403 for refusal in one.history.requests.refusals)
     assert one.history.requests.has_forgotten_since(0)
+
+
+def test_a_lease_with_finalizers_was_deleted_by_who_asked_for_that() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.delete_with_finalizer("shop/db")
+    server.wait(2)
+    db.lead(10)
+    said = text(account(follow_log(server), server.now))
+    assert "the lease, which admin had asked to delete before, was gone with its last finalizer while db-0_1" in said
+    assert "the lease was gone with its last finalizer" in text(account(follow_watch(server), server.now))
+
+
+def test_an_identity_of_users_without_pods_has_no_pod_that_wrote_both_names() -> None:
+    server, (db, *others) = shop()
+    together(20, db, *others)
+    together(16, *others)
+    second = server.elector("db-1", "shop/db")
+    second.take()
+    together(4, second, *others)
+    assert "both names were written" not in claim(server, "leader-lost")["text"]

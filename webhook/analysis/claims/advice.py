@@ -130,10 +130,8 @@ def _name_holder(holder: str, pod: _Pod) -> str:
     return f"{name(holder)}{', perhaps a pod,' if pod.name and not pod.is_logged else ''}"
 
 
-def _command_for_pods(history: LeaseHistory, holder: str, pod: _Pod) -> str:
+def _command_for_pods(history: LeaseHistory, pod: _Pod) -> str:
     """Return the command that lists the replicas, and shows the pod of the holder if it has one."""
-    if history.namespace == NODE_LEASES:
-        return _command_for_node(holder)
     pods = f"{kubectl_in(history.namespace)} get pods"
     return f"{pods}; {_describe(pod)}" if pod.name else pods
 
@@ -266,8 +264,6 @@ def _advise_after_deletion(history: LeaseHistory, tenure: Tenure) -> Advice:
 
 def _advise_without_cause(history: LeaseHistory, tenure: Tenure, *, is_lost: bool) -> Advice:
     """Return what to do if the input does not show why a holder did not renew."""
-    if history.namespace == NODE_LEASES:
-        return _advise_on_silent_node(history)
     pod = _find_pod(history, tenure.holder, tenure)
     if not pod.name:
         return _NEXT_STEPS[Blame.UNKNOWN]
@@ -325,10 +321,6 @@ def _advise_after_outage(cause: Diagnosis, history: LeaseHistory, tenure: Tenure
     step = _NEXT_STEPS[cause.blame]
     if "stopped" not in cause.left or tenure.until is None or tenure.processes.heard_again:
         return step
-    if history.namespace == NODE_LEASES:
-        return Advice(
-            f"{step.sentence.removesuffix(':')}; and at the node:", f"{step.command}; {_command_for_node(history.name)}"
-        )
     pod = _find_pod(history, tenure.holder, tenure)
     sentence = f"{step.sentence.removesuffix(':')}; {_name_holder(tenure.holder, pod)} may have stopped by itself:"
     return Advice(sentence, f"{step.command}; {_describe_or_list_events(pod)}" if pod.name else step.command)
@@ -655,8 +647,6 @@ def _advise_to_check_holder(account: "Account", status: LeaseStatus, why: str) -
     history = account.history
     pod = _find_pod(history, status.holder, account.tenure)
     command = _describe(pod) if pod.name else command_for_pod_of_holder(history.namespace, "")
-    if history.namespace == NODE_LEASES:
-        return Advice(f"{why}Check whether the node runs:", _command_for_node(history.name))
     return Advice(f"{why}Check whether {_name_holder(status.holder, pod)} runs:", command)
 
 
@@ -695,7 +685,7 @@ def _advise_after_expiry(account: "Account", status: LeaseStatus) -> Advice:
     pod = _find_pod(history, status.holder, account.tenure)
     holder = _name_holder(status.holder, pod)
     sentence = f"Check whether {holder} still runs, and whether another replica runs that can take over:"
-    return Advice(sentence, _command_for_pods(history, status.holder, pod))
+    return Advice(sentence, _command_for_pods(history, pod))
 
 
 def _advise_on_candidates(account: "Account") -> Advice | None:
@@ -708,7 +698,7 @@ def _advise_on_candidates(account: "Account") -> Advice | None:
         pod = _find_pod(account.history, account.holder, account.tenure)
         holder = _name_holder(account.holder, pod)
         sentence = f"No other replica {asks}: see whether any runs, and whether {holder} still does:"
-        return Advice(sentence, _command_for_pods(account.history, account.holder, pod))
+        return Advice(sentence, _command_for_pods(account.history, pod))
     who, asking = found.asking[0]
     if not who.pod or asking.code >= 400:
         return None

@@ -336,7 +336,8 @@ def _compare_silence(evidence: SilenceEvidence, slow: int) -> Diagnosis:
         return Diagnosis(Blame.SERVER, f"it took up to {length(slow)} to answer a renewal", ("api-server", "failed"))
     others = describe_other_writers(history, start, end)
     # A log without holes has each conflict of a process that it knows.
-    if others and not is_silent and (hidden or requests is None):
+    is_in_time = _was_written_before_renewal_was_due(history, start)
+    if others and is_in_time and not is_silent and (hidden or requests is None):
         shown = "" if history.kind is InputKind.AUDIT_LOG else "; the audit log shows it"
         conflicting = tuple(dict.fromkeys((*own, "conflict")))
         if manager := _find_own_manager(history, start, end):
@@ -454,11 +455,21 @@ def _describe_punctual(compared: OtherLeases) -> str:
     others = "the other lease was" if number == 1 else f"{number} other leases were"
     late = ""
     if compared.late:
-        others = f"{compared.on_time} of the {number} other leases {'was' if compared.on_time == 1 else 'were'}"
+        verb = "was" if compared.on_time == 1 else "were"
+        others = f"{compared.on_time} of {number} other leases with regular renewals {verb}"
         late = f", and {compared.late} {'was' if compared.late == 1 else 'were'} late at the same time"
     if compared.silent_for:
         return f"{others} renewed again meanwhile, after up to {length(compared.silent_for)} without a renewal{late}"
     return f"{others} renewed on time{late}"
+
+
+def _was_written_before_renewal_was_due(history: LeaseHistory, start: int) -> bool:
+    """Return whether others wrote a lease soon after its last renewal, so that their writes may have stopped the next.
+
+    Who has missed several renewals by then had stopped for another reason.
+    """
+    first = min((at for at, _ in history.others if at >= start), default=start)
+    return first <= start + 2 * (history.renewals.usual or SECOND) + SECOND
 
 
 def describe_other_writers(history: LeaseHistory, start: int, end: int) -> str:
@@ -468,7 +479,8 @@ def describe_other_writers(history: LeaseHistory, start: int, end: int) -> str:
     if not often:
         return ""
     known = [name(who) for who, _ in often if who]
-    by = f", among others by {' and '.join(known)}" if known else ""
+    are_all = len(known) == len(found)
+    by = f"{' by' if are_all else ', among others by'} {' and '.join(known)}" if known else ""
     return f"others wrote it at least {count(sum(number for _, number in often), 'time')} in that time{by}"
 
 

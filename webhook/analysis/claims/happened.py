@@ -236,7 +236,7 @@ def _list_conflicts(history: LeaseHistory) -> Iterator[_Event]:
         tenure, first = history.find_tenure_at(several[0].at), several[0]
         if len(several) < _MIN_CONFLICTS or tenure is None or tenure.is_by(first.writer) is not False:
             continue
-        until = f"until {clock(several[-1].at, history.moment)}, while it named {name(tenure.holder)}"
+        until = f"until {clock(several[-1].at, history.moment)}; the lease had the holder {name(tenure.holder)} then"
         least = "at least " if history.requests.has_forgotten_since(tenure.since) else ""
         yield first.at, f"{least}{len(several)} updates by {writer(first.writer)} conflicted (409) {until}"
 

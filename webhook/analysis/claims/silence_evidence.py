@@ -100,13 +100,10 @@ class SilenceEvidence:
     def answers_to_sharers(self) -> Sequence[Refusal]:
         """What others were answered that may be the holder: they renewed under the same name, or are of its user."""
         tenure = self.tenure
-        if tenure is None:
-            return []
-        before = [
-            one.processes.own for one in self.history.tenures if one.holder == tenure.holder and one is not tenure
-        ]
-        own = [tenure.processes.own] if self._is_user_shared else []
-        sharers = [one for one in (*tenure.processes.others, *before, *own) if one is not None]
+        of_name = [one for one in self.history.tenures if tenure is not None and one.holder == tenure.holder]
+        others = [who for one in of_name if one is tenure for who in one.processes.others]
+        before = [one.processes.own for one in of_name if one is not tenure or self._is_user_shared]
+        sharers = [one for one in (*others, *before) if one is not None]
         answers = (one for one in self._answers if one.code >= 400 and not self.is_own(one))
         return [one for one in answers if any(map(one.writer.is_same, sharers))]
 

@@ -222,8 +222,12 @@ def _explain_requests(late: _Late) -> _Why | None:
 
 
 def _explain_nothing(late: _Late) -> _Why:
+    own = late.after.processes.own
+    if own is not None and not (own.uid or own.pod) and late.after.taken.is_logged:
+        text = "its requests name no pod, so the log does not show which process asked for the lease, and which ran"
+        return _Why("unknown", text)
     if late.history.kind is InputKind.AUDIT_LOG and late.history.requests.readers:
-        return _Why("unknown", "whether it ran then, and asked for the lease, the log does not show")
+        return _Why("unknown", "the log does not show whether it ran then, and asked for the lease")
     text = "whether it ran then, and who asked for the lease, is not known; an audit log that has reads shows it"
     return _Why("unknown", text)
 

@@ -8,6 +8,7 @@ from webhook.analysis.claims.advice import Advice
 from webhook.analysis.claims.marks import is_ongoing
 from webhook.analysis.history.status import LeaseState
 from webhook.findings import Severity
+from webhook.kubernetes.times import SECOND
 
 if TYPE_CHECKING:
     from webhook.analysis.claims.account import Account
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 _NOW: Final = "Act now. "
 _IF_USED: Final = "Act now if it is used. "
 _HELD: Final = "Held and renewed now. "
+_HELD_UNTIL_LATER: Final = "Held now. "
+"""Start of an advice where a renewal is due, or more than one, but none is so late that it would be a finding."""
 
 
 def say_when(account: "Account") -> Advice:
@@ -37,4 +40,6 @@ def _find_start(account: "Account") -> str:
         return "" if account.is_heartbeat or account.is_log_leaky or "abandoned" in checks else _IF_USED
     if account.state is not LeaseState.LIVE or not account.is_renewed_as_usual:
         return ""
-    return _HELD
+    renewals = account.history.renewals
+    is_due = account.now - (renewals.last or 0) > 2 * (renewals.usual or SECOND) + SECOND
+    return _HELD_UNTIL_LATER if is_due else _HELD

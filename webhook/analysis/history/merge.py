@@ -578,11 +578,10 @@ def _find_only_patch(
     after = _find_exact_time(states, range(number + 1, len(states)), None)
     begin = bisect_left(writes, before - _TOLERANCE, key=_answered)
     end = len(writes) if after is None else bisect_left(writes, after + _TOLERANCE, key=_answered)
-    if end - begin > _MAX_NEAR:
-        return ()
-    near = [one for one in writes[begin:end] if one.observation.verb == "patch" and id(one) not in used]
+    some = writes[begin : min(end, begin + _MAX_NEAR)]
+    near = [one for one in some if one.observation.verb == "patch" and id(one) not in used]
     stamp = states[number].observation.latest_stamp
-    if len(near) != 1 or (stamp is not None and near[0].time < stamp):
+    if end - begin > _MAX_NEAR or len(near) != 1 or (stamp is not None and near[0].time < stamp):
         return ()
     asked = normalize(near[0].observation.patched_renew_time)
     return near if asked is not None and asked == _renew_time_of(states[number]) else ()
