@@ -1,5 +1,7 @@
 """Advice: the command fits the cause, and no one is advised to give rights to a stranger."""
 
+from typing import Any
+
 import pytest
 
 from tests.claims.accounts import account, shop
