@@ -7,6 +7,7 @@ import pytest
 from tests.claims.accounts import account, shop, text
 from tests.history.fake_server import FakeServer, together
 from tests.history.observing import follow_log, follow_watch
+from tests.history.test_refusal import RIGHTS
 from webhook.analysis.claims.account import as_json
 from webhook.analysis.claims.happened import list_latest
 
@@ -17,17 +18,22 @@ def claim(server: FakeServer, kind: str, follow: Any = follow_log) -> dict[str, 
     return dict(found[-1])
 
 
-def test_a_pod_that_takes_a_lease_under_another_name_waited_for_itself() -> None:
+@pytest.mark.parametrize("is_refused", [False, True], ids=["silent before", "refused before"])
+def test_a_pod_that_takes_a_lease_under_another_name_waited_for_itself(is_refused: bool) -> None:
     server, (db, *others) = shop()
     server.uids["db-0"] = "u0"
     together(20, db, *others)
-    together(16, *others)
+    for _ in range(8):
+        together(2, *others)
+        if is_refused:
+            db.fail(403, RIGHTS)
     renamed = server.elector("db-0", "shop/db")
     renamed.identity = "db-renamed"
     renamed.take()
     together(4, renamed, *others)
     lost = claim(server, "leader-lost")["text"]
-    assert "both names were written from pod db-0: a process that begins under another name waits" in lost
+    shown = "both names were written from pod db-0: a process that begins under another name waits" in lost
+    assert shown == (not is_refused)
 
 
 def test_answers_to_another_process_of_a_name_are_possible_causes() -> None:
@@ -142,13 +148,3 @@ def test_a_lease_with_finalizers_was_deleted_by_who_asked_for_that() -> None:
     said = text(account(follow_log(server), server.now))
     assert "the lease, which admin had asked to delete before, was gone with its last finalizer while db-0_1" in said
     assert "the lease was gone with its last finalizer" in text(account(follow_watch(server), server.now))
-
-
-def test_an_identity_of_users_without_pods_has_no_pod_that_wrote_both_names() -> None:
-    server, (db, *others) = shop()
-    together(20, db, *others)
-    together(16, *others)
-    second = server.elector("db-1", "shop/db")
-    second.take()
-    together(4, second, *others)
-    assert "both names were written" not in claim(server, "leader-lost")["text"]
