@@ -11,6 +11,7 @@ import pytest
 
 from tests.truth.evaluation import claims_in
 from tests.truth.facts import Facts
+from tests.truth.plans import FaultKind
 from tests.truth.planting import (
     Claim,
     Defect,
@@ -29,6 +30,7 @@ from webhook.kubernetes.times import SECOND, canonical
 pytestmark = pytest.mark.deep
 
 WRITES = ("earliest", "latest")
+_ENDING_PODS = {FaultKind.REPLACE, FaultKind.DUPLICATE, FaultKind.STOP, FaultKind.KILL}
 
 
 @cache
@@ -67,6 +69,12 @@ def renewed_before(claim: Claim, facts: Facts) -> bool:
     at = facts.earliest(claim, "from")
     own = (one for one in facts.writes if one.is_renewal and facts.is_own(one, claim["previous"]))
     return len([one for one in own if at - 20 * SECOND < one.at < at - 2 * SECOND]) > 2
+
+
+def keeps_its_pod(claim: Claim, facts: Facts) -> bool:
+    """Whether nothing that may end a pod, or replace it, happened to those of the one who was lost."""
+    pods = {one.pod for one in facts.processes_of(claim["previous"])}
+    return not any(one.kind in _ENDING_PODS and one.target in pods for one in facts.history.faults)
 
 
 def asked_by_nobody(claim: Claim, facts: Facts) -> Claim | None:
@@ -115,7 +123,10 @@ PLANTED: dict[str, tuple[str, Defect]] = {
     "the lost leader is somebody else": ("leader-lost", names_another("identity")),
     "the leader was lost while it renewed": ("leader-lost", only(renewed_before, move_instants(-25, "from"))),
     "a leader was lost because it renews too seldom": ("leader-lost", says(cause="interval", causes=None)),
-    "a leader was lost because its pod was deleted": ("leader-lost", says(cause="pod-deleted", causes=None)),
+    "a leader was lost because its pod was deleted": (
+        "leader-lost",
+        only(keeps_its_pod, says(cause="pod-deleted", causes=None)),
+    ),
     "a leader was late while it renewed": ("renewal-late", move_instants(-25, "from")),
     "a bystander is a second writer": ("second-writer", blames(bystander)),
     "a second writer wrote more often": ("second-writer", says(count=1000)),
