@@ -15,7 +15,7 @@ from webhook.admission.rules.registry import RULES
 
 TESTS: Final = Path(__file__).parent
 ATTACKS: Final = ("attacks/test_in_model.py",)
-"""Of these, only the attacks that name the rule are played: they take long."""
+"""Test modules that play attacks, which take long: only those that name the rule."""
 EACH_RULE: Final = (
     "cli/test_audit_checks.py",
     "cli/test_rules.py",

@@ -1,5 +1,6 @@
 """Who asks for a lease that is free, and who took it long after it could have."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -160,15 +161,21 @@ def test_a_taker_that_asked_all_the_time_waited() -> None:
     assert "it waits for longer than it must, or was refused" in said
 
 
-def test_refusals_meanwhile_are_counted() -> None:
+def taken_after_tries(attempt: Callable[[FakeServer, Elector], object]) -> FakeServer:
+    """A server on which db-1 takes the lease of db-0 after a minute in which it tried something every 2 s."""
     server, (db, *others) = shop()
     db.ask()
     successor = server.elector("db-1", "shop/db")
     together(20, db, *others)
     for _ in range(30):
         together(2, *others)
-        successor.fail(403, "no", verb="get")
+        attempt(server, successor)
     successor.take()
+    return server
+
+
+def test_refusals_meanwhile_are_counted() -> None:
+    server = taken_after_tries(lambda _, successor: successor.fail(403, "no", verb="get"))
     assert "requests for it were refused in that time, the last one with 403" in late(server)
 
 
@@ -335,18 +342,12 @@ def test_a_lease_that_was_free_for_long_was_taken_late() -> None:
 
 
 def test_a_taker_whose_updates_conflict_is_late_for_that() -> None:
-    server, (db, *others) = shop()
-    db.ask()
-    successor = server.elector("db-1", "shop/db")
-    together(20, db, *others)
-    for _ in range(30):
-        together(2, *others)
+    def conflict(server: FakeServer, successor: Elector) -> None:
         successor.fail(409)
         spec = server.leases["shop/db"]["spec"]
         server.write("shop/db", {**spec, "leaseTransitions": spec["leaseTransitions"] + 1}, "x", "cost-agent", "")
-    successor.take()
-    together(4, successor, *others)
-    said = late(server)
+
+    said = late(taken_after_tries(conflict))
     assert "22 of its updates conflicted with other writes (409) (others wrote it at least 23 times" in said
 
 

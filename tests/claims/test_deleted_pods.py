@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.claims.accounts import account
+from tests.claims.accounts import account, shop
 from tests.factories import put
 from tests.history.fake_server import SECOND, Elector, FakeServer, together
 from tests.history.observing import advise, follow_both, follow_log
@@ -14,6 +14,15 @@ from webhook.analysis.claims.diagnosis import Blame
 
 USER = "system:serviceaccount:shop:db"
 Deed = Callable[[FakeServer], None]
+
+
+def lead_until_deleted() -> tuple[FakeServer, Elector, Elector]:
+    """A server on which db-0 led for a minute until its pod was deleted, and the holders of two other leases."""
+    server, (db, mail, cart) = shop()
+    server.uids["db-0"] = "u-1"
+    together(60, db, mail, cart)
+    server.delete_pod("db-0")
+    return server, mail, cart
 
 
 def play(
@@ -156,10 +165,7 @@ def test_a_process_that_asked_for_the_lease_later_was_alive() -> None:
 
 
 def test_a_pod_that_took_the_lease_later_under_another_name_was_alive() -> None:
-    server = FakeServer(uids={"db-0": "u-1"})
-    db, mail, cart = (server.elector(f"{one}-0", f"shop/{one}") for one in ("db", "mail", "cart"))
-    together(60, db, mail, cart)
-    server.delete_pod("db-0")
+    server, mail, cart = lead_until_deleted()
     together(20, mail, cart)
     renamed = server.elector("db-0-again", "shop/db", pod="db-0")
     renamed.take()
@@ -197,10 +203,7 @@ def test_a_refusal_counts_first() -> None:
 
 
 def test_an_expired_lease_that_nobody_takes() -> None:
-    server = FakeServer(uids={"db-0": "u-1"})
-    db, mail, cart = (server.elector(f"{one}-0", f"shop/{one}") for one in ("db", "mail", "cart"))
-    together(60, db, mail, cart)
-    server.delete_pod("db-0")
+    server, mail, cart = lead_until_deleted()
     together(40, mail, cart)
     one = account(follow_log(server), server.now)
     assert one.cause is not None

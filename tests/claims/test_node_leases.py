@@ -1,4 +1,4 @@
-"""What is to be done about a lease of a node: it has no pod, and no one else takes it."""
+"""Advice about leases of nodes: a kubelet runs outside pods, and no one else takes its lease."""
 
 from typing import Any
 
@@ -8,6 +8,7 @@ from tests.history.fake_server import FakeServer, together
 from tests.history.observing import advise, follow_log, follow_watch
 from webhook.analysis.claims.account import account_of
 from webhook.analysis.claims.advice import command_for_pod_of_holder
+from webhook.analysis.claims.claim import Claim
 
 NODE = ("kube-node-lease", "n1")
 KUBELET = "system:node:n1"
@@ -39,6 +40,25 @@ def test_the_node_is_described_and_no_pod(follow: Any, others: int, refused: int
     said = advise(account_of(histories, histories.leases[NODE], server.now))
     assert "describe pod" not in said
     assert "get pods" not in said
+
+
+@pytest.mark.parametrize("follow", [follow_log, follow_watch], ids=["audit log", "watch"])
+@pytest.mark.parametrize("name", ["n1", "worker-3"], ids=["named like no pod", "named like a pod"])
+@pytest.mark.parametrize(("renewals", "silence"), [(0, 0), (1, 5), (6, 67)], ids=["created", "held", "late"])
+def test_a_node_is_named_whatever_its_name_looks_like(follow: Any, name: str, renewals: int, silence: int) -> None:
+    server = FakeServer()
+    node = server.elector(name, f"kube-node-lease/{name}", user=f"system:node:{name}", retry=10, duration=40)
+    node.identity, node.pod = name, ""
+    node.take()
+    node.lead(10 * renewals)
+    server.wait(silence)
+    if silence:
+        node.renew()
+    histories = follow(server)
+    found = account_of(histories, histories.leases["kube-node-lease", name], server.now)
+    said = [advise(found), *(f"{one.advice} {one.fix}" for one in found.findings if isinstance(one, Claim))]
+    assert not [one for one in said if "pod" in one or "''" in one]
+    assert all(f"kubectl describe node {name}" in one for one in said if "describe" in one)
 
 
 def test_the_command_for_its_holder_describes_the_node() -> None:

@@ -1,4 +1,4 @@
-"""What is said where several processes use a name, a user or a pod, or renew in the place of a holder."""
+"""Claims about several processes of one name, user or pod, and about renewals in the place of a holder."""
 
 from typing import Any
 

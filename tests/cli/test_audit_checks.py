@@ -115,7 +115,7 @@ def find(capsys: pytest.CaptureFixture[str], *arguments: str) -> set[tuple[str, 
     return {(one["check"], one["severity"]) for one in findings}
 
 
-def found(capsys: pytest.CaptureFixture[str], *arguments: str) -> set[str]:
+def find_checks(capsys: pytest.CaptureFixture[str], *arguments: str) -> set[str]:
     """Return the checks, whose severities are those of the page."""
     all_found = find(capsys, *arguments)
     assert not [(check, severity) for check, severity in all_found if severity not in documented().get(check, "")]
@@ -134,7 +134,7 @@ def test_every_check_is_a_claim() -> None:
 def test_a_seeded_defect_is_found(check: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     dump = tmp_path / "dump.json"
     dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": SEEDS[check]}))
-    assert check in found(capsys, "--input", str(dump), "--now", NOW)
+    assert check in find_checks(capsys, "--input", str(dump), "--now", NOW)
 
 
 @pytest.mark.parametrize("rule", sorted(DENIED))
@@ -143,7 +143,9 @@ def test_what_a_rule_denies_is_found_in_a_stored_object(
 ) -> None:
     dump = tmp_path / "dump.json"
     dumps = [json.dumps({"apiVersion": "v1", "kind": "List", "items": [one]}) for one in DENIED[rule]]
-    assert any(dump.write_text(text) and rule in found(capsys, "--input", str(dump), "--now", NOW) for text in dumps)
+    assert any(
+        dump.write_text(text) and rule in find_checks(capsys, "--input", str(dump), "--now", NOW) for text in dumps
+    )
 
 
 HOSTILE = "{name}'; reboot; --all {lease}{kubectl}"
@@ -171,4 +173,4 @@ def test_names_are_words_of_the_commands(check: str, tmp_path: Path, capsys: pyt
 
 @pytest.mark.parametrize("check", HISTORIES)
 def test_an_incident_is_found_in_its_log(check: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert check in found(capsys, "--input", str(DATA / HISTORIES[check]))
+    assert check in find_checks(capsys, "--input", str(DATA / HISTORIES[check]))

@@ -13,7 +13,7 @@ CONTROLLER = "system:serviceaccount:kube-system:replicaset-controller"
 
 
 def list_items(server: FakeServer) -> list[Item]:
-    """What an audit log says, but for its end."""
+    """Return the items of an audit log without its end."""
     return [one for one in read("in", [server.audit_log()]) if not isinstance(one, LogEnd)]
 
 

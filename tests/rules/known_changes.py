@@ -27,7 +27,7 @@ CANDIDATES: tuple[dict[str, Any], ...] = (
     {"emulationVersion": "1.37.0"},
     *({"binaryVersion": version, "emulationVersion": version} for version in ("0.0.0", "v1.36.0", "1.36.0")),
 )
-"""What breaks one of the rules about the spec of a candidate, and at the end what breaks none."""
+"""Specs of candidates that break one rule each; the last one breaks none."""
 
 
 def bodies() -> Iterator[bytes]:

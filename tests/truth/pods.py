@@ -1,4 +1,4 @@
-"""What is done to pods: who deletes or evicts them, and requests that look like it and end no process.
+"""Deletions and evictions of pods, and requests that look like them and end no process.
 
 It follows from the faults of a plan, drawn apart for each, so that everything else is as it was.
 """
@@ -20,7 +20,7 @@ _DELETERS: Final = (_CONTROLLER, "system:serviceaccount:kube-system:pod-garbage-
 
 
 class PodDeedKind(StrEnum):
-    """What is done to a pod, or seems to be."""
+    """The kinds of requests about a pod."""
 
     DELETE = "deletes the pod"
     EVICT = "evicts the pod"
@@ -71,12 +71,12 @@ class PodDeed(Struct, frozen=True, kw_only=True):
 
     @property
     def is_eviction(self) -> bool:
-        """Whether it is a request of the eviction API."""
+        """True for a request of the eviction API."""
         return self.kind in (PodDeedKind.EVICT, PodDeedKind.BUDGET)
 
     @property
     def has_own_uid(self) -> bool:
-        """Whether the pod is the one that its target is at that time."""
+        """True if it is about the pod that has the target's name at that time."""
         return self.kind not in (PodDeedKind.ELSEWHERE, PodDeedKind.OTHER, PodDeedKind.BEFORE)
 
     @property

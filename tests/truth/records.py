@@ -119,7 +119,7 @@ class Request(Struct, frozen=True, kw_only=True):
     stored_at: int | None = None
     is_dry_run: bool = False
     pod_uid: str = ""
-    """Of a request that deletes or evicts a pod, the uid of that pod."""
+    """The uid of the pod that a request deletes or evicts."""
 
     @property
     def key(self) -> tuple[str, str, str]:

@@ -72,7 +72,7 @@ def renewed_before(claim: Claim, facts: Facts) -> bool:
 
 
 def keeps_its_pod(claim: Claim, facts: Facts) -> bool:
-    """Whether nothing that may end a pod, or replace it, happened to those of the one who was lost."""
+    """Whether no fault may have ended or replaced a pod of the lost leader."""
     pods = {one.pod for one in facts.processes_of(claim["previous"])}
     return not any(one.kind in _ENDING_PODS and one.target in pods for one in facts.history.faults)
 

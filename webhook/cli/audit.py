@@ -12,7 +12,6 @@ from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
 from webhook.admission.policy.file import load
-from webhook.admission.rules.limits import FindLimits, find_default_limits
 from webhook.analysis.audit.leases import Inventory, Subject
 from webhook.analysis.audit.tokens import TokenCheck
 from webhook.analysis.claims.account import find_ongoing_cause
@@ -126,9 +125,9 @@ def command(
         reading.find_evaluation_time(now, inputs, None).at, frozenset(in_force.stamps if in_force else ())
     )
     tokens = TokenCheck([one for one in in_force.fences if one.token] if in_force and with_tokens else [])
-    find_limits = in_force.find_limits if in_force else find_default_limits
+    histories = ClusterHistory(find_limits=in_force.find_limits) if in_force else ClusterHistory()
     only = reading.find_namespace(cluster)
-    audit = Audit(inventory, tokens, Severity(fail_on), now, inputs, only, selection, find_limits)
+    audit = Audit(inventory, tokens, Severity(fail_on), now, inputs, only, selection, histories)
     if inputs and in_cluster:
         raise Failure("give either --input or --in-cluster")
     if in_cluster:
@@ -226,7 +225,6 @@ class Audit(Struct):
     paths: Sequence[str]
     only: str  # the namespace to report on; "" for all
     selection: Selection
-    find_limits: FindLimits = find_default_limits
     histories: ClusterHistory = field(default_factory=ClusterHistory)
     examined: int = 0
     by_check: Counter[tuple[str, Severity]] = field(default_factory=Counter)
@@ -306,7 +304,7 @@ class Audit(Struct):
             subject = ObjectName(item.kind, item.namespace, item.name)
             yield ReportFinding("object-types", Severity.ERROR, item.problem, fix, str(item.place), subject)
             return
-        limits = self.find_limits(item.namespace, item.name)
+        limits = self.histories.find_limits(item.namespace, item.name)
         place = str(item.place)
         stored = Subject(item.object, item.namespace, item.name, self.inventory.now, source=place, limits=limits)
         yield from self.inventory.add(stored)
@@ -330,7 +328,7 @@ class Audit(Struct):
                 if history.lease is not None and not (history.is_deleted or history.hidden_since):
                     status = history.status(at)
                     known = history.interval, status, as_of.seen_until, history.is_as_sent, not history.is_heartbeat
-                    limits = self.find_limits(namespace, name)
+                    limits = self.histories.find_limits(namespace, name)
                     subject = Subject(history.lease, namespace, name, at, *known, limits=limits)
                     yield from drop_repeated(
                         found, self.inventory.add(subject), is_log_leaky=is_log_leaky(self.histories, history)
@@ -338,7 +336,7 @@ class Audit(Struct):
                 yield from found
             for (namespace, name), candidate in sorted(self.histories.candidates.items(), key=itemgetter(0)):
                 self._count_examined(namespace)
-                limits = self.find_limits(namespace, name)
+                limits = self.histories.find_limits(namespace, name)
                 yield from self.inventory.add(Subject(candidate, namespace, name, at, limits=limits))
         yield from self.inventory.finish()
         yield from self.tokens.check()

@@ -23,7 +23,7 @@ FindLimits = Callable[[str, str], Limits]
 
 
 def find_default_limits(_: str, __: str) -> Limits:
-    """Return the numbers for any lease where there is no policy file."""
+    """Return the defaults, which apply to every lease without a policy file."""
     return DEFAULT_LIMITS
 
 

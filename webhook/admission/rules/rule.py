@@ -264,7 +264,7 @@ def in_cel(
     The functions are those of Kubernetes 1.30, the oldest API server with policies: https://kubernetes.io/docs/reference/using-api/cel/.
     They may differ from Python's of a similar name: `trim()` leaves U+001C to U+001F, which `strip()` removes.
     """
-    said = RuleInCel(
+    rule_in_cel = RuleInCel(
         broken=_join_lines(broken),
         message=_join_lines(message),
         warned=_join_lines(warned),
@@ -274,7 +274,7 @@ def in_cel(
     )
 
     def decorate(check: _AnyCheck) -> _AnyCheck:
-        _IN_CEL[check.__name__] = said
+        _IN_CEL[check.__name__] = rule_in_cel
         return check
 
     return decorate

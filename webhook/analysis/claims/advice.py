@@ -116,7 +116,12 @@ def _find_namespace(namespace: str, writer: Writer) -> str:
 
 
 def _find_pod(history: LeaseHistory, holder: str, tenure: Tenure | None) -> _Pod:
-    """Return the pod of a holder: that of its process if a log shows it, else the one that its text may name."""
+    """Return the pod of a holder: that of its process if a log shows it, else the one that its text may name.
+
+    Kubelets run outside pods.
+    """
+    if history.namespace == NODE_LEASES:
+        return _Pod(history.namespace, "")
     own = tenure.processes.own if tenure else None
     if tenure and own and own.pod and not own.impersonator and (tenure.processes.is_sure or tenure.processes.renewals):
         return _Pod(_find_namespace(history.namespace, own), pod_of(own.pod), is_logged=True)
@@ -256,14 +261,15 @@ def advise_after_silence(cause: Diagnosis, history: LeaseHistory, tenure: Tenure
 
 def _advise_after_deletion(history: LeaseHistory, tenure: Tenure) -> Advice:
     """Return where to look after the pod of a holder was deleted: in its namespace, for others and for the reason."""
-    own = tenure.processes.own
-    place = UserInfo(own.user).service_account if own is not None else None
+    place = _find_namespace(history.namespace, tenure.processes.own or Writer())
     sentence = f"See which pods run now, and why that of {name(tenure.holder)} was deleted:"
-    return Advice(sentence, f"{kubectl_in(place[0] if place else history.namespace)} get pods,events")
+    return Advice(sentence, f"{kubectl_in(place)} get pods,events")
 
 
 def _advise_without_cause(history: LeaseHistory, tenure: Tenure, *, is_lost: bool) -> Advice:
     """Return what to do if the input does not show why a holder did not renew."""
+    if history.namespace == NODE_LEASES:
+        return _advise_on_silent_node(history)
     pod = _find_pod(history, tenure.holder, tenure)
     if not pod.name:
         return _NEXT_STEPS[Blame.UNKNOWN]
@@ -273,7 +279,7 @@ def _advise_without_cause(history: LeaseHistory, tenure: Tenure, *, is_lost: boo
 
 
 def _advise_on_silent_node(history: LeaseHistory) -> Advice:
-    """Return what to do about a kubelet that did not renew: it is no pod, and it may renew."""
+    """Return the advice for a silent kubelet: to look at its node."""
     return Advice(f"See why node {name(history.name)} did not report:", _command_for_node(history.name))
 
 
@@ -646,6 +652,8 @@ def _advise_while_held(account: "Account", status: LeaseStatus) -> Advice:
 def _advise_to_check_holder(account: "Account", status: LeaseStatus, why: str) -> Advice:
     history = account.history
     pod = _find_pod(history, status.holder, account.tenure)
+    if history.namespace == NODE_LEASES:
+        return Advice(f"{why}Check whether the node runs:", _command_for_node(history.name))
     command = _describe(pod) if pod.name else command_for_pod_of_holder(history.namespace, "")
     return Advice(f"{why}Check whether {_name_holder(status.holder, pod)} runs:", command)
 
