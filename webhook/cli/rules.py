@@ -58,8 +58,9 @@ def describe_renewals(rule: Rule) -> str:
 
 
 def describe_repair(rule: Rule) -> str:
-    """Return how to fix a stored object, "" if one alone cannot break the rule."""
-    return fill_in(rule.texts.stored, "NAMESPACE", "NAME")
+    """Return how to fix a stored object, a command or a sentence; "" if one alone cannot break the rule."""
+    repair = fill_in(rule.texts.stored, "NAMESPACE", "NAME")
+    return repair if not repair or is_command(repair) else f"{repair[0].upper()}{repair[1:]}."
 
 
 def is_command(repair: str) -> bool:
