@@ -424,13 +424,14 @@ def test_the_request_of_the_last_renewal_is_none_after_it() -> None:
     )
 
 
-def test_a_process_that_renews_another_lease_runs() -> None:
+@pytest.mark.parametrize(("lease", "words"), [("shop/db-jobs", "db-jobs"), ("backup/db", "backup/db")])
+def test_a_process_that_renews_another_lease_runs(lease: str, words: str) -> None:
     server, (db, mail, cart) = shop()
-    other = server.elector("db-0", "shop/db-jobs", user="system:serviceaccount:shop:db")
+    other = server.elector("db-0", lease, user="system:serviceaccount:shop:db")
     together(60, db, mail, cart, other)
     together(20, mail, cart, other)
     said = text(account(follow_log(server), server.now))
-    assert "Its process ran, and made no request for the lease: it renewed db-jobs meanwhile." in said
+    assert f"Its process ran, and made no request for the lease: it renewed {words} meanwhile." in said
 
 
 def test_a_lease_that_was_deleted_and_may_not_be_created_again() -> None:

@@ -211,7 +211,7 @@ def _diagnose_deleted_pod(evidence: SilenceEvidence) -> Diagnosis | None:
     tenure, found = evidence.tenure, find_deletion(evidence)
     if tenure is None or found is None or evidence.other_leases.most_were_late:
         return None
-    if _find_lease_renewed_meanwhile(evidence.histories, tenure, evidence.silence):
+    if _find_lease_renewed_meanwhile(evidence):
         return None
     beside = () if found.is_sure and not evidence.hidden else ("stopped", *evidence.hidden)
     return Diagnosis(Blame.POD, describe_deletion(found, evidence.end), ("pod-deleted", *beside))
@@ -302,7 +302,7 @@ def _diagnose_silence(evidence: SilenceEvidence) -> Diagnosis:
     own = evidence.own_answers
     slow = max((one.took for one in own if one.code < 300 and evidence.kept_trying), default=0)
     cause = _compare_silence(evidence, slow)
-    cause = _add_signs_of_life(evidence.histories, evidence.tenure, evidence.silence, cause)
+    cause = _add_signs_of_life(cause, evidence)
     cause = _add_answers(cause, own, () if evidence.sources else evidence.unauthenticated)
     cause = _add_answers_to_sharers(cause, evidence.answers_to_sharers)
     cause = _add_deleted_pod(cause, evidence)
@@ -357,22 +357,20 @@ def _compare_silence(evidence: SilenceEvidence, slow: int) -> Diagnosis:
     return Diagnosis(Blame.CLIENT, text, own, is_silent=is_silent, is_node_silent=node, requests=requests or 0)
 
 
-def _add_signs_of_life(
-    histories: ClusterHistory, tenure: Tenure | None, silence: Silence, cause: Diagnosis
-) -> Diagnosis:
+def _add_signs_of_life(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
     """Return the cause of a silence, with the lease that the silent process renewed meanwhile."""
-    other = _find_lease_renewed_meanwhile(histories, tenure, silence) if tenure and cause.is_silent else None
+    other = _find_lease_renewed_meanwhile(evidence) if cause.is_silent else None
     if other is None:
         return cause
-    return replace(cause, evidence=f"it renewed {name(other.name)} meanwhile", is_alive=True)
+    place = "" if other.namespace == evidence.history.namespace else f"{name(other.namespace)}/"
+    return replace(cause, evidence=f"it renewed {place}{name(other.name)} meanwhile", is_alive=True)
 
 
-def _find_lease_renewed_meanwhile(histories: ClusterHistory, tenure: Tenure, silence: Silence) -> LeaseHistory | None:
-    """Return another lease of the same namespace that the process of a holder renewed while it was silent."""
-    own, start, end = tenure.processes.own, silence.start, silence.end
-    for other, held in (
-        histories.tenures_of(tenure.processes.namespace, own.user) if own is not None and own.pod else ()
-    ):
+def _find_lease_renewed_meanwhile(evidence: SilenceEvidence) -> LeaseHistory | None:
+    """Return another lease, of any namespace, that the process of a holder renewed while it was silent."""
+    tenure, start, end = evidence.tenure, evidence.start, evidence.end
+    own = tenure.processes.own if tenure is not None else None
+    for other, held in evidence.histories.tenures_of(own.user) if own is not None and own.pod else ():
         is_own = held is not tenure and held.processes.own is not None and held.processes.own.is_same(own)
         if is_own and held.since < end and held.last_renewal > start + (end - start) // 4:
             return other

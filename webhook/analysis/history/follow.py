@@ -185,8 +185,8 @@ class ClusterHistory(Struct):
     _is_watched: bool = False
     """A watch shows what happened, whatever a log beside it lacks."""
     _compared: _Compared | None = None
-    _tenures: dict[tuple[str, str], list[tuple[LeaseHistory, Tenure]]] | None = None
-    """Tenures by namespace and user, until something else is observed."""
+    _tenures: dict[str, list[tuple[LeaseHistory, Tenure]]] | None = None
+    """Tenures by user, until something else is observed."""
     _missing: dict[tuple[str, Writer], set[Key]] = field(default_factory=dict)
     """By namespace and pod, the leases that it asked for in vain."""
     _names: list[Key] = field(default_factory=list)
@@ -334,18 +334,18 @@ class ClusterHistory(Struct):
             self.stored.forget(key)
         return self.leases.get(key)
 
-    def tenures_of(self, namespace: str, user: str) -> Sequence[tuple[LeaseHistory, Tenure]]:
-        """Return the tenures of a user's processes in a namespace, with the leases that they had.
+    def tenures_of(self, user: str) -> Sequence[tuple[LeaseHistory, Tenure]]:
+        """Return the tenures of a user's processes, with the leases that they had.
 
         Each lease whose holder is silent asks this, so all leases are looked at once.
         """
         if self._tenures is None:
             self._tenures = {}
-            for (place, _), history in self.leases.items():
+            for history in self.leases.values():
                 for tenure in history.tenures:
-                    owner = tenure.processes.own.user if tenure.processes.own else ""
-                    self._tenures.setdefault((place, owner), []).append((history, tenure))
-        return self._tenures.get((namespace, user), ())
+                    if tenure.processes.own is not None:
+                        self._tenures.setdefault(tenure.processes.own.user, []).append((history, tenure))
+        return self._tenures.get(user, ())
 
     def others_of(self, history: LeaseHistory, start: int, end: int) -> OtherLeases:
         """Return how many other leases were late, and how many were renewed as usual, between two instants.
