@@ -279,3 +279,16 @@ def test_who_names_the_next_holder_of_a_free_lease(strategy: str, words: str) ->
     one = explain_server(server)
     assert one.state is LeaseState.NEVER_HELD
     assert advise(one).startswith(words)
+
+
+def test_the_write_with_which_an_api_server_chooses_a_holder_is_no_renewal_of_it() -> None:
+    server = FakeServer()
+    first = server.elector("a", "shop/db")
+    now = first._time()
+    spec = {"holderIdentity": "a_1", "leaseDurationSeconds": 5, "leaseTransitions": 0, "strategy": STRATEGY}
+    server.write("shop/db", spec | {"acquireTime": now, "renewTime": now}, "kube-apiserver", API_SERVER, "")
+    server.wait(4)
+    for _ in first.ticks(20):
+        first.renew(strategy=STRATEGY)
+    history = account(follow_watch(server), server.now).history
+    assert history.renewals.longest <= 3 * 1_000_000

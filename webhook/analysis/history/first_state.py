@@ -19,7 +19,7 @@ from webhook.analysis.history.status import (
 )
 from webhook.analysis.history.write import Write
 from webhook.analysis.inputs.items import InputKind
-from webhook.kubernetes.managed_fields import Entry
+from webhook.kubernetes.managed_fields import HOLDER, Entry
 from webhook.kubernetes.objects import Lease
 from webhook.kubernetes.times import stamp_of
 
@@ -28,12 +28,14 @@ class FirstState(Struct, frozen=True):
     """Instants are microseconds since 1970.
 
     `is_unseen`: the state does not show when the holder renewed it last. `is_since_own`: the holder wrote `since`.
+    `is_as_chosen`: it is as an API server writes it that chooses a holder, which has not renewed it by then.
     """
 
     since: int
     last_renewal: int | None
     is_unseen: bool
     is_since_own: bool
+    is_as_chosen: bool
 
 
 def read_first_state(
@@ -56,4 +58,10 @@ def read_first_state(
     if created is not None and since + MAX_TOLERANCE < created <= (renewed or created):
         # It was put back, from a copy of an earlier one: no one can have held it before it was there.
         since, is_since_own = created, False
-    return FirstState(since=since, last_renewal=renewed, is_unseen=is_unseen, is_since_own=is_since_own)
+    return FirstState(
+        since=since,
+        last_renewal=renewed,
+        is_unseen=is_unseen,
+        is_since_own=is_since_own,
+        is_as_chosen=bool(spec.strategy) and any(HOLDER in one.owned.spec and one.owns_renew_time for one in entries),
+    )

@@ -587,6 +587,8 @@ class LeaseHistory(Struct):
             tenure.begin_before_input(is_unseen=first.is_unseen, is_since_own=first.is_since_own)
             tenure.note_claimed(readable(normalize(spec.renew_time)))
             self._forget_undated(tenure)
+            if first.is_as_chosen:
+                self.renewals.forget()  # the API server made what looks like its last renewal
 
     def _report_creation(self, state: NextState) -> None:
         """Say when a lease came to exist; a watch and a dump show only when it was created."""
