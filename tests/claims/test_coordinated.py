@@ -1,5 +1,6 @@
 """Coordinated elections, in which API servers write the holder, and holders that never came to work."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from tests.history.observing import advise, follow_log, follow_metadata, follow_
 from tests.history.test_refusal import POLICY
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.claim import Claim, as_json
+from webhook.analysis.claims.happened import list_events
+from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.status import LeaseState
 from webhook.analysis.history.tenure import API_SERVER
 
@@ -292,3 +295,32 @@ def test_the_write_with_which_an_api_server_chooses_a_holder_is_no_renewal_of_it
         first.renew(strategy=STRATEGY)
     history = account(follow_watch(server), server.now).history
     assert history.renewals.longest <= 3 * 1_000_000
+
+
+@pytest.mark.parametrize(("follow", "doubt"), [(follow_log, ""), (follow_watch, " (as far as field managers show)")])
+def test_a_chosen_candidate_that_never_renewed_is_named_once_another_one_was_chosen(
+    follow: Callable[[FakeServer], ClusterHistory], doubt: str
+) -> None:
+    server, _ = start_coordinated()
+    writes(server, preferredHolder="b_1")
+    server.wait(17.4)
+    chooses(server, "b_1")
+    server.wait(0.2)
+    writes(server, preferredHolder=None)
+    server.wait(17)
+    chooses(server, "c_1")
+    third = server.elector("c", "shop/db")
+    server.wait(2)
+    for _ in third.ticks(20):
+        third.renew(strategy=STRATEGY)
+    one = account(follow(server), server.now)
+    found = [finding for finding in one.findings if finding.check == "not-taken-up"]
+    assert [finding.message.partition(" and ")[0] for finding in found] == [
+        f"b_1 was chosen by an API server{doubt} at 11:07:17Z,"
+    ]
+    lines = [line.text for line in list_events(one)]
+    [chosen], [cleared] = (
+        [number for number, line in enumerate(lines) if words in line] for words in ("chose b_1", "-> absent")
+    )
+    assert chosen < cleared
+    assert not [line for line in lines if "renewal by b_1" in line]

@@ -358,10 +358,16 @@ def _is_chosen(facts: Facts, claim: Claim) -> bool:
 @_is("not-taken-up")
 def _not_taken_up(facts: Facts, claim: Claim) -> bool:
     identity = claim.get("identity", facts.holder)
-    placed = facts.placing(identity)
-    if placed is None or facts.holder != identity:
+    if "to" not in claim:
+        placed = facts.placing(identity)
+        is_chosen = placed is not None and placed.process.role is Role.API_SERVER
+        return is_chosen and facts.holder == identity and _never_renewed(facts, {"identity": identity})
+    begin, end = facts.earliest(claim, "from", 0), facts.earliest(claim, "to", END)
+    near = [one for one in facts.writes if one.puts == identity and abs(one.at - begin) <= SECOND + POINT]
+    if not near or near[-1].process.role is not Role.API_SERVER:
         return False
-    return placed.process.role is Role.API_SERVER and _never_renewed(facts, {"identity": identity})
+    later = (one for one in facts.writes if near[-1].at < one.at <= end and one.after.holder == identity)
+    return not any(one.is_renewal and facts.is_own(one, identity) for one in later)
 
 
 @_is("election-stalled")

@@ -178,7 +178,7 @@ def _last_sign(tenure: Tenure) -> str:
     """Say what made a lease live for the last time, as the end of a clause."""
     if tenure.touched and tenure.kept_until != tenure.last_renewal:
         return f"the last renewal by {writer(tenure.touched[1])}"
-    if tenure.was_left_as_written:
+    if tenure.was_left_as_written or tenure.is_never_taken_up:
         taker = tenure.processes.taken_by
         wrote = f"{writer(taker)} wrote {{}} into it" if taker else "{} was written into it"
         return wrote.format(name(tenure.holder))

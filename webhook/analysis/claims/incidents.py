@@ -13,12 +13,12 @@ from webhook.analysis.claims.refusals import find_fenced_writes, find_refusals
 from webhook.analysis.claims.removals import claim_removal, find_preferred_holders, was_removed_while_leading
 from webhook.analysis.claims.rewritten import find_rewritten_fields
 from webhook.analysis.claims.sharing import find_replaced_pod, find_second_writers
-from webhook.analysis.claims.silences import claim_late_renewal, claim_loss, find_ongoing_silence
+from webhook.analysis.claims.silences import claim_late_renewal, claim_loss, claim_never_taken_up, find_ongoing_silence
 from webhook.analysis.claims.takers import find_late_takers
 from webhook.analysis.claims.thefts import claim_replacement
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.tenure import Handover
+from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.inputs.items import InputKind
 from webhook.analysis.inputs.rewriting import RENEW_TIME
 from webhook.findings import ReportFinding, Severity
@@ -73,10 +73,18 @@ def _find_handovers(history: LeaseHistory, lost: Mapping[int, causes.Gap], now: 
             yield claim_removal(history, before, after, now)
         elif after.since in lost and before.is_known_to_have_held:
             yield claim_loss(history, lost[after.since], after, now)
+        elif _was_never_taken_up(history, before, after):
+            yield claim_never_taken_up(history, before, after, now)
     if tenures and was_removed_while_leading(tenures[-1], now):
         yield claim_removal(history, tenures[-1], None, now)
     if history.is_deleted and tenures:
         yield from find_deletion(history, tenures[-1], None, now)
+
+
+def _was_never_taken_up(history: LeaseHistory, before: Tenure, after: Tenure) -> bool:
+    """Return whether the input shows that a chosen holder did not renew the lease before another one had it."""
+    is_followed = after.began in {Handover.EXPIRED, Handover.PREFERRED} and after.is_dated and not after.is_unseen
+    return before.is_never_taken_up and is_followed and history.kind is not InputKind.REVIEW
 
 
 def is_log_leaky(histories: ClusterHistory, history: LeaseHistory) -> bool:

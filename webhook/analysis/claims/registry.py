@@ -113,9 +113,10 @@ _COORDINATED: Final = (
     ),
     Kind(
         "not-taken-up",
-        "`identity` was chosen at `from` and no process of it has renewed the lease by the end",
-        "a state with a strategy",
-        ("identity", "from"),
+        "an API server chose `identity`, at `from` if that is given, and no process of it has renewed the lease since, "
+        "by `to` if that is given, else by the end",
+        "a state with a strategy, or the writes from `from` to `to`",
+        ("identity", "from", "to"),
     ),
     Kind(
         "election-stalled",

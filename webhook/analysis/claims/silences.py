@@ -20,6 +20,7 @@ from webhook.analysis.history.write import Dating
 from webhook.analysis.inputs.items import InputKind
 from webhook.findings import Severity
 from webhook.kubernetes.times import SECOND, length
+from webhook.text.commands import kubectl_in
 
 _MIN_MISSED: Final = 5
 _MIN_SILENCE: Final = 10 * SECOND
@@ -144,6 +145,25 @@ def claim_loss(history: LeaseHistory, gap: causes.Gap, after: Tenure, now: int) 
             "how": "unknown" if after.is_close else None,
             **list_left_causes(cause),
         },
+    )
+
+
+def claim_never_taken_up(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Claim:
+    """Return the claim that an API server chose a holder which did not renew the lease until it was followed."""
+    follower = f"{name(after.holder)} {'was chosen' if after.is_chosen else 'was written into it'}"
+    unled = "" if after.leaderless is None else f": no process renewed it for {at_most(after.leaderless)}"
+    by = "an API server" if before.processes.taken_by else "an API server (as far as field managers show)"
+    message = (
+        f"{name(before.holder)} was chosen by {by} at {clock(before.since, now)}, and had not renewed the lease "
+        f"when {follower} at {clock(after.since, now)}{unled}"
+    )
+    advice = Advice(
+        "See the candidates, and whether they run:", f"{kubectl_in(history.namespace)} get leasecandidates,pods"
+    )
+    return make_claim(
+        *(history, "not-taken-up", Severity.WARNING, message, advice),
+        over_since=after.since,
+        arguments={"identity": identity_of(before), "from": before.since, "to": after.since},
     )
 
 

@@ -550,6 +550,8 @@ class LeaseHistory(Struct):
             if problem:
                 self._record_event(EventKind.FORGED, at, writer=state.writer, text=problem)
         if before is not None and (edit := edit_of(state.old, state.new)):
+            # A stamp has whole seconds, and the write before may have been in the same one.
+            at = max(at, self._write_before.at) if self.write.may_include(self._write_before.at) else at
             self._record_event(EventKind.EDITED, at, writer=state.writer, text=edit)
             self.edits.append(self._events[-1])
 
@@ -783,7 +785,7 @@ class LeaseHistory(Struct):
         tenure.renew(at, self.write)
         if is_first:
             self.renewals.restart(at)
-        is_counted = self.kind is not InputKind.REVIEW and not is_first
+        is_counted = self.kind is not InputKind.REVIEW and not is_first and self.write.is_dated
         silence = self.renewals.add(at, tenure.duration, doubt) if is_counted else None
         self._record_event(EventKind.RENEWED, at, writer=writer, silence=silence)
 
@@ -912,7 +914,7 @@ class LeaseHistory(Struct):
             known = None if how is Handover.REPLACED else self.succession.find_process(holder, writer)
             tenure.begin(writer, manager, known)
         self._measure_clock(tenure)
-        self.succession.begin(tenure, is_new=is_new)
+        self.succession.begin(tenure, is_new=is_new, shows_renewals=self.kind is not InputKind.REVIEW)
         self.renewals.restart_with_holder(tenure.last_renewal, has_expired=how is Handover.EXPIRED)
         if self.write.is_claimed:
             self.renewals.set_back(tenure.last_renewal)

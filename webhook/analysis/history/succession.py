@@ -61,13 +61,18 @@ class Succession(Struct):
         """Return whether a writer, another pod that renews as the present holder at `at`, follows it."""
         return replaces_holder(self.tenures, writer, at)
 
-    def begin(self, tenure: Tenure, *, is_new: bool = True) -> None:
+    def begin(self, tenure: Tenure, *, is_new: bool = True, shows_renewals: bool = True) -> None:
         """Begin the tenure of the next holder: of the one before, and of the time between, it learns here.
 
-        Without `is_new` it may continue the one before, so that no handover is counted.
+        Without `is_new` it may continue the one before, so that no handover is counted. `shows_renewals`: the input has
+        the renewals of a holder, too.
         """
         before = self.latest
         leaderless = self.vacancy.fill(tenure.since, tenure.began, tenure.taken, before)
+        if before is not None and before.is_never_taken_up and shows_renewals:
+            # Who was chosen and did not renew it led no more than who held it before.
+            is_known = leaderless is not None and before.leaderless is not None
+            leaderless = (leaderless or 0) + (before.leaderless or 0) if is_known else None
         tenure.follow(before, leaderless)
         if is_new:
             self.handovers[tenure.began] = self.handovers.get(tenure.began, 0) + 1

@@ -423,6 +423,12 @@ class Tenure(Struct):
         return self.taken_manager == "kube-apiserver" if by is None else by.user == API_SERVER
 
     @property
+    def is_never_taken_up(self) -> bool:
+        """True if the API server chose it, and the input shows that no process has renewed it since."""
+        is_seen = self.began is not Handover.SEEN and not (self.is_unseen or self.has_unseen_renewals or self.is_writer)
+        return self.is_chosen and is_seen and not self.processes.renewals and self.touched is None
+
+    @property
     def may_be_stolen(self) -> bool:
         """True if it took the lease from a live holder, or may have, because the input does not say when."""
         return self.began is Handover.STOLEN or (

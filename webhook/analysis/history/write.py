@@ -63,3 +63,7 @@ class Write(Struct, frozen=True):
     def is_dated_by_a_server(self) -> bool:
         """Whether an API server says when it was stored, and what it followed is known."""
         return self.dating in {Dating.LOG, Dating.STAMP} and not self.is_doubtful
+
+    def may_include(self, at: int) -> bool:
+        """Return whether it may have been stored at an instant."""
+        return self.earliest <= at and (self.latest is None or at <= self.latest)
