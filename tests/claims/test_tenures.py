@@ -345,7 +345,11 @@ def remove_holder(server: FakeServer, *, holder: str | None = "") -> None:
     ("seconds", "severity", "words"),
     [
         (2, "error", "admin removed db-0_1 as the holder, which still led"),
-        (14, "error", "admin removed db-0_1 as the holder, which may still have led"),
+        (
+            14,
+            "warning",
+            "admin removed db-0_1 as the holder, which had not renewed the lease for 14 s, and may still have led",
+        ),
         (3600, "warning", "admin removed db-0_1 as the holder, which had not renewed the lease for 1 h 0 min: it had"),
     ],
 )
@@ -360,9 +364,9 @@ def test_a_removed_holder_still_led_if_its_lease_had_not_expired(seconds: float,
     assert [found.severity for found in one.findings if found.check == "foreign-release"] == [severity]
     second.lead(10)
     said = print_account(follow_log(server), server)
-    assert ("two may have led" in said) == (severity == "error")
+    assert ("two may have led" in said) == (seconds < 15)
     assert "db-1_1 took it (shop/db from pod db-1) after admin removed db-0_1 as the holder" in said
-    assert ("; not renewed for up to 1 h 1 min" in said) == (severity == "warning")
+    assert ("; not renewed for up to 1 h 1 min" in said) == (seconds > 15)
 
 
 def test_a_removed_field_has_no_date_and_is_no_release() -> None:

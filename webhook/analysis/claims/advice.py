@@ -666,6 +666,9 @@ def _advise_when_renewed(account: "Account", status: LeaseStatus) -> Advice:
             f"{clock(changes.since, account.now)}. Its log may say why:"
         )
         return Advice(sentence, command_for_log_of_holder(history.namespace, status.holder))
+    if history.tenure is not None and history.tenure.is_put_back:
+        beside = f"{name(history.tenure.previous)} may have led beside it until it noticed; " if history.tenure.previous else ""
+        return Advice(f"It is held and renewed now. If etcd was put back, {beside}what was written since then is lost.")
     if account.candidate_events:
         candidates = f"{kubectl_in(history.namespace)} get leasecandidates -o yaml"
         return Advice("It is held and renewed now. Check whether its candidates should have changed:", candidates)

@@ -148,6 +148,8 @@ def _describe_gap(tenure: Tenure, before: Tenure | None, previous: str) -> str:
     if tenure.leaderless is None:
         return ""
     is_removed = before is not None and before.removal.may_be_by_another
+    if is_removed and before is not None and before.duration is None:
+        return ""  # no one renews a lease without a duration, such as a lock of Terraform
     is_end_exact = before is None or (before.is_end_dated and not is_removed)
     is_exact = tenure.is_exact and tenure.began is Handover.RELEASED and is_end_exact
     bound = length(tenure.leaderless) if is_exact else at_most(tenure.leaderless)
@@ -172,6 +174,8 @@ def _handover(tenure: Tenure, before: Tenure | None) -> str:
     holder = name(tenure.holder)
     previous = name(tenure.previous) if tenure.previous else "the holder before"
     gap = _describe_gap(tenure, before, previous)
+    if tenure.is_put_back or tenure.may_go_on:
+        return _describe_resumption(tenure)
     if tenure.is_chosen and tenure.began is not Handover.SEEN:
         return f"{_choosing(tenure)} {holder}{_describe_choice(tenure, before).format(previous)}{gap}"
     other = tenure.processes.doubtful_taker
@@ -197,6 +201,14 @@ def _handover(tenure: Tenure, before: Tenure | None) -> str:
             led = ": two may have led" if is_foreign and not before.had_expired else gap
             return f"{took}{who} after {describe_ending(before)}{led}"
     return f"{took}{who}{_describe_before(tenure, before).format(previous)}{gap}"
+
+
+def _describe_resumption(tenure: Tenure) -> str:
+    """Say who held a lease after what was not seen, where no write is known to have put it there."""
+    if not tenure.is_put_back:
+        return f"{name(tenure.holder)} held it as before; whether another one held it in between is not known"
+    led = f"; {name(tenure.previous)}, the holder before, may have led until it noticed" if tenure.previous else ""
+    return f"{name(tenure.holder)} held it, by the state that was put back or since{led}"
 
 
 def _describe_choice(tenure: Tenure, before: Tenure | None) -> str:
@@ -264,10 +276,10 @@ def describe_ending(tenure: Tenure) -> str:
     if tenure.is_deleted:
         deleted = f"{writer(tenure.deleted_by)} deleted the lease" if tenure.deleted_by else "the lease was deleted"
         return f"{deleted}, which {holder} wrote last" if tenure.is_writer else f"{deleted} while {holder} held it"
-    if tenure.removal.is_own is False and tenure.removal.writer:
-        return f"{writer(tenure.removal.writer)} removed {holder} as the holder"
     if tenure.removal.may_be_by_another:
-        return f"{holder} was removed as the holder"
+        remover = tenure.removal.writer
+        is_known = remover is not None and (remover.user or tenure.removal.is_own is False)
+        return f"{writer(remover)} removed {holder} as the holder" if is_known else f"{holder} was removed as the holder"
     if tenure.processes.is_never_renewed and tenure.removal.writer and tenure.removal.writer.user:
         # The text of a holder that no process is known to have renewed may stand for none.
         return f"{writer(tenure.removal.writer)} removed {holder} from it"

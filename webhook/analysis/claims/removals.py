@@ -34,14 +34,20 @@ def _claim_foreign_release(history: LeaseHistory, before: Tenure, after: Tenure 
     who = before.removal.writer or Writer()
     by, at = writer(who), before.until or now
     led, severity = ", which still led", Severity.ERROR
+    silent, longest = at - before.last_renewal, history.renewals.longest_usual
+    has_stopped = longest is not None and silent > longest and not before.has_unseen_renewals
     if not was_live(before.last_renewal, before.duration, at):
         led = ", which may still have led"
     if before.had_expired:
         severity = Severity.WARNING
-        led = f", which had not renewed the lease for {length(at - before.last_renewal)}: it had expired"
+        led = f", which had not renewed the lease for {length(silent)}: it had expired"
+    elif has_stopped:
+        severity = Severity.WARNING
+        led = f", which had not renewed the lease for {length(silent)}, and may still have led"
     message = f"at {clock(at, now)} {by} removed {name(before.holder)} as the holder{led}"
-    if before.had_expired and after is not None:
+    if after is not None and (before.had_expired or (has_stopped and after.holder != before.holder)):
         message += f"; {name(after.holder)} took it at {clock(after.since, now)}"
+        message += "" if before.had_expired else ": two may have led at once, unless the old one had ended"
     elif after is not None and after.holder != before.holder:
         later = max(0, after.since - (before.until or 0))
         is_exact = after.is_exact and before.ended is not None and before.ended.is_exact

@@ -54,7 +54,7 @@ def find_late_takers(histories: ClusterHistory, history: LeaseHistory, now: int)
     late = [
         one
         for before, one in pairwise(history.tenures)
-        if _lateness_of(before, one) is not None and not _has_duration_edit(history, before, one)
+        if _lateness_of(history, before, one) is not None and not _has_duration_edit(history, before, one)
     ]
     previous = {id(after): before for before, after in pairwise(history.tenures)}
     for after in late[-1:]:
@@ -66,16 +66,19 @@ def _has_duration_edit(history: LeaseHistory, before: Tenure, after: Tenure) -> 
     return before.inherited is not None or find_duration_edit(history, before, after) is not None
 
 
-def _lateness_of(before: Tenure, after: Tenure) -> int | None:
-    """Return how long after it was free a lease was taken, at least, if that was longer than followers take."""
+def _lateness_of(history: LeaseHistory, before: Tenure, after: Tenure) -> int | None:
+    """Return how long after it was free a lease was taken, at least, if that was longer than followers take.
+
+    They ask about as often as a holder renews.
+    """
     if not before.duration or before.has_unseen_renewals or after.is_chosen:
         return None
     if not after.taken.is_dated_by_a_server or after.holder == before.holder:
         return None
-    late, patience = 0, SHORTEST
+    late, patience = 0, max(SHORTEST, 2 * (history.renewals.usual or 0))
     if after.began is Handover.EXPIRED and before.kept.is_dated_by_a_server:
         late = after.taken.earliest - (before.kept.latest or before.kept.at) - before.duration * SECOND
-        patience = max(SHORTEST, before.duration * SECOND)
+        patience = max(patience, before.duration * SECOND)
     elif after.began is Handover.RELEASED and before.ended is not None and before.ended.is_dated_by_a_server:
         late = after.taken.earliest - (before.ended.latest or before.ended.at)
     return late if late > patience else None
@@ -110,11 +113,21 @@ class _Late(Struct, frozen=True, dict=True):
         return [one for one in self.refused if one.by is By.CREDENTIALS and not one.writer.user]
 
     @cached_property
+    def _answers(self) -> Sequence[Refusal]:
+        """What its own writes were answered meanwhile, unless they were stored."""
+        own, refusals = self.after.processes.own, self.history.requests.refusals
+        answers = (one for one in refusals if own is not None and not one.is_read and own.is_same(one.writer))
+        return [one for one in answers if self.since < one.at < self.after.since]
+
+    @property
     def conflicts(self) -> int:
         """How many of its own writes conflicted meanwhile."""
-        own, refusals = self.after.processes.own, self.history.requests.refusals
-        times = (one.at for one in refusals if own is not None and one.has_conflicted and own.is_same(one.writer))
-        return sum(1 for at in times if self.since < at < self.after.since)
+        return sum(1 for one in self._answers if one.has_conflicted)
+
+    @property
+    def failed(self) -> Sequence[Refusal]:
+        """Its own writes that the API server was unable to store meanwhile, or answered with too many requests."""
+        return [one for one in self._answers if one.has_failed]
 
 
 class _Why(Struct, frozen=True):
@@ -128,7 +141,7 @@ class _Why(Struct, frozen=True):
 def _claim_late_taker(
     histories: ClusterHistory, history: LeaseHistory, before: Tenure, after: Tenure, now: int
 ) -> Claim:
-    lateness = _lateness_of(before, after)
+    lateness = _lateness_of(history, before, after)
     assert lateness is not None
     since, bounds = after.since - lateness, histories.bounds
     own = after.processes.own
@@ -212,6 +225,15 @@ def _explain_conflicts(late: _Late) -> _Why | None:
     return _Why("asking", text)
 
 
+def _explain_failures(late: _Late) -> _Why | None:
+    """Explain by writes of the taker that the API server did not store."""
+    if not late.is_logged or not late.failed:
+        return None
+    last = late.failed[-1]
+    message = f": {last.message}" if last.message else ""
+    return _Why("asking", f"{count(len(late.failed), 'write')} of it failed, the last one with {last.code}{message}")
+
+
 def _explain_requests(late: _Late) -> _Why | None:
     """Explain by a taker that asked all the time."""
     if not late.is_logged:
@@ -236,6 +258,7 @@ _EXPLANATIONS: Final[tuple[Callable[[_Late], _Why | None], ...]] = (
     _explain_first_request,
     _explain_nameless,
     _explain_silence,
+    _explain_failures,
     _explain_conflicts,
     _explain_requests,
 )

@@ -54,12 +54,21 @@ def _list_holding(account: Account) -> Iterator[Line]:
     held, renewed = ("Held by", "Last renewed") if status else ("Written by", "Its last write")
     if account.history.hidden_since is not None:
         held, renewed = "Held before", "Renewed before"
+    elif _is_lock(account):
+        renewed = "Written"
     if account.holder:
         yield Line(held, f"{name(account.holder)}{_format_since(account)}")
     if account.last_renewal is not None:
         yield Line(
             renewed, f"{clock(account.last_renewal, now)}, {ago(account.last_renewal, now)}{_describe_writer(account)}"
         )
+
+
+def _is_lock(account: Account) -> bool:
+    """Return whether a holder was written in, and no one ever renews it."""
+    lease, tenure = account.history.lease, account.tenure
+    is_unrenewed = tenure is not None and tenure.renewed is None and not tenure.processes.renewals
+    return lease is not None and lease.spec.renew_time is None and is_unrenewed
 
 
 def _standing(account: Account, *, verbose: bool) -> Iterator[Line]:

@@ -619,7 +619,7 @@ class LeaseHistory(Struct):
         resumed = read_resumption(
             tenure,
             (state.before, state.lease),
-            state.entries,
+            (state.known, state.entries),
             self.write,
             at=at,
             seen_until=self.at,
@@ -642,7 +642,8 @@ class LeaseHistory(Struct):
             # Another one may have held and released it.
             self.vacancy.begin(None, Handover.UNKNOWN)
         if state.holder:
-            self._add_unseen(tenure, state, at, is_new=not resumed.may_go_on)
+            following = self._add_unseen(tenure, state, at, is_new=not resumed.may_go_on)
+            following.note_resumption(is_put_back=self.continuity.sight is Sight.PUT_BACK, may_go_on=resumed.may_go_on)
 
     def _resume_tenure(self, tenure: Tenure, state: NextState, at: int) -> None:
         assert state.before is not None
@@ -658,7 +659,7 @@ class LeaseHistory(Struct):
         is_same = normalize(state.new.renew_time) == normalize(state.before.spec.renew_time)
         self._record_event(EventKind.RESUMED if is_same else EventKind.RENEWED, at, writer=state.writer)
 
-    def _add_unseen(self, before: Tenure | None, state: NextState, at: int, *, is_new: bool) -> None:
+    def _add_unseen(self, before: Tenure | None, state: NextState, at: int, *, is_new: bool) -> Tenure:
         """Add a holder that took the lease by a time, unseen; without `is_new` it may continue the tenure before."""
         spec, writer = state.new, state.writer
         tenure = self._begin_tenure(state.holder, at, Handover.UNKNOWN, writer, is_new=is_new)
@@ -671,6 +672,7 @@ class LeaseHistory(Struct):
             is_other = self._follow_manager(tenure, spec, spec)
             tenure.note_ambiguity(is_other=is_other or before.is_ambiguous)
         tenure.begin_unseen()
+        return tenure
 
     def _forget_undated(self, tenure: Tenure) -> None:
         """Count no silence from a last renewal of which neither stamps nor a log show when it was made."""

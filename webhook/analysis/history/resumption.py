@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from webhook.analysis.history.status import (
+    date_naming,
     date_renewal,
     date_state,
     is_renewal_dated,
@@ -37,26 +38,36 @@ class Resumption(Struct, frozen=True):
 def read_resumption(
     tenure: Tenure | None,
     states: tuple[Lease, Lease],
-    entries: Sequence[Entry],
+    owners: tuple[Sequence[Entry], Sequence[Entry]],
     write: Write,
     *,
     at: int,
     seen_until: int | None,
     longest_usual: int | None,
 ) -> Resumption:
-    """Read how the second state goes on after the first one; `at` is the time of the write that showed it."""
+    """Read how the second state goes on after the first one; `at` is the time of the write that showed it.
+
+    `owners` are the entries of managedFields of both.
+    """
     before, after = states
+    entries = owners[1]
     if not write.is_logged:
         # The write that put the holder there may be the latest of those that were not seen.
         at = max(at, date_state(after.spec, entries) or at)
     last = min(at, (tenure.last_renewal if tenure else seen_until) or at)
     may_go_on = tenure is not None and _may_go_on(tenure, before, after)
-    # Its holder writes acquireTime once; without one, another tenure of the same name looks the same.
-    is_kept = may_go_on and after.spec.acquire_time is not None
+    # Its holder writes acquireTime once; without one, another tenure of the same name looks the same, but for the stamp
+    # of the API server that chose the holder.
+    named = {date_naming(entries) for entries in owners}
+    is_kept = may_go_on and (after.spec.acquire_time is not None or (bool(after.spec.strategy) and _is_one(named)))
     usual = longest_usual or (after.spec.lease_duration_seconds or 0) * SECOND
     return Resumption(
         at=at, last=last, is_kept=is_kept, may_go_on=may_go_on, is_missed=not is_kept or at - last > usual
     )
+
+
+def _is_one(stamps: set[int | None]) -> bool:
+    return len(stamps) == 1 and None not in stamps
 
 
 def _may_go_on(tenure: Tenure, before: Lease, after: Lease) -> bool:

@@ -121,6 +121,10 @@ class Tenure(Struct):
     """When that write was made: who asked before is not known. None if no request of its process was heard."""
     asked: str = ""
     """The holder that its latest write asked for, if another one was stored: of a log with the objects of requests."""
+    is_put_back: bool = False
+    """The store had been put back to an earlier state just before: no write of then put it there."""
+    may_go_on: bool = False
+    """After what was not seen, nothing shows that another one had the lease since the tenure before, of its name."""
     is_touched_last: bool = False
     """That was after the last renewal by its own process; times do not show it where API servers' clocks differ."""
 
@@ -166,6 +170,10 @@ class Tenure(Struct):
         self.is_unseen = True
         if self.previous == self.holder:
             self.previous = ""
+
+    def note_resumption(self, *, is_put_back: bool, may_go_on: bool) -> None:
+        """Note how it follows what was not seen: as its store was put back, or perhaps without having ended."""
+        self.is_put_back, self.may_go_on = is_put_back, may_go_on
 
     def begin_with_renewal(self, write: Write, before: "Tenure") -> None:
         """Note that it began with a renewal by its own process, which follows another one under the same name."""
