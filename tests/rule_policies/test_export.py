@@ -298,7 +298,7 @@ def test_variables_of_a_rule_alone_are_in_its_policies_after_those_that_they_use
 
 def test_each_name_of_a_variable_is_of_one_expression() -> None:
     shared = {name for section in policies._load_variables().values() for name in section}
-    own = [name for one in RULES.values() for name in one.in_cel.variables]
+    own = [name for one in RULES.values() for name in (*one.in_cel.variables, *one.in_cel.phrases)]
     assert len(own) == len(set(own))
     assert shared.isdisjoint(own)
 

@@ -23,7 +23,7 @@ from webhook.admission.rules import holders
 from webhook.admission.rules.change import Event
 from webhook.admission.rules.holders import POD, Binding
 from webhook.admission.rules.registry import EXEMPTIBLE, RULES
-from webhook.admission.rules.rule import Mode, Rule
+from webhook.admission.rules.rule import Mode, Rule, RuleInCel
 from webhook.api_server.fence.objects import ACTIONS, BINDING, MADE_BY, make_literal, make_pair
 from webhook.api_server.install.objects import stamp_objects
 from webhook.kubernetes.request import GROUP, VERSIONS_OF, Operation
@@ -186,7 +186,7 @@ class _PolicyInCel:
         has_stamps = self._policy.stamps and kind != _CANDIDATES
         found |= self._stamps if has_stamps else {"isStampedWriter": "false", "stampedAt": '""'}
         found["bound"] = f"[{lookup}].filter(b, b.hasValue()).map(b, b.value())" if self._bindings else "[]"
-        found |= data["binding"] | {name: _make_message(text) for name, text in data["texts"].items()}
+        found |= data["binding"] | {name: _make_message(text) for name, text in data["phrases"].items()}
         found |= self._of_one_rule | self._rules
         used = _order_by_use(found, _VARIABLE.findall(str(validations)))
         # Once more, from the first on: whatever needs no other order keeps that of the file.
@@ -198,7 +198,8 @@ class _PolicyInCel:
         numbers = {name: self._find_setting(rule.id, name) for name in self._policy.default.numbers(rule.id)}
         texts = (about.broken, about.warned, about.message, about.warning or about.message)
         broken, warned, message, warning = (_NUMBER.sub(lambda found: numbers[found[1]], text) for text in texts)
-        for name, text in about.variables.items():
+        own = {**about.variables, **{name: _make_message(text) for name, text in about.phrases.items()}}
+        for name, text in own.items():
             self._of_one_rule[name] = _NUMBER.sub(lambda found: numbers[found[1]], text)
         exempt = ["variables.administrator", *(f"variables.exempt{number}" for number in self.find_exemptions(rule.id))]
         when = (_make_occasion(rule), f"!({' || '.join(exempt)})" if rule.id in EXEMPTIBLE else "")
@@ -217,9 +218,7 @@ class _PolicyInCel:
                 "expression": f"!variables.{name}",
                 "message": f"lease webhook, rule {rule.id}: {rule.texts.summary}",
                 "messageExpression": f'variables.{name} ? {full} : ""',
-                "reason": "Forbidden"
-                if ": Forbidden: " in _insert_texts(about.message or about.warning)
-                else "Invalid",
+                "reason": "Forbidden" if ": Forbidden: " in _insert_phrases(about) else "Invalid",
             }
 
     def _find_condition(self, rule: str, mode: Mode, tier: Mode) -> str | None:
@@ -277,10 +276,10 @@ def _make_message(text: str) -> str:
     return " + ".join(one for one in parts if one not in {'""', "string()"})
 
 
-def _insert_texts(message: str) -> str:
-    """Return a message with the texts of `webhook/api_server/variables.yaml` in their places."""
-    texts = _load_variables()["texts"]
-    return _VARIABLE.sub(lambda found: texts.get(found[1], found[0]), message)
+def _insert_phrases(about: RuleInCel) -> str:
+    """Return the message of a rule with its phrases, and those of several rules, in their places."""
+    phrases = {**_load_variables()["phrases"], **about.phrases}
+    return _VARIABLE.sub(lambda found: phrases.get(found[1], found[0]), about.message or about.warning)
 
 
 def _quote_in_cel(expression: str) -> str:

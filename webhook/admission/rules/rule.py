@@ -230,7 +230,8 @@ class RuleInCel(Struct, frozen=True):
     `webhook/api_server/variables.yaml`. In `message`, and `warning` if it differs, `{expression}` is inserted,
     `{!expression}` in quotes; `$name` is a number of the rule. A rule that never denies has
     no `broken`, one that never warns no `warned`. `lacks` says what of the rule a policy does not say, or
-    why nothing. `variables` are of this rule alone: a policy has each after those that it uses.
+    why nothing. `variables` are of this rule alone: a policy has each after those that it uses. `phrases` are variables
+    that are texts like `message`.
     """
 
     broken: str = ""
@@ -239,6 +240,7 @@ class RuleInCel(Struct, frozen=True):
     warning: str = ""
     lacks: str = ""
     variables: Mapping[str, str] = NO_VARIABLES
+    phrases: Mapping[str, str] = NO_VARIABLES
 
     @property
     def is_said(self) -> bool:
@@ -258,6 +260,7 @@ def in_cel(
     warning: str = "",
     lacks: str = "",
     variables: Mapping[str, str] = NO_VARIABLES,
+    phrases: Mapping[str, str] = NO_VARIABLES,
 ) -> Callable[[_AnyCheck], _AnyCheck]:
     """Return a decorator of a check, with its rule in CEL, see `RuleInCel`; line breaks of the texts do not count.
 
@@ -271,6 +274,7 @@ def in_cel(
         warning=_join_lines(warning),
         lacks=_join_lines(lacks),
         variables={name: _join_lines(text) for name, text in variables.items()},
+        phrases={name: _join_lines(text) for name, text in phrases.items()},
     )
 
     def decorate(check: _AnyCheck) -> _AnyCheck:

@@ -30,6 +30,14 @@ class AcquireTimeShiftLimits(ShiftLimits, frozen=True):
     while the holder stays
     """,
     lacks="Fractions of a second do not count; a time of the year 0000 counts as absent.",
+    variables={
+        # Seconds, in either direction.
+        "acquireMoved": """
+        [variables.acquireTime, variables.oldAcquireTime].all(t, size(t) == 27 && t >= "0001")
+        ? [int(timestamp(variables.acquireTime)) - int(timestamp(variables.oldAcquireTime))].map(s, s < 0 ? -s : s)[0]
+        : 0
+        """,
+    },
 )
 def acquire_time_changed(change: LeaseChange) -> Iterable[Finding]:
     """spec.acquireTime must not change while the holder stays."""

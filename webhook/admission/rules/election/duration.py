@@ -99,6 +99,19 @@ def duration_too_long(change: LeaseChange) -> Iterable[Finding]:
     {!variables.oldHolder} holds the lease; renew or release instead
     """,
     lacks="The text does not say how many seconds are left.",
+    variables={
+        "isCut": """
+        variables.oldDuration != 0 && variables.duration == 0
+        || variables.oldRenewTime != "" && variables.renewTime == ""
+        """,
+        "cut": """
+        variables.oldDuration != 0 && variables.duration == 0 || !variables.isCut ? "leaseDurationSeconds" : "renewTime"
+        """,
+        "isLowered": "!variables.isCut && variables.duration < variables.oldDuration && !variables.renewed",
+    },
+    phrases={
+        "lowered": "decreased from {variables.oldDuration} to {variables.duration} without a new renewTime",
+    },
 )
 def duration_shortened(change: LeaseChange) -> Iterable[Finding]:
     """The duration or renewTime of a held lease may not be cut without renewing it.

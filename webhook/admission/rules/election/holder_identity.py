@@ -106,6 +106,14 @@ def _too_long(holder: str, size: int, limit: int, tier: Mode) -> Finding:
     spec.holderIdentity: Forbidden: holder {!variables.holder} must begin with the name of the writing pod,
     {!variables.pod}; set the elector's identity to the pod name, or lower the mode of this rule
     """,
+    variables={
+        # What follows the pod's name, for each of its names with which the holder begins.
+        "rests": """
+        [variables.pod, variables.host].filter(n, n != "" && variables.holder.startsWith(n)
+        && size(variables.holder) <= 4096)
+        .map(n, variables.holder.substring(size(n))).filter(r, !r.matches("^[0-9A-Za-z]"))
+        """,
+    },
 )
 def holder_identity_mismatch(change: LeaseChange) -> Iterable[Finding]:
     """A new spec.holderIdentity must begin with the name of the pod that writes it.

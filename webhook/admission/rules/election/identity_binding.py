@@ -58,6 +58,27 @@ _ASK: Final = "ask the operators of lease-webhook"
     (binding {variables.bound[0].shown[0]}); write from a pod, or ask the operators of lease-webhook
     """,
     lacks="A holder of more than 4,096 characters fits no template but `*`.",
+    variables={
+        # Without the name of a pod, a template that has it cannot be checked.
+        "isCheckable": """
+        variables.pod != "" || variables.bound.all(b, size(b.needs) > 0 || !b.holders.exists(h, h.contains("${pod}")))
+        """,
+        # \Q to \E is literal text. A longer holder would cost more than an expression may.
+        "fits": r"""
+        variables.bound.exists(b, b.holders.exists(h, h == "^(?s).*$" || size(variables.holder) <= 4096
+        && [variables.pod, variables.host].exists(n, (n == "" ? !h.contains("${pod}") : !n.contains("\\"))
+        && variables.holder.matches(h.replace("${pod}", "\\Q" + n + "\\E")))))
+        """,
+    },
+    phrases={
+        "misfit": """
+        the holder of this lease must match the binding {variables.bound[0].shown[0]}, and {!variables.holder} does not
+        """,
+        "unlisted": """
+        only the writers bound in the webhook's policy may write this {variables.candidate}lease, and {!variables.user}
+        is not one of them
+        """,
+    },
 )
 def identity_binding(change: LeaseChange | CandidateChange) -> Iterable[Finding]:
     """A lease that the policy binds may be written only by a bound writer, under a holder identity that matches.

@@ -54,6 +54,12 @@ _COUNTED_TO_100: Final = "On a lease with more than 100 owners each change count
     && o.name == request.name))
     """,
     lacks=_COUNTED_TO_100,
+    phrases={
+        "ownerless": """
+        the garbage collector deletes this lease if {!variables.added[0].kind} {!variables.added[0].name} does not
+        exist; add owners when the lease is created
+        """,
+    },
 )
 def owner_reference_added(change: LeaseChange) -> Iterable[Finding]:
     """An ownerReference may not be added to a lease that has a holder or a renewTime, or that the policy binds.
@@ -105,6 +111,22 @@ def owner_reference_added(change: LeaseChange) -> Iterable[Finding]:
     """,
     message="metadata.ownerReferences: Forbidden: {variables.disowned}",
     lacks=_COUNTED_TO_100,
+    variables={
+        # The version of an owner may change.
+        "removed": """
+        variables.owners == variables.oldOwners ? []
+        : size(variables.owners) + size(variables.oldOwners) > 100 ? variables.oldOwners
+        : variables.oldOwners.filter(o, !variables.owners.exists(p, p.uid == o.uid && p.name == o.name
+        && p.kind == o.kind && (p.apiVersion.contains("/") ? p.apiVersion.split("/")[0] : "")
+        == (o.apiVersion.contains("/") ? o.apiVersion.split("/")[0] : "")))
+        """,
+    },
+    phrases={
+        "disowned": """
+        the lease is held by {!variables.oldHolder}, and only its holder may remove its owner
+        {!variables.removed[0].kind} {!variables.removed[0].name}, in a renewal; remove it after the release
+        """,
+    },
 )
 def owner_reference_removed(change: LeaseChange) -> Iterable[Finding]:
     """An ownerReference may not be removed from a lease that is held, except in a write that renews or takes it.

@@ -29,6 +29,19 @@ _DATED_BY_STAMPS: Final = (
     broken="variables.live && variables.pod != '' && !variables.namesPod && !variables.isStampedWriter",
     message="{variables.released} pod {!variables.pod}; {variables.wait}",
     lacks=_DATED_BY_STAMPS,
+    variables={
+        # What follows the pod's name, for each of its names with which the old holder begins.
+        "oldRests": """
+        [variables.pod, variables.host]
+        .filter(n, n != "" && variables.oldHolder.startsWith(n) && size(variables.oldHolder) <= 4096)
+        .map(n, variables.oldHolder.substring(size(n))).filter(r, !r.matches("^[0-9A-Za-z]"))
+        """,
+        # No other pod has a name that begins with this one's and continues so.
+        "namesPod": """
+        variables.oldRests.exists(r, !r.matches("^[-.]+[0-9a-z]")
+        || r.matches("^[-.]+[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"))
+        """,
+    },
 )
 def foreign_release(change: LeaseChange) -> Iterable[Finding]:
     """A live lease may be released only by the pod that its holder identity names.

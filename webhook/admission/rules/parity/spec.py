@@ -210,6 +210,13 @@ def _wrong_strategies(spec: LeaseCandidateSpec) -> Iterable[Finding]:
     broken="size(variables.repeated) > 0",
     message="spec.preferredStrategies: Invalid value: {!variables.repeated[0]}: must not name a strategy twice",
     lacks="A list of more than 50 strategies is not looked at.",
+    variables={
+        "repeated": """
+        size(variables.strategies) < 2 || size(variables.strategies) > 50
+        || variables.strategies == variables.oldSpec.?preferredStrategies.orValue([]) ? []
+        : variables.strategies.filter(s, variables.strategies.filter(t, t == s).size() > 1)
+        """,
+    },
 )
 def candidate_strategies_unique(change: CandidateChange) -> Iterable[Finding]:
     """spec.preferredStrategies of v1alpha1 may not name a strategy twice when it is set or changed."""
