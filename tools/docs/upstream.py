@@ -3,9 +3,9 @@
 from collections import defaultdict
 from collections.abc import Mapping
 from functools import cache
-from typing import Final
 
 from tests.attacks.attack import attacks
+from tests.conformance.refusals import find_refusing_versions
 from tests.recordings import recordings
 from webhook.admission.policy.file import load
 from webhook.admission.rules.rule import Rule
@@ -13,40 +13,13 @@ from webhook.api_server.rule_policies import is_refused_upstream
 from webhook.cli.rules import REFUSED_UPSTREAM
 from webhook.server.reviewer import respond
 
-_OF_BOTH: Final = ("1.36.3", "1.31.14")
-COMPARED: Final[Mapping[str, tuple[str, ...]]] = {
-    "candidate-binary-version": _OF_BOTH,
-    "candidate-emulation-version": _OF_BOTH,
-    "candidate-lease-name": _OF_BOTH,
-    "candidate-lease-name-immutable": _OF_BOTH,
-    "candidate-strategy": ("1.36.3",),
-    "candidate-version-order": _OF_BOTH,
-    "candidate-versions-required": _OF_BOTH,
-    "lease-duration": ("1.36.3",),
-    "lease-preferred-holder": ("1.36.3",),
-    "lease-strategy": ("1.36.3",),
-    "lease-transitions": ("1.36.3",),
-    "metadata-immutable": _OF_BOTH,
-    "object-metadata": _OF_BOTH,
-    "object-name": _OF_BOTH,
-    "object-types": _OF_BOTH,
-}
-"""Versions whose own validation refuses every recorded case that the rule denies: `tests/conformance` compares them."""
-
-_IN_PART: Final = {
-    "candidate-lease-name-format": "no: it stores a `leaseName` that no Lease can have (1.36.3, 1.31.14)",
-    "candidate-preferred-strategies": "in part: 1.31.14 refuses an unknown strategy but stores an empty list",
-    "candidate-strategies-unique": "no: 1.31.14 stores a list that names a strategy twice",
-    "time-unreadable": "in part: it refuses text that is not a time but stores a time in year 10000 (1.36.3, 1.31.14)",
-}
-
 
 def describe_upstream(rule: Rule) -> str:
     """Return yes, no, in part or unknown, and why."""
-    if rule.id in _IN_PART:
-        return _IN_PART[rule.id]
+    if rule.texts.upstream:
+        return rule.texts.upstream
     if is_refused_upstream(rule):
-        versions = " and ".join(COMPARED.get(rule.id, ()))
+        versions = " and ".join(find_refusing_versions().get(rule.id, ()))
         return f"yes: {REFUSED_UPSTREAM} ({f'compared with {versions}' if versions else 'not compared with its code'})"
     if versions := " and ".join(sorted(_list_sending_versions()[rule.id])):
         return f"no: {versions} sent such a write for review (recorded)"

@@ -20,7 +20,7 @@ from webhook.admission.policy.model import Policy
 from webhook.admission.policy.parse import BOUND
 from webhook.admission.policy.schema import ANYWHERE, MODE, PolicyError
 from webhook.admission.rules import holders
-from webhook.admission.rules.change import Event
+from webhook.admission.rules.change import Condition, Event
 from webhook.admission.rules.holders import POD, Binding
 from webhook.admission.rules.registry import EXEMPTIBLE, RULES
 from webhook.admission.rules.rule import Mode, Rule, RuleInCel
@@ -124,7 +124,7 @@ def list_unexported(policy: Policy, now: int) -> Iterator[str]:
 def _rules_of(kind: str) -> Iterator[Rule]:
     """Yield the rules of a policy; bindings of leases have one of their own, which is evaluated on each renewal."""
     for rule in RULES.values():
-        is_bound = rule.id == "identity-binding" and kind != _CANDIDATES
+        is_bound = rule.only_if is Condition.BOUND and kind != _CANDIDATES
         if rule.in_cel.is_said and _RESOURCES[kind] in rule.resources and is_bound == (kind == _BINDINGS):
             yield rule
 

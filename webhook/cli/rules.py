@@ -30,10 +30,6 @@ REFUSED_UPSTREAM: Final = "a current API server refuses the same before it calls
 _WIDE: Final = 100
 """Columns of a terminal on which a summary stands beside the modes: on fewer it would be a column of three words."""
 _NOT_SENT: Final = "; the shipped match condition keeps plain ones from the webhook, so {} has no effect on those"
-_WITHOUT_EFFECT: Final = {
-    "renew-time-in-future": _NOT_SENT.format("a deny_above_seconds below 86400"),
-    "renew-time-backwards": _NOT_SENT.format("mode deny"),
-}
 
 
 def kinds_of(rule: Rule) -> str:
@@ -54,7 +50,8 @@ def describe_renewals(rule: Rule) -> str:
         return ""
     if Event.RENEWAL not in rule.events:
         return "not evaluated on a renewal"
-    return f"evaluated on renewals too{_WITHOUT_EFFECT.get(rule.id, '')}"
+    setting = rule.without_effect
+    return f"evaluated on renewals too{_NOT_SENT.format(setting) if setting else ''}"
 
 
 def describe_repair(rule: Rule) -> str:

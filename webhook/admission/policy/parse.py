@@ -43,8 +43,10 @@ from webhook.text import yaml_reader
 from webhook.text.quoting import quote
 from webhook.text.yaml_reader import LOADER, Dialect, Scalar, YamlError
 
-BOUND: Final[Mapping[schema.Setting, schema.Value]] = {("owner-reference-added", schema.MODE): Mode.DENY}
-"""Defaults that a binding sets: an owner that does not exist would have the bound lease deleted."""
+BOUND: Final[Mapping[schema.Setting, schema.Value]] = {
+    (rule.id, schema.MODE): rule.bound for rule in RULES.values() if rule.bound is not None
+}
+"""Defaults that a binding sets."""
 MAX_COMBINATIONS: Final = 200_000
 """Far more than people write by hand, and few enough to index in a second."""
 
@@ -198,7 +200,7 @@ def _explain_unknown_key(key: str, here: inspect.Type, path: str) -> str:
 def _explain_unknown_value(value: Any, here: inspect.Type) -> str:  # noqa: ANN401 - any JSON value
     assert isinstance(here, inspect.LiteralType)
     known = [str(one) for one in here.values]
-    if value in RULES and "identity-binding" in known:
+    if value in RULES and {*known} >= EXEMPTIBLE:
         return f"{quote(value)} applies to everyone, so no exemption may name it"
     return f"{quote(value)} is not known{schema.nearest(value, known)}"
 

@@ -29,7 +29,7 @@ from webhook.admission.rules.parity import metadata, spec
 from webhook.admission.rules.rule import ALL_EVENTS, NOT_A_RENEWAL, Check, Mode, Rule
 from webhook.kubernetes.request import Operation, Resource
 
-OFF, AUDIT, WARN = Mode.OFF, Mode.AUDIT, Mode.WARN
+OFF, AUDIT, WARN, DENY = Mode.OFF, Mode.AUDIT, Mode.WARN, Mode.DENY
 LEASES: Final = frozenset({Resource.LEASES})
 CANDIDATES: Final = frozenset({Resource.LEASECANDIDATES})
 BOTH: Final = LEASES | CANDIDATES
@@ -132,8 +132,23 @@ RULES_IN_ORDER: Final = (
     _writer_rule(foreign_writer.foreign_writer, LEASES, UPDATE | DELETE, standard=WARN, only_if=Condition.STAMPED),
     _writer_rule(takeover.takeover_by_node, LEASES, UPDATE, {Event.STEAL}),
     _writer_rule(takeover.takeover_across_namespaces, LEASES, UPDATE, {Event.STEAL}),
-    Rule(renew_time.renew_time_in_future, LEASES, WRITES, SPEC_EVENTS, attack_at_any_mode=False),
-    Rule(renew_time.renew_time_backwards, LEASES, UPDATE, SAME_HOLDER, standard=AUDIT, strict=WARN),
+    Rule(
+        renew_time.renew_time_in_future,
+        LEASES,
+        WRITES,
+        SPEC_EVENTS,
+        without_effect="a deny_above_seconds below 86400",
+        attack_at_any_mode=False,
+    ),
+    Rule(
+        renew_time.renew_time_backwards,
+        LEASES,
+        UPDATE,
+        SAME_HOLDER,
+        standard=AUDIT,
+        strict=WARN,
+        without_effect="mode deny",
+    ),
     Rule(duration.duration_too_long, LEASES, WRITES, SPEC_EVENTS, attack_at_any_mode=False),
     Rule(duration.duration_shortened, LEASES, UPDATE, SAME_HOLDER, standard=WARN),
     Rule(transitions.transitions_jump, LEASES, WRITES, NOT_A_RENEWAL, attack_at_any_mode=False),
@@ -163,7 +178,10 @@ RULES_IN_ORDER: Final = (
     ),
     _writer_rule(apiserver_lease.apiserver_lease_writer, LEASES, UPDATE, only_if=Condition.SYSTEM_LEASE),
     _writer_rule(deletion.live_lease_deleted, LEASES, DELETE | UPDATE, {Event.DELETE}, standard=AUDIT),
-    _writer_rule(owner_references.owner_reference_added, LEASES, UPDATE, standard=WARN, only_if=Condition.OWNED),
+    # An owner that does not exist would have the bound lease deleted.
+    _writer_rule(
+        owner_references.owner_reference_added, LEASES, UPDATE, standard=WARN, bound=DENY, only_if=Condition.OWNED
+    ),
     _writer_rule(owner_references.owner_reference_removed, LEASES, UPDATE, standard=WARN, only_if=Condition.OWNED),
     _restorable_rule(coordinated.ping_time_writer, CANDIDATES, WRITES, SPEC_EVENTS),
     _writer_rule(coordinated.candidate_across_namespaces, CANDIDATES, WRITES, SPEC_EVENTS, standard=AUDIT, strict=WARN),

@@ -135,19 +135,28 @@ class Texts(Struct, frozen=True):
     attack: str
     stored: str
     stored_means: str
+    upstream: str
 
 
 _TEXTS: Final[dict[str, Texts]] = {}
 
 
 def texts(
-    *, source: str, why: str, fix: str, who: str = _NO_CLIENT, attack: str = "", stored: Stored | None = None
+    *,
+    source: str,
+    why: str,
+    fix: str,
+    who: str = _NO_CLIENT,
+    attack: str = "",
+    stored: Stored | None = None,
+    upstream: str = "",
 ) -> Callable[[_AnyCheck], _AnyCheck]:
     """Return a decorator of a check, with what people read of its rule beside the docstring.
 
     `source` is where the rule comes from, or `ours: ` and the reason. `why` says what happens without the rule, `who`
     which honest writers meet it, `fix` what they change. `attack` is what a denied write did, as a phrase, if it looks
     like an attack. `stored` is what `audit` says of a stored object; None if one state alone cannot break the rule.
+    `upstream` says whether an API server refuses the same, if that is more than recordings show.
     Raises ValueError if another check has the same name: the id of a rule is the name of its check.
     """
 
@@ -167,6 +176,7 @@ def texts(
             attack=attack,
             stored=stored.fix if stored else "",
             stored_means=stored.means if stored else "",
+            upstream=upstream,
         )
         return check
 
@@ -300,7 +310,9 @@ class Rule(Struct, frozen=True, dict=True):
     `events` are those on which the check is evaluated at all, `only_if` a condition without which it finds nothing, so
     that it need not be called: most writes meet no condition. `parity` rules repeat the API server's own validation: no
     exemption silences them. `about_writer` rules are skipped if the writer is not known (a bare manifest).
-    `standard` and `strict` are the rule's modes in the presets of these names.
+    `standard` and `strict` are the rule's modes in the presets of these names, `bound` that for leases that a binding
+    names, unless the policy file sets one: None if it is that of the preset. `without_effect` is a setting that has no
+    effect on plain renewals, because the shipped match condition keeps them from the webhook.
     A denied write looks like an attack if the rule has such a text; a warned one too if `attack_at_any_mode`, and a
     CREATE if `attack_on_create`: a restored backup may create what makes a leader step down if it is written into an
     object that exists.
@@ -316,6 +328,8 @@ class Rule(Struct, frozen=True, dict=True):
     never_exempt: bool = False
     standard: Mode = Mode.DENY
     strict: Mode = Mode.DENY
+    bound: Mode | None = None
+    without_effect: str = ""
     attack_at_any_mode: bool = True
     attack_on_create: bool = True
 

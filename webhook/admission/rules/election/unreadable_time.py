@@ -39,6 +39,7 @@ _USUAL: Final = len("2026-01-31T12:00:00Z")
         means=NO_TAKEOVER,
         fix="write the field again with a time up to the year 9999, with `kubectl replace`",
     ),
+    upstream="in part: it refuses text that is not a time but stores a time in year 10000 (1.36.3, 1.31.14)",
 )
 @denies_renewals(ABSURD_VALUE)
 @reads("spec.acquireTime", "spec.renewTime", "spec.pingTime", "spec.renewTime", "metadata.managedFields")

@@ -126,6 +126,7 @@ def candidate_lease_name_immutable(change: CandidateChange) -> Iterable[Finding]
     why="The API server stores any text. The election then fails to create a Lease of that name, and no leader is "
     "elected.",
     fix="Use the name of the Lease: lowercase letters, digits, `-` and `.`.",
+    upstream="no: it stores a `leaseName` that no Lease can have (1.36.3, 1.31.14)",
 )
 @reads("spec.leaseName")
 @in_cel(
@@ -168,6 +169,7 @@ def candidate_strategy(change: CandidateChange) -> Iterable[Finding]:
     "gate CoordinatedLeaderElection, the election reads the last element of the empty list, and kube-apiserver 1.31 "
     "ends with a panic, again after each start, until the candidate is deleted from etcd.",
     fix="Write `preferredStrategies: [OldestEmulationVersion]`.",
+    upstream="in part: 1.31.14 refuses an unknown strategy but stores an empty list",
 )
 @reads("spec.preferredStrategies")
 @in_cel(
@@ -204,6 +206,7 @@ def _wrong_strategies(spec: LeaseCandidateSpec) -> Iterable[Finding]:
     why="Kubernetes 1.31 orders the strategies of all candidates of a lease. A strategy that precedes itself has no "
     "order, and no leader is elected until the list is corrected.",
     fix="Name each strategy once.",
+    upstream="no: 1.31.14 stores a list that names a strategy twice",
 )
 @reads("spec.preferredStrategies")
 @in_cel(
