@@ -3,7 +3,7 @@
 import pytest
 
 from tests.factories import Document, Tweak, changed, drop, make_candidate, make_lease, make_review, put
-from tests.rules import wording
+from tests.rules import dates_in_cel, wording
 from tests.rules.findings import (
     DENY,
     FORBIDDEN,
@@ -180,3 +180,11 @@ WORDING = [
         id="a bound writer without a pod",
     ),
 ]
+
+
+def is_long_holder(request: Document, _field: str) -> bool:
+    new, _ = dates_in_cel.find_objects(request)
+    return len(str((new.get("spec") or {}).get("holderIdentity") or "")) > 4096
+
+
+NOT_IN_CEL = {"identity-binding": is_long_holder}

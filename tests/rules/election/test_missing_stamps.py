@@ -3,7 +3,7 @@
 import pytest
 
 from tests.factories import NOW, Document, Tweak, drop, make_entry, make_lease, make_review, put
-from tests.rules import wording
+from tests.rules import dates_in_cel, wording
 from tests.rules.findings import (
     DENY,
     FORBIDDEN,
@@ -104,3 +104,13 @@ WORDING = [
 ]
 
 FURTHER_WRITES = {"lease-created-empty": [make_review(new=make_lease(drop("metadata.managedFields"), drop("spec")))]}
+
+
+def is_beyond_cel(request: Document, _field: str) -> bool:
+    new, old = dates_in_cel.find_objects(request)
+    owners = dates_in_cel.find_owners(new, "holderIdentity") + dates_in_cel.find_owners(old, "renewTime")
+    are_usual = all(dates_in_cel.is_usual_time(one.get("time")) for one in owners)
+    return dates_in_cel.has_many_entries(new, old) or not are_usual
+
+
+NOT_IN_CEL = {"lease-without-stamps": is_beyond_cel}

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.factories import NOW, Document, Tweak, drop, put
-from tests.rules import wording
+from tests.rules import dates_in_cel, wording
 from tests.rules.findings import (
     DENY,
     FORBIDDEN,
@@ -198,3 +198,11 @@ FURTHER_WRITES = {
     "owner-reference-added": [update(wording.RENEWAL, put("metadata.ownerReferences", [wording.OWNER]))],
     "owner-reference-removed": [update(owned(), put("spec.leaseDurationSeconds", 20), old=[owned(OWNER)])],
 }
+
+
+def has_many_owners(request: Document, _field: str) -> bool:
+    objects = dates_in_cel.find_objects(request)
+    return sum(len(one.get("metadata", {}).get("ownerReferences") or ()) for one in objects) > 100
+
+
+NOT_IN_CEL = {"owner-reference-added": has_many_owners, "owner-reference-removed": has_many_owners}

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.factories import NOW, Document, Tweak, drop, put
-from tests.rules import wording
+from tests.rules import dates_in_cel, wording
 from tests.rules.findings import (
     DENY,
     FORBIDDEN,
@@ -104,3 +104,5 @@ WORDING = [
         id="a release from another namespace",
     ),
 ]
+
+NOT_IN_CEL = dict.fromkeys(("foreign-release", "foreign-release-across-namespaces"), dates_in_cel.is_undated)

@@ -11,7 +11,7 @@ from tests.factories import (
     make_review,
     put,
 )
-from tests.rules import wording
+from tests.rules import dates_in_cel, wording
 from tests.rules.findings import (
     DAY,
     DENY,
@@ -184,3 +184,16 @@ WORDING = [
 ]
 
 FURTHER_WRITES = {"renew-time-backwards": [update(put("spec.renewTime", at(-7200 * SECOND)), wording.EDIT)]}
+
+
+def is_without_clock(request: Document, _field: str) -> bool:
+    owners = dates_in_cel.find_owners(dates_in_cel.find_objects(request)[0], "renewTime")
+    return len(owners) != 1 or not dates_in_cel.is_clock(owners[0]) or dates_in_cel.has_year_0(request)
+
+
+NOT_IN_CEL = {
+    "renew-time-in-future": is_without_clock,
+    "renew-time-backwards": dates_in_cel.has_year_0,
+    "candidate-renew-time-in-future": is_without_clock,
+    "candidate-renew-time-backwards": dates_in_cel.has_year_0,
+}

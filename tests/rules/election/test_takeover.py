@@ -3,7 +3,7 @@
 import pytest
 
 from tests.factories import NOW, Document, changed, drop, make_entry, put
-from tests.rules import wording
+from tests.rules import dates_in_cel, wording
 from tests.rules.findings import (
     DENY,
     FORBIDDEN,
@@ -283,3 +283,7 @@ WORDING = [
         id="another namespace",
     ),
 ]
+
+NOT_IN_CEL = dict.fromkeys(
+    ("takeover-before-expiry", "takeover-by-node", "takeover-across-namespaces"), dates_in_cel.is_undated
+)

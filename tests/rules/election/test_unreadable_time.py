@@ -147,3 +147,10 @@ WORDING = [
         id="the time of an entry",
     ),
 ]
+
+
+def is_of_an_entry(_request: Document, field: str) -> bool:
+    return field.startswith("metadata.managedFields")
+
+
+NOT_IN_CEL = {"time-unreadable": is_of_an_entry}
