@@ -8,6 +8,7 @@ import pytest
 
 from tests.json_contract import problems, problems_of_lines
 from tools.docs import json_output
+from webhook.analysis.claims.registry import KINDS
 from webhook.cli.main import main
 
 SEEDED = "tests/data/leases/seeded.json"
@@ -62,6 +63,12 @@ def test_a_timeline_is_in_the_contract(capsys: pytest.CaptureFixture[str]) -> No
     for log in LOGS:
         main(["timeline", "--input", log, "--format", "json"])
         assert problems("timeline", json.loads(capsys.readouterr().out)) == []
+
+
+@pytest.mark.parametrize("name", ["audit", "claim"])
+def test_each_argument_of_each_claim_is_in_the_contract(name: str) -> None:
+    listed = json_output.make_schema()["$defs"][name]["properties"].keys()
+    assert {argument for kind in KINDS.values() for argument in kind.arguments} <= listed
 
 
 @pytest.mark.parametrize(
