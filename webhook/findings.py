@@ -1,5 +1,6 @@
 """Findings of commands, as plain data from which every format is written."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
@@ -30,6 +31,38 @@ class ObjectName(Struct, frozen=True, gc=False):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.namespace}/{self.name}"
+
+
+class Problem(Struct, frozen=True):
+    """What is wrong where a finding is reported.
+
+    `means` is that in Markdown, with links as from `docs`. `severities` has each that the finding may have, and when:
+    the first is the usual one. `fix` is the usual repair, a template of `fill_in`; "" if each finding has its own.
+    """
+
+    means: str
+    severities: Mapping[Severity, str]
+    fix: str = ""
+
+    @property
+    def severity(self) -> Severity:
+        """The usual one."""
+        return next(iter(self.severities))
+
+
+class Kind(Struct, frozen=True):
+    """A kind of claim: its `id`, on which programs may match, and what it means.
+
+    `means` is true or false of what happened, no matter what the input shows. `evidence` is what an input must show
+    before such a claim is made. `arguments` are those that a claim may have; it has those that are known. `problem` is
+    what is wrong if such a claim is a finding.
+    """
+
+    id: str
+    means: str
+    evidence: str
+    arguments: tuple[str, ...] = ()
+    problem: Problem | None = None
 
 
 class ReportFinding(Struct, frozen=True, gc=False):

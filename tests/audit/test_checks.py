@@ -1,17 +1,13 @@
 """Each check on one healthy object with one defect: that finding is made, and nothing else."""
 
-import ast
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 
 from tests.factories import NOW, Document, Tweak, drop, make_candidate, make_entry, make_lease, put, to_bytes
 from tests.inputs.reading import read
-from webhook.analysis.audit import leases
 from webhook.analysis.audit.leases import Inventory, Subject
 from webhook.analysis.claims.collect import as_claim
-from webhook.analysis.claims.registry import KINDS
 from webhook.analysis.inputs.items import Observation
 from webhook.findings import ReportFinding, Severity
 
@@ -352,15 +348,3 @@ def test_every_finding_has_a_reason_a_fix_and_a_place() -> None:
     assert found.fix == 'kubectl -n shop patch lease checkout --type=merge -p \'{"spec":{"leaseTransitions":0}}\''
     assert (found.check, found.place) == ("transitions-jump", "in#1")
     assert [found.severity.is_at_least(one) for one in (Severity.INFO, Severity.WARNING, Severity.ERROR)] == [True] * 3
-
-
-def test_each_check_in_the_code_is_a_claim() -> None:
-    calls = [
-        node
-        for path in Path(leases.__file__).parent.glob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "make_finding"
-    ]
-    checks = {call.args[0].value for call in calls if isinstance(call.args[0], ast.Constant)}
-    assert len(checks) > 10
-    assert checks <= KINDS.keys()

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.claims.test_measured_incidents import EACH, SOURCES, explain_source
+from webhook.analysis.audit.leases import STORED_RULES
 from webhook.analysis.claims.claim import as_json
-from webhook.analysis.claims.registry import CAUSES, KINDS, SUBJECTS
+from webhook.analysis.claims.registry import CAUSES, KINDS, PROBLEMS, SUBJECTS
 from webhook.cli.main import main
 
 COMMON = {"claim", "severity", "text", "ongoing"}
@@ -24,6 +25,13 @@ def test_each_claim_says_what_its_kind_allows(name: str, source: str) -> None:
         written = as_json(claim)
         assert set(written) - COMMON <= set(KINDS[claim.check].arguments), written
         assert {written.get("cause"), *written.get("causes", ())} - {None} <= set(CAUSES), written
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@EACH
+def test_each_finding_has_a_severity_of_its_kind(name: str, source: str) -> None:
+    for finding in explain_source(name, source).findings:
+        assert finding.check in STORED_RULES or finding.severity in PROBLEMS[finding.check].severities, finding
 
 
 def test_an_interval_does_not_end_before_it_begins() -> None:

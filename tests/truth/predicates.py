@@ -1,14 +1,15 @@
 """What each claim means: a predicate over the truth, by the id of its kind.
 
 A predicate gets the facts of a lease and a claim, and returns whether the claim is true. What a claim leaves out it
-does not say.
+does not say. A claim that is a finding of `audit` has an example beside its predicate, in which `audit` finds it.
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
+from tests.factories import Document, Tweak, drop, make_candidate, make_entry, make_lease, put
 from tests.model.api_server import Spec
 from tests.truth.facts import SLACK, Claim, Facts, Write, is_process
 from tests.truth.plans import Deed, Role
@@ -23,18 +24,45 @@ UNCHECKED: Final = frozenset(STORED_RULES)
 """What no history can contradict: rules of stored objects."""
 _LAST_RENEWALS: Final = 4
 """In which a writer's clock shows, where several write in turns."""
-NOT_PLAYED: Final = frozenset({"holder-gone", "node-gone", "object-types", "token-ahead", "token-old", "write-fenced"})
+STORED: Final[dict[str, Sequence[Document]]] = {
+    "holder-gone": [
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "another", "namespace": "shop"}},
+        make_lease(),
+    ],
+    "node-gone": [
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "worker-9"}},
+        make_lease(put("metadata.namespace", "kube-node-lease"), put("metadata.name", "worker-1")),
+    ],
+    "object-types": [make_lease(put("spec.leaseDurationSeconds", "15"))],
+}
+"""Objects of a dump, by the finding that they lead to at NOON: here those without a predicate, which adds its own."""
+LOGS: Final[dict[str, str]] = {"write-fenced": "incidents/fenced/audit.log.gz"}
+"""Audit logs of real incidents in tests/data, by a finding that they lead to."""
+NOON: Final = "2025-11-20T12:00:04Z"
+NOT_PLAYED: Final = frozenset({*STORED, *LOGS, "token-ahead", "token-old"})
 """Claims about pods, nodes, fences and objects of wrong types, of which histories have none."""
 POINT: Final = 1050 * MILLISECOND
 """How far one instant may be off that stands for an interval: managedFields have whole seconds."""
 
 
-def _is(name: str) -> Callable[[Predicate], Predicate]:
+def _is(name: str, *stored: Document, log: str = "") -> Callable[[Predicate], Predicate]:
+    """Return a decorator of the predicate of a claim; `stored` and `log` are examples, see `STORED` and `LOGS`."""
+
     def keep(predicate: Predicate) -> Predicate:
         PREDICATES[name] = predicate
+        if stored:
+            STORED[name] = stored
+        if log:
+            LOGS[name] = log
         return predicate
 
     return keep
+
+
+def _list_strategies(*strategies: str) -> list[Tweak]:
+    """Return the changes to a candidate of v1alpha1, which has a list of strategies instead of one."""
+    alpha = put("apiVersion", "coordination.k8s.io/v1alpha1")
+    return [alpha, drop("spec.strategy"), put("spec.preferredStrategies", list(strategies))]
 
 
 # ---- the state at the end -------------------------------------------------------------------------------------------
@@ -74,7 +102,7 @@ def _expires(facts: Facts, claim: Claim) -> bool:
     return facts.latest(claim, "from") >= renewal.begin + duration * SECOND
 
 
-@_is("expired")
+@_is("expired", make_lease(put("metadata.managedFields[0].time", "2025-11-20T11:50:00Z")))
 def _is_expired(facts: Facts, claim: Claim) -> bool:
     identity = claim.get("identity", facts.holder)
     if claim.get("how") == "writer-clock":
@@ -251,7 +279,7 @@ def _is_ongoing_as_said(facts: Facts, claim: Claim, last: int) -> bool:
     return bool(claim["ongoing"]) == (last > facts.now - duration) or abs(last - facts.now + duration) < 3 * SECOND
 
 
-@_is("read-refused")
+@_is("read-refused", log="measured-incidents/token-expired/audit.jsonl.gz")
 def _is_read_refused(facts: Facts, claim: Claim) -> bool:
     begin, end = facts.interval(claim, "from", "to")
     found = [
@@ -265,7 +293,7 @@ def _is_read_refused(facts: Facts, claim: Claim) -> bool:
     return len([one for one in own if one.code == claim["code"]]) >= count
 
 
-@_is("write-refused")
+@_is("write-refused", log="incidents/steal-denied/audit.log.gz")
 def _is_refused(facts: Facts, claim: Claim) -> bool:
     begin, end = facts.interval(claim, "from", "to")
     found = [
@@ -292,7 +320,7 @@ def _no_candidate(facts: Facts, claim: Claim) -> bool:
     return all(identity and facts.history.by_name[one.process].writer in own for one in asked)
 
 
-@_is("taken-late")
+@_is("taken-late", log="measured-incidents/slow-retries/audit.jsonl.gz")
 def _taken_late(facts: Facts, claim: Claim) -> bool:
     begin, (first, last) = facts.latest(claim, "from"), facts.interval(claim, "to", "to")
     put = list(facts.find_writes(first - POINT, last + POINT, lambda one: one.puts == claim["identity"]))
@@ -355,7 +383,14 @@ def _is_chosen(facts: Facts, claim: Claim) -> bool:
     return _has_happened(facts, claim, is_it)
 
 
-@_is("not-taken-up")
+@_is(
+    "not-taken-up",
+    make_lease(
+        put("spec.strategy", "OldestEmulationVersion"),
+        put("metadata.managedFields[0].manager", "kube-apiserver"),
+        put("metadata.managedFields[0].time", "2025-11-20T11:50:00Z"),
+    ),
+)
 def _not_taken_up(facts: Facts, claim: Claim) -> bool:
     identity = claim.get("identity", facts.holder)
     if "to" not in claim:
@@ -370,7 +405,14 @@ def _not_taken_up(facts: Facts, claim: Claim) -> bool:
     return not any(one.is_renewal and facts.is_own(one, identity) for one in later)
 
 
-@_is("election-stalled")
+@_is(
+    "election-stalled",
+    make_lease(
+        put("metadata.managedFields[0].time", "2025-11-20T11:50:00Z"),
+        put("spec.strategy", "OldestEmulationVersion"),
+        put("spec.preferredHolder", "checkout-1"),
+    ),
+)
 def _election_stalled(facts: Facts, claim: Claim) -> bool:
     spec = facts.spec
     is_live = facts.is_surely_live(facts.now)
@@ -414,7 +456,7 @@ def _is_cause(facts: Facts, claim: Claim, identity: str) -> bool:
 # ---- what went wrong ------------------------------------------------------------------------------------------------
 
 
-@_is("leader-lost")
+@_is("leader-lost", log="incidents/leader-killed/audit.log.gz")
 def _leader_lost(facts: Facts, claim: Claim) -> bool:
     previous = claim.get("previous") or claim.get("identity") or ""
     begin, end = facts.latest(claim, "from", 0), facts.earliest(claim, "to", facts.now)
@@ -458,7 +500,7 @@ def _has_just_changed(facts: Facts, at: int, *, is_again: bool) -> bool:
     return any(abs(one.at - at) < POINT + SLACK for one in written)
 
 
-@_is("renewal-late")
+@_is("renewal-late", log="incidents/etcd-stalled/audit.log.gz")
 def _renewal_late(facts: Facts, claim: Claim) -> bool:
     identity = claim["identity"]
     if claim.get("how") == "writer-clock":
@@ -473,7 +515,7 @@ def _renewal_late(facts: Facts, claim: Claim) -> bool:
     return _is_cause(facts, claim, identity)
 
 
-@_is("lease-stolen")
+@_is("lease-stolen", log="incidents/lease-stolen/audit.log.gz")
 def _lease_stolen(facts: Facts, claim: Claim) -> bool:
     def is_it(write: Write) -> bool:
         if write.removes != claim["previous"] or not _names(claim, "identity", write.after.holder):
@@ -492,7 +534,7 @@ def _handed_over(facts: Facts, claim: Claim) -> bool:
     return _has_happened(facts, claim, is_it)
 
 
-@_is("foreign-release")
+@_is("foreign-release", log="measured-incidents/foreign-release/audit.jsonl.gz")
 def _foreign_release(facts: Facts, claim: Claim) -> bool:
     previous = claim["previous"]
     return _has_happened(facts, claim, lambda one: _is_removal(one, previous) and not facts.is_own(one, previous))
@@ -516,12 +558,12 @@ def _is_removal(write: Write, identity: str) -> bool:
     return write.removes == identity or (write.before.holder == identity and write.is_shortened)
 
 
-@_is("lease-deleted")
+@_is("lease-deleted", log="incidents/lease-deleted/audit.log.gz")
 def _lease_deleted(facts: Facts, claim: Claim) -> bool:
     return _has_happened(facts, claim, lambda one: not one.is_there and _names(claim, "previous", one.before.holder))
 
 
-@_is("identity-shared")
+@_is("identity-shared", log="incidents/one-identity/audit.log.gz")
 def _identity_shared(facts: Facts, claim: Claim) -> bool:
     identity = claim["identity"]
     begin, end = facts.interval(claim, "from", "to")
@@ -547,7 +589,11 @@ def _holder_replaced(facts: Facts, claim: Claim) -> bool:
     return len(set(writers)) > 1
 
 
-@_is("lease-shared")
+@_is(
+    "lease-shared",
+    make_lease(put("metadata.managedFields", [make_entry("renewTime"), make_entry("strategy", manager="other")])),
+    log="incidents/two-applications/audit.log.gz",
+)
 def _lease_shared(facts: Facts, _: Claim) -> bool:
     users = {one.process.user.name for one in facts.writes}
     managers = {one.process.manager for one in facts.writes}
@@ -562,7 +608,7 @@ def _clusters_mixed(_: Facts, __: Claim) -> bool:
 # ---- stored objects -------------------------------------------------------------------------------------------------
 
 
-@_is("abandoned")
+@_is("abandoned", make_lease(put("metadata.managedFields[0].time", "2025-11-10T12:00:00Z")))
 def _is_abandoned(facts: Facts, _: Claim) -> bool:
     renewal = facts.last_renewal
     spec = facts.spec
@@ -571,7 +617,7 @@ def _is_abandoned(facts: Facts, _: Claim) -> bool:
     return renewal is not None and facts.now - renewal.end > 86_400 * SECOND
 
 
-@_is("holder-clock")
+@_is("holder-clock", make_lease(put("spec.renewTime", "2025-11-20T21:00:00.000000Z")))
 def _holder_clock(facts: Facts, _: Claim) -> bool:
     renewals = [one for one in facts.writes if one.is_renewal]
     own = [one for one in renewals if facts.is_own(one, facts.holder)]
@@ -584,7 +630,18 @@ def _holder_clock(facts: Facts, _: Claim) -> bool:
     return any(at is not None and abs(renewed - at) > SECOND for at in dated)
 
 
-@_is("acquire-time-foreign")
+@_is(
+    "acquire-time-foreign",
+    make_lease(
+        put(
+            "metadata.managedFields",
+            [
+                make_entry("acquireTime", "leaseTransitions"),
+                make_entry("holderIdentity", "renewTime", manager="kubectl-patch"),
+            ],
+        )
+    ),
+)
 def _acquire_time_foreign(facts: Facts, claim: Claim) -> bool:
     writes = _list_writes_of_object(facts)
     naming = [one.at for one in writes if one.after.holder != one.before.holder]
@@ -592,7 +649,7 @@ def _acquire_time_foreign(facts: Facts, claim: Claim) -> bool:
     return naming[-1:] != dating[-1:] or _stamp_tampered(facts, claim)
 
 
-@_is("timing-tight")
+@_is("timing-tight", make_lease(put("spec.leaseDurationSeconds", 5)))
 def _timing_tight(facts: Facts, _: Claim) -> bool:
     duration = facts.spec.duration or 0
     renewals = [one.at for one in facts.writes if one.is_renewal]
@@ -600,7 +657,7 @@ def _timing_tight(facts: Facts, _: Claim) -> bool:
     return duration < 60 or (bool(intervals) and intervals[len(intervals) // 2] >= duration * SECOND)
 
 
-@_is("lease-without-stamps")
+@_is("lease-without-stamps", make_lease(put("metadata.name", "other")), make_lease(drop("metadata.managedFields")))
 def _lease_without_stamps(facts: Facts, _: Claim) -> bool:
     state = facts.writes[-1].request.after if facts.writes else None
     entries = state.lease.entries if state and state.lease else ()
@@ -615,7 +672,14 @@ def _is_frozen(facts: Facts, claim: Claim) -> bool:
     return all(one == claim["identity"] for one in taken)
 
 
-@_is("heartbeat-silent")
+@_is(
+    "heartbeat-silent",
+    make_lease(
+        put("metadata.managedFields[0].time", "2025-11-20T11:50:00Z"),
+        drop("spec.acquireTime"),
+        drop("spec.leaseTransitions"),
+    ),
+)
 def _heartbeat_silent(facts: Facts, _: Claim) -> bool:
     return not facts.is_surely_live(facts.now)
 
@@ -626,7 +690,7 @@ def _stamp_missing(facts: Facts, _: Claim) -> bool:
     return state is not None and state.lease is not None and state.lease.written is None
 
 
-@_is("renewal-stamp-tampered")
+@_is("renewal-stamp-tampered", make_lease(put("metadata.managedFields[0].time", "2025-11-20T13:00:00Z")))
 def _stamp_tampered(facts: Facts, _: Claim) -> bool:
     return any(
         step.deed is Deed.FORGE_STAMPS and any(one.process.name == outsider.name for one in facts.writes)
@@ -635,7 +699,11 @@ def _stamp_tampered(facts: Facts, _: Claim) -> bool:
     )
 
 
-@_is("candidate-strategy-conflict")
+@_is(
+    "candidate-strategy-conflict",
+    make_candidate(*_list_strategies("a.b/c", "a.b/d")),
+    make_candidate(put("metadata.name", "other"), *_list_strategies("a.b/d", "a.b/c")),
+)
 def _strategy_conflict(_: Facts, __: Claim) -> bool:
     return False
 

@@ -1,4 +1,4 @@
-"""The table of docs/audit.md: the rules that a stored object alone can break."""
+"""The tables of docs/audit.md: the rules that a stored object alone can break, and all other findings."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -6,9 +6,11 @@ from typing import Final
 
 from tests.factories import NOW, to_bytes
 from tests.rules.pinned_writes import pinned_writes
-from tools.docs.pages import DOCS, replace_generated
+from tools.docs.pages import DOCS, replace_generated, replace_lines
 from webhook.admission.rules.rule import Rule
 from webhook.analysis.audit.leases import STORED_RULES, Inventory, Subject
+from webhook.analysis.audit.registry import FINDINGS
+from webhook.analysis.claims.registry import PROBLEMS
 from webhook.findings import Severity
 from webhook.kubernetes.objects import Lease, LeaseCandidate
 from webhook.kubernetes.review import decode
@@ -16,12 +18,13 @@ from webhook.kubernetes.times import SECOND
 
 PAGE: Final = DOCS / "audit.md"
 _BEGIN: Final = "<!-- written by make docs from webhook/admission/rules -->\n"
+_BEGIN_FINDINGS: Final = "<!-- written by make docs from the registries of audit and of claims -->\n"
 _BY_NUMBERS: Final = "error; smaller values warning, by the numbers of the rules, which `--policy` may change"
 
 
 def make_page() -> str:
-    """Return the page with the current table."""
-    return replace_generated(PAGE, _BEGIN, make_rows())
+    """Return the page with the current tables."""
+    return replace_lines(replace_generated(PAGE, _BEGIN, make_rows()), _BEGIN_FINDINGS, make_finding_rows())
 
 
 def make_rows() -> Iterator[str]:
@@ -33,6 +36,17 @@ def make_rows() -> Iterator[str]:
     yield "|---|---|---|"
     for (means, severity), rules in found.items():
         yield f"| {', '.join(rules)} | {severity} | {means} |"
+
+
+def make_finding_rows() -> Iterator[str]:
+    """Yield a row for each finding, those about stored objects first."""
+    yield "| check | severity | what it means |"
+    yield "|---|---|---|"
+    for check in [*FINDINGS, *(one for one in PROBLEMS if one not in FINDINGS)]:
+        problem = PROBLEMS[check]
+        severity = "; ".join(f"{one} {when}".rstrip() for one, when in problem.severities.items())
+        source = "" if check in FINDINGS else " (from a history)"
+        yield f"| `{check}` | {severity} | {problem.means}{source} |"
 
 
 def _describe_severity(rule: Rule) -> str:

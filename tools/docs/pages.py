@@ -43,7 +43,12 @@ def find_pages() -> list[Path]:
 
 def replace_generated(page: Path, begin: str, lines: Iterable[str]) -> str:
     """Return the text of a page with these lines in place of those between the mark `begin` and the end of it."""
-    before, _, rest = page.read_text(encoding="utf-8").partition(begin)
+    return replace_lines(page.read_text(encoding="utf-8"), begin, lines)
+
+
+def replace_lines(text: str, begin: str, lines: Iterable[str]) -> str:
+    """Return a text with these lines in place of those between the mark `begin` and the end of it."""
+    before, _, rest = text.partition(begin)
     return "".join((before, begin, "\n".join([*lines, END]), rest.partition(END)[2]))
 
 

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from webhook.admission.policy.file import load
 from webhook.analysis.audit.leases import Inventory, Subject
+from webhook.analysis.audit.registry import report_problem
 from webhook.analysis.audit.tokens import TokenCheck
 from webhook.analysis.claims.account import find_ongoing_cause
 from webhook.analysis.claims.claim import as_json as claim_as_json
@@ -300,9 +301,8 @@ class Audit(Struct):
     def _examine_stored(self, item: Observation) -> Iterator[ReportFinding]:
         self._count_examined(item.namespace)
         if item.object is None:
-            fix = "correct the type in the manifest; an API server refuses the object"
             subject = ObjectName(item.kind, item.namespace, item.name)
-            yield ReportFinding("object-types", Severity.ERROR, item.problem, fix, str(item.place), subject)
+            yield report_problem("object-types", item.problem, subject, source=str(item.place))
             return
         limits = self.histories.find_limits(item.namespace, item.name)
         place = str(item.place)

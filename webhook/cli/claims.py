@@ -4,11 +4,12 @@ from collections.abc import Iterator
 
 import click
 
-from webhook.analysis.claims.claim import Kind, kind_as_json
+from webhook.analysis.claims.claim import kind_as_json
 from webhook.analysis.claims.registry import CAUSES, KINDS, SUBJECTS
 from webhook.cli.options import Command
 from webhook.cli.reference import entry_options, find_entry, format_section, print_json
 from webhook.cli.terminal import format_table, indent, measure_width, style
+from webhook.findings import Kind
 
 
 @click.command(

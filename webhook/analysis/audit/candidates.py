@@ -15,11 +15,11 @@ from typing import Final
 from msgspec import Struct
 from semver import Version
 
-from webhook.findings import ObjectName, ReportFinding, Severity
+from webhook.analysis.audit.registry import report_problem
+from webhook.findings import ObjectName, ReportFinding
 from webhook.kubernetes.objects import LeaseCandidateSpec
 from webhook.kubernetes.times import MINUTE, instant, normalize
 from webhook.kubernetes.versions import parse_version
-from webhook.text.commands import fill_in
 from webhook.text.quoting import quote, truncate
 
 VALID: Final = 30 * MINUTE
@@ -48,9 +48,8 @@ def find_conflicts(namespace: str, lease: str, candidates: Sequence[Candidate], 
     for problem, fix in problems:
         if problem:
             message = f"no leader is elected for this lease until its candidates agree: {problem}"
-            command = fill_in(fix, namespace, lease)
             subject = ObjectName("Lease", namespace, lease)
-            yield ReportFinding("candidate-strategy-conflict", Severity.ERROR, message, command, subject=subject)
+            yield report_problem("candidate-strategy-conflict", message, subject, fix=fix)
 
 
 _FIX: Final = (

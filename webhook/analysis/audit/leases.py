@@ -25,7 +25,8 @@ from webhook.admission.rules.registry import RULES
 from webhook.admission.rules.rule import Mode, Rule
 from webhook.admission.rules.stamps import is_constant
 from webhook.analysis.audit.candidates import Candidate, find_conflicts
-from webhook.analysis.audit.repairs import CLEAR_PREFERRED_HOLDER, EMPTY_STAMPS, STAMP, repair_of
+from webhook.analysis.audit.registry import OUTAGE, report_problem
+from webhook.analysis.audit.repairs import repair_of
 from webhook.analysis.heartbeats import is_heartbeat, owner_of
 from webhook.analysis.history.renewals import timing_of
 from webhook.analysis.history.status import LeaseState, LeaseStatus, status_of
@@ -43,7 +44,7 @@ from webhook.kubernetes.managed_fields import (
 from webhook.kubernetes.objects import Lease, LeaseCandidate, LeaseSpec
 from webhook.kubernetes.request import GROUP, AdmissionRequest, Operation, cached
 from webhook.kubernetes.times import DAY, HOUR, SECOND, canonical_seconds, is_time_zone, length, span
-from webhook.text.commands import fill_in, kubectl_in, quote_name
+from webhook.text.commands import fill_in
 from webhook.text.quoting import quote, truncate
 
 STORED_RULES: Final[dict[str, Rule]] = {
@@ -60,11 +61,8 @@ _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """A UUID: some electors use one as their whole identity. It is not the name of a pod."""
 TIGHTEST: Final = 10
 """Seconds of duration: no default of a known client is shorter."""
-_OUTAGE: Final = 30
 _SLOWEST: Final = 10 * SECOND
 """After which nearly all clients give a request up."""
-_FIX_TIMING: Final = f"for an outage of {_OUTAGE} s set duration/deadline/retry to 73/43/10 s"
-"""Derived as OpenShift's: three retries in the outage, a fourth within the deadline, 30 s more for skewed clocks."""
 _POD_OF_DEPLOYMENT: Final = re.compile(
     r"[a-z0-9.-]+-[bcdfghjklmnpqrstvwxz2456789]{6,10}-[bcdfghjklmnpqrstvwxz2456789]{5}"
 )
@@ -147,12 +145,25 @@ class Subject(Struct, frozen=True, dict=True):
         labels = self.object.metadata.labels or {}
         return self.namespace == KUBE_SYSTEM and IDENTITY_LABEL in labels
 
-    def make_finding(self, check: str, severity: Severity, message: str, fix: str) -> ReportFinding:
-        """Return a finding about this object; its names are filled into the fix, see `fill_in`."""
+    @property
+    def object_name(self) -> ObjectName:
+        """The object as findings name it."""
+        return ObjectName(self.kind, self.namespace, self.name)
+
+    @property
+    def holder(self) -> str:
+        """The holder of a Lease."""
+        return self.status.holder if isinstance(self.object, Lease) else ""
+
+    def report(self, check: str, message: str, severity: Severity | None = None, fix: str = "") -> ReportFinding:
+        """Return a finding of the registry about this object, see `report_problem`."""
+        name, source, holder = self.object_name, self.source, self.holder
+        return report_problem(check, message, name, severity=severity, fix=fix, source=source, identity=holder)
+
+    def report_broken_rule(self, rule: str, severity: Severity, message: str, fix: str) -> ReportFinding:
+        """Return a finding of a rule about this object; its names are filled into the fix, see `fill_in`."""
         command = fill_in(fix, self.namespace, self.name)
-        subject = ObjectName(self.kind, self.namespace, self.name)
-        holder = self.status.holder if isinstance(self.object, Lease) else ""
-        return ReportFinding(check, severity, message, command, self.source, subject, holder)
+        return ReportFinding(rule, severity, message, command, self.source, self.object_name, self.holder)
 
 
 def check_rules(subject: Subject) -> Iterator[ReportFinding]:
@@ -162,7 +173,7 @@ def check_rules(subject: Subject) -> Iterator[ReportFinding]:
         for found in rule.check(change):
             if not _is_reported(subject, rule.id):
                 severity = Severity.ERROR if found.tier is Mode.DENY else Severity.WARNING
-                yield subject.make_finding(rule.id, severity, str(found.error), rule.texts.stored)
+                yield subject.report_broken_rule(rule.id, severity, str(found.error), rule.texts.stored)
 
 
 def _is_reported(subject: Subject, rule: str) -> bool:
@@ -182,7 +193,7 @@ def _check_takeover_block(subject: Subject) -> Iterator[ReportFinding]:
         return
     until = "until it is fixed" if why.until is None else f"until {canonical_seconds(why.until)}"
     message = f"no one else can take this lease {until}: {why.reason}"
-    yield subject.make_finding(why.rule, Severity.ERROR, message, repair_of(why))
+    yield subject.report_broken_rule(why.rule, Severity.ERROR, message, repair_of(why))
 
 
 def _check_expiry(subject: Subject) -> Iterator[ReportFinding]:
@@ -195,41 +206,39 @@ def _check_expiry(subject: Subject) -> Iterator[ReportFinding]:
     seen = f"last renewed {canonical_seconds(status.last_renewal)}, {length(ago)} ago, for {status.duration or 0} s"
     if subject.is_apiserver_identity:
         message = f"API server {holder} no longer runs: {seen}; another API server removes the lease within an hour"
-        yield subject.make_finding("expired", Severity.INFO, message, "{kubectl} get lease {name} # in an hour")
+        yield subject.report("expired", message, Severity.INFO, "{kubectl} get lease {name} # in an hour")
     elif subject.namespace == NODE_LEASES:
         message = f"node {holder} no longer reports: {seen}"
-        yield subject.make_finding("expired", Severity.WARNING, message, "kubectl describe node {name}")
+        yield subject.report("expired", message, fix="kubectl describe node {name}")
     elif subject.is_heartbeat:
         assert isinstance(subject.object, Lease)
         owner = owner_of(subject.object)
         message = f"the heartbeat of {holder} has been silent for {length(ago)}: {seen}"
         message += f"; its owner is {quote(truncate(owner, 120))}" if owner else ""
-        fix = "find out whether what the lease is named after still runs: no one else would ever take this lease"
-        yield subject.make_finding("heartbeat-silent", Severity.INFO, message, fix)
+        yield subject.report("heartbeat-silent", message)
     elif ago >= DAY:
         message = f"it has not been renewed for a day or more: {holder} holds it, {seen}"
-        fix = "if its program is gone for good: {kubectl} delete lease {name}"
-        yield subject.make_finding("abandoned", Severity.WARNING, message, fix)
+        yield subject.report("abandoned", message)
     elif subject.lease.strategy and subject.lease.preferred_holder:
         preferred = quote(truncate(subject.lease.preferred_holder, 80))
         message = (
             f"{holder} was asked to step down for {preferred} (preferredHolder), which has not taken over; {seen}. "
             "Until preferredHolder is cleared, the election may stall"
         )
-        found = subject.make_finding("election-stalled", Severity.ERROR, message, CLEAR_PREFERRED_HOLDER)
+        found = subject.report("election-stalled", message)
         yield found if status.from_stamps else replace(found, how="writer-clock")
     elif subject.lease.strategy and status.manager == "kube-apiserver":
         since = canonical_seconds(status.last_renewal)
         message = (
             f"{holder} was chosen by an API server at {since}, {length(ago)} ago, and has not renewed the lease since"
         )
-        yield subject.make_finding("not-taken-up", Severity.WARNING, message, "{kubectl} get leasecandidates,pods")
+        yield subject.report("not-taken-up", message)
     else:
         message = f"{holder} holds the lease and no longer renews it; {seen}"
         if not status.from_stamps:
             message = f"{holder} holds the lease and, unless its clock is behind, no longer renews it; {seen}"
         fix = f"{{kubectl}} get pods; {{kubectl}} logs {likely_pod_of(status.holder) or 'POD'} --previous"
-        found = subject.make_finding("expired", Severity.WARNING, message, fix)
+        found = subject.report("expired", message, fix=fix)
         yield found if status.from_stamps else replace(found, how="writer-clock")
 
 
@@ -269,15 +278,15 @@ def _check_timing(subject: Subject) -> Iterator[ReportFinding]:
     if interval is not None and found.missed_renewals < 1:
         every = length(round(interval * SECOND))
         message = f"it is renewed every {every} and lasts {status.duration} s: one missed renewal ends it"
-        yield subject.make_finding("timing-tight", Severity.WARNING, message, _FIX_TIMING)
-    elif is_election and found.survives < _OUTAGE:
+        yield subject.report("timing-tight", message, Severity.WARNING)
+    elif is_election and found.survives < OUTAGE:
         severity = Severity.WARNING if status.duration < TIGHTEST else Severity.INFO
         assumed = "" if found.is_seen else f", if it is renewed every {found.retry:.0f} s"
         message = (
             f"it lasts {status.duration} s: an API server that is away for more than {found.survives:.0f} s may cost "
             f"the leader its lease{assumed}"
         )
-        yield subject.make_finding("timing-tight", severity, message, _FIX_TIMING)
+        yield subject.report("timing-tight", message, severity)
 
 
 def _check_applications(subject: Subject) -> Iterator[ReportFinding]:
@@ -296,8 +305,7 @@ def _check_applications(subject: Subject) -> Iterator[ReportFinding]:
     message = f"at least {len(latest)} programs have written this lease: {names}"
     if not is_recent:
         message += "; the others long ago, so it may be one program under a new name"
-    fix = "if they are two applications, give each a lease name of its own"
-    yield subject.make_finding("lease-shared", Severity.WARNING if is_recent else Severity.INFO, message, fix)
+    yield subject.report("lease-shared", message, Severity.WARNING if is_recent else Severity.INFO)
 
 
 def _check_acquire_time(subject: Subject) -> Iterator[ReportFinding]:
@@ -325,8 +333,7 @@ def _check_acquire_time(subject: Subject) -> Iterator[ReportFinding]:
         f"by managedFields, {named} wrote the holder, {who}, and {dated} wrote acquireTime, {when}: whoever takes a "
         "lease writes both, so this is not when the holder took it, or was changed since"
     )
-    fix = "{kubectl} get lease {name} --show-managed-fields -o yaml"
-    yield subject.make_finding("acquire-time-foreign", Severity.INFO, message, fix)
+    yield subject.report("acquire-time-foreign", message)
 
 
 def _is_application(entry: Entry) -> bool:
@@ -343,7 +350,7 @@ def _check_forged_stamps(subject: Subject) -> Iterator[ReportFinding]:
     forgeries = (forgery for entry in subject.entries if (forgery := _find_forgery(entry, present)))
     if problem := next(forgeries, deep):
         message = f"managedFields were written by hand{problem}"
-        yield subject.make_finding("renewal-stamp-tampered", Severity.ERROR, message, EMPTY_STAMPS + STAMP)
+        yield subject.report("renewal-stamp-tampered", message)
 
 
 def _find_forgery(entry: Entry, now: int) -> str:
@@ -363,7 +370,7 @@ def _check_missing_stamp(subject: Subject) -> Iterator[ReportFinding]:
 
     The first also before it is held: an API server keeps none for a lease that was created empty.
     """
-    fix, severity = STAMP, Severity.WARNING
+    fix, severity = "", Severity.WARNING
     if any(entry.owns_renew_time and entry.stamp is not None for entry in subject.entries):
         return
     if is_constant(subject.entries):
@@ -382,7 +389,7 @@ def _check_missing_stamp(subject: Subject) -> Iterator[ReportFinding]:
         message = "the API server keeps no managedFields of it, so one write will be able to take it from a live holder"
     else:
         return
-    yield subject.make_finding("lease-without-stamps", severity, message, fix)
+    yield subject.report("lease-without-stamps", message, severity, fix)
 
 
 def _check_not_stamped(subject: Subject) -> Iterator[ReportFinding]:
@@ -390,8 +397,7 @@ def _check_not_stamped(subject: Subject) -> Iterator[ReportFinding]:
     if subject.entries and subject.lease.holder_identity and not is_dated_by_stamp(subject.entries):
         message = "the API server stamps writers in its namespace, and it has no stamp with a time: it was not renewed"
         message += " since the namespace was labeled, or not through an API server that stamps"
-        fix = "lease-webhook doctor --policy FILE   # whether the policies that stamp are there; docs/stamp.md"
-        yield subject.make_finding("stamp-missing", Severity.WARNING, message, fix)
+        yield subject.report("stamp-missing", message)
 
 
 def check_stamps(subject: Subject, stamped: Collection[str], *, has_managed_fields: bool) -> Iterator[ReportFinding]:
@@ -424,8 +430,8 @@ def _check_clock(subject: Subject) -> Iterator[ReportFinding]:
         message += ", or its requests take as long to be admitted"
     if zone:
         message += "; whole hours, as if its client wrote local time as UTC"
-    fix = "update the client, which writes local time" if zone else "set the clock of the holder's node (NTP)"
-    yield subject.make_finding("holder-clock", severity, message, fix)
+    fix = "update the client, which writes local time" if zone else ""
+    yield subject.report("holder-clock", message, severity, fix)
 
 
 class Inventory(Struct):
@@ -476,9 +482,7 @@ class Inventory(Struct):
         subject = ObjectName("Lease", namespace, name)
         if namespace == NODE_LEASES:
             if self.nodes and name not in self.nodes:
-                message = f"node {name} does not exist"
-                fix = f"{kubectl_in(namespace)} delete lease {quote_name(name)}"
-                yield ReportFinding("node-gone", Severity.WARNING, message, fix, subject=subject)
+                yield report_problem("node-gone", f"node {name} does not exist", subject)
             return
         pod = pod_of(status.holder)
         # An elector may keep its lease in another namespace; the host name of some pods is that of a node.
@@ -492,9 +496,9 @@ class Inventory(Struct):
         if not is_pod or (namespace not in self.pods and is_live):
             return
         message = f"the holder names pod {pod}, which does not exist"
-        fix = "wait until the lease has expired" if is_live else f"{kubectl_in(namespace)} get pods"
         severity = Severity.INFO if is_live else Severity.WARNING
-        yield ReportFinding("holder-gone", severity, message, fix, subject=subject)
+        fix = "wait until the lease has expired" if is_live else ""
+        yield report_problem("holder-gone", message, subject, severity=severity, fix=fix)
 
 
 def check_stored_object(subject: Subject) -> Iterator[ReportFinding]:

@@ -11,9 +11,11 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from webhook.admission.policy.fences import Fence
 from webhook.admission.rules.expiry import date_last_renewal
+from webhook.analysis.audit.registry import report_problem
 from webhook.analysis.inputs.items import Act, Item, Observation, OtherObject, parse_number
 from webhook.findings import ObjectName, ReportFinding, Severity
 from webhook.kubernetes.managed_fields import entries_of
@@ -93,8 +95,8 @@ def _check_object(
         message = f"{its_token}, and there was no such term, as after a restore of etcd: the leader cannot write it"
         named = f"{quote_name(one.kind.lower())} {quote_name(one.name)}"
         reset = f"{where} annotate --overwrite {named} {fence.token_key}={'0' * 18}"
-        fix = f"{reset}   # as a member of system:masters"
-        yield ReportFinding("token-ahead", Severity.ERROR, message, fix, source, subject)
+        found = report_problem("token-ahead", message, subject, source=source)
+        yield replace(found, fix=f"{reset}   # as a member of system:masters")
     elif token < term and not 0 < revision <= term:
         severity, since = Severity.INFO, _find_begin_of_term(lease)
         when = (
@@ -109,7 +111,8 @@ def _check_object(
                     f"term {term} began at {canonical_seconds(since)}: by an old leader through an API server whose "
                     "watch was late, or by someone whom the fence does not name"
                 )
-        yield ReportFinding("token-old", severity, f"{its_token}, and {when}", object_, source, subject)
+        found = report_problem("token-old", f"{its_token}, and {when}", subject, severity=severity, source=source)
+        yield replace(found, fix=object_)
 
 
 def _find_begin_of_term(lease: Observation) -> int | None:

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from msgspec import Struct
-from msgspec.structs import asdict
 
 from webhook.analysis.inputs.items import Writer
-from webhook.findings import ReportFinding
+from webhook.findings import Kind, ReportFinding
 from webhook.kubernetes.times import SECOND, canonical
 
 IDENTITY: Final = "identity"
@@ -23,19 +22,6 @@ INSTANTS: Final = frozenset({EARLIEST, LATEST, FROM, TO})
 """Arguments that are instants: microseconds since 1970 here, RFC 3339 in JSON."""
 _LENGTHS: Final = frozenset({"seconds", "longest_seconds"})
 """Arguments that are lengths of time: microseconds here, seconds in JSON."""
-
-
-class Kind(Struct, frozen=True):
-    """A kind of claim: its `id`, on which programs may match, and what it means.
-
-    `means` is true or false of what happened, no matter what the input shows. `evidence` is what an input must show
-    before such a claim is made. `arguments` are those that a claim may have; it has those that are known.
-    """
-
-    id: str
-    means: str
-    evidence: str
-    arguments: tuple[str, ...] = ()
 
 
 class By(Struct, frozen=True):
@@ -105,4 +91,4 @@ def convert_writer(by: By) -> dict[str, str]:
 
 def kind_as_json(kind: Kind) -> dict[str, Any]:
     """Return a kind as a JSON object."""
-    return {**asdict(kind), "arguments": list(kind.arguments)}
+    return {"id": kind.id, "means": kind.means, "evidence": kind.evidence, "arguments": list(kind.arguments)}

@@ -8,16 +8,16 @@ without a pod. All arguments are optional: a claim has those that are known.
 from typing import Final
 
 from webhook.analysis.audit.leases import STORED_RULES
-from webhook.analysis.claims.claim import Kind
+from webhook.analysis.audit.registry import FINDINGS, STATE
+from webhook.findings import Kind, Problem, Severity
 
 _SPAN: Final = ("identity", "from", "to")
 _INTERVAL: Final = ("identity", "earliest", "latest")
 _DATED: Final = "a write that the API server dates: by its log, or by a stamp that moved with that write"
 _LOG: Final = "an audit log with the request"
-_STATE: Final = "any state of the lease"
 
 _STATES: Final = (
-    Kind("holder", "holderIdentity is `identity` at the end", _STATE, ("identity",)),
+    Kind("holder", "holderIdentity is `identity` at the end", STATE, ("identity",)),
     Kind(
         "held-since",
         "the latest write that put `identity` there, where another text or none had been, or one that had released the "
@@ -38,18 +38,12 @@ _STATES: Final = (
         "a dated renewal, and the duration",
         ("identity", "from"),
     ),
+    FINDINGS["expired"],
     Kind(
-        "expired",
-        "it names `identity` and is not live, throughout [from, to]; if `how` is `writer-clock`, by renewTime alone, "
-        "which is what its writer claims",
-        _STATE,
-        (*_SPAN, "how"),
-    ),
-    Kind(
-        "free", "holderIdentity is empty, or its holder has released it, throughout [from, to]", _STATE, ("from", "to")
+        "free", "holderIdentity is empty, or its holder has released it, throughout [from, to]", STATE, ("from", "to")
     ),
     Kind("never-held", "holderIdentity was never set", "its creation, and every write since", ()),
-    Kind("frozen", "electors do not take the lease from `identity` before `to`, or ever", _STATE, ("identity", "to")),
+    Kind("frozen", "electors do not take the lease from `identity` before `to`, or ever", STATE, ("identity", "to")),
     Kind(
         "does-not-exist",
         "no lease of this name exists at the end",
@@ -111,21 +105,8 @@ _COORDINATED: Final = (
         f"{_LOG} of an API server; a field manager is a hint",
         (*_INTERVAL, "by"),
     ),
-    Kind(
-        "not-taken-up",
-        "an API server chose `identity`, at `from` if that is given, and no process of it has renewed the lease since, "
-        "by `to` if that is given, else by the end",
-        "a state with a strategy, or the writes from `from` to `to`",
-        ("identity", "from", "to"),
-    ),
-    Kind(
-        "election-stalled",
-        "a holder was asked to step down, does not renew any more, preferredHolder is still set, and no candidate has "
-        "taken the lease by the end; if `how` is `writer-clock`, it is not live by renewTime alone, which is what "
-        "its writer claims",
-        "a state with a strategy, a preferredHolder and a lease that is not live",
-        ("identity", "previous", "from", "how"),
-    ),
+    FINDINGS["not-taken-up"],
+    FINDINGS["election-stalled"],
 )
 
 CAUSES: Final[dict[str, str]] = {
@@ -158,6 +139,7 @@ _INCIDENTS: Final = (
         "unknown, and then `identity` was put there",
         "writes on both sides that an API server dates",
         ("identity", "previous", "from", "to", "how", "seconds", "cause", "causes"),
+        Problem("a leader lost its lease, and why", {Severity.WARNING: ""}),
     ),
     Kind(
         "renewal-late",
@@ -166,6 +148,10 @@ _INCIDENTS: Final = (
         "followed each other, which is what their writers claim",
         "every write of that time, dated",
         (*_SPAN, "how", "cause", "causes"),
+        Problem(
+            "a leader nearly lost its lease, and why",
+            {Severity.WARNING: "", Severity.INFO: "for a heartbeat that did not expire"},
+        ),
     ),
     Kind(
         "lease-stolen",
@@ -173,6 +159,10 @@ _INCIDENTS: Final = (
         "have been",
         "both states, dated on both sides for an error",
         ("identity", "previous", "earliest", "latest", "by"),
+        Problem(
+            "a lease was taken from its holder, so two may have led at once",
+            {Severity.ERROR: "", Severity.WARNING: "if it has no known time, or one pod may have written both names"},
+        ),
     ),
     Kind(
         "handed-over",
@@ -180,6 +170,7 @@ _INCIDENTS: Final = (
         "was live",
         "the process of the holder, and the writer of the change",
         ("identity", "previous", "earliest", "latest", "by"),
+        Problem("a holder wrote the next one into the lease, instead of a release", {Severity.INFO: ""}),
     ),
     Kind(
         "foreign-release",
@@ -187,6 +178,10 @@ _INCIDENTS: Final = (
         "warning, if the lease had expired by then",
         "the process on both sides",
         ("previous", "identity", "earliest", "latest", "by"),
+        Problem(
+            "a lease was released by someone else than its holder, so two may have led at once",
+            {Severity.ERROR: "", Severity.WARNING: "if the lease had expired, or its holder had missed renewals"},
+        ),
     ),
     Kind(
         "holder-removed",
@@ -194,18 +189,30 @@ _INCIDENTS: Final = (
         "between that and the removal; if `how` is unknown, nothing is said of that",
         "both states; without `how`, the removal dated",
         ("previous", "earliest", "latest", "by", "how"),
+        Problem(
+            "the holder was removed from a live lease, and the input does not show that it did so itself",
+            {Severity.WARNING: ""},
+        ),
     ),
     Kind(
         "lease-deleted",
         "the lease was deleted in [earliest, latest] while `previous` was its holder",
         "the deletion",
         ("previous", "identity", "earliest", "latest", "by"),
+        Problem(
+            "someone deleted a lease that was held",
+            {Severity.ERROR: "", Severity.WARNING: "if no other replica took it", Severity.INFO: "for a heartbeat"},
+        ),
     ),
     Kind(
         "identity-shared",
         "two processes renewed the lease as `identity`; ongoing: both within its last duration",
         "the writers of renewals; a warning: two rhythms, or refused writes with that identity",
         ("identity", "by", "from", "to"),
+        Problem(
+            "two processes renew under one name",
+            {Severity.ERROR: "", Severity.WARNING: "from a watch, which shows only the rhythm of the renewals"},
+        ),
     ),
     Kind(
         "holder-replaced",
@@ -213,26 +220,38 @@ _INCIDENTS: Final = (
         "the uids of two pods",
         ("identity", "by", "earliest", "latest"),
     ),
-    Kind("lease-shared", "several users or programs have written this lease", "their names", ("identities",)),
+    FINDINGS["lease-shared"],
     Kind(
         "write-refused",
         "`count` writes of `by`, the last one at `to`, were answered with an error",
         _LOG,
         ("by", "code", "count", "from", "to"),
+        Problem(
+            "writes of a client were answered with an error",
+            {Severity.WARNING: "", Severity.INFO: "if a later write of the same user was stored"},
+        ),
     ),
     Kind(
         "read-refused",
         "`count` reads of `by`, the last one at `to`, were answered with an error, and it wrote nothing that was",
         _LOG,
         ("by", "code", "count", "from", "to"),
+        Problem("reads of a client were answered with an error, and it could not take part", {Severity.WARNING: ""}),
     ),
-    Kind("write-fenced", "a fence refused `count` writes of `by` in [from, to]", _LOG, ("by", "count", "from", "to")),
+    Kind(
+        "write-fenced",
+        "a fence refused `count` writes of `by` in [from, to]",
+        _LOG,
+        ("by", "count", "from", "to"),
+        Problem("a fence refused writes of a holder that had lost its lease", {Severity.WARNING: ""}),
+    ),
     Kind(
         "taken-late",
         "`identity` took the lease at `to`, and could have from `from` on; if `how` is silent, its process made no "
         "request for it in [earliest, latest]; asking: it made some; unknown: nothing is said of that",
         "two dated writes, later than followers need; `how` needs a log with reads and without holes",
         ("identity", "how", "from", "to", "earliest", "latest"),
+        Problem("a process could have taken the lease earlier than it did", {Severity.WARNING: ""}),
     ),
     Kind(
         "no-candidate",
@@ -248,66 +267,34 @@ _INCIDENTS: Final = (
         "one was stored so",
         "an audit log with the objects of requests and of answers",
         ("field", "asked", "stored", "count", "by", "from", "to"),
+        Problem(
+            "a webhook or a policy changed what an elector wrote",
+            {Severity.WARNING: "", Severity.ERROR: "for the holder", Severity.INFO: "for leaseTransitions"},
+        ),
     ),
     Kind(
         "preferred-holder-foreign",
         "`by`, which is not an API server, set preferredHolder to `identity`, or cleared it, in [earliest, latest]",
         _LOG,
         ("identity", "earliest", "latest", "by"),
+        Problem("someone else than an API server set or cleared `preferredHolder`", {Severity.WARNING: ""}),
     ),
-    Kind("clusters-mixed", "the input is of several clusters", "uids that change back and forth", ()),
+    Kind(
+        "clusters-mixed",
+        "the input is of several clusters",
+        "uids that change back and forth",
+        (),
+        Problem(
+            "a lease changes its UID back and forth, so the input is of several clusters, and nothing else is said of "
+            "it",
+            {Severity.ERROR: ""},
+        ),
+    ),
 )
 
-_STORED: Final = (
-    Kind(
-        "heartbeat-silent",
-        "the lease is a heartbeat by its shape, and was not renewed for its duration or longer at the end",
-        _STATE,
-    ),
-    Kind("abandoned", "the lease was not live for a day or more at the end", _STATE, ("identity",)),
-    Kind(
-        "holder-clock",
-        "renewTime, as it was written last or shortly before, is more than two seconds from the API server's time that "
-        "is stored with it: its writer's clock is off, or, if it is behind, the request took as long",
-        "two writes that agree, or one state",
-        ("seconds",),
-    ),
-    Kind(
-        "acquire-time-foreign",
-        "the stored holderIdentity and acquireTime are of different writes, or managedFields were written by hand",
-        _STATE,
-        (),
-    ),
-    Kind(
-        "timing-tight",
-        "one missed renewal, or an outage of 30 s, ends the tenure",
-        "the duration, and the interval",
-        (),
-    ),
-    Kind("lease-without-stamps", "the stored lease has no time of the API server for its last renewal", _STATE, ()),
-    Kind(
-        "stamp-missing",
-        "the stored lease has no dated stamp in a namespace where the policy file says that writers are stamped",
-        _STATE,
-        (),
-    ),
-    Kind(
-        "renewal-stamp-tampered",
-        "managedFields have what no API server writes, or are dated after the end",
-        _STATE,
-    ),
-    Kind("node-gone", "no node of this name exists", "all nodes", ()),
-    Kind("holder-gone", "no pod of this name exists", "all pods of the namespace", ()),
-    Kind(
-        "candidate-strategy-conflict",
-        "no strategy is the one that the LeaseCandidates of the lease, which renewed in the last 30 minutes, agree on",
-        "all candidates of the lease",
-        (),
-    ),
-    Kind("object-types", "the object has a field of a wrong type", "the object", ()),
-    Kind("token-ahead", "the object has the token of a term that never was", "the object and the stamped lease", ()),
-    Kind("token-old", "the object has the token of an earlier term", "the object and the stamped lease", ()),
-)
+# A finding of a stored object may also be a state, or follow from a history.
+_ELSEWHERE: Final = {kind.id for kinds in (_STATES, _COORDINATED, _INCIDENTS) for kind in kinds}
+_STORED: Final = tuple(kind for kind in FINDINGS.values() if kind.id not in _ELSEWHERE)
 
 _RULES: Final = tuple(Kind(id_, f"the stored object breaks the rule `{id_}`", "the object", ()) for id_ in STORED_RULES)
 
@@ -320,4 +307,8 @@ SUBJECTS: Final[dict[str, tuple[Kind, ...]]] = {
     "Stored objects": _STORED,
     "Rules that stored objects break": _RULES,
 }
+PROBLEMS: Final[dict[str, Problem]] = {
+    kind.id: kind.problem for kinds in SUBJECTS.values() for kind in kinds if kind.problem
+}
+"""What is wrong, by the ids of findings; rules have their own."""
 KINDS: Final[dict[str, Kind]] = {kind.id: kind for kinds in SUBJECTS.values() for kind in kinds}
