@@ -6,6 +6,7 @@ from typing import Final
 from tools.docs.pages import DOCS, replace_generated
 from webhook.admission.rules.registry import RULES
 from webhook.admission.rules.rule import Rule
+from webhook.api_server.rule_policies import STAMP_RULE
 
 PAGE: Final = DOCS / "policies-only.md"
 _BEGIN: Final = "<!-- written by make docs from webhook/admission/rules -->\n"
@@ -29,5 +30,5 @@ def make_rows() -> Iterator[str]:
 
 def _say_how_much(rule: Rule) -> str:
     if not rule.in_cel.is_said:
-        return "with stamps" if rule.id == "foreign-writer" else "no"
+        return "with stamps" if rule.id == STAMP_RULE else "no"
     return "in part" if rule.in_cel.lacks else "yes"

@@ -33,7 +33,8 @@ _LEASES, _BINDINGS, _CANDIDATES = "leases", "bindings", "candidates"
 _RESOURCES: Final = {_LEASES: "leases", _BINDINGS: "leases", _CANDIDATES: "leasecandidates"}
 RULE_POLICIES: Final = "lease-webhook-rules-"
 """Prefix of the names of the rules' policies and their bindings."""
-_STAMP_RULE: Final = "foreign-writer"
+STAMP_RULE: Final = "foreign-writer"
+"""The rule that the guard of stamps says."""
 _GUARD: Final = "lease-webhook-stamp-guard"
 _MAX_EXPRESSION: Final = 90_000
 """Characters of bindings, which are one expression; CEL takes 100,000."""
@@ -91,15 +92,15 @@ def make_stamp_policies(policy: Policy, now: int) -> list[Manifest]:
     suffixes = {one.suffix for one in policy.stamps.values()}
     if len(suffixes) > 1:
         raise PolicyError("have several suffixes, and each would stamp every lease", "stamps")
-    in_file = (_STAMP_RULE, MODE) in schema.settings_of(policy.document.rules)
-    mode = min(policy.mode, policy.default.modes[_STAMP_RULE] if in_file else Mode.DENY)
+    in_file = (STAMP_RULE, MODE) in schema.settings_of(policy.document.rules)
+    mode = min(policy.mode, policy.default.modes[STAMP_RULE] if in_file else Mode.DENY)
     found = [one for suffix in suffixes for one in stamp_objects(suffix) if mode or one["metadata"]["name"] != _GUARD]
     for manifest in found:
         spec = manifest["spec"]
         if manifest["metadata"]["name"] == _GUARD and manifest["kind"] == BINDING:
             spec["validationActions"] = ACTIONS[mode.word]
         elif manifest["metadata"]["name"] == _GUARD:
-            exempt = _PolicyInCel(policy, now).find_exemptions(_STAMP_RULE).items()
+            exempt = _PolicyInCel(policy, now).find_exemptions(STAMP_RULE).items()
             spec["matchConditions"] += [{"name": f"exempt-{key}", "expression": f"!({text})"} for key, text in exempt]
     return found
 
@@ -117,7 +118,7 @@ def list_unexported(policy: Policy, now: int) -> Iterator[str]:
         )
     for rule in RULES.values():
         about = rule.in_cel
-        if not (about.is_said or rule.parity or rule.id == _STAMP_RULE) and policy.default.modes[rule.id]:
+        if not (about.is_said or rule.parity or rule.id == STAMP_RULE) and policy.default.modes[rule.id]:
             yield f"{rule.id} is not enforced: {about.lacks.partition('. ')[0]}"
 
 
