@@ -262,6 +262,18 @@ def _second_writer(facts: Facts, claim: Claim) -> bool:
     return _is_ongoing_as_said(facts, claim, renewals[-1].at)
 
 
+@_is("holder-pod-deleted")
+def _holder_pod_deleted(facts: Facts, claim: Claim) -> bool:
+    at = facts.moment(claim["to"])
+    of_holders = facts.processes_of(claim["identity"]) if "identity" in claim else facts.history.processes
+    pods, requests = {one.uid for one in of_holders}, facts.history.requests
+    accepted = (one for one in requests if one.kind == "Pod" and not one.refused)
+    deletions = facts.history.pod_deletions if claim.get("how") != "unknown" else accepted
+    near = (one for one in deletions if at.first - POINT <= one.answered <= at.last + POINT)
+    user = claim["by"]["user"]
+    return any(one.pod_uid in pods and one.user is not None and one.user.name == user for one in near)
+
+
 def _is_first(facts: Facts, write: Write) -> bool:
     """Return whether a writer took the lease as its identity."""
     identity = write.after.holder or ""
@@ -523,6 +535,15 @@ def _lease_stolen(facts: Facts, claim: Claim) -> bool:
         return claim.get("severity") != "error" or facts.may_be_live(write.begin)
 
     return _has_happened(facts, claim, is_it)
+
+
+@_is("lease-contended")
+def _lease_contended(facts: Facts, claim: Claim) -> bool:
+    names = {claim["identity"], claim["previous"]}
+    begin, end = facts.earliest(claim, "from") - POINT, facts.latest(claim, "to") + POINT
+    taken = [one for one in facts.writes if begin <= one.at <= end and {one.puts, one.removes} == names]
+    least: int = claim["count"]
+    return len([one for one in taken if facts.may_be_live(one.begin)]) >= least
 
 
 @_is("handed-over")

@@ -30,7 +30,9 @@ _POD: Final = "authentication.kubernetes.io/pod-name"
 _UID: Final = "authentication.kubernetes.io/pod-uid"
 _CAUSES: Final = ("cause", "causes")
 _PERSONS: Final = ("admin", "alice", "system:apiserver")
-UNKNOWN: Final = frozenset({"holder-clock", "lease-without-stamps", "renewal-stamp-tampered", "abandoned"})
+UNKNOWN: Final = frozenset(
+    {"holder-clock", "lease-without-stamps", "renewal-stamp-tampered", "abandoned", "holder-pod-deleted"}
+)
 """Claims about what the truth of an incident does not have."""
 
 

@@ -28,7 +28,7 @@ from webhook.kubernetes.objects import Lease
 from webhook.kubernetes.times import canonical, parse, stamp_of
 
 SHOWN: Final[dict[str, Predicate]] = {}
-NOT_RECORDED: Final = "at a time that was not recorded"
+NOT_RECORDED: Final = "a time that was not recorded"
 """A mark of what happened by then."""
 
 

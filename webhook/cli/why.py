@@ -65,7 +65,9 @@ _MOMENT: Final = "A list has no history. To keep one from now on: lease-webhook 
 FORMATS: Final = ("text", "wide", "json", "yaml", "name")
 _HEADLINES: Final = frozenset({"expired", "abandoned", "election-stalled", "not-taken-up", "heartbeat-silent"})
 """Findings that the headline says."""
-_OF_HOLDERS: Final = frozenset({"lease-stolen", "leader-lost", "foreign-release", "holder-removed", "lease-deleted"})
+_OF_HOLDERS: Final = frozenset(
+    {"lease-stolen", "lease-contended", "leader-lost", "foreign-release", "holder-removed", "lease-deleted"}
+)
 """Findings of changes of the holder, of which only the latest `MAX_OF_A_KIND` changes are examined."""
 _MAX_ALIKE: Final = 3
 """The findings of one kind that --verbose shows; all are in JSON."""

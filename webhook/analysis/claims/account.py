@@ -17,6 +17,7 @@ from webhook.analysis.claims.claim import as_json as claim_as_json
 from webhook.analysis.claims.collect import find_claims
 from webhook.analysis.claims.diagnosis import Diagnosis
 from webhook.analysis.claims.headline import make_headline
+from webhook.analysis.claims.holder_pods import HolderPodDeletion, find_holder_pod_deletions
 from webhook.analysis.claims.incidents import drop_repeated, find_incidents, is_log_leaky
 from webhook.analysis.claims.takers import claim_no_candidate
 from webhook.analysis.claims.urgency import say_when
@@ -63,6 +64,8 @@ class Account(Struct, frozen=True):
     """What was done to its LeaseCandidates."""
     candidates: Candidates | None = None
     """Who asks for it since it is free; None if it is not, or the input does not show that."""
+    pod_deletions: tuple[HolderPodDeletion, ...] = ()
+    """Those of the pods of its holders."""
     is_stored_heartbeat: bool = False
     """One list shows a heartbeat, without a history that would say so."""
 
@@ -220,6 +223,7 @@ def account_of(histories: ClusterHistory, history: LeaseHistory, now: int, seen_
         is_log_leaky(histories, history),
         candidates,
         find_candidates(histories, history, status),
+        tuple(find_holder_pod_deletions(histories.deleted_pods, history, now)),
     )
 
 

@@ -13,6 +13,7 @@ from webhook.analysis.audit.repairs import repair_of
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.diagnosis import Blame, Diagnosis
 from webhook.analysis.claims.handovers import find_frequent_changes
+from webhook.analysis.claims.holder_pods import find_evictor, is_gone
 from webhook.analysis.claims.words import clock, name, user, writer
 from webhook.analysis.heartbeats import owner_of
 from webhook.analysis.history.lease import LeaseHistory
@@ -403,6 +404,13 @@ def advise_on_late_taker(history: LeaseHistory, after: Tenure) -> Advice:
     return Advice(f"If {name(after.holder)} is a pod, see what it {did}", logs)
 
 
+def advise_on_contest(history: LeaseHistory, last: Tenure, *, is_ongoing: bool) -> Advice:
+    """Return what to do about two processes that take a lease from each other."""
+    stop = "Both may lead: stop one of them, and find out why they" if is_ongoing else "Find out why they"
+    pod = _find_pod(history, last.holder, last)
+    return Advice(f"{stop} do not wait until the lease expires:", f"{kubectl_in(pod.namespace)} get pods -o wide")
+
+
 def _advise_on_rare_renewals(history: LeaseHistory, tenure: Tenure) -> Advice:
     pod, sentence = _find_pod(history, tenure.holder, tenure), "Let it renew several times within the lease's duration."
     if _user_without_pod(tenure):
@@ -661,14 +669,28 @@ def _advise_to_check_holder(account: "Account", status: LeaseStatus, why: str) -
 def _advise_when_renewed(account: "Account", status: LeaseStatus) -> Advice:
     history = account.history
     if changes := find_frequent_changes(history.tenures, account.now):
+        ended = [one for one in history.tenures if one.until is not None][-changes.count :]
+        if (who := find_evictor(account.pod_deletions, ended)) is not None:
+            sentence = (
+                f"The lease is held and renewed, but its holder changed {changes.count} times since "
+                f"{clock(changes.since, account.now)}, each time after {writer(who)} had deleted its pod:"
+            )
+            return Advice(sentence, f"{kubectl_in(history.namespace)} get pods,events")
         sentence = (
             f"The lease is held and renewed, but its holder changed {changes.count} times since "
             f"{clock(changes.since, account.now)}. Its log may say why:"
         )
         return Advice(sentence, command_for_log_of_holder(history.namespace, status.holder))
     if history.tenure is not None and history.tenure.is_put_back:
-        beside = f"{name(history.tenure.previous)} may have led beside it until it noticed; " if history.tenure.previous else ""
+        beside = (
+            f"{name(history.tenure.previous)} may have led beside it until it noticed; "
+            if history.tenure.previous
+            else ""
+        )
         return Advice(f"It is held and renewed now. If etcd was put back, {beside}what was written since then is lost.")
+    if account.tenure is not None and is_gone(account.pod_deletions, account.tenure):
+        sentence = "It is held and was renewed, but its pod was deleted then. See which pods run now:"
+        return Advice(sentence, f"{kubectl_in(history.namespace)} get pods,events")
     if account.candidate_events:
         candidates = f"{kubectl_in(history.namespace)} get leasecandidates -o yaml"
         return Advice("It is held and renewed now. Check whether its candidates should have changed:", candidates)

@@ -42,6 +42,15 @@ def find_facts(account: "Account") -> Iterator[Claim]:
     yield from _collect_state(account)
     for before, tenure in zip([None, *account.history.tenures], account.history.tenures, strict=False):
         yield from _collect_tenure(account, before, tenure)
+    for one in account.pod_deletions:
+        how, by = None if one.deletion.is_sure else "unknown", By(one.deletion.writer)
+        arguments = {
+            "identity": None if one.tenure.is_writer else one.tenure.holder,
+            "how": how,
+            "by": by,
+            "to": one.deletion.at,
+        }
+        yield _fact(account, "holder-pod-deleted", one.text, at=one.deletion.at, **arguments)
 
 
 def find_claims(account: "Account") -> Iterator[Claim]:

@@ -206,9 +206,9 @@ def _handover(tenure: Tenure, before: Tenure | None) -> str:
 def _describe_resumption(tenure: Tenure) -> str:
     """Say who held a lease after what was not seen, where no write is known to have put it there."""
     if not tenure.is_put_back:
-        return f"{name(tenure.holder)} held it as before; whether another one held it in between is not known"
+        return f"{name(tenure.holder)} held it as before, or took it again at a time that was not recorded"
     led = f"; {name(tenure.previous)}, the holder before, may have led until it noticed" if tenure.previous else ""
-    return f"{name(tenure.holder)} held it, by the state that was put back or since{led}"
+    return f"{name(tenure.holder)} held it, by the state that was put back, or since a time that was not recorded{led}"
 
 
 def _describe_choice(tenure: Tenure, before: Tenure | None) -> str:
@@ -278,8 +278,9 @@ def describe_ending(tenure: Tenure) -> str:
         return f"{deleted}, which {holder} wrote last" if tenure.is_writer else f"{deleted} while {holder} held it"
     if tenure.removal.may_be_by_another:
         remover = tenure.removal.writer
-        is_known = remover is not None and (remover.user or tenure.removal.is_own is False)
-        return f"{writer(remover)} removed {holder} as the holder" if is_known else f"{holder} was removed as the holder"
+        if remover is None or not (remover.user or tenure.removal.is_own is False):
+            return f"{holder} was removed as the holder"
+        return f"{writer(remover)} removed {holder} as the holder"
     if tenure.processes.is_never_renewed and tenure.removal.writer and tenure.removal.writer.user:
         # The text of a holder that no process is known to have renewed may stand for none.
         return f"{writer(tenure.removal.writer)} removed {holder} from it"

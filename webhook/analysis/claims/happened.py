@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.claim import Claim
+from webhook.analysis.claims.diagnosis import Blame
 from webhook.analysis.claims.handovers import (
     describe_dating_of_end,
     describe_edit,
@@ -44,8 +45,8 @@ _T = TypeVar("_T")
 def list_events(account: Account, most: int = MAX_EVENTS) -> Iterator[Line]:
     """Yield the latest events, oldest first."""
     history, now = account.history, account.now
-    candidates = _list_candidates(account)
-    found = sorted([*_events(history), *_list_edits(history), *candidates, *_list_gaps(account)], key=_TIME)
+    beside = [*_list_candidates(account), *_list_pod_deletions(account)]
+    found = sorted([*_events(history), *_list_edits(history), *beside, *_list_gaps(account)], key=_TIME)
     if history.is_mixed or (len(found) == 1 and history.tenure and history.tenure.began is Handover.SEEN):
         return  # the headline says as much
     if len(found) > most:
@@ -68,6 +69,8 @@ def list_latest(account: Account) -> Iterator[Line]:
     is_told = any(one.check not in _OF_NO_CHANGE and (one.over_since or since) >= since for one in loud)
     shown = [*_list_gaps(account)[-1:], *_list_edits(history, by_others=True)[-_MAX_LATEST:]]
     shown += _list_candidates(account)[-_MAX_LATEST:]
+    is_cause = any(isinstance(one, Claim) and one.cause == Blame.POD for one in account.findings)
+    shown += [] if is_cause else _list_pod_deletions(account)[-1:]
     shown += _list_odd_renewals(history)[-_MAX_LATEST:]
     shown += [*_list_conflicts(history)][-_MAX_LATEST:]
     shown += [] if is_told else _last_handover(history)
@@ -130,6 +133,11 @@ def _list_candidates(account: Account) -> list[_Event]:
     return [(one.at, describe_edit(one)) for one in account.candidate_events]
 
 
+def _list_pod_deletions(account: Account) -> list[_Event]:
+    """Return the deletions of pods of holders."""
+    return [(one.deletion.at, one.text) for one in account.pod_deletions]
+
+
 def _is_usual(edit: LeaseEvent) -> bool:
     tenure, who = edit.tenure, edit.writer
     if tenure is not None and tenure.is_coordinated and _TAKEN_UP.fullmatch(edit.text):
@@ -155,10 +163,9 @@ def _events(history: LeaseHistory) -> Iterator[_Event]:
 
 def _end(history: LeaseHistory, tenure: Tenure, after: Tenure | None) -> Iterator[_Event]:
     duration = tenure.duration or 0
-    if tenure.processes.heard_again:
-        silence = tenure.processes.heard_again[0] - max([*tenure.processes.requests, tenure.last_renewal])
-        receives = "is again receiving" if silence > (history.renewals.longest_usual or 0) else "still receives"
-        text = f"the API server {receives} requests from pod {name(tenure.processes.pods[-1])}, the holder before"
+    if tenure.processes.heard_again and tenure.removal.is_own is not True:
+        # Who released it is expected to ask for it again.
+        text = f"pod {name(tenure.processes.pods[-1])}, the holder before, asks for it"
         yield tenure.processes.heard_again[0], text
     for other, seen in tenure.processes.others.items():
         yield seen.first, describe_renewals_of_another(tenure, other, seen, history.moment)

@@ -6,6 +6,7 @@ from itertools import pairwise
 from webhook.analysis.claims import causes
 from webhook.analysis.claims.advice import Advice, command_for_audit_log
 from webhook.analysis.claims.claim import Claim
+from webhook.analysis.claims.contests import claim_contest, find_contest
 from webhook.analysis.claims.deletions import find_deletion
 from webhook.analysis.claims.diagnosis import Blame, Diagnosis
 from webhook.analysis.claims.lease_claim import make_claim
@@ -62,7 +63,22 @@ def _find_in_history(
 def _find_handovers(history: LeaseHistory, lost: Mapping[int, causes.Gap], now: int) -> Iterator[Claim]:
     """Yield what went wrong when the holder changed, the latest last; `lost` are leaders by when they were followed."""
     tenures = list(history.tenures)
-    for before, after in list(pairwise(tenures))[-causes.MAX_OF_A_KIND :]:
+    contest = find_contest(tenures)
+    yield from [claim_contest(history, contest, now)] if contest else []
+    taken_in_turns = {id(one) for one in contest.tenures} if contest else set()
+    pairs = [pair for pair in pairwise(tenures) if id(pair[1]) not in taken_in_turns]
+    yield from _find_in_pairs(history, pairs[-causes.MAX_OF_A_KIND :], lost, now)
+    if tenures and was_removed_while_leading(tenures[-1], now):
+        yield claim_removal(history, tenures[-1], None, now)
+    if history.is_deleted and tenures:
+        yield from find_deletion(history, tenures[-1], None, now)
+
+
+def _find_in_pairs(
+    history: LeaseHistory, pairs: Iterable[tuple[Tenure, Tenure]], lost: Mapping[int, causes.Gap], now: int
+) -> Iterator[Claim]:
+    """Yield what went wrong as a holder followed the one before."""
+    for before, after in pairs:
         if after.may_be_stolen:
             yield claim_replacement(history, before, after, now)
         elif after.began is Handover.REPLACED:
@@ -75,10 +91,6 @@ def _find_handovers(history: LeaseHistory, lost: Mapping[int, causes.Gap], now: 
             yield claim_loss(history, lost[after.since], after, now)
         elif _was_never_taken_up(history, before, after):
             yield claim_never_taken_up(history, before, after, now)
-    if tenures and was_removed_while_leading(tenures[-1], now):
-        yield claim_removal(history, tenures[-1], None, now)
-    if history.is_deleted and tenures:
-        yield from find_deletion(history, tenures[-1], None, now)
 
 
 def _was_never_taken_up(history: LeaseHistory, before: Tenure, after: Tenure) -> bool:

@@ -8,7 +8,7 @@ from webhook.analysis.claims.claim import BY, EARLIEST, IDENTITY, LATEST, TO, By
 from webhook.analysis.claims.words import clock, name, writer
 from webhook.findings import ReportFinding
 
-_ENDS: Final = {"renewal-late": "ended", "identity-shared": "last seen"}
+_ENDS: Final = {"renewal-late": "ended", "identity-shared": "last seen", "lease-contended": "ended"}
 """Findings that last. Any other one is of a moment, which its sentence has: it neither ends nor goes on."""
 
 

@@ -97,6 +97,16 @@ _PROCESSES: Final = (
     ),
 )
 
+_PODS: Final = (
+    Kind(
+        "holder-pod-deleted",
+        "`by` asked for the deletion, or the eviction, of the pod of a process of `identity` at `to`, which was "
+        "accepted; if `how` is unknown, it may have been a dry run",
+        "the request in an audit log, and the pod of the holder",
+        ("identity", "by", "to", "how"),
+    ),
+)
+
 _COORDINATED: Final = (
     Kind(
         "chosen",
@@ -163,6 +173,13 @@ _INCIDENTS: Final = (
             "a lease was taken from its holder, so two may have led at once",
             {Severity.ERROR: "", Severity.WARNING: "if it has no known time, or one pod may have written both names"},
         ),
+    ),
+    Kind(
+        "lease-contended",
+        "`identity` and `previous` replaced each other `count` times or more in [from, to], each time while the lease "
+        "was live; ongoing: the last of them holds it",
+        "each of these writes, dated, by writers that are not known to be others than the holders",
+        ("identity", "previous", "count", "from", "to"),
     ),
     Kind(
         "handed-over",
@@ -302,6 +319,7 @@ SUBJECTS: Final[dict[str, tuple[Kind, ...]]] = {
     "The state at the end": _STATES,
     "Holders one after another": _SUCCESSION,
     "Processes": _PROCESSES,
+    "Pods": _PODS,
     "Coordinated elections": _COORDINATED,
     "What went wrong": _INCIDENTS,
     "Stored objects": _STORED,

@@ -122,7 +122,8 @@ def claim_loss(history: LeaseHistory, gap: causes.Gap, after: Tenure, now: int) 
     doubt = ": whether it had expired is not known" if after.is_close else ""
     follower, at = name(after.holder), clock(after.since, now)
     if after.is_chosen:
-        followed = f"the API server chose {follower} at {at}; no holder had renewed it for {later} by then"
+        silent = length(gap.length) if is_exact else at_most(gap.length + SECOND)
+        followed = f"the API server chose {follower} at {at}; no holder had renewed it for {silent} by then"
     else:
         is_other = before.duration is not None and before.duration != history.duration
         lasted = f" (it lasted {before.duration} s)" if is_other and not after.is_close else ""

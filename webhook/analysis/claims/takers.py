@@ -20,7 +20,6 @@ from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import UNAUTHENTICATED, By, Refusal
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.history.waiting import MAX_TIMES
-from webhook.analysis.inputs.items import InputKind
 from webhook.findings import Severity
 from webhook.kubernetes.times import SECOND, length
 
@@ -95,6 +94,8 @@ class _Late(Struct, frozen=True, dict=True):
     since: int
     now: int
     is_logged: bool
+    has_hole: bool = False
+    """The log has no request at all for a part of that time."""
 
     @property
     def taker(self) -> str:
@@ -149,7 +150,7 @@ def _claim_late_taker(
     has_waited = after.waited_since is not None and after.waited_since <= since
     # Of tokens that name no pod, several processes may have one user.
     is_logged = after.taken.is_logged and is_whole and has_waited and own is not None and bool(own.uid or own.pod)
-    late = _Late(history, after, since, now, is_logged)
+    late = _Late(history, after, since, now, is_logged, has_hole=bounds.has_hole(since, after.since))
     found = (explain(late) for explain in _EXPLANATIONS)
     why = next((one for one in found if one), None) or _explain_nothing(late)
     text = why.text
@@ -248,7 +249,10 @@ def _explain_nothing(late: _Late) -> _Why:
     if own is not None and not (own.uid or own.pod) and late.after.taken.is_logged:
         text = "its requests name no pod, so the log does not show which process asked for the lease, and which ran"
         return _Why("unknown", text)
-    if late.history.kind is InputKind.AUDIT_LOG and late.history.requests.readers:
+    if late.history.requests.readers and late.has_hole:
+        text = "the log has no request at all for a part of that time: nothing was asked then, or it lacks requests"
+        return _Why("unknown", text)
+    if late.history.requests.readers:
         return _Why("unknown", "the log does not show whether it ran then, and asked for the lease")
     text = "whether it ran then, and who asked for the lease, is not known; an audit log that has reads shows it"
     return _Why("unknown", text)

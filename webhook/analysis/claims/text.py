@@ -95,7 +95,8 @@ def _rhythm(account: Account) -> Iterator[Line]:
     waiting = list(_waiting(account))
     if waiting:
         more = f" and {len(waiting) - MAX_WAITING} more" if len(waiting) > MAX_WAITING else ""
-        yield Line("Waiting", f"{', '.join(waiting[:MAX_WAITING])}{more} (reads the lease again and again)")
+        read = "reads" if len(waiting) == 1 else "read"
+        yield Line("Waiting", f"{', '.join(waiting[:MAX_WAITING])}{more} ({read} the lease again and again)")
 
 
 def _list_touch(account: Account) -> Iterator[Line]:

@@ -777,8 +777,8 @@ class LeaseHistory(Struct):
         self._measure_clock(tenure)
         if not (writer and writer.user):
             tenure.note_ambiguity(is_other=self._follow_manager(tenure, state.old, state.new))
-        is_first = tenure.is_chosen and tenure.processes.renewals == 1
-        if is_first and tenure.leaderless is not None:
+        is_first = tenure.processes.renewals == 1 and (tenure.is_chosen or tenure.inherited is not None)
+        if is_first and tenure.is_chosen and tenure.leaderless is not None:
             # The API server chose it; that it leads is known from its own first renewal.
             unled = max(0, (self.write.latest or at) - (tenure.taken.latest or tenure.since))
             tenure.extend_leaderless(unled)

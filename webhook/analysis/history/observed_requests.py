@@ -43,7 +43,7 @@ class Writes(Struct):
         if item.act is Act.DELETED:
             # A watch does not say when, and so not whether it was held.
             is_shown = item.at is not None
-        if item.act is Act.CREATED or (item.answer is not None and item.answer.code == 201):
+        if item.act is Act.CREATED:
             before = None
         elif before is None or not self._is_next(item, before):
             is_shown = False

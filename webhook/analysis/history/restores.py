@@ -39,7 +39,8 @@ def mark_restores(items: Iterable[Item]) -> Iterator[Item]:
         if isinstance(item, Observation) and item.input_kind in _ORDERED and item.resource_version and _is_write(item):
             key, revision = (item.kind, item.namespace, item.name), parse_number(item.resource_version)
             latest = known.get(key)
-            if latest is None or item.uid != latest.state.uid:
+            is_other = latest is not None and item.uid != latest.state.uid
+            if latest is None or (is_other and (item.act is not Act.CREATED or revision > latest.revision)):
                 known[key] = _Latest(item, revision, parse_number(item.replaces) or revision)
             elif revision > latest.revision:
                 _follow(latest, item, revision)

@@ -31,7 +31,7 @@ _SPEC_FIELDS: Final[dict[str, object]] = {"f:spec": {f"f:{name}": {} for name in
 
 
 class Act(StrEnum):
-    """The kind of an observation. A patch and an apply are UPDATED, a patch that created the object too."""
+    """The kind of an observation. A patch and an apply are UPDATED, unless it is known that they created the object."""
 
     STORED = "stored"
     """The object as it stood, in a list, a manifest or at the start of a watch."""

@@ -47,6 +47,8 @@ from webhook.kubernetes.review import ReviewError, decode
 from webhook.text.quoting import truncate
 
 FENCE_ANNOTATION: Final = "validation.policy.admission.k8s.io/validation_failure"
+CREATED: Final = 201
+"""The status of an answer to a request that created an object."""
 NO_POD: Final = "a token without a pod"
 _FENCE_MARKER: Final = b"(fence "
 """The start of the last part of every message of a fence."""
@@ -391,6 +393,8 @@ def _interpret_event(document: Document) -> Observation | FenceReport | PodDelet
     kind = KIND_OF.get(reference.resource)
     if kind is None or reference.api_group != GROUP or act is None:
         return _interpret_fence(event, document) if _FENCE_MARKER in data else _interpret_pod_request(event)
+    if event.verb == "patch" and event.response_status.code == CREATED:
+        act = Act.CREATED  # an apply creates what does not exist
     answered, asked = event.answered_at, times.instant(times.normalize(event.request_received_timestamp))
     shown = _choose_object(event, act)
     stored, named, problem = None, ObjectMeta(), ""

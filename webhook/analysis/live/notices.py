@@ -15,6 +15,7 @@ from webhook.kubernetes.objects import Lease
 from webhook.kubernetes.times import canonical_seconds
 
 COMPONENT: Final = "lease-recorder"
+_THEFTS: Final = frozenset({"lease-stolen", "lease-contended"})
 LOST: Final = "LeaderLost"
 STOLEN: Final = "LeaseStolen"
 _MAX_MESSAGE: Final = 1024
@@ -53,7 +54,8 @@ def _make_event(
     histories: ClusterHistory, history: LeaseHistory, lease: Lease, reason: str, now: int
 ) -> dict[str, Any]:
     account = account_of(histories, history, now)
-    stolen = next((one.message for one in account.findings if reason == STOLEN and one.check == "lease-stolen"), "")
+    thefts = (one.message for one in account.findings if one.check in _THEFTS)
+    stolen = next(thefts, "") if reason == STOLEN else ""
     time = canonical_seconds(now)
     return {
         "apiVersion": "v1",

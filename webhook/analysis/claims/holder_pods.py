@@ -1,0 +1,54 @@
+"""Deletions and evictions of the pods of holders, while they held the lease: often why they released it."""
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from webhook.analysis.claims.words import by_writer, name
+from webhook.analysis.history.deleted_pods import DeletedPods
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.tenure import Tenure
+from webhook.analysis.inputs.items import PodDeletion, Writer
+from webhook.kubernetes.times import SECOND
+
+
+class HolderPodDeletion(Struct, frozen=True):
+    """A deletion of the pod of a holder; of several requests for one pod, the first."""
+
+    tenure: Tenure
+    deletion: PodDeletion
+
+    @property
+    def text(self) -> str:
+        """`pod checkout-1, which held it, was evicted by kube-system/descheduler`."""
+        verb = "evicted" if self.deletion.is_eviction else "deleted"
+        doubt = "" if self.deletion.is_sure else ", unless that was a dry run"
+        return f"pod {name(self.deletion.name)}, which held it, was {verb}{by_writer(self.deletion.writer)}{doubt}"
+
+
+def find_holder_pod_deletions(deleted: DeletedPods, history: LeaseHistory, now: int) -> Iterator[HolderPodDeletion]:
+    """Yield the deletions of pods of holders by `now`, in microseconds since 1970, the oldest one first."""
+    for tenure in history.tenures:
+        own = tenure.processes.own if tenure.processes.is_sure and not tenure.processes.others else None
+        found = deleted.list_of(own) if own is not None else ()
+        until = min(now, tenure.until if tenure.until is not None else now)
+        within = (one for one in found if own and tenure.since <= one.at <= until and _is_of(one, own))
+        yield from (HolderPodDeletion(tenure, one) for one in list(within)[:1])
+
+
+def _is_of(one: PodDeletion, own: Writer) -> bool:
+    """Return whether a deletion is known to be of the pod of a process, or nothing tells the two apart."""
+    return one.uid == own.uid or not (one.uid and own.uid)
+
+
+def find_evictor(found: Sequence[HolderPodDeletion], tenures: Sequence[Tenure]) -> Writer | None:
+    """Return who deleted the pods of all of these tenures before they ended; None if it was not always the same one."""
+    who = {id(one.tenure): one.deletion.writer.process for one in found if one.deletion.is_sure}
+    writers = {who.get(id(tenure)) for tenure in tenures}
+    return writers.pop() if len(writers) == 1 and tenures else None
+
+
+def is_gone(found: Sequence[HolderPodDeletion], tenure: Tenure) -> bool:
+    """Return whether the pod of a holder was deleted, and it has not renewed for a second or more since."""
+    of_tenure = [one.deletion for one in found if one.tenure is tenure]
+    return bool(of_tenure) and tenure.last_renewal <= of_tenure[-1].at + SECOND
