@@ -180,6 +180,7 @@ _INCIDENTS: Final = (
         "was live; ongoing: the last of them holds it",
         "each of these writes, dated, by writers that are not known to be others than the holders",
         ("identity", "previous", "count", "from", "to"),
+        Problem("two holders take the lease from each other again and again, so both may lead", {Severity.ERROR: ""}),
     ),
     Kind(
         "handed-over",
