@@ -374,3 +374,29 @@ def test_since_when_a_lease_is_free_that_another_one_shortened_is_not_known() ->
     assert headline(server).startswith("no one holds it: it lasts 1 s, so anyone may take it")
     (one,) = claims(follow_log(server), server, "free")
     assert "from" not in one
+
+
+def test_a_taker_whose_writes_failed_is_late_for_that() -> None:
+    said = late(taken_after_tries(lambda _, successor: successor.fail(500, "mvcc: database space exceeded")))
+    assert "22 writes of it failed, the last one with 500: mvcc: database space exceeded" in said
+
+
+def test_a_taker_after_a_time_without_any_request_is_not_said_to_have_been_away() -> None:
+    server, (db, *others) = shop()
+    db.ask()
+    together(20, db, *others)
+    db.release()
+    server.wait(60)
+    together(2, *others)
+    server.elector("db-1", "shop/db").take()
+    assert "the log has no request at all for a part of that time" in late(server)
+
+
+def test_a_follower_of_a_rare_renewer_may_ask_as_rarely() -> None:
+    server = FakeServer()
+    first = server.elector("db-0", "shop/db", duration=3600, retry=9.0)
+    first.lead(90)
+    first.release()
+    server.wait(14)
+    server.elector("db-1", "shop/db", duration=3600, retry=9.0).lead(20)
+    assert claims(follow_log(server), server, "taken-late") == []

@@ -1130,3 +1130,34 @@ def test_a_log_that_omits_managed_fields_has_times_of_the_api_server_all_the_sam
     said = text(account(follow_log(server), server.now))
     assert "Last renewed: 11:07:00Z, 0 s ago, by shop/db from pod db-0\n" in said
     assert "Evidence" not in said
+
+
+@pytest.mark.parametrize(
+    ("refused", "renewed", "severity"),
+    [(1, 10, "info"), (2, 10, "warning"), (1, 0, "warning")],
+    ids=["once, and it wrote later", "twice", "and it wrote no more"],
+)
+def test_a_refusal_that_passes_is_no_warning(refused: int, renewed: int, severity: str) -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    for _ in range(refused):
+        server.wait(0.2)
+        db.fail(403, f'leases.coordination.k8s.io "db" is forbidden: User "{db.user}" cannot update resource "leases"')
+    db.lead(renewed)
+    found = [one for one in account(follow_log(server), server.now).findings if one.check == "write-refused"]
+    assert [one.severity for one in found] == [severity]
+    assert ("later writes of the same user were stored" in found[0].message) is (severity == "info")
+
+
+def test_who_wrote_the_lease_after_the_last_refusal_is_named() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    for _ in range(8):
+        server.wait(2)
+        db.fail(422, "metadata.annotations: Too long")
+    server.wait(1)
+    server.write("shop/db", server.leases["shop/db"]["spec"], "kubectl-annotate", "nina", "")
+    server.wait(1)
+    db.lead(20)
+    said = text(account(follow_log(server), server.now))
+    assert "nina wrote the lease at 11:07:17Z, after the last refusal." in said

@@ -17,6 +17,7 @@ from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.urgency import say_when
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.status import LeaseState
+from webhook.analysis.history.tenure import API_SERVER
 
 GONE = {"type": "ERROR", "object": {"kind": "Status", "apiVersion": "v1", "code": 410, "reason": "Expired"}}
 WELL = "Nothing to do now: it is held and renewed."
@@ -184,3 +185,24 @@ def test_a_stamp_that_was_forged_while_nothing_was_seen_does_not_say_when_a_watc
     cluster = cluster_of(watch_again(server.watch(), first, len(server.events)))
     assert cluster.bounds.until is not None
     assert server.now - 2 * SECOND < cluster.bounds.until <= server.now
+
+
+@pytest.mark.parametrize("is_chosen_again", [False, True], ids=["as before", "chosen again meanwhile"])
+def test_a_chosen_holder_goes_on_after_a_gap_if_no_one_named_it_since(*, is_chosen_again: bool) -> None:
+    server = FakeServer()
+    holder = server.elector("db-0", "shop/db")
+    chosen = {"holderIdentity": "db-0_1", "leaseDurationSeconds": 15, "leaseTransitions": 0, "strategy": "Oldest"}
+    server.write(
+        "shop/db", chosen | {"acquireTime": None, "renewTime": holder._time()}, "kube-apiserver", API_SERVER, ""
+    )
+    for number in range(30):
+        server.wait(2)
+        if is_chosen_again and number == 15:
+            for name in ("db-1_1", "db-0_1"):
+                spec = server.leases["shop/db"]["spec"] | {"holderIdentity": name}
+                server.write("shop/db", spec, "kube-apiserver", API_SERVER, "")
+        holder.renew(acquireTime=None, strategy="Oldest")
+    one = account(cluster_of(watch_again(server.watch(), 10, 25)), server.now)
+    assert len(one.history.tenures) == (2 if is_chosen_again else 1)
+    said = "db-0_1 held it as before, or took it again at a time that was not recorded"
+    assert (said in text(one)) is is_chosen_again

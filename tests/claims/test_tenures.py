@@ -2,11 +2,12 @@
 
 import json
 import re
+from collections.abc import Callable
 
 import pytest
 
 from tests.claims.accounts import account, text
-from tests.factories import make_lease, make_review, put, to_bytes
+from tests.factories import changed, make_lease, make_review, put, to_bytes
 from tests.history.fake_server import Elector, FakeServer, together
 from tests.history.observing import LEASE, View, advise, follow_log, follow_watch, merge_inputs
 from tests.inputs.reading import read
@@ -511,3 +512,88 @@ def test_a_deletion_before_an_empty_lease_is_listed() -> None:
     server.elector("b", "shop/db").take()
     found = [line.text for line in list_latest(account(follow_log(server), server.now))]
     assert any("while a_1 held it" in one for one in found)
+
+
+def test_who_removed_the_holder_of_a_lock_is_named() -> None:
+    server = FakeServer()
+    server.write("shop/db", {"holderIdentity": "job-1"}, "terraform", "ci", "")
+    server.wait(30)
+    server.write("shop/db", {}, "terraform", "maria", "")
+    server.wait(5)
+    server.write("shop/db", {"holderIdentity": "job-2"}, "terraform", "ci", "")
+    said = print_account(follow_log(server), server)
+    assert "maria removed job-1 as the holder" in said
+    assert "not renewed for" not in said
+    assert "Written: " in said
+    assert "Last renewed" not in said
+
+
+def take_turns(times: int, *, removed_by: str = "") -> FakeServer:
+    """A lease that one replica after another takes and gives up, without renewing it."""
+    server = FakeServer(uids={"db-0": "u-0", "db-1": "u-1"})
+    for number in range(times):
+        elector = server.elector(f"db-{number % 2}", "shop/db")
+        elector.take()
+        server.wait(5)
+        if number == times - 1:
+            break
+        if removed_by:
+            spec = server.leases["shop/db"]["spec"] | {"holderIdentity": ""}
+            server.write("shop/db", spec, "kubectl-edit", removed_by, "")
+        else:
+            elector.release()
+        server.wait(1)
+    return server
+
+
+@pytest.mark.parametrize("follow", [follow_log, follow_watch])
+def test_a_lease_that_is_taken_and_given_up_unrenewed_is_a_lock(follow: Callable[[FakeServer], ClusterHistory]) -> None:
+    server = take_turns(8)
+    one = account(follow(server), server.now)
+    assert advise(one).startswith("It is taken and given up again and again, and not renewed: as a lock")
+
+
+def test_a_lease_from_which_somebody_removes_each_holder_is_no_lock() -> None:
+    server = take_turns(8, removed_by="mallory")
+    assert "as a lock" not in advise(account(follow_log(server), server.now))
+
+
+def test_a_lease_that_changed_hands_twice_is_no_lock() -> None:
+    server = take_turns(3)
+    assert "as a lock" not in advise(account(follow_log(server), server.now))
+
+
+def test_a_write_that_leaves_renew_time_is_no_renewal_of_the_next_holder() -> None:
+    server, _, second = shop()
+    server.wait(1)
+    spec = server.leases["shop/db"]["spec"] | {"holderIdentity": "db-1_1"}
+    server.write("shop/db", spec, "kubectl-patch", "nina", "")
+    server.wait(6)
+    for _ in second.ticks(20):
+        second.renew()
+    assert account(follow_log(server), server.now).history.renewals.longest <= 2 * SECOND
+
+
+def test_an_apply_that_is_answered_with_created_made_the_lease() -> None:
+    server, _, _ = shop()
+    server.log[0] = changed(server.log[0], put("verb", "patch"), put("responseStatus.code", 201))
+    assert "db-0_1 created it (shop/db from pod db-0)" in print_account(follow_log(server), server)
+
+
+def test_of_a_lock_that_a_user_wrote_there_is_no_pod_to_see() -> None:
+    server = FakeServer()
+    server.write("shop/db", {"holderIdentity": "job-1"}, "terraform", "ci", "")
+    said = advise(account(follow_log(server), server.now))
+    assert said.startswith(
+        "The lease does not say when it expires, so its own client decides; ci wrote it, not from a pod"
+    )
+
+
+def test_a_person_that_holds_the_lease_of_an_application_is_named() -> None:
+    server, first, _ = shop()
+    first.release()
+    person = server.elector("laptop", "shop/db", user="dave@example.org", pod="")
+    person.lead(20)
+    assert advise(account(follow_log(server), server.now)).startswith(
+        "dave@example.org holds it now, and not from a pod: restarting pods changes nothing."
+    )

@@ -11,6 +11,7 @@ from tests.history.observing import LEASE, merge_inputs
 from tests.inputs.reading import read
 from webhook.analysis.history import merge
 from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.inputs.items import PutBack
 from webhook.kubernetes.times import SECOND, canonical, parse
 
 VIEWS = pytest.mark.parametrize("show", [FakeServer.audit_log, FakeServer.watch], ids=["log", "watch"])
@@ -116,3 +117,32 @@ def test_writes_by_a_clock_that_is_ahead_are_no_restore() -> None:
         event |= {key: canonical(parse(event[key]) + 20 * SECOND) for key in TIMES}
     server.log.sort(key=lambda event: event["stageTimestamp"])
     assert not history_of(server.audit_log()).bounds.unrecorded
+
+
+@VIEWS
+def test_after_a_restore_nobody_took_the_lease_and_the_holder_before_may_have_led(
+    show: Callable[[FakeServer], bytes],
+) -> None:
+    server, _, others = put_back_after(10)
+    first = server.elector("db-0", "shop/db")
+    for _ in first.ticks(12):
+        first.renew()
+        for other in others:
+            other.renew()
+    found = account(history_of(show(server)), server.now)
+    said = text(found)
+    words = "db-0_1 held it, by the state that was put back, or since a time that was not recorded"
+    assert f"{words}; db-1_1, the holder before, may have led until it noticed" in said
+    assert "If etcd was put back, db-1_1 may have led beside it until it noticed" in said
+
+
+def test_a_lease_that_is_created_again_at_an_earlier_version_shows_the_restore() -> None:
+    server, _, others = put_back_after(10)
+    created = server.elector("cart-0", "shop/cart")
+    server.delete("shop/cart")
+    created.take()
+    together(12, *others[:1], created)
+    log = server.audit_log()
+    items = [item for item in merge_inputs(read("in", [log])) if isinstance(item, PutBack)]
+    assert len(items) == 1
+    assert not history_of(log).bounds.is_log_leaky

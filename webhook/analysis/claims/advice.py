@@ -12,7 +12,7 @@ from webhook.analysis.audit.leases import likely_pod_of, pod_of
 from webhook.analysis.audit.repairs import repair_of
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.diagnosis import Blame, Diagnosis
-from webhook.analysis.claims.handovers import find_frequent_changes
+from webhook.analysis.claims.handovers import find_frequent_changes, is_used_as_lock
 from webhook.analysis.claims.holder_pods import find_evictor, is_gone
 from webhook.analysis.claims.words import clock, name, user, writer
 from webhook.analysis.heartbeats import owner_of
@@ -126,7 +126,7 @@ def _find_pod(history: LeaseHistory, holder: str, tenure: Tenure | None) -> _Pod
     own = tenure.processes.own if tenure else None
     if tenure and own and own.pod and not own.impersonator and (tenure.processes.is_sure or tenure.processes.renewals):
         return _Pod(_find_namespace(history.namespace, own), pod_of(own.pod), is_logged=True)
-    if tenure and _user_without_pod(tenure):
+    if tenure and find_user_without_pod(tenure):
         return _Pod(history.namespace, "")
     return _Pod(history.namespace, likely_pod_of(holder))
 
@@ -342,7 +342,7 @@ def _advise_on_silent_client(history: LeaseHistory, tenure: Tenure, cause: Diagn
         return _advise_on_rare_renewals(history, tenure)
     if _is_kept_by_another(tenure):
         return advise_after_sharing(history, tenure)
-    own = _user_without_pod(tenure)
+    own = find_user_without_pod(tenure)
     if own is not None and "refused-credentials" in cause.left:
         sentence = (
             f"Check whether the credentials of {user(own)}, such as a certificate, have expired. To see the lease:"
@@ -374,7 +374,7 @@ def _is_kept_by_another(tenure: Tenure) -> bool:
     return any(processes.others[one].last > tenure.last_renewal for one in processes.sharers[-1:])
 
 
-def _user_without_pod(tenure: Tenure) -> Writer | None:
+def find_user_without_pod(tenure: Tenure) -> Writer | None:
     """Return the user that a log shows as the holder, unless it is a service account, whose token names a pod."""
     own = tenure.processes.own
     is_pod = own is None or own.pod or own.uid or UserInfo(own.user).service_account
@@ -389,7 +389,7 @@ def _advise_on_appointed_holder(history: LeaseHistory, tenure: Tenure, taker: Wr
 
 def advise_on_late_taker(history: LeaseHistory, after: Tenure) -> Advice:
     """Return how to see what a process did before it took the lease."""
-    own, pod = _user_without_pod(after), _find_pod(history, after.holder, after)
+    own, pod = find_user_without_pod(after), _find_pod(history, after.holder, after)
     if own is not None:
         sentence = (
             f"See what {name(after.holder)} did before it took the lease: it writes as {user(own)}, not from a pod."
@@ -413,7 +413,7 @@ def advise_on_contest(history: LeaseHistory, last: Tenure, *, is_ongoing: bool) 
 
 def _advise_on_rare_renewals(history: LeaseHistory, tenure: Tenure) -> Advice:
     pod, sentence = _find_pod(history, tenure.holder, tenure), "Let it renew several times within the lease's duration."
-    if _user_without_pod(tenure):
+    if find_user_without_pod(tenure):
         return Advice(f"{sentence} To see the lease:", f"{_lease_command(history)} -o yaml")
     which = f"pod {pod.name}" if pod.name else "pods"
     command = f"{kubectl_in(pod.namespace)} get {which} -o jsonpath='{{..args}}'"
@@ -627,21 +627,15 @@ def _find_last_loss(findings: Sequence[ReportFinding]) -> Claim | None:
 def _advise_while_held(account: "Account", status: LeaseStatus) -> Advice:
     history = account.history
     warnings = [one for one in account.findings if one.severity is Severity.WARNING]
+    if (restored := _advise_after_restore(account)) is not None:
+        return restored
     if known := [one for one in warnings if isinstance(one, Claim)]:
         replaced = (one for one in reversed(known) if one.cause == REPLACED)
         # That no one took it for long is often explained by another finding.
         last = next((one for one in reversed(known) if one.check != "taken-late"), known[-1])
         return _advise_on_finding(_find_last_loss(account.findings) or next(replaced, last))
     if status.state is LeaseState.UNKNOWN:
-        if status.duration is None or status.last_renewal is None:
-            sentence = "The lease does not say when it expires, so its own client decides:"
-        elif is_constant(history.entries):
-            lease = quote_for_shell(f"{history.namespace}/{history.name}")
-            sentence = "With the policy file that names its namespace in `stamps`, it says when it was renewed:"
-            return Advice(sentence, f"lease-webhook why {lease} --policy FILE")
-        else:
-            return _advise_to_check_holder(account, status, "")
-        return Advice(sentence, command_for_pod_of_holder(history.namespace, status.holder))
+        return _advise_when_unknown(account, status)
     if warnings:
         # A tight timing is a risk, and nothing that is wrong now.
         is_risk = all(one.check == "timing-tight" for one in warnings)
@@ -654,6 +648,12 @@ def _advise_while_held(account: "Account", status: LeaseStatus) -> Advice:
         return Advice("Nothing to do now: it is held.")
     if account.is_renewed_as_usual:
         return _advise_when_renewed(account, status)
+    if is_used_as_lock(history.tenures):
+        sentence = (
+            "It is taken and given up again and again, and not renewed: as a lock for single tasks, and not by a "
+            "leader. If that is meant, no action is needed."
+        )
+        return Advice(sentence)
     return _advise_to_check_holder(account, status, "The input does not show two renewals by the same process. ")
 
 
@@ -664,6 +664,32 @@ def _advise_to_check_holder(account: "Account", status: LeaseStatus, why: str) -
         return Advice(f"{why}Check whether the node runs:", _command_for_node(history.name))
     command = _describe(pod) if pod.name else command_for_pod_of_holder(history.namespace, "")
     return Advice(f"{why}Check whether {_name_holder(status.holder, pod)} runs:", command)
+
+
+def _advise_when_unknown(account: "Account", status: LeaseStatus) -> Advice:
+    """Return what to do about a lease of which it is not known until when it is held."""
+    history = account.history
+    if status.duration is None or status.last_renewal is None:
+        sentence = "The lease does not say when it expires, so its own client decides"
+        own = history.tenure.processes.taken_by if history.tenure else None
+        if own is not None and not own.pod and not UserInfo(own.user).service_account:
+            return Advice(f"{sentence}; {user(own)} wrote it, not from a pod:", f"{_lease_command(history)} -o yaml")
+        return Advice(f"{sentence}:", command_for_pod_of_holder(history.namespace, status.holder))
+    if is_constant(history.entries):
+        lease = quote_for_shell(f"{history.namespace}/{history.name}")
+        sentence = "With the policy file that names its namespace in `stamps`, it says when it was renewed:"
+        return Advice(sentence, f"lease-webhook why {lease} --policy FILE")
+    return _advise_to_check_holder(account, status, "")
+
+
+def _advise_after_restore(account: "Account") -> Advice | None:
+    """Return what a lease means that is as its store was put back; None if it is not, or if something followed that."""
+    held = account.tenure
+    ends = [one.over_since for one in account.findings if isinstance(one, Claim) and one.over_since is not None]
+    if held is None or not held.is_put_back or any(end == 0 or end > held.since for end in ends):
+        return None
+    beside = f"{name(held.previous)} may have led beside it until it noticed; " if held.previous else ""
+    return Advice(f"It is held and renewed now. If etcd was put back, {beside}what was written since then is lost.")
 
 
 def _advise_when_renewed(account: "Account", status: LeaseStatus) -> Advice:
@@ -681,13 +707,6 @@ def _advise_when_renewed(account: "Account", status: LeaseStatus) -> Advice:
             f"{clock(changes.since, account.now)}. Its log may say why:"
         )
         return Advice(sentence, command_for_log_of_holder(history.namespace, status.holder))
-    if history.tenure is not None and history.tenure.is_put_back:
-        beside = (
-            f"{name(history.tenure.previous)} may have led beside it until it noticed; "
-            if history.tenure.previous
-            else ""
-        )
-        return Advice(f"It is held and renewed now. If etcd was put back, {beside}what was written since then is lost.")
     if account.tenure is not None and is_gone(account.pod_deletions, account.tenure):
         sentence = "It is held and was renewed, but its pod was deleted then. See which pods run now:"
         return Advice(sentence, f"{kubectl_in(history.namespace)} get pods,events")

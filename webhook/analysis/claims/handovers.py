@@ -1,6 +1,6 @@
 """Clauses about how one holder followed another, shared by every page and command."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -75,6 +75,24 @@ def find_frequent_changes(tenures: Iterable[Tenure], now: int) -> FrequentChange
     """Return the latest changes of the holder, if they are many: at each moment such a lease looks well."""
     changes = [one.since for one in tenures if one.began in _CHANGES and now - one.since <= FREQUENT_WITHIN]
     return FrequentChanges(len(changes), changes[0]) if len(changes) >= FREQUENT else None
+
+
+def is_used_as_lock(tenures: Sequence[Tenure]) -> bool:
+    """Return whether many holders took a lease and gave it up again, and none of them renewed it."""
+    ended = [one for one in tenures if one.until is not None]
+    is_unrenewed = not any(one.processes.renewals for one in tenures)
+    return len(ended) >= FREQUENT and is_unrenewed and all(_is_given_up(one) for one in ended)
+
+
+def _is_given_up(tenure: Tenure) -> bool:
+    """Return whether a holder gave a lease up, or someone removed it in the way in which holders do."""
+    is_removed = not (tenure.is_deleted or tenure.removal.may_be_by_another)
+    return is_removed and (tenure.removal.is_own is True or _is_by_taker(tenure))
+
+
+def _is_by_taker(tenure: Tenure) -> bool:
+    """Return whether the field manager that wrote a holder in removed it."""
+    return bool(tenure.removal.manager) and tenure.removal.manager == tenure.taken_manager
 
 
 def how_taken(tenure: Tenure, before: Tenure | None, *, is_seen_created: bool) -> str:
@@ -284,7 +302,7 @@ def describe_ending(tenure: Tenure) -> str:
     if tenure.processes.is_never_renewed and tenure.removal.writer and tenure.removal.writer.user:
         # The text of a holder that no process is known to have renewed may stand for none.
         return f"{writer(tenure.removal.writer)} removed {holder} from it"
-    if tenure.is_only_named and not tenure.removal.is_own:
+    if tenure.is_only_named and not tenure.removal.is_own and not _is_by_taker(tenure):
         return f"{holder} was removed from it"
     return f"{holder} {_release(tenure)}"
 

@@ -5,11 +5,18 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
-from webhook.analysis.claims.advice import REPLACED, Advice, advise_after_sharing, command_for_audit_log
+from webhook.analysis.claims.advice import (
+    REPLACED,
+    Advice,
+    advise_after_sharing,
+    advise_on_writer,
+    command_for_audit_log,
+    find_user_without_pod,
+)
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.lease_claim import MAX_NAMED, identity_of, make_claim
 from webhook.analysis.claims.refusals import is_nameless
-from webhook.analysis.claims.words import clock, count, name, writer
+from webhook.analysis.claims.words import clock, count, name, user, writer
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.renewals import deadline_of
 from webhook.analysis.history.status import LeaseStatus
@@ -166,13 +173,17 @@ def _find_applications(history: LeaseHistory, status: LeaseStatus | None) -> Ite
             ", one after the other: one application whose new version writes under another name, or two applications, "
             "of which one then always waits"
         )
-        sentence = f"If that was one application, no action is needed. {sentence}"
+        sentence = f"If it is one application, and meant to lead, no action is needed. {sentence}"
         severity = Severity.INFO if _is_seen_to_wait_no_more(history) else Severity.WARNING
     elif _differ_by_ordinal(names):
         message += ": one application of which each replica has its own, or several applications"
         sentence = f"If they are replicas of one application, no action is needed. {sentence}"
         severity = Severity.INFO
     advice = Advice(sentence, f"{kubectl_in(history.namespace)} get pods -o wide")
+    person = find_user_without_pod(history.holder) if history.holder else None
+    if person is not None:
+        sentence = f"{user(person)} holds it now, and not from a pod: restarting pods changes nothing."
+        advice = advise_on_writer(f"{sentence} Find out whether it is meant to lead.", history, person)
     yield make_claim(
         history, "lease-shared", severity, message, advice, "shared-lease", arguments={"identities": names}
     )

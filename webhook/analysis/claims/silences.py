@@ -51,13 +51,28 @@ def describe_delay(gap: causes.Gap, since: str = "", *, is_beat: bool = False) -
     return f"{late}. {describe_cause(gap.cause)} {risk}."
 
 
+def _describe_other_write(history: LeaseHistory, gap: causes.Gap, now: int) -> str:
+    """Say which user wrote a lease last while its holder did not renew it: that may have let it go on."""
+    own = gap.tenure.processes.own
+    refused = [one.at for one in history.requests.refusals if gap.start < one.at < gap.end]
+    later = [
+        (at, who)
+        for at, who in history.others
+        if max([gap.start, *refused]) < at < gap.end and who != (own.name if own else "")
+    ]
+    if not refused or not later or history.kind is not InputKind.AUDIT_LOG:
+        return ""
+    at, who = later[-1]
+    return f" {name(who)} wrote the lease at {clock(at, now)}, after the last refusal."
+
+
 def claim_late_renewal(history: LeaseHistory, gap: causes.Gap, now: int) -> Claim:
     """Return the claim that a holder renewed late, and why."""
     is_claimed = gap.tenure.is_claimed
     since = f", from {clock(gap.start, now)} on{' by its own clock' if is_claimed else ''}"
     is_beat = history.is_heartbeat
     is_harmless = is_beat and gap.longest < (gap.duration or 0) * SECOND
-    message = describe_delay(gap, since, is_beat=is_beat)
+    message = f"{describe_delay(gap, since, is_beat=is_beat)}{_describe_other_write(history, gap, now)}"
     step = advise_after_silence(gap.cause, history, gap.tenure)
     ended = "The refusals have ended. " if gap.cause.blame is Blame.REFUSED else ""
     advice = Advice(f"{ended}{step.sentence}", step.command)

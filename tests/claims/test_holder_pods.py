@@ -1,0 +1,111 @@
+"""Deletions of the pods of holders: listed if they are known to be of that pod, and advice if each change had one."""
+
+import pytest
+
+from tests.claims.accounts import account, text
+from tests.factories import put
+from tests.history.fake_server import FakeServer
+from tests.history.observing import advise, follow_log, follow_metadata
+from webhook.analysis.claims.account import Account
+from webhook.analysis.claims.claim import Claim
+from webhook.analysis.claims.happened import list_latest
+
+DESCHEDULER = put("user", {"username": "system:serviceaccount:kube-system:descheduler"})
+
+
+def lead_in_turns(number: int, *, evicted: bool = True, by: tuple[object, ...] = ()) -> FakeServer:
+    """A lease that several replicas hold for a minute each, and release; the pod of each is evicted just before."""
+    server = FakeServer(uids={f"db-{one}": f"u-{one}" for one in range(number)})
+    for one in range(number):
+        elector = server.elector(f"db-{one}", "shop/db")
+        elector.lead(60)
+        if one == number - 1:
+            break
+        if evicted:
+            server.delete_pod(elector.pod, by[one] if by else DESCHEDULER, uid=f"u-{one}", is_eviction=True)  # type: ignore[arg-type]
+        server.wait(0.1)
+        elector.release()
+    return server
+
+
+def facts_of(one: Account) -> list[Claim]:
+    return [found for found in one.claims if found.check == "holder-pod-deleted"]
+
+
+def test_an_eviction_before_a_release_is_listed() -> None:
+    server = lead_in_turns(2)
+    one = account(follow_log(server), server.now)
+    (found,) = facts_of(one)
+    assert found.message == "pod db-0, which held it, was evicted by kube-system/descheduler"
+    assert found.arguments["identity"] == "db-0_1"
+    assert "pod db-0, which held it, was evicted by kube-system/descheduler" in text(one)
+
+
+def test_the_latest_deletion_is_said_without_verbose() -> None:
+    server = lead_in_turns(3)
+    latest = [line.text for line in list_latest(account(follow_log(server), server.now))]
+    assert "pod db-1, which held it, was evicted by kube-system/descheduler" in latest
+    assert "pod db-0, which held it, was evicted by kube-system/descheduler" not in latest
+
+
+def test_who_deleted_the_pod_of_each_holder_is_the_advice_about_frequent_changes() -> None:
+    server = lead_in_turns(6)
+    assert "each time after kube-system/descheduler had deleted its pod" in advise(
+        account(follow_log(server), server.now)
+    )
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        lead_in_turns(6, evicted=False),
+        lead_in_turns(6, by=tuple(put("user", {"username": f"user-{one}"}) for one in range(6))),
+    ],
+    ids=["without deletions", "by different users"],
+)
+def test_frequent_changes_without_one_who_deletes_say_where_to_look(server: FakeServer) -> None:
+    assert "Its log may say why" in advise(account(follow_log(server), server.now))
+
+
+def test_a_live_lease_whose_pod_was_deleted_is_not_said_to_need_nothing() -> None:
+    server = FakeServer(uids={"db-0": "u-0"})
+    server.elector("db-0", "shop/db").lead(60)
+    server.wait(0.5)
+    server.delete_pod("db-0", uid="u-0")
+    one = account(follow_log(server), server.now)
+    assert advise(one).startswith("It is held and was renewed, but its pod was deleted then. See which pods run now:")
+
+
+def test_a_holder_that_renews_on_after_its_pod_was_to_be_deleted_is_as_any() -> None:
+    server = FakeServer(uids={"db-0": "u-0"})
+    elector = server.elector("db-0", "shop/db")
+    elector.lead(60)
+    server.delete_pod("db-0", uid="u-0")
+    elector.lead(10)
+    assert advise(account(follow_log(server), server.now)).startswith("Nothing to do now")
+
+
+@pytest.mark.parametrize("uid", ["u-7", "u-1"], ids=["of another pod of its name", "of another replica"])
+def test_a_deletion_of_another_pod_is_not_listed(uid: str) -> None:
+    server = FakeServer(uids={"db-0": "u-0"})
+    server.elector("db-0", "shop/db").lead(60)
+    server.delete_pod("db-0" if uid == "u-7" else "db-1", uid=uid)
+    assert facts_of(account(follow_log(server), server.now)) == []
+
+
+def test_a_deletion_before_it_held_the_lease_is_not_listed() -> None:
+    server = FakeServer(uids={"db-0": "u-0"})
+    server.delete_pod("db-0", uid="u-0")
+    server.wait(5)
+    server.elector("db-0", "shop/db").lead(60)
+    assert facts_of(account(follow_log(server), server.now)) == []
+
+
+def test_a_log_without_bodies_leaves_the_doubt_of_a_dry_run() -> None:
+    server = FakeServer(uids={"db-0": "u-0"})
+    server.elector("db-0", "shop/db").lead(60)
+    server.delete_pod("db-0", put("user", {"username": "alice"}))
+    (found,) = facts_of(account(follow_metadata(server), server.now))
+    assert found.message == "pod db-0, which held it, was deleted by alice, unless that was a dry run"
+    assert found.arguments["how"] == "unknown"
+    assert "identity" not in found.arguments
