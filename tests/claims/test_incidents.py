@@ -212,10 +212,13 @@ def test_the_writers_are_named() -> None:
         (
             "rights-removed",
             [
+                "RoleBinding refunds/lease-writer was created by admin",
                 "refunds-7d4b9c-x2x8p_1f0e created it",
                 "the holder did not renew it for 2",
+                "RoleBinding refunds/lease-writer was deleted by admin",
                 r"\d+ writes by refunds/refunds from pod refunds-7d4b9c-x2x8p were refused with 403 within",
                 "the lease expired, and no one took it",
+                "RoleBinding refunds/lease-writer was created by admin",
                 "the holder renewed it again",
             ],
         ),

@@ -40,6 +40,7 @@ ELSEWHERE = {
     "clusters-mixed",
     "handed-over",
     "holder-removed",
+    "lease-contended",
     "preferred-holder-foreign",
     "stamp-missing",
     "stored-other-than-asked",

@@ -7,7 +7,16 @@ from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.merge import Merged
-from webhook.analysis.inputs.items import ElectionEvent, FenceReport, Input, Item, LogEnd, Observation, PodDeletion
+from webhook.analysis.inputs.items import (
+    ElectionEvent,
+    FenceReport,
+    Input,
+    Item,
+    LogEnd,
+    Observation,
+    PodDeletion,
+    RelatedWrite,
+)
 from webhook.analysis.timeline.lanes import TimelineBuilder
 
 LEASE = ("shop", "db")
@@ -29,7 +38,7 @@ def merge_inputs(*inputs: Iterable[Item], latest: int = LATEST) -> Iterator[Item
 def observe_all(target: ClusterHistory | TimelineBuilder, *inputs: Iterable[Item]) -> None:
     """Have every item observed; none of them may be anything else than an observation."""
     for item in merge_inputs(*inputs):
-        assert isinstance(item, Observation | LogEnd | FenceReport | ElectionEvent | PodDeletion)
+        assert isinstance(item, Observation | LogEnd | FenceReport | ElectionEvent | PodDeletion | RelatedWrite)
         if isinstance(target, ClusterHistory):
             target.feed(item)
         else:

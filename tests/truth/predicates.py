@@ -274,6 +274,14 @@ def _holder_pod_deleted(facts: Facts, claim: Claim) -> bool:
     return any(one.pod_uid in pods and one.user is not None and one.user.name == user for one in near)
 
 
+@_is("related-write")
+def _related_write(facts: Facts, claim: Claim) -> bool:
+    at, (kind, _, path) = facts.moment(claim["to"]), claim["object"].partition(" ")
+    near = (one for one in facts.history.requests if at.first - POINT <= one.answered <= at.last + POINT)
+    wanted = [one for one in near if one.kind == kind and path in (one.name, f"{one.namespace}/{one.name}")]
+    return any(one.user is not None and one.user.name == claim["by"]["user"] for one in wanted)
+
+
 def _is_first(facts: Facts, write: Write) -> bool:
     """Return whether a writer took the lease as its identity."""
     identity = write.after.holder or ""

@@ -19,6 +19,7 @@ from webhook.analysis.claims.diagnosis import Diagnosis
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.holder_pods import HolderPodDeletion, find_holder_pod_deletions
 from webhook.analysis.claims.incidents import drop_repeated, find_incidents, is_log_leaky
+from webhook.analysis.claims.related_writes import find_related_writes
 from webhook.analysis.claims.takers import claim_no_candidate
 from webhook.analysis.claims.urgency import say_when
 from webhook.analysis.history.events import LeaseEvent
@@ -26,7 +27,7 @@ from webhook.analysis.history.follow import ClusterHistory, Key
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState, LeaseStatus, date_renewal, date_state
 from webhook.analysis.history.tenure import Tenure
-from webhook.analysis.inputs.items import InputKind, Observation, RecordingGap, Writer
+from webhook.analysis.inputs.items import InputKind, Observation, RecordingGap, RelatedWrite, Writer
 from webhook.findings import ORDER, ReportFinding, Severity
 from webhook.kubernetes.objects import Lease
 from webhook.kubernetes.times import SECOND, canonical, stamp_of
@@ -66,6 +67,8 @@ class Account(Struct, frozen=True):
     """Who asks for it since it is free; None if it is not, or the input does not show that."""
     pod_deletions: tuple[HolderPodDeletion, ...] = ()
     """Those of the pods of its holders."""
+    related_writes: tuple[RelatedWrite, ...] = ()
+    """Those to what its holders depend on."""
     is_stored_heartbeat: bool = False
     """One list shows a heartbeat, without a history that would say so."""
 
@@ -224,6 +227,7 @@ def account_of(histories: ClusterHistory, history: LeaseHistory, now: int, seen_
         candidates,
         find_candidates(histories, history, status),
         tuple(find_holder_pod_deletions(histories.deleted_pods, history, now)),
+        tuple(find_related_writes(histories.related_writes, history)),
     )
 
 

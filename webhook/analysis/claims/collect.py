@@ -14,6 +14,7 @@ from webhook.analysis.claims.handovers import (
 )
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.registry import KINDS
+from webhook.analysis.claims.related_writes import describe_related_write
 from webhook.analysis.claims.words import ago, by_writer, clock, name
 from webhook.analysis.history.status import (
     LeaseState,
@@ -42,6 +43,11 @@ def find_facts(account: "Account") -> Iterator[Claim]:
     yield from _collect_state(account)
     for before, tenure in zip([None, *account.history.tenures], account.history.tenures, strict=False):
         yield from _collect_tenure(account, before, tenure)
+    for write in account.related_writes:
+        how = None if write.is_sure else "unknown"
+        changed = f"{write.kind} {write.namespace}/{write.name}" if write.namespace else f"{write.kind} {write.name}"
+        arguments = {"object": changed, "how": how, "by": By(write.writer), "to": write.at}
+        yield _fact(account, "related-write", describe_related_write(write), at=write.at, **arguments)
     for one in account.pod_deletions:
         how, by = None if one.deletion.is_sure else "unknown", By(one.deletion.writer)
         arguments = {

@@ -18,6 +18,7 @@ from webhook.analysis.claims.handovers import (
     describe_renewals_of_another,
     has_lost_race,
 )
+from webhook.analysis.claims.related_writes import describe_related_write, is_new_workload
 from webhook.analysis.claims.text import Line
 from webhook.analysis.claims.words import clock, count, name, writer
 from webhook.analysis.history.events import LeaseEvent
@@ -45,7 +46,7 @@ _T = TypeVar("_T")
 def list_events(account: Account, most: int = MAX_EVENTS) -> Iterator[Line]:
     """Yield the latest events, oldest first."""
     history, now = account.history, account.now
-    beside = [*_list_candidates(account), *_list_pod_deletions(account)]
+    beside = [*_list_candidates(account), *_list_pod_deletions(account), *_list_related_writes(account)]
     found = sorted([*_events(history), *_list_edits(history), *beside, *_list_gaps(account)], key=_TIME)
     if history.is_mixed or (len(found) == 1 and history.tenure and history.tenure.began is Handover.SEEN):
         return  # the headline says as much
@@ -70,6 +71,7 @@ def list_latest(account: Account) -> Iterator[Line]:
     shown = [*_list_gaps(account)[-1:], *_list_edits(history, by_others=True)[-_MAX_LATEST:]]
     shown += _list_candidates(account)[-_MAX_LATEST:]
     is_cause = any(isinstance(one, Claim) and one.cause == Blame.POD for one in account.findings)
+    shown += _list_related_writes(account, has_new_workloads=False)[-_MAX_LATEST:]
     shown += [] if is_cause else _list_pod_deletions(account)[-1:]
     shown += _list_odd_renewals(history)[-_MAX_LATEST:]
     shown += [*_list_conflicts(history)][-_MAX_LATEST:]
@@ -136,6 +138,12 @@ def _list_candidates(account: Account) -> list[_Event]:
 def _list_pod_deletions(account: Account) -> list[_Event]:
     """Return the deletions of pods of holders."""
     return [(one.deletion.at, one.text) for one in account.pod_deletions]
+
+
+def _list_related_writes(account: Account, *, has_new_workloads: bool = True) -> list[_Event]:
+    """Return what was done to what its holders depend on, with the creation of workloads or without."""
+    found = (one for one in account.related_writes if has_new_workloads or not is_new_workload(one))
+    return [(one.at, describe_related_write(one)) for one in found]
 
 
 def _is_usual(edit: LeaseEvent) -> bool:

@@ -107,6 +107,17 @@ _PODS: Final = (
     ),
 )
 
+_RELATED: Final = (
+    Kind(
+        "related-write",
+        "`by` created, changed, scaled or deleted `object` at `to`; if `how` is unknown, it may have been a dry run. "
+        "It is the account or the workload of a process that held the lease or asked for it, or grants or refuses "
+        "what was refused at about that time; that it was why is not said",
+        "the request in an audit log",
+        ("object", "by", "to", "how"),
+    ),
+)
+
 _COORDINATED: Final = (
     Kind(
         "chosen",
@@ -321,6 +332,7 @@ SUBJECTS: Final[dict[str, tuple[Kind, ...]]] = {
     "Holders one after another": _SUCCESSION,
     "Processes": _PROCESSES,
     "Pods": _PODS,
+    "Beside the lease": _RELATED,
     "Coordinated elections": _COORDINATED,
     "What went wrong": _INCIDENTS,
     "Stored objects": _STORED,

@@ -35,6 +35,7 @@ from webhook.analysis.inputs.items import (
     PodDeletion,
     PutBack,
     RecordingGap,
+    RelatedWrite,
     Writer,
 )
 from webhook.analysis.inputs.kinds import interpret_for_history
@@ -46,6 +47,7 @@ Key = tuple[str, str]
 MAX_COMPARED: Final = 200
 """Other leases that one is compared with if there are twice as many or more; of fewer all are."""
 MAX_MISSING: Final = 1000
+MAX_RELATED: Final = 1000
 """Pods whose reads of leases that do not exist are remembered."""
 _TOGETHER: Final = MINUTE
 """Leases that were last renewed within this time before one stopped with it."""
@@ -176,6 +178,8 @@ class ClusterHistory(Struct):
     election_events: dict[Key, set[tuple[int, str]]] = field(default_factory=dict)
     """Time and text of Events. Clients write them, so they are not part of a history."""
     deleted_pods: DeletedPods = field(default_factory=DeletedPods)
+    related_writes: dict[RelatedWrite, None] = field(default_factory=dict)
+    """The latest writes to what leaders depend on, each once, in the order in which they were read."""
     bounds: Bounds = field(default_factory=Bounds)
     has_managed_fields: bool = False
     stamped: frozenset[str] = frozenset()
@@ -240,6 +244,10 @@ class ClusterHistory(Struct):
         self._compared = self._tenures = None
         if isinstance(seen, PodDeletion):
             self.deleted_pods.add(seen)
+        elif isinstance(seen, RelatedWrite):
+            self.related_writes[seen] = None
+            if len(self.related_writes) > MAX_RELATED:
+                del self.related_writes[next(iter(self.related_writes))]
         elif isinstance(seen, LogEnd):
             end = min(seen.at, self.bounds.latest)
             self.bounds.reach(end)

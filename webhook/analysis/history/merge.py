@@ -33,6 +33,7 @@ from webhook.analysis.inputs.items import (
     Place,
     PodDeletion,
     PutBack,
+    RelatedWrite,
     Unreadable,
     parse_number,
 )
@@ -263,7 +264,7 @@ def _first_time(source: Input, latest: int) -> int:
 
 
 def _time_of(item: Item, latest: int) -> int | None:
-    at = item.at if isinstance(item, LogEnd | FenceReport | PodDeletion | Observation) else None
+    at = item.at if isinstance(item, LogEnd | FenceReport | PodDeletion | RelatedWrite | Observation) else None
     if at is None and isinstance(item, Observation):
         stamps = [item.latest_stamp]
         if isinstance(item.object, Lease):

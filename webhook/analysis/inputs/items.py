@@ -357,7 +357,23 @@ class PodDeletion(Struct, frozen=True, gc=False, kw_only=True):
     is_sure: bool = True
 
 
-AboutInput = LogEnd | ClockSkew | RecordingGap | PodDeletion
+class RelatedWrite(Struct, frozen=True, gc=False, kw_only=True):
+    """A write to an object that leaders depend on, which was accepted at `at`, in microseconds since 1970.
+
+    `namespace` is "" for an object of the whole cluster; `verb` is `created`, `changed`, `scaled` or `deleted`.
+    `is_sure`: a log at level Metadata hides whether a deletion was a dry run.
+    """
+
+    at: int
+    kind: str
+    namespace: str
+    name: str
+    verb: str
+    writer: Writer
+    is_sure: bool = True
+
+
+AboutInput = LogEnd | ClockSkew | RecordingGap | PodDeletion | RelatedWrite
 """Items that are about no lease alone."""
 Item = AboutInput | Observation | Unreadable | OtherObject | FenceReport
 

@@ -34,10 +34,12 @@ from webhook.analysis.inputs.items import (
     Place,
     PodDeletion,
     RecordingGap,
+    RelatedWrite,
     Unreadable,
     Writer,
 )
 from webhook.analysis.inputs.lines import NOWHERE, Source
+from webhook.analysis.inputs.related_writes import RELATED_MARKERS, interpret_related_write
 from webhook.analysis.inputs.rewriting import Rewriting, find_rewritings, is_mutated, may_be_rewritten
 from webhook.kubernetes import times
 from webhook.kubernetes.decoding_errors import explain_problem
@@ -52,8 +54,15 @@ CREATED: Final = 201
 NO_POD: Final = "a token without a pod"
 _FENCE_MARKER: Final = b"(fence "
 """The start of the last part of every message of a fence."""
-MARKERS: Final = (b"coordination.k8s.io", _FENCE_MARKER, b'"verb":"delete"', b'"subresource":"eviction"')
-"""Text in every audit event of a lease, in its objectRef, of a fence, in a message, and of a pod that is deleted.
+MARKERS: Final = (
+    b"coordination.k8s.io",
+    _FENCE_MARKER,
+    b'"verb":"delete"',
+    b'"subresource":"eviction"',
+    *RELATED_MARKERS,
+)
+"""Text in every audit event of a lease, in its objectRef, of a fence, in a message, of a pod that is deleted, and of
+what leaders depend on.
 
 Other events, nearly all of most logs, are not decoded.
 """
@@ -381,7 +390,7 @@ decode_event: Final = msgspec.json.Decoder(AuditEvent, strict=False).decode
 _failures: Final = msgspec.json.Decoder(list[Status])
 
 
-def _interpret_event(document: Document) -> Observation | FenceReport | PodDeletion | None:
+def _interpret_event(document: Document) -> Observation | FenceReport | PodDeletion | RelatedWrite | None:
     """Return what one event says of leases, candidates, a fence or a pod; None if it is about something else."""
     data = document.text
     event = decode_event(data)
@@ -392,7 +401,9 @@ def _interpret_event(document: Document) -> Observation | FenceReport | PodDelet
     reference, act = event.object_ref, _ACT_OF_VERB.get(event.verb)
     kind = KIND_OF.get(reference.resource)
     if kind is None or reference.api_group != GROUP or act is None:
-        return _interpret_fence(event, document) if _FENCE_MARKER in data else _interpret_pod_request(event)
+        if _FENCE_MARKER in data:
+            return _interpret_fence(event, document)
+        return _interpret_pod_request(event) or interpret_related_write(event)
     if event.verb == "patch" and event.response_status.code == CREATED:
         act = Act.CREATED  # an apply creates what does not exist
     answered, asked = event.answered_at, times.instant(times.normalize(event.request_received_timestamp))

@@ -1,0 +1,83 @@
+"""Writes of a log to what a lease's holders depend on, where what happened to the lease may have to do with them."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
+
+from webhook.analysis.claims.words import by_writer, name
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.refusal import TOO_MANY_REQUESTS, By, Refusal
+from webhook.analysis.inputs.items import RelatedWrite, Writer
+from webhook.kubernetes.request import UserInfo
+from webhook.kubernetes.times import MINUTE
+
+_BEFORE: Final = 2 * MINUTE
+"""How long before the first refusal, and after the last one, a write may have to do with them."""
+_RIGHTS: Final = frozenset({"Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"})
+_WORKLOADS: Final = frozenset({"Deployment", "StatefulSet"})
+_POLICIES: Final = frozenset({"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"})
+_WEBHOOKS: Final = frozenset({"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"})
+_PRIORITIES: Final = frozenset({"FlowSchema", "PriorityLevelConfiguration"})
+_OVER_QUOTA: Final = "exceeded quota"
+
+
+def describe_related_write(one: RelatedWrite) -> str:
+    """`Deployment shop/checkout was scaled by kube-system/downscaler`, with the doubt whether it was."""
+    place = f"{name(one.namespace)}/" if one.namespace else ""
+    doubt = "" if one.is_sure else ", unless that was a dry run"
+    return f"{one.kind} {place}{name(one.name)} was {one.verb}{by_writer(one.writer)}{doubt}"
+
+
+def is_new_workload(one: RelatedWrite) -> bool:
+    """Return whether a workload was created, as each is before its leaders come."""
+    return one.kind in _WORKLOADS and one.verb == "created"
+
+
+def find_related_writes(writes: Iterable[RelatedWrite], history: LeaseHistory) -> Iterator[RelatedWrite]:
+    """Yield the writes that may have to do with what happened to a lease, in the order of time."""
+    processes = _list_processes(history)
+    refusals = history.requests.refusals
+    for one in sorted(writes, key=lambda one: (one.at, one.kind, one.name)):
+        if _is_of_process(one, processes) or _may_explain(one, refusals, history.namespace):
+            yield one
+
+
+def _list_processes(history: LeaseHistory) -> Sequence[Writer]:
+    own = (one for tenure in history.tenures for one in (tenure.processes.own, *tenure.processes.others) if one)
+    return list(dict.fromkeys((*own, *(one.writer.process for one in history.requests.refusals))))
+
+
+def _is_of_process(one: RelatedWrite, processes: Iterable[Writer]) -> bool:
+    """Return whether an object is the account, or the workload, of a process that held the lease or asked for it."""
+    for process in processes:
+        account = UserInfo(process.user).service_account
+        if account is None or one.namespace != account[0] or process.impersonator:
+            continue
+        if one.kind == "ServiceAccount" and one.name == account[1] and one.verb in {"deleted", "created"}:
+            return True
+        if one.kind in _WORKLOADS and process.pod.startswith(f"{one.name}-"):
+            return True
+    return False
+
+
+def _may_explain(one: RelatedWrite, refusals: Sequence[Refusal], namespace: str) -> bool:
+    """Return whether an object grants or refuses what was refused at about that time."""
+    if one.namespace not in {"", namespace}:
+        return False
+    is_like = _REFUSALS_OF.get(one.kind)
+    times = [refusal.at for refusal in refusals if is_like is not None and is_like(refusal)]
+    return bool(times) and times[0] - _BEFORE <= one.at <= times[-1] + _BEFORE
+
+
+def _is_by(*parts: By) -> Callable[[Refusal], bool]:
+    return lambda refusal: refusal.by in parts and refusal.is_denied
+
+
+_REFUSALS_OF: Final[dict[str, Callable[[Refusal], bool]]] = {
+    **dict.fromkeys(_RIGHTS, _is_by(By.RIGHTS)),
+    **dict.fromkeys(_POLICIES, _is_by(By.POLICY)),
+    **dict.fromkeys(_WEBHOOKS, lambda refusal: refusal.by is By.WEBHOOK or bool(refusal.failed_webhook)),
+    **dict.fromkeys(_PRIORITIES, lambda refusal: refusal.code == TOO_MANY_REQUESTS),
+    "ResourceQuota": lambda refusal: _OVER_QUOTA in refusal.message,
+    "Namespace": lambda refusal: refusal.is_denied,
+}
+"""What each kind of object may have to do with."""
