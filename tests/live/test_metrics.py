@@ -149,3 +149,33 @@ def test_a_lease_whose_stamp_another_write_may_have_moved_is_neither_live_nor_no
     assert ("live", "shop", "db") not in found
     assert ("renewal_age_seconds", "shop", "db") not in found
     assert found["duration_seconds", "shop", "db"] == 15
+
+
+def test_a_lease_that_only_its_holder_s_clock_dates_is_neither_live_nor_not(clock: Clock) -> None:
+    server, leases = FakeServer(), LiveLeases()
+    server.elector("a", "shop/db").lead(10)
+    for _, _, lease in server.events:
+        del lease["metadata"]["managedFields"]
+    show(leases, server, clock)
+    found = values(leases)
+    assert ("live", "shop", "db") not in found
+    assert ("renewal_age_seconds", "shop", "db") not in found
+    assert found["duration_seconds", "shop", "db"] == 15
+
+
+def test_a_lease_without_renew_time_is_neither_live_nor_not(clock: Clock) -> None:
+    server, leases = FakeServer(), LiveLeases()
+    server.elector("a", "shop/db").take()
+    for _, _, lease in server.events:
+        del lease["spec"]["renewTime"]
+    show(leases, server, clock)
+    assert ("live", "shop", "db") not in values(leases)
+
+
+def test_a_lease_whose_last_renewal_is_after_the_moment_at_hand_is_neither_live_nor_not(clock: Clock) -> None:
+    server, leases = FakeServer(), LiveLeases()
+    server.elector("a", "shop/db").lead(10)
+    show(leases, server, clock)
+    assert values(leases)["live", "shop", "db"] == 1
+    clock.now -= 3600 * SECOND
+    assert ("live", "shop", "db") not in values(leases)

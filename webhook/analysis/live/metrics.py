@@ -6,9 +6,10 @@ from typing import Final
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from webhook.admission.rules.expiry import MAX_TOLERANCE
 from webhook.analysis.history.follow import ClusterHistory, Key
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.status import LeaseState
+from webhook.analysis.history.status import LeaseState, LeaseStatus
 from webhook.analysis.history.tenure import Handover
 from webhook.analysis.live.leases import LiveLeases
 from webhook.kubernetes.times import SECOND
@@ -62,11 +63,11 @@ class LeaderMetrics:
                 if status is None:
                     continue  # what is shown is of several clusters, or was hidden
                 labels = (namespace, name)
-                if not status.is_disputed:
-                    live.add_metric(labels, float(status.state is LeaseState.LIVE))
                 renewed = history.known_renewal
                 if renewed is None and status.from_stamps and not status.is_disputed:
                     renewed = status.last_renewal
+                if _is_state_known(status, renewed, now):
+                    live.add_metric(labels, float(status.state is LeaseState.LIVE))
                 if status.holder and renewed is not None:
                     age.add_metric(labels, max(0, now - renewed) / SECOND)
                 if status.holder and status.duration is not None:
@@ -85,6 +86,18 @@ class LeaderMetrics:
     def _raise_leaderless(self, key: Key, leaderless: int) -> int:
         self._leaderless[key] = max(leaderless, self._leaderless.get(key, 0))
         return self._leaderless[key]
+
+
+def _is_state_known(status: LeaseStatus, renewed: int | None, now: int) -> bool:
+    """Return whether an API server's clock shows if a lease is live; `renewed` is its last renewal by that clock.
+
+    A holder's own clock may be wrong, and no label of the metric says that it is only that. Where the last renewal is
+    later than the moment at hand, either is wrong.
+    """
+    if status.is_disputed or status.state is LeaseState.UNKNOWN:
+        return False
+    is_dated = renewed is not None and renewed <= now + MAX_TOLERANCE
+    return is_dated or status.state not in {LeaseState.LIVE, LeaseState.EXPIRED}
 
 
 def _find_elections(histories: ClusterHistory) -> Iterator[tuple[Key, LeaseHistory]]:
