@@ -467,8 +467,12 @@ class _LeaseLane(Struct):
         self.spans.begin(SpanKind.UNRECORDED, at, reason=f"{what} in this time, and {_UNKNOWN_TIME}")
 
     def _is_first_after_choice(self, tenure: Tenure) -> bool:
-        """Return whether a renewal may be the first one by a holder that an API server chose."""
+        """Return whether a renewal may be the first one by a holder that an API server chose.
+
+        By clocks that differ, the first one may seem to come before the choice: then no later one ends what began so.
+        """
         is_begun = self.spans.present is not None and self.spans.present.begins == tenure.since
+        is_begun = is_begun and tenure.processes.renewals <= 1
         is_whole = all(one.end <= tenure.since for one in self.history.renewals.unseen)
         return tenure.is_chosen and is_begun and is_whole and not (tenure.is_writer or tenure.is_unseen)
 
