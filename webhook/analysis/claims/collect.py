@@ -344,4 +344,4 @@ def _over_since(account: "Account", tenure: Tenure, last: int) -> int | None:
         return None if account.holder == tenure.holder else last
     if account.history.may_lack_writes(last, account.now):
         return None
-    return 0 if account.now - last < (tenure.duration or 0) * SECOND else last
+    return 0 if account.now - last < (account.history.duration or 0) * SECOND else last
