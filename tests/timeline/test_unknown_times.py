@@ -43,8 +43,8 @@ def spans_of(lane: Lane) -> list[SpanKind]:
 def test_a_stamp_that_renewtime_contradicts_does_not_say_when_it_was_renewed(tmp_path: Path) -> None:
     lease = with_entry(stored("checkout", renewTime="2026-11-22T11:30:00.000000Z"), "editor", "2026-11-22T11:58:00Z")
     timeline = timeline_of(written(tmp_path, lease))
-    held, unknown, late = timeline.lanes[0].spans
-    assert (held.kind, held.reason) == (SpanKind.HELD, "as the first state that was seen says")
+    # Nor since when it is held: its holder's clock is wrong, or another one sent the stamp.
+    unknown, late = timeline.lanes[0].spans
     assert UNKNOWN_RENEWAL in unknown.text((), timeline.ends)
     assert unknown.holder == "checkout-x2x8p_1"
     # The one who wrote last is stamped: if that was a renewal, it lasted for 15 s.

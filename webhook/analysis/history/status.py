@@ -325,8 +325,13 @@ def date_naming(entries: Sequence[Entry]) -> int | None:
 
 
 def is_acquired_by_holder(spec: LeaseSpec, entries: Sequence[Entry]) -> bool:
-    """Return whether the holder wrote itself when it took the lease, and that is not after its last renewal."""
+    """Return whether the holder wrote itself when it took the lease, and that is not after its last renewal.
+
+    Where renewTime and its stamp differ, its clock is wrong or another one sent the stamp, and that cannot be told.
+    """
     acquired, renewed = acquired_at(spec, entries), date_renewal(spec, entries)
+    if ahead_of(spec, entries) and not is_renewal_dated(spec, entries):
+        return False
     return has_written_both(entries) and acquired is not None and renewed is not None and acquired <= renewed
 
 

@@ -375,7 +375,8 @@ class Tenure(Struct):
         writes += [(self.since, self.processes.taken_by)] if is_seen_taken else []
         when, who = min(reversed(writes), key=lambda write: abs(write[0] - at))
         if abs(when - at) > SECOND:
-            who = own if not is_seen_taken and self.is_renewed_last_by_own else None
+            is_own = not (is_seen_taken or self.has_unseen_renewals) and self.is_renewed_last_by_own
+            who = own if is_own else None
         return who.process if who and who.user else None
 
     def note_renewal(
