@@ -7,7 +7,7 @@ import pytest
 
 from tests.claims.accounts import account, shop, text
 from tests.history.fake_server import Elector, FakeServer, together
-from tests.history.observing import advise, follow_both, follow_log, follow_watch
+from tests.history.observing import advise, cluster_of, follow_both, follow_log, follow_watch
 from webhook.analysis.claims.account import as_json
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.takers import find_late_takers
@@ -400,3 +400,15 @@ def test_a_follower_of_a_rare_renewer_may_ask_as_rarely() -> None:
     server.wait(14)
     server.elector("db-1", "shop/db", duration=3600, retry=9.0).lead(20)
     assert claims(follow_log(server), server, "taken-late") == []
+
+
+def test_since_when_a_lease_is_free_that_another_one_shortened_is_not_known_of_a_list() -> None:
+    server, (db, *_) = shop()
+    db.take()
+    server.wait(2)
+    server.write("shop/db", {**server.leases["shop/db"]["spec"], "leaseDurationSeconds": 1}, "kubectl", "alice", "")
+    server.wait(20)
+    histories = cluster_of(server.dump())
+    assert make_headline(account(histories, server.now)) == "no one holds it: it lasts 1 s, so anyone may take it"
+    (one,) = claims(histories, server, "free")
+    assert "from" not in one

@@ -25,7 +25,7 @@ from webhook.analysis.claims.urgency import say_when
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.follow import ClusterHistory, Key
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.status import LeaseState, LeaseStatus, date_renewal, date_state
+from webhook.analysis.history.status import LeaseState, LeaseStatus, date_renewal, date_state, is_duration_by_another
 from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.inputs.items import InputKind, Observation, RecordingGap, RelatedWrite, Writer
 from webhook.findings import ORDER, ReportFinding, Severity
@@ -138,6 +138,14 @@ class Account(Struct, frozen=True):
     def is_renewed_last(self) -> bool:
         """False if another writer than the holder made the last renewal."""
         return self.tenure is None or not self.tenure.is_touched_last
+
+    @property
+    def is_shortened_by_another(self) -> bool:
+        """True if a lease that seems released was shortened by another one than the holder that it names.
+
+        A release by that one ends its tenure, where a history shows it; what a list shows is told by field managers.
+        """
+        return not self.history.is_moment or is_duration_by_another(self.history.entries)
 
     @property
     def is_renewed_as_usual(self) -> bool:

@@ -163,8 +163,8 @@ def _claim_free(account: "Account", status: LeaseStatus) -> Claim:
     since = None if at is None else (at // SECOND + 1) * SECOND
     if ended is not None:
         since = ended.latest if account.history.is_end_seen and not ended.is_claimed else None
-    elif tenure is not None and not account.history.is_moment:
-        since = None  # another one than its holder shortened it, some time after the last renewal
+    elif tenure is not None and account.is_shortened_by_another:
+        since = None  # some time after the last renewal
     since = since if since is not None and since <= now else None
     return _fact(account, "free", make_headline(account), from_=since, to=now, over_since=0)
 
