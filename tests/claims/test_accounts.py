@@ -605,6 +605,7 @@ def test_the_last_write_of_the_usual_writer_is_not_called_that_of_the_lease() ->
         "ops/tool from pod tool wrote it last; the log does not show the lease itself\nWritten by: db-0"
     )
     assert "Its last write: 11:07:00Z, 1 s ago, by shop/db from pod db-0" in said
+    assert "Its writes: typically every 2 s; longest gap between two by the same writer: 2 s" in said
 
 
 def test_a_holder_that_already_held_it_and_others_after() -> None:

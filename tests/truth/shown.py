@@ -173,7 +173,8 @@ def shown_by_rows(read: Reading) -> Iterator[Shown]:
         count = int(changes) if changes.isdecimal() else 0
         yield key, {"claim": "row-changes", "count": count, **whole, "are_writers": read.given.kind is Kind.METADATA}
         if account.history.interval is not None:
-            yield key, {"claim": "row-usual", "seconds": account.history.interval, "text": usual}
+            writers = {"are_writers": read.given.kind is Kind.METADATA}
+            yield key, {"claim": "row-usual", "seconds": account.history.interval, "text": usual, **writers}
         if account.status and account.status.duration is not None:
             yield key, {"claim": "row-duration", "seconds": account.status.duration, "text": duration}
         for one in _of_json(as_json(account), read.given):

@@ -460,6 +460,11 @@ def _duration(facts: Facts, shown: Claim) -> bool:
 
 @_is("row-usual")
 def _usual(facts: Facts, shown: Claim) -> bool:
+    """Of a log without objects the table has who wrote the lease last, and how often that one writes it."""
+    if shown.get("are_writers"):
+        pairs = [pair for pair in pairwise(facts.writes) if pair[0].process.writer == pair[1].process.writer]
+        gaps = [later.begin - earlier.end for earlier, later in pairs]
+        return any(gap <= shown["seconds"] * SECOND + POINT for gap in gaps)
     return PREDICATES["renewal-interval"](facts, shown)
 
 

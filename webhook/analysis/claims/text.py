@@ -91,7 +91,9 @@ def _rhythm(account: Account) -> Iterator[Line]:
     if usual is not None:
         longest, usually = length(account.history.renewals.longest), length(int(usual * SECOND))
         longest += ", as far as was recorded" if account.history.is_partial else ""
-        yield Line("Renewals", f"typically every {usually}; longest gap between two by the same holder: {longest}")
+        is_writer = account.tenure is not None and account.tenure.is_writer
+        label, whose = ("Its writes", "writer") if is_writer else ("Renewals", "holder")
+        yield Line(label, f"typically every {usually}; longest gap between two by the same {whose}: {longest}")
     waiting = list(_waiting(account))
     if waiting:
         more = f" and {len(waiting) - MAX_WAITING} more" if len(waiting) > MAX_WAITING else ""
