@@ -13,7 +13,7 @@ from tests.timeline.test_states import lane_of, stored, timeline_of, written
 from tests.timeline.test_truth import read_log, read_watch
 from tests.timeline.test_truth import timeline_of as read_all
 from webhook.analysis.timeline.model import Lane, SpanKind, Timeline
-from webhook.kubernetes.times import canonical_seconds
+from webhook.kubernetes.times import canonical, canonical_seconds
 
 UNKNOWN_RENEWAL = "is named as its holder, and the input does not show when it was renewed last"
 
@@ -239,6 +239,56 @@ def test_until_another_one_shortened_it_a_lease_was_held_for_as_long_as_it_said(
     server.wait(10)
     server.elector("b", "shop/other").take()
     assert [(kind, begins) for kind, begins, _ in texts(read_log(server))] == [("held", 0.0), ("overdue", 52.0)]
+
+
+def choose(server: FakeServer, holder: str) -> None:
+    held = {"holderIdentity": holder, "leaseDurationSeconds": 5, "renewTime": canonical(server.now)}
+    spec = {**held, "strategy": "OldestEmulationVersion", "acquireTime": None, "leaseTransitions": 0}
+    server.write("shop/db", spec, "kube-apiserver", "system:apiserver", "")
+
+
+def test_who_was_chosen_and_has_not_renewed_lets_a_lease_expire_before_another_one_makes_it_last_longer() -> None:
+    server = FakeServer()
+    other = server.elector("b", "shop/other")
+    choose(server, "a")
+    other.lead(20)
+    edit_duration(server, 120)
+    other.lead(20)
+    for _ in range(3):
+        edit_duration(server, 1)
+        other.lead(4)
+    assert [(kind, begins) for kind, begins, _ in texts(read_log(server))] == [
+        ("held", 0.0),
+        ("overdue", 5.0),
+        ("held", 20.0),
+        ("overdue", 40.0),
+    ]
+
+
+def test_a_chosen_holder_whose_first_renewal_seems_to_precede_the_choice_leads_at_once() -> None:
+    server = FakeServer()
+    other = server.elector("b", "shop/other")
+    choose(server, "c")
+    other.lead(20)
+    choose(server, "a")
+    a = server.elector("a", "shop/db")
+    a.identity, server.now = "a", server.now - SECOND // 5  # by the clock of another API server
+    a.renew()
+    a.lead(10)
+    held = [(one.kind, one.begins) for one in read_watch(server).lanes[0].spans if one.holder == "a"]
+    assert [kind for kind, _ in held] == [SpanKind.HELD]
+
+
+def test_the_duration_that_another_one_shortened_before_the_input_begins_counts_from_then_on(tmp_path: Path) -> None:
+    lease = stored("checkout", leaseDurationSeconds=5)
+    entry = lease["metadata"]["managedFields"][0]
+    del entry["fieldsV1"]["f:spec"]["f:leaseDurationSeconds"]
+    edited = {**entry, "manager": "editor", "time": "2026-11-22T11:58:00Z"}
+    lease["metadata"]["managedFields"].append({**edited, "fieldsV1": {"f:spec": {"f:leaseDurationSeconds": {}}}})
+    held, late = timeline_of(written(tmp_path, lease)).lanes[0].spans
+    assert (held.kind, held.reason) == (SpanKind.HELD, "as the first state that was seen says")
+    assert late.kind is SpanKind.OVERDUE
+    assert canonical_seconds(late.begins) == "2026-11-22T11:58:00Z"
 
 
 def test_a_log_that_begins_with_a_patch_does_not_show_that_the_lease_was_renewed_until_then() -> None:

@@ -41,6 +41,7 @@ from webhook.analysis.history.status import (
     LeaseState,
     LeaseStatus,
     ahead_of,
+    date_duration_by_another,
     date_renewal,
     date_state,
     is_duration_by_another,
@@ -522,13 +523,12 @@ class LeaseHistory(Struct):
             tenure.confirm_duration()
         if tenure.duration != new.lease_duration_seconds:
             is_begun = any(one.kind is EventKind.ACQUIRED for one in self._events)
-            if not (state.has_other_renew_time or is_begun) and self._is_expiry_known(tenure):
+            if not (state.has_other_renew_time or is_begun) and self._is_last_renewal_known(tenure):
                 # By what it lasted until then it may have expired before it was made to last longer.
-                self._report_expiry(tenure.duration, tenure.kept_until, state.at)
+                self._report_expiry(tenure.least_duration, tenure.kept_until, state.at, tenure.shortened_at)
             managers = [manager_of(entries, date_last_renewal(entries)) for entries in (state.entries, state.known)]
-            tenure.set_duration(
-                new.lease_duration_seconds, state.writer, *managers, at=self.write.at, is_renewed=is_renewed
-            )
+            at = self.write.at if state.before else max(self.write.at, date_duration_by_another(state.entries))
+            tenure.set_duration(new.lease_duration_seconds, state.writer, *managers, at=at, is_renewed=is_renewed)
             if not state.has_other_renew_time and (new.lease_duration_seconds or 0) < (old.lease_duration_seconds or 0):
                 tenure.shortened_at = self.write.at  # until then it lasted as long as it said before
         asker = None if state.is_gap or state.act is Act.STORED else state.writer
@@ -761,9 +761,16 @@ class LeaseHistory(Struct):
             self._end_tenure(at, Handover.RELEASED, writer)
 
     def _is_expiry_known(self, tenure: Tenure) -> bool:
-        """Return whether the input shows the last renewal of a holder before a write."""
+        """Return whether the input shows when a holder let the lease expire, if it did, before a renewal.
+
+        Until it takes up the lease, who was chosen has not let it expire.
+        """
         is_taken_up = tenure.is_chosen and not (tenure.processes.renewals or tenure.is_unseen)
-        return self.kind is not InputKind.REVIEW and not (is_taken_up or tenure.is_last_unseen)
+        return self._is_last_renewal_known(tenure) and not is_taken_up
+
+    def _is_last_renewal_known(self, tenure: Tenure) -> bool:
+        """Return whether the input shows the last renewal of a holder before a write."""
+        return self.kind is not InputKind.REVIEW and not tenure.is_last_unseen
 
     def _note_own_renewal(self, tenure: Tenure, state: NextState) -> bool:
         if state.writer is None and self.kind is InputKind.AUDIT_LOG:
@@ -809,10 +816,12 @@ class LeaseHistory(Struct):
     def _measure_clock(self, tenure: Tenure) -> None:
         tenure.measure_clock(ahead_of(self.lease.spec, self.entries) if self.lease else None, self.write.skew)
 
-    def _report_expiry(self, duration: int | None, last: int | None, before: int) -> None:
-        """Say when the lease expired, if that was before the write that is seen."""
-        if last is not None and duration and duration > 0 and last + duration * SECOND < before:
-            self._record_event(EventKind.EXPIRED, last + duration * SECOND)
+    def _report_expiry(self, duration: int | None, last: int | None, before: int, shortened_at: int = 0) -> None:
+        """Say when the lease expired, if that was before the write that is seen; not before it was shortened."""
+        if last is not None and duration and duration > 0:
+            expired = max(last + duration * SECOND, shortened_at)
+            if expired < before:
+                self._record_event(EventKind.EXPIRED, expired)
 
     # Writes whose object a log does not show.
 

@@ -258,6 +258,12 @@ def is_duration_by_another(entries: Sequence[Entry]) -> bool:
     return bool(owners) and not any(entry.owns_renew_time for entry in owners)
 
 
+def date_duration_by_another(entries: Sequence[Entry]) -> int:
+    """Return the stamp of a duration that another field manager wrote, by which it lasted another time; 0 if none."""
+    stamps = [entry.stamp or 0 for entry in entries if _DURATION in entry.owned.spec]
+    return max(stamps) if is_duration_by_another(entries) else 0
+
+
 def date_renewal(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
     """Return when the last renewal was seen: the stamp with the fraction of the holder; else what the holder claims."""
     claimed = readable(normalize(spec.renew_time))

@@ -252,7 +252,7 @@ class Tenure(Struct):
         is_unheld = self.processes.is_own_taking is not True and not self.processes.renewals
         may_be_own = is_renewed and self.processes.may_renew(writer)
         # Of a holder that was written in and has not renewed, no process knows another duration.
-        if not is_own and (may_be_own or is_unheld):
+        if not is_own and (may_be_own or is_unheld) and seconds != self.shorter:
             self.shorter, self.shortened_at = seconds, at
         if is_own or self.duration is None or (seconds or 0) > self.duration:
             self.duration = seconds

@@ -352,6 +352,8 @@ class _LeaseLane(Struct):
                 self._begin_unheld(self.history.lease)
             elif self.spans.present and self.spans.present.kind in {SpanKind.HELD, SpanKind.FROZEN}:
                 self._mark_held(self.history.moment)
+            else:
+                self._extend(self.history.moment)
 
     def _begin_unheld(self, lease: Lease) -> None:
         """Begin with a lease that no one holds: if no one ever did, that is so since it was created."""
@@ -492,7 +494,6 @@ class _LeaseLane(Struct):
                 self.mark(MarkKind.CREATED, at, event.text or f"it was created without a holder{by_writer(who)}", who)
             case EventKind.EDITED if self.holder:
                 self.mark(MarkKind.EDIT, at, describe_edit(event), who, self.holder)
-                self._extend(at)
             case EventKind.FORGED:
                 self.mark(MarkKind.FORGED_STAMPS, at, f"this write{by_writer(who)} {event.text}", who, self.holder)
             case EventKind.SHARED if event.tenure:
