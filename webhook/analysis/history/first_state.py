@@ -53,6 +53,8 @@ def read_first_state(
     if is_unseen and (write.is_logged or is_written_in):
         # Who renewed it last, and when, is not known; only that it was written then.
         renewed = moment
+    if renewed is not None and write.is_logged and write.latest is not None:
+        renewed = min(renewed, write.latest)  # its holder's clock, which says the fraction, may be ahead
     is_since_own = is_acquired_by_holder(spec, entries) and not spec.strategy
     created = stamp_of(lease.metadata.creation_timestamp)
     if created is not None and since + MAX_TOLERANCE < created <= (renewed or created):

@@ -769,14 +769,20 @@ class LeaseHistory(Struct):
         return self._is_last_renewal_known(tenure) and not is_taken_up
 
     def _is_last_renewal_known(self, tenure: Tenure) -> bool:
-        """Return whether the input shows the last renewal of a holder before a write."""
-        return self.kind is not InputKind.REVIEW and not tenure.is_last_unseen
+        """Return whether the input shows the last renewal of a holder before a write, by the clock of that write."""
+        is_shown = self.kind is not InputKind.REVIEW and not tenure.is_last_unseen
+        return is_shown and tenure.kept.is_claimed == self.write.is_claimed
 
     def _note_own_renewal(self, tenure: Tenure, state: NextState) -> bool:
-        if state.writer is None and self.kind is InputKind.AUDIT_LOG:
+        if state.writer is None and (self.kind is InputKind.AUDIT_LOG or self._is_renewed_by_chooser(tenure)):
             return False
         within = None if self.write.is_claimed else (self.write.earliest, self.write.latest or state.at)
         return tenure.note_renewal(state.writer, state.at, within, is_set_back=is_set_back(state.old, state.new))
+
+    def _is_renewed_by_chooser(self, tenure: Tenure) -> bool:
+        """Return whether the field manager of an API server that chose a holder also made the last renewal."""
+        manager = manager_of(self.entries, date_last_renewal(self.entries))
+        return tenure.is_chosen and manager != "" and manager == tenure.taken_manager
 
     def _count_renewal(self, tenure: Tenure, state: NextState) -> None:
         """Count a renewal by the holder's own process."""
@@ -790,11 +796,13 @@ class LeaseHistory(Struct):
             unled = max(0, (self.write.latest or at) - (tenure.taken.latest or tenure.since))
             tenure.extend_leaderless(unled)
             self.vacancy.extend(unled)
-        doubt = _doubt_between(tenure.renewed or tenure.taken, self.write, at)
+        last = tenure.renewed or tenure.taken
+        doubt = _doubt_between(last, self.write, at)
+        is_restarted = is_first or last.is_claimed != self.write.is_claimed  # another clock dates it
         tenure.renew(at, self.write)
-        if is_first:
+        if is_restarted:
             self.renewals.restart(at)
-        is_counted = self.kind is not InputKind.REVIEW and not is_first and self.write.is_dated
+        is_counted = self.kind is not InputKind.REVIEW and not is_restarted and self.write.is_dated
         silence = self.renewals.add(at, tenure.duration, doubt) if is_counted else None
         self._record_event(EventKind.RENEWED, at, writer=writer, silence=silence)
 
