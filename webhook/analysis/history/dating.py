@@ -100,8 +100,15 @@ def _stamp_of_state(seen: Observation, lease: Lease, known: Known) -> int | None
             return moved
     if not known.shows_same(lease):
         return date_state(lease.spec, seen.entries)
-    is_forged = before is not None and find_forged_stamps(seen, before, known.entries, known.at or 0)
-    return None if is_forged else seen.latest_stamp
+    if before is not None and find_forged_stamps(seen, before, known.entries, known.at or 0):
+        return None
+    return max(_list_new_stamps(known.entries, seen.entries), default=seen.latest_stamp)
+
+
+def _list_new_stamps(known: Sequence[Entry], entries: Sequence[Entry]) -> list[int]:
+    """Return the stamps that are new in a state: one that an earlier write left may be later, if it was invented."""
+    old = {(one.manager, one.stamp) for one in known}
+    return [one.stamp for one in entries if one.stamp is not None and (one.manager, one.stamp) not in old]
 
 
 def _is_undated_removal(lease: Lease, entries: Sequence[Entry], known: Known) -> bool:

@@ -394,7 +394,9 @@ class LeaseHistory(Struct):
     def _store_deletion(self, seen: Observation) -> None:
         if self.holder and (self.hidden_since is not None or self.continuity.is_after_gap):
             # Another one may have held it by then.
+            holder = self.holder
             self._end_tenure(self.hidden_since or self.moment, Handover.UNKNOWN)
+            holder.note_end_dated(is_dated=False)
         if not self.is_deleted and (not isinstance(seen.object, Lease) or self._advance_to(seen.object)):
             self._delete(seen, self.moment)
 
@@ -587,6 +589,10 @@ class LeaseHistory(Struct):
             known_writer = None if state.seen.verb == "patch" else writer
             tenure = self._begin_tenure(holder, first.since, Handover.SEEN, known_writer, seen=first.last_renewal)
             tenure.begin_before_input(is_unseen=first.is_unseen, is_since_own=first.is_since_own)
+            if first.is_unseen and self.write.dating is Dating.STAMP:
+                # Any write until the latest stamp may have been a renewal.
+                stamped = (state.seen.latest_stamp or 0) + SECOND
+                tenure.keep(replace(self.write, latest=max(self.write.latest or 0, stamped)))
             tenure.note_claimed(readable(normalize(spec.renew_time)))
             self._forget_undated(tenure)
             if first.is_as_chosen:
@@ -622,7 +628,7 @@ class LeaseHistory(Struct):
             (state.known, state.entries),
             self.write,
             at=at,
-            seen_until=self.at,
+            seen_until=self.hidden_since or self.at,
             longest_usual=self.renewals.longest_usual,
         )
         at, last = resumed.at, resumed.last
