@@ -42,6 +42,7 @@ from webhook.analysis.history.status import (
     LeaseStatus,
     ahead_of,
     date_duration_by_another,
+    date_naming,
     date_renewal,
     date_state,
     is_duration_by_another,
@@ -394,9 +395,10 @@ class LeaseHistory(Struct):
     def _store_deletion(self, seen: Observation) -> None:
         if self.holder and (self.hidden_since is not None or self.continuity.is_after_gap):
             # Another one may have held it by then.
-            holder = self.holder
-            self._end_tenure(self.hidden_since or self.moment, Handover.UNKNOWN)
+            holder, since = self.holder, self.hidden_since or self.moment
+            self._end_tenure(since, Handover.UNKNOWN)
             holder.note_end_dated(is_dated=False)
+            self._record_event(EventKind.MISSED, since)
         if not self.is_deleted and (not isinstance(seen.object, Lease) or self._advance_to(seen.object)):
             self._delete(seen, self.moment)
 
@@ -640,7 +642,7 @@ class LeaseHistory(Struct):
             return
         if tenure:
             self._end_tenure(last, Handover.UNKNOWN)
-            if not state.holder:
+            if not state.holder or tenure.is_last_unseen:
                 tenure.note_end_dated(is_dated=False)
             if self.continuity.sight is Sight.PUT_BACK:
                 self.vacancy.forget_since()
@@ -667,7 +669,10 @@ class LeaseHistory(Struct):
 
     def _add_unseen(self, before: Tenure | None, state: NextState, at: int, *, is_new: bool) -> Tenure:
         """Add a holder that took the lease by a time, unseen; without `is_new` it may continue the tenure before."""
-        spec, writer = state.new, state.writer
+        spec, named = state.new, date_naming(state.entries)
+        # A patch may leave the holder that it found, whoever sent it.
+        is_named_with = named is not None and may_renew_with(self.write, named)
+        writer = state.writer if state.seen.verb != "patch" or is_named_with else None
         tenure = self._begin_tenure(state.holder, at, Handover.UNKNOWN, writer, is_new=is_new)
         renewed, is_dated = date_resumed_renewal(spec, state.entries, self.write, at)
         tenure.resume(renewed, is_seen=is_dated)
@@ -752,7 +757,7 @@ class LeaseHistory(Struct):
         if state.seen.stretch is not None:
             self.renewals.resume(state.seen.stretch, at)
             tenure.resume_stretch(at - state.seen.stretch.latest[-1])
-        if state.act is not Act.STORED and self._is_expiry_known(tenure):
+        if state.act is not Act.STORED and self._is_expiry_known(tenure, writer):
             self._report_expiry(tenure.duration, tenure.kept_until, at)
         if self.succession.is_replaced_by(writer, at):
             self._replace(tenure, at, writer)
@@ -766,13 +771,14 @@ class LeaseHistory(Struct):
         if is_release(new) and (old.lease_duration_seconds or 0) > RELEASED_DURATION:
             self._end_tenure(at, Handover.RELEASED, writer)
 
-    def _is_expiry_known(self, tenure: Tenure) -> bool:
+    def _is_expiry_known(self, tenure: Tenure, writer: Writer | None) -> bool:
         """Return whether the input shows when a holder let the lease expire, if it did, before a renewal.
 
-        Until it takes up the lease, who was chosen has not let it expire.
+        Who was chosen has not until it takes up the lease; where it is chosen again instead, it had expired.
         """
         is_taken_up = tenure.is_chosen and not (tenure.processes.renewals or tenure.is_unseen)
-        return self._is_last_renewal_known(tenure) and not is_taken_up
+        is_first = is_taken_up and not (writer is None and self._is_renewed_by_chooser(tenure))
+        return self._is_last_renewal_known(tenure) and not is_first
 
     def _is_last_renewal_known(self, tenure: Tenure) -> bool:
         """Return whether the input shows the last renewal of a holder before a write, by the clock of that write."""
