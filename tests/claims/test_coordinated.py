@@ -7,14 +7,17 @@ import pytest
 
 from tests.claims.accounts import account, shop, text
 from tests.history.fake_server import Elector, FakeServer
-from tests.history.observing import advise, follow_log, follow_metadata, follow_watch
+from tests.history.observing import advise, follow_log, follow_metadata, follow_watch, observe_all
 from tests.history.test_refusal import POLICY
+from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.claim import Claim, as_json
 from webhook.analysis.claims.happened import list_events
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.status import LeaseState
 from webhook.analysis.history.tenure import API_SERVER
+from webhook.analysis.timeline.lanes import TimelineBuilder
+from webhook.analysis.timeline.model import SpanKind
 
 STRATEGY = "OldestEmulationVersion"
 
@@ -324,3 +327,30 @@ def test_a_chosen_candidate_that_never_renewed_is_named_once_another_one_was_cho
     )
     assert chosen < cleared
     assert not [line for line in lines if "renewal by b_1" in line]
+
+
+def test_what_the_field_manager_of_the_api_server_renews_is_no_renewal_by_whom_it_chose() -> None:
+    server, _ = start_coordinated()
+    other = server.elector("mail-0", "shop/mail")
+    other.lead(20)
+    chooses(server, "b_1")
+    for _ in other.ticks(10):
+        writes(server, renewTime=other._time())
+    other.lead(20)
+    chooses(server, "c_1")
+    one = account(follow_watch(server), server.now)
+    assert "b_1" not in {found.arguments.get("previous") for found in one.claims if found.check == "leader-lost"}
+
+
+def test_a_holder_that_is_chosen_again_had_let_the_lease_expire() -> None:
+    server, _ = start_coordinated()
+    other = server.elector("mail-0", "shop/mail")
+    other.lead(20)
+    chooses(server, "b_1")
+    other.lead(20)
+    writes(server, renewTime=other._time())
+    other.lead(4)
+    builder = TimelineBuilder(server.now)
+    observe_all(builder, read("watch", [server.watch()]))
+    spans = next(lane for lane in builder.timeline(server.now).lanes if lane.name == "db").spans
+    assert [one.kind for one in spans if one.holder == "b_1"] == [SpanKind.HELD, SpanKind.OVERDUE, SpanKind.HELD]

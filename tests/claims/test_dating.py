@@ -6,8 +6,8 @@ import json
 from tests.claims.accounts import account, text
 from tests.claims.test_identities import claims
 from tests.factories import Document
-from tests.history.fake_server import SECOND, Elector, FakeServer, together
-from tests.history.observing import cluster_of, follow_log, follow_watch
+from tests.history.fake_server import SECOND, Elector, FakeServer, strip_stamps, together
+from tests.history.observing import LEASE, cluster_of, follow_log, follow_watch
 from webhook.analysis.claims.account import as_json
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.renewals import Renewals
@@ -230,3 +230,52 @@ def test_how_long_a_state_had_not_been_renewed_is_counted_from_the_second_of_its
     (taken,) = claims(follow_log(server), server, "taken")
     assert taken["how"] == "after-expiry"
     assert 20 <= taken["seconds"] <= 21
+
+
+def test_between_a_writer_s_clock_and_that_of_an_api_server_there_is_no_silence() -> None:
+    server = FakeServer()
+    db = server.elector("db-0", "shop/db", ahead=-90.0)
+    db.lead(20)
+    for at, (when, kind, lease) in enumerate(server.events):
+        server.events[at] = (when, kind, strip_stamps(lease))
+    db.lead(10)
+    history = follow_watch(server).leases[LEASE]
+    assert history.renewals.longest < 3 * SECOND
+    assert "renewal-late" not in {one.check for one in account(follow_watch(server), server.now).findings}
+
+
+def test_an_edit_is_dated_by_its_own_stamp_and_not_by_one_that_was_dated_ahead_before() -> None:
+    server = FakeServer()
+    server.elector("db-0", "shop/db").lead(10)
+    date(server, by=30)
+    server.wait(4)
+    spec = {**server.leases["shop/db"]["spec"], "preferredHolder": "db-1"}
+    server.write("shop/db", spec, "kubectl", "alice", "")
+    history = follow_watch(server).leases[LEASE]
+    assert history.moment // SECOND == server.now // SECOND
+
+
+def test_a_renewal_with_which_a_log_begins_was_not_made_after_it_was_answered() -> None:
+    server = FakeServer()
+    db = server.elector("db-0", "shop/db", ahead=0.2)
+    db.lead(10)
+    del server.log[:-1]
+    (tenure,) = follow_log(server).leases[LEASE].tenures
+    assert tenure.last_renewal == server.now
+
+
+def test_who_wrote_a_lease_with_another_renew_time_than_now_is_not_known_to_have_renewed_it() -> None:
+    server = FakeServer()
+    server.elector("db-0", "shop/db", ahead=-7200.0).lead(10)
+    server.log = json.loads(json.dumps(server.log[-1:]))
+    del server.log[0]["responseObject"]["metadata"]["managedFields"]
+    assert as_json(account(follow_log(server), server.now))["last_renewal_by"] is None
+
+
+def test_a_first_state_whose_renewal_is_dated_back_may_be_live_until_its_latest_stamp() -> None:
+    server = FakeServer()
+    server.elector("db-0", "shop/db").lead(10)
+    date(server, by=-30)
+    del server.events[:-1]
+    (tenure,) = follow_watch(server).leases[LEASE].tenures
+    assert tenure.kept.latest == server.now + SECOND

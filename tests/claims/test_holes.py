@@ -8,7 +8,7 @@ import pytest
 
 from tests.claims.accounts import account, text
 from tests.history.fake_server import Elector, FakeServer, together
-from tests.history.observing import LEASE, advise, follow_log
+from tests.history.observing import LEASE, advise, follow_log, observe_all
 from tests.inputs.reading import read
 from tests.truth.evaluation import evaluate
 from tests.truth.inputs import Kind, input_of
@@ -17,6 +17,8 @@ from webhook.analysis.claims.account import account_of, as_json
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.tenure import Handover
 from webhook.analysis.inputs.items import Observation
+from webhook.analysis.timeline.lanes import TimelineBuilder
+from webhook.analysis.timeline.model import SpanKind
 
 HOLE = 30
 
@@ -112,6 +114,43 @@ def test_who_held_a_lease_that_was_deleted_later_is_not_known() -> None:
         ("db-0_1", Handover.CREATED, ""),
         ("db-1_1", Handover.CREATED, ""),
     ]
+
+
+def test_until_when_a_lease_that_was_deleted_later_was_held_is_not_known() -> None:
+    server, db, mail, _ = shop()
+    hide_from_log(server, lambda: together(HOLE, db, mail))
+    server.delete("shop/db")
+    together(4, mail)
+    one = account(follow_log(server), server.now)
+    assert [tenure["until"] for tenure in as_json(one)["tenures"]] == [None]
+    assert "db-0_1 released it, or was removed, then or later" in text(one)
+    builder = TimelineBuilder(server.now)
+    observe_all(builder, read("log", [server.audit_log()]))
+    spans = next(lane for lane in builder.timeline(server.now).lanes if lane.name == "db").spans
+    assert [span.kind for span in spans] == [SpanKind.HELD, SpanKind.UNRECORDED]
+
+
+def test_who_sends_a_patch_that_leaves_the_holder_did_not_write_it_in() -> None:
+    server, _, mail, other = shop()
+    hide_from_log(server, lambda: together(HOLE, mail, other))
+    spec = {**server.leases["shop/db"]["spec"], "leaseTransitions": 7}
+    server.wait(2)
+    server.write("shop/db", spec, "kubectl-patch", "alice", "")
+    server.log[-1]["verb"] = "patch"
+    mail.renew()
+    (*_, tenure) = account(follow_log(server), server.now).history.tenures
+    assert (tenure.holder, tenure.processes.taken_by) == ("db-1_1", None)
+
+
+def test_who_sends_a_patch_with_which_the_holder_was_stamped_wrote_it_in() -> None:
+    server, _, mail, _ = shop()
+    hide_from_log(server, lambda: together(HOLE, mail))
+    server.write("shop/db", {**server.leases["shop/db"]["spec"], "holderIdentity": "x"}, "kubectl", "alice", "")
+    server.log[-1]["verb"] = "patch"
+    mail.renew()
+    (*_, tenure) = account(follow_log(server), server.now).history.tenures
+    assert tenure.processes.taken_by is not None
+    assert (tenure.holder, tenure.processes.taken_by.user) == ("x", "alice")
 
 
 def test_whether_a_deleted_lease_was_created_again_is_not_known() -> None:

@@ -13,7 +13,7 @@ from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.tenure import Handover
 from webhook.analysis.history.write import Dating
-from webhook.kubernetes.times import parse
+from webhook.kubernetes.times import SECOND, canonical, parse
 
 
 def lead() -> FakeServer:
@@ -105,6 +105,30 @@ def test_a_state_is_not_joined_with_a_request_that_did_not_make_it(
         if event["verb"] == verb:
             change(event)
     assert Dating.WRITER_CLOCK in list_datings(follow(server))
+
+
+def test_an_update_that_asks_again_for_what_a_webhook_changed_did_not_make_the_next_state() -> None:
+    server = lead()
+    server.wait(2)
+    server.elector("db-0", "shop/db").renew()
+    # The webhook moves renewTime, also when another one edits the lease; the same update stores the same again.
+    asked = json.loads(json.dumps(server.log.pop()))
+    asked["annotations"] = {"mutation.webhook.admission.k8s.io/round_0_index_0": '{"webhook":"a","mutated":true}'}
+    stored, at = json.loads(json.dumps(server.leases["shop/db"])), parse(asked["stageTimestamp"])
+    stored["spec"]["renewTime"] = canonical(at - 300 * SECOND)
+    server.events[-1] = (server.now, "MODIFIED", stored)
+    again = json.loads(json.dumps(asked))
+    again["objectRef"]["resourceVersion"] = stored["metadata"]["resourceVersion"]
+    again["requestReceivedTimestamp"] = again["stageTimestamp"] = canonical(at + SECOND // 100)
+    spec = {**stored["spec"], "leaseDurationSeconds": 120, "renewTime": canonical(at - 600 * SECOND)}
+    server.leases["shop/db"] = stored
+    server.write("shop/db", spec, "kubectl-edit", "alice", "")
+    edit = json.loads(json.dumps(server.log.pop()))
+    edit["verb"] = "patch"
+    edit["objectRef"].pop("resourceVersion", None)
+    server.log += [asked, again, edit]
+    history = follow(server, managed_fields=True)
+    assert set(history.requests.rewritten.found) == {"renewTime"}
 
 
 def patch_renewals(server: FakeServer) -> None:

@@ -541,11 +541,16 @@ def _is_stamped_later(state: Observation, before: Observation) -> bool:
 
 
 def _may_change_nothing(request: Observation, before: Observation) -> bool:
-    """Return whether a write asked for the state before it, as it is or as a webhook cuts fractions of seconds."""
+    """Return whether a write asked for the state before it, as it is or as a webhook changes it.
+
+    It does if it asked for what made that state, or if the webhook cuts fractions of seconds.
+    """
     asked = request.object if request.asked is None else request.asked
     if not isinstance(asked, Lease) or not isinstance(before.object, Lease):
         return False
     sent, known = asked.spec, before.object.spec
+    if isinstance(before.asked, Lease) and before.asked.spec == sent:
+        return True
     renewed, cut = readable(normalize(sent.renew_time)), readable(normalize(known.renew_time))
     if renewed is None or cut not in {renewed, renewed // SECOND * SECOND}:
         return False
