@@ -395,10 +395,11 @@ class LeaseHistory(Struct):
     def _store_deletion(self, seen: Observation) -> None:
         if self.holder and (self.hidden_since is not None or self.continuity.is_after_gap):
             # Another one may have held it by then.
-            holder, since = self.holder, self.hidden_since or self.moment
-            self._end_tenure(since, Handover.UNKNOWN)
+            holder = self.holder
+            self._end_tenure(self.hidden_since or self.moment, Handover.UNKNOWN)
             holder.note_end_dated(is_dated=False)
-            self._record_event(EventKind.MISSED, since)
+            if self.hidden_since is not None:
+                self._record_event(EventKind.MISSED, self.hidden_since)
         if not self.is_deleted and (not isinstance(seen.object, Lease) or self._advance_to(seen.object)):
             self._delete(seen, self.moment)
 
