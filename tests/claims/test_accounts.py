@@ -161,6 +161,38 @@ def test_a_steal_is_an_error() -> None:
     assert "ADVICE Find out why db-1_1 does not wait until the lease expires" in said
 
 
+@pytest.mark.parametrize(
+    ("back", "then", "is_named"),
+    [
+        (3600, ("db-1",), True),
+        (5, ("db-1",), False),
+        (1, ("db-1",), False),
+        (3600, ("db-0", "db-1"), False),
+        (3600, ("mallory",), False),
+    ],
+    ids=["far", "not past the expiry", "as a late request does", "before a renewal", "by the taker itself"],
+)
+def test_who_takes_a_lease_that_looks_expired_is_not_who_set_its_time_back(
+    back: int, then: tuple[str, ...], is_named: bool
+) -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    mallory = server.elector("mallory", "shop/db", user="mallory", pod="", ahead=-back)
+    mallory.renew(holderIdentity=db.identity)
+    server.wait(1)
+    mallory.ahead = 0
+    electors = {"db-0": db, "db-1": server.elector("db-1", "shop/db"), "mallory": mallory}
+    for one in then[:-1]:
+        electors[one].renew()
+        server.wait(1)
+    electors[then[-1]].lead(20)
+    said = text(account(follow_log(server), server.now))
+    assert ("mallory had set its renewTime to 10:06:59Z at 11:07:00Z, so the lease looked expired" in said) is is_named
+    assert ("14 s before it expired by its holder's last renewal: two may have led" in said) is is_named
+    assert ("ADVICE Find out why mallory set its renewTime back." in said) is is_named
+    assert ("does not wait until the lease expires" in said) is (then[-1] == "db-1" and not is_named)
+
+
 def test_a_holder_that_one_pod_renames_is_no_error() -> None:
     server, (db, *_) = shop()
     server.uids["db-0"] = "d6f1"

@@ -32,6 +32,8 @@ from webhook.text.commands import kubectl_in
 
 _OFF: Final = 2 * SECOND
 """How far a clock must be off to be reported."""
+_SET_BACK: Final = "set-back"
+_CONCLUSION: Final = "the lease looked expired to the new holder, if that compares renewTime with its own clock"
 _ONE_POD: Final = (
     "both were written from one pod: unless that runs two electors, one process led throughout and its identity changed"
 )
@@ -57,7 +59,7 @@ def _describe_taking(after: Tenure, other: Writer | None, stranger: Writer | Non
 
 def claim_replacement(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Claim:
     """Return the claim that a holder was replaced while it still held the lease: by itself, or by another one."""
-    false_expiry = _explain_false_expiry(history, before, after)
+    false_expiry = _explain_false_expiry(history, before, after, now)
     if is_handed_over(after, before) and false_expiry is None:
         return _claim_hand_over(history, before, after, now)
     return _claim_theft(history, before, after, now, false_expiry=false_expiry)
@@ -91,7 +93,8 @@ def _claim_theft(
     history: LeaseHistory, before: Tenure, after: Tenure, now: int, *, false_expiry: "_FalseExpiry | None"
 ) -> Claim:
     """Return the claim that one took a lease that another one still held."""
-    duration, last = before.duration, before.kept_until
+    is_set_back = false_expiry is not None and false_expiry.cause == _SET_BACK
+    duration, last = before.duration, before.last_renewal if is_set_back else before.kept_until
     left = last + duration * SECOND - after.since if duration else None
     cause = "stolen"
     other = after.processes.doubtful_taker
@@ -102,6 +105,8 @@ def _claim_theft(
     edit = find_duration_edit(history, before, after)
     if edit is not None:
         early += " by the duration that its holder wrote"
+    elif is_set_back:
+        early += " by its holder's last renewal"
     at, held = clock(after.since, now), f" while {name(before.holder)} still held it{early}"
     if not after.is_dated:
         at, held = f"{at} or later (the input does not say when)", f", which {name(before.holder)} may still have held"
@@ -154,13 +159,14 @@ class _FalseExpiry(Struct, frozen=True):
     advice: Advice
 
 
-def _explain_false_expiry(history: LeaseHistory, before: Tenure, after: Tenure) -> _FalseExpiry | None:
+def _explain_false_expiry(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> _FalseExpiry | None:
+    if (set_back := _explain_time_set_back(history, before, after, now)) is not None:
+        return set_back
     rewritten = history.requests.rewritten.found.get(RENEW_TIME)
-    conclusion = "the lease looked expired to the new holder, if that compares renewTime with its own clock"
     if rewritten:
         if not rewritten.earliest <= after.since <= rewritten.latest + (before.duration or 0) * SECOND:
             return None
-        text = f"Its renewTime was not stored as requested, so {conclusion}"
+        text = f"Its renewTime was not stored as requested, so {_CONCLUSION}"
         return _FalseExpiry(text, "rewritten", advise_on_mutation(rewritten))
     ahead = before.clock.ahead
     if ahead is None or ahead >= -_OFF:
@@ -169,7 +175,7 @@ def _explain_false_expiry(history: LeaseHistory, before: Tenure, after: Tenure) 
     if _are_equally_off(history, ahead):
         text = (
             f"The renewTimes of several holders were equally off, {behind} clock, which points to a webhook or policy "
-            f"that changes renewTime, or to a time zone, rather than to wrong clocks; so {conclusion}"
+            f"that changes renewTime, or to a time zone, rather than to wrong clocks; so {_CONCLUSION}"
         )
         return _FalseExpiry(text, "clock", Advice("See what changes renewTime, such as a mutating webhook:", MUTATORS))
     advice = Advice(
@@ -177,7 +183,22 @@ def _explain_false_expiry(history: LeaseHistory, before: Tenure, after: Tenure) 
         "not changed for its whole duration. To see which nodes they run on:",
         f"{kubectl_in(history.namespace)} get pods -o wide",
     )
-    return _FalseExpiry(f"The old holder's clock is {behind}, so {conclusion}", "clock", advice)
+    return _FalseExpiry(f"The old holder's clock is {behind}, so {_CONCLUSION}", "clock", advice)
+
+
+def _explain_time_set_back(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> _FalseExpiry | None:
+    """Explain by another writer that set renewTime back after the holder's last renewal, so that the lease expired."""
+    claimed, taker = before.touched_time, after.processes.taken_by
+    if not before.is_touched_last or before.touched is None or claimed is None or not before.duration:
+        return None
+    at, changer = before.touched
+    is_own = after.processes.doubtful_taker is None and taker is not None and not taker.is_same(changer)
+    has_looked_expired = claimed + before.duration * SECOND <= after.since + _OFF
+    if not (is_own and changer.user and has_looked_expired) or at - claimed <= _OFF:
+        return None
+    text = f"{writer(changer)} had set its renewTime to {clock(claimed, now)} at {clock(at, now)}, so {_CONCLUSION}"
+    advice = advise_on_writer(f"Find out why {user(changer)} set its renewTime back.", history, changer)
+    return _FalseExpiry(text, _SET_BACK, advice)
 
 
 def _are_equally_off(history: LeaseHistory, ahead: int) -> bool:

@@ -765,7 +765,7 @@ class LeaseHistory(Struct):
             return
         tenure.keep(self.write)
         if not self._note_own_renewal(tenure, state):
-            tenure.touch(at, writer)
+            tenure.touch(at, writer, readable(normalize(new.renew_time)))
             self._record_event(EventKind.RENEWED, at, writer=writer)
             return
         self._count_renewal(tenure, state)

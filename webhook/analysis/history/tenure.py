@@ -115,6 +115,8 @@ class Tenure(Struct):
     """The last renewal, whoever made it, or what put the holder there."""
     touched: tuple[int, Writer] | None = None
     """The time and the writer of the last renewal that another made in the holder's place."""
+    touched_time: int | None = None
+    """The renewTime that this one wrote; None if the input does not show it."""
     waited: tuple[int, ...] = ()
     """When its process asked for the lease since the last write before the one that put it there, that included."""
     waited_since: int | None = None
@@ -231,9 +233,10 @@ class Tenure(Struct):
         """Remember which holder the latest write asked for, "" if that one was stored."""
         self.asked = holder
 
-    def touch(self, at: int, writer: Writer | None) -> None:
-        """Remember a renewal that another made in the holder's place."""
+    def touch(self, at: int, writer: Writer | None, renew_time: int | None = None) -> None:
+        """Remember a renewal that another made in the holder's place, and the renewTime that it wrote."""
         self.touched, self.is_touched_last = (at, writer or Writer()), True
+        self.touched_time = renew_time
 
     def inherit(self, before: "Tenure") -> None:
         """Take over the last renewal of the holder before: who wrote this one in left the lease to expire as it was."""
