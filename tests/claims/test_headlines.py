@@ -207,3 +207,72 @@ def test_who_creates_a_lease_again_is_not_the_holder_that_it_names() -> None:
     together(4, mail, cart)
     (deleted,) = (one for one in account(follow_log(server), server.now).findings if one.check == "lease-deleted")
     assert "alice from pod alice created it again with the holder old-0_1 at once" in deleted.message
+
+
+def written_in(*, is_renewed: bool, writer: str = "mallory", pod: str = "", wait: int = 20) -> FakeServer:
+    """A server on which someone wrote db-1 into the expired lease of db-0."""
+    server, (db, mail, cart) = shop()
+    together(20, db, mail, cart)
+    together(wait, mail, cart)
+    server.elector("kubectl", "shop/db", user=writer, pod=pod).take(holderIdentity="db-1_1")
+    together(6, *([server.elector("db-1", "shop/db")] if is_renewed else []), mail, cart)
+    return server
+
+
+@pytest.mark.parametrize(
+    ("server", "followed", "headline"),
+    [
+        (
+            written_in(is_renewed=True),
+            "mallory wrote db-1_1 into the expired lease at 11:07:20Z, 20 s later.",
+            "db-1_1 holds it since 11:07:20Z, renewed 0 s ago",
+        ),
+        (
+            written_in(is_renewed=False),
+            "mallory wrote db-1_1 into the expired lease at 11:07:20Z, 20 s later.",
+            "db-1_1 holds it since 11:07:20Z, written in by mallory, and not renewed since",
+        ),
+        (
+            written_in(is_renewed=False, writer="system:serviceaccount:shop:db", pod="db-1"),
+            "db-1_1 took the expired lease at 11:07:20Z, 20 s later.",
+            "db-1_1 holds it since 11:07:20Z, renewed 6 s ago",
+        ),
+    ],
+    ids=["renewed since", "not renewed", "by its own pod"],
+)
+def test_who_writes_a_holder_into_an_expired_lease_is_named(server: FakeServer, followed: str, headline: str) -> None:
+    one = account(follow_log(server), server.now)
+    (lost,) = (found for found in one.findings if found.check == "leader-lost")
+    assert f"db-0_1 last renewed at 11:07:00Z; {followed}" in lost.message
+    assert make_headline(one) == headline
+
+
+@pytest.mark.parametrize(
+    ("server", "said"),
+    [
+        (written_in(is_renewed=True, wait=60), ""),
+        (written_in(is_renewed=False, wait=60), "mallory wrote db-1_1 into it 45 s after it had expired"),
+        (
+            written_in(is_renewed=False, writer="system:serviceaccount:shop:db", pod="db-1", wait=60),
+            "db-1_1 took it 45 s after it had expired",
+        ),
+    ],
+    ids=["renewed since", "not renewed", "by its own pod"],
+)
+def test_who_was_written_into_a_lease_did_not_take_it_late(server: FakeServer, said: str) -> None:
+    late = [one for one in account(follow_log(server), server.now).findings if one.check == "taken-late"]
+    assert [one.message.partition(" at ")[0] for one in late] == ([said] if said else [])
+
+
+def test_requests_of_who_wrote_a_holder_in_are_not_that_holder_s() -> None:
+    server, (db, mail, cart) = shop()
+    db.ask()
+    together(20, db, mail, cart)
+    together(60, mail, cart)
+    server.elector("ops-0", "shop/db", user="system:serviceaccount:ops:ops").take(holderIdentity="db-1_1")
+    together(6, mail, cart)
+    (late,) = (one for one in account(follow_log(server), server.now).findings if one.check == "taken-late")
+    assert late.message == (
+        "ops/ops from pod ops-0 wrote db-1_1 into it 45 s after it had expired at 11:07:15Z: the log does not show "
+        "whether it ran then, and asked for the lease"
+    )

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from webhook.admission.rules.stamps import is_constant
 from webhook.analysis.claims.candidates import describe_candidates
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.words import ago, clock, count, holder_or_another, name, writer
+from webhook.analysis.claims.words import ago, by_writer, clock, count, holder_or_another, name, writer
 from webhook.analysis.heartbeats import owner_of
 from webhook.analysis.history.status import LeaseState, LeaseStatus
 from webhook.analysis.history.tenure import Handover
@@ -121,6 +121,8 @@ def _describe_live(account: "Account", status: LeaseStatus, holder: str) -> str:
     # A holder's own clock may say that it will be.
     is_past = account.last_renewal is not None and account.last_renewal <= now
     renewed = f", renewed{_describe_since(account.last_renewal, now)}" if is_past else ""
+    if tenure and since and not tenure.is_chosen and tenure.processes.is_never_renewed and not tenure.touched:
+        renewed = f", written in{by_writer(tenure.processes.taken_by)}, and not renewed since"
     if tenure and tenure.asked:
         return f"{holder} holds it as stored, but its writer asked for {name(tenure.asked)}{renewed}"
     renewed += " by it or by someone writing in its name" if renewed and tenure and tenure.is_ambiguous else ""

@@ -133,7 +133,7 @@ def claim_loss(history: LeaseHistory, gap: causes.Gap, after: Tenure, now: int) 
     before, cause, unled = gap.tenure, gap.cause, after.leaderless or 0
     is_exact = after.is_exact and not after.is_close and before.renewed is not None and before.renewed.is_exact
     later = length(unled) if is_exact else at_most(unled)
-    taken = "took the lease" if after.is_close else "took the expired lease"
+    taken = "the lease" if after.is_close else "the expired lease"
     doubt = ": whether it had expired is not known" if after.is_close else ""
     follower, at = name(after.holder), clock(after.since, now)
     if after.is_chosen:
@@ -142,7 +142,10 @@ def claim_loss(history: LeaseHistory, gap: causes.Gap, after: Tenure, now: int) 
     else:
         is_other = before.duration is not None and before.duration != history.duration
         lasted = f" (it lasted {before.duration} s)" if is_other and not after.is_close else ""
-        followed = f"{follower} {taken}{lasted} at {at}, {later} later{doubt}"
+        # Another one may write a holder in, which need not know of it.
+        other = after.processes.doubtful_taker
+        took = f"{writer(other)} wrote {follower} into" if other else f"{follower} took"
+        followed = f"{took} {taken}{lasted} at {at}, {later} later{doubt}"
     message = (
         f"{holder_or_another(before)} last renewed at {clock(gap.start, now)}{_describe_substitute(before, now)}; "
         f"{followed}. "

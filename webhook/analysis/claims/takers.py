@@ -13,7 +13,7 @@ from webhook.analysis.claims.causes import describe_other_writers
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.handovers import find_duration_edit
 from webhook.analysis.claims.lease_claim import make_claim
-from webhook.analysis.claims.words import clock, count, name
+from webhook.analysis.claims.words import clock, count, name, writer
 from webhook.analysis.heartbeats import is_named_for_heartbeats
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
@@ -74,6 +74,8 @@ def _lateness_of(history: LeaseHistory, before: Tenure, after: Tenure) -> int | 
         return None
     if not after.taken.is_dated_by_a_server or after.holder == before.holder:
         return None
+    if after.processes.is_own_taking is False:
+        return None  # another one wrote it in
     late, patience = 0, max(SHORTEST, 2 * (history.renewals.usual or 0))
     if after.began is Handover.EXPIRED and before.kept.is_dated_by_a_server:
         late = after.taken.earliest - (before.kept.latest or before.kept.at) - before.duration * SECOND
@@ -145,11 +147,12 @@ def _claim_late_taker(
     lateness = _lateness_of(history, before, after)
     assert lateness is not None
     since, bounds = after.since - lateness, histories.bounds
-    own = after.processes.own
+    own, other = after.processes.own, after.processes.doubtful_taker
     is_whole = bool(history.requests.readers) and not bounds.is_log_leaky and not bounds.has_hole(since, after.since)
     has_waited = after.waited_since is not None and after.waited_since <= since
     # Of tokens that name no pod, several processes may have one user.
     is_logged = after.taken.is_logged and is_whole and has_waited and own is not None and bool(own.uid or own.pod)
+    is_logged = is_logged and other is None  # else it is not known whose requests these were
     late = _Late(history, after, since, now, is_logged, has_hole=bounds.has_hole(since, after.since))
     found = (explain(late) for explain in _EXPLANATIONS)
     why = next((one for one in found if one), None) or _explain_nothing(late)
@@ -162,7 +165,8 @@ def _claim_late_taker(
     free_at = ended.at if is_released else before.kept_until + (before.duration or 0) * SECOND
     bound = "" if after.taken.is_exact and ended.is_exact else "at least "
     freed = "it was freed" if is_released else "it had expired"
-    message = f"{late.taker} took it {bound}{length(lateness)} after {freed} at {clock(free_at, now)}: {text}"
+    took = f"{writer(other)} wrote {late.taker} into it" if other else f"{late.taker} took it"
+    message = f"{took} {bound}{length(lateness)} after {freed} at {clock(free_at, now)}: {text}"
     advice = advise_on_late_taker(history, after)
     return make_claim(
         *(history, "taken-late", Severity.WARNING, message, advice),
