@@ -6,15 +6,17 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from webhook.analysis.claims.advice import Advice, advise_on_late_taker
 from webhook.analysis.claims.candidates import SHORTEST
 from webhook.analysis.claims.causes import describe_other_writers
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.handovers import find_duration_edit
+from webhook.analysis.claims.handovers import describe_edit, find_duration_edit
 from webhook.analysis.claims.lease_claim import make_claim
 from webhook.analysis.claims.words import clock, count, name, writer
 from webhook.analysis.heartbeats import is_named_for_heartbeats
+from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import UNAUTHENTICATED, By, Refusal
@@ -63,6 +65,16 @@ def find_late_takers(histories: ClusterHistory, history: LeaseHistory, now: int)
 def _has_duration_edit(history: LeaseHistory, before: Tenure, after: Tenure) -> bool:
     """Return whether the duration was changed meanwhile: then it is not known when the lease could be taken."""
     return before.inherited is not None or find_duration_edit(history, before, after) is not None
+
+
+def _find_last_edit(history: LeaseHistory, before: Tenure, after: Tenure) -> LeaseEvent | None:
+    """Return the latest change of the spec since the last renewal of an expired lease.
+
+    An elector of client-go waits for the whole duration after each (`observedTime` of its `tools/leaderelection`); one
+    that finds no holder does not.
+    """
+    edits = (one for one in reversed(history.edits) if before.kept_until < one.at <= after.since)
+    return next(edits, None) if after.began is Handover.EXPIRED else None
 
 
 def _lateness_of(history: LeaseHistory, before: Tenure, after: Tenure) -> int | None:
@@ -154,9 +166,23 @@ def _claim_late_taker(
     is_logged = after.taken.is_logged and is_whole and has_waited and own is not None and bool(own.uid or own.pod)
     is_logged = is_logged and other is None  # else it is not known whose requests these were
     late = _Late(history, after, since, now, is_logged, has_hole=bounds.has_hole(since, after.since))
+    # One whose own writes conflict meanwhile does not wait.
+    edit = None if late.conflicts else _find_last_edit(history, before, after)
+    waits, could = (before.duration or 0) * SECOND, since
+    if edit is not None:
+        could = max(since, edit.at + waits) if edit.is_dated else after.since
+        late = replace(late, since=could)
     found = (explain(late) for explain in _EXPLANATIONS)
     why = next((one for one in found if one), None) or _explain_nothing(late)
     text = why.text
+    if edit is not None and could > since:
+        edited = (
+            f"it was changed meanwhile, the last time at {clock(edit.at, now)} ({describe_edit(edit)}): an elector of "
+            "client-go waits for as long as it lasts after each change"
+        )
+        is_enough = after.since - could <= waits
+        text = edited if is_enough else f"{edited}; of the time since {clock(could, now)}: {text}"
+        why = _Why("unknown", text) if is_enough else why
     if late.refused and len(late.nameless) < len(late.refused):
         refused = f"{count(len(late.refused), 'request')} for it were refused in that time"
         text += f"; {refused}, the last one with {late.refused[-1].code}"
