@@ -393,7 +393,13 @@ def test_a_deletion_of_chosen_leases_says_nothing_of_the_others() -> None:
     ("interval", "said"),
     [
         (2, "it, or its API server, had been paused, blocked, cut off or restarted"),
-        (17, "but only every 17 s: its own rate limit, or overload, holds them back."),
+        (
+            17,
+            (
+                "but only every 17 s: its own rate limit, or overload, holds them back, or it restarts again and "
+                "again, or asks rarely while it waits."
+            ),
+        ),
         (0, "had been paused, blocked, cut off or restarted, or its own rate limit had held it back"),
     ],
 )

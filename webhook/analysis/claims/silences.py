@@ -202,7 +202,8 @@ def _describe_return(cause: Diagnosis, before: Tenure, usual: int | None, now: i
     again = f" Its pod was heard again from {clock(heard[0], now)} on"
     if gaps and usual is not None and gaps[len(gaps) // 2] > _RARE * usual:
         rate = length(gaps[len(gaps) // 2])
-        return f"{again}, but only every {rate}: its own rate limit, or overload, holds them back."
+        why = "its own rate limit, or overload, holds them back, or it restarts again and again, or asks rarely"
+        return f"{again}, but only every {rate}: {why} while it waits."
     which = _SILENT_NODE if cause.is_node_silent else _SILENT_POD
     what = _SILENT if cause.is_node_silent is None else which
     if len(gaps) < _ENOUGH:
