@@ -8,6 +8,7 @@ import pytest
 from tests.claims.accounts import account, shop, text
 from tests.history.fake_server import Elector, FakeServer, together
 from tests.history.observing import advise, cluster_of, follow_both, follow_log, follow_watch
+from tests.history.test_refusal import APPLY_CONFLICT
 from webhook.analysis.claims.account import as_json
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.takers import find_late_takers
@@ -88,6 +89,17 @@ def test_who_asks_for_it_is_named(pod: str, user: str, code: int, asks: str) -> 
         account(follow_log(server), server.now)
     )
     assert is_looked_at == (bool(pod) and code == 200)
+
+
+@pytest.mark.parametrize(
+    ("message", "end"),
+    [(APPLY_CONFLICT, ", as another field manager owns fields that it applies"), ("the object has been modified", "")],
+)
+def test_who_asks_for_it_in_vain_as_it_applies_without_force_is_said_to(message: str, end: str) -> None:
+    server, others = abandoned()
+    server.elector("db-1", "shop/db").fail(409, message, verb="patch")
+    together(2, *others)
+    assert headline(server).endswith(f"; pod db-1 asks for it, and is answered with 409{end}")
 
 
 def test_a_watch_does_not_show_who_asks() -> None:

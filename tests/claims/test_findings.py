@@ -9,12 +9,12 @@ import pytest
 from tests.claims.accounts import account, shop, text
 from tests.history.fake_server import SECOND, Elector, FakeServer, together
 from tests.history.observing import advise, cluster_of, follow_log, follow_metadata, follow_watch, merge_inputs
-from tests.history.test_refusal import POLICY, RIGHTS, UNAPPLIED, WEBHOOK
+from tests.history.test_refusal import APPLY_CONFLICT, POLICY, RIGHTS, UNAPPLIED, WEBHOOK
 from tests.inputs.reading import read
-from webhook.analysis.claims.account import Account, account_of
+from webhook.analysis.claims.account import Account, account_of, as_json
 from webhook.analysis.claims.advice import command_for_pod_of_holder, command_for_rights
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.words import at_most
+from webhook.analysis.claims.words import at_most, count
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.inputs.items import Writer
 from webhook.findings import ReportFinding, Severity
@@ -105,6 +105,43 @@ def test_a_leader_whose_token_expired_is_followed(verbs: list[str], what: str) -
         in (lost.message)
     )
     assert "The API server did not accept the credentials" in advise(one)
+
+
+@pytest.mark.parametrize(
+    ("tries", "said"),
+    [
+        (8, "It applies, without force, fields that another field manager owns."),
+        (1, "It applies, without force, fields that another field manager owns, and may have stopped as well."),
+    ],
+)
+def test_a_leader_that_applies_fields_of_another_manager_is_followed(tries: int, said: str) -> None:
+    server, (db, *others) = shop()
+    together(40, db, *others)
+    for _ in range(tries):
+        together(2, *others)
+        db.fail(409, APPLY_CONFLICT, verb="patch")
+    together(18 - 2 * tries, *others)
+    together(10, server.elector("db-1", "shop/db"), *others)
+    one = account(follow_log(server), server.now)
+    (lost,) = (found for found in one.findings if found.severity is Severity.WARNING)
+    answered = f"Its writes were refused: {count(tries, 'write')} answered with 409, the last one: {APPLY_CONFLICT}. "
+    assert lost.message.endswith(answered + said)
+    (claim,) = (each for each in as_json(one)["claims"] if each["claim"] == "leader-lost")
+    assert (claim["causes"][0] if "causes" in claim else claim["cause"]) == "refused-fields"
+    assert advise(one) == (
+        "Let pod db-0 apply with force; or, once no one leads, delete the lease, which any replica creates anew. To "
+        "see who owns its fields: kubectl -n shop get lease db -o yaml --show-managed-fields"
+    )
+    assert "conflicted" not in text(one)
+
+
+def test_a_writer_that_applies_fields_of_another_manager_is_refused() -> None:
+    server, (db, *others) = shop()
+    together(40, db, *others)
+    server.elector("db-1", "shop/db").fail(409, APPLY_CONFLICT, verb="patch")
+    assert messages(server)["write-refused"].startswith(
+        "1 write by shop/db from pod db-1 refused with 409 for fields of another field manager, the last one at "
+    )
 
 
 @pytest.mark.parametrize("leads", [True, False], ids=["others lead", "all are late"])

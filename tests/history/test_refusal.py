@@ -17,6 +17,7 @@ POLICY = (
 
 UNAPPLIED = "the server rejected our request due to an error in our request"
 """The answer to a JSON patch whose operation `test` failed."""
+APPLY_CONFLICT = 'Apply failed with 1 conflict: conflict with "kubectl-label" using v1: .spec.leaseDurationSeconds'
 
 
 def observe(code: int, message: str = "", took: int = 0) -> Observation:
@@ -46,13 +47,15 @@ def refusal(code: int, message: str = "", took: int = 0) -> Refusal:
         (403, WEBHOOK, By.WEBHOOK, "leases.lease-webhook.svc"),
         (403, POLICY, By.POLICY, "depth"),
         (422, 'Lease.coordination.k8s.io "db" is invalid', By.OTHER, ""),
+        (409, APPLY_CONFLICT, By.FIELDS, ""),
     ],
-    ids=["rights", "no credentials", "webhook", "policy", "validation"],
+    ids=["rights", "no credentials", "webhook", "policy", "validation", "fields of another manager"],
 )
 def test_who_refused(code: int, message: str, by: By, name: str) -> None:
     one = refusal(code, message)
     assert one.is_denied
     assert not one.has_failed
+    assert not one.has_conflicted
     assert (one.by, one.name) == (by, name)
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.factories import make_entry
 from tests.history.fake_server import SECOND, START, FakeServer, together
 from tests.history.observing import observe_all
-from tests.history.test_refusal import UNAPPLIED
+from tests.history.test_refusal import APPLY_CONFLICT, UNAPPLIED
 from tests.inputs.reading import read
 from webhook.admission.rules.registry import RULES
 from webhook.analysis.history.merge import Merged
@@ -340,6 +340,17 @@ def test_a_conflict_is_how_electors_race_and_has_no_mark(elector: str, verb: str
     electors[elector].fail(code, message, verb=verb)
     (lane,) = read_log(server).lanes
     assert marks(lane) == [("created", 0.0)]
+
+
+def test_an_apply_that_others_keep_from_its_fields_has_a_mark() -> None:
+    server = FakeServer()
+    a = server.elector("a", "shop/db")
+    a.lead(10)
+    a.fail(409, APPLY_CONFLICT, verb="patch")
+    (lane,) = read_log(server).lanes
+    assert mark_of(lane, MarkKind.DENIED).text == (
+        f"a write by shop/db from pod a was answered with 409: {APPLY_CONFLICT}"
+    )
 
 
 def said(rule: str) -> str:

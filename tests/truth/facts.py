@@ -312,6 +312,7 @@ _BY: Final[dict[str, str]] = {
     "policy": "refused-policy",
     "stamp guard": "refused-policy",
     "validation": "refused-other",
+    "field ownership": "refused-fields",
     "not found": "refused-other",
     "webhook failure": "failed",
     "API server": "failed",

@@ -436,6 +436,12 @@ def advise_after_refusal(history: LeaseHistory, refusal: Refusal) -> Advice:
     if refusal.by is By.POLICY:
         what = "a release, which leaves no holder," if refusal.is_release else "the writes"
         return Advice(f"See why the policy refuses {what} of {who}:", _POLICIES)
+    if refusal.by is By.FIELDS:
+        sentence = (
+            f"Let {who} apply with force; or, once no one leads, delete the lease, which any replica creates anew. To "
+            "see who owns its fields:"
+        )
+        return Advice(sentence, _command_for_managers(history))
     if _TERMINATED in refusal.message:
         is_over = not history.is_deleted and history.find_tenure_at(refusal.at) is not history.tenure
         ended = "was being deleted then, and nothing could be created in it. To see whether it is there again:"

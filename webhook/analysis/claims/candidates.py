@@ -61,6 +61,9 @@ def describe_candidates(account: "Account") -> str:
         return f", and {none}"
     who, asking = found.asking[0]
     refused = f", and is answered with {asking.code}" if asking.code >= 400 else ""
+    answers = (one for one in reversed(account.history.requests.refusals) if one.writer.is_same(who))
+    if asking.code >= 400 and (last := next(answers, None)) and last.is_apply_conflict:
+        refused += ", as another field manager owns fields that it applies"
     return f"; {_describe_process(who)} asks for it{refused}"
 
 

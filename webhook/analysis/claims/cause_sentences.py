@@ -63,6 +63,9 @@ def _describe_end(cause: Diagnosis) -> str:
         return ""
     if cause.refusal is not None and cause.refusal.is_release:
         return " It asked to give the lease up, which then had to expire."
+    if cause.refusal is not None and cause.refusal.is_apply_conflict:
+        also = ", and may have stopped as well" if "stopped" in cause.left else ""
+        return f" It applies, without force, fields that another field manager owns{also}."
     # A holder that did not go on until it must have given up may have had another reason.
     return " It may have stopped as well." if "stopped" in cause.left else ""
 

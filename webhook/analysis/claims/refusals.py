@@ -19,7 +19,12 @@ from webhook.kubernetes.times import SECOND
 
 _MANY_READS: Final = 3
 """Refused reads after which a process waits for the lease, and not a person who looked at it."""
-_REFUSED_BY: Final = {By.RIGHTS: " for lack of permission", By.CREDENTIALS: " for lack of credentials", By.OTHER: ""}
+_REFUSED_BY: Final = {
+    By.RIGHTS: " for lack of permission",
+    By.CREDENTIALS: " for lack of credentials",
+    By.FIELDS: " for fields of another field manager",
+    By.OTHER: "",
+}
 
 
 def is_nameless(refusal: Refusal) -> bool:

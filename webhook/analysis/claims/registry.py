@@ -136,6 +136,7 @@ CAUSES: Final[dict[str, str]] = {
     "refused-credentials": "its requests were refused because its credentials were not accepted",
     "refused-webhook": "its writes were refused by an admission webhook",
     "refused-policy": "its writes were refused by a policy of the API server",
+    "refused-fields": "it applied without force what another field manager owned, and the API server refused that",
     "refused-other": "its writes were refused by the API server for another reason, such as an invalid object",
     "failed": "its writes failed in the API server, or in a webhook that it called",
     "throttled": "the API server answered that there were too many requests",

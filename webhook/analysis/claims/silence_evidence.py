@@ -18,6 +18,7 @@ REFUSED: Final = {
     By.CREDENTIALS: "refused-credentials",
     By.WEBHOOK: "refused-webhook",
     By.POLICY: "refused-policy",
+    By.FIELDS: "refused-fields",
     By.OTHER: "refused-other",
 }
 HIDDEN: Final = (*REFUSED.values(), "failed", "throttled", "conflict")

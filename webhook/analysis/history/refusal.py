@@ -25,6 +25,8 @@ _UNPROCESSABLE: Final = 422
 UNAPPLIED_PATCH: Final = "the server rejected our request due to an error in our request"
 """The answer to a JSON patch that does not fit what is stored. Source: kubernetes/apiserver
 `pkg/endpoints/handlers/patch.go`, and `NewGenericServerResponse` of apimachinery."""
+_APPLY_CONFLICT: Final = "Apply failed with "
+"""So begins the answer to a server-side apply of fields that others own. Source: `NewApplyConflict` of apimachinery."""
 _WEBHOOK: Final = re.compile(r'admission webhook "([^"]{1,253})" denied the request')
 _FAILED_WEBHOOK: Final = re.compile(r'failed calling webhook "([^"]{1,253})"')
 _POLICY: Final = re.compile(r"ValidatingAdmissionPolicy '([^']{1,253})'")
@@ -41,6 +43,8 @@ class By(StrEnum):
     WEBHOOK = "webhook"
     POLICY = "policy"
     """A ValidatingAdmissionPolicy."""
+    FIELDS = "fields"
+    """Another field manager owns what it applies without force."""
     OTHER = "other"
 
 
@@ -81,7 +85,7 @@ class Refusal(Struct, frozen=True):
     @property
     def has_conflicted(self) -> bool:
         """True if another write came first; 409 to a creation means that the object exists."""
-        return self.code == _CONFLICT and not self.is_creation
+        return self.code == _CONFLICT and not (self.is_creation or self.is_apply_conflict)
 
     @property
     def received(self) -> int:
@@ -96,7 +100,12 @@ class Refusal(Struct, frozen=True):
     @property
     def is_denied(self) -> bool:
         """True if the API server did not want it, rather than being unable to store it, or asked to try again."""
-        return 400 <= self.code < 500 and self.code not in {404, 409, 429}
+        return self.is_apply_conflict or (400 <= self.code < 500 and self.code not in {404, 409, 429})
+
+    @property
+    def is_apply_conflict(self) -> bool:
+        """True if other field managers own what it applied: unlike after another conflict, to try again is in vain."""
+        return self.code == _CONFLICT and self.message.startswith(_APPLY_CONFLICT)
 
     @property
     def is_unapplied_patch(self) -> bool:
@@ -123,6 +132,8 @@ class Refusal(Struct, frozen=True):
     @property
     def by(self) -> By:
         """The part of the API server that refused it, as far as the message says."""
+        if self.is_apply_conflict:
+            return By.FIELDS
         if _WEBHOOK.search(self.message):
             return By.WEBHOOK
         if _POLICY.search(self.message):

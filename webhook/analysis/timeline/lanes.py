@@ -394,7 +394,8 @@ class _LeaseLane(Struct):
         if not answer.is_stored:
             refusal = Refusal.from_observation(seen)
             is_race = refusal is not None and has_lost_race(refusal, self.history)
-            if answer.code not in _NOT_COUNTED and not is_race:
+            is_expected = answer.code in _NOT_COUNTED and not (refusal is not None and refusal.is_apply_conflict)
+            if not (is_expected or is_race):
                 kind = MarkKind.FAILED if answer.code == 429 or answer.code >= 500 else MarkKind.DENIED
                 code = f" with {answer.code}" if answer.code >= 400 else ""
                 took = f" after {length(answer.took)}" if answer.took >= SECOND else ""
