@@ -48,8 +48,25 @@ def refusal(code: int, message: str = "", took: int = 0) -> Refusal:
         (403, POLICY, By.POLICY, "depth"),
         (422, 'Lease.coordination.k8s.io "db" is invalid', By.OTHER, ""),
         (409, APPLY_CONFLICT, By.FIELDS, ""),
+        (422, f"{POLICY}: {WEBHOOK}", By.POLICY, "depth"),
+        (422, f"{POLICY}: {RIGHTS}", By.POLICY, "depth"),
+        (403, f"{WEBHOOK}: {POLICY}", By.WEBHOOK, "leases.lease-webhook.svc"),
+        (403, f"{RIGHTS}: {WEBHOOK}", By.RIGHTS, ""),
+        (422, f'Lease.coordination.k8s.io "db" is invalid: spec: Invalid value: "{WEBHOOK}"', By.OTHER, ""),
     ],
-    ids=["rights", "no credentials", "webhook", "policy", "validation", "fields of another manager"],
+    ids=[
+        "rights",
+        "no credentials",
+        "webhook",
+        "policy",
+        "validation",
+        "fields of another manager",
+        "a policy that quotes a webhook",
+        "a policy that quotes an authorizer",
+        "a webhook that quotes a policy",
+        "an authorizer before a webhook",
+        "validation that quotes a webhook",
+    ],
 )
 def test_who_refused(code: int, message: str, by: By, name: str) -> None:
     one = refusal(code, message)

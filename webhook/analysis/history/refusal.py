@@ -29,8 +29,10 @@ _APPLY_CONFLICT: Final = "Apply failed with "
 """So begins the answer to a server-side apply of fields that others own. Source: `NewApplyConflict` of apimachinery."""
 _WEBHOOK: Final = re.compile(r'admission webhook "([^"]{1,253})" denied the request')
 _FAILED_WEBHOOK: Final = re.compile(r'failed calling webhook "([^"]{1,253})"')
-_POLICY: Final = re.compile(r"ValidatingAdmissionPolicy '([^']{1,253})'")
-_RIGHTS: Final = re.compile(r' is forbidden: User "[^"]*" cannot ')
+_FORBIDDEN: Final = r'[a-z0-9./-]{1,253}(?: "[^"]{0,253}")? is forbidden: '
+_POLICY: Final = re.compile(rf"{_FORBIDDEN}ValidatingAdmissionPolicy '([^']{{1,253}})'")
+_RIGHTS: Final = re.compile(rf'{_FORBIDDEN}User "[^"]*" cannot ')
+"""An API server's messages begin so; what follows may quote a client, as the message of a policy does."""
 
 
 class By(StrEnum):
@@ -134,16 +136,16 @@ class Refusal(Struct, frozen=True):
         """The part of the API server that refused it, as far as the message says."""
         if self.is_apply_conflict:
             return By.FIELDS
-        if _WEBHOOK.search(self.message):
+        if _WEBHOOK.match(self.message):
             return By.WEBHOOK
-        if _POLICY.search(self.message):
+        if _POLICY.match(self.message):
             return By.POLICY
         if self.code == UNAUTHENTICATED:
             return By.CREDENTIALS
-        return By.RIGHTS if _RIGHTS.search(self.message) else By.OTHER
+        return By.RIGHTS if _RIGHTS.match(self.message) else By.OTHER
 
     @property
     def name(self) -> str:
         """The name of the webhook or policy that refused it, "" if it was neither."""
-        found = _WEBHOOK.search(self.message) or _POLICY.search(self.message)
+        found = _WEBHOOK.match(self.message) or _POLICY.match(self.message)
         return found[1] if found else ""
