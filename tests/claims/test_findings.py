@@ -104,6 +104,9 @@ def test_a_leader_whose_token_expired_is_followed(verbs: list[str], what: str) -
         f"Its requests may have been refused: {what} answered with 401 (Unauthorized), from its address and program"
         in (lost.message)
     )
+    assert lost.message.endswith("It may have stopped as well.")
+    (claim,) = (each for each in as_json(one)["claims"] if each["claim"] == "leader-lost")
+    assert claim["causes"] == ["refused-credentials", "stopped"]
     assert "The API server did not accept the credentials" in advise(one)
 
 

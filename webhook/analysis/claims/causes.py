@@ -426,8 +426,8 @@ def _describe_unauthenticated(
         f"{_count_requests(unauthenticated)} answered with 401 (Unauthorized), from its address and program{doubt}, "
         "and none by its name"
     )
-    left = ("refused-credentials",) if is_alone else ("refused-credentials", "stopped")
-    return Diagnosis(Blame.REFUSED, text, left, unauthenticated[-1])
+    # Whoever shares its address may not be heard by name.
+    return Diagnosis(Blame.REFUSED, text, ("refused-credentials", "stopped"), unauthenticated[-1])
 
 
 def _diagnose_unstored(failed: Sequence[Refusal], compared: OtherLeases) -> Diagnosis:
