@@ -8,7 +8,7 @@ import pytest
 
 from tests.claims.accounts import account, shop, text
 from tests.history.fake_server import SECOND, Elector, FakeServer, together
-from tests.history.observing import advise, cluster_of, follow_log, follow_metadata, follow_watch, merge_inputs
+from tests.history.observing import LEASE, advise, cluster_of, follow_log, follow_metadata, follow_watch, merge_inputs
 from tests.history.test_refusal import APPLY_CONFLICT, POLICY, RIGHTS, UNAPPLIED, WEBHOOK
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account, account_of, as_json
@@ -16,7 +16,7 @@ from webhook.analysis.claims.advice import command_for_pod_of_holder, command_fo
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.words import at_most, count
 from webhook.analysis.history.follow import ClusterHistory
-from webhook.analysis.inputs.items import Writer
+from webhook.analysis.inputs.items import FenceReport, Place, Writer
 from webhook.findings import ReportFinding, Severity
 from webhook.kubernetes.times import canonical, parse
 from webhook.text.commands import quote_name
@@ -478,6 +478,62 @@ def test_refusals_are_listed_by_writer() -> None:
         f"2 writes by shop/db from pod db-1 refused with 403 {lack}",
         f"2 writes by shop/job from pod job refused with 403 {lack}",
         "1 write by shop/db from pod db-1 refused with 422, the last one at 11:07:00Z: no",
+    ]
+
+
+@pytest.mark.parametrize(("verb", "check"), [("update", "write-refused"), ("get", "read-refused")])
+def test_who_was_refused_last_is_said_last(verb: str, check: str) -> None:
+    server, (db, *_) = shop()
+    writers = {pod: server.elector(pod, "shop/db", user=f"system:serviceaccount:shop:{pod}") for pod in ("a", "b")}
+    for pod in "abbba":
+        db.lead(2)
+        for _ in range(3):
+            server.wait(0.001)
+            writers[pod].fail(403, RIGHTS, verb=verb)
+    found = [one.message for one in account(follow_log(server), server.now).findings if one.check == check]
+    assert [one.partition(" refused")[0] for one in found] == [
+        f"9 {'writes' if verb == 'update' else 'reads'} by shop/b from pod b",
+        f"6 {'writes' if verb == 'update' else 'reads'} by shop/a from pod a",
+    ]
+
+
+def test_of_many_that_were_refused_those_of_late_are_said() -> None:
+    server, (db, *_) = shop()
+    writers = [server.elector(f"w{number}", "shop/db") for number in range(12)]
+    db.lead(10)
+    for one in (*writers, writers[0]):
+        one.fail(422, "no")
+        db.lead(2)
+    found = [one.message for one in account(follow_log(server), server.now).findings if one.check == "write-refused"]
+    assert [one.partition(" refused")[0].rpartition(" ")[2] for one in found] == [
+        *(f"w{number}" for number in range(3, 12)),
+        "w0",
+    ]
+
+
+def test_who_was_fenced_last_is_said_last() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    histories = follow_log(server)
+    for pod in ("db-1", "db-2", "db-1"):
+        server.wait(1)
+        writer = Writer("system:serviceaccount:shop:db", pod=pod)
+        report = FenceReport(
+            place=Place("audit.log", 1),
+            at=server.now,
+            fence="fence-db",
+            namespace="shop",
+            name="db",
+            writer=writer,
+            target="ConfigMap shop/state",
+            message="",
+            is_refused=True,
+        )
+        histories.leases[LEASE].requests.fenced.append(report)
+    found = [one.message for one in account(histories, server.now).findings if one.check == "write-fenced"]
+    assert [one.partition(" that did")[0] for one in found] == [
+        "fence fence-db refused 1 write by shop/db from pod db-2",
+        "fence fence-db refused 2 writes by shop/db from pod db-1",
     ]
 
 

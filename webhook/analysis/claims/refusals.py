@@ -1,7 +1,7 @@
 """Claims about requests that an API server, a webhook, a policy or a fence refused."""
 
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, TypeVar
 
 from webhook.analysis.claims import causes
 from webhook.analysis.claims.advice import Advice, advise_after_refusal, command_for_pod_of_writer
@@ -17,6 +17,7 @@ from webhook.analysis.inputs.items import FenceReport, Writer
 from webhook.findings import Severity
 from webhook.kubernetes.times import SECOND
 
+_Group = TypeVar("_Group", list[Refusal], list[FenceReport])
 _MANY_READS: Final = 3
 """Refused reads after which a process waits for the lease, and not a person who looked at it."""
 _REFUSED_BY: Final = {
@@ -39,8 +40,7 @@ def find_refusals(history: LeaseHistory, known: Sequence[tuple[int, int]], now: 
         is_known = any(start <= refusal.at <= end for start, end in known) or has_lost_race(refusal, history)
         if refusal.is_denied_write and not is_known:
             groups.setdefault((refusal.writer.process, refusal.by, refusal.name), []).append(refusal)
-    for key in list(groups)[-causes.MAX_OF_A_KIND :]:
-        yield _claim_refusals(history, groups[key], now)
+    yield from (_claim_refusals(history, group, now) for group in _find_latest(groups.values()))
     writers = {(who, by) for who, by, _ in groups}
     reads: dict[tuple[Writer, By], list[Refusal]] = {}
     for refusal in history.requests.refusals:
@@ -49,7 +49,12 @@ def find_refusals(history: LeaseHistory, known: Sequence[tuple[int, int]], now: 
         if refusal.is_read and refusal.is_denied and not is_known:
             reads.setdefault(key_of_reads, []).append(refusal)
     often = [group for group in reads.values() if len(group) >= _MANY_READS]
-    yield from (_claim_refused_reads(history, group, now) for group in often[-causes.MAX_OF_A_KIND :])
+    yield from (_claim_refused_reads(history, group, now) for group in _find_latest(often))
+
+
+def _find_latest(groups: Iterable[_Group]) -> Sequence[_Group]:
+    """Return the groups with the latest last members, in the order of these."""
+    return sorted(groups, key=lambda group: group[-1].at)[-causes.MAX_OF_A_KIND :]
 
 
 def _claim_refused_reads(history: LeaseHistory, group: Sequence[Refusal], now: int) -> Claim:
@@ -137,8 +142,8 @@ def find_fenced_writes(history: LeaseHistory, now: int) -> Iterator[Claim]:
     groups: dict[Writer, list[FenceReport]] = {}
     for report in history.requests.fenced:
         groups.setdefault(report.writer.process, []).append(report)
-    for who, group in list(groups.items())[-causes.MAX_OF_A_KIND :]:
-        last = group[-1]
+    for group in _find_latest(groups.values()):
+        last, who = group[-1], group[-1].writer.process
         message = (
             f"fence {name(last.fence)} refused {count(len(group), 'write')} by {writer(who)} that did not hold the "
             f"lease, from {clock(group[0].at, now)} to {clock(last.at, now)}, the last one: {last.target}"
