@@ -1,5 +1,6 @@
 """Findings about refusals, deletions and writers, in elections that no recording has."""
 
+import re
 import shlex
 from collections.abc import Callable
 from typing import Any
@@ -511,30 +512,95 @@ def test_of_many_that_were_refused_those_of_late_are_said() -> None:
     ]
 
 
-def test_who_was_fenced_last_is_said_last() -> None:
+def refused_often(*, every: float, code: int, message: str, is_named: bool = True) -> str:
+    """What is said of a lease that db-0 lost while its writes and those of another pod were refused."""
+    server, (db, *others) = shop()
+    together(20, db, *others)
+    waiting = server.elector("db-1", "shop/db")
+    for _ in range(8):
+        for _ in range(int(2 / every)):
+            server.wait(every)
+            for one in (db, waiting):
+                one.fail(code, message) if is_named else one.fail_unauthenticated()
+        for one in others:
+            one.renew()
+    together(2, *others)
+    together(10, server.elector("db-2", "shop/db"), *others)
+    return text(account(follow_log(server), server.now))
+
+
+@pytest.mark.parametrize(("every", "least"), [(0.5, ""), (0.125, "at least ")], ids=["all are remembered", "not all"])
+@pytest.mark.parametrize(
+    ("answer", "line"),
+    [
+        ({"code": 403, "message": "no"}, "{}[0-9]+ writes by shop/db from pod db-1 were refused with 403 within "),
+        ({"code": 403, "message": "no"}, "Its writes were refused: {}[0-9]+ writes answered with 403"),
+        (
+            {"code": 401, "message": "", "is_named": False},
+            "Its requests may have been refused: {}[0-9]+ writes answered with 401",
+        ),
+        ({"code": 409, "message": ""}, "{}[0-9]+ of its updates conflicted"),
+    ],
+    ids=["an event", "refusals of the holder", "its address", "its conflicts"],
+)
+def test_a_number_of_answers_is_a_bound_if_some_are_remembered_no_longer(
+    every: float, least: str, answer: dict[str, Any], line: str
+) -> None:
+    said = refused_often(every=every, **answer)
+    assert re.search(line.format(f"(?<!at least ){least}"), said)
+
+
+@pytest.mark.parametrize(("times", "least"), [(99, ""), (101, "at least ")])
+@pytest.mark.parametrize(
+    ("verb", "said"),
+    [("update", " writes by shop/mail from pod mail-1"), ("get", " reads by shop/mail from pod mail-1")],
+)
+def test_how_often_a_writer_was_refused_is_a_bound_if_some_are_remembered_no_longer(
+    times: int, least: str, verb: str, said: str
+) -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    other = server.elector("mail-1", "shop/db", user="system:serviceaccount:shop:mail")
+    for _ in range(times):
+        server.wait(0.01)
+        other.fail(422, "no", verb=verb)
+    found = messages(server)["write-refused" if verb == "update" else "read-refused"]
+    assert found.startswith(f"{least}{min(times, 100)}{said} refused with 422")
+
+
+def fenced_writes(*pods: str) -> list[str]:
+    """What is said of writes that a fence refused, by pods one after another."""
     server, (db, *_) = shop()
     db.lead(20)
     histories = follow_log(server)
-    for pod in ("db-1", "db-2", "db-1"):
-        server.wait(1)
-        writer = Writer("system:serviceaccount:shop:db", pod=pod)
+    for pod in pods:
+        server.wait(0.1)
         report = FenceReport(
             place=Place("audit.log", 1),
             at=server.now,
             fence="fence-db",
             namespace="shop",
             name="db",
-            writer=writer,
+            writer=Writer("system:serviceaccount:shop:db", pod=pod),
             target="ConfigMap shop/state",
             message="",
             is_refused=True,
         )
         histories.leases[LEASE].requests.fenced.append(report)
     found = [one.message for one in account(histories, server.now).findings if one.check == "write-fenced"]
-    assert [one.partition(" that did")[0] for one in found] == [
+    return [one.partition(" that did")[0] for one in found]
+
+
+def test_who_was_fenced_last_is_said_last() -> None:
+    assert fenced_writes("db-1", "db-2", "db-1") == [
         "fence fence-db refused 1 write by shop/db from pod db-2",
         "fence fence-db refused 2 writes by shop/db from pod db-1",
     ]
+
+
+def test_how_often_a_writer_was_fenced_is_a_bound_if_some_are_remembered_no_longer() -> None:
+    assert fenced_writes(*["db-1"] * 99) == ["fence fence-db refused 99 writes by shop/db from pod db-1"]
+    assert fenced_writes(*["db-1"] * 101) == ["fence fence-db refused at least 100 writes by shop/db from pod db-1"]
 
 
 def refuse_patches(*, while_held: bool, by_holder: bool = False) -> Account:

@@ -89,6 +89,22 @@ def test_of_several_findings_of_one_kind_the_latest_is_shown(
     assert "db-3_1 took the expired lease" in " ".join(out.split())
 
 
+@pytest.mark.parametrize(("writers", "earlier"), [(9, "8 earlier"), (14, "9 or more earlier")])
+def test_of_many_refused_writers_the_number_is_a_bound(
+    writers: int, earlier: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = FakeServer()
+    db = server.elector("db-0", "shop/db")
+    db.lead(10)
+    for number in range(writers):
+        db.lead(2)
+        server.elector(f"db-{number + 1}", "shop/db").fail(422, "no")
+    path = tmp_path / "audit.log"
+    path.write_bytes(server.audit_log())
+    _, out, _ = run(capsys, "shop/db", "--input", str(path))
+    assert f"write-refused ({earlier}, the last of shop/db from pod db-{writers - 1} at" in " ".join(out.split())
+
+
 def test_one_long_name_does_not_make_every_row_long(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "leases.json"
     leases = [make_lease(put("metadata.name", name)) for name in ("x" * 100_000, *"abcdefghij")]

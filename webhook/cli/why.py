@@ -334,7 +334,8 @@ def _format_findings(account: Account, command: str, *, verbose: bool) -> Iterat
         found_of.setdefault(one.check, []).append(one)
     for *earlier, finding in _split_latest(found_of.values(), _MAX_ALIKE if verbose else 1):
         severity = style(finding.severity.value, fg=SEVERITY_COLORS[finding.severity])
-        is_cut = finding.check in _OF_HOLDERS and account.history.changes > MAX_OF_A_KIND
+        is_full = len(found_of[finding.check]) >= MAX_OF_A_KIND
+        is_cut = account.history.changes > MAX_OF_A_KIND if finding.check in _OF_HOLDERS else is_full
         before = describe_earlier(earlier, account.now, is_cut=is_cut)
         marks = "; ".join(filter(None, (describe_end(finding, account.now), before)))
         yield ""

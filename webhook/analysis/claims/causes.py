@@ -129,7 +129,7 @@ def _diagnose_refusal(evidence: SilenceEvidence) -> Diagnosis | None:
         for one in evidence.late_answers
         if (one.code, one.by, one.is_read) == (last.code, last.by, last.is_read) and evidence.is_own(one)
     )
-    return _describe_refusal([*refused, *like_last], beside)
+    return _describe_refusal([*refused, *like_last], beside, evidence.least)
 
 
 def _diagnose_unauthenticated(evidence: SilenceEvidence) -> Diagnosis | None:
@@ -138,7 +138,7 @@ def _diagnose_unauthenticated(evidence: SilenceEvidence) -> Diagnosis | None:
     unauthenticated = [one for one in evidence.unauthenticated if one.source and one.source in sources]
     if not unauthenticated or evidence.request_count:
         return None
-    return _describe_unauthenticated(evidence.history, evidence.tenure, unauthenticated)
+    return _describe_unauthenticated(evidence, unauthenticated)
 
 
 def _diagnose_failure(evidence: SilenceEvidence) -> Diagnosis | None:
@@ -169,7 +169,7 @@ def _diagnose_conflict(evidence: SilenceEvidence) -> Diagnosis | None:
         return Diagnosis(Blame.CLIENT, text, ("unanswered", "conflict"), requests=evidence.request_count or 0)
     others = describe_other_writers(history, start, end)
     also = f" ({others})" if others else ""
-    text = f"{conflicts} of its updates conflicted with other writes (409){also}"
+    text = f"{evidence.least}{conflicts} of its updates conflicted with other writes (409){also}"
     return Diagnosis(Blame.CONFLICT, text, ("conflict",))
 
 
@@ -227,16 +227,19 @@ def _has_no_other_writes(history: LeaseHistory, tenure: Tenure, start: int, end:
     return not is_touched and not any(start <= at < end for at in times)
 
 
-def _add_answers(cause: Diagnosis, own: Sequence[Refusal], unauthenticated: Sequence[Refusal]) -> Diagnosis:
+def _add_answers(
+    cause: Diagnosis, own: Sequence[Refusal], unauthenticated: Sequence[Refusal], *, least: str
+) -> Diagnosis:
     """Return the cause of a silence with what else is left by the answers to a holder, and to writers without a name.
 
-    `unauthenticated` are those that may be its own.
+    `unauthenticated` are those that may be its own; `least` stands before their number.
     """
     seen = tuple(one for one in list_answers(own) if one not in cause.left)
     cause = replace(cause, left=(*cause.left, *seen))
     if not unauthenticated or "refused-credentials" in cause.left:
         return cause
-    doubt = f"{count(len(unauthenticated), 'request')} without accepted credentials, answered with 401, may be its own"
+    number = f"{least}{count(len(unauthenticated), 'request')}"
+    doubt = f"{number} without accepted credentials, answered with 401, may be its own"
     return replace(cause, evidence=f"{cause.evidence}; {doubt}", left=(*cause.left, "refused-credentials"))
 
 
@@ -280,13 +283,13 @@ def _list_causes_left(compared: OtherLeases, hidden: Sequence[str]) -> tuple[str
     return ("stopped", "api-server", *(() if compared.on_time else ("network",)), *hidden)
 
 
-def _describe_refusal(refused: Sequence[Refusal], beside: Sequence[str]) -> Diagnosis:
+def _describe_refusal(refused: Sequence[Refusal], beside: Sequence[str], least: str) -> Diagnosis:
     # Who cannot renew gives up, and may release the lease then, which is refused as well.
     last = ([one for one in refused if not one.is_release] or refused)[-1]
     message = f", the last one: {last.message}" if last.message else ""
     by = REFUSED[last.by]
     left = (by, *(one for one in beside if one != by))
-    return Diagnosis(Blame.REFUSED, f"{_count_requests(refused)} answered with {last.code}{message}", left, last)
+    return Diagnosis(Blame.REFUSED, f"{least}{_count_requests(refused)} answered with {last.code}{message}", left, last)
 
 
 def _count_requests(refused: Sequence[Refusal]) -> str:
@@ -303,7 +306,7 @@ def _diagnose_silence(evidence: SilenceEvidence) -> Diagnosis:
     slow = max((one.took for one in own if one.code < 300 and evidence.kept_trying), default=0)
     cause = _compare_silence(evidence, slow)
     cause = _add_signs_of_life(cause, evidence)
-    cause = _add_answers(cause, own, () if evidence.sources else evidence.unauthenticated)
+    cause = _add_answers(cause, own, () if evidence.sources else evidence.unauthenticated, least=evidence.least)
     cause = _add_answers_to_sharers(cause, evidence.answers_to_sharers)
     cause = _add_deleted_pod(cause, evidence)
     if own and not slow and cause.blame is Blame.CLIENT:
@@ -411,20 +414,18 @@ def _is_node_silent(histories: ClusterHistory, history: LeaseHistory, start: int
     return False if not silent and end - start > longest else None
 
 
-def _describe_unauthenticated(
-    history: LeaseHistory, tenure: Tenure | None, unauthenticated: Sequence[Refusal]
-) -> Diagnosis | None:
+def _describe_unauthenticated(evidence: SilenceEvidence, unauthenticated: Sequence[Refusal]) -> Diagnosis | None:
     """Return the cause if requests from the address and program of a silent holder were refused with 401.
 
     Only who believes to lead writes before it has read; who waits reads, too, from an address that several share.
     """
-    is_alone = history.requests.is_only_source_of(tenure, unauthenticated[-1].source)
+    is_alone = evidence.history.requests.is_only_source_of(evidence.tenure, unauthenticated[-1].source)
     if not is_alone and all(one.is_read for one in unauthenticated):
         return None
     doubt = "" if is_alone else ", which it shares with others"
     text = (
-        f"{_count_requests(unauthenticated)} answered with 401 (Unauthorized), from its address and program{doubt}, "
-        "and none by its name"
+        f"{evidence.least}{_count_requests(unauthenticated)} answered with 401 (Unauthorized), from its address and "
+        f"program{doubt}, and none by its name"
     )
     # Whoever shares its address may not be heard by name.
     return Diagnosis(Blame.REFUSED, text, ("refused-credentials", "stopped"), unauthenticated[-1])

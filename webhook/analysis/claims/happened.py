@@ -266,4 +266,7 @@ def _list_refused_writes(history: LeaseHistory) -> Iterator[_Event]:
         seconds = several[-1].at - several[0].received
         within = f" within {length(seconds)}" if len(several) > 1 and seconds >= SECOND else ""
         refused_by = f" by {several[0].by.value} {refuser}" if refuser else ""
-        yield several[0].at, f"{count(len(several), 'write')} by {who} {what} with {code}{refused_by}{within}"
+        tenure = history.find_tenure_at(several[0].at)
+        is_cut = history.requests.has_forgotten_since(tenure.since if tenure else 0)
+        number = f"{'at least ' if is_cut else ''}{count(len(several), 'write')}"
+        yield several[0].at, f"{number} by {who} {what} with {code}{refused_by}{within}"

@@ -62,7 +62,8 @@ def _claim_refused_reads(history: LeaseHistory, group: Sequence[Refusal], now: i
     last = group[-1]
     who = writer(last.writer) if last.writer.user else "an unknown user"
     by = _REFUSED_BY.get(last.by) or (f" by {last.by.value} {last.name}" if last.name else "")
-    message = f"{len(group)} reads by {who} refused with {last.code}{by}, the last one at {clock(last.at, now)}"
+    least = "at least " if history.requests.may_have_forgotten_refusals else ""
+    message = f"{least}{len(group)} reads by {who} refused with {last.code}{by}, the last one at {clock(last.at, now)}"
     message += f": {last.message}" if last.message else ""
     message += "; who may not read the lease does not take it"
     return make_claim(
@@ -82,7 +83,10 @@ def _claim_refusals(history: LeaseHistory, group: Sequence[Refusal], now: int) -
     last, codes = group[-1], " and ".join(map(str, sorted({one.code for one in group})))
     by = _REFUSED_BY.get(last.by) or (f" by {last.by.value} {last.name}" if last.name else "")
     who = writer(last.writer) if last.writer.user else "an unknown user"
-    message = f"{count(len(group), 'write')} by {who} refused with {codes}{by}, the last one at {clock(last.at, now)}"
+    least = "at least " if history.requests.may_have_forgotten_refusals else ""
+    message = (
+        f"{least}{count(len(group), 'write')} by {who} refused with {codes}{by}, the last one at {clock(last.at, now)}"
+    )
     if last.message:
         message += f": {last.message}"
     reads = [
@@ -144,8 +148,10 @@ def find_fenced_writes(history: LeaseHistory, now: int) -> Iterator[Claim]:
         groups.setdefault(report.writer.process, []).append(report)
     for group in _find_latest(groups.values()):
         last, who = group[-1], group[-1].writer.process
+        least = "at least " if history.requests.may_have_forgotten_fenced else ""
+        writes = f"{least}{count(len(group), 'write')}"
         message = (
-            f"fence {name(last.fence)} refused {count(len(group), 'write')} by {writer(who)} that did not hold the "
+            f"fence {name(last.fence)} refused {writes} by {writer(who)} that did not hold the "
             f"lease, from {clock(group[0].at, now)} to {clock(last.at, now)}, the last one: {last.target}"
         )
         sentence = "The fence refused what was written without the lease. To see why the writer did not stop:"

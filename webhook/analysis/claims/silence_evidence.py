@@ -46,6 +46,11 @@ class SilenceEvidence:
         is_whole = not (bounds.is_log_leaky or bounds.has_hole(self.start, self.end) or has_forgotten)
         return () if self.history.kind is InputKind.AUDIT_LOG and is_whole else HIDDEN
 
+    @property
+    def least(self) -> str:
+        """`at least ` before a number of answers, if some of that time may be remembered no longer, else ""."""
+        return "at least " if self.history.requests.has_forgotten_since(self.start) else ""
+
     @cached_property
     def other_leases(self) -> OtherLeases:
         """How the other leases fared meanwhile."""

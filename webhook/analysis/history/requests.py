@@ -58,6 +58,16 @@ class Requests(Struct):
         """Return whether some that came after an instant, in microseconds since 1970, are remembered no longer."""
         return any(len(kept) == MAX_REFUSALS and kept[0].at > at for kept in (self._refusals, self._conflicts))
 
+    @property
+    def may_have_forgotten_refusals(self) -> bool:
+        """Whether there may have been more that were refused or failed than are remembered, without conflicts."""
+        return len(self._refusals) == MAX_REFUSALS
+
+    @property
+    def may_have_forgotten_fenced(self) -> bool:
+        """Whether fences may have refused more writes than are remembered."""
+        return len(self.fenced) == MAX_REFUSALS
+
     def remember(self, refusal: Refusal) -> None:
         """Remember a request that was refused or failed, or was answered late."""
         (self._conflicts if refusal.has_conflicted else self._refusals).append(refusal)
