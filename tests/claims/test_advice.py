@@ -75,7 +75,7 @@ def test_a_stranger_needs_no_rights() -> None:
         403, RIGHTS.replace("update", "delete")
     )
     found = advise(account(follow_log(server), server.now))
-    assert found.startswith("shop/mallory lacks the right, and never held the lease.")
+    assert found.startswith("shop/mallory lacks the right, and did not hold the lease in this input.")
     assert "kubectl auth can-i delete leases.coordination.k8s.io/db -n shop" in found
 
 

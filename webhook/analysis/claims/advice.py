@@ -500,7 +500,7 @@ def _advise_on_missing_rights(history: LeaseHistory, refusal: Refusal) -> Advice
     if refusal.by is not By.RIGHTS:
         what = f"The API server refused what {who} wrote."
     elif known and refusal.writer.user not in known:
-        what = f"{who} lacks the right, and never held the lease."
+        what = f"{who} lacks the right, and did not hold the lease in this input."
     else:
         what = f"{who} needs a Role and RoleBinding that allow {verb} on the lease."
     sentence = f"{what} To see whether it may {verb} it now:"
