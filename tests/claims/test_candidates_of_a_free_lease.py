@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.claims.accounts import account, shop, text
-from tests.history.fake_server import Elector, FakeServer, together
+from tests.history.fake_server import SECOND, START, Elector, FakeServer, together
 from tests.history.observing import advise, cluster_of, follow_both, follow_log, follow_watch
 from tests.history.test_refusal import APPLY_CONFLICT
 from webhook.analysis.claims.account import as_json
@@ -167,6 +167,17 @@ def test_a_taker_that_stopped_asking_was_heard_before() -> None:
     assert "made no request for it from 11:07:21Z until 11:07:59Z" in late(taken_late(38))
 
 
+def test_a_taker_that_asked_more_often_than_is_remembered_was_not_silent() -> None:
+    def ask_often(server: FakeServer, successor: Elector) -> None:
+        for _ in range(5):
+            server.wait(0.001)
+            successor.ask()
+
+    assert late(taken_after_tries(ask_often)).endswith(
+        "db-1_1 had asked for it at least 64 times meanwhile: it waits for longer than it must, or was refused"
+    )
+
+
 def test_a_taker_that_asked_all_the_time_waited() -> None:
     said = late(taken_late(*range(0, 60, 2)))
     assert "db-1_1 had asked for it" in said
@@ -186,9 +197,43 @@ def taken_after_tries(attempt: Callable[[FakeServer, Elector], object]) -> FakeS
     return server
 
 
-def test_refusals_meanwhile_are_counted() -> None:
-    server = taken_after_tries(lambda _, successor: successor.fail(403, "no", verb="get"))
-    assert "requests for it were refused in that time, the last one with 403" in late(server)
+def refuse(*, times: int = 1, **elector: Any) -> Callable[[FakeServer, Elector], None]:
+    """Return what has requests refused: of the successor, or of another elector."""
+
+    def attempt(server: FakeServer, successor: Elector) -> None:
+        one = server.elector("mon-0", "shop/db", **elector) if elector else successor
+        successor.ask()
+        for _ in range(times):
+            server.wait(0.001)
+            one.fail(403, "no", verb="get")
+
+    return attempt
+
+
+@pytest.mark.parametrize(
+    ("attempt", "end"),
+    [
+        (refuse(), "; 22 requests by shop/db from pod db-1 were refused in that time, the last one with 403"),
+        (
+            refuse(times=5),
+            "; at least 99 requests by shop/db from pod db-1 were refused in that time, the last one with 403",
+        ),
+        (refuse(user="system:serviceaccount:shop:mon"), "or was refused"),
+        (refuse(user="system:serviceaccount:shop:db"), "or was refused"),
+    ],
+    ids=["its own", "more than are remembered", "a stranger's", "another replica's"],
+)
+def test_refusals_of_a_late_taker_are_counted(attempt: Callable[[FakeServer, Elector], None], end: str) -> None:
+    assert late(taken_after_tries(attempt)).endswith(end)
+
+
+def test_a_single_refusal_of_a_late_taker_is_one() -> None:
+    def refuse_once(server: FakeServer, successor: Elector) -> None:
+        if server.now == START + 60 * SECOND:
+            successor.fail(403, "no")
+
+    server = taken_after_tries(refuse_once)
+    assert "; 1 request by shop/db from pod db-1 was refused in that time, the last one with 403" in late(server)
 
 
 def test_requests_without_accepted_credentials_may_be_the_takers() -> None:

@@ -122,6 +122,21 @@ class _Late(Struct, frozen=True, dict=True):
         refusals = self.history.requests.refusals
         return [one for one in refusals if self.since < one.at < self.after.since and one.is_denied]
 
+    def describe_refused(self) -> str:
+        """Return the end of a clause: how many requests of its own process were refused meanwhile, "" of none."""
+        own = self.after.processes.own
+        refused = [one for one in self.refused if own is not None and own.is_same(one.writer)]
+        if own is None or not refused:
+            return ""
+        number = f"{self.least}{count(len(refused), 'request')}"
+        were = "was" if len(refused) == 1 else "were"
+        return f"; {number} by {writer(own)} {were} refused in that time, the last one with {refused[-1].code}"
+
+    @property
+    def least(self) -> str:
+        """`at least ` before a number of answers, if some of that time may be remembered no longer, else ""."""
+        return "at least " if self.history.requests.has_forgotten_since(self.since) else ""
+
     @cached_property
     def nameless(self) -> Sequence[Refusal]:
         """Those without accepted credentials, which may be its own."""
@@ -183,9 +198,7 @@ def _claim_late_taker(
         is_enough = after.since - could <= waits
         text = edited if is_enough else f"{edited}; of the time since {clock(could, now)}: {text}"
         why = _Why("unknown", text) if is_enough else why
-    if late.refused and len(late.nameless) < len(late.refused):
-        refused = f"{count(len(late.refused), 'request')} for it were refused in that time"
-        text += f"; {refused}, the last one with {late.refused[-1].code}"
+    text += late.describe_refused()
     is_released = after.began is Handover.RELEASED
     ended = before.ended if is_released and before.ended else before.kept
     free_at = ended.at if is_released else before.kept_until + (before.duration or 0) * SECOND
@@ -252,7 +265,8 @@ def _explain_conflicts(late: _Late) -> _Why | None:
     if not late.is_logged or not late.conflicts:
         return None
     others = describe_other_writers(late.history, late.since, late.after.since)
-    text = f"{late.conflicts} of its updates conflicted with other writes (409){f' ({others})' if others else ''}"
+    also = f" ({others})" if others else ""
+    text = f"{late.least}{late.conflicts} of its updates conflicted with other writes (409){also}"
     return _Why("asking", text)
 
 
@@ -269,7 +283,8 @@ def _explain_requests(late: _Late) -> _Why | None:
     """Explain by a taker that asked all the time."""
     if not late.is_logged:
         return None
-    asked = count(len([one for one in late.after.waited if one > late.since]), "time")
+    least = "at least " if len(late.after.waited) >= MAX_TIMES else ""
+    asked = least + count(len([one for one in late.after.waited if one > late.since]), "time")
     text = f"{late.taker} had asked for it {asked} meanwhile: it waits for longer than it must, or was refused"
     return _Why("asking", text)
 
@@ -312,7 +327,10 @@ def _find_first_request(after: Tenure, since: int) -> int | None:
 
 
 def _find_silence(after: Tenure, since: int) -> tuple[int, int] | None:
-    """Return the longest time in which the taker made no request since the lease could be taken."""
+    """Return the longest time in which the taker made no request since the lease could be taken.
+
+    If it made more than are remembered, it is not known when it made the first of them.
+    """
     times: Sequence[int] = sorted(one for one in after.waited if one <= after.since)
-    points = [since, *(one for one in times if one > since)]
+    points = [*([since] if len(after.waited) < MAX_TIMES else []), *(one for one in times if one > since)]
     return max(pairwise(points), key=lambda pair: pair[1] - pair[0], default=None)
