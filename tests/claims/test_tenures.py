@@ -161,7 +161,7 @@ def test_how_the_holder_changed_is_not_known_if_the_log_leaves_out_writes() -> N
     cut_out(server, kept, len(server.log))
     second.lead(20)
     one = account(follow_log(server), server.now)
-    assert "db-1_1 took it (shop/db from pod db-1) after db-0_1, at a time that was not recorded" in text(one)
+    assert "db-1_1 came to hold it after db-0_1, at a time that was not recorded" in text(one)
     assert not any(found.check == "leader-lost" for found in one.findings)
 
 
@@ -222,7 +222,7 @@ def test_a_list_after_a_list_does_not_say_how_the_holder_changed() -> None:
     first.release()
     second.lead(3)
     one = account(follow_inputs(before, server.dump()), server.now)
-    assert "db-1_1 took it after db-0_1, at a time that was not recorded" in text(one)
+    assert "db-1_1 came to hold it after db-0_1, at a time that was not recorded" in text(one)
     assert "; it was not recorded when" in text(one)
     assert not {"lease-stolen", "leader-lost"} & {found.check for found in one.findings}
 
@@ -244,7 +244,7 @@ def test_a_watch_that_begins_later_does_not_say_what_was_before_it(is_list: bool
     server.events.clear()
     second.lead(20)
     one = account(follow_inputs(before, server.watch()), server.now)
-    assert "db-1_1 took it after db-0_1, at a time that was not recorded" in text(one)
+    assert "db-1_1 came to hold it after db-0_1, at a time that was not recorded" in text(one)
     assert not any(found.check == "leader-lost" for found in one.findings)
 
 

@@ -180,6 +180,8 @@ def _describe_gap(tenure: Tenure, before: Tenure | None, previous: str) -> str:
 def _describe_taker(tenure: Tenure) -> tuple[str, str]:
     """Say who took a lease, or wrote its holder in: a clause, and what process that is as a part that may follow."""
     holder, taker, other = name(tenure.holder), tenure.processes.taken_by, tenure.processes.doubtful_taker
+    if tenure.is_unseen:
+        return f"{holder} came to hold it", ""  # who wrote the state that shows it need not have put it there
     if other:
         return f"{writer(other)} wrote {holder} into it", ""
     if tenure.began is Handover.STOLEN and taker is None:
