@@ -193,6 +193,24 @@ def test_who_takes_a_lease_that_looks_expired_is_not_who_set_its_time_back(
     assert ("does not wait until the lease expires" in said) is (then[-1] == "db-1" and not is_named)
 
 
+def test_who_takes_a_lease_that_its_holder_let_expire_steals_nothing_from_who_set_its_time_back() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.wait(10)
+    server.elector("mallory", "shop/db", user="mallory", pod="", ahead=-3600).renew(holderIdentity=db.identity)
+    server.wait(8)
+    server.elector("db-1", "shop/db").lead(20)
+    one = account(follow_log(server), server.now)
+    (taken,) = (found for found in one.findings if found.check == "lease-stolen")
+    assert taken.severity is Severity.WARNING
+    assert taken.message == (
+        "at 11:07:18Z db-1_1 took the lease, which db-0_1 had not renewed for 18 s. mallory had set its renewTime to "
+        "10:07:09Z at 11:07:10Z, so the lease looked expired to the new holder, if that compares renewTime with its "
+        "own clock"
+    )
+    assert advise(one).startswith("Find out why mallory set its renewTime back.")
+
+
 def test_a_holder_that_one_pod_renames_is_no_error() -> None:
     server, (db, *_) = shop()
     server.uids["db-0"] = "d6f1"

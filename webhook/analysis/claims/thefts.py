@@ -62,7 +62,23 @@ def claim_replacement(history: LeaseHistory, before: Tenure, after: Tenure, now:
     false_expiry = _explain_false_expiry(history, before, after, now)
     if is_handed_over(after, before) and false_expiry is None:
         return _claim_hand_over(history, before, after, now)
+    if false_expiry is not None and false_expiry.cause == _SET_BACK and before.has_expired_at(after.since):
+        return _claim_taking_from_silent(history, before, after, now, false_expiry=false_expiry)
     return _claim_theft(history, before, after, now, false_expiry=false_expiry)
+
+
+def _claim_taking_from_silent(
+    history: LeaseHistory, before: Tenure, after: Tenure, now: int, *, false_expiry: "_FalseExpiry"
+) -> Claim:
+    """Return the claim that one took a lease that its holder had let expire, and another writer had written since."""
+    silent = length(after.since - before.last_renewal)
+    took = _describe_taking(after, None, _find_stranger(before, after))
+    message = f"at {clock(after.since, now)} {took}, which {name(before.holder)} had not renewed for {silent}"
+    return make_claim(
+        *(history, "lease-stolen", Severity.WARNING, f"{message}. {false_expiry.text}", false_expiry.advice, _SET_BACK),
+        over_since=after.since,
+        arguments=_list_arguments(before, after),
+    )
 
 
 def _list_arguments(before: Tenure, after: Tenure) -> Mapping[str, object]:

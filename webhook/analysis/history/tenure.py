@@ -468,7 +468,11 @@ class Tenure(Struct):
     @property
     def had_expired(self) -> bool:
         """True if the holder had let the lease expire before it was removed, or the lease was deleted."""
-        return self.duration is not None and has_expired(self.last_renewal, self.duration, self.until or 0)
+        return self.has_expired_at(self.until or 0)
+
+    def has_expired_at(self, at: int) -> bool:
+        """Return whether the lease had expired by an instant, if its holder alone had renewed it."""
+        return self.duration is not None and has_expired(self.last_renewal, self.duration, at)
 
     @property
     def is_only_named(self) -> bool:
