@@ -281,7 +281,7 @@ def test_two_applications_on_one_lease() -> None:
     assert "lease-shared: at least 2 service accounts have held this lease: shop/db, shop/queue" in text(
         account(follow_log(server), server.now)
     )
-    server.elector("kcm", "shop/db", user="system:kube-controller-manager").take()
+    server.elector("kcm", "shop/db", user="system:kube-controller-manager").lead(2)
     assert "lease-shared" not in text(account(follow_log(server), server.now))
 
 

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.claims.accounts import text
 from tests.factories import Document
-from tests.history.fake_server import SECOND, FakeServer, together
+from tests.history.fake_server import SECOND, Elector, FakeServer, together
 from tests.history.observing import input_of, observe_all
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account, account_of, as_json
@@ -521,6 +522,104 @@ def test_a_release_by_a_pod_of_another_namespace_with_the_same_name_is_no_handov
     server.elector("a", "shop/db", user=EVIL).release()
     (release,) = (one for one in account(log(server)).findings if one.check == "foreign-release")
     assert "evil/evil from pod a removed a_1 as the holder" in release.message
+
+
+STRANGERS = [
+    pytest.param("db-0", "evil", id="a pod of its name in another namespace"),
+    pytest.param("db", "shop", id="a pod with a name that begins its own"),
+]
+
+
+def begin_with_stranger(pod: str, namespace: str, *, writes: int) -> tuple[FakeServer, Elector]:
+    """Begin a log with a stranger that renews in the name of an elector, which then goes on alone."""
+    server = FakeServer()
+    db = server.elector("db-0", "shop/db")
+    db.lead(20)
+    server.log.clear()
+    stranger = server.elector("db-0", "shop/db", pod=pod, user=f"system:serviceaccount:{namespace}:evil")
+    for _ in range(writes):
+        server.wait(1)
+        stranger.renew()
+    server.wait(1)
+    return server, db
+
+
+@pytest.mark.parametrize(("pod", "namespace"), STRANGERS)
+@pytest.mark.parametrize("renewals", [0, 2])
+def test_a_holder_may_release_what_a_stranger_wrote_when_the_log_begins(
+    pod: str, namespace: str, renewals: int
+) -> None:
+    server, db = begin_with_stranger(pod, namespace, writes=1)
+    db.lead(2 * renewals)
+    db.release()
+    found = account(log(server))
+    assert not any(one.check == "foreign-release" for one in found.findings)
+    assert "db-0_1 released it" in text(found)
+
+
+@pytest.mark.parametrize(("pod", "namespace"), STRANGERS)
+@pytest.mark.parametrize("writes", [1, 5])
+def test_who_a_text_names_follows_a_stranger_that_wrote_it_when_the_log_begins(
+    pod: str, namespace: str, writes: int
+) -> None:
+    server, db = begin_with_stranger(pod, namespace, writes=writes)
+    db.lead(20)
+    said = text(account(log(server)))
+    assert "db-0_1 holds it, renewed 0 s ago" in said
+    assert "shop/db from pod db-0 renewed it as db-0_1" not in said
+    shared = "renewed it as db-0_1, and since then shop/db from pod db-0: its process has other credentials"
+    assert (f"{namespace}/evil from pod {pod} {shared}" in said) == (writes > 1)
+    assert "in turns" not in said
+
+
+def test_a_stranger_that_renews_again_renews_in_turns_with_who_the_text_names() -> None:
+    server, db = begin_with_stranger("db-0", "evil", writes=5)
+    stranger = server.elector("db-0", "shop/db", user=EVIL)
+    for _ in range(3):
+        db.lead(2)
+        server.wait(1)
+        stranger.renew()
+    db.lead(2)
+    assert "used by several processes that renew in turns" in text(account(log(server)))
+
+
+@pytest.mark.parametrize(("pod", "namespace"), STRANGERS)
+@pytest.mark.parametrize("silence", [1, 20], ids=["a live lease", "an expired lease"])
+@pytest.mark.parametrize("renewals", [0, 2])
+def test_a_stranger_that_writes_a_pod_in_and_renews_for_it_is_not_that_pod(
+    pod: str, namespace: str, silence: int, renewals: int
+) -> None:
+    server = FakeServer()
+    server.elector("db-1", "shop/db").lead(20)
+    server.wait(silence)
+    stranger = server.elector("db-0", "shop/db", pod=pod, user=f"system:serviceaccount:{namespace}:evil")
+    stranger.lead(2 * renewals)
+    server.elector("db-0", "shop/db").lead(40)
+    found = account(log(server))
+    said = text(found)
+    assert f"{namespace}/evil from pod {pod} wrote db-0_1 into it" in said
+    assert "shop/db from pod db-0 renewed it as db-0_1" not in said
+    assert not any(one.check == "renewal-late" for one in found.findings)
+
+
+@pytest.mark.parametrize("is_seen_taken", [True, False])
+def test_an_elector_whose_account_is_of_another_namespace_is_followed(is_seen_taken: bool) -> None:
+    server = FakeServer()
+    elector = server.elector("db-0", "shop/db", user="system:serviceaccount:infra:db")
+    elector.lead(20)
+    if not is_seen_taken:
+        server.log.clear()
+    elector.lead(20)
+    server.wait(1)
+    server.elector("db-0", "shop/db", pod="toolbox", user="system:serviceaccount:shop:toolbox").renew()
+    elector.lead(20)
+    elector.release()
+    found = account(log(server))
+    tenure = found.history.tenures[-1]
+    assert tenure.processes.own == Writer("system:serviceaccount:infra:db", "db-0")
+    assert tenure.processes.is_sure == is_seen_taken
+    assert "db-0_1 released it" in text(found)
+    assert not found.findings or {one.check for one in found.findings} <= {"timing-tight"}
 
 
 def test_requests_of_a_pod_of_another_namespace_with_the_same_name_are_not_the_holder_s() -> None:

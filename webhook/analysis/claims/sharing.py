@@ -116,6 +116,12 @@ def _describe_following(tenure: Tenure, now: int) -> str:
     other = processes.sharers[-1]
     before = f", and {writer(processes.own)} no more" if processes.own else ""
     seen, until = processes.others[other], "on"
+    if seen.is_before and processes.own:
+        renewed = f"until {clock(seen.last, now)} {writer(other)} renewed it as {name(tenure.holder)}"
+        return (
+            f"{renewed}, and since then {writer(processes.own)}: its process has other credentials since, or another "
+            "one wrote in its name"
+        )
     if tenure.until is not None:
         until = f"to {clock(seen.last, now)}"
     renewed = f"from {clock(seen.first, now)} {until} {writer(other)} renewed it as {name(tenure.holder)}"

@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from webhook.admission.rules.holders import fits_pod
+from webhook.admission.rules.holders import fits_pod, names_pod
 from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.request import UserInfo
 
@@ -28,6 +28,7 @@ class OtherProcess(Struct):
 
     `backward` of these moved renewTime back by more than the duration, which renews nothing. The first renewal was
     stored at `earliest` or later, the last one at `latest` or before. `is_followed`: the holder's own renewed after it.
+    `is_before`: the holder's own did not renew before it.
     """
 
     count: int
@@ -37,6 +38,7 @@ class OtherProcess(Struct):
     latest: int
     backward: int = 0
     is_followed: bool = False
+    is_before: bool = False
 
 
 class HolderProcesses(Struct):
@@ -49,7 +51,7 @@ class HolderProcesses(Struct):
     own: Writer | None = None
     """The process that took it; of one that another writer wrote in, that which renews it; None if it is not known."""
     is_sure: bool = False
-    """The process is the one whose pod the holder names, or took the lease and renewed it."""
+    """The process is surely the one whose pod the holder names, or took the lease and renewed it."""
     renewals: int = 0
     """By its own process, as far as they were seen."""
     is_last_known: bool = True
@@ -75,16 +77,16 @@ class HolderProcesses(Struct):
 
     def begin_seen(self, writer: Writer) -> None:
         """Begin with who wrote the state with which an input begins."""
-        self.own, self.is_sure = writer.process, self.is_pod(writer)
+        self.own, self.is_sure = writer.process, self.is_surely_pod(writer)
 
     def begin(self, writer: Writer | None, known: Writer | None) -> None:
         """Begin with who wrote the holder in; `known` is the process that had this identity before."""
         if writer is None:
             self.own, self.is_sure = known, known is not None
             return
-        is_own = self.is_pod(writer) or known is None or known.is_same(writer)
-        self.own = writer.process if is_own else known
-        self.is_sure = self.is_pod(writer) or known is not None
+        is_named = self.is_surely_pod(writer)
+        self.own = writer.process if is_named or known is None or known.is_same(writer) else known
+        self.is_sure = is_named or known is not None
 
     def begin_with_renewal(self, before: "HolderProcesses") -> None:
         """Begin with a renewal by another pod than that of the processes before, under their identity."""
@@ -117,6 +119,7 @@ class HolderProcesses(Struct):
             return True
         if self._follows_who_wrote_it_in(own, writer):
             if self.renewals:
+                so_far.is_before = writer.process not in self.others
                 self.others[own] = so_far
                 self.renewals = 0
             self._renew_by_own(writer)
@@ -126,10 +129,9 @@ class HolderProcesses(Struct):
 
     def _follows_who_wrote_it_in(self, own: Writer, writer: Writer) -> bool:
         """Return whether what was taken for its own process only wrote the holder in, or did not take the lease."""
-        is_other = writer.user != own.user and not self.is_pod(own)
-        is_named = is_other and self.is_pod(writer) and self.is_here(writer)
-        is_likelier = not self.renewals or self.is_pod(writer) or writer.is_same(self.taken_by)
-        return is_named or (not self.is_sure and is_likelier)
+        is_likelier_pod = self.is_pod(writer) and not self.is_pod(own)
+        is_likelier = not self.renewals or is_likelier_pod or writer.is_same(self.taken_by)
+        return self._is_by_surer_pod(writer) or (not self.is_sure and is_likelier)
 
     def _renew_by_own(self, writer: Writer) -> None:
         self.own, self.node = writer.process, writer.node or self.node
@@ -137,7 +139,7 @@ class HolderProcesses(Struct):
         for other in self.others.values():
             other.is_followed = True
         self.renewals, self.is_last_known = self.renewals + 1, True
-        self.is_sure = self.is_sure or self.is_pod(writer) or writer.is_same(self.taken_by)
+        self.is_sure = self.is_sure or self.is_surely_pod(writer) or writer.is_same(self.taken_by)
 
     def _renew_by_other(self, writer: Writer, at: int, within: tuple[int, int], *, is_set_back: bool) -> None:
         if writer.process not in self.others and len(self.others) >= MAX_WRITERS:
@@ -145,6 +147,7 @@ class HolderProcesses(Struct):
         earliest, latest = within
         other = self.others.setdefault(writer.process, OtherProcess(0, at, at, earliest, latest))
         other.count, other.last, other.latest = other.count + 1, at, latest
+        other.is_before = False
         other.backward += 1 if is_set_back else 0
 
     def note_beside(self, writers: Iterable[Writer]) -> None:
@@ -159,7 +162,10 @@ class HolderProcesses(Struct):
     # Whose write it was.
 
     def is_pod(self, writer: Writer) -> bool:
-        """Return whether a writer is the pod that the holder names; who acts as another user could name any pod."""
+        """Return whether a writer may be the pod that the holder names; who acts as another user could name any pod.
+
+        A stranger may be it, too: any account that may write the lease may have a pod with a name that fits.
+        """
         return bool(writer.pod) and not writer.impersonator and fits_pod(self.identity, writer.pod)
 
     def is_here(self, writer: Writer) -> bool:
@@ -167,14 +173,27 @@ class HolderProcesses(Struct):
         account = UserInfo(writer.user).service_account
         return account is not None and account[0] == self.namespace
 
+    def is_surely_pod(self, writer: Writer) -> bool:
+        """Return whether a writer is the pod that the holder names: of this namespace, and of no shorter name.
+
+        An elector whose account is of another namespace than its lease is followed, but gives way to such a pod.
+        """
+        return self.is_pod(writer) and self.is_here(writer) and names_pod(self.identity, writer.pod)
+
     def is_by(self, writer: Writer) -> bool | None:
         """Return whether a writer is the holder's own process; None if that cannot be known."""
         if self.own is not None and self.own.is_same(writer):
             return True
         if self.is_sure:
-            return False
+            return self._is_by_surer_pod(writer)
         # Who was seen to write it may be a stranger; a pod that the holder names is not.
-        return True if self.is_here(writer) and self.is_pod(writer) else None
+        return True if self.is_surely_pod(writer) else None
+
+    def _is_by_surer_pod(self, writer: Writer) -> bool:
+        """Return whether a writer of another account is surely the pod that the holder names, and its own is not."""
+        own = self.own
+        is_other = own is not None and writer.user != own.user and not self.is_surely_pod(own)
+        return is_other and self.is_surely_pod(writer)
 
     def may_renew(self, writer: Writer | None) -> bool:
         """Return whether another writer that renews it may be the holder: of its account, or of a text without its pod.
@@ -256,7 +275,7 @@ class HolderProcesses(Struct):
         if taker is None or own is None:
             return None
         if own.is_same(taker):
-            return True if self.is_sure or self.is_pod(taker) else None
+            return True if self.is_sure or self.is_surely_pod(taker) else None
         return False if self.is_sure else None
 
     @property
@@ -293,7 +312,8 @@ class HolderProcesses(Struct):
         Else one followed the other: the process may have got other credentials.
         """
         sharers = self.sharers
-        return len(sharers) > 1 or any(self.others[one].is_followed for one in sharers)
+        others = [self.others[one] for one in sharers]
+        return len(sharers) > 1 or any(other.is_followed and not other.is_before for other in others)
 
     @property
     def writers(self) -> list[Writer]:
