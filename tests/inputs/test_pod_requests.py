@@ -9,6 +9,7 @@ from tests.history.fake_server import START, FakeServer
 from tests.inputs.reading import read
 from webhook.analysis.inputs.items import Item, LogEnd, PodDeletion, Writer
 
+DRAINER = "system:serviceaccount:kube-system:node-drainer"
 CONTROLLER = "system:serviceaccount:kube-system:replicaset-controller"
 
 
@@ -80,6 +81,8 @@ def test_what_deletes_no_pod(tweak: Tweak) -> None:
         pytest.param(put("user.username", "alice"), False, id="a person"),
         pytest.param(put("user.username", CONTROLLER), True, id="a controller"),
         pytest.param(put("user.username", "system:node:worker-1"), True, id="a kubelet"),
+        pytest.param(put("user.username", DRAINER), False, id="another account of kube-system"),
+        pytest.param(put("impersonatedUser", {"username": CONTROLLER}), False, id="who acts as a controller"),
     ],
 )
 def test_a_log_at_level_metadata_hides_whether_a_deletion_was_a_dry_run(tweak: Tweak, is_sure: bool) -> None:

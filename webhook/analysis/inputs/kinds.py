@@ -71,8 +71,25 @@ _TOKEN_MARKER: Final = b"lease-webhook/token-"
 """The prefix of the annotations in which fences keep tokens."""
 _DELETE_OPTIONS: Final = frozenset({"gracePeriodSeconds", "propagationPolicy", "orphanDependents"})
 """Options that a query may have instead of the body, and which then has all of them."""
-_NEVER_DRY: Final = ("system:node:", "system:kube-", "system:serviceaccount:kube-system:")
-"""How the users of kubelets and controllers begin, which delete in earnest."""
+_KUBELET: Final = "system:node:"
+_NEVER_DRY: Final = frozenset({"system:kube-controller-manager", "system:kube-scheduler"}) | {
+    f"system:serviceaccount:kube-system:{name}"
+    for name in (
+        "cronjob-controller",
+        "daemon-set-controller",
+        "device-taint-eviction-controller",
+        "generic-garbage-collector",
+        "job-controller",
+        "namespace-controller",
+        "node-controller",
+        "pod-garbage-collector",
+        "replicaset-controller",
+        "replication-controller",
+        "statefulset-controller",
+        "taint-eviction-controller",
+    )
+}
+"""The users of Kubernetes itself that delete pods, as kubelets do, in earnest: any other may ask for a dry run."""
 _OURS: Final = frozenset(KIND_OF.values())
 _REVIEW: Final = "AdmissionReview"
 _MAX_NAME: Final = 253
@@ -510,8 +527,13 @@ def _interpret_pod_request(event: AuditEvent) -> PodDeletion | None:
         writer=writer,
         uid=named.details.uid or named.metadata.uid or options.preconditions.uid,
         is_eviction=event.verb == "create",
-        is_sure=is_shown or bool(_DELETE_OPTIONS & query.keys()) or writer.user.startswith(_NEVER_DRY),
+        is_sure=is_shown or bool(_DELETE_OPTIONS & query.keys()) or _is_never_dry(writer),
     )
+
+
+def _is_never_dry(writer: Writer) -> bool:
+    """Return whether a writer is a part of Kubernetes that deletes in earnest, and not somebody who acts as one."""
+    return not writer.impersonator and (writer.user in _NEVER_DRY or writer.user.startswith(_KUBELET))
 
 
 def _find_asked(event: AuditEvent, kind: str) -> Lease | None:
