@@ -213,7 +213,7 @@ def _diagnose_deleted_pod(evidence: SilenceEvidence) -> Diagnosis | None:
         return None
     if _find_lease_renewed_meanwhile(evidence):
         return None
-    beside = () if found.is_sure and not evidence.hidden else ("stopped", *evidence.hidden)
+    beside = () if found.is_why and not evidence.hidden else ("stopped", *evidence.hidden)
     return Diagnosis(Blame.POD, describe_deletion(found, evidence.end), ("pod-deleted", *beside))
 
 

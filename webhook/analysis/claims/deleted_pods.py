@@ -1,11 +1,14 @@
 """Whether a holder stopped because its pod was deleted, by the requests that a log shows."""
 
+from collections.abc import Sequence
 from typing import Final
+
+from msgspec import Struct
 
 from webhook.analysis.claims.silence_evidence import SilenceEvidence
 from webhook.analysis.claims.words import by_writer, clock
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.tenure import Tenure
+from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.inputs.items import PodDeletion, Writer
 from webhook.kubernetes.times import SECOND
 
@@ -13,9 +16,26 @@ GRACE: Final = 60 * SECOND
 """For how long a process may go on after its pod was deleted: by default it is killed after 30 s."""
 _INTERVAL: Final = 2 * SECOND
 """How often a holder renews by the default of client-go, where the input does not show it."""
+_AT_ONCE: Final = SECOND
+"""How long after the last renewal a deletion may come that surely ended the process: later, it may have stopped before.
+"""
+_KUBELET: Final = "system:node:"
 
 
-def find_deletion(evidence: SilenceEvidence) -> PodDeletion | None:
+class DeletedPod(Struct, frozen=True):
+    """How the pod of a holder was deleted: by the requests that asked for it, and that of its kubelet.
+
+    A kubelet only confirms that the containers of a pod which somebody had deleted have ended. `is_first`: it was
+    deleted before its process can have stopped by itself, and not after; `is_why`: that was surely no dry run, either.
+    """
+
+    asked: Sequence[PodDeletion]
+    confirmed: PodDeletion | None
+    is_first: bool
+    is_why: bool
+
+
+def find_deletion(evidence: SilenceEvidence) -> DeletedPod | None:
     """Return the deletion of a holder's pod after which it renewed no more; None if it is not known to be why.
 
     Who did not renew for longer than usual had stopped before: its pod may have been deleted because of that.
@@ -25,24 +45,40 @@ def find_deletion(evidence: SilenceEvidence) -> PodDeletion | None:
     if tenure is None or own is None:
         return None
     start, interval = evidence.start, min(evidence.history.renewals.usual or _INTERVAL, GRACE)
-    found = next(
-        (
-            one
-            for one in evidence.histories.deleted_pods.list_of(own)
-            if start - GRACE <= one.at <= start + interval and _is_of_this_pod(one, own, tenure, start)
-        ),
-        None,
-    )
-    if found is None or _is_heard_after(evidence.history, tenure, own, max(start, found.at) + 2 * interval):
+    skew = evidence.histories.bounds.skew
+    known = evidence.histories.deleted_pods.list_of(own)
+    its = [one for one in known if _is_of_this_pod(one, own, tenure, start, skew=skew)]
+    near = [one for one in its if start - GRACE - skew <= one.at <= start + interval + skew]
+    heard_until = max([start, *(one.at for one in near)]) + skew + 2 * interval
+    if not near or _is_heard_after(evidence.history, tenure, own, heard_until):
         return None
-    return found
+    asked, confirmed = [one for one in near if not _is_by_kubelet(one)], None
+    if not asked:
+        confirmed = near[0]
+        asked = [one for one in its if one.at <= confirmed.at and not _is_by_kubelet(one)][-1:]
+    early = [one for one in asked if one.at + skew <= start + _AT_ONCE]
+    is_why = any(one.is_sure for one in early)
+    return DeletedPod([*asked[:1], *asked[1:][-1:]], confirmed, is_first=bool(early), is_why=is_why)
 
 
-def describe_deletion(one: PodDeletion, now: int) -> str:
-    """`deleted at 12:00:02Z by kube-system/replicaset-controller`, with the doubt whether it was."""
+def describe_deletion(pod: DeletedPod, now: int) -> str:
+    """`deleted at 12:00:02Z by kube-system/replicaset-controller`, with what is not known of it."""
+    confirmed = f"as its kubelet confirmed at {clock(pod.confirmed.at, now)}" if pod.confirmed else ""
+    if not pod.asked:
+        return f"deleted, {confirmed}; who asked for that is not shown, and its process may have stopped before"
+    text = " and ".join(_describe_request(one, now) for one in pod.asked)
+    before = "" if pod.is_first else "; its process may have stopped before"
+    return f"{text}{', ' if confirmed else ''}{confirmed}{before}"
+
+
+def _describe_request(one: PodDeletion, now: int) -> str:
     verb = "evicted" if one.is_eviction else "deleted"
     doubt = "" if one.is_sure else " (unless that was a dry run, which the log does not show)"
     return f"{verb} at {clock(one.at, now)}{by_writer(one.writer)}{doubt}"
+
+
+def _is_by_kubelet(one: PodDeletion) -> bool:
+    return one.writer.user.startswith(_KUBELET) and not one.writer.impersonator
 
 
 def _find_own(tenure: Tenure) -> Writer | None:
@@ -52,15 +88,22 @@ def _find_own(tenure: Tenure) -> Writer | None:
     return processes.own if is_known and not tenure.is_ambiguous else None
 
 
-def _is_of_this_pod(one: PodDeletion, own: Writer, tenure: Tenure, start: int) -> bool:
+def _is_of_this_pod(one: PodDeletion, own: Writer, tenure: Tenure, start: int, *, skew: int) -> bool:
     """Return whether the pod of a holder was deleted, and not one before it that had its name.
 
-    Without a uid in the deletion, its pod is the one that held the lease by then. Without one in its requests, which
-    pods of a name then look alike, that is so if none renewed after it.
+    Without a uid in the deletion, its pod is the one that was heard by then. Without one in its requests, which pods
+    of a name then look alike, that is so if none renewed after it.
     """
     if one.uid and own.uid:
         return True
-    return one.at >= (tenure.since if own.uid else start)
+    return one.at - skew >= (_find_first_request(tenure, own, start) if own.uid else start)
+
+
+def _find_first_request(tenure: Tenure, own: Writer, start: int) -> int:
+    """Return when a process is known to have run: who held the lease before the input begins may be another one."""
+    if tenure.began is not Handover.SEEN and own.is_same(tenure.processes.taken_by):
+        return tenure.since
+    return next(iter(tenure.processes.requests), start)
 
 
 def _is_heard_after(history: LeaseHistory, tenure: Tenure, own: Writer, at: int) -> bool:
