@@ -9,7 +9,9 @@ from tests.history.fake_server import FakeServer, together
 from tests.history.observing import follow_log, follow_watch
 from tests.history.test_refusal import RIGHTS
 from webhook.analysis.claims.account import as_json
+from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.happened import list_latest
+from webhook.kubernetes.times import canonical_seconds
 
 
 def claim(server: FakeServer, kind: str, follow: Any = follow_log) -> dict[str, Any]:
@@ -92,6 +94,105 @@ def test_a_lease_that_another_one_held_on_is_not_said_to_have_expired_earlier() 
     assert "after db-0_1 let it expire; db-0_1 itself had not renewed it for up to 36 s" in said
     assert "(shop/toolbox from pod toolbox went on in its name until 11:07:20Z); db-1_1 took the expired lease" in said
     assert "from 11:07:02Z to 11:07:20Z shop/toolbox from pod toolbox renewed it as db-0_1" in said
+
+
+def act_as(server: FakeServer) -> None:
+    """Have alice make the latest request, who acted as the one that made it."""
+    event = server.log[-1]
+    event["user"], event["impersonatedUser"] = {"username": "alice"}, event["user"]
+
+
+def renew_as_db(server: FakeServer, times: int, *, pod: str, is_impersonated: bool = True) -> None:
+    """Renew as db-0_1 with the account of db-0, and maybe its pod, again and again."""
+    stranger = server.elector("db-0", "shop/db", pod=pod)
+    for _ in range(times):
+        server.wait(2)
+        stranger.renew()
+        if is_impersonated:
+            act_as(server)
+
+
+def find_shared_identity(server: FakeServer) -> Claim:
+    (found,) = (one for one in account(follow_log(server), server.now).claims if one.check == "identity-shared")
+    return found
+
+
+def test_who_acts_as_an_account_is_no_replica_of_it() -> None:
+    server, (db, *others) = shop()
+    together(30, db, *others)
+    renew_as_db(server, 10, pod="db-0")
+    found = find_shared_identity(server)
+    assert found.advice.startswith("Find out why shop/db (impersonated by alice) renewed it as db-0_1.")
+    assert found.fix == "kubectl auth can-i impersonate serviceaccounts/db -n shop --as=alice"
+
+
+def test_who_acted_as_a_pod_when_the_log_begins_is_not_seen_since() -> None:
+    server, (db, *others) = shop()
+    together(20, db, *others)
+    server.log.clear()
+    renew_as_db(server, 4, pod="db-0")
+    together(20, db, *others)
+    found = find_shared_identity(server)
+    assert found.message.startswith("until 11:07:08Z shop/db (impersonated by alice) from pod db-0 renewed it as")
+    assert canonical_seconds(found.over_since or 0) == "2026-11-18T11:07:08Z"
+
+
+@pytest.mark.parametrize(("seconds", "end"), [(6, "11:07:22Z"), (60, "11:07:14Z")], ids=["both stop", "one goes on"])
+def test_an_identity_is_shared_until_one_process_has_it_alone(seconds: float, end: str) -> None:
+    server, (db, *others) = shop()
+    together(20, db, *others)
+    for _ in range(4):
+        renew_as_db(server, 1, pod="db-0")
+        together(2, db, *others)
+    together(seconds, db, *others)
+    together(20, *others)
+    found = find_shared_identity(server)
+    assert "by several processes that renewed in turns" in found.message
+    assert canonical_seconds(found.over_since or 0) == f"2026-11-18T{end}"
+
+
+def test_who_acts_as_an_account_in_a_text_without_a_pod_is_named_and_not_the_account() -> None:
+    server, (db, *others) = shop()
+    db.identity = "leader"
+    server.write("shop/db", {"holderIdentity": "leader", "leaseDurationSeconds": 15}, "x", db.user, "")
+    act_as(server)
+    stranger = server.elector("db-0", "shop/db", pod="")
+    stranger.identity = "leader"
+    server.leases["shop/db"]["spec"] |= {"acquireTime": None, "leaseTransitions": 0}
+    for _ in range(4):
+        server.wait(2)
+        stranger.renew()
+        act_as(server)
+    together(20, db, *others)
+    said = text(account(follow_log(server), server.now))
+    assert "ADVICE Find out why shop/db (impersonated by alice) renewed it as leader." in said
+
+
+def test_a_pod_that_its_text_names_displaces_who_acts_as_its_account() -> None:
+    server, (db, *others) = shop()
+    db.take()
+    act_as(server)
+    renew_as_db(server, 4, pod="db-0")
+    together(20, db, *others)
+    said = text(account(follow_log(server), server.now))
+    assert "db-0_1 holds it since 11:06:40Z, renewed 0 s ago" in said
+    assert "shop/db (impersonated by alice) from pod db-0 renewed it as db-0_1, 4 times" in said
+    assert "ADVICE Find out why shop/db (impersonated by alice)" in said
+
+
+@pytest.mark.parametrize("is_impersonated", [True, False], ids=["acts as its account", "a token without a pod"])
+def test_a_holder_renewed_last_when_its_own_pod_did(is_impersonated: bool) -> None:
+    server, (db, *others) = shop()
+    together(20, db, *others)
+    renew_as_db(server, 1, pod="", is_impersonated=is_impersonated)
+    together(20, *others)
+    follower = server.elector("db-1", "shop/db")
+    follower.take()
+    together(4, follower, *others)
+    lost = claim(server, "leader-lost")
+    assert "db-0_1 last renewed at 11:07:00Z (shop/db" in lost["text"]
+    assert "went on in its name until 11:07:02Z); db-1_1 took the expired lease" in lost["text"]
+    assert lost["from"].startswith("2026-11-18T11:07:00")
 
 
 @pytest.mark.parametrize("follow", [follow_log, follow_watch], ids=["audit log", "watch"])

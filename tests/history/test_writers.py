@@ -697,3 +697,10 @@ def test_who_renews_may_be_the_holder_unless_its_text_names_another_pod(
     own = Writer("shop", pod, uid="1")
     processes = HolderProcesses(holder, own=own, taken_by=own, is_sure=True, renewals=1)
     assert processes.may_renew(Writer(user, "b", uid="2")) is may_be
+
+
+def test_who_acts_as_the_account_of_a_pod_that_a_text_names_is_not_the_holder() -> None:
+    own = Writer("shop", "a", uid="1")
+    processes = HolderProcesses("a_1", own=own, taken_by=own, is_sure=True, renewals=1)
+    assert not processes.may_renew(Writer("shop", "a", impersonator="alice"))
+    assert not processes.may_renew(None)

@@ -527,9 +527,11 @@ def advise_after_deletion(history: LeaseHistory, who: Writer) -> Advice:
 def advise_after_sharing(history: LeaseHistory, tenure: Tenure) -> Advice:
     """Return what to do about several processes that renew under one identity: of another user, or replicas."""
     last, own = tenure.processes.sharers[-1], tenure.processes.own
-    if own is not None and last.user != own.user:
-        sentence = f"Find out why {name(last.name)} renewed it as {name(tenure.holder)}."
-        return advise_on_writer(sentence, history, last)
+    if own is not None and (last.user, last.impersonator) != (own.user, own.impersonator):
+        # Who acts as another user is no replica of it.
+        who = own if own.impersonator and not last.impersonator else last
+        sentence = f"Find out why {user(who)} renewed it as {name(tenure.holder)}."
+        return advise_on_writer(sentence, history, who)
     where, pods = kubectl_in(history.namespace), " ".join(quote_name(one) for one in tenure.processes.pods[-3:])
     sentence = "Give each replica an identity of its own, such as its pod's name:"
     return Advice(sentence, f"{where} describe pods {pods}" if pods else f"{where} get pods")

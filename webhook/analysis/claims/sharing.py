@@ -84,7 +84,6 @@ def _claim_shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> C
     last = times[-2]
     lasts = min(tenure.duration or 0, history.duration or 0)
     is_over = tenure.until is not None or now - last >= lasts * SECOND
-    over = times[-1] if is_over else 0
     # They may go on in a later tenure of their identity.
     is_again = tenure.until is not None and history.holder is not None and history.holder.holder == tenure.holder
     # Of renewals that were not seen it is known until when they were made.
@@ -92,6 +91,7 @@ def _claim_shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> C
     is_unknown = is_again or is_unseen or not (is_over or tenure.is_renewed_last_by_own)
     used, renew = ("was used", "renewed") if is_unknown or is_over else ("is used", "renew")
     is_in_turns = tenure.processes.renews_in_turns
+    over = _find_end(tenure, times, lasts * SECOND) if is_over else 0
     message = (
         f"one identity, {name(tenure.holder)}, {used} by several processes that {renew} in turns, at least {who}, as "
         "if each led"
@@ -108,6 +108,14 @@ def _claim_shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> C
         over_since=None if is_unknown else over,
         arguments={"identity": identity_of(tenure)},
     )
+
+
+def _find_end(tenure: Tenure, times: Sequence[int], lasts: int) -> int:
+    """Return when an identity was last seen shared: `times` are those of the last renewal of each that renewed it."""
+    if not tenure.processes.renews_in_turns:
+        return tenure.processes.others[tenure.processes.sharers[-1]].last
+    # Who goes on for long after the others had stopped has it alone.
+    return times[-1] if times[-1] - times[-2] < lasts else times[-2]
 
 
 def _describe_following(tenure: Tenure, now: int) -> str:

@@ -190,10 +190,14 @@ class HolderProcesses(Struct):
         return True if self.is_surely_pod(writer) else None
 
     def _is_by_surer_pod(self, writer: Writer) -> bool:
-        """Return whether a writer of another account is surely the pod that the holder names, and its own is not."""
+        """Return whether a writer is surely the pod that the holder names, and its own is of another account or person.
+
+        Pods of one account may use one name, and then either may be the holder.
+        """
         own = self.own
-        is_other = own is not None and writer.user != own.user and not self.is_surely_pod(own)
-        return is_other and self.is_surely_pod(writer)
+        if own is None or self.is_surely_pod(own) or not self.is_surely_pod(writer):
+            return False
+        return writer.user != own.user or bool(own.impersonator)
 
     def may_renew(self, writer: Writer | None) -> bool:
         """Return whether another writer that renews it may be the holder: of its account, or of a text without its pod.
@@ -201,7 +205,14 @@ class HolderProcesses(Struct):
         Who wrote a text that is not its own, and renews it, looks like the holder of which it is the text.
         """
         own = self.own
-        return own is None or not self.names_own_pod or (writer is not None and writer.user == own.user)
+        if own is None or not self.names_own_pod:
+            return True
+        return writer is not None and writer.user == own.user and not writer.impersonator
+
+    def may_renew_last(self, writer: Writer | None) -> bool:
+        """Return whether the last renewal by another writer may be the holder's: not if it surely is another pod."""
+        is_named = self.own is not None and self.is_surely_pod(self.own)
+        return self.may_renew(writer) and (not is_named or (writer is not None and self.is_pod(writer)))
 
     def is_renewed_by_another(self, start: int, end: int) -> bool:
         """Return whether one that may be of its identity renewed under it while its own process was silent."""

@@ -364,7 +364,7 @@ class Tenure(Struct):
     def last_of_identity(self) -> int:
         """The last renewal by its process, or by another writer that may be one of its identity."""
         at, who = self.touched or (0, None)
-        return max(self.last_renewal, at) if self.processes.may_renew(who) else self.last_renewal
+        return max(self.last_renewal, at) if self.processes.may_renew_last(who) else self.last_renewal
 
     def find_renewer(self, at: int) -> Writer | None:
         """Return who made the renewal of an instant, or put the holder there then; None if that is not known."""
