@@ -35,7 +35,8 @@ _OFF: Final = 2 * SECOND
 _SET_BACK: Final = "set-back"
 _CONCLUSION: Final = "the lease looked expired to the new holder, if that compares renewTime with its own clock"
 _ONE_POD: Final = (
-    "both were written from one pod: unless that runs two electors, one process led throughout and its identity changed"
+    "both were written from one pod: unless that runs two electors, or its container restarted, one process led "
+    "throughout and its identity changed"
 )
 _RENAMED: Final = "one process led throughout and its identity changed, as acquireTime and leaseTransitions did not"
 
