@@ -113,7 +113,12 @@ def written_in(address: str = "", uid: str = "uid-of-db-1") -> str:
 
 
 def test_a_token_that_is_used_from_two_addresses_may_be_another_ones() -> None:
-    assert "unless they pass through proxies, another one has its token" in written_in("10.9.9.9")
+    doubt = "unless they pass through proxies or NAT, or it has several interfaces, another one has its token"
+    assert doubt in written_in("10.9.9.9")
+
+
+def test_a_pod_may_have_an_address_of_each_family() -> None:
+    assert "has its token" not in written_in("fd00::12")
 
 
 def test_an_address_that_a_client_says_it_has_is_none() -> None:

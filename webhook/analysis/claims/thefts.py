@@ -157,14 +157,16 @@ def _claim_theft(
 
 
 def _describe_addresses(history: LeaseHistory, other: Writer | None) -> str:
-    """Say that requests of a pod came from several addresses, "" if they did not."""
-    addresses = history.requests.addresses_of(other)
-    if len(addresses) < 2:
+    """Say that requests of a pod came from several addresses of one family, "" if they did not: it may have both."""
+    known = history.requests.addresses_of(other)
+    families = [[one for one in known if (":" in one) is is_v6] for is_v6 in (False, True)]
+    addresses = [one for family in families if len(family) > 1 for one in family]
+    if not addresses:
         return ""
     shown = " and ".join(name(one) for one in addresses[:MAX_NAMED])
     return (
-        f". Requests with the token of its pod came from {shown}: unless they pass through proxies, another one has "
-        "its token"
+        f". Requests with the token of its pod came from {shown}: unless they pass through proxies or NAT, or it has "
+        "several interfaces, another one has its token"
     )
 
 
