@@ -13,7 +13,9 @@ from tests.history.observing import advise, follow_both, follow_log, merge_input
 from tests.inputs.reading import read
 from webhook.analysis.claims.claim import Claim, as_json
 from webhook.analysis.claims.diagnosis import Blame
+from webhook.analysis.claims.holder_pods import find_evictor
 from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.times import canonical, parse
 
 USER = "system:serviceaccount:shop:db"
@@ -319,3 +321,38 @@ def test_an_expired_lease_that_nobody_takes() -> None:
     assert one.cause is not None
     assert one.cause.blame is Blame.POD
     assert "kubectl -n shop get pods,events" in advise(one)
+
+
+def list_pod_deletions(server: FakeServer) -> list[str]:
+    return [one.text for one in account(follow_log(server), server.now).pod_deletions]
+
+
+def test_a_pod_that_held_a_lease_was_deleted() -> None:
+    server, _ = play((-28, delete()))
+    assert list_pod_deletions(server) == ["pod db-0, which held it, was deleted by kube-system/replicaset-controller"]
+
+
+def test_the_pod_before_a_holder_of_its_name_did_not_hold_it_when_the_log_begins() -> None:
+    server = FakeServer(uids={"db-0": "u-1"})
+    db = server.elector("db-0", "shop/db")
+    db.lead(30)
+    server.log.clear()
+    server.delete_pod("db-0")
+    server.uids["db-0"] = "u-2"
+    server.wait(5)
+    db.lead(40)
+    assert list_pod_deletions(server) == []
+
+
+def test_who_asked_for_a_deletion_is_named_before_the_kubelet_that_confirms_it() -> None:
+    confirmed = play((-28, kubelet()))[0]
+    assert list_pod_deletions(confirmed) == ["pod db-0, which held it, was deleted, as its kubelet confirmed"]
+    asked = play((-30, kubelet()), (-28, by("alice")))[0]
+    assert list_pod_deletions(asked) == ["pod db-0, which held it, was deleted by alice"]
+
+
+def test_a_kubelet_is_not_who_evicts_the_pods_of_holders() -> None:
+    for deed, evictor in ((kubelet(uid="u-1"), None), (by("alice", uid="u-1"), Writer("alice"))):
+        server, _ = play((-1, deed))
+        found = account(follow_log(server), server.now)
+        assert find_evictor(found.pod_deletions, [found.history.tenures[0]]) == evictor

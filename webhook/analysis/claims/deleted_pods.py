@@ -52,10 +52,10 @@ def find_deletion(evidence: SilenceEvidence) -> DeletedPod | None:
     heard_until = max([start, *(one.at for one in near)]) + skew + 2 * interval
     if not near or _is_heard_after(evidence.history, tenure, own, heard_until):
         return None
-    asked, confirmed = [one for one in near if not _is_by_kubelet(one)], None
+    asked, confirmed = [one for one in near if not is_by_kubelet(one)], None
     if not asked:
         confirmed = near[0]
-        asked = [one for one in its if one.at <= confirmed.at and not _is_by_kubelet(one)][-1:]
+        asked = [one for one in its if one.at <= confirmed.at and not is_by_kubelet(one)][-1:]
     early = [one for one in asked if one.at + skew <= start + _AT_ONCE]
     is_why = any(one.is_sure for one in early)
     return DeletedPod([*asked[:1], *asked[1:][-1:]], confirmed, is_first=bool(early), is_why=is_why)
@@ -77,7 +77,8 @@ def _describe_request(one: PodDeletion, now: int) -> str:
     return f"{verb} at {clock(one.at, now)}{by_writer(one.writer)}{doubt}"
 
 
-def _is_by_kubelet(one: PodDeletion) -> bool:
+def is_by_kubelet(one: PodDeletion) -> bool:
+    """Return whether a deletion is that by which a kubelet confirms that the containers of a pod have ended."""
     return one.writer.user.startswith(_KUBELET) and not one.writer.impersonator
 
 
@@ -96,10 +97,10 @@ def _is_of_this_pod(one: PodDeletion, own: Writer, tenure: Tenure, start: int, *
     """
     if one.uid and own.uid:
         return True
-    return one.at - skew >= (_find_first_request(tenure, own, start) if own.uid else start)
+    return one.at - skew >= (find_first_request(tenure, own, start) if own.uid else start)
 
 
-def _find_first_request(tenure: Tenure, own: Writer, start: int) -> int:
+def find_first_request(tenure: Tenure, own: Writer, start: int) -> int:
     """Return when a process is known to have run: who held the lease before the input begins may be another one."""
     if tenure.began is not Handover.SEEN and own.is_same(tenure.processes.taken_by):
         return tenure.since

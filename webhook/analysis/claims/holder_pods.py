@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from webhook.analysis.claims.deleted_pods import find_first_request, is_by_kubelet
 from webhook.analysis.claims.words import by_writer, name
 from webhook.analysis.history.deleted_pods import DeletedPods
 from webhook.analysis.history.lease import LeaseHistory
@@ -13,7 +14,7 @@ from webhook.kubernetes.times import SECOND
 
 
 class HolderPodDeletion(Struct, frozen=True):
-    """A deletion of the pod of a holder; of several requests for one pod, the first."""
+    """A deletion of the pod of a holder; of several requests for one pod, the first that no kubelet made."""
 
     tenure: Tenure
     deletion: PodDeletion
@@ -21,6 +22,8 @@ class HolderPodDeletion(Struct, frozen=True):
     @property
     def text(self) -> str:
         """`pod checkout-1, which held it, was evicted by kube-system/descheduler`."""
+        if is_by_kubelet(self.deletion):
+            return f"pod {name(self.deletion.name)}, which held it, was deleted, as its kubelet confirmed"
         verb = "evicted" if self.deletion.is_eviction else "deleted"
         doubt = "" if self.deletion.is_sure else ", unless that was a dry run"
         return f"pod {name(self.deletion.name)}, which held it, was {verb}{by_writer(self.deletion.writer)}{doubt}"
@@ -32,20 +35,27 @@ def find_holder_pod_deletions(deleted: DeletedPods, history: LeaseHistory, now: 
         own = tenure.processes.own if tenure.processes.is_sure and not tenure.processes.others else None
         found = deleted.list_of(own) if own is not None else ()
         until = min(now, tenure.until if tenure.until is not None else now)
-        within = (one for one in found if own and tenure.since <= one.at <= until and _is_of(one, own))
-        yield from (HolderPodDeletion(tenure, one) for one in list(within)[:1])
+        within = (one for one in found if own and tenure.since <= one.at <= until and _is_of(one, own, tenure))
+        yield from (HolderPodDeletion(tenure, one) for one in sorted(within, key=is_by_kubelet)[:1])
 
 
-def _is_of(one: PodDeletion, own: Writer) -> bool:
-    """Return whether a deletion is known to be of the pod of a process, or nothing tells the two apart."""
-    return one.uid == own.uid or not (one.uid and own.uid)
+def _is_of(one: PodDeletion, own: Writer, tenure: Tenure) -> bool:
+    """Return whether a deletion is known to be of the pod of a process, or of one of its name that was heard by then.
+
+    The deletions of other uids are left out before.
+    """
+    return bool(one.uid and own.uid) or one.at >= find_first_request(tenure, own, tenure.last_renewal)
 
 
 def find_evictor(found: Sequence[HolderPodDeletion], tenures: Sequence[Tenure]) -> Writer | None:
     """Return who deleted the pods of all of these tenures before they ended; None if it was not always the same one."""
-    who = {id(one.tenure): one.deletion.writer.process for one in found if one.deletion.is_sure}
+    who = {id(one.tenure): one.deletion.writer.process for one in found if _is_asked_for(one.deletion)}
     writers = {who.get(id(tenure)) for tenure in tenures}
     return writers.pop() if len(writers) == 1 and tenures else None
+
+
+def _is_asked_for(one: PodDeletion) -> bool:
+    return one.is_sure and not is_by_kubelet(one)
 
 
 def is_gone(found: Sequence[HolderPodDeletion], tenure: Tenure) -> bool:
