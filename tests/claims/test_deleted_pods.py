@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.claims.accounts import account, shop
-from tests.factories import Document, put
+from tests.factories import Document, drop, put
 from tests.history.fake_server import SECOND, Elector, FakeServer, together
 from tests.history.observing import advise, follow_both, follow_log, merge_inputs
 from tests.inputs.reading import read
@@ -105,7 +105,9 @@ def test_a_pod_that_was_evicted() -> None:
 
 
 def test_a_deletion_that_may_have_been_a_dry_run() -> None:
-    server, _ = play((0.5, delete("db-0", put("user.username", "alice"), put("responseObject", None))))
+    server, _ = play(
+        (0.5, delete("db-0", put("user.username", "alice"), put("level", "Metadata"), drop("responseObject")))
+    )
     found = find_loss(server)
     assert causes_of(found) == ["pod-deleted", "stopped"]
     assert "by alice (unless that was a dry run, which the log does not show)." in found.message

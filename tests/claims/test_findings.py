@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -428,6 +428,62 @@ def test_a_deletion_of_chosen_leases_says_nothing_of_the_others() -> None:
     db.lead(40)
     server.clear("shop", selector="?labelSelector=app%3Dother")
     assert "lease-deleted" not in messages(server)
+
+
+def find_deletion(histories: ClusterHistory, now: int) -> Claim:
+    """The finding about a lease that was deleted."""
+    (found,) = (one for one in account(histories, now).findings if one.check == "lease-deleted")
+    assert isinstance(found, Claim)
+    return found
+
+
+def play_deletion_by(query: str, *, chosen: Sequence[str], level: str) -> tuple[FakeServer, ClusterHistory]:
+    """A lease that another one creates again after mallory deleted it with a query."""
+    server, (db, *_) = shop()
+    server.elector("bill-0", "shop/bill").take()
+    db.lead(40)
+    server.wait(0.5)
+    server.clear("shop", "mallory", query, chosen)
+    if level == "Metadata":
+        server.log[-1]["level"] = level
+        del server.log[-1]["responseObject"]
+    server.wait(0.5)
+    server.leases.pop("shop/db", None)
+    server.elector("db-1", "shop/db").lead(20)
+    return server, cluster_of(server.audit_log())
+
+
+@pytest.mark.parametrize(
+    ("query", "level"),
+    [
+        ("?labelSelector=app%3Ddb", "RequestResponse"),
+        ("?limit=1", "RequestResponse"),
+        ("?fieldSelector=metadata.name%3Ddb", "Metadata"),
+    ],
+)
+def test_who_deleted_a_lease_by_a_selector(query: str, level: str) -> None:
+    server, histories = play_deletion_by(query, chosen=["shop/db"], level=level)
+    found = find_deletion(histories, server.now)
+    assert found.message.startswith("mallory deleted the lease at 11:07:20Z while db-0_1 held it; db-1_1 created it")
+
+
+def test_an_answer_without_a_lease_did_not_delete_it() -> None:
+    server, histories = play_deletion_by("?limit=1", chosen=["shop/bill"], level="RequestResponse")
+    found = find_deletion(histories, server.now)
+    assert found.message.startswith("the lease was deleted at 11:07:20Z or later while db-0_1 held it; db-1_1 created")
+    assert "The log does not show its deletion." in found.advice
+
+
+def test_a_log_that_does_not_show_what_a_selector_chose() -> None:
+    server, histories = play_deletion_by("?labelSelector=app%3Ddb", chosen=["shop/db"], level="Metadata")
+    found = find_deletion(histories, server.now)
+    assert "held it (maybe by mallory, who deleted leases at 11:07:20Z: the log does not show which);" in found.message
+    assert found.advice.startswith("See which leases mallory deleted.")
+
+
+def test_a_name_that_was_never_seen_is_no_lease() -> None:
+    _, histories = play_deletion_by("?fieldSelector=metadata.name%3Dnone", chosen=(), level="Metadata")
+    assert ("shop", "none") not in histories.leases
 
 
 @pytest.mark.parametrize(

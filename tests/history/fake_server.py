@@ -8,7 +8,7 @@ server.audit_log()      # as JSON lines
 
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct, field
@@ -72,12 +72,15 @@ class FakeServer(Struct):
         self.events.append((self.now, "DELETED", one))
         self.log_request(lease, "delete", user, "", {"kind": "Status", "apiVersion": "v1"})
 
-    def clear(self, namespace: str, user: str = "namespace-controller", selector: str = "") -> None:
-        """Delete all leases of a namespace with one request."""
-        for lease in [one for one in self.leases if one.startswith(f"{namespace}/")]:
-            if not selector:
-                self.events.append((self.now, "DELETED", self.leases.pop(lease)))
-        self.log_request(f"{namespace}/", "deletecollection", user, "", {"kind": "LeaseList", "items": []})
+    def clear(
+        self, namespace: str, user: str = "namespace-controller", selector: str = "", chosen: Sequence[str] = ()
+    ) -> None:
+        """Delete all leases of a namespace with one request, or those that a selector has chosen."""
+        if not selector:
+            chosen = [one for one in self.leases if one.startswith(f"{namespace}/")]
+        items = [self.leases.pop(lease) for lease in chosen]
+        self.events += [(self.now, "DELETED", one) for one in items]
+        self.log_request(f"{namespace}/", "deletecollection", user, "", {"kind": "LeaseList", "items": items})
         self.log[-1]["requestURI"] += selector
         del self.log[-1]["objectRef"]["name"]
 

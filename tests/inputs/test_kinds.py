@@ -2,7 +2,8 @@
 
 import json
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 import pytest
 import yaml
@@ -28,6 +29,7 @@ from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.inputs import documents, files, kinds
 from webhook.analysis.inputs.items import (
     Act,
+    Clearing,
     ElectionEvent,
     InputKind,
     Item,
@@ -203,9 +205,9 @@ def test_a_create_gives_the_name_that_the_api_server_made() -> None:
     assert (found.act, found.name) == (Act.CREATED, "checkout")
 
 
-def deletion(options: object) -> Document:
+def deletion(options: object, *tweaks: Tweak) -> Document:
     status = put("responseObject", {"kind": "Status", "apiVersion": "v1"})
-    return make_event(put("verb", "delete"), put("requestObject", options), status)
+    return make_event(put("verb", "delete"), put("requestObject", options), status, *tweaks)
 
 
 @pytest.mark.parametrize(
@@ -218,10 +220,73 @@ def deletion(options: object) -> Document:
         pytest.param(make_event(put("requestObject", {"dryRun": ["All"]})), False, id="an update with such a field"),
         pytest.param(make_event(put("requestURI", "/x?fieldManager=dryRun=All")), False, id="another parameter"),
         pytest.param(make_event(put("requestURI", "/x?a=b&dryRun=All&c=d")), True, id="among other parameters"),
+        pytest.param(deletion(None, put("requestURI", "/x?dryRun=All")), True, id="a deletion without a body"),
+        pytest.param(deletion({"kind": "DeleteOptions"}, put("requestURI", "/x?dryRun=All")), False, id="a body alone"),
     ],
 )
 def test_where_a_dry_run_says_so(event: Document, *, is_dry_run: bool) -> None:
     assert only(items(event)).is_dry_run is is_dry_run
+
+
+@pytest.mark.parametrize(
+    ("tweaks", "is_sure"),
+    [
+        pytest.param((put("level", "Metadata"),), False, id="level Metadata"),
+        pytest.param((put("level", "Metadata"), put("requestURI", "/x?dryRun=All")), False, id="a query"),
+        pytest.param((put("level", "Request"),), True, id="level Request"),
+        pytest.param(
+            (put("level", "Request"), put("annotations", {"audit.k8s.io/truncated": "true"})), False, id="truncated"
+        ),
+        pytest.param((put("user.username", "system:node:worker-1"),), True, id="a kubelet"),
+    ],
+)
+def test_a_deletion_whose_body_is_hidden_may_have_been_a_dry_run(tweaks: Sequence[Tweak], *, is_sure: bool) -> None:
+    event = make_event(put("verb", "delete"), drop("requestObject"), drop("responseObject"), *tweaks)
+    found = only(items(event))
+    assert (found.is_dry_run, found.is_sure) == (False, is_sure)
+
+
+def clearing(query: str, *tweaks: Tweak) -> Document:
+    uri = put("requestURI", f"/apis/coordination.k8s.io/v1/namespaces/shop/leases{query}")
+    deleted = put("verb", "deletecollection"), drop("objectRef.name"), drop("responseObject")
+    return make_event(*deleted, uri, *tweaks)
+
+
+ITEMS: Final = [
+    {"kind": "Lease", "metadata": {"name": "checkout", "uid": "u-1"}},
+    {"kind": "Lease", "metadata": {"name": "mail", "uid": "u-2", "finalizers": ["example.com/guard"]}},
+]
+
+
+@pytest.mark.parametrize(
+    ("event", "expected"),
+    [
+        (clearing(""), Clearing(is_whole=True, is_shown=False)),
+        (clearing("?labelSelector=app%3Ddb"), Clearing(is_shown=False)),
+        (clearing("?limit=1"), Clearing(is_shown=False)),
+        (clearing("?fieldSelector=metadata.name%3Dcheckout"), Clearing((("checkout", ""),), is_shown=False)),
+        (clearing("?fieldSelector=metadata.name!%3Dcheckout"), Clearing(is_shown=False)),
+        (clearing("?fieldSelector=metadata.name%3Dcheckout&labelSelector=app"), Clearing(is_shown=False)),
+        (clearing("?limit=1", put("responseObject", {"items": ITEMS})), Clearing((("checkout", "u-1"),))),
+        (clearing("", put("responseObject", {"items": []})), Clearing()),
+        (clearing("", put("responseObject", {"kind": "Status"})), Clearing(is_whole=True, is_shown=False)),
+        (clearing("", put("responseObject", {"items": 5})), Clearing(is_whole=True, is_shown=False)),
+    ],
+    ids=[
+        "all of a namespace",
+        "a label",
+        "a limit",
+        "a name",
+        "all but a name",
+        "a name and a label",
+        "as the answer says",
+        "none",
+        "an answer without objects",
+        "an answer of a wrong type",
+    ],
+)
+def test_what_a_deletion_of_many_leases_deleted(event: Document, expected: Clearing) -> None:
+    assert only(items(event)).clearing == expected
 
 
 def make_election_event(*tweaks: Tweak) -> Document:

@@ -86,16 +86,37 @@ def test_what_deletes_no_pod(tweak: Tweak) -> None:
     ],
 )
 def test_a_log_at_level_metadata_hides_whether_a_deletion_was_a_dry_run(tweak: Tweak, is_sure: bool) -> None:
-    (found,) = read_deletion(drop("responseObject"), tweak)
+    (found,) = read_deletion(put("level", "Metadata"), drop("responseObject"), tweak)
     assert isinstance(found, PodDeletion)
     assert found.is_sure is is_sure
 
 
-def test_a_query_with_options_has_all_of_them() -> None:
-    uri = put("requestURI", "/api/v1/namespaces/shop/pods/db-0?gracePeriodSeconds=0")
-    (found,) = read_deletion(drop("responseObject"), put("user.username", "alice"), uri)
+@pytest.mark.parametrize("query", ["gracePeriodSeconds=0", "dryRun=All"])
+def test_a_query_says_nothing_where_a_body_may_be_hidden(query: str) -> None:
+    uri = put("requestURI", f"/api/v1/namespaces/shop/pods/db-0?{query}")
+    at_metadata = put("level", "Metadata"), drop("responseObject")
+    (found,) = read_deletion(*at_metadata, put("user.username", "alice"), uri)
+    assert isinstance(found, PodDeletion)
+    assert not found.is_sure
+
+
+def test_a_controller_may_ask_for_a_dry_run_by_its_query() -> None:
+    uri = put("requestURI", "/api/v1/namespaces/shop/pods/db-0?dryRun=All")
+    (found,) = read_deletion(put("level", "Metadata"), drop("responseObject"), put("user.username", CONTROLLER), uri)
+    assert isinstance(found, PodDeletion)
+    assert not found.is_sure
+
+
+def test_a_deletion_with_a_body_has_no_options_in_its_query() -> None:
+    uri = put("requestURI", "/api/v1/namespaces/shop/pods/db-0?dryRun=All")
+    (found,) = read_deletion(put("requestObject", {"kind": "DeleteOptions"}), uri)
     assert isinstance(found, PodDeletion)
     assert found.is_sure
+
+
+def test_an_eviction_may_ask_for_a_dry_run_beside_its_body() -> None:
+    uri = put("requestURI", "/api/v1/namespaces/shop/pods/db-0/eviction?dryRun=All")
+    assert read_deletion(put("requestObject", {"kind": "Eviction"}), uri, is_eviction=True) == []
 
 
 def test_other_events_about_pods_are_not_decoded() -> None:

@@ -1,9 +1,9 @@
 """Claims about leases that were deleted while they were held."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from webhook.admission.rules.change import NAMESPACE_CONTROLLER
-from webhook.analysis.claims.advice import Advice, advise_after_deletion, command_for_audit_log
+from webhook.analysis.claims.advice import Advice, advise_after_deletion, advise_on_writer, command_for_audit_log
 from webhook.analysis.claims.claim import By as BySomeone
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.collect import interval_of
@@ -11,33 +11,37 @@ from webhook.analysis.claims.handovers import SHORTEST, describe_creation
 from webhook.analysis.claims.lease_claim import identity_of, make_claim
 from webhook.analysis.claims.words import at_most, clock, name, writer
 from webhook.analysis.heartbeats import is_named_for_heartbeats
+from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.renewals import goes_on_for
 from webhook.analysis.history.status import has_expired
 from webhook.analysis.history.tenure import Tenure
-from webhook.analysis.inputs.items import InputKind
+from webhook.analysis.inputs.items import InputKind, Observation, Writer
 from webhook.findings import Severity
 from webhook.kubernetes.request import UserInfo
 from webhook.kubernetes.times import SECOND, length
 
 
-def find_deletion(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Iterator[Claim]:
+def find_deletion(
+    histories: ClusterHistory, history: LeaseHistory, before: Tenure, after: Tenure | None, *, now: int
+) -> Iterator[Claim]:
     """Yield a finding if the lease was held when it was deleted; none if it was free, or may have been."""
     silence = (before.until or 0) - before.last_renewal
     if not before.is_deleted or (before.is_writer and silence > 5 * (history.renewals.usual or silence) // 4):
         return
-    who, message = before.deleted_by, _describe_deletion(history, before, now)
+    end = after.since if after is not None else now
+    clearings = [] if before.deleted_by else histories.list_clearings(history.namespace, before.last_renewal, end)
+    message = _describe_deletion(history, before, now)
+    if clearings:
+        message += f" ({_describe_clearing(clearings[-1], now)})"
     if before.had_expired:
         message += f", which had not renewed it for {length(silence)}: it had expired"
     if after is not None:
         bound = length if before.is_end_dated else at_most
         message += f"; {describe_creation(after)} {_describe_time_until(after, bound)}"
-    # Who creates it again once the lease would have expired waited for as long as after any loss.
-    latest = after.since if after is not None else before.until
-    may_lead = not has_expired(before.last_renewal, before.duration, latest or 0) or before.duration is None
     # No one leads by a heartbeat, and an API server that ends deletes its own.
     is_election = not is_named_for_heartbeats(history.namespace, history.name)
-    is_taken = is_election and after is not None and after.holder != before.holder and may_lead
+    is_taken = is_election and _may_lead_on(before, after)
     if is_taken and _is_of_deleted_namespace(history, before):
         is_taken = False
         message += "; the pods of a deleted namespace are deleted before anything is created there again"
@@ -52,13 +56,7 @@ def find_deletion(history: LeaseHistory, before: Tenure, after: Tenure | None, n
         severity = Severity.WARNING
     else:
         severity = Severity.INFO
-    if who and who.name:
-        advice = advise_after_deletion(history, who)
-    else:
-        sentence = "A watch does not show who deleted it; the audit log does:"
-        if history.kind is InputKind.AUDIT_LOG:
-            sentence = "The log does not show its deletion. Look for the part of the log that is missing:"
-        advice = Advice(sentence, command_for_audit_log(history.namespace, history.name))
+    advice = _advise(history, before.deleted_by, clearings)
     over = None if after is None else after.since
     yield make_claim(
         *(history, "lease-deleted", severity, message, advice, "deleted"),
@@ -66,10 +64,38 @@ def find_deletion(history: LeaseHistory, before: Tenure, after: Tenure | None, n
         arguments={
             "previous": identity_of(before),
             "identity": identity_of(after) if after else None,
-            "by": BySomeone(who),
+            "by": BySomeone(before.deleted_by),
             **interval_of(before.ended, after.taken if after else None),
         },
     )
+
+
+def _may_lead_on(before: Tenure, after: Tenure | None) -> bool:
+    """Return whether a holder may have led on when another one created the lease.
+
+    Who creates it again once the lease would have expired waited for as long as after any loss.
+    """
+    if after is None or after.holder == before.holder:
+        return False
+    return before.duration is None or not has_expired(before.last_renewal, before.duration, after.since)
+
+
+def _advise(history: LeaseHistory, who: Writer | None, clearings: Sequence[Observation]) -> Advice:
+    """Return what to do about a deletion: by whom it was, or else may have been by one of the `clearings`."""
+    if who and who.name:
+        return advise_after_deletion(history, who)
+    if clearings and (suspect := clearings[-1].writer) and suspect.name:
+        return advise_on_writer(f"See which leases {name(suspect.name)} deleted.", history, suspect)
+    sentence = "A watch does not show who deleted it; the audit log does:"
+    if history.kind is InputKind.AUDIT_LOG:
+        sentence = "The log does not show its deletion. Look for the part of the log that is missing:"
+    return Advice(sentence, command_for_audit_log(history.namespace, history.name))
+
+
+def _describe_clearing(clearing: Observation, now: int) -> str:
+    """Say who may have deleted a lease, with others of its namespace."""
+    who = writer(clearing.writer or Writer())
+    return f"maybe by {who}, who deleted leases at {clock(clearing.at or 0, now)}: the log does not show which"
 
 
 def _is_of_deleted_namespace(history: LeaseHistory, tenure: Tenure) -> bool:

@@ -48,7 +48,7 @@ def _find_in_history(
         return
     late = list(causes.find_late_renewals(histories, history))
     lost = list(causes.find_lost_leaders(histories, history))
-    yield from _find_handovers(history, {one.end: one for one in lost}, now)
+    yield from _find_handovers(histories, history, {one.end: one for one in lost}, now)
     yield from (claim_late_renewal(history, one, now) for one in late)
     yield from find_preferred_holders(history, now)
     yield from find_ongoing_silence(histories, history, now)
@@ -60,22 +60,29 @@ def _find_in_history(
     yield from find_fenced_writes(history, now)
 
 
-def _find_handovers(history: LeaseHistory, lost: Mapping[int, causes.Gap], now: int) -> Iterator[Claim]:
+def _find_handovers(
+    histories: ClusterHistory, history: LeaseHistory, lost: Mapping[int, causes.Gap], now: int
+) -> Iterator[Claim]:
     """Yield what went wrong when the holder changed, the latest last; `lost` are leaders by when they were followed."""
     tenures = list(history.tenures)
     contest = find_contest(tenures)
     yield from [claim_contest(history, contest, now)] if contest else []
     taken_in_turns = {id(one) for one in contest.tenures} if contest else set()
     pairs = [pair for pair in pairwise(tenures) if id(pair[1]) not in taken_in_turns]
-    yield from _find_in_pairs(history, pairs[-causes.MAX_OF_A_KIND :], lost, now)
+    yield from _find_in_pairs(histories, history, pairs[-causes.MAX_OF_A_KIND :], lost=lost, now=now)
     if tenures and was_removed_while_leading(tenures[-1], now):
         yield claim_removal(history, tenures[-1], None, now)
     if history.is_deleted and tenures:
-        yield from find_deletion(history, tenures[-1], None, now)
+        yield from find_deletion(histories, history, tenures[-1], None, now=now)
 
 
 def _find_in_pairs(
-    history: LeaseHistory, pairs: Iterable[tuple[Tenure, Tenure]], lost: Mapping[int, causes.Gap], now: int
+    histories: ClusterHistory,
+    history: LeaseHistory,
+    pairs: Iterable[tuple[Tenure, Tenure]],
+    *,
+    lost: Mapping[int, causes.Gap],
+    now: int,
 ) -> Iterator[Claim]:
     """Yield what went wrong as a holder followed the one before."""
     for before, after in pairs:
@@ -84,7 +91,7 @@ def _find_in_pairs(
         elif after.began is Handover.REPLACED:
             yield from find_replaced_pod(history, before, after, now)
         elif after.began is Handover.DELETED:
-            yield from find_deletion(history, before, after, now)
+            yield from find_deletion(histories, history, before, after, now=now)
         elif was_removed_while_leading(before, now):
             yield claim_removal(history, before, after, now)
         elif after.since in lost and before.is_known_to_have_held:

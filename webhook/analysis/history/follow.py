@@ -5,7 +5,7 @@ from array import array
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 from typing import Final
 
@@ -180,6 +180,8 @@ class ClusterHistory(Struct):
     deleted_pods: DeletedPods = field(default_factory=DeletedPods)
     related_writes: dict[RelatedWrite, None] = field(default_factory=dict)
     """The latest writes to what leaders depend on, each once, in the order in which they were read."""
+    clearings: deque[Observation] = field(default_factory=partial(deque, (), MAX_LISTED))
+    """The latest requests that deleted leases of which the log does not show which they were."""
     bounds: Bounds = field(default_factory=Bounds)
     has_managed_fields: bool = False
     stamped: frozenset[str] = frozenset()
@@ -261,12 +263,20 @@ class ClusterHistory(Struct):
             said.add((seen.at, seen.text))
             if len(said) > MAX_LISTED:
                 said.remove(min(said))
-        elif isinstance(seen, Observation) and seen.act is not Act.COLLECTION:
-            key = (seen.namespace, seen.name)
-            self._find_hole(seen)
-            if seen.kind == "Lease":
-                return self._feed_lease(key, seen)
-            self._feed_candidate(key, seen)
+        elif isinstance(seen, Observation):
+            return self._feed_observation(seen)
+        return []
+
+    def _feed_observation(self, seen: Observation) -> list[LeaseEvent]:
+        if seen.act is Act.COLLECTION:
+            if seen.kind == "Lease" and seen.is_stored and seen.clearing and seen.clearing.is_unknown:
+                self.clearings.append(seen)
+            return []
+        key = (seen.namespace, seen.name)
+        self._find_hole(seen)
+        if seen.kind == "Lease":
+            return self._feed_lease(key, seen)
+        self._feed_candidate(key, seen)
         return []
 
     def _feed_candidate(self, key: Key, seen: Observation) -> None:
@@ -354,6 +364,10 @@ class ClusterHistory(Struct):
                     if tenure.processes.own is not None:
                         self._tenures.setdefault(tenure.processes.own.user, []).append((history, tenure))
         return self._tenures.get(user, ())
+
+    def list_clearings(self, namespace: str, start: int, end: int) -> list[Observation]:
+        """Return the requests from `start` to `end` that may have deleted any lease of a namespace."""
+        return [one for one in self.clearings if one.namespace == namespace and start <= (one.at or 0) <= end]
 
     def others_of(self, history: LeaseHistory, start: int, end: int) -> OtherLeases:
         """Return how many other leases were late, and how many were renewed as usual, between two instants.

@@ -108,6 +108,7 @@ class _Seen(Struct):
             resource_version=seen.resource_version,
             place=seen.place,
             rewritings=rewritings,
+            is_sure=True,
         )
         return _Seen(item, self.time, shown.revision, is_exact=True)
 
@@ -167,7 +168,7 @@ class Merged:
             yield item
             return
         else:
-            if isinstance(item, Observation) and item.is_clearing and item.is_stored:
+            if isinstance(item, Observation) and item.clearing and item.is_stored:
                 self._clearings.append(item)
             yield item
             return
@@ -217,12 +218,18 @@ class Merged:
             yield one.item
 
     def _clear(self) -> None:
-        """Replace each deletion of all objects in a namespace by a deletion of each object."""
+        """Replace each deletion of many objects in a namespace by a deletion of each object."""
         for item in self._clearings:
-            for key in {*self._pending, *self._passed}:
-                if key[:2] == (item.kind, item.namespace):
-                    deletion = replace(item, act=Act.DELETED, name=key[2], is_clearing=False)
-                    self._pending.setdefault(key, []).append(self._describe(deletion))
+            assert item.clearing is not None
+            known = {key[2]: "" for key in {*self._pending, *self._passed} if key[:2] == (item.kind, item.namespace)}
+            chosen = dict(item.clearing.names)
+            if item.clearing.is_whole:
+                chosen = known
+            elif not item.clearing.is_shown:
+                chosen = {name: uid for name, uid in chosen.items() if name in known}
+            for name, uid in chosen.items():
+                deletion = replace(item, act=Act.DELETED, name=name, uid=uid, clearing=None)
+                self._pending.setdefault((item.kind, item.namespace, name), []).append(self._describe(deletion))
         self._clearings.clear()
 
 

@@ -161,6 +161,23 @@ class CountedRenewals(Struct, frozen=True, gc=False):
     histogram: Annotated[Mapping[Length, Length], Meta(max_length=MAX_BINS)] = {}
 
 
+class Clearing(Struct, frozen=True, gc=False):
+    """What one request to delete many objects of a namespace deleted.
+
+    `names` has the name and the uid of each, "" if that is not known. `is_whole`: every object of the kind. Unless
+    `is_shown`, the log has no answer that lists them, and those of `names` are what was asked for.
+    """
+
+    names: tuple[tuple[str, str], ...] = ()
+    is_whole: bool = False
+    is_shown: bool = True
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether it deleted objects of which the log does not show which they are."""
+        return not (self.is_shown or self.is_whole or self.names)
+
+
 class Observation(Struct, frozen=True, dict=True, kw_only=True):
     """One observation.
 
@@ -168,7 +185,8 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     `verb` is what RBAC calls the request, "" if the input does not show requests. `object` is the state after a write,
     or before a deletion; None if the input does not carry it, or carries it with wrong types, which `problem` then
     names. `old` is the state before, in reviews only, as is `request`. `is_dry_run` writes were never stored.
-    `is_clearing`: it deleted every object of its kind in the namespace.
+    Unless `is_sure`, a deletion may have been a dry run: a log at level Metadata hides its options.
+    `clearing` is what it deleted of many objects, None if it was no request to do so.
     `term` is that of a lease whose stamps are believed, None if it is not known.
     `uid` and `resource_version` are those of the object as stored: an audit event and a watch event of the same write
     have the same; `replaces` is the resourceVersion that a request says it replaces; each "" if the input does not say.
@@ -187,7 +205,8 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     writer: Writer | None = None
     answer: Answer | None = None
     is_dry_run: bool = False
-    is_clearing: bool = False
+    is_sure: bool = True
+    clearing: Clearing | None = None
     problem: str = ""
     request: AdmissionRequest | None = None
     term: int | None = None

@@ -23,6 +23,7 @@ from webhook.analysis.inputs.items import (
     NO_TEXTS,
     Act,
     Answer,
+    Clearing,
     CountedRenewals,
     ElectionEvent,
     FenceReport,
@@ -69,8 +70,13 @@ Other events, nearly all of most logs, are not decoded.
 
 _TOKEN_MARKER: Final = b"lease-webhook/token-"
 """The prefix of the annotations in which fences keep tokens."""
-_DELETE_OPTIONS: Final = frozenset({"gracePeriodSeconds", "propagationPolicy", "orphanDependents"})
-"""Options that a query may have instead of the body, and which then has all of them."""
+_LEVELS_WITH_BODIES: Final = frozenset({"Request", "RequestResponse"})
+_TRUNCATED: Final = "audit.k8s.io/truncated"
+"""The annotation of an event whose objects were left out because it was too long."""
+_PARTIAL: Final = frozenset({"labelSelector", "limit", "continue"})
+"""Parameters with which a deletion of many objects may leave some."""
+_BY_NAME: Final = re.compile(r"metadata\.name==?([a-z0-9.-]{1,253})")
+"""A field selector of one object."""
 _KUBELET: Final = "system:node:"
 _NEVER_DRY: Final = frozenset({"system:kube-controller-manager", "system:kube-scheduler"}) | {
     f"system:serviceaccount:kube-system:{name}"
@@ -351,6 +357,7 @@ class Status(Struct, frozen=True):
 class AuditEvent(Struct, frozen=True, rename="camel"):
     """The parts of an audit event that are used here, the users and objects undecoded."""
 
+    level: str = ""
     verb: str = ""
     stage: str = ""
     user_info: Raw = msgspec.field(default=NULL, name="user")
@@ -386,6 +393,18 @@ class AuditEvent(Struct, frozen=True, rename="camel"):
     def requester(self) -> UserInfo:
         """Who made the request; an impersonated user counts as the writer."""
         return user_of(self.impersonated_user) or self.user
+
+    @property
+    def shows_body(self) -> bool:
+        """Whether a request without a body in the log had none: at level Metadata no event shows any."""
+        if self.level in _LEVELS_WITH_BODIES:
+            return _TRUNCATED not in (self.annotations or NO_TEXTS)
+        return bytes(self.request_object) != _NOTHING or bytes(self.response_object) != _NOTHING
+
+    @property
+    def query(self) -> Mapping[str, Sequence[str]]:
+        """The parameters of the request."""
+        return parse_qs(urlsplit(self.request_uri).query, keep_blank_values=True)
 
     @property
     def source(self) -> str:
@@ -431,6 +450,7 @@ def _interpret_event(document: Document) -> Observation | FenceReport | PodDelet
     if stored is not None and shown is event.request_object:
         # It has the stamps of an earlier write, or any that the client invented.
         stored = replace(stored, metadata=replace(stored.metadata, managed_fields=NULL))
+    is_dry_run = _is_dry_run(event)
     return Observation(
         place=document.place,
         input_kind=InputKind.AUDIT_LOG,
@@ -450,8 +470,9 @@ def _interpret_event(document: Document) -> Observation | FenceReport | PodDelet
             answered - asked if answered is not None and asked is not None else 0,
             event.annotations or NO_TEXTS,
         ),
-        is_dry_run=_is_dry_run(event),
-        is_clearing=event.verb == "deletecollection" and "Selector=" not in event.request_uri,
+        is_dry_run=is_dry_run is True,
+        is_sure=act is not Act.DELETED or is_dry_run is not None or _is_never_dry(event),
+        clearing=_find_clearing(event) if event.verb == "deletecollection" else None,
         uid=named.uid or reference.uid or (_find_deleted_uid(event) if act is Act.DELETED else ""),
         # The object of a request has the version that it replaces.
         resource_version=(named.resource_version or "") if shown is event.response_object else "",
@@ -506,34 +527,65 @@ def _interpret_pod_request(event: AuditEvent) -> PodDeletion | None:
     is_about_pod = what in {("delete", "pods", ""), ("create", "pods", "eviction")}
     if not is_about_pod or reference.api_group not in {"", "policy"} or at is None or not reference.name:
         return None
-    query = parse_qs(urlsplit(event.request_uri).query)
-    if not 200 <= event.response_status.code < 300 or "dryRun" in query:
+    if not 200 <= event.response_status.code < 300:
         return None
     body, answer = bytes(event.request_object), bytes(event.response_object)
-    is_shown = body != _NOTHING or answer != _NOTHING
-    writer = event.writer
     try:
         sent = _DeleteOptions() if body == _NOTHING else _delete_options.decode(body)
         named = _Deletion() if answer == _NOTHING else _deletions.decode(answer)
     except (ValueError, RecursionError):
         return None
-    options = sent.delete_options or sent
-    if options.dry_run:
+    options, is_dry_run = sent.delete_options or sent, _is_dry_run(event)
+    if is_dry_run:
         return None
     return PodDeletion(
         at=at,
         namespace=reference.namespace,
         name=reference.name,
-        writer=writer,
+        writer=event.writer,
         uid=named.details.uid or named.metadata.uid or options.preconditions.uid,
         is_eviction=event.verb == "create",
-        is_sure=is_shown or bool(_DELETE_OPTIONS & query.keys()) or _is_never_dry(writer),
+        is_sure=is_dry_run is not None or _is_never_dry(event),
     )
 
 
-def _is_never_dry(writer: Writer) -> bool:
-    """Return whether a writer is a part of Kubernetes that deletes in earnest, and not somebody who acts as one."""
-    return not writer.impersonator and (writer.user in _NEVER_DRY or writer.user.startswith(_KUBELET))
+def _is_never_dry(event: AuditEvent) -> bool:
+    """Return whether a part of Kubernetes that deletes in earnest made a request, and not somebody who acts as one."""
+    writer = event.writer
+    is_known = writer.user in _NEVER_DRY or writer.user.startswith(_KUBELET)
+    return is_known and not writer.impersonator and "dryRun" not in event.query
+
+
+class _Cleared(Struct, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
+
+
+class _ClearedList(Struct, frozen=True):
+    """The answer to a deletion of many objects: those that were deleted."""
+
+    items: Sequence[_Cleared] | None = None
+
+
+_cleared_lists: Final = msgspec.json.Decoder(_ClearedList)
+
+
+def _find_clearing(event: AuditEvent) -> Clearing:
+    """Return what a deletion of many objects deleted: by its answer, else by its query, as far as that says."""
+    try:
+        items = _cleared_lists.decode(event.response_object).items
+    except (ValueError, RecursionError):
+        items = None
+    if items is not None:
+        # What has finalizers is only marked.
+        gone = [one.metadata for one in items if not one.metadata.finalizers]
+        return Clearing(tuple((one.name or "", one.uid or "") for one in gone))
+    query = event.query
+    is_partial = not _PARTIAL.isdisjoint(query)
+    fields = ",".join(query.get("fieldSelector", ()))
+    named = _BY_NAME.fullmatch(fields)
+    if named and not is_partial:
+        return Clearing(((named[1], ""),), is_shown=False)
+    return Clearing(is_whole=not is_partial and not fields, is_shown=False)
 
 
 def _find_asked(event: AuditEvent, kind: str) -> Lease | None:
@@ -578,14 +630,27 @@ def _find_rewritings(event: AuditEvent, stored: Lease | LeaseCandidate | None) -
         yield from find_rewritings(asked.spec, stored.spec, event.annotations or NO_TEXTS)
 
 
-def _is_dry_run(event: AuditEvent) -> bool:
-    """Return whether it was a dry run, by its query or, for a deletion, by its options."""
-    if "All" in parse_qs(urlsplit(event.request_uri).query).get("dryRun", ()):
+def _is_dry_run(event: AuditEvent) -> bool | None:
+    """Return whether it was a dry run; None if that is in a body that the log does not show.
+
+    A deletion has its options in its body, and in its query if it has no body (`pkg/endpoints/handlers/delete.go`); an
+    eviction may ask for a dry run in either (`pkg/registry/core/pod/storage/eviction.go`).
+    """
+    is_asked = "All" in event.query.get("dryRun", ())
+    is_eviction = event.object_ref.subresource == "eviction"
+    if not is_eviction and event.verb not in {"delete", "deletecollection"}:
+        return is_asked
+    if is_asked and is_eviction:
         return True
-    if event.verb not in {"delete", "deletecollection"} or b"dryRun" not in bytes(event.request_object):
+    if not event.shows_body:
+        return None
+    if bytes(event.request_object) == _NOTHING:
+        return is_asked
+    try:
+        options = _delete_options.decode(event.request_object)
+    except (ValueError, RecursionError):
         return False
-    options = msgspec.json.decode(event.request_object)
-    return isinstance(options, dict) and options.get("dryRun") == ["All"]
+    return bool((options.delete_options or options).dry_run)
 
 
 def _is_refused_release(event: AuditEvent, kind: str) -> bool:
