@@ -9,12 +9,23 @@ import pytest
 
 from tests.claims.accounts import account, shop, text
 from tests.history.fake_server import SECOND, Elector, FakeServer, together
-from tests.history.observing import LEASE, advise, cluster_of, follow_log, follow_metadata, follow_watch, merge_inputs
+from tests.history.observing import (
+    LEASE,
+    advise,
+    cluster_of,
+    follow_log,
+    follow_metadata,
+    follow_watch,
+    merge_inputs,
+    observe_all,
+)
 from tests.history.test_refusal import APPLY_CONFLICT, POLICY, RIGHTS, UNAPPLIED, WEBHOOK
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account, account_of, as_json
 from webhook.analysis.claims.advice import command_for_pod_of_holder, command_for_rights
 from webhook.analysis.claims.claim import Claim
+from webhook.analysis.claims.collect import find_claims
+from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.words import at_most, count
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.inputs.items import FenceReport, Place, Writer
@@ -24,7 +35,11 @@ from webhook.text.commands import quote_name
 
 
 def messages(one: FakeServer) -> dict[str, str]:
-    return {found.check: found.message for found in account(follow_log(one), one.now).findings}
+    return messages_of(account(follow_log(one), one.now))
+
+
+def messages_of(one: Account) -> dict[str, str]:
+    return {found.check: found.message for found in one.findings}
 
 
 @pytest.mark.parametrize(
@@ -479,6 +494,74 @@ def test_a_log_that_does_not_show_what_a_selector_chose() -> None:
     found = find_deletion(histories, server.now)
     assert "held it (maybe by mallory, who deleted leases at 11:07:20Z: the log does not show which);" in found.message
     assert found.advice.startswith("See which leases mallory deleted.")
+
+
+def play_hidden_deletion(*, by: str = "alice") -> tuple[FakeServer, Elector]:
+    """A lease that someone deleted, unless it was a dry run: a log at level Metadata does not show it."""
+    server, (db, *_) = shop()
+    db.lead(40)
+    server.wait(0.5)
+    server.delete("shop/db", by)
+    server.wait(0.5)
+    return server, db
+
+
+def test_a_log_without_bodies_does_not_show_that_a_lease_was_deleted() -> None:
+    server, _ = play_hidden_deletion()
+    one = account(follow_metadata(server), server.now)
+    assert make_headline(one) == "the lease may have been deleted 0.5 s ago by alice"
+    assert (
+        "alice deleted the lease at 11:07:20Z (unless that was a dry run, which the log does not show) while"
+        in (messages_of(one)["lease-deleted"])
+    )
+    assert "alice may have deleted the lease, which db-0 wrote last" in text(one)
+    assert one.advice.command == "kubectl -n shop get lease db"
+    assert "does-not-exist" not in {claim.check for claim in find_claims(one)}
+
+
+@pytest.mark.parametrize("verb", ["get", "update"])
+def test_a_lease_that_is_not_found_was_deleted(verb: str) -> None:
+    server, db = play_hidden_deletion()
+    db.fail(404, "not found", verb=verb)
+    one = account(follow_metadata(server), server.now)
+    assert make_headline(one) == "the lease was deleted 0.5 s ago by alice"
+
+
+def test_a_lease_that_is_created_again_was_deleted() -> None:
+    server, _ = play_hidden_deletion()
+    server.elector("db-1", "shop/db").lead(10)
+    found = messages_of(account(follow_metadata(server), server.now))["lease-deleted"]
+    assert found.startswith("alice deleted the lease at 11:07:20Z while db-0")
+
+
+def test_a_watch_shows_that_a_lease_was_deleted() -> None:
+    server, _ = play_hidden_deletion()
+    histories = ClusterHistory()
+    observe_all(histories, read("watch", [server.watch()]), read("log", [server.audit_log(metadata_only=True)]))
+    assert make_headline(account(histories, server.now)) == "the lease was deleted 0.5 s ago by alice"
+
+
+def test_a_controller_that_deletes_a_lease_makes_no_dry_run() -> None:
+    server, _ = play_hidden_deletion(by="system:serviceaccount:kube-system:generic-garbage-collector")
+    assert make_headline(account(follow_metadata(server), server.now)).startswith("the lease was deleted 0.5 s ago by")
+
+
+def test_a_lease_that_is_read_afterwards_was_not_deleted() -> None:
+    server, _ = play_hidden_deletion()
+    server.wait(3)
+    server.elector("db-1", "shop/db").ask()
+    assert "deleted" not in make_headline(account(follow_metadata(server), server.now))
+
+
+def test_a_lease_that_is_read_after_it_was_created_again_may_have_been_deleted() -> None:
+    server, _ = play_hidden_deletion()
+    server.wait(3)
+    other = server.elector("db-1", "shop/db")
+    other.take()
+    server.wait(3)
+    other.ask()
+    other.renew()
+    assert "lease-deleted" in messages_of(account(follow_metadata(server), server.now))
 
 
 def test_a_name_that_was_never_seen_is_no_lease() -> None:

@@ -513,6 +513,11 @@ def _has_written_since(history: LeaseHistory, refusal: Refusal) -> bool:
     return any(one.last_renewal > refusal.at for one in own)
 
 
+def advise_after_doubtful_deletion(history: LeaseHistory) -> Advice:
+    """Return how to see whether a lease was deleted, if a log does not show it."""
+    return Advice("The lease may have been deleted. To see whether it exists:", _lease_command(history))
+
+
 def advise_after_deletion(history: LeaseHistory, who: Writer) -> Advice:
     """Return what to do after someone deleted a lease that was held."""
     if who.user == NAMESPACE_CONTROLLER:
@@ -602,6 +607,8 @@ def _advise_without_lease(account: "Account") -> Advice:
     reads = [one for one in history.requests.refusals if one.is_denied]
     if reads and not history.tenures:
         return advise_after_refusal(history, reads[-1])
+    if history.is_deleted and not history.existence.is_deletion_sure:
+        return advise_after_doubtful_deletion(history)
     if history.is_deleted:
         return Advice("The lease was deleted; a client that runs and may create it does so:", f"{lease} --watch")
     if history.requests.absent:

@@ -110,7 +110,8 @@ def _fact(account: "Account", id_: str, text: str, **arguments: object) -> Claim
 def _collect_state(account: "Account") -> Iterator[Claim]:
     history, status, now = account.history, account.status, account.now
     if history.is_mixed or status is None:
-        if history.is_deleted and not (history.is_mixed or history.hidden_since):
+        is_gone = history.is_deleted and history.existence.is_deletion_sure
+        if is_gone and not (history.is_mixed or history.hidden_since):
             yield _fact(account, "does-not-exist", make_headline(account))
         return
     holder = status.holder

@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.analysis.claims.silence_evidence import SilenceEvidence
-from webhook.analysis.claims.words import by_writer, clock
+from webhook.analysis.claims.words import UNLESS_DRY_RUN, by_writer, clock
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.inputs.items import PodDeletion, Writer
@@ -73,7 +73,7 @@ def describe_deletion(pod: DeletedPod, now: int) -> str:
 
 def _describe_request(one: PodDeletion, now: int) -> str:
     verb = "evicted" if one.is_eviction else "deleted"
-    doubt = "" if one.is_sure else " (unless that was a dry run, which the log does not show)"
+    doubt = "" if one.is_sure else f" ({UNLESS_DRY_RUN})"
     return f"{verb} at {clock(one.at, now)}{by_writer(one.writer)}{doubt}"
 
 

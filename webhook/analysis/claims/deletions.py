@@ -3,13 +3,19 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from webhook.admission.rules.change import NAMESPACE_CONTROLLER
-from webhook.analysis.claims.advice import Advice, advise_after_deletion, advise_on_writer, command_for_audit_log
+from webhook.analysis.claims.advice import (
+    Advice,
+    advise_after_deletion,
+    advise_after_doubtful_deletion,
+    advise_on_writer,
+    command_for_audit_log,
+)
 from webhook.analysis.claims.claim import By as BySomeone
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.collect import interval_of
 from webhook.analysis.claims.handovers import SHORTEST, describe_creation
 from webhook.analysis.claims.lease_claim import identity_of, make_claim
-from webhook.analysis.claims.words import at_most, clock, name, writer
+from webhook.analysis.claims.words import UNLESS_DRY_RUN, at_most, clock, name, writer
 from webhook.analysis.heartbeats import is_named_for_heartbeats
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
@@ -56,7 +62,7 @@ def find_deletion(
         severity = Severity.WARNING
     else:
         severity = Severity.INFO
-    advice = _advise(history, before.deleted_by, clearings)
+    advice = _advise(history, before, clearings)
     over = None if after is None else after.since
     yield make_claim(
         *(history, "lease-deleted", severity, message, advice, "deleted"),
@@ -80,8 +86,11 @@ def _may_lead_on(before: Tenure, after: Tenure | None) -> bool:
     return before.duration is None or not has_expired(before.last_renewal, before.duration, after.since)
 
 
-def _advise(history: LeaseHistory, who: Writer | None, clearings: Sequence[Observation]) -> Advice:
-    """Return what to do about a deletion: by whom it was, or else may have been by one of the `clearings`."""
+def _advise(history: LeaseHistory, before: Tenure, clearings: Sequence[Observation]) -> Advice:
+    """Return what to do about a deletion; unless it is known whose it was, it may have been one of the `clearings`."""
+    who = before.deleted_by
+    if not before.is_deletion_sure:
+        return advise_after_doubtful_deletion(history)
     if who and who.name:
         return advise_after_deletion(history, who)
     if clearings and (suspect := clearings[-1].writer) and suspect.name:
@@ -111,7 +120,8 @@ def _describe_deletion(history: LeaseHistory, before: Tenure, now: int) -> str:
     who, last = before.deleted_by, before.last_finalizer_by
     by = f"{writer(who)} deleted the lease" if who and who.name else "the lease was deleted"
     later = " or later" if not before.is_end_dated or (history.kind is InputKind.WATCH and not who) else ""
-    at = "" if before.until is None else f" at {clock(before.until, now)}{later}"
+    doubt = "" if before.is_deletion_sure else f" ({UNLESS_DRY_RUN})"
+    at = doubt if before.until is None else f" at {clock(before.until, now)}{later}{doubt}"
     held = "held it"
     if before.is_writer:
         held = "wrote it regularly" if before.last_renewal > before.since else "had written it last"

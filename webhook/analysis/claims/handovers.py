@@ -295,6 +295,8 @@ def describe_ending(tenure: Tenure) -> str:
         return f"the lease{asked} was gone with its last finalizer while {holder} held it"
     if tenure.is_deleted:
         deleted = f"{writer(tenure.deleted_by)} deleted the lease" if tenure.deleted_by else "the lease was deleted"
+        if not tenure.is_deletion_sure:
+            deleted = f"{writer(tenure.deleted_by or Writer())} may have deleted the lease"
         return f"{deleted}, which {holder} wrote last" if tenure.is_writer else f"{deleted} while {holder} held it"
     if tenure.removal.may_be_by_another:
         remover = tenure.removal.writer

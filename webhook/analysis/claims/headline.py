@@ -26,7 +26,8 @@ def make_headline(account: "Account") -> str:
     if history.hidden_since is not None:
         return _describe_hidden(account, history.hidden_since, holder)
     if history.is_deleted:
-        return f"the lease was deleted{_deletion(account)}"
+        verb = "was" if history.existence.is_deletion_sure else "may have been"
+        return f"the lease {verb} deleted{_deletion(account)}"
     if status is None:
         return _describe_unseen(account, writer(later) if later else holder)
     if account.is_heartbeat and account.state in {LeaseState.LIVE, LeaseState.EXPIRED}:

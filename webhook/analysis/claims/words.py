@@ -12,6 +12,7 @@ _UNITS: Final = ((MINUTE, SECOND // 10), (60 * MINUTE, SECOND), (DAY, MINUTE))
 """The last unit that is shown, by lengths below which it is."""
 
 
+UNLESS_DRY_RUN: Final = "unless that was a dry run, which the log does not show"
 _PLAIN: Final = re.compile(r"[!#-\[\]-~]{1,78}")
 """Printable, without blanks, quotes and backslashes: nearly all names."""
 

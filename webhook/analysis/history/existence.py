@@ -12,6 +12,8 @@ class Existence(Struct):
     """What is known of the object of a lease."""
 
     is_deleted: bool = False
+    is_deletion_sure: bool = True
+    """Unless it is, the last deletion may have been a dry run."""
     deleted_at: int = 0
     """The time of its last deletion, in microseconds since 1970."""
     is_seen_created: bool = False
@@ -36,8 +38,9 @@ class Existence(Struct):
         """Return who deleted it: who removes the last finalizer does not, another one has before."""
         return seen.writer if seen.act is Act.DELETED else self._marked_by
 
-    def delete(self, at: int) -> None:
-        """Note that it is gone."""
+    def delete(self, at: int, *, is_sure: bool = True) -> None:
+        """Note that it is gone, or may be."""
+        self.is_deletion_sure = is_sure
         self.is_deleted, self.deleted_at, self.is_creation_hidden = True, at, False
 
     def note_hidden_creation(self) -> None:

@@ -32,6 +32,7 @@ from webhook.analysis.history.hidden_write import (
 )
 from webhook.analysis.history.known_status import date_known_renewal, find_status
 from webhook.analysis.history.processes import HolderProcesses
+from webhook.analysis.history.refusal import NOT_FOUND
 from webhook.analysis.history.renewals import Renewals, Silence, deadline_of
 from webhook.analysis.history.requests import MAX_REFUSALS, Requests, hear
 from webhook.analysis.history.resumption import date_resumed_renewal, may_renew_with, read_resumption
@@ -264,6 +265,8 @@ class LeaseHistory(Struct):
         self._begin(seen, bounds)
         if seen.input_kind is InputKind.AUDIT_LOG:
             self._hear(seen)
+        if self.is_deleted and _shows_absence(seen):
+            self._confirm_deletion()
         if seen.act is Act.READ:
             self.requests.take_read(seen, self.renewals)
             return []
@@ -410,11 +413,18 @@ class LeaseHistory(Struct):
             is_request = seen.act is Act.DELETED and seen.writer is not None
             by, marked_at = self.existence.find_deleter(seen), 0 if is_request else self.existence.marked_at
             holder.note_deletion(by, is_dated=is_dated, marked_at=marked_at, last_finalizer_by=seen.writer)
+            holder.is_deletion_sure = seen.is_sure
         self._events.append(LeaseEvent(EventKind.DELETED, at, holder, seen.writer, is_dated=is_dated))
         if holder is not None or self.lease is None:
             self._end_tenure(at, Handover.DELETED)
-        self.existence.delete(at)
+        self.existence.delete(at, is_sure=seen.is_sure)
         self._advance_at(at)
+
+    def _confirm_deletion(self) -> None:
+        """Note that a deletion was none of a dry run."""
+        self.existence.is_deletion_sure = True
+        if self.tenure is not None:
+            self.tenure.is_deletion_sure = True
 
     def _delete_unseen(self, seen: Observation) -> None:
         """Take in a deletion that the input does not show, which therefore has neither a time nor a writer."""
@@ -971,6 +981,13 @@ def _is_edit(before: Lease | None, after: Lease | None, seen: Observation) -> bo
     old, new = before.spec, after.spec
     kept = (old.holder_identity, old.renew_time, old.lease_duration_seconds)
     return kept == (new.holder_identity, new.renew_time, new.lease_duration_seconds)
+
+
+def _shows_absence(seen: Observation) -> bool:
+    """Return whether the lease did not exist before a request: it was created by it, or not found."""
+    if seen.act is Act.CREATED:
+        return seen.is_stored
+    return seen.answer is not None and seen.answer.code == NOT_FOUND
 
 
 def _doubt_between(before: Write, write: Write, at: int) -> int:

@@ -790,11 +790,22 @@ def _find_first_write_of_another(items: Sequence[_Seen], number: int) -> int:
 
 
 def _resolve_contradictions(items: list[_Seen]) -> list[_Seen]:
-    """Treat a deletion as a dry run if the same object was updated afterwards: nothing was deleted."""
-    uid, is_updated = "", False
+    """Treat a deletion as a dry run if the same object was updated afterwards: nothing was deleted.
+
+    If a log does not show whether it was one, it is enough that the object was read.
+    """
+    uid, is_updated, read_at = "", False, -1
     for one in reversed(items):
         item = one.item
-        if not isinstance(item, Observation) or not item.is_stored or item.act is Act.READ:
+        if not isinstance(item, Observation) or not item.is_stored:
+            continue
+        if item.act is Act.READ:
+            read_at = max(read_at, one.time - item.took)
+            continue
+        if item.act is Act.CREATED:
+            read_at = -1
+        if item.act is Act.DELETED and not item.is_sure and read_at > one.time + _TOLERANCE:
+            one.item = replace(item, is_dry_run=True)
             continue
         if item.act is not Act.DELETED:
             answer = item.answer or Answer(0)

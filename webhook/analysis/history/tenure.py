@@ -100,6 +100,8 @@ class Tenure(Struct):
     """Whether the holder was asked to step down."""
     is_deleted: bool = False
     """It ended because the lease was deleted."""
+    is_deletion_sure: bool = True
+    """Unless it is, that may have been a dry run."""
     deleted_by: Writer | None = None
     marked_at: int = 0
     """When the deletion of a lease with finalizers was asked for; 0 if it had none."""
