@@ -3,7 +3,7 @@
 import re
 import shlex
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -446,8 +446,12 @@ def test_a_deletion_of_chosen_leases_says_nothing_of_the_others() -> None:
 
 
 def find_deletion(histories: ClusterHistory, now: int) -> Claim:
+    return deletion_in(account(histories, now))
+
+
+def deletion_in(one: Account) -> Claim:
     """The finding about a lease that was deleted."""
-    (found,) = (one for one in account(histories, now).findings if one.check == "lease-deleted")
+    (found,) = (found for found in one.findings if found.check == "lease-deleted")
     assert isinstance(found, Claim)
     return found
 
@@ -494,6 +498,62 @@ def test_a_log_that_does_not_show_what_a_selector_chose() -> None:
     found = find_deletion(histories, server.now)
     assert "held it (maybe by mallory, who deleted leases at 11:07:20Z: the log does not show which);" in found.message
     assert found.advice.startswith("See which leases mallory deleted.")
+
+
+COLLECTOR: Final = "system:serviceaccount:kube-system:generic-garbage-collector"
+OWN: Final = "system:serviceaccount:shop:db"
+
+
+def play_deletion(user: str, pod: str, *, has_pods: bool = True, seconds: float = 0.5) -> Account:
+    """What is said of a lease that another one creates again after it was deleted."""
+    server, (db, *_) = shop()
+    db = db if has_pods else server.elector("db-0", "shop/db", pod="")
+    db.lead(40)
+    server.wait(0.5)
+    server.delete("shop/db", user, pod)
+    server.wait(seconds)
+    server.elector("db-1", "shop/db", **({} if has_pods else {"pod": ""})).lead(20)
+    return account(follow_log(server), server.now)
+
+
+def test_a_holder_that_deletes_its_lease_releases_it() -> None:
+    one = play_deletion(OWN, "db-0")
+    assert "lease-deleted" not in messages_of(one)
+    assert "db-0_1 deleted the lease, as some electors do when they stop" in text(one)
+
+
+def test_another_pod_of_the_account_is_not_the_holder() -> None:
+    found = deletion_in(play_deletion(OWN, "db-1"))
+    assert found.severity is Severity.ERROR
+    assert found.message.startswith("shop/db from pod db-1 deleted the lease at 11:07:20Z while db-0_1 held it;")
+
+
+def test_a_user_without_a_pod_may_be_the_holder() -> None:
+    found = deletion_in(play_deletion(OWN, "", has_pods=False))
+    assert found.severity is Severity.WARNING
+    assert found.message.endswith(": if the holder did not delete it itself, as some do, two may have led at once")
+    assert found.advice.startswith("Whether its holder deleted it is not known. To see the pods of that account")
+
+
+def test_the_garbage_collector_deletes_what_has_no_owner() -> None:
+    found = deletion_in(play_deletion(COLLECTOR, ""))
+    assert found.severity is Severity.WARNING
+    assert "deleted the lease, whose owner is gone, at 11:07:20Z while db-0_1 held it; db-1_1" in found.message
+    assert found.message.endswith(": two may have led at once, unless the owner was the pod of db-0_1")
+
+
+def test_a_lease_without_an_owner_that_had_time_to_expire() -> None:
+    found = deletion_in(play_deletion(COLLECTOR, "", seconds=20))
+    assert found.severity is Severity.WARNING
+    assert "two may have led" not in found.message
+
+
+def test_a_holder_that_may_have_deleted_its_lease() -> None:
+    server, (db, *_) = shop()
+    db.lead(40)
+    server.wait(0.5)
+    server.delete("shop/db", OWN, "db-0")
+    assert "db-0 may have deleted the lease, as some electors do" in text(account(follow_metadata(server), server.now))
 
 
 def play_hidden_deletion(*, by: str = "alice") -> tuple[FakeServer, Elector]:

@@ -67,10 +67,10 @@ class FakeServer(Struct):
         if stored:
             self.log[-1]["objectRef"]["resourceVersion"] = stored["metadata"]["resourceVersion"]
 
-    def delete(self, lease: str, user: str = "admin") -> None:
+    def delete(self, lease: str, user: str = "admin", pod: str = "") -> None:
         one = self.leases.pop(lease)
         self.events.append((self.now, "DELETED", one))
-        self.log_request(lease, "delete", user, "", {"kind": "Status", "apiVersion": "v1"})
+        self.log_request(lease, "delete", user, pod, {"kind": "Status", "apiVersion": "v1"})
 
     def clear(
         self, namespace: str, user: str = "namespace-controller", selector: str = "", chosen: Sequence[str] = ()

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from webhook.admission.rules.change import NAMESPACE_CONTROLLER
+from webhook.admission.rules.change import GARBAGE_COLLECTOR, NAMESPACE_CONTROLLER
 from webhook.analysis.claims.advice import (
     Advice,
     advise_after_deletion,
@@ -31,9 +31,16 @@ from webhook.kubernetes.times import SECOND, length
 def find_deletion(
     histories: ClusterHistory, history: LeaseHistory, before: Tenure, after: Tenure | None, *, now: int
 ) -> Iterator[Claim]:
-    """Yield a finding if the lease was held when it was deleted; none if it was free, or may have been."""
+    """Yield a finding if the lease was held when it was deleted; none if it was free, or may have been.
+
+    A holder that deletes it releases it.
+    """
     silence = (before.until or 0) - before.last_renewal
-    if not before.is_deleted or (before.is_writer and silence > 5 * (history.renewals.usual or silence) // 4):
+    if (
+        not before.is_deleted
+        or before.is_deleted_by_itself
+        or (before.is_writer and silence > 5 * (history.renewals.usual or silence) // 4)
+    ):
         return
     end = after.since if after is not None else now
     clearings = [] if before.deleted_by else histories.list_clearings(history.namespace, before.last_renewal, end)
@@ -45,23 +52,8 @@ def find_deletion(
     if after is not None:
         bound = length if before.is_end_dated else at_most
         message += f"; {describe_creation(after)} {_describe_time_until(after, bound)}"
-    # No one leads by a heartbeat, and an API server that ends deletes its own.
-    is_election = not is_named_for_heartbeats(history.namespace, history.name)
-    is_taken = is_election and _may_lead_on(before, after)
-    if is_taken and _is_of_deleted_namespace(history, before):
-        is_taken = False
-        message += "; the pods of a deleted namespace are deleted before anything is created there again"
-    if is_taken:
-        message += (
-            f": two may have led at once, as most clients lead for up to {length(goes_on_for(before.duration))} after "
-            "their last renewal"
-        )
-    if is_taken:
-        severity = Severity.ERROR
-    elif is_election:
-        severity = Severity.WARNING
-    else:
-        severity = Severity.INFO
+    severity, consequence = _find_consequence(history, before, after)
+    message += consequence
     advice = _advise(history, before, clearings)
     over = None if after is None else after.since
     yield make_claim(
@@ -74,6 +66,39 @@ def find_deletion(
             **interval_of(before.ended, after.taken if after else None),
         },
     )
+
+
+def _find_consequence(history: LeaseHistory, before: Tenure, after: Tenure | None) -> tuple[Severity, str]:
+    """Return how bad a deletion was, and what it meant for who led, as the end of a sentence."""
+    if is_named_for_heartbeats(history.namespace, history.name):
+        # No one leads by a heartbeat, and an API server that ends deletes its own.
+        return Severity.INFO, ""
+    if not _may_lead_on(before, after):
+        return Severity.WARNING, ""
+    if _is_of_deleted_namespace(history, before):
+        said = "; the pods of a deleted namespace are deleted before anything is created there again"
+        return Severity.WARNING, said
+    if _may_be_by_its_holder(before):
+        return Severity.WARNING, ": if the holder did not delete it itself, as some do, two may have led at once"
+    if _is_collected(before):
+        said = f": two may have led at once, unless the owner was the pod of {name(before.holder)}"
+        return Severity.WARNING, said
+    goes_on = length(goes_on_for(before.duration))
+    return (
+        Severity.ERROR,
+        f": two may have led at once, as most clients lead for up to {goes_on} after their last renewal",
+    )
+
+
+def _may_be_by_its_holder(before: Tenure) -> bool:
+    """Return whether the user of a holder deleted the lease, and it cannot be known which of its processes did."""
+    own, who = before.processes.own, before.deleted_by
+    return before.is_deleted_by_itself is None and own is not None and who is not None and own.user == who.user
+
+
+def _is_collected(before: Tenure) -> bool:
+    """Return whether the garbage collector deleted the lease, as its owner was gone."""
+    return before.deleted_by is not None and before.deleted_by.user == GARBAGE_COLLECTOR
 
 
 def _may_lead_on(before: Tenure, after: Tenure | None) -> bool:
@@ -89,6 +114,8 @@ def _may_lead_on(before: Tenure, after: Tenure | None) -> bool:
 def _advise(history: LeaseHistory, before: Tenure, clearings: Sequence[Observation]) -> Advice:
     """Return what to do about a deletion; unless it is known whose it was, it may have been one of the `clearings`."""
     who = before.deleted_by
+    if _may_be_by_its_holder(before):
+        return advise_on_writer("Whether its holder deleted it is not known.", history, who or Writer())
     if not before.is_deletion_sure:
         return advise_after_doubtful_deletion(history)
     if who and who.name:
@@ -119,6 +146,7 @@ def _describe_deletion(history: LeaseHistory, before: Tenure, now: int) -> str:
     """Say who deleted a held lease, and when it was gone: with finalizers that is when the last of them is removed."""
     who, last = before.deleted_by, before.last_finalizer_by
     by = f"{writer(who)} deleted the lease" if who and who.name else "the lease was deleted"
+    by += ", whose owner is gone," if _is_collected(before) else ""
     later = " or later" if not before.is_end_dated or (history.kind is InputKind.WATCH and not who) else ""
     doubt = "" if before.is_deletion_sure else f" ({UNLESS_DRY_RUN})"
     at = doubt if before.until is None else f" at {clock(before.until, now)}{later}{doubt}"

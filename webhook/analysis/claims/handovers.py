@@ -293,6 +293,9 @@ def describe_ending(tenure: Tenure) -> str:
     if tenure.is_deleted and tenure.marked_at:
         asked = f", which {writer(tenure.deleted_by)} had asked to delete before," if tenure.deleted_by else ""
         return f"the lease{asked} was gone with its last finalizer while {holder} held it"
+    if tenure.is_deleted and tenure.is_deleted_by_itself:
+        maybe = "" if tenure.is_deletion_sure else " may have"
+        return f"{holder}{maybe} deleted the lease, as some electors do when they stop"
     if tenure.is_deleted:
         deleted = f"{writer(tenure.deleted_by)} deleted the lease" if tenure.deleted_by else "the lease was deleted"
         if not tenure.is_deletion_sure:

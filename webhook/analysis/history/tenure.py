@@ -314,6 +314,18 @@ class Tenure(Struct):
         self.is_deleted, self.deleted_by, self.is_end_dated = True, by, is_dated
         self.marked_at, self.last_finalizer_by = marked_at, last_finalizer_by if marked_at else None
 
+    @property
+    def is_deleted_by_itself(self) -> bool | None:
+        """True if its process deleted the lease, as some do when they stop, False if another did, None if unknown.
+
+        A user without a pod may be any process with its credentials, and of several that renew others may lead on.
+        """
+        if self.deleted_by is None or not self.deleted_by.user:
+            return None
+        is_own = self.processes.is_by(self.deleted_by)
+        is_alone = bool(self.deleted_by.pod or self.deleted_by.uid) and not self.processes.others
+        return is_own if is_own is not True or is_alone else None
+
     def end(self, at: int, write: Write) -> None:
         """End it with a write that removed or replaced the holder, or deleted the lease."""
         self.until, self.ended = at, write
