@@ -116,7 +116,7 @@ def test_reads_that_are_answered_with_404_show_that_it_does_not_exist() -> None:
     for _ in db.ticks(6):
         server.log_request("shop/db", "get", db.user, db.pod, {"message": "not found"}, 404)
     one = explain_server(server)
-    assert text(one).startswith("it does not exist: 3 reads answered with 404, the last one 0 s ago")
+    assert text(one).startswith("it does not exist: 3 requests answered with 404, the last one 0 s ago")
     assert advise(one).startswith("It does not exist; its clients create it when they may: kubectl -n shop get leases")
 
 

@@ -500,6 +500,7 @@ def test_a_log_that_does_not_show_what_a_selector_chose() -> None:
     assert found.advice.startswith("See which leases mallory deleted.")
 
 
+NOT_FOUND: Final = 'leases.coordination.k8s.io "db" not found'
 COLLECTOR: Final = "system:serviceaccount:kube-system:generic-garbage-collector"
 OWN: Final = "system:serviceaccount:shop:db"
 
@@ -582,7 +583,7 @@ def test_a_log_without_bodies_does_not_show_that_a_lease_was_deleted() -> None:
 @pytest.mark.parametrize("verb", ["get", "update"])
 def test_a_lease_that_is_not_found_was_deleted(verb: str) -> None:
     server, db = play_hidden_deletion()
-    db.fail(404, "not found", verb=verb)
+    db.fail(404, NOT_FOUND, verb=verb)
     one = account(follow_metadata(server), server.now)
     assert make_headline(one) == "the lease was deleted 0.5 s ago by alice"
 
@@ -622,6 +623,70 @@ def test_a_lease_that_is_read_after_it_was_created_again_may_have_been_deleted()
     other.ask()
     other.renew()
     assert "lease-deleted" in messages_of(account(follow_metadata(server), server.now))
+
+
+def play_unseen_deletion(*, is_deleted: bool = True) -> tuple[FakeServer, Elector]:
+    """A lease that is gone, or seems to be: the log lacks its deletion."""
+    server, (db, mail, *_) = shop()
+    together(40, db, mail)
+    if is_deleted:
+        del server.leases["shop/db"]
+    server.wait(2)
+    return server, db
+
+
+@pytest.mark.parametrize(("verb", "number"), [("update", 1), ("patch", 1), ("delete", 1), ("get", 2)])
+@pytest.mark.parametrize("follow", [follow_log, follow_metadata])
+def test_a_lease_that_is_not_found_does_not_exist(
+    verb: str, number: int, follow: Callable[[FakeServer], ClusterHistory]
+) -> None:
+    server, db = play_unseen_deletion()
+    for _ in range(number):
+        db.fail(404, NOT_FOUND, verb=verb)
+        server.wait(2)
+    one = account(follow(server), server.now)
+    assert make_headline(one) == f"the lease was deleted: {number} request{'s'[: number - 1]} answered with 404"
+    assert messages_of(one)["lease-deleted"].startswith("the lease was deleted at 11:07:20Z or later while db-0")
+
+
+@pytest.mark.parametrize(
+    ("verb", "message", "number"),
+    [
+        ("get", NOT_FOUND, 1),
+        ("update", "the server could not find the requested resource", 3),
+        ("create", 'namespaces "shop" not found', 3),
+    ],
+    ids=["a read that may be answered from a cache", "an unknown version of the API", "a namespace"],
+)
+def test_an_answer_that_does_not_say_that_the_lease_is_gone(verb: str, message: str, number: int) -> None:
+    server, db = play_unseen_deletion(is_deleted=False)
+    for _ in range(number):
+        db.fail(404, message, verb=verb)
+    assert make_headline(account(follow_log(server), server.now)).startswith("db-0_1 holds it since")
+
+
+def test_a_lease_that_is_updated_after_it_was_not_found_was_there() -> None:
+    server, db = play_unseen_deletion(is_deleted=False)
+    db.fail(404, NOT_FOUND)
+    db.lead(10)
+    assert "lease-deleted" not in messages(server)
+
+
+def test_a_lease_that_was_never_seen_does_not_exist() -> None:
+    server, (_, mail, *_) = shop()
+    mail.lead(4)
+    server.elector("db-0", "shop/db").fail(404, NOT_FOUND)
+    one = account(follow_log(server), server.now)
+    assert make_headline(one) == "it does not exist: 1 request answered with 404, the last one 0 s ago"
+
+
+def test_who_held_a_lease_in_a_hole_of_a_log_is_not_known_if_it_is_gone_after_that() -> None:
+    server, db = play_unseen_deletion()
+    server.wait(600)
+    server.elector("mail-0", "shop/mail").renew()
+    db.fail(404, NOT_FOUND)
+    one = account(follow_log(server), server.now)
+    assert "lease-deleted" not in messages_of(one)
 
 
 def test_a_name_that_was_never_seen_is_no_lease() -> None:

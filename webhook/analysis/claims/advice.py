@@ -183,7 +183,7 @@ def advise_on_writer(sentence: str, history: LeaseHistory, writer: Writer) -> Ad
     if pod_of(writer.pod):
         return Advice(f"{sentence} To see the pod that did it:", command_for_pod_of_writer(history.namespace, writer))
     if not writer.user or _is_user_of_electors(history, writer):
-        return _advise_on_user_of_electors(sentence, history, writer)
+        return advise_on_user_of_electors(sentence, history, writer)
     return Advice(f"{sentence} To see what gives {name(writer.name)} the right:", _command_for_writers(history))
 
 
@@ -206,7 +206,8 @@ def _is_user_of_electors(history: LeaseHistory, writer: Writer) -> bool:
     return any(one and one.user == writer.user and not one.is_same(writer) for one in owns)
 
 
-def _advise_on_user_of_electors(sentence: str, history: LeaseHistory, writer: Writer) -> Advice:
+def advise_on_user_of_electors(sentence: str, history: LeaseHistory, writer: Writer) -> Advice:
+    """Return a sentence, and the command that shows the pods of an account, of which any may have written."""
     account = UserInfo(writer.user).service_account
     if account is None:
         return Advice(f"{sentence} To see the lease:", _command_for_managers(history))

@@ -7,6 +7,7 @@ from webhook.analysis.claims.advice import (
     Advice,
     advise_after_deletion,
     advise_after_doubtful_deletion,
+    advise_on_user_of_electors,
     advise_on_writer,
     command_for_audit_log,
 )
@@ -115,7 +116,7 @@ def _advise(history: LeaseHistory, before: Tenure, clearings: Sequence[Observati
     """Return what to do about a deletion; unless it is known whose it was, it may have been one of the `clearings`."""
     who = before.deleted_by
     if _may_be_by_its_holder(before):
-        return advise_on_writer("Whether its holder deleted it is not known.", history, who or Writer())
+        return advise_on_user_of_electors("Whether its holder deleted it is not known.", history, who or Writer())
     if not before.is_deletion_sure:
         return advise_after_doubtful_deletion(history)
     if who and who.name:

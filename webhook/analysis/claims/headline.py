@@ -48,7 +48,7 @@ def _describe_unseen(account: "Account", last: str) -> str:
     """Say what is known of a lease that no input shows: who wrote it last, or that it does not exist."""
     if not account.holder and account.history.requests.absent:
         number, _, at = account.history.requests.absent
-        return f"it does not exist: {count(number, 'read')} answered with 404, the last one {ago(at, account.now)}"
+        return f"it does not exist: {count(number, 'request')} answered with 404, the last one {ago(at, account.now)}"
     if not account.history.tenures:
         denied = [one for one in account.history.requests.refusals if one.is_denied]
         refused = f": {count(len(denied), 'request')} for it {'was' if len(denied) == 1 else 'were'} refused"
@@ -68,7 +68,8 @@ def _describe_hidden(account: "Account", since: int, holder: str) -> str:
 def _deletion(account: "Account") -> str:
     tenure = account.history.tenure
     if tenure is None or not tenure.is_deleted or tenure.until is None or not tenure.is_end_dated:
-        return ""
+        absent = account.history.requests.absent
+        return f": {count(absent[0], 'request')} answered with 404" if absent else ""
     return _describe_since(tenure.until, account.now) + (
         f" by {writer(tenure.deleted_by)}" if tenure.deleted_by else ""
     )

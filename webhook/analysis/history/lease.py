@@ -32,7 +32,6 @@ from webhook.analysis.history.hidden_write import (
 )
 from webhook.analysis.history.known_status import date_known_renewal, find_status
 from webhook.analysis.history.processes import HolderProcesses
-from webhook.analysis.history.refusal import NOT_FOUND
 from webhook.analysis.history.renewals import Renewals, Silence, deadline_of
 from webhook.analysis.history.requests import MAX_REFUSALS, Requests, hear
 from webhook.analysis.history.resumption import date_resumed_renewal, may_renew_with, read_resumption
@@ -66,6 +65,7 @@ from webhook.kubernetes.objects import Lease, LeaseSpec
 from webhook.kubernetes.times import SECOND, normalize, readable, stamp_of
 
 MAX_OTHERS: Final = 1000
+_READS_OF_NONE: Final = 2
 
 _KEPT_AFTER_VACANCY: Final = frozenset({Handover.RELEASED, Handover.UNKNOWN})
 """How a tenure ended if the next holder of a lease that names none took it so, too; else it was claimed."""
@@ -265,12 +265,16 @@ class LeaseHistory(Struct):
         self._begin(seen, bounds)
         if seen.input_kind is InputKind.AUDIT_LOG:
             self._hear(seen)
-        if self.is_deleted and _shows_absence(seen):
+        if self.is_deleted and (seen.is_of_none or (seen.act is Act.CREATED and seen.is_stored)):
             self._confirm_deletion()
         if seen.act is Act.READ:
             self.requests.take_read(seen, self.renewals)
-            return []
-        self.requests.take_write(seen)
+        else:
+            self.requests.take_write(seen)
+        if seen.is_of_none:
+            self._take_absence(seen)
+        if seen.act is Act.READ:
+            return self._events
         if seen.is_stored:
             before = self.lease
             self._store_state_before(seen)
@@ -419,6 +423,19 @@ class LeaseHistory(Struct):
             self._end_tenure(at, Handover.DELETED)
         self.existence.delete(at, is_sure=seen.is_sure)
         self._advance_at(at)
+
+    def _take_absence(self, seen: Observation) -> None:
+        """Take in that the lease does not exist: its deletion was not seen. A single read may be answered from a cache.
+
+        What an input shows before may have been replaced unseen.
+        """
+        is_known = self.lease is not None or self.holder is not None
+        number = self.requests.absent[0] if self.requests.absent else 0
+        if self.is_deleted or not is_known or (seen.act is Act.READ and number < _READS_OF_NONE):
+            return
+        if self.holder and (self.hidden_since is not None or self.continuity.is_after_gap):
+            self._end_tenure(self.hidden_since or self.at or 0, Handover.UNKNOWN)
+        self._delete(replace(seen, act=Act.STORED, at=None, writer=None, is_sure=True), self.at or 0)
 
     def _confirm_deletion(self) -> None:
         """Note that a deletion was none of a dry run."""
@@ -981,13 +998,6 @@ def _is_edit(before: Lease | None, after: Lease | None, seen: Observation) -> bo
     old, new = before.spec, after.spec
     kept = (old.holder_identity, old.renew_time, old.lease_duration_seconds)
     return kept == (new.holder_identity, new.renew_time, new.lease_duration_seconds)
-
-
-def _shows_absence(seen: Observation) -> bool:
-    """Return whether the lease did not exist before a request: it was created by it, or not found."""
-    if seen.act is Act.CREATED:
-        return seen.is_stored
-    return seen.answer is not None and seen.answer.code == NOT_FOUND
 
 
 def _doubt_between(before: Write, write: Write, at: int) -> int:

@@ -305,7 +305,7 @@ def _order(items: Sequence[_Seen]) -> list[_Seen]:
     if any(map(_is_hidden_write, rest)):
         merged = _place_late_writes(merged)
     placed = _place_early_deletions(_place_late_deletions(_place_early_creations(merged)))
-    return _resolve_contradictions(placed)
+    return _mark_absences(_resolve_contradictions(placed))
 
 
 def _identity(item: Observation | FenceReport) -> object:
@@ -814,6 +814,23 @@ def _resolve_contradictions(items: list[_Seen]) -> list[_Seen]:
             one.item = replace(item, is_dry_run=True)
         else:
             uid, is_updated = "", False
+    return items
+
+
+def _mark_absences(items: list[_Seen]) -> list[_Seen]:
+    """Mark requests that did not find the object, unless something shows that it was there until it was created.
+
+    Clocks of API servers differ, and a read may be answered from what one of them knew before.
+    """
+    is_there = False
+    for one in reversed(items):
+        item = one.item
+        if not isinstance(item, Observation):
+            continue
+        if item.is_stored:
+            is_there = item.act is not Act.CREATED
+        elif item.has_not_found and not is_there:
+            one.item = replace(item, is_of_none=True)
     return items
 
 

@@ -33,7 +33,7 @@ class Requests(Struct):
     accounts: dict[str, set[str]] = field(default_factory=dict)
     """By user, the pods that read it."""
     absent: tuple[int, int, int] | None = None
-    """How many reads were answered that it does not exist, since anything was stored; when the first and the last."""
+    """How many requests were answered that it does not exist, since anything was stored; when the first and last."""
     answered: deque[int] = field(default_factory=partial(deque, (), _MAX_ANSWERS))
     """The times at which it was read without delay while it was not renewed."""
     _refusals: deque[Refusal] = field(default_factory=partial(deque, (), MAX_REFUSALS))
@@ -86,6 +86,8 @@ class Requests(Struct):
         """Remember a write, if it was refused, or answered late."""
         if refusal := Refusal.from_observation(seen):
             self.remember(refusal)
+            if refusal.code == NOT_FOUND and not refusal.is_creation:
+                self._note_absence(refusal.at)
         if seen.is_stored:
             self.absent = None
             self.rewritten.take(seen)
@@ -101,6 +103,9 @@ class Requests(Struct):
         if refusal.code != NOT_FOUND:
             self.remember(refusal)
             return
+        self._note_absence(at)
+
+    def _note_absence(self, at: int) -> None:
         number, first, _ = self.absent or (0, at, at)
         self.absent = number + 1, first, at
 

@@ -23,6 +23,7 @@ _MAX_DIGITS: Final = 20
 MAX_LATEST: Final = 10
 """Intervals that a recorder keeps in order: from as many it shows whether two processes renew in turns."""
 MAX_BINS: Final = 100
+_NOT_FOUND: Final = 404
 _NEAR: Final = 2 * SECOND
 MILLISECOND: Final = 1000
 _MODES: Final = re.compile(r"[a-z0-9-]{1,80}=[a-z]{1,10}(?:,[a-z0-9-]{1,80}=[a-z]{1,10})*+")
@@ -207,6 +208,8 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     is_dry_run: bool = False
     is_sure: bool = True
     clearing: Clearing | None = None
+    is_of_none: bool = False
+    """A request that did not find its object, and the input shows none until it is created."""
     problem: str = ""
     request: AdmissionRequest | None = None
     term: int | None = None
@@ -248,6 +251,13 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
         if self.object is not None and self.object.metadata.deletion_timestamp and self.act is not Act.STORED:
             return not self.object.metadata.finalizers
         return self.act is Act.DELETED
+
+    @property
+    def has_not_found(self) -> bool:
+        """Whether the API server says that the object does not exist: 404 may also say that it knows no such path."""
+        if self.answer is None or self.answer.code != _NOT_FOUND or self.act is Act.CREATED:
+            return False
+        return self.answer.message == f'{self.kind.lower()}s.coordination.k8s.io "{self.name}" not found'
 
     @property
     def took(self) -> int:
