@@ -51,6 +51,75 @@ def test_without_reads_a_log_shows_who_tries_to_write() -> None:
     assert "No other replica tries to take it" in advise(account(follow_log(server), server.now))
 
 
+def play_reads_of_a_person(server: FakeServer) -> None:
+    """An audit policy may leave out the reads by service accounts, and have those of people."""
+    server.elector("alice", "shop/db", user="alice", pod="").ask()
+
+
+def test_reads_by_a_person_do_not_show_that_a_log_has_those_of_replicas() -> None:
+    server, (db, *others) = shop()
+    play_reads_of_a_person(server)
+    together(20, db, *others)
+    together(40, *others)
+    assert headline(server).endswith("and no other process has tried to write it since it expired")
+    assert "No other replica tries to take it" in advise(account(follow_log(server), server.now))
+
+
+def test_reads_by_a_person_do_not_show_that_a_late_taker_was_silent() -> None:
+    server, _ = abandoned(is_read=False)
+    play_reads_of_a_person(server)
+    server.elector("db-1", "shop/db").lead(10)
+    (found,) = find_late_takers(follow_log(server), follow_log(server).leases["shop", "db"], server.now)
+    assert "whether it ran then, and who asked for the lease, is not known" in found.message
+
+
+def ask_by(server: FakeServer, pod: str, verb: str, stage: str = "ResponseComplete") -> None:
+    """Ask for the lease by its name, with a list or a watch."""
+    server.elector(pod, "shop/db").ask()
+    server.log[-1] |= {"verb": verb, "stage": stage}
+    server.log[-1]["requestURI"] = (
+        "/apis/coordination.k8s.io/v1/namespaces/shop/leases?fieldSelector=metadata.name%3Ddb"
+    )
+
+
+def test_a_list_of_one_name_asks_for_the_lease() -> None:
+    server, _ = abandoned()
+    ask_by(server, "db-1", "list")
+    assert headline(server).endswith("; pod db-1 asks for it")
+
+
+@pytest.mark.parametrize("stage", ["ResponseStarted", "ResponseComplete"])
+def test_who_watches_a_lease_need_not_ask_for_it(stage: str) -> None:
+    server, (db, *others) = shop()
+    db.ask()
+    ask_by(server, "db-1", "watch", stage)
+    together(20, db, *others)
+    together(40, *others)
+    assert headline(server).endswith("db-0_1 has not renewed it for 40 s")
+
+
+def test_a_list_of_one_name_does_not_show_that_the_lease_exists() -> None:
+    server, (db, *others) = shop()
+    together(20, db, *others)
+    del server.leases["shop/db"]
+    server.wait(2)
+    db.fail(404, 'leases.coordination.k8s.io "db" not found')
+    server.wait(2)
+    ask_by(server, "db-1", "list")
+    assert headline(server) == "the lease was deleted: 1 request answered with 404"
+
+
+def test_a_list_of_one_name_does_not_show_that_a_deletion_was_a_dry_run() -> None:
+    server, (db, *others) = shop()
+    together(20, db, *others)
+    server.delete("shop/db")
+    server.log[-1]["level"] = "Metadata"
+    del server.log[-1]["responseObject"]
+    server.wait(4)
+    ask_by(server, "db-1", "list")
+    assert headline(server) == "the lease may have been deleted 4 s ago by admin"
+
+
 def test_of_a_holder_without_a_pod_there_are_pods_to_look_at() -> None:
     server, (db, *others) = shop()
     db.identity, db.pod = "leader", ""

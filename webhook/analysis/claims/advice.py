@@ -587,7 +587,7 @@ def _advise_while_free(account: "Account") -> Advice:
     if strategy:
         sentence = f"No API server chooses by the strategy {name(strategy)}; check that its implementation runs:"
         return Advice(sentence, f"{where} get leasecandidates")
-    asks = "" if history.requests.readers else "; if none runs, the lease stays free"
+    asks = "" if history.has_reads_of_holders else "; if none runs, the lease stays free"
     return Advice(f"Any replica may take the lease at once{asks}:", f"{where} get pods")
 
 

@@ -32,7 +32,7 @@ class Candidates(Struct, frozen=True):
 def find_candidates(histories: ClusterHistory, history: LeaseHistory, status: LeaseStatus | None) -> Candidates | None:
     """Return who asked for a lease since it is free; None if it is not, or the input does not show that."""
     bounds, waiting = histories.bounds, history.requests.waiting
-    if status is None or not waiting.since or history.is_partial or bounds.is_log_leaky:
+    if status is None or not waiting.since or history.requests.is_watched or history.is_partial or bounds.is_log_leaky:
         return None
     if status.state is LeaseState.EXPIRED and status.takeable_at is not None:
         since, own = max(waiting.since, status.takeable_at), _find_own(history)
@@ -43,7 +43,7 @@ def find_candidates(histories: ClusterHistory, history: LeaseHistory, status: Le
     until = bounds.logged_until
     if until - since < SHORTEST or not waiting.is_whole or bounds.has_hole(since, until):
         return None
-    return Candidates(since, until, tuple(waiting.find_others(own, since)), bool(history.requests.readers))
+    return Candidates(since, until, tuple(waiting.find_others(own, since)), history.has_reads_of_holders)
 
 
 def _find_own(history: LeaseHistory) -> Writer | None:

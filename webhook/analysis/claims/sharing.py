@@ -238,5 +238,5 @@ def _is_asked_for_by_another(history: LeaseHistory) -> bool:
 
 
 def _is_seen_to_wait_no_more(history: LeaseHistory) -> bool:
-    """Return whether a log has reads of the lease, so that one that still waits for it would be heard."""
-    return history.kind is InputKind.AUDIT_LOG and bool(history.requests.readers)
+    """Return whether a log has reads by holders of the lease, so that one that still waits for it would be heard."""
+    return history.kind is InputKind.AUDIT_LOG and history.has_reads_of_holders

@@ -175,7 +175,8 @@ def _claim_late_taker(
     assert lateness is not None
     since, bounds = after.since - lateness, histories.bounds
     own, other = after.processes.own, after.processes.doubtful_taker
-    is_whole = bool(history.requests.readers) and not bounds.is_log_leaky and not bounds.has_hole(since, after.since)
+    is_heard = own is not None and own.user in history.requests.users and not history.requests.is_watched
+    is_whole = is_heard and not bounds.is_log_leaky and not bounds.has_hole(since, after.since)
     has_waited = after.waited_since is not None and after.waited_since <= since
     # Of tokens that name no pod, several processes may have one user.
     is_logged = after.taken.is_logged and is_whole and has_waited and own is not None and bool(own.uid or own.pod)
@@ -294,10 +295,11 @@ def _explain_nothing(late: _Late) -> _Why:
     if own is not None and not (own.uid or own.pod) and late.after.taken.is_logged:
         text = "its requests name no pod, so the log does not show which process asked for the lease, and which ran"
         return _Why("unknown", text)
-    if late.history.requests.readers and late.has_hole:
+    shows_reads = own is not None and own.user in late.history.requests.users
+    if shows_reads and late.has_hole:
         text = "the log has no request at all for a part of that time: nothing was asked then, or it lacks requests"
         return _Why("unknown", text)
-    if late.history.requests.readers:
+    if shows_reads:
         return _Why("unknown", "the log does not show whether it ran then, and asked for the lease")
     text = "whether it ran then, and who asked for the lease, is not known; an audit log that has reads shows it"
     return _Why("unknown", text)

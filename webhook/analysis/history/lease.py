@@ -235,6 +235,12 @@ class LeaseHistory(Struct):
         """How often the holder changed to another one, as far as was seen."""
         return self.succession.changes
 
+    @property
+    def has_reads_of_holders(self) -> bool:
+        """Whether a log has reads by a user of its holders, so that others of that user that ask for it are heard."""
+        own = {one.processes.own.user for one in self.tenures if one.processes.own is not None}
+        return not own.isdisjoint(self.requests.users)
+
     def may_lack_writes(self, since: int, now: int) -> bool:
         """Return whether there were writes, of the last duration before `now`, that the input may lack since then."""
         recent = now - (self.duration or 0) * SECOND

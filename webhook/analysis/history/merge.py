@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from webhook.analysis.history.restores import mark_restores
 from webhook.analysis.history.status import date_state
 from webhook.analysis.inputs.items import (
+    LISTINGS,
     NO_TEXTS,
     STANDARD_INPUT,
     Act,
@@ -799,6 +800,8 @@ def _resolve_contradictions(items: list[_Seen]) -> list[_Seen]:
         item = one.item
         if not isinstance(item, Observation) or not item.is_stored:
             continue
+        if item.verb in LISTINGS:
+            continue
         if item.act is Act.READ:
             read_at = max(read_at, one.time - item.took)
             continue
@@ -825,7 +828,7 @@ def _mark_absences(items: list[_Seen]) -> list[_Seen]:
     is_there = False
     for one in reversed(items):
         item = one.item
-        if not isinstance(item, Observation):
+        if not isinstance(item, Observation) or item.verb in LISTINGS:
             continue
         if item.is_stored:
             is_there = item.act is not Act.CREATED

@@ -30,6 +30,10 @@ class Requests(Struct):
     """How often pods, or users without one, read the lease, and when last."""
     sources: dict[str, list[Writer]] = field(default_factory=dict)
     """By address and program of requests, the processes that made them."""
+    users: set[str] = field(default_factory=set)
+    """Users that read it: an audit policy may leave out the reads of others."""
+    is_watched: bool = False
+    """Someone watched it, and so learned what was stored without another request."""
     accounts: dict[str, set[str]] = field(default_factory=dict)
     """By user, the pods that read it."""
     absent: tuple[int, int, int] | None = None
@@ -111,6 +115,9 @@ class Requests(Struct):
 
     def _note_reader(self, seen: Observation) -> None:
         who = (seen.writer.pod or seen.writer.name) if seen.writer else ""
+        self.is_watched = self.is_watched or seen.verb == "watch"
+        if seen.writer and len(self.users) < MAX_LISTED:
+            self.users.add(seen.writer.user)
         if seen.writer and seen.writer.pod:
             pods = self.accounts.setdefault(seen.writer.user, set()) if len(self.accounts) < MAX_LISTED else set()
             pods.update({seen.writer.pod} if len(pods) < MAX_LISTED else ())

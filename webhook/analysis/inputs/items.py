@@ -16,6 +16,8 @@ from webhook.kubernetes.objects import Lease, LeaseCandidate, LeaseSpec, ObjectM
 from webhook.kubernetes.request import AdmissionRequest, UserInfo, cached
 from webhook.kubernetes.times import SECOND, canonical_seconds, normalize, readable
 
+LISTINGS: Final = frozenset({"list", "watch"})
+"""Verbs of requests that are answered in any case: whether an object exists, the code does not say."""
 NO_TEXTS: Final[Mapping[str, str]] = {}
 STANDARD_INPUT: Final = "-"
 _MAX_DIGITS: Final = 20
@@ -40,7 +42,7 @@ class Act(StrEnum):
     UPDATED = "updated"
     DELETED = "deleted"
     READ = "read"
-    """A read, as those make who wait to become leader."""
+    """A read, as those make who wait to become leader; also a list or a watch of this name alone."""
     COLLECTION = "collection"
     """A list, a watch or a deletion of many objects at once: it says nothing of a single one. The name may be ""."""
 

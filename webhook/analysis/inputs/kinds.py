@@ -20,6 +20,7 @@ from webhook.admission.rules.expiry import stamp_of_writer
 from webhook.analysis.inputs.documents import Document, LastLine, Value, describe_problem
 from webhook.analysis.inputs.envelopes import AUDIT
 from webhook.analysis.inputs.items import (
+    LISTINGS,
     NO_TEXTS,
     Act,
     Answer,
@@ -432,9 +433,11 @@ def _interpret_event(document: Document) -> Observation | FenceReport | PodDelet
     event = decode_event(data)
     # Who is not authenticated is answered, and logged, before the request is handled (`filters/authn_audit.go`).
     is_refused_at_once = event.stage == "ResponseStarted" and event.response_status.code == 401
-    if event.stage != "ResponseComplete" and not is_refused_at_once:
+    # A watch may go on when the log ends.
+    is_begun = event.stage == "ResponseStarted" and event.verb == "watch"
+    if event.stage != "ResponseComplete" and not (is_refused_at_once or is_begun):
         return None
-    reference, act = event.object_ref, _ACT_OF_VERB.get(event.verb)
+    reference, act = event.object_ref, _find_act(event)
     kind = KIND_OF.get(reference.resource)
     if kind is None or reference.api_group != GROUP or act is None:
         if _FENCE_MARKER in data:
@@ -483,6 +486,13 @@ def _interpret_event(document: Document) -> Observation | FenceReport | PodDelet
         asked=_find_asked(event, kind) if shown is None and act in {Act.CREATED, Act.UPDATED} else None,
         patched_renew_time=_find_patched_renew_time(event) if shown is None and act is Act.UPDATED else "",
     )
+
+
+def _find_act(event: AuditEvent) -> Act | None:
+    """Return what a request did; a list or a watch of a single name is a read of it (`filters/requestinfo.go`)."""
+    if event.verb in LISTINGS and event.object_ref.name:
+        return Act.READ
+    return _ACT_OF_VERB.get(event.verb)
 
 
 class _Details(Struct, frozen=True):
