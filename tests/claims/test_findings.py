@@ -65,6 +65,19 @@ def test_a_leader_whose_writes_were_refused_is_followed(message: str, said: str,
     assert command in one.advice.command
 
 
+def test_writes_to_a_subresource_are_none_of_the_lease() -> None:
+    server, (db, mail, *_) = shop()
+    together(40, db, mail)
+    for _ in mail.ticks(20):
+        mail.renew()
+        db.fail(403, RIGHTS)
+        server.log[-1]["objectRef"]["subresource"] = "status"
+    server.elector("db-1", "shop/db").lead(10)
+    said = messages(server)
+    assert "It sent no renewal" in said["leader-lost"]
+    assert "write-refused" not in said
+
+
 @pytest.mark.parametrize(
     ("verb", "renewals", "words", "advice"),
     [

@@ -193,6 +193,7 @@ def test_a_request_about_many_leases_says_nothing_of_a_single_one(verb: str) -> 
         pytest.param(put("stage", "RequestReceived"), id="another stage"),
         pytest.param(put("verb", "proxy"), id="a verb that concerns no lease"),
         pytest.param(put("objectRef.resource", "pods"), id="another resource"),
+        pytest.param(put("objectRef.subresource", "status"), id="a subresource, of which leases have none"),
         pytest.param(put("objectRef.apiGroup", "coordination.k8s.io.example"), id="another group"),
     ],
 )

@@ -439,7 +439,8 @@ def _interpret_event(document: Document) -> Observation | FenceReport | PodDelet
         return None
     reference, act = event.object_ref, _find_act(event)
     kind = KIND_OF.get(reference.resource)
-    if kind is None or reference.api_group != GROUP or act is None:
+    # No subresource of a lease stores anything.
+    if kind is None or reference.api_group != GROUP or reference.subresource or act is None:
         if _FENCE_MARKER in data:
             return _interpret_fence(event, document)
         return _interpret_pod_request(event) or interpret_related_write(event)
