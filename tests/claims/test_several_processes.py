@@ -224,6 +224,17 @@ def test_conflicts_of_a_process_that_does_not_hold_it_are_shown() -> None:
     assert [line.text for line in list_latest(account(follow_log(server), server.now))] == shown
 
 
+def test_deletions_that_name_another_state_are_no_updates() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    alice = server.elector("alice", "shop/db", user="alice", pod="")
+    for _ in db.ticks(12):
+        db.renew()
+        alice.fail(409, verb="delete")
+    said = text(account(follow_log(server), server.now))
+    assert "6 deletions by alice conflicted (409) until 11:07:12Z; the lease had the holder db-0_1 then" in said
+
+
 def test_of_many_conflicts_the_latest_are_counted_and_what_was_refused_is_kept() -> None:
     server, (db, *others) = shop()
     second = server.elector("db-1", "shop/db")

@@ -246,14 +246,15 @@ def _list_accepted_writes(history: LeaseHistory) -> Iterator[_Event]:
 
 def _list_conflicts(history: LeaseHistory) -> Iterator[_Event]:
     """Yield who tried again and again to write a lease that another one held, from a state that had changed by then."""
-    wanted = [one for one in history.requests.refusals if one.has_conflicted and one.writer.user != API_SERVER]
-    for several in _group_by_tenure(history, wanted, lambda one: (one.at, one.writer.process)):
+    wanted = [one for one in history.requests.refusals if one.is_of_other_state and one.writer.user != API_SERVER]
+    for several in _group_by_tenure(history, wanted, lambda one: (one.at, (one.writer.process, one.is_deletion))):
         tenure, first = history.find_tenure_at(several[0].at), several[0]
         if len(several) < _MIN_CONFLICTS or tenure is None or tenure.is_by(first.writer) is not False:
             continue
         until = f"until {clock(several[-1].at, history.moment)}; the lease had the holder {name(tenure.holder)} then"
         least = "at least " if history.requests.has_forgotten_since(tenure.since) else ""
-        yield first.at, f"{least}{len(several)} updates by {writer(first.writer)} conflicted (409) {until}"
+        what = "deletions" if first.is_deletion else "updates"
+        yield first.at, f"{least}{len(several)} {what} by {writer(first.writer)} conflicted (409) {until}"
 
 
 def _list_refused_writes(history: LeaseHistory) -> Iterator[_Event]:

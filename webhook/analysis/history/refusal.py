@@ -62,6 +62,7 @@ class Refusal(Struct, frozen=True):
     """The address and the program that it came from, as far as a log says."""
     is_read: bool = False
     is_creation: bool = False
+    is_deletion: bool = False
     is_release: bool = False
     """The write would have left no holder, so its writer asked to give the lease up."""
 
@@ -81,13 +82,19 @@ class Refusal(Struct, frozen=True):
             source=seen.source,
             is_read=seen.act is Act.READ,
             is_creation=seen.verb == "create",
+            is_deletion=seen.act is Act.DELETED,
             is_release=seen.is_refused_release,
         )
 
     @property
     def has_conflicted(self) -> bool:
         """True if another write came first; 409 to a creation means that the object exists."""
-        return self.code == _CONFLICT and not (self.is_creation or self.is_apply_conflict)
+        return self.code == _CONFLICT and not (self.is_creation or self.is_deletion or self.is_apply_conflict)
+
+    @property
+    def is_of_other_state(self) -> bool:
+        """True if it was made for a state, or an object, that is not the stored one; a deletion may name either."""
+        return self.has_conflicted or (self.code == _CONFLICT and self.is_deletion)
 
     @property
     def received(self) -> int:

@@ -74,7 +74,7 @@ class Requests(Struct):
 
     def remember(self, refusal: Refusal) -> None:
         """Remember a request that was refused or failed, or was answered late."""
-        (self._conflicts if refusal.has_conflicted else self._refusals).append(refusal)
+        (self._conflicts if refusal.is_of_other_state else self._refusals).append(refusal)
 
     def hear(self, seen: Observation) -> None:
         """Remember from where a process made a request."""
