@@ -549,6 +549,15 @@ def test_a_user_without_a_pod_may_be_the_holder() -> None:
     assert found.advice.startswith("Whether its holder deleted it is not known. To see the pods of that account")
 
 
+def test_of_a_person_who_holds_and_deletes_a_lease_the_right_is_shown() -> None:
+    server, _ = shop()
+    server.elector("laptop", "shop/db", user="alice", pod="").lead(40)
+    server.wait(0.5)
+    server.delete("shop/db", "alice")
+    found = deletion_in(account(follow_log(server), server.now))
+    assert found.advice.startswith("Decide whether alice should delete leases. To see")
+
+
 def test_the_garbage_collector_deletes_what_has_no_owner() -> None:
     found = deletion_in(play_deletion(COLLECTOR, ""))
     assert found.severity is Severity.WARNING

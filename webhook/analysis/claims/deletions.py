@@ -115,7 +115,7 @@ def _may_lead_on(before: Tenure, after: Tenure | None) -> bool:
 def _advise(history: LeaseHistory, before: Tenure, clearings: Sequence[Observation]) -> Advice:
     """Return what to do about a deletion; unless it is known whose it was, it may have been one of the `clearings`."""
     who = before.deleted_by
-    if _may_be_by_its_holder(before):
+    if _may_be_by_its_holder(before) and UserInfo(who.user if who else "").service_account:
         return advise_on_user_of_electors("Whether its holder deleted it is not known.", history, who or Writer())
     if not before.is_deletion_sure:
         return advise_after_doubtful_deletion(history)
