@@ -610,6 +610,18 @@ def test_a_lease_that_is_not_found_was_deleted(verb: str) -> None:
     assert make_headline(one) == "the lease was deleted 0.5 s ago by alice"
 
 
+def test_a_lease_that_no_one_ever_held_was_deleted_if_it_is_not_found() -> None:
+    server, _ = shop()
+    server.write("shop/db", {"leaseDurationSeconds": 15}, "kubectl", "alice", "")
+    server.wait(2)
+    server.delete("shop/db", "alice")
+    server.log[-1]["level"] = "Metadata"
+    del server.log[-1]["responseObject"]
+    assert make_headline(account(follow_log(server), server.now)) == "the lease may have been deleted"
+    server.elector("db-0", "shop/db").fail(404, NOT_FOUND, verb="get")
+    assert make_headline(account(follow_log(server), server.now)).startswith("the lease was deleted")
+
+
 def test_a_lease_that_is_created_again_was_deleted() -> None:
     server, _ = play_hidden_deletion()
     server.elector("db-1", "shop/db").lead(10)
