@@ -162,7 +162,8 @@ def test_of_several_deletions_the_first_and_the_last_are_named() -> None:
 
 
 def test_a_dry_run_before_and_a_deletion_after_it_stopped_leave_it_open_why() -> None:
-    server, _ = play((-50, by("alice", put("responseObject", None))), (1.9, by("bob", uid="u-1")))
+    hidden = (put("level", "Metadata"), put("responseObject", None))
+    server, _ = play((-50, by("alice", *hidden)), (1.9, by("bob", uid="u-1")))
     found = find_loss(server)
     assert causes_of(found) == ["pod-deleted", "stopped"]
     assert "by alice (unless that was a dry run, which the log does not show) and deleted at 11:08:41Z by bob." in (

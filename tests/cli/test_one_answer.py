@@ -162,7 +162,7 @@ def test_holder_state_and_since_when_are_the_same_everywhere(
                 "acquireTime": "2026-11-25T13:30:16.000000Z",
                 "renewTime": "9999-12-31T23:59:59.000000Z",
             },
-            "2026-11-25T13:30:16.000000Z",
+            None,
             "2026-11-25T13:30:17.000000Z",
             id="its own, beside a renewTime of another age",
         ),

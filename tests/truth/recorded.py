@@ -31,7 +31,14 @@ _UID: Final = "authentication.kubernetes.io/pod-uid"
 _CAUSES: Final = ("cause", "causes")
 _PERSONS: Final = ("admin", "alice", "system:apiserver")
 UNKNOWN: Final = frozenset(
-    {"holder-clock", "lease-without-stamps", "renewal-stamp-tampered", "abandoned", "holder-pod-deleted"}
+    {
+        "holder-clock",
+        "lease-without-stamps",
+        "renewal-stamp-tampered",
+        "abandoned",
+        "holder-pod-deleted",
+        "related-write",
+    }
 )
 """Claims about what the truth of an incident does not have."""
 

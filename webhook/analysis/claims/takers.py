@@ -295,7 +295,7 @@ def _explain_nothing(late: _Late) -> _Why:
     if own is not None and not (own.uid or own.pod) and late.after.taken.is_logged:
         text = "its requests name no pod, so the log does not show which process asked for the lease, and which ran"
         return _Why("unknown", text)
-    shows_reads = own is not None and own.user in late.history.requests.users
+    shows_reads = late.history.has_reads_of_holders
     if shows_reads and late.has_hole:
         text = "the log has no request at all for a part of that time: nothing was asked then, or it lacks requests"
         return _Why("unknown", text)
