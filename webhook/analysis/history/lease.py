@@ -561,7 +561,8 @@ class LeaseHistory(Struct):
             tenure.confirm_duration()
         if tenure.duration != new.lease_duration_seconds:
             is_begun = any(one.kind is EventKind.ACQUIRED for one in self._events)
-            if not (state.has_other_renew_time or is_begun) and self._is_last_renewal_known(tenure):
+            is_same_write = state.has_other_renew_time or is_begun or state.is_gap
+            if not is_same_write and self._is_last_renewal_known(tenure):
                 # By what it lasted until then it may have expired before it was made to last longer.
                 self._report_expiry(tenure.least_duration, tenure.kept_until, state.at, tenure.shortened_at)
             managers = [manager_of(entries, date_last_renewal(entries)) for entries in (state.entries, state.known)]

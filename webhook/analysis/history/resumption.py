@@ -57,9 +57,10 @@ def read_resumption(
     last = min(at, (tenure.last_renewal if tenure else seen_until) or at)
     may_go_on = tenure is not None and _may_go_on(tenure, before, after)
     # Its holder writes acquireTime once; without one, another tenure of the same name looks the same, but for the stamp
-    # of the API server that chose the holder.
+    # of the API server that chose the holder, if that had renewed it.
     named = {date_naming(entries) for entries in owners}
-    is_kept = may_go_on and (after.spec.acquire_time is not None or (bool(after.spec.strategy) and _is_one(named)))
+    is_led = tenure is not None and tenure.renewed is not None and bool(after.spec.strategy)
+    is_kept = may_go_on and (after.spec.acquire_time is not None or (is_led and _is_one(named)))
     usual = longest_usual or (after.spec.lease_duration_seconds or 0) * SECOND
     return Resumption(
         at=at, last=last, is_kept=is_kept, may_go_on=may_go_on, is_missed=not is_kept or at - last > usual
