@@ -14,7 +14,7 @@ from webhook.analysis.timeline.lanes import TimelineBuilder
 from webhook.analysis.timeline.model import Lane, SpanKind, Timeline
 from webhook.cli import reading
 from webhook.cli.main import main
-from webhook.kubernetes.times import canonical, parse
+from webhook.kubernetes.times import canonical, canonical_seconds, parse
 
 NOW = "2026-11-22T12:00:00Z"
 
@@ -171,3 +171,18 @@ def test_an_empty_lease_without_any_time_begins_with_the_timeline() -> None:
         builder.observe(item)
     (lane,) = builder.timeline(START).lanes
     assert [(span.kind, span.begins) for span in lane.spans] == [(SpanKind.NEVER_HELD, START)]
+
+
+def test_a_list_does_not_show_whether_the_latest_write_was_a_renewal(tmp_path: Path) -> None:
+    lease = stored("checkout", renewTime="2026-11-22T11:19:50.000000Z")
+    (entry,) = lease["metadata"]["managedFields"]
+    named: dict[str, Any] = {"f:spec": {"f:holderIdentity": {}, "f:acquireTime": {}}}
+    lease["metadata"]["managedFields"] = [
+        entry | {"time": "2026-11-22T09:00:00Z", "fieldsV1": named},
+        entry | {"manager": "kubectl", "fieldsV1": {"f:spec": {"f:renewTime": {}}}},
+    ]
+    lane = lane_of(written(tmp_path, lease))
+    assert [(span.kind, canonical_seconds(span.begins)) for span in lane.spans] == [
+        (SpanKind.UNRECORDED, "2026-11-22T11:20:00Z"),
+        (SpanKind.OVERDUE, "2026-11-22T11:20:15Z"),
+    ]

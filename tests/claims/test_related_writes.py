@@ -1,0 +1,123 @@
+"""Writes to what a lease's holders depend on: told if they may have to do with it, and never as its cause."""
+
+import pytest
+
+from tests.claims.accounts import account, shop, text
+from tests.factories import Tweak, put
+from tests.history.fake_server import FakeServer, together
+from tests.history.observing import follow_log
+from tests.inputs.test_related_writes import write_event
+from webhook.analysis.claims.happened import list_latest
+from webhook.analysis.history import follow
+from webhook.kubernetes.times import canonical
+
+RIGHTS = "rbac.authorization.k8s.io"
+FORBIDDEN = 'leases.coordination.k8s.io "db" is forbidden: User "system:serviceaccount:shop:db" cannot update'
+ADMISSION = "admissionregistration.k8s.io"
+QUOTA = 'leases.coordination.k8s.io "db" is forbidden: exceeded quota: objects'
+POLICY = "leases.coordination.k8s.io \"db\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request"
+WEBHOOK = 'admission webhook "w.example.com" denied the request: no'
+UNREACHED = 'failed calling webhook "w.example.com": context deadline exceeded'
+
+
+def log_write(server: FakeServer, kind: str, group: str, *tweaks: Tweak) -> None:
+    server.log.append(write_event(kind, group, put("stageTimestamp", canonical(server.now)), *tweaks))
+
+
+def refuse(code: int, message: str, kind: str, group: str, *tweaks: Tweak) -> FakeServer:
+    """A leader whose renewals are refused from the moment of a write on."""
+    server, (db, mail, cart) = shop()
+    together(20, db, mail, cart)
+    server.wait(1)
+    log_write(server, kind, group, *tweaks)
+    for _ in range(8):
+        server.wait(2)
+        db.fail(code, message)
+    return server
+
+
+def said(server: FakeServer) -> str:
+    return text(account(follow_log(server), server.now))
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "kind", "group", "words"),
+    [
+        (403, FORBIDDEN, "rolebindings", RIGHTS, "RoleBinding shop/db was deleted by alice@example.org"),
+        (403, FORBIDDEN, "roles", RIGHTS, "Role shop/db was deleted"),
+        (403, QUOTA, "resourcequotas", "", "ResourceQuota shop/db was deleted"),
+        (
+            422,
+            POLICY,
+            "validatingadmissionpolicies",
+            "admissionregistration.k8s.io",
+            "ValidatingAdmissionPolicy shop/db",
+        ),
+        (403, WEBHOOK, "validatingwebhookconfigurations", ADMISSION, "ValidatingWebhookConfig"),
+        (500, UNREACHED, "mutatingwebhookconfigurations", ADMISSION, "MutatingWebhookConfig"),
+        (429, "too many requests", "prioritylevelconfigurations", "flowcontrol.apiserver.k8s.io", "PriorityLevel"),
+    ],
+    ids=lambda value: value if isinstance(value, str) and value.isalpha() else "",
+)
+def test_what_grants_or_refuses_is_told_beside_refusals(
+    code: int, message: str, kind: str, group: str, words: str
+) -> None:
+    server = refuse(code, message, kind, group)
+    assert words in said(server)
+    assert any(words in line.text for line in list_latest(account(follow_log(server), server.now)))
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "tweaks"),
+    [
+        (403, QUOTA, ()),
+        (403, FORBIDDEN, (put("objectRef.namespace", "mail"),)),
+        (403, FORBIDDEN, (put("stageTimestamp", "2026-11-18T08:00:00.000000Z"),)),
+    ],
+    ids=["refused for another reason", "of another namespace", "an hour before"],
+)
+def test_rights_that_have_nothing_to_do_with_it_are_not_told(
+    code: int, message: str, tweaks: tuple[Tweak, ...]
+) -> None:
+    assert " was deleted by alice@example.org" not in said(refuse(code, message, "rolebindings", RIGHTS, *tweaks))
+
+
+def test_the_workload_of_a_holder_is_told() -> None:
+    server, (db, *_) = shop()
+    db.pod = "db-7c9-0"
+    log_write(server, "deployments", "apps", put("verb", "create"))
+    db.lead(20)
+    log_write(server, "deployments", "apps", put("verb", "patch"), put("objectRef.subresource", "scale"))
+    log_write(server, "deployments", "apps", put("objectRef.name", "mail"))
+    found = said(server)
+    assert "Deployment shop/db was created by alice@example.org" in found
+    assert "Deployment shop/db was scaled by alice@example.org" in found
+    assert "Deployment shop/mail" not in found
+    latest = [line.text for line in list_latest(account(follow_log(server), server.now))]
+    assert "Deployment shop/db was scaled by alice@example.org" in latest
+    assert "Deployment shop/db was created by alice@example.org" not in latest
+
+
+def test_the_account_of_a_holder_is_told_and_its_doubt() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    log_write(server, "serviceaccounts", "", put("responseObject", None))
+    log_write(server, "serviceaccounts", "", put("objectRef.name", "mail"))
+    assert "ServiceAccount shop/db was deleted by alice@example.org, unless that was a dry run" in said(server)
+    assert "ServiceAccount shop/mail" not in said(server)
+
+
+def test_a_user_without_an_account_has_no_workload() -> None:
+    server, (db, *_) = shop()
+    db.user, db.pod = "dave", ""
+    db.lead(20)
+    log_write(server, "deployments", "apps")
+    assert "Deployment" not in said(server)
+
+
+def test_only_the_latest_writes_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(follow, "MAX_RELATED", 3)
+    server, _ = shop()
+    for number in range(5):
+        log_write(server, "deployments", "apps", put("objectRef.name", f"db-{number}"))
+    assert [one.name for one in follow_log(server).related_writes] == ["db-2", "db-3", "db-4"]

@@ -1,0 +1,104 @@
+"""Writes of an audit log to objects that leaders depend on: which are read, and which are left out."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.factories import Document, Tweak, changed, drop, put
+from tests.history.fake_server import START
+from tests.inputs.reading import read
+from webhook.analysis.inputs.items import LogEnd, RelatedWrite, Writer
+from webhook.kubernetes.times import canonical
+
+ALICE = "alice@example.org"
+
+
+def write_event(kind: str = "rolebindings", group: str = "rbac.authorization.k8s.io", *tweaks: Tweak) -> Document:
+    """An event about the deletion of a RoleBinding, or of another object, that was accepted."""
+    event: Document = {
+        "kind": "Event",
+        "apiVersion": "audit.k8s.io/v1",
+        "level": "RequestResponse",
+        "stage": "ResponseComplete",
+        "requestURI": f"/apis/{group}/v1/namespaces/shop/{kind}/db",
+        "verb": "delete",
+        "user": {"username": ALICE},
+        "objectRef": {"resource": kind, "namespace": "shop", "name": "db", "apiGroup": group, "apiVersion": "v1"},
+        "responseStatus": {"metadata": {}, "code": 200},
+        "responseObject": {"kind": "Status", "apiVersion": "v1"},
+        "requestReceivedTimestamp": canonical(START - 4000),
+        "stageTimestamp": canonical(START),
+    }
+    return changed(event, *tweaks)
+
+
+def read_events(*events: Document) -> list[Any]:
+    lines = b"".join(json.dumps(one, separators=(",", ":")).encode() + b"\n" for one in events)
+    return [item for item in read("audit.log", [lines]) if not isinstance(item, LogEnd)]
+
+
+def test_a_deletion() -> None:
+    expected = RelatedWrite(
+        at=START, kind="RoleBinding", namespace="shop", name="db", verb="deleted", writer=Writer(ALICE)
+    )
+    assert read_events(write_event()) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("kind", "group", "tweaks", "what"),
+    [
+        ("deployments", "apps", (put("verb", "patch"), put("objectRef.subresource", "scale")), "Deployment scaled"),
+        ("statefulsets", "apps", (put("verb", "update"),), "StatefulSet changed"),
+        ("resourcequotas", "", (put("verb", "patch"),), "ResourceQuota changed"),
+        ("serviceaccounts", "", (), "ServiceAccount deleted"),
+        ("clusterroles", "rbac.authorization.k8s.io", (put("verb", "create"),), "ClusterRole created"),
+        (
+            "validatingwebhookconfigurations",
+            "admissionregistration.k8s.io",
+            (put("verb", "update"),),
+            "ValidatingWebhookConfiguration changed",
+        ),
+        ("flowschemas", "flowcontrol.apiserver.k8s.io", (put("verb", "patch"),), "FlowSchema changed"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_each_kind_of_object(kind: str, group: str, tweaks: tuple[Tweak, ...], what: str) -> None:
+    (found,) = read_events(write_event(kind, group, *tweaks))
+    assert isinstance(found, RelatedWrite)
+    assert f"{found.kind} {found.verb}" == what
+
+
+def test_a_namespace_is_in_no_namespace() -> None:
+    (found,) = read_events(write_event("namespaces", ""))
+    assert isinstance(found, RelatedWrite)
+    assert found.namespace == ""
+
+
+def test_a_deletion_of_which_a_log_shows_no_body_may_be_a_dry_run() -> None:
+    (found,) = read_events(write_event(*("roles", "rbac.authorization.k8s.io"), drop("responseObject")))
+    assert isinstance(found, RelatedWrite)
+    assert not found.is_sure
+
+
+@pytest.mark.parametrize(
+    "tweak",
+    [
+        pytest.param(put("responseStatus.code", 403), id="refused"),
+        pytest.param(put("requestURI", "/apis/x?dryRun=All"), id="a dry run by its query"),
+        pytest.param(put("requestObject", {"dryRun": ["All"]}), id="a dry run by its options"),
+        pytest.param(put("verb", "get"), id="a read"),
+        pytest.param(put("objectRef.subresource", "status"), id="its status"),
+        pytest.param(drop("objectRef.name"), id="without a name"),
+        pytest.param(put("stageTimestamp", "then"), id="at an unknown time"),
+        pytest.param(put("objectRef.resource", "podsecuritypolicies"), id="of another kind"),
+    ],
+)
+def test_what_changed_nothing_is_left_out(tweak: Tweak) -> None:
+    assert read_events(write_event(*("rolebindings", "rbac.authorization.k8s.io"), tweak)) == []
+
+
+def test_a_controller_that_writes_a_workload_all_the_time_is_left_out_unless_it_deletes() -> None:
+    controller = put("user.username", "system:serviceaccount:kube-system:deployment-controller")
+    assert read_events(write_event("deployments", "apps", put("verb", "update"), controller)) == []
+    assert len(read_events(write_event("deployments", "apps", controller))) == 1
