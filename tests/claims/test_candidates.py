@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.claims.accounts import account, shop, text
+from tests.claims.test_coordinated import start_coordinated
 from tests.factories import Document
 from tests.history.fake_server import FakeServer
 from tests.history.observing import advise, cluster_of
@@ -119,3 +120,34 @@ def test_a_watch_shows_a_deletion_without_its_writer(is_known: bool) -> None:
         histories.take(item)
     said = text(account(histories, server.now))
     assert ("LeaseCandidate db-1 was deleted, then or later" in said) == is_known
+
+
+def test_a_candidate_that_was_deleted_and_not_created_again_cannot_be_chosen() -> None:
+    gone = "the input does not show that it was created again, without which it cannot be chosen"
+    deletion = ("delete", None, 200)
+    for writes, is_gone in (((CREATED, deletion), True), ((CREATED, deletion, CREATED), False)):
+        server = led(*writes)
+        lines = [line.text for line in list_latest(account(cluster_of(server.audit_log()), server.now))]
+        assert any(gone in line for line in lines) is is_gone
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "is_served"),
+    [
+        (404, "the server could not find the requested resource", False),
+        (404, 'leasecandidates.coordination.k8s.io "db-1" not found', True),
+        (200, "", True),
+        (403, "the server could not find the requested resource", True),
+    ],
+    ids=["an unknown resource", "a candidate that does not exist", "a list", "no right to list"],
+)
+def test_an_api_server_that_knows_no_candidates_names_no_holder(*, code: int, message: str, is_served: bool) -> None:
+    server, _ = start_coordinated()
+    server.wait(40)
+    event(server, "list", {"kind": "Status", "message": message}, code)
+    server.log[-1]["responseStatus"]["message"] = message
+    del server.log[-1]["objectRef"]["name"]
+    one = account(cluster_of(server.audit_log()), server.now)
+    assert ("that it knows no LeaseCandidates" in text(one)) is not is_served
+    assert advise(one).startswith("The API server holds no coordinated elections") is not is_served
+    assert any(found.check == "candidates-not-served" for found in one.claims) is not is_served

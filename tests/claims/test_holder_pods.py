@@ -50,7 +50,7 @@ def test_the_latest_deletion_is_said_without_verbose() -> None:
 
 def test_who_deleted_the_pod_of_each_holder_is_the_advice_about_frequent_changes() -> None:
     server = lead_in_turns(6)
-    assert "each time after kube-system/descheduler had deleted its pod" in advise(
+    assert "each time after kube-system/descheduler had asked to delete its pod" in advise(
         account(follow_log(server), server.now)
     )
 
@@ -109,3 +109,26 @@ def test_a_log_without_bodies_leaves_the_doubt_of_a_dry_run() -> None:
     assert found.message == "pod db-0, which held it, was deleted by alice, unless that was a dry run"
     assert found.arguments["how"] == "unknown"
     assert "identity" not in found.arguments
+
+
+KUBELET = put("user", {"username": "system:node:worker-1"})
+
+
+@pytest.mark.parametrize(
+    ("deletions", "is_sure"),
+    [
+        (("alice",), False),
+        (("alice", "kubelet"), True),
+        (("kubelet", "alice"), False),
+        (("alice", "bob", "kubelet"), False),
+    ],
+    ids=["alone", "confirmed", "after it was confirmed", "of two, which one was confirmed"],
+)
+def test_a_deletion_that_a_kubelet_confirms_was_no_dry_run(*, deletions: tuple[str, ...], is_sure: bool) -> None:
+    server = FakeServer(uids={"db-0": "u-0"})
+    server.elector("db-0", "shop/db").lead(60)
+    for who in deletions:
+        server.wait(0.2)
+        server.delete_pod("db-0", KUBELET if who == "kubelet" else put("user", {"username": who}))
+    found = facts_of(account(follow_metadata(server), server.now))
+    assert [one.message.endswith("unless that was a dry run") for one in found] == [not is_sure]

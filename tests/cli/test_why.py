@@ -392,3 +392,10 @@ def test_a_list_that_was_taken_long_before_blames_no_api_server(
     assert "The API server was slow" not in run(capsys, "shop/db", "--input", str(path), "--verbose")[1]
     late = canonical_seconds(server.now + 3600 * 1_000_000)
     assert "The API server was slow" in run(capsys, "shop/db", "--input", str(path), "--verbose", "--now", late)[1]
+
+
+def test_a_moment_within_the_second_of_the_end_is_the_end(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "shop/db", "--input", watched, "--now", "2026-11-18T11:08:25.500000Z")
+    _, at_end, _ = run(capsys, "shop/db", "--input", watched)
+    assert "before the end of the input" not in out
+    assert out.splitlines()[0] == at_end.splitlines()[0]

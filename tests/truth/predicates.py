@@ -6,6 +6,7 @@ does not say. A claim that is a finding of `audit` has an example beside its pre
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from http import HTTPStatus
 from itertools import pairwise
 from typing import Final
 
@@ -401,6 +402,13 @@ def _is_chosen(facts: Facts, claim: Claim) -> bool:
         return write.puts == claim["identity"] and (is_hint or write.process.role is Role.API_SERVER)
 
     return _has_happened(facts, claim, is_it)
+
+
+@_is("candidates-not-served")
+def _candidates_not_served(facts: Facts, claim: Claim) -> bool:
+    at = facts.moment(claim["to"])
+    near = (one for one in facts.history.requests if at.first - POINT <= one.answered <= at.last + POINT)
+    return any(one.kind == "LeaseCandidate" and one.code == HTTPStatus.NOT_FOUND for one in near)
 
 
 @_is(

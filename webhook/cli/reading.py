@@ -28,7 +28,7 @@ from webhook.cli.progress import Progress
 from webhook.cli.terminal import Failure, print_message
 from webhook.errors import InputError
 from webhook.kubernetes.formats import dns_label, dns_subdomain
-from webhook.kubernetes.times import MINUTE, canonical_seconds, span
+from webhook.kubernetes.times import MINUTE, SECOND, canonical_seconds, span
 from webhook.text.commands import quote_path
 from webhook.text.quoting import escape, quote, truncate
 
@@ -269,6 +269,8 @@ def find_evaluation_time(given: int | None, paths: Sequence[str], until: int | N
     if given is not None:
         if until is None or given >= until:
             return EvaluationTime(given, "--now")
+        if given + SECOND > until:
+            return EvaluationTime(until, "--now")  # people and clocks that print seconds leave out the rest of one
         end = canonical_seconds(until)
         origin = f"--now, before the end of the input at {end}: what happened after --now is included"
         return EvaluationTime(given, origin, min(until, clock))

@@ -63,6 +63,10 @@ class Account(Struct, frozen=True):
     """An audit log lacks requests here and there."""
     candidate_events: tuple[LeaseEvent, ...] = ()
     """What was done to its LeaseCandidates."""
+    missing_candidates: frozenset[str] = frozenset()
+    """Those that were deleted, and are not known to be there again."""
+    unserved_at: int | None = None
+    """When the API server last answered that it knows no LeaseCandidates, if its election is coordinated."""
     candidates: Candidates | None = None
     """Who asks for it since it is free; None if it is not, or the input does not show that."""
     pod_deletions: tuple[HolderPodDeletion, ...] = ()
@@ -223,19 +227,23 @@ def account_of(histories: ClusterHistory, history: LeaseHistory, now: int, seen_
     said = histories.election_events.get((history.namespace, history.name), ())
     quoted = tuple(sorted(one for one in said if one[0] <= now))
     candidates = tuple(histories.candidate_events.get((history.namespace, history.name), ()))
+    is_coordinated = history.lease is not None and bool(history.lease.spec.strategy)
+    deleted = {one.candidate for one in candidates if histories.is_candidate_missing(history.namespace, one.candidate)}
     return Account(
         history,
         now,
         status,
         tuple(findings),
         cause,
-        quoted,
-        tuple(bounds.unrecorded),
-        is_log_leaky(histories, history),
-        candidates,
-        find_candidates(histories, history, status),
-        tuple(find_holder_pod_deletions(histories.deleted_pods, history, now)),
-        tuple(find_related_writes(histories.related_writes, history)),
+        election_events=quoted,
+        unrecorded=tuple(bounds.unrecorded),
+        is_log_leaky=is_log_leaky(histories, history),
+        candidate_events=candidates,
+        missing_candidates=frozenset(deleted),
+        unserved_at=histories.unserved_at if is_coordinated else None,
+        candidates=find_candidates(histories, history, status),
+        pod_deletions=tuple(find_holder_pod_deletions(histories.deleted_pods, history, now)),
+        related_writes=tuple(find_related_writes(histories.related_writes, history)),
     )
 
 

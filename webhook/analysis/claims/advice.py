@@ -715,7 +715,7 @@ def _advise_when_renewed(account: "Account", status: LeaseStatus) -> Advice:
         if (who := find_evictor(account.pod_deletions, ended)) is not None:
             sentence = (
                 f"The lease is held and renewed, but its holder changed {changes.count} times since "
-                f"{clock(changes.since, account.now)}, each time after {writer(who)} had deleted its pod:"
+                f"{clock(changes.since, account.now)}, each time after {writer(who)} had asked to delete its pod:"
             )
             return Advice(sentence, f"{kubectl_in(history.namespace)} get pods,events")
         sentence = (
@@ -742,6 +742,12 @@ def _advise_after_expiry(account: "Account", status: LeaseStatus) -> Advice:
     if (refusal := _find_refused_successor(account, status)) is not None:
         after = advise_after_refusal(history, refusal)
         return Advice(f"No other can take the lease while its writes are refused. {after.sentence}", after.command)
+    if account.unserved_at is not None:
+        sentence = (
+            "The API server holds no coordinated elections: enable CoordinatedLeaderElection and the API of "
+            "LeaseCandidates again, or let the replicas elect without them. To see what it serves:"
+        )
+        return Advice(sentence, "kubectl api-resources --api-group=coordination.k8s.io")
     is_explained = cause is not None and (cause.blame in _EXPLAINED or cause.left == ("interval",))
     is_odd = tenure is not None and (
         tenure.is_ambiguous or (tenure.processes.is_never_renewed and not tenure.is_chosen)

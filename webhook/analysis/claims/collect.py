@@ -43,6 +43,9 @@ def find_facts(account: "Account") -> Iterator[Claim]:
     yield from _collect_state(account)
     for before, tenure in zip([None, *account.history.tenures], account.history.tenures, strict=False):
         yield from _collect_tenure(account, before, tenure)
+    if account.unserved_at is not None:
+        text = "the API server answered that it knows no LeaseCandidates (404): it names no holder then"
+        yield _fact(account, "candidates-not-served", text, to=account.unserved_at)
     for write in account.related_writes:
         how = None if write.is_sure else "unknown"
         changed = f"{write.kind} {write.namespace}/{write.name}" if write.namespace else f"{write.kind} {write.name}"

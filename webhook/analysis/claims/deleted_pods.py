@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from webhook.analysis.claims.silence_evidence import SilenceEvidence
 from webhook.analysis.claims.words import UNLESS_DRY_RUN, by_writer, clock
+from webhook.analysis.history.deleted_pods import is_by_kubelet
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.inputs.items import PodDeletion, Writer
@@ -19,7 +20,6 @@ _INTERVAL: Final = 2 * SECOND
 _AT_ONCE: Final = SECOND
 """How long after the last renewal a deletion may come that surely ended the process: later, it may have stopped before.
 """
-_KUBELET: Final = "system:node:"
 
 
 class DeletedPod(Struct, frozen=True):
@@ -75,11 +75,6 @@ def _describe_request(one: PodDeletion, now: int) -> str:
     verb = "evicted" if one.is_eviction else "deleted"
     doubt = "" if one.is_sure else f" ({UNLESS_DRY_RUN})"
     return f"{verb} at {clock(one.at, now)}{by_writer(one.writer)}{doubt}"
-
-
-def is_by_kubelet(one: PodDeletion) -> bool:
-    """Return whether a deletion is that by which a kubelet confirms that the containers of a pod have ended."""
-    return one.writer.user.startswith(_KUBELET) and not one.writer.impersonator
 
 
 def _find_own(tenure: Tenure) -> Writer | None:

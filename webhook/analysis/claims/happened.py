@@ -69,7 +69,7 @@ def list_latest(account: Account) -> Iterator[Line]:
     since = history.tenure.since if history.tenure else 0
     is_told = any(one.check not in _OF_NO_CHANGE and (one.over_since or since) >= since for one in loud)
     shown = [*_list_gaps(account)[-1:], *_list_edits(history, by_others=True)[-_MAX_LATEST:]]
-    shown += _list_candidates(account)[-_MAX_LATEST:]
+    shown += _list_candidates(account, are_missing=bool(account.missing_candidates))[-_MAX_LATEST:]
     is_cause = any(isinstance(one, Claim) and one.cause == Blame.POD for one in account.findings)
     shown += _list_related_writes(account, has_new_workloads=False)[-_MAX_LATEST:]
     shown += [] if is_cause else _list_pod_deletions(account)[-1:]
@@ -130,9 +130,19 @@ def _list_edits(history: LeaseHistory, *, by_others: bool = False) -> list[_Even
     return [(one.at, describe_edit(one)) for one in history.edits if not (by_others and _is_usual(one))]
 
 
-def _list_candidates(account: Account) -> list[_Event]:
-    """Return what was done to candidates of a coordinated election, which chooses by what they say."""
-    return [(one.at, describe_edit(one)) for one in account.candidate_events]
+def _list_candidates(account: Account, *, are_missing: bool = False) -> list[_Event]:
+    """Return what was done to candidates of a coordinated election, which chooses by what they say.
+
+    `are_missing`: only the deletions of those that are still gone.
+    """
+    wanted = (one for one in account.candidate_events if not are_missing or one.candidate in account.missing_candidates)
+    return [(one.at, f"{describe_edit(one)}{_describe_absence(account, one)}") for one in wanted]
+
+
+def _describe_absence(account: Account, event: LeaseEvent) -> str:
+    """Say that a candidate is not known to be there again: it cannot be chosen then."""
+    is_gone = event.candidate in account.missing_candidates
+    return "; the input does not show that it was created again, without which it cannot be chosen" if is_gone else ""
 
 
 def _list_pod_deletions(account: Account) -> list[_Event]:

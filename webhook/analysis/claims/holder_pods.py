@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from webhook.analysis.claims.deleted_pods import find_first_request, is_by_kubelet
+from webhook.analysis.claims.deleted_pods import find_first_request
 from webhook.analysis.claims.words import by_writer, name
-from webhook.analysis.history.deleted_pods import DeletedPods
+from webhook.analysis.history.deleted_pods import DeletedPods, is_by_kubelet
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.inputs.items import PodDeletion, Writer
@@ -48,14 +48,10 @@ def _is_of(one: PodDeletion, own: Writer, tenure: Tenure) -> bool:
 
 
 def find_evictor(found: Sequence[HolderPodDeletion], tenures: Sequence[Tenure]) -> Writer | None:
-    """Return who deleted the pods of all of these tenures before they ended; None if it was not always the same one."""
-    who = {id(one.tenure): one.deletion.writer.process for one in found if _is_asked_for(one.deletion)}
+    """Return who asked for the deletion of the pods of all of these tenures before they ended; None if several did."""
+    who = {id(one.tenure): one.deletion.writer.process for one in found if not is_by_kubelet(one.deletion)}
     writers = {who.get(id(tenure)) for tenure in tenures}
     return writers.pop() if len(writers) == 1 and tenures else None
-
-
-def _is_asked_for(one: PodDeletion) -> bool:
-    return one.is_sure and not is_by_kubelet(one)
 
 
 def is_gone(found: Sequence[HolderPodDeletion], tenure: Tenure) -> bool:

@@ -126,6 +126,12 @@ _COORDINATED: Final = (
         f"{_LOG} of an API server; a field manager is a hint",
         (*_INTERVAL, "by"),
     ),
+    Kind(
+        "candidates-not-served",
+        "a request for LeaseCandidates was answered at `to` with 404, as by an API server that does not serve them",
+        "the request in an audit log, and a lease with a strategy",
+        ("to",),
+    ),
     FINDINGS["not-taken-up"],
     FINDINGS["election-stalled"],
 )

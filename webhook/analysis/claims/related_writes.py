@@ -65,7 +65,9 @@ def _may_explain(one: RelatedWrite, refusals: Sequence[Refusal], namespace: str)
         return False
     is_like = _REFUSALS_OF.get(one.kind)
     times = [refusal.at for refusal in refusals if is_like is not None and is_like(refusal)]
-    return bool(times) and times[0] - _BEFORE <= one.at <= times[-1] + _BEFORE
+    # A right that is granted refuses nothing.
+    before = 0 if one.kind in _RIGHTS and one.verb == "created" else _BEFORE
+    return bool(times) and times[0] - before <= one.at <= times[-1] + _BEFORE
 
 
 def _is_by(*parts: By) -> Callable[[Refusal], bool]:

@@ -37,6 +37,11 @@ def list_facts(account: Account, *, verbose: bool = True) -> Iterator[Line]:
     elif account.is_partial and not (account.unrecorded or account.history.renewals.unseen):
         yield Line("Not shown", "some writes to it, within the time for which a renewal lasts")
     yield from _list_touch(account)
+    if account.unserved_at is not None:
+        when = clock(account.unserved_at, account.now)
+        yield Line(
+            "Election", f"the API server answered at {when} that it knows no LeaseCandidates: it names no holder"
+        )
     if account.tenure is not None and account.tenure.term is not None:
         yield Line("Term", f"{account.tenure.term}: the token of its writes, where a fence asks for one")
     yield from _standing(account, verbose=verbose)

@@ -24,7 +24,7 @@ def read_event(seen: Observation, before: LeaseCandidate | None, at: int) -> Lea
     name, is_dated = truncate(seen.name, _MAX_NAME), seen.at is not None
     if seen.act is Act.DELETED and seen.is_stored:
         text = f"LeaseCandidate {name} was deleted"
-        return LeaseEvent(EventKind.EDITED, at, writer=seen.writer, text=text, is_dated=is_dated)
+        return LeaseEvent(EventKind.EDITED, at, writer=seen.writer, text=text, is_dated=is_dated, candidate=seen.name)
     if before is None or not isinstance(seen.object, LeaseCandidate) or not seen.is_stored or seen.act is Act.READ:
         return None
     old, new = before.spec, seen.object.spec

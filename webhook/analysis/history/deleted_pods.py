@@ -4,12 +4,17 @@ from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from webhook.analysis.inputs.items import PodDeletion, Writer
 from webhook.kubernetes.request import UserInfo
+from webhook.kubernetes.times import MINUTE
 
 MAX_PODS: Final = 5000
 """Namespaces and names of pods whose deletions are remembered."""
+_KUBELET: Final = "system:node:"
+_WITHIN: Final = 10 * MINUTE
+"""For how long a pod may take to end."""
 MAX_DELETIONS: Final = 16
 """Deletions of one name: pods of a StatefulSet come again under theirs."""
 
@@ -36,7 +41,22 @@ class DeletedPods(Struct):
         if account is None or not process.pod or process.impersonator:
             return []
         found = self._found.get((account[0], process.pod), ())
-        return sorted((one for one in found if not _has_other_uid(one, process)), key=lambda one: one.at)
+        own = sorted((one for one in found if not _has_other_uid(one, process)), key=lambda one: one.at)
+        return [replace(one, is_sure=one.is_sure or _is_confirmed(one, own)) for one in own]
+
+
+def is_by_kubelet(one: PodDeletion) -> bool:
+    """Return whether a deletion is that by which a kubelet confirms that the containers of a pod have ended."""
+    return one.writer.user.startswith(_KUBELET) and not one.writer.impersonator
+
+
+def _is_confirmed(one: PodDeletion, known: Sequence[PodDeletion]) -> bool:
+    """Return whether a kubelet confirmed a deletion, which then was no dry run, as nobody else had asked for one."""
+    confirmed = next((other.at for other in known if is_by_kubelet(other) and other.at >= one.at), None)
+    if confirmed is None:
+        return False
+    asked = [other for other in known if not is_by_kubelet(other) and confirmed - _WITHIN <= other.at <= confirmed]
+    return asked == [one]
 
 
 def _has_other_uid(one: PodDeletion, process: Writer) -> bool:

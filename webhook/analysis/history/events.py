@@ -62,6 +62,8 @@ class LeaseEvent(Struct, frozen=True, gc=False):
     silence: int | None = None
     is_dated: bool = True
     is_claimed: bool = False
+    candidate: str = ""
+    """The LeaseCandidate that was deleted."""
 
 
 def edit_of(old: LeaseSpec, new: LeaseSpec) -> str:

@@ -48,6 +48,8 @@ MAX_COMPARED: Final = 200
 """Other leases that one is compared with if there are twice as many or more; of fewer all are."""
 MAX_MISSING: Final = 1000
 MAX_RELATED: Final = 1000
+_UNKNOWN_RESOURCE: Final = "the server could not find the requested resource"
+"""The message of 404 to a request for a kind that an API server does not serve."""
 """Pods whose reads of leases that do not exist are remembered."""
 _TOGETHER: Final = MINUTE
 """Leases that were last renewed within this time before one stopped with it."""
@@ -182,6 +184,8 @@ class ClusterHistory(Struct):
     """The latest writes to what leaders depend on, each once, in the order in which they were read."""
     clearings: deque[Observation] = field(default_factory=partial(deque, (), MAX_LISTED))
     """The latest requests that deleted leases of which the log does not show which they were."""
+    unserved_at: int | None = None
+    """When an API server last answered that it knows no LeaseCandidates; None if it has answered otherwise since."""
     bounds: Bounds = field(default_factory=Bounds)
     has_managed_fields: bool = False
     stamped: frozenset[str] = frozenset()
@@ -268,6 +272,7 @@ class ClusterHistory(Struct):
         return []
 
     def _feed_observation(self, seen: Observation) -> list[LeaseEvent]:
+        self._note_whether_served(seen)
         if seen.act is Act.COLLECTION:
             if seen.kind == "Lease" and seen.is_stored and seen.clearing and seen.clearing.is_unknown:
                 self.clearings.append(seen)
@@ -278,6 +283,16 @@ class ClusterHistory(Struct):
             return self._feed_lease(key, seen)
         self._feed_candidate(key, seen)
         return []
+
+    def is_candidate_missing(self, namespace: str, candidate: str) -> bool:
+        """Return whether a LeaseCandidate is gone, as far as the input shows."""
+        return bool(candidate) and (namespace, candidate) not in self.candidates
+
+    def _note_whether_served(self, seen: Observation) -> None:
+        """Note whether an API server knows LeaseCandidates: without them it holds no coordinated elections."""
+        if seen.kind == "LeaseCandidate" and seen.answer is not None and seen.answer.code in {200, NOT_FOUND}:
+            is_unknown = seen.answer.code == NOT_FOUND and seen.answer.message == _UNKNOWN_RESOURCE
+            self.unserved_at = seen.at if is_unknown else None
 
     def _feed_candidate(self, key: Key, seen: Observation) -> None:
         """Remember a candidate, and what was done to it that no renewal does, by the lease that it is for."""
