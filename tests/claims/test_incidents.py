@@ -212,7 +212,6 @@ def test_the_writers_are_named() -> None:
         (
             "rights-removed",
             [
-                "RoleBinding refunds/lease-writer was created by admin",
                 "refunds-7d4b9c-x2x8p_1f0e created it",
                 "the holder did not renew it for 2",
                 "RoleBinding refunds/lease-writer was deleted by admin",

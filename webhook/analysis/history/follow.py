@@ -376,8 +376,8 @@ class ClusterHistory(Struct):
             self._tenures = {}
             for history in self.leases.values():
                 for tenure in history.tenures:
-                    if tenure.processes.own is not None:
-                        self._tenures.setdefault(tenure.processes.own.user, []).append((history, tenure))
+                    owner = tenure.processes.own.user if tenure.processes.own else ""
+                    self._tenures.setdefault(owner, []).append((history, tenure))
         return self._tenures.get(user, ())
 
     def list_clearings(self, namespace: str, start: int, end: int) -> list[Observation]:
