@@ -13,6 +13,7 @@ from webhook.analysis.claims.account import as_json
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.takers import find_late_takers
 from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.refusal import UNKNOWN_RESOURCE
 
 
 def claims(histories: ClusterHistory, server: FakeServer, kind: str) -> list[dict[str, Any]]:
@@ -559,3 +560,24 @@ def test_since_when_a_lease_is_free_that_another_one_shortened_is_not_known_of_a
     assert make_headline(account(histories, server.now)) == "no one holds it: it lasts 1 s, so anyone may take it"
     (one,) = claims(histories, server, "free")
     assert "from" not in one
+
+
+def test_a_taker_whose_reads_failed_is_late_for_that() -> None:
+    said = late(taken_after_tries(lambda _, successor: successor.fail(500, "corrupt object", verb="get")))
+    assert "22 requests of it failed, the last one with 500: corrupt object" in said
+
+
+def test_a_taker_that_was_refused_is_not_said_to_wait_for_too_long() -> None:
+    said = late(taken_after_tries(lambda _, successor: successor.fail(403, "no", verb="get")))
+    assert "were refused in that time" in said
+    assert "waits for longer than it must" not in said
+
+
+def test_a_version_that_is_not_served_is_why_nobody_takes_it() -> None:
+    server, others = abandoned()
+    successor = server.elector("db-1", "shop/db")
+    for _ in range(5):
+        together(2, *others)
+        successor.fail(404, UNKNOWN_RESOURCE, verb="get")
+    asked = "; pod db-1 asks for it, and is answered with 404"
+    assert headline(server).endswith(f"{asked}, as the API server does not serve the version that it asks for")

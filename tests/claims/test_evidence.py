@@ -417,3 +417,29 @@ def test_the_longest_gap_is_kept_however_many_follow() -> None:
     one = account(follow_log(server), server.now)
     assert as_json(one)["renewals"]["longest_silence_seconds"] == 60
     assert "db-0_1 did not renew for 1 min 0 s, from 11:06:44Z on" in text(one)
+
+
+@pytest.mark.parametrize(
+    ("is_read", "words"),
+    [
+        (
+            True,
+            "It sent no renewal (it ended, or was paused, blocked, cut off or reconfigured), or its API server hung;",
+        ),
+        (False, "Why is not known: no other lease in the input shows whether the API server was unavailable"),
+    ],
+    ids=["others read it", "no one reads it"],
+)
+def test_reads_by_others_show_that_the_api_server_was_there(*, is_read: bool, words: str) -> None:
+    server = FakeServer()
+    first, second = server.elector("db-0", "shop/db"), server.elector("db-1", "shop/db")
+    first.lead(40)
+    for _ in second.ticks(16):
+        if is_read:
+            second.ask()
+        else:
+            server.elector("mail-0", "shop/mail").ask()
+    second.lead(10)
+    said = text(account(follow_log(server), server.now))
+    assert words in said
+    assert ("the API server answered 6 reads of this lease by others meanwhile" in said) is is_read

@@ -16,6 +16,7 @@ FORBIDDEN = 'leases.coordination.k8s.io "db" is forbidden: User "system:servicea
 ADMISSION = "admissionregistration.k8s.io"
 QUOTA = 'leases.coordination.k8s.io "db" is forbidden: exceeded quota: objects'
 POLICY = "leases.coordination.k8s.io \"db\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request"
+PARAMETERS = f"{POLICY}: failed to configure binding: no params found"
 WEBHOOK = 'admission webhook "w.example.com" denied the request: no'
 UNREACHED = 'failed calling webhook "w.example.com": context deadline exceeded'
 
@@ -46,6 +47,7 @@ def said(server: FakeServer) -> str:
         (403, FORBIDDEN, "rolebindings", RIGHTS, "RoleBinding shop/db was deleted by alice@example.org"),
         (403, FORBIDDEN, "roles", RIGHTS, "Role shop/db was deleted"),
         (403, QUOTA, "resourcequotas", "", "ResourceQuota shop/db was deleted"),
+        (422, PARAMETERS, "configmaps", "", "ConfigMap shop/db was deleted"),
         (
             422,
             POLICY,

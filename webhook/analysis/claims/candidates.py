@@ -7,6 +7,7 @@ from msgspec import Struct
 from webhook.analysis.claims.words import name
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.refusal import UNKNOWN_RESOURCE
 from webhook.analysis.history.status import LeaseState, LeaseStatus
 from webhook.analysis.history.waiting import Asking
 from webhook.analysis.inputs.items import Writer
@@ -64,6 +65,8 @@ def describe_candidates(account: "Account") -> str:
     answers = (one for one in reversed(account.history.requests.refusals) if one.writer.is_same(who))
     if asking.code >= 400 and (last := next(answers, None)) and last.is_apply_conflict:
         refused += ", as another field manager owns fields that it applies"
+    elif asking.message == UNKNOWN_RESOURCE:
+        refused += ", as the API server does not serve the version that it asks for"
     return f"; {_describe_process(who)} asks for it{refused}"
 
 

@@ -350,6 +350,9 @@ def _compare_silence(evidence: SilenceEvidence, slow: int) -> Diagnosis:
             )
             return Diagnosis(Blame.UNKNOWN, text, ("not-renewing", *conflicting))
         return Diagnosis(Blame.UNKNOWN, f"{others}, so its updates may have conflicted{shown}", conflicting)
+    if not compared.is_known and is_silent and (answered := _count_answered(history, silence)):
+        text = f"the API server answered {count(answered, 'read')} of this lease by others meanwhile"
+        return Diagnosis(Blame.CLIENT, text, own, is_silent=True)
     if not compared.is_known:
         return Diagnosis(Blame.UNKNOWN, WITHOUT_EVIDENCE, (*own, "network"))
     heard = f", and the log shows at least {count(requests, 'request')} from its pod" if requests else ""
@@ -387,7 +390,7 @@ def _diagnose_outage(
     for_all = _FOR_ALL if hidden else ()
     if not is_silent:
         return Diagnosis(Blame.SERVER, late, ("api-server", "network", "stopped", *for_all))
-    answered = sum(1 for at in history.requests.answered if silence.start < at <= silence.last_quarter_start)
+    answered = _count_answered(history, silence)
     if answered:
         reads = f"the API server answered {count(answered, 'read')} of this lease meanwhile"
         left = ("stopped", "network", "api-server", *for_all)
@@ -395,6 +398,11 @@ def _diagnose_outage(
     heard = "and the log shows no request from the holder until the end of that time"
     left = ("network", "api-server", "stopped", *for_all)
     return Diagnosis(Blame.NETWORK, f"{late}, {heard}", left)
+
+
+def _count_answered(history: LeaseHistory, silence: Silence) -> int:
+    """Return how many reads of a lease an API server answered without delay while its holder was silent."""
+    return sum(1 for at in history.requests.answered if silence.start < at <= silence.last_quarter_start)
 
 
 def _is_node_silent(histories: ClusterHistory, history: LeaseHistory, start: int, end: int) -> bool | None:

@@ -18,6 +18,8 @@ _POLICIES: Final = frozenset({"ValidatingAdmissionPolicy", "ValidatingAdmissionP
 _WEBHOOKS: Final = frozenset({"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"})
 _PRIORITIES: Final = frozenset({"FlowSchema", "PriorityLevelConfiguration"})
 _OVER_QUOTA: Final = "exceeded quota"
+_WITHOUT_PARAMETERS: Final = "no params found"
+"""Of a policy whose parameters, such as a ConfigMap, are gone."""
 
 
 def describe_related_write(one: RelatedWrite) -> str:
@@ -81,5 +83,6 @@ _REFUSALS_OF: Final[dict[str, Callable[[Refusal], bool]]] = {
     **dict.fromkeys(_PRIORITIES, lambda refusal: refusal.code == TOO_MANY_REQUESTS),
     "ResourceQuota": lambda refusal: _OVER_QUOTA in refusal.message,
     "Namespace": lambda refusal: refusal.is_denied,
+    "ConfigMap": lambda refusal: _WITHOUT_PARAMETERS in refusal.message,
 }
 """What each kind of object may have to do with."""

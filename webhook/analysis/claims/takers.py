@@ -144,9 +144,9 @@ class _Late(Struct, frozen=True, dict=True):
 
     @cached_property
     def _answers(self) -> Sequence[Refusal]:
-        """What its own writes were answered meanwhile, unless they were stored."""
+        """What its own requests were answered meanwhile, unless they were accepted."""
         own, refusals = self.after.processes.own, self.history.requests.refusals
-        answers = (one for one in refusals if own is not None and not one.is_read and own.is_same(one.writer))
+        answers = (one for one in refusals if own is not None and own.is_same(one.writer))
         return [one for one in answers if self.since < one.at < self.after.since]
 
     @property
@@ -156,7 +156,7 @@ class _Late(Struct, frozen=True, dict=True):
 
     @property
     def failed(self) -> Sequence[Refusal]:
-        """Its own writes that the API server was unable to store meanwhile, or answered with too many requests."""
+        """Its own requests that the API server was unable to answer meanwhile, or of which it had too many."""
         return [one for one in self._answers if one.has_failed]
 
 
@@ -272,12 +272,13 @@ def _explain_conflicts(late: _Late) -> _Why | None:
 
 
 def _explain_failures(late: _Late) -> _Why | None:
-    """Explain by writes of the taker that the API server did not store."""
+    """Explain by requests of the taker that the API server did not answer, or writes that it did not store."""
     if not late.is_logged or not late.failed:
         return None
     last = late.failed[-1]
     message = f": {last.message}" if last.message else ""
-    return _Why("asking", f"{count(len(late.failed), 'write')} of it failed, the last one with {last.code}{message}")
+    what = count(len(late.failed), "request" if any(one.is_read for one in late.failed) else "write")
+    return _Why("asking", f"{what} of it failed, the last one with {last.code}{message}")
 
 
 def _explain_requests(late: _Late) -> _Why | None:
@@ -286,8 +287,8 @@ def _explain_requests(late: _Late) -> _Why | None:
         return None
     least = "at least " if len(late.after.waited) >= MAX_TIMES else ""
     asked = least + count(len([one for one in late.after.waited if one > late.since]), "time")
-    text = f"{late.taker} had asked for it {asked} meanwhile: it waits for longer than it must, or was refused"
-    return _Why("asking", text)
+    why = "" if late.describe_refused() else ": it waits for longer than it must, or was refused"
+    return _Why("asking", f"{late.taker} had asked for it {asked} meanwhile{why}")
 
 
 def _explain_nothing(late: _Late) -> _Why:

@@ -17,7 +17,7 @@ from webhook.analysis.history.candidates import read_event
 from webhook.analysis.history.deleted_pods import DeletedPods
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.refusal import NOT_FOUND, Refusal
+from webhook.analysis.history.refusal import NOT_FOUND, UNKNOWN_RESOURCE, Refusal
 from webhook.analysis.history.renewals import OtherLeases
 from webhook.analysis.history.status import date_renewal
 from webhook.analysis.history.tenure import Tenure
@@ -48,8 +48,6 @@ MAX_COMPARED: Final = 200
 """Other leases that one is compared with if there are twice as many or more; of fewer all are."""
 MAX_MISSING: Final = 1000
 MAX_RELATED: Final = 1000
-_UNKNOWN_RESOURCE: Final = "the server could not find the requested resource"
-"""The message of 404 to a request for a kind that an API server does not serve."""
 """Pods whose reads of leases that do not exist are remembered."""
 _TOGETHER: Final = MINUTE
 """Leases that were last renewed within this time before one stopped with it."""
@@ -291,7 +289,7 @@ class ClusterHistory(Struct):
     def _note_whether_served(self, seen: Observation) -> None:
         """Note whether an API server knows LeaseCandidates: without them it holds no coordinated elections."""
         if seen.kind == "LeaseCandidate" and seen.answer is not None and seen.answer.code in {200, NOT_FOUND}:
-            is_unknown = seen.answer.code == NOT_FOUND and seen.answer.message == _UNKNOWN_RESOURCE
+            is_unknown = seen.answer.code == NOT_FOUND and seen.answer.message == UNKNOWN_RESOURCE
             self.unserved_at = seen.at if is_unknown else None
 
     def _feed_candidate(self, key: Key, seen: Observation) -> None:

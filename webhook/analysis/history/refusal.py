@@ -18,6 +18,8 @@ SLOW: Final = 1 * SECOND
 MAX_MESSAGE: Final = 400
 UNAUTHENTICATED: Final = 401
 NOT_FOUND: Final = 404
+UNKNOWN_RESOURCE: Final = "the server could not find the requested resource"
+"""The message of 404 to a request for a kind, or a version of it, that an API server does not serve."""
 _CONFLICT: Final = 409
 TOO_MANY_REQUESTS: Final = 429
 _INTERNAL_ERROR: Final = 500

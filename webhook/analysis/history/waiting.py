@@ -16,10 +16,11 @@ MAX_TIMES: Final = 64
 
 
 class Asking(Struct):
-    """The requests of one process: when the latest of them were received, and the code of the last answer."""
+    """The requests of one process: when the latest of them were received, and the last answer."""
 
     times: deque[int] = field(default_factory=partial(deque, (), MAX_TIMES))
     code: int = 0
+    message: str = ""
 
     @property
     def last(self) -> int:
@@ -45,7 +46,7 @@ class Waiting(Struct):
             return
         asking = self.asking.setdefault(who, Asking())
         asking.times.append((seen.at or 0) - seen.took)
-        asking.code = seen.answer.code if seen.answer else 0
+        asking.code, asking.message = (seen.answer.code, seen.answer.message) if seen.answer else (0, "")
 
     def restart(self, at: int) -> None:
         """Restart as something is stored."""

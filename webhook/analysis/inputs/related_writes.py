@@ -24,6 +24,7 @@ _KINDS: Final = {
     ("", "serviceaccounts"): "ServiceAccount",
     ("", "resourcequotas"): "ResourceQuota",
     ("", "namespaces"): "Namespace",
+    ("", "configmaps"): "ConfigMap",
     ("apps", "deployments"): "Deployment",
     ("apps", "statefulsets"): "StatefulSet",
     ("rbac.authorization.k8s.io", "roles"): "Role",
