@@ -123,7 +123,7 @@ def test_a_watch_shows_a_deletion_without_its_writer(is_known: bool) -> None:
 
 
 def test_a_candidate_that_was_deleted_and_not_created_again_cannot_be_chosen() -> None:
-    gone = "the input does not show that it was created again, without which it cannot be chosen"
+    gone = "the input does not show that it was created again"
     deletion = ("delete", None, 200)
     for writes, is_gone in (((CREATED, deletion), True), ((CREATED, deletion, CREATED), False)):
         server = led(*writes)

@@ -12,7 +12,7 @@ from tests.history.test_refusal import POLICY
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.claim import Claim, as_json
-from webhook.analysis.claims.happened import list_events
+from webhook.analysis.claims.happened import list_events, list_latest
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.status import LeaseState
 from webhook.analysis.history.tenure import API_SERVER
@@ -354,3 +354,10 @@ def test_a_holder_that_is_chosen_again_had_let_the_lease_expire() -> None:
     observe_all(builder, read("watch", [server.watch()]))
     spans = next(lane for lane in builder.timeline(server.now).lanes if lane.name == "db").spans
     assert [one.kind for one in spans if one.holder == "b_1"] == [SpanKind.HELD, SpanKind.OVERDUE, SpanKind.HELD]
+
+
+def test_a_strategy_that_the_api_server_changes_is_said() -> None:
+    server, _ = start_coordinated()
+    writes(server, strategy="example.com/NewestFirst")
+    latest = [line.text for line in list_latest(account(follow_log(server), server.now))]
+    assert 'strategy "OldestEmulationVersion" -> "example.com/NewestFirst" by system:apiserver' in latest

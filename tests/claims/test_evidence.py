@@ -426,7 +426,7 @@ def test_the_longest_gap_is_kept_however_many_follow() -> None:
             True,
             "It sent no renewal (it ended, or was paused, blocked, cut off or reconfigured), or its API server hung;",
         ),
-        (False, "Why is not known: no other lease in the input shows whether the API server was unavailable"),
+        (False, "Why is not known: no other lease in the input is renewed often enough to show whether"),
     ],
     ids=["others read it", "no one reads it"],
 )
@@ -442,4 +442,4 @@ def test_reads_by_others_show_that_the_api_server_was_there(*, is_read: bool, wo
     second.lead(10)
     said = text(account(follow_log(server), server.now))
     assert words in said
-    assert ("the API server answered 6 reads of this lease by others meanwhile" in said) is is_read
+    assert ("reads of this lease by others meanwhile" in said) is is_read

@@ -1357,7 +1357,7 @@ def advise_after_steal(*, thief_renews: bool, is_lost_later: bool, is_lost_now: 
     [
         ({"thief_renews": True, "is_lost_later": False}, "Find out why thief-0_1 does not wait"),
         ({"thief_renews": False, "is_lost_later": True}, "Find out why thief-0_1 does not wait"),
-        ({"thief_renews": True, "is_lost_later": True}, "keep the audit log. See the pod of thief-0_1, which"),
+        ({"thief_renews": True, "is_lost_later": True}, "See the pod of thief-0_1, which"),
         ({"thief_renews": True, "is_lost_later": False, "is_lost_now": True}, "Check whether thief-0_1 still runs"),
         ({"thief_renews": False, "is_lost_later": True, "is_lost_now": True}, "Check whether db-1_1 still runs"),
         ({"thief_renews": False, "is_lost_later": False, "is_lost_now": True}, "Find out why thief-0_1 does not wait"),
@@ -1627,3 +1627,33 @@ def test_who_wrote_the_lease_after_the_last_refusal_is_named() -> None:
     db.lead(20)
     said = text(account(follow_log(server), server.now))
     assert "nina wrote the lease at 11:07:17Z, after the last refusal." in said
+
+
+FORBIDDEN = 'leases.coordination.k8s.io "db" is forbidden: User "{}" cannot update resource "leases"'
+
+
+def test_refusals_that_came_again_have_not_ended() -> None:
+    server, (db, mail, cart) = shop()
+    together(20, db, mail, cart)
+    for _ in range(2):
+        for _ in range(8):
+            together(2, mail, cart)
+            db.fail(
+                403, f'leases.coordination.k8s.io "db" is forbidden: User "{db.user}" cannot update resource "leases"'
+            )
+        together(2, db, mail, cart)
+    (first, second) = (one for one in account(follow_log(server), server.now).findings if one.check == "renewal-late")
+    assert isinstance(first, Claim)
+    assert isinstance(second, Claim)
+    assert first.advice.startswith("Refusals came again after that.")
+    assert second.advice.startswith("The refusals have ended.")
+
+
+def test_of_a_pod_that_was_deleted_there_is_no_log_to_read() -> None:
+    server, (db, mail, cart) = shop()
+    server.uids["db-0"] = "u-1"
+    together(60, db, mail, cart)
+    server.delete_pod("db-0", uid="u-1")
+    together(40, mail, cart)
+    (found,) = (one for one in account(follow_log(server), server.now).findings if one.check == "expired")
+    assert found.fix == ""

@@ -8,12 +8,13 @@ import pytest
 
 from tests.claims.accounts import account, text
 from tests.history.fake_server import Elector, FakeServer, together
-from tests.history.observing import LEASE, advise, follow_log, observe_all
+from tests.history.observing import LEASE, advise, follow_both, follow_log, observe_all
 from tests.inputs.reading import read
 from tests.truth.evaluation import evaluate
 from tests.truth.inputs import Kind, input_of
 from tests.truth.stored import play_stored
 from webhook.analysis.claims.account import account_of, as_json
+from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.tenure import Handover
 from webhook.analysis.inputs.items import Observation
@@ -312,3 +313,13 @@ def test_the_last_renewal_of_a_holder_may_be_in_the_hole() -> None:
     found = claims_of_a_stored_history("another-writer-goes-on-after-a-hole-in-the-log", "shop/checkout")
     assert found["second-writer"]["ongoing"] is True
     assert "last-renewed" not in found
+
+
+def test_a_watch_beside_a_log_with_a_hole_shows_what_was_written() -> None:
+    server = FakeServer()
+    db, mail = server.elector("db-0", "shop/db"), server.elector("mail-0", "shop/mail")
+    together(40, db, mail)
+    server.wait(60)
+    mail.take()
+    one = account(follow_both(server), server.now)
+    assert make_headline(one).startswith("db-0_1 has not renewed it for")

@@ -260,3 +260,18 @@ def test_a_lease_with_finalizers_was_deleted_by_who_asked_for_that() -> None:
     said = text(account(follow_log(server), server.now))
     assert "the lease, which admin had asked to delete before, was gone with its last finalizer while db-0_1" in said
     assert "the lease was gone with its last finalizer" in text(account(follow_watch(server), server.now))
+
+
+@pytest.mark.parametrize("is_edited", [False, True], ids=["alone", "beside another writer"])
+def test_a_holder_that_conflicts_with_itself_runs_several_electors(*, is_edited: bool) -> None:
+    server, (db, mail, cart) = shop()
+    together(20, db, mail, cart)
+    for number in range(8):
+        together(2, db, mail, cart)
+        server.wait(0.2)
+        db.fail(409)
+        if is_edited and number == 4:
+            server.write("shop/db", server.leases["shop/db"]["spec"], "kubectl-annotate", "nina", "")
+    said = text(account(follow_log(server), server.now))
+    words = "its own process, and no one else wrote it: several electors in one process do so"
+    assert (words in said) is not is_edited

@@ -182,7 +182,9 @@ def test_other_leases_say_nothing_of_a_time_that_the_log_leaves_out() -> None:
     cut_out(server, kept, len(server.log))
     second.take()
     together(20, second, mail, cart)
-    assert "Why is not known: no other lease in the input shows" in print_account(follow_log(server), server)
+    assert "Why is not known: no other lease in the input is renewed often enough" in print_account(
+        follow_log(server), server
+    )
 
 
 def failed_and_stored(server: FakeServer, one: Elector, code: int, *, by: str = "") -> None:

@@ -124,3 +124,9 @@ def test_other_events_about_pods_are_not_decoded() -> None:
     event = {"kind": "Event", "apiVersion": "audit.k8s.io/v1", "verb": "patch", "objectRef": {"resource": "pods"}}
     line = json.dumps(event, separators=(",", ":")).encode()
     assert list(read("in", [line + b"\n", line[:-2] + b"\n", line + b"\n"])) == []
+
+
+@pytest.mark.parametrize(("user", "number"), [("system:node:worker-1", 1), ("alice", 0)])
+def test_a_kubelet_that_finds_its_pod_gone_confirms_the_deletion(user: str, number: int) -> None:
+    found = read_deletion(put("responseStatus.code", 404), put("user.username", user))
+    assert len(found) == number

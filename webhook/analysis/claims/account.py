@@ -15,7 +15,7 @@ from webhook.analysis.claims.candidates import Candidates, find_candidates
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.claim import as_json as claim_as_json
 from webhook.analysis.claims.collect import find_claims
-from webhook.analysis.claims.diagnosis import Diagnosis
+from webhook.analysis.claims.diagnosis import Blame, Diagnosis
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.holder_pods import HolderPodDeletion, find_holder_pod_deletions
 from webhook.analysis.claims.incidents import drop_repeated, find_incidents, is_log_leaky
@@ -223,6 +223,9 @@ def account_of(histories: ClusterHistory, history: LeaseHistory, now: int, seen_
         subject = Subject(history.lease, history.namespace, history.name, now, *known, limits=limits)
         findings += drop_repeated(findings, check_stored_object(subject), is_log_leaky=is_log_leaky(histories, history))
         findings += check_stamps(subject, histories.stamped, has_managed_fields=histories.has_managed_fields)
+    if cause is not None and cause.blame is Blame.POD:
+        # Of a pod that is gone there is no log to read.
+        findings = [replace(one, fix="") if one.check == "expired" else one for one in findings]
     findings.sort(key=lambda one: ORDER[one.severity])
     said = histories.election_events.get((history.namespace, history.name), ())
     quoted = tuple(sorted(one for one in said if one[0] <= now))

@@ -276,6 +276,8 @@ def _advise_without_cause(history: LeaseHistory, tenure: Tenure, *, is_lost: boo
     if not pod.name:
         return _NEXT_STEPS[Blame.UNKNOWN]
     step = _advise_on_pod(tenure, pod, is_lost=is_lost)
+    if history.requests.is_logged:
+        return step
     sentence = "To know the cause the next time, watch all leases (-A) and keep the audit log."
     return Advice(f"{sentence} {step.sentence}", step.command)
 
@@ -511,7 +513,10 @@ def _advise_on_missing_rights(history: LeaseHistory, refusal: Refusal) -> Advice
 def _has_written_since(history: LeaseHistory, refusal: Refusal) -> bool:
     """Return whether a user whose write was refused has renewed the lease since: it has the right again."""
     own = (one for one in history.tenures if one.processes.own and one.processes.own.user == refusal.writer.user)
-    return any(one.last_renewal > refusal.at for one in own)
+    denied = (
+        one.at for one in history.requests.refusals if one.is_denied_write and one.writer.user == refusal.writer.user
+    )
+    return max((one.last_renewal for one in own), default=0) > max(denied, default=refusal.at)
 
 
 def advise_after_doubtful_deletion(history: LeaseHistory) -> Advice:

@@ -20,7 +20,7 @@ from webhook.analysis.claims.silence_evidence import (
 from webhook.analysis.claims.words import count, name, writer
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.refusal import TOO_MANY_REQUESTS, Refusal
+from webhook.analysis.history.refusal import TOO_MANY_REQUESTS, UNAUTHENTICATED, Refusal
 from webhook.analysis.history.renewals import OtherLeases, Silence
 from webhook.analysis.history.status import RELEASED_DURATION
 from webhook.analysis.history.tenure import Handover, Tenure
@@ -31,7 +31,8 @@ MAX_OF_A_KIND: Final = 10
 """Findings of one kind: the latest ones."""
 _MIN_OTHER_WRITES: Final = 3
 WITHOUT_EVIDENCE: Final = (
-    "no other lease in the input shows whether the API server was unavailable; give all of them (-A)"
+    "no other lease in the input is renewed often enough to show whether the API server was unavailable; if there are "
+    "more, give all of them (-A)"
 )
 _ONE_NODE: Final = "and all holders were on one node"
 _TOO_FEW: Final = "too few to tell an outage of the API server from one of a node; give all of them (-A)"
@@ -431,9 +432,10 @@ def _describe_unauthenticated(evidence: SilenceEvidence, unauthenticated: Sequen
     if not is_alone and all(one.is_read for one in unauthenticated):
         return None
     doubt = "" if is_alone else ", which it shares with others"
+    late = [one for one in evidence.late_answers if one.code == UNAUTHENTICATED and one.source in evidence.sources]
     text = (
-        f"{evidence.least}{_count_requests(unauthenticated)} answered with 401 (Unauthorized), from its address and "
-        f"program{doubt}, and none by its name"
+        f"{evidence.least}{_count_requests([*unauthenticated, *late])} answered with 401 (Unauthorized), from its "
+        f"address and program{doubt}, and none by its name"
     )
     # Whoever shares its address may not be heard by name.
     return Diagnosis(Blame.REFUSED, text, ("refused-credentials", "stopped"), unauthenticated[-1])

@@ -205,7 +205,7 @@ def _handover(tenure: Tenure, before: Tenure | None) -> str:
     unheld = f"; the lease had no holder for {unheld_for(without)}" if without >= SHORTEST else ""
     match tenure.began:
         case Handover.SEEN:
-            return f"{holder} held it at the start of the data{who}"
+            return f"{holder} held it when the input first shows it{who}"
         case Handover.CREATED:
             return f"{writer(other)} created it with the holder {holder}" if other else f"{holder} created it{who}"
         case Handover.REPLACED:

@@ -36,6 +36,7 @@ _MIN_CONFLICTS: Final = 5
 """Who only wants to be the next holder loses a race or two."""
 _DURATION: Final = "leaseDurationSeconds"
 _PREFERRED: Final = "preferredHolder"
+_STRATEGY: Final = "strategy "
 _TAKEN_UP: Final = re.compile(r"leaseDurationSeconds 5 -> \d+(?:, leaseTransitions absent -> 0)?")
 """What a holder writes when it takes up a lease that an API server created for it, with 5 s: `defaultLeaseDuration`."""
 _TIME: Final = itemgetter(0)
@@ -140,9 +141,9 @@ def _list_candidates(account: Account, *, are_missing: bool = False) -> list[_Ev
 
 
 def _describe_absence(account: Account, event: LeaseEvent) -> str:
-    """Say that a candidate is not known to be there again: it cannot be chosen then."""
+    """Say that a candidate is not known to be there again."""
     is_gone = event.candidate in account.missing_candidates
-    return "; the input does not show that it was created again, without which it cannot be chosen" if is_gone else ""
+    return "; the input does not show that it was created again" if is_gone else ""
 
 
 def _list_pod_deletions(account: Account) -> list[_Event]:
@@ -160,7 +161,7 @@ def _is_usual(edit: LeaseEvent) -> bool:
     tenure, who = edit.tenure, edit.writer
     if tenure is not None and tenure.is_coordinated and _TAKEN_UP.fullmatch(edit.text):
         return True
-    if _DURATION in edit.text or _PREFERRED in edit.text:
+    if any(field in edit.text for field in (_DURATION, _PREFERRED, _STRATEGY)):
         return False
     is_server = who is not None and who.user == API_SERVER
     own = tenure.processes.own if tenure is not None else None
@@ -259,12 +260,23 @@ def _list_conflicts(history: LeaseHistory) -> Iterator[_Event]:
     wanted = [one for one in history.requests.refusals if one.is_of_other_state and one.writer.user != API_SERVER]
     for several in _group_by_tenure(history, wanted, lambda one: (one.at, (one.writer.process, one.is_deletion))):
         tenure, first = history.find_tenure_at(several[0].at), several[0]
-        if len(several) < _MIN_CONFLICTS or tenure is None or tenure.is_by(first.writer) is not False:
+        if len(several) < _MIN_CONFLICTS or tenure is None:
             continue
-        until = f"until {clock(several[-1].at, history.moment)}; the lease had the holder {name(tenure.holder)} then"
+        is_own, last = tenure.is_by(first.writer), several[-1].at
+        if is_own is None or (is_own and _is_written_by_others(history, first.at, last)):
+            continue
+        held = "its own process" if is_own else f"the lease had the holder {name(tenure.holder)} then"
+        held = f"{held}, and no one else wrote it: several electors in one process do so" if is_own else held
         least = "at least " if history.requests.has_forgotten_since(tenure.since) else ""
         what = "deletions" if first.is_deletion else "updates"
+        until = f"until {clock(last, history.moment)}; {held}"
         yield first.at, f"{least}{len(several)} {what} by {writer(first.writer)} conflicted (409) {until}"
+
+
+def _is_written_by_others(history: LeaseHistory, start: int, end: int) -> bool:
+    """Return whether others than its holder wrote a lease in a time, so that its updates may conflict with theirs."""
+    times = (*(at for at, _ in history.others), *(at for at, _ in history.requests.accepted))
+    return any(start <= at <= end for at in times) or not history.requests.is_logged
 
 
 def _list_refused_writes(history: LeaseHistory) -> Iterator[_Event]:

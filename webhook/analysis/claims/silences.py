@@ -75,6 +75,8 @@ def claim_late_renewal(history: LeaseHistory, gap: causes.Gap, now: int) -> Clai
     message = f"{describe_delay(gap, since, is_beat=is_beat)}{_describe_other_write(history, gap, now)}"
     step = advise_after_silence(gap.cause, history, gap.tenure)
     ended = "The refusals have ended. " if gap.cause.blame is Blame.REFUSED else ""
+    if ended and any(one.is_denied_write and one.at > gap.end for one in history.requests.refusals):
+        ended = "Refusals came again after that. "
     advice = Advice(f"{ended}{step.sentence}", step.command)
     return make_claim(
         *(history, "renewal-late", Severity.INFO if is_harmless else Severity.WARNING, message, advice),

@@ -286,7 +286,8 @@ def _explain_requests(late: _Late) -> _Why | None:
     if not late.is_logged:
         return None
     least = "at least " if len(late.after.waited) >= MAX_TIMES else ""
-    asked = least + count(len([one for one in late.after.waited if one > late.since]), "time")
+    # The last request is that by which it took the lease.
+    asked = least + count(len([one for one in sorted(late.after.waited)[:-1] if one > late.since]), "time")
     why = "" if late.describe_refused() else ": it waits for longer than it must, or was refused"
     return _Why("asking", f"{late.taker} had asked for it {asked} meanwhile{why}")
 

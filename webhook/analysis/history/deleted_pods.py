@@ -55,7 +55,9 @@ def _is_confirmed(one: PodDeletion, known: Sequence[PodDeletion]) -> bool:
     confirmed = next((other.at for other in known if is_by_kubelet(other) and other.at >= one.at), None)
     if confirmed is None:
         return False
-    asked = [other for other in known if not is_by_kubelet(other) and confirmed - _WITHIN <= other.at <= confirmed]
+    earlier = [other.at for other in known if is_by_kubelet(other) and other.at < one.at]
+    since = max([confirmed - _WITHIN, *earlier])
+    asked = [other for other in known if not is_by_kubelet(other) and since <= other.at <= confirmed]
     return asked == [one]
 
 

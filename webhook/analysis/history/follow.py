@@ -350,7 +350,7 @@ class ClusterHistory(Struct):
 
     def _find_hole(self, seen: Observation) -> None:
         """Have every lease remember since when an audit log may lack requests, if it does before this one."""
-        self._is_watched = self._is_watched or seen.input_kind is InputKind.WATCH
+        self._is_watched = self._is_watched or seen.is_watched or seen.input_kind is InputKind.WATCH
         if seen.input_kind is not InputKind.AUDIT_LOG or seen.at is None:
             return
         since = self.bounds.note_request(seen.at)

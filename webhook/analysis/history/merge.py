@@ -109,6 +109,7 @@ class _Seen(Struct):
             resource_version=seen.resource_version,
             place=seen.place,
             rewritings=rewritings,
+            is_watched=seen.input_kind is InputKind.WATCH,
             is_sure=True,
         )
         return _Seen(item, self.time, shown.revision, is_exact=True)

@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from webhook.analysis.history.bounds import MAX_LISTED
-from webhook.analysis.history.refusal import NOT_FOUND, SLOW, Refusal
+from webhook.analysis.history.refusal import NOT_FOUND, SLOW, UNKNOWN_RESOURCE, Refusal
 from webhook.analysis.history.renewals import Renewals
 from webhook.analysis.history.rewritten import RewrittenFields
 from webhook.analysis.history.rival import UNKNOWN_PATIENCE
@@ -114,6 +114,8 @@ class Requests(Struct):
         self.absent = number + 1, first, at
 
     def _note_reader(self, seen: Observation) -> None:
+        if seen.answer is not None and seen.answer.message == UNKNOWN_RESOURCE:
+            return  # by a version that is not served, it reads no lease
         who = (seen.writer.pod or seen.writer.name) if seen.writer else ""
         self.is_watched = self.is_watched or seen.verb == "watch"
         if seen.writer and len(self.users) < MAX_LISTED:

@@ -234,6 +234,8 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     """What was stored differently than the request asked; of an audit log only."""
     asked: Lease | None = None
     """The lease that a write requested, if a webhook changed it and a log does not show the stored one."""
+    is_watched: bool = False
+    """A watch shows the same write as the request of a log."""
     patched_renew_time: str = ""
     """The renewTime that a patch asked for, if a log shows the patch, and not what was stored."""
 

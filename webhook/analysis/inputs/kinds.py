@@ -51,6 +51,8 @@ from webhook.kubernetes.review import ReviewError, decode
 from webhook.text.quoting import truncate
 
 FENCE_ANNOTATION: Final = "validation.policy.admission.k8s.io/validation_failure"
+NOT_FOUND: Final = 404
+"""The status of the answer to a kubelet whose pod is gone."""
 CREATED: Final = 201
 """The status of an answer to a request that created an object."""
 NO_POD: Final = "a token without a pod"
@@ -538,7 +540,8 @@ def _interpret_pod_request(event: AuditEvent) -> PodDeletion | None:
     is_about_pod = what in {("delete", "pods", ""), ("create", "pods", "eviction")}
     if not is_about_pod or reference.api_group not in {"", "policy"} or at is None or not reference.name:
         return None
-    if not 200 <= event.response_status.code < 300:
+    is_gone = event.response_status.code == NOT_FOUND and event.writer.user.startswith(_KUBELET)
+    if not (is_gone or 200 <= event.response_status.code < 300):
         return None
     body, answer = bytes(event.request_object), bytes(event.response_object)
     try:
