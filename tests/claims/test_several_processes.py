@@ -262,9 +262,15 @@ def test_a_lease_with_finalizers_was_deleted_by_who_asked_for_that() -> None:
     assert "the lease was gone with its last finalizer" in text(account(follow_watch(server), server.now))
 
 
-@pytest.mark.parametrize("is_edited", [False, True], ids=["alone", "beside another writer"])
-def test_a_holder_that_conflicts_with_itself_runs_several_electors(*, is_edited: bool) -> None:
+@pytest.mark.parametrize(
+    ("is_edited", "is_shared"),
+    [(False, False), (True, False), (False, True)],
+    ids=["alone", "beside another writer", "beside another pod of its name"],
+)
+def test_a_holder_that_conflicts_with_itself_runs_several_electors(*, is_edited: bool, is_shared: bool) -> None:
     server, (db, mail, cart) = shop()
+    other = server.elector("db-1", "shop/db")
+    other.identity = db.identity
     together(20, db, mail, cart)
     for number in range(8):
         together(2, db, mail, cart)
@@ -272,6 +278,9 @@ def test_a_holder_that_conflicts_with_itself_runs_several_electors(*, is_edited:
         db.fail(409)
         if is_edited and number == 4:
             server.write("shop/db", server.leases["shop/db"]["spec"], "kubectl-annotate", "nina", "")
+        if is_shared:
+            server.wait(0.2)
+            other.renew()
     said = text(account(follow_log(server), server.now))
     words = "its own process, and no one else wrote it: several electors in one process do so"
-    assert (words in said) is not is_edited
+    assert (words in said) is not (is_edited or is_shared)

@@ -263,7 +263,7 @@ def _list_conflicts(history: LeaseHistory) -> Iterator[_Event]:
         if len(several) < _MIN_CONFLICTS or tenure is None:
             continue
         is_own, last = tenure.is_by(first.writer), several[-1].at
-        if is_own is None or (is_own and _is_written_by_others(history, first.at, last)):
+        if is_own is None or (is_own and _is_written_by_others(history, tenure, first.at, last)):
             continue
         held = "its own process" if is_own else f"the lease had the holder {name(tenure.holder)} then"
         held = f"{held}, and no one else wrote it: several electors in one process do so" if is_own else held
@@ -273,10 +273,11 @@ def _list_conflicts(history: LeaseHistory) -> Iterator[_Event]:
         yield first.at, f"{least}{len(several)} {what} by {writer(first.writer)} conflicted (409) {until}"
 
 
-def _is_written_by_others(history: LeaseHistory, start: int, end: int) -> bool:
+def _is_written_by_others(history: LeaseHistory, tenure: Tenure, start: int, end: int) -> bool:
     """Return whether others than its holder wrote a lease in a time, so that its updates may conflict with theirs."""
     times = (*(at for at, _ in history.others), *(at for at, _ in history.requests.accepted))
-    return any(start <= at <= end for at in times) or not history.requests.is_logged
+    is_shared = bool(tenure.processes.others) or tenure.touched is not None
+    return is_shared or any(start <= at <= end for at in times)
 
 
 def _list_refused_writes(history: LeaseHistory) -> Iterator[_Event]:
