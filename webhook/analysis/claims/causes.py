@@ -352,7 +352,7 @@ def _compare_silence(evidence: SilenceEvidence, slow: int) -> Diagnosis:
             return Diagnosis(Blame.UNKNOWN, text, ("not-renewing", *conflicting))
         return Diagnosis(Blame.UNKNOWN, f"{others}, so its updates may have conflicted{shown}", conflicting)
     if not compared.is_known and is_silent and (answered := _count_answered(history, silence)):
-        text = f"the API server answered {count(answered, 'read')} of this lease by others meanwhile"
+        text = f"the API server answered at least {count(answered, 'read')} of this lease by others meanwhile"
         return Diagnosis(Blame.CLIENT, text, own, is_silent=True)
     if not compared.is_known:
         return Diagnosis(Blame.UNKNOWN, WITHOUT_EVIDENCE, (*own, "network"))
@@ -393,7 +393,7 @@ def _diagnose_outage(
         return Diagnosis(Blame.SERVER, late, ("api-server", "network", "stopped", *for_all))
     answered = _count_answered(history, silence)
     if answered:
-        reads = f"the API server answered {count(answered, 'read')} of this lease meanwhile"
+        reads = f"the API server answered at least {count(answered, 'read')} of this lease meanwhile"
         left = ("stopped", "network", "api-server", *for_all)
         return Diagnosis(Blame.UNKNOWN, f"{late}, but {reads}", left)
     heard = "and the log shows no request from the holder until the end of that time"

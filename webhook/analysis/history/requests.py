@@ -150,8 +150,8 @@ class Requests(Struct):
 
 
 def _is_overdue(renewals: Renewals, at: int) -> bool:
-    """Return whether a renewal was missed by then."""
-    return renewals.last is not None and at - renewals.last > (renewals.longest_usual or UNKNOWN_PATIENCE)
+    """Return whether a renewal was due by then, or missed."""
+    return renewals.last is not None and at - renewals.last > (renewals.usual or UNKNOWN_PATIENCE)
 
 
 def hear(seen: Observation, holder: Tenure | None, lost: Tenure | None) -> None:
