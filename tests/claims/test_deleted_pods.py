@@ -73,6 +73,14 @@ def play(
     return server, db
 
 
+def let_another_follow(server: FakeServer, mail: Elector, cart: Elector) -> None:
+    """Have db-1 take the lease once it has expired, while two others are renewed."""
+    together(20, mail, cart)
+    second = server.elector("db-1", "shop/db")
+    second.take()
+    together(20, second, mail, cart)
+
+
 def find_loss(server: FakeServer, follow: Callable[[FakeServer], Any] = follow_log) -> Claim:
     (found,) = (one for one in account(follow(server), server.now).claims if one.check == "leader-lost")
     return found
@@ -225,10 +233,7 @@ def test_a_pod_that_came_again_under_its_name() -> None:
     server.wait(3)
     db, mail, cart = (server.elector(f"{one}-0", f"shop/{one}") for one in ("db", "mail", "cart"))
     together(30, db, mail, cart)
-    together(20, mail, cart)
-    second = server.elector("db-1", "shop/db")
-    second.take()
-    together(20, second, mail, cart)
+    let_another_follow(server, mail, cart)
     assert "pod-deleted" not in causes_of(find_loss(server))
 
 
@@ -242,10 +247,7 @@ def test_a_pod_that_came_again_before_the_log_shows_its_lease() -> None:
     server.uids["db-0"] = "u-2"
     server.wait(5)
     together(40, db, mail, cart)
-    together(20, mail, cart)
-    second = server.elector("db-1", "shop/db")
-    second.take()
-    together(20, second, mail, cart)
+    let_another_follow(server, mail, cart)
     assert "pod-deleted" not in causes_of(find_loss(server))
 
 
@@ -257,10 +259,7 @@ def test_a_pod_that_was_heard_before_it_was_deleted() -> None:
     server.log.clear()
     together(30, db, mail, cart)
     server.delete_pod("db-0")
-    together(20, mail, cart)
-    second = server.elector("db-1", "shop/db")
-    second.take()
-    together(20, second, mail, cart)
+    let_another_follow(server, mail, cart)
     assert causes_of(find_loss(server)) == ["pod-deleted"]
 
 

@@ -1,4 +1,4 @@
-"""Writes to what a lease's holders depend on: told if they may have to do with it, and never as its cause."""
+"""Writes to what the holders of a lease depend on: listed if they may matter, and never given as the cause."""
 
 import pytest
 
@@ -37,7 +37,7 @@ def refuse(code: int, message: str, kind: str, group: str, *tweaks: Tweak) -> Fa
     return server
 
 
-def said(server: FakeServer) -> str:
+def explain(server: FakeServer) -> str:
     return text(account(follow_log(server), server.now))
 
 
@@ -65,7 +65,7 @@ def test_what_grants_or_refuses_is_told_beside_refusals(
     code: int, message: str, kind: str, group: str, words: str
 ) -> None:
     server = refuse(code, message, kind, group)
-    assert words in said(server)
+    assert words in explain(server)
     assert any(words in line.text for line in list_latest(account(follow_log(server), server.now)))
 
 
@@ -81,7 +81,7 @@ def test_what_grants_or_refuses_is_told_beside_refusals(
 def test_rights_that_have_nothing_to_do_with_it_are_not_told(
     code: int, message: str, tweaks: tuple[Tweak, ...]
 ) -> None:
-    assert " was deleted by alice@example.org" not in said(refuse(code, message, "rolebindings", RIGHTS, *tweaks))
+    assert " was deleted by alice@example.org" not in explain(refuse(code, message, "rolebindings", RIGHTS, *tweaks))
 
 
 def test_the_workload_of_a_holder_is_told() -> None:
@@ -91,7 +91,7 @@ def test_the_workload_of_a_holder_is_told() -> None:
     db.lead(20)
     log_write(server, "deployments", "apps", put("verb", "patch"), put("objectRef.subresource", "scale"))
     log_write(server, "deployments", "apps", put("objectRef.name", "mail"))
-    found = said(server)
+    found = explain(server)
     assert "Deployment shop/db was created by alice@example.org" in found
     assert "Deployment shop/db was scaled by alice@example.org" in found
     assert "Deployment shop/mail" not in found
@@ -105,8 +105,8 @@ def test_the_account_of_a_holder_is_told_and_its_doubt() -> None:
     db.lead(20)
     log_write(server, "serviceaccounts", "", put("responseObject", None))
     log_write(server, "serviceaccounts", "", put("objectRef.name", "mail"))
-    assert "ServiceAccount shop/db was deleted by alice@example.org, unless that was a dry run" in said(server)
-    assert "ServiceAccount shop/mail" not in said(server)
+    assert "ServiceAccount shop/db was deleted by alice@example.org, unless that was a dry run" in explain(server)
+    assert "ServiceAccount shop/mail" not in explain(server)
 
 
 def test_a_user_without_an_account_has_no_workload() -> None:
@@ -114,7 +114,7 @@ def test_a_user_without_an_account_has_no_workload() -> None:
     db.user, db.pod = "dave", ""
     db.lead(20)
     log_write(server, "deployments", "apps")
-    assert "Deployment" not in said(server)
+    assert "Deployment" not in explain(server)
 
 
 def test_only_the_latest_writes_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -224,7 +224,7 @@ def account_of(histories: ClusterHistory, history: LeaseHistory, now: int, seen_
         findings += drop_repeated(findings, check_stored_object(subject), is_log_leaky=is_log_leaky(histories, history))
         findings += check_stamps(subject, histories.stamped, has_managed_fields=histories.has_managed_fields)
     if cause is not None and cause.blame is Blame.POD:
-        # Of a pod that is gone there is no log to read.
+        # A deleted pod has no log.
         findings = [replace(one, fix="") if one.check == "expired" else one for one in findings]
     findings.sort(key=lambda one: ORDER[one.severity])
     said = histories.election_events.get((history.namespace, history.name), ())

@@ -512,11 +512,9 @@ def _advise_on_missing_rights(history: LeaseHistory, refusal: Refusal) -> Advice
 
 def _has_written_since(history: LeaseHistory, refusal: Refusal) -> bool:
     """Return whether a user whose write was refused has renewed the lease since: it has the right again."""
-    own = (one for one in history.tenures if one.processes.own and one.processes.own.user == refusal.writer.user)
-    denied = (
-        one.at for one in history.requests.refusals if one.is_denied_write and one.writer.user == refusal.writer.user
-    )
-    return max((one.last_renewal for one in own), default=0) > max(denied, default=refusal.at)
+    user, refusals = refusal.writer.user, history.requests.refusals
+    denied = (one.at for one in refusals if one.is_denied_write and one.writer.user == user)
+    return history.find_last_renewal_by(user) > max(denied, default=refusal.at)
 
 
 def advise_after_doubtful_deletion(history: LeaseHistory) -> Advice:
@@ -539,7 +537,7 @@ def advise_after_sharing(history: LeaseHistory, tenure: Tenure) -> Advice:
     """Return what to do about several processes that renew under one identity: of another user, or replicas."""
     last, own = tenure.processes.sharers[-1], tenure.processes.own
     if own is not None and (last.user, last.impersonator) != (own.user, own.impersonator):
-        # Who acts as another user is no replica of it.
+        # A user that impersonates an account is not one of its replicas.
         who = own if own.impersonator and not last.impersonator else last
         sentence = f"Find out why {user(who)} renewed it as {name(tenure.holder)}."
         return advise_on_writer(sentence, history, who)
@@ -710,7 +708,8 @@ def _advise_after_restore(account: "Account") -> Advice | None:
     if held is None or not held.is_put_back or any(end == 0 or end > held.since for end in ends):
         return None
     beside = f"{name(held.previous)} may have led beside it until it noticed; " if held.previous else ""
-    return Advice(f"It is held and renewed now. If etcd was put back, {beside}what was written since then is lost.")
+    lost = "what had been written after the state that was put back is lost."
+    return Advice(f"It is held and renewed now. If etcd was put back, {beside}{lost}")
 
 
 def _advise_when_renewed(account: "Account", status: LeaseStatus) -> Advice:

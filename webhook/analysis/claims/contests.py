@@ -1,4 +1,4 @@
-"""Claims about processes that take a lease from each other again and again: each believes to lead, and goes on."""
+"""Claims about processes that take a lease from each other again and again: each goes on as the leader."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -16,7 +16,7 @@ from webhook.findings import Severity
 from webhook.kubernetes.times import SECOND
 
 _LEAST: Final = 4
-"""So many takeovers in turns are no single theft: who loses the lease to another one takes it back."""
+"""The fewest takeovers in turns that count as a contest: each holder takes back what it lost."""
 
 
 class Contest(Struct, frozen=True):

@@ -114,7 +114,9 @@ def _claim_refusals(history: LeaseHistory, group: Sequence[Refusal], now: int) -
             over_since=over,
             arguments=arguments,
         )
-    is_passing = len(group) == 1 and last.by is By.RIGHTS and _may_write_since(history, last)
+    # An API server that starts does not know rights yet.
+    may_write = history.find_last_renewal_by(last.writer.user) > last.at
+    is_passing = len(group) == 1 and last.by is By.RIGHTS and may_write
     if is_passing:
         message += "; later writes of the same user were stored"
     severity, advice = Severity.INFO if is_passing else Severity.WARNING, advise_after_refusal(history, last)
@@ -123,12 +125,6 @@ def _claim_refusals(history: LeaseHistory, group: Sequence[Refusal], now: int) -
         over_since=over,
         arguments=arguments,
     )
-
-
-def _may_write_since(history: LeaseHistory, refusal: Refusal) -> bool:
-    """Return whether its user wrote the lease after a refusal: an API server that starts does not know rights yet."""
-    holders = (one for one in history.tenures if one.processes.own is not None and one.last_renewal > refusal.at)
-    return any(one.processes.own is not None and one.processes.own.user == refusal.writer.user for one in holders)
 
 
 def _is_refused_alike(refusal: Refusal, other: Refusal) -> bool:

@@ -38,7 +38,11 @@ def find_related_writes(writes: Iterable[RelatedWrite], history: LeaseHistory) -
     """Yield the writes that may have to do with what happened to a lease, in the order of time."""
     processes = _list_processes(history)
     refusals = history.requests.refusals
-    for one in sorted(writes, key=lambda one: (one.at, one.kind, one.name)):
+    accounts = (UserInfo(one.user).service_account for one in processes)
+    # Each lease of an input asks this, and most writes are of other namespaces.
+    places = {"", history.namespace, *(one[0] for one in accounts if one)}
+    near = (one for one in writes if one.namespace in places)
+    for one in sorted(near, key=lambda one: (one.at, one.kind, one.name)):
         if _is_of_process(one, processes) or _may_explain(one, refusals, history.namespace):
             yield one
 

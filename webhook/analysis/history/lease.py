@@ -261,6 +261,11 @@ class LeaseHistory(Struct):
         """Return the latest tenure that had begun by an instant, which may have ended; None before the first one."""
         return self.succession.find_tenure_at(at)
 
+    def find_last_renewal_by(self, user: str) -> int:
+        """Return when a process of a user last renewed it as its holder, in microseconds since 1970; 0 if none did."""
+        own = (one for one in self.tenures if one.processes.own is not None and one.processes.own.user == user)
+        return max((one.last_renewal for one in own), default=0)
+
     def find_node_at(self, at: int) -> str:
         """Return the node of the pod that held it, "" if that is not known."""
         tenure = self.find_tenure_at(at)

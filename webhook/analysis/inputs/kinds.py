@@ -8,6 +8,7 @@ message of the response; a fence in mode warn or audit leaves an annotation
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from http import HTTPStatus
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
@@ -51,10 +52,6 @@ from webhook.kubernetes.review import ReviewError, decode
 from webhook.text.quoting import truncate
 
 FENCE_ANNOTATION: Final = "validation.policy.admission.k8s.io/validation_failure"
-NOT_FOUND: Final = 404
-"""The status of the answer to a kubelet whose pod is gone."""
-CREATED: Final = 201
-"""The status of an answer to a request that created an object."""
 NO_POD: Final = "a token without a pod"
 _FENCE_MARKER: Final = b"(fence "
 """The start of the last part of every message of a fence."""
@@ -446,7 +443,7 @@ def _interpret_event(document: Document) -> Observation | FenceReport | PodDelet
         if _FENCE_MARKER in data:
             return _interpret_fence(event, document)
         return _interpret_pod_request(event) or interpret_related_write(event)
-    if event.verb == "patch" and event.response_status.code == CREATED:
+    if event.verb == "patch" and event.response_status.code == HTTPStatus.CREATED:
         act = Act.CREATED  # an apply creates what does not exist
     answered, asked = event.answered_at, times.instant(times.normalize(event.request_received_timestamp))
     shown = _choose_object(event, act)
@@ -540,7 +537,7 @@ def _interpret_pod_request(event: AuditEvent) -> PodDeletion | None:
     is_about_pod = what in {("delete", "pods", ""), ("create", "pods", "eviction")}
     if not is_about_pod or reference.api_group not in {"", "policy"} or at is None or not reference.name:
         return None
-    is_gone = event.response_status.code == NOT_FOUND and event.writer.user.startswith(_KUBELET)
+    is_gone = event.response_status.code == HTTPStatus.NOT_FOUND and event.writer.user.startswith(_KUBELET)
     if not (is_gone or 200 <= event.response_status.code < 300):
         return None
     body, answer = bytes(event.request_object), bytes(event.response_object)
