@@ -84,6 +84,20 @@ def test_rights_that_have_nothing_to_do_with_it_are_not_told(
     assert " was deleted by alice@example.org" not in explain(refuse(code, message, "rolebindings", RIGHTS, *tweaks))
 
 
+def test_rights_in_the_namespace_of_an_account_do_not_explain_refusals_of_a_lease_elsewhere() -> None:
+    server, (db, *_) = shop()
+    db.user = "system:serviceaccount:ops:db"
+    db.lead(20)
+    log_write(server, "rolebindings", RIGHTS, put("objectRef.namespace", "ops"))
+    log_write(server, "serviceaccounts", "", put("objectRef.namespace", "ops"))
+    for _ in range(8):
+        server.wait(2)
+        db.fail(403, FORBIDDEN)
+    found = explain(server)
+    assert "ServiceAccount ops/db was deleted" in found
+    assert "RoleBinding ops/db" not in found
+
+
 def test_the_workload_of_a_holder_is_told() -> None:
     server, (db, *_) = shop()
     db.pod = "db-7c9-0"
