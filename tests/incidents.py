@@ -12,7 +12,7 @@ from msgspec import Struct
 from tests.factories import Document
 from tests.history.observing import observe_all
 from tests.inputs.reading import read
-from webhook.analysis.claims.account import Account, account_of
+from webhook.analysis.claims.account import Account, make_account
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.inputs.items import Item, Observation
 from webhook.cli.options import parse_moment
@@ -50,7 +50,7 @@ class Incident(Struct, frozen=True):
         inputs = {BOTH: [items, self._watch()], THREE: in_three_files(items)}.get(source, [items])
         observe_all(histories, *inputs)
         assert histories.bounds.until is not None
-        return account_of(histories, histories.leases[self.key], until or histories.bounds.until)
+        return make_account(histories, histories.leases[self.key], until or histories.bounds.until)
 
     def _watch(self) -> list[Item]:
         return list(read(WATCH, [gzip.decompress(self.file(WATCH).read_bytes())]))

@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from webhook.admission.policy.schema import nearest
+from webhook.admission.policy.schema import suggest_nearest
 from webhook.admission.rules.registry import RULES
 
 TESTS: Final = Path(__file__).parent
@@ -69,7 +69,7 @@ def main(arguments: list[str]) -> int:
     """Run them; the exit code is pytest's."""
     rule, *others = arguments
     if rule not in RULES:
-        print(f"{rule} is not a rule{nearest(rule, [*RULES])}", file=sys.stderr)
+        print(f"{rule} is not a rule{suggest_nearest(rule, [*RULES])}", file=sys.stderr)
         return 2
     files = [*modules(rule), *(TESTS / name for name in (*ATTACKS, *EACH_RULE, *WHOLE))]
     return pytest.main(["-q", *map(str, files), *others], plugins=[OneRule(rule)])

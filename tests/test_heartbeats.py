@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from tests.recordings import recordings
-from webhook.analysis.heartbeats import is_heartbeat, owner_of
+from webhook.analysis.heartbeats import find_owner, is_heartbeat
 from webhook.kubernetes.objects import Lease
 from webhook.kubernetes.review import decode
 
@@ -83,10 +83,10 @@ def test_the_kubelet_writes_heartbeats_only() -> None:
 
 def test_the_owner_is_named_by_kind_and_name() -> None:
     owned = {**HEARTBEAT["metadata"], "ownerReferences": [{"kind": "Seed", "name": "aws-eu"}]}
-    assert owner_of(msgspec.convert({**HEARTBEAT, "metadata": owned}, Lease)) == "Seed aws-eu"
-    assert owner_of(lease()) == ""
+    assert find_owner(msgspec.convert({**HEARTBEAT, "metadata": owned}, Lease)) == "Seed aws-eu"
+    assert find_owner(lease()) == ""
 
 
 @pytest.mark.parametrize("owners", [[], [None], [{"kind": "Seed"}], [{"name": "aws-eu"}]])
 def test_an_owner_without_a_kind_or_a_name_is_not_named(owners: list[Any]) -> None:
-    assert owner_of(msgspec.convert({"metadata": {"ownerReferences": owners}}, Lease)) == ""
+    assert find_owner(msgspec.convert({"metadata": {"ownerReferences": owners}}, Lease)) == ""

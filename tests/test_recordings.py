@@ -12,7 +12,7 @@ from webhook.admission.policy.model import Policy
 from webhook.admission.policy.parse import parse
 from webhook.admission.rules.registry import RULES
 from webhook.admission.verdict import Verdict
-from webhook.cli.checking.expectations import expectation_of, find_differences, read_expectations
+from webhook.cli.checking.expectations import find_differences, make_expectation, read_expectations
 from webhook.server.reviewer import respond
 
 PROJECT: Final = Path(__file__).parents[1]
@@ -121,7 +121,7 @@ def check_by_hand(recording: Recording) -> None:
     review = f"recordings/{recording.file}"
     for name, expected in BY_HAND.items():
         verdict = evaluated(recording, POLICIES[name], body=body)
-        assert [*find_differences(expected[review], expectation_of(review, verdict, verdict.outcome))] == [], name
+        assert [*find_differences(expected[review], make_expectation(review, verdict, verdict.outcome))] == [], name
     for name, later in MOMENTS.items():
         if recording.file not in NEEDS_NOW:
             assert said(evaluated(recording, POLICIES["strict"], later, body)) == set(

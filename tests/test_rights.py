@@ -27,7 +27,7 @@ def rule(**keys: Any) -> dict[str, Any]:
 
 
 def grants(*objects: dict[str, Any]) -> list[Grant]:
-    return list(read_access_control(objects).rights_on("shop", "checkout").grants)
+    return list(read_access_control(objects).find_rights("shop", "checkout").grants)
 
 
 def test_a_role_of_the_namespace_grants_its_writing_verbs() -> None:
@@ -100,7 +100,7 @@ def test_an_aggregated_role_in_a_file_has_the_rules_of_the_roles_that_it_selects
 
 
 def test_a_binding_whose_role_is_missing_is_named() -> None:
-    assert read_access_control([BINDING]).rights_on("shop", "checkout").unresolved == (THROUGH,)
+    assert read_access_control([BINDING]).find_rights("shop", "checkout").unresolved == (THROUGH,)
 
 
 def test_two_bindings_of_one_subject_are_two_grants() -> None:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from lab.page.timeline_page import SETTLED
 from tests.timeline.election_samples import SECOND, sample_timeline
 from webhook.analysis.timeline.model import SpanKind, Timeline
-from webhook.analysis.timeline.page import content_security_policy, page_data, render
+from webhook.analysis.timeline.page import encode_page_data, make_content_security_policy, render
 
 EVENTS = "/token/events"
 
@@ -29,7 +29,7 @@ class Server:
             def do_GET(self) -> None:
                 self.send_response(200 if self.path in {"/", EVENTS} else 404)
                 self.send_header("Content-Type", "text/html" if self.path == "/" else "text/event-stream")
-                self.send_header("Content-Security-Policy", content_security_policy(events=EVENTS))
+                self.send_header("Content-Security-Policy", make_content_security_policy(events=EVENTS))
                 self.end_headers()
                 if self.path == "/":
                     self.wfile.write(page)
@@ -50,7 +50,7 @@ class Server:
         return f"http://127.0.0.1:{self.http.server_address[1]}/"
 
     def send(self, timeline: Timeline, status: str = "", *, has_ended: bool = False) -> None:
-        self.messages.put(page_data(timeline, status=status, hasEnded=has_ended))
+        self.messages.put(encode_page_data(timeline, status=status, hasEnded=has_ended))
 
     def close(self) -> None:
         self.messages.put(None)

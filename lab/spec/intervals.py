@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from webhook.admission.rules.expiry import expiry_of
+from webhook.admission.rules.expiry import find_expiry
 from webhook.kubernetes.managed_fields import Entry
 from webhook.kubernetes.times import SECOND
 
@@ -111,7 +111,7 @@ def count_differences(seed: int) -> int:
         duration = chance.choice((chance.randint(1, 20), chance.randint(1, 2**31 - 1)))
         stamp = chance.randint(0, 4 * 10**9)
         moment = max(0, stamp + chance.choice((chance.randint(-30, 40), duration + chance.randint(-5, 5))))
-        rule = expiry_of("a", duration, 0, _NO_ENTRIES, moment * SECOND, moment * SECOND, stamp * SECOND)
+        rule = find_expiry("a", duration, 0, _NO_ENTRIES, moment * SECOND, moment * SECOND, stamp * SECOND)
         expired = is_expired(duration, stamp, moment)
         seconds_left = 0 if expired else max(1, duration - max(0, moment - stamp))
         if rule.from_stamps and (rule.expired, rule.seconds_left) != (expired, seconds_left):

@@ -11,8 +11,8 @@ from msgspec import Raw, Struct
 from msgspec import json as msgjson
 from msgspec.structs import replace
 
-from webhook.admission.rules.expiry import date_last_renewal, expiry_of
-from webhook.kubernetes.managed_fields import entries_of
+from webhook.admission.rules.expiry import date_last_renewal, find_expiry
+from webhook.kubernetes.managed_fields import list_entries
 from webhook.kubernetes.times import SECOND, parse_seconds
 
 INCIDENTS: Final = Path(__file__).parents[2] / "tests" / "data" / "incidents"
@@ -107,7 +107,7 @@ def _filter_long(name: str, piece: Sequence[Version]) -> Iterator[Trace]:
 
 def _make_version(lease: dict[str, Any]) -> Version:
     spec = lease.get("spec", {})
-    entries = entries_of(Raw(msgjson.encode(lease["metadata"].get("managedFields", []))))
+    entries = list_entries(Raw(msgjson.encode(lease["metadata"].get("managedFields", []))))
     stamps = [entry.stamp for entry in entries if entry.stamp is not None]
     stamp = date_last_renewal(entries)
     at = max(stamps, default=parse_seconds(lease["metadata"]["creationTimestamp"]))
@@ -125,4 +125,4 @@ def _is_refused(old: Version, new: Version) -> bool:
     if not old.holder or new.holder in ("", old.holder):
         return False
     at = new.at * SECOND
-    return not expiry_of(old.holder, old.duration, 0, (), at, at, old.stamp * SECOND).expired
+    return not find_expiry(old.holder, old.duration, 0, (), at, at, old.stamp * SECOND).expired

@@ -12,7 +12,7 @@ from lab.spec.stamped_traces import StampedVersion, Tenures, corrupt_stamps
 from lab.torture import __main__ as torture
 from lab.torture import laws
 from lab.torture.history import Attack, Denial, Gap, History, StoredVersion, read_history
-from webhook.kubernetes.times import SECOND, canonical, canonical_seconds
+from webhook.kubernetes.times import SECOND, format_micro_time, format_time
 
 FILE = Path(__file__).parents[2] / "tests" / "data" / "torture" / "seed-11.json.gz"
 
@@ -82,7 +82,7 @@ def test_an_owner_of_a_held_lease_is_noticed(history: History) -> None:
 @pytest.mark.parametrize("field", ["f:metadata", "f:spec"])
 def test_a_label_does_not_make_a_deleted_lease_live(history: History, field: str) -> None:
     def make_entry(manager: str, seconds: int, owned: dict[str, Any]) -> dict[str, Any]:
-        return {"manager": manager, "time": canonical_seconds(history.begin + seconds * SECOND), "fieldsV1": owned}
+        return {"manager": manager, "time": format_time(history.begin + seconds * SECOND), "fieldsV1": owned}
 
     renewal: dict[str, Any] = {"f:spec": {"f:renewTime": {}}}
     later = make_entry("mallory", 9, {field: {"f:renewTime": {}}})
@@ -111,7 +111,7 @@ def test_who_renews_for_another_one_is_not_denied_as_that_one(history: History, 
     holder = next(name for name, ahead in history.offsets.items() if name.startswith("stamped") and not ahead)
 
     def make_version(revision: int, seconds: int, user: str) -> StoredVersion:
-        at = canonical(history.begin + seconds * SECOND)
+        at = format_micro_time(history.begin + seconds * SECOND)
         annotations = {f"lease-webhook/writer-{history.suffix}": f"uid system:serviceaccount:stamped:{user}"}
         spec = {"holderIdentity": holder, "renewTime": at}
         return StoredVersion(revision, {"metadata": {"annotations": annotations}, "spec": spec})

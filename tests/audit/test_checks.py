@@ -7,7 +7,7 @@ import pytest
 from tests.factories import NOW, Document, Tweak, drop, make_candidate, make_entry, make_lease, put, to_bytes
 from tests.inputs.reading import read
 from webhook.analysis.audit.leases import Inventory, Subject
-from webhook.analysis.claims.collect import as_claim
+from webhook.analysis.claims.collect import convert_finding
 from webhook.analysis.inputs.items import Observation
 from webhook.findings import ReportFinding, Severity
 
@@ -246,10 +246,10 @@ def test_without_stamps_a_holder_is_silent_unless_its_clock_is_behind() -> None:
     document = make_lease(SLOW, drop("metadata.managedFields"))
     (found,) = (one for one in audited(document, now=NOW + 3600 * SECOND) if one.check == "expired")
     assert "unless its clock is behind, no longer renews it" in found.message
-    assert as_claim(found).arguments["how"] == "writer-clock"
+    assert convert_finding(found).arguments["how"] == "writer-clock"
     (found,) = (one for one in audited(make_lease(SLOW), now=NOW + 3600 * SECOND) if one.check == "expired")
     assert "unless its clock" not in found.message
-    assert "how" not in as_claim(found).arguments
+    assert "how" not in convert_finding(found).arguments
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ from tests.history.test_status import status_after
 from tests.rules.findings import by_user
 from webhook.admission.evaluate import evaluate
 from webhook.admission.policy.file import load
-from webhook.analysis.audit.repairs import repair_of
+from webhook.analysis.audit.repairs import make_repair_command
 from webhook.analysis.history.status import LeaseState
 from webhook.kubernetes.review import decode
-from webhook.kubernetes.times import SECOND, canonical
+from webhook.kubernetes.times import SECOND, format_micro_time
 from webhook.text.commands import fill_in
 
 _PATCH: Final = re.compile(r"-p\s+'(.*)'$")
@@ -34,11 +34,11 @@ _LATER: Final = NOW + 10 * SECOND
 def test_a_repair_is_admitted_and_repairs(tweak: Tweak) -> None:
     block = status_after(tweak, after=10).block
     assert block is not None
-    repair = repair_of(block)
+    repair = make_repair_command(block)
     assert fill_in(repair, "shop", "db").startswith("kubectl -n shop patch lease db ")
     found = _PATCH.search(repair)
     assert found is not None
-    spec = json.loads(_DATE.sub(canonical(_LATER), found[1]))["spec"]
+    spec = json.loads(_DATE.sub(format_micro_time(_LATER), found[1]))["spec"]
     repairs = [put(f"spec.{name}", value) for name, value in spec.items()]
     review = changed(make_review(old=make_lease(tweak), new=make_lease(tweak, *repairs)), by_user("alice"))
     assert evaluate(decode(to_bytes(review)), load("strict"), _LATER).allowed
@@ -48,4 +48,4 @@ def test_a_repair_is_admitted_and_repairs(tweak: Tweak) -> None:
 def test_a_repair_of_renew_time_writes_the_present_one() -> None:
     block = status_after(put("spec.renewTime", "2035-11-20T12:00:00.000000Z")).block
     assert block is not None
-    assert "$(date -u +%Y-%m-%dT%H:%M:%S.000000Z)" in repair_of(block)
+    assert "$(date -u +%Y-%m-%dT%H:%M:%S.000000Z)" in make_repair_command(block)

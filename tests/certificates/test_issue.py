@@ -17,9 +17,9 @@ from webhook.certificates.issue import (
     Issued,
     create_authority,
     issue_leaf,
+    list_service_names,
     load_authority,
     save,
-    service_names,
 )
 
 NOW = dt.datetime(2026, 1, 31, 12, 0, tzinfo=dt.UTC)
@@ -37,7 +37,7 @@ def made_leaf(authority: Issued) -> Issued:
 
 
 def test_the_names_of_a_service() -> None:
-    assert service_names("hook", "guard") == [
+    assert list_service_names("hook", "guard") == [
         "hook",
         "hook.guard",
         "hook.guard.svc",

@@ -2,7 +2,7 @@
 
 from tests.history.fake_server import FakeServer
 from tests.history.observing import LEASE, advise
-from webhook.analysis.claims.account import Account, account_of
+from webhook.analysis.claims.account import Account, make_account
 from webhook.analysis.claims.happened import list_events
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.text import list_facts
@@ -11,7 +11,7 @@ from webhook.analysis.history.follow import ClusterHistory
 
 def account(histories: ClusterHistory, now: int) -> Account:
     """Return the account of the lease at a moment."""
-    return account_of(histories, histories.leases[LEASE], now)
+    return make_account(histories, histories.leases[LEASE], now)
 
 
 def text(one: Account) -> str:

@@ -9,7 +9,7 @@ from tests.history.fake_server import SECOND, FakeServer, strip_stamps, together
 from tests.history.observing import View, advise, cluster_of, follow_both, follow_log, follow_metadata, follow_watch
 from webhook.analysis.claims.account import as_json
 from webhook.analysis.claims.headline import make_headline
-from webhook.analysis.claims.words import ago, clock, count, name
+from webhook.analysis.claims.words import format_age, format_clock, format_count, format_name
 from webhook.analysis.history.bounds import MAX_LISTED
 from webhook.analysis.history.processes import HolderProcesses
 from webhook.analysis.history.status import LeaseState
@@ -17,7 +17,7 @@ from webhook.analysis.history.succession import MAX_TENURES
 from webhook.analysis.history.tenure import API_SERVER, Handover, Tenure
 from webhook.analysis.inputs.items import Writer
 from webhook.findings import Severity
-from webhook.kubernetes.times import canonical_seconds, length
+from webhook.kubernetes.times import format_length, format_time
 
 
 def test_a_leader_at_work() -> None:
@@ -552,7 +552,7 @@ def test_a_lease_with_finalizers_that_is_renewed_is_gone_after_that() -> None:
     server, (db, *_) = shop()
     db.lead(20)
     now, metadata = server.now, server.leases["shop/db"]["metadata"]
-    metadata |= {"deletionTimestamp": canonical_seconds(now), "finalizers": ["example.com/guard"]}
+    metadata |= {"deletionTimestamp": format_time(now), "finalizers": ["example.com/guard"]}
     server.wait(2)
     db.lead(10)
     server.delete("shop/db")
@@ -711,13 +711,21 @@ FAR_DUMP = (
 
 def test_words() -> None:
     now = 1_795_000_000 * SECOND
-    assert clock(now - 60 * SECOND, now) == "11:05:40Z"
-    assert clock(now - 86_400 * SECOND, now) == "2026-11-17T11:06:40Z"
-    assert (length(1_500_000), length(-3 * SECOND), length(75 * SECOND)) == ("1.5 s", "-3 s", "1 min 15 s")
-    assert (length(1_960_000), length(2_049_999), length(59_960_000)) == ("2 s", "2 s", "1 min 0 s")
-    assert (ago(now, now), ago(now + 5 * SECOND, now)) == ("0 s ago", "in 5 s")
-    assert (count(1, "lease"), count(3, "lease")) == ("1 lease", "3 leases")
-    assert (name("a-1_x"), name("a b"), name("a\u202eb")) == ("a-1_x", '"a b"', '"a\\u202eb"')
+    assert format_clock(now - 60 * SECOND, now) == "11:05:40Z"
+    assert format_clock(now - 86_400 * SECOND, now) == "2026-11-17T11:06:40Z"
+    assert (format_length(1_500_000), format_length(-3 * SECOND), format_length(75 * SECOND)) == (
+        "1.5 s",
+        "-3 s",
+        "1 min 15 s",
+    )
+    assert (format_length(1_960_000), format_length(2_049_999), format_length(59_960_000)) == (
+        "2 s",
+        "2 s",
+        "1 min 0 s",
+    )
+    assert (format_age(now, now), format_age(now + 5 * SECOND, now)) == ("0 s ago", "in 5 s")
+    assert (format_count(1, "lease"), format_count(3, "lease")) == ("1 lease", "3 leases")
+    assert (format_name("a-1_x"), format_name("a b"), format_name("a\u202eb")) == ("a-1_x", '"a b"', '"a\\u202eb"')
 
 
 def test_most_other_leases_were_late() -> None:

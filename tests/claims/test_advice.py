@@ -9,9 +9,9 @@ from tests.history.fake_server import FakeServer, together
 from tests.history.observing import View, advise, follow_log, follow_watch
 from tests.history.test_refusal import RIGHTS, WEBHOOK
 from webhook.admission.rules.change import GARBAGE_COLLECTOR, NAMESPACE_CONTROLLER
-from webhook.analysis.audit.leases import likely_pod_of, pod_of
-from webhook.analysis.claims.account import account_of
-from webhook.analysis.claims.advice import advise_on_writer, command_for_rights
+from webhook.analysis.audit.leases import find_named_pod, guess_named_pod
+from webhook.analysis.claims.account import make_account
+from webhook.analysis.claims.advice import advise_on_writer, make_command_for_rights
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.handovers import FREQUENT, FREQUENT_WITHIN
 from webhook.analysis.claims.headline import make_headline
@@ -260,7 +260,7 @@ def test_a_writer_that_is_not_known_has_no_empty_name() -> None:
     ],
 )
 def test_commands_name_a_pod_only_if_the_holder_may_be_one(holder: str, pod: str) -> None:
-    assert pod_of(holder) == pod
+    assert find_named_pod(holder) == pod
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ def test_commands_name_a_pod_only_if_the_holder_may_be_one(holder: str, pod: str
     ],
 )
 def test_a_text_that_is_most_likely_no_pod_is_not_looked_for_as_one(holder: str, pod: str) -> None:
-    assert likely_pod_of(holder) == pod
+    assert guess_named_pod(holder) == pod
 
 
 def test_of_a_holder_that_renews_too_rarely_and_is_a_machine_all_pods_are_shown() -> None:
@@ -367,7 +367,7 @@ def test_the_user_of_electors_that_is_no_service_account_has_no_pods() -> None:
     ids=["a user has groups", "the API server knows those of a service account", "nobody"],
 )
 def test_rights_are_asked_for_with_the_groups_of_a_user(writer: Writer, options: str) -> None:
-    asked = command_for_rights("update", "shop", "db", writer)
+    asked = make_command_for_rights("update", "shop", "db", writer)
     assert asked == f"kubectl auth can-i update leases.coordination.k8s.io/db -n shop{options}"
 
 
@@ -436,7 +436,7 @@ def test_a_node_is_no_pod_and_may_renew(view: View, is_back: bool) -> None:
     if is_back:
         together(10, node, mail, cart)
     histories = view(server)
-    found = advise(account_of(histories, histories.leases["kube-node-lease", "worker-7"], server.now))
+    found = advise(make_account(histories, histories.leases["kube-node-lease", "worker-7"], server.now))
     assert found.endswith("kubectl describe node worker-7")
     assert found.startswith("See why node worker-7 did not report:" if is_back else "See why the node does not report:")
 
@@ -448,7 +448,7 @@ def test_a_node_that_may_not_renew_is_looked_at() -> None:
     together(40, node, mail, cart)
     node.fail(403, RIGHTS)
     histories = follow_log(server)
-    one = account_of(histories, histories.leases["kube-node-lease", "worker-7"], server.now)
+    one = make_account(histories, histories.leases["kube-node-lease", "worker-7"], server.now)
     assert advise(one).startswith("The API server refused the writes of system:node:worker-7. To see the node:")
     assert advise(one).endswith("kubectl describe node worker-7")
 

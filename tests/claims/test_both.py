@@ -13,7 +13,7 @@ import pytest
 
 from tests.history.observing import merge_inputs
 from tests.inputs.reading import read
-from webhook.analysis.claims.account import Account, account_of, as_json
+from webhook.analysis.claims.account import Account, as_json, make_account
 from webhook.analysis.claims.happened import list_events, list_latest
 from webhook.analysis.history.follow import ClusterHistory
 
@@ -42,7 +42,7 @@ def found_in(name: str, *sources: str) -> Account:
         histories.take(item)
     history = histories.leases[truth["namespace"], truth.get("lease") or truth["name"]]
     assert histories.bounds.until is not None
-    return account_of(histories, history, histories.bounds.until)
+    return make_account(histories, history, histories.bounds.until)
 
 
 def claims_of(found: Account) -> set[str]:

@@ -12,7 +12,7 @@ from tests.history.observing import advise, cluster_of
 from tests.inputs.reading import read
 from webhook.analysis.claims.happened import list_latest
 from webhook.analysis.history.follow import ClusterHistory
-from webhook.kubernetes.times import canonical
+from webhook.kubernetes.times import format_micro_time
 
 SPEC = {
     "leaseName": "db",
@@ -48,8 +48,8 @@ def event(server: FakeServer, verb: str, stored: Document | None, code: int = 20
             },
             "responseStatus": {"code": code},
             "responseObject": stored or {"kind": "Status", "apiVersion": "v1"},
-            "requestReceivedTimestamp": canonical(server.now),
-            "stageTimestamp": canonical(server.now),
+            "requestReceivedTimestamp": format_micro_time(server.now),
+            "stageTimestamp": format_micro_time(server.now),
         }
     )
 

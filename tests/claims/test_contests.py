@@ -9,7 +9,7 @@ from tests.history.fake_server import SECOND, FakeServer
 from tests.history.observing import advise, follow_log, follow_watch
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.urgency import say_when
+from webhook.analysis.claims.urgency import advise_with_urgency
 from webhook.analysis.history.follow import ClusterHistory
 
 Follow = Callable[[FakeServer], ClusterHistory]
@@ -45,7 +45,7 @@ def test_takeovers_in_turns_are_one_finding(follow: Follow, words: str) -> None:
     assert not claims_of(one, "lease-stolen")
     assert found.over_since == 0
     assert advise(one).startswith("Both may lead: stop one of them, and find out why they do not wait")
-    assert say_when(one).sentence.startswith("Act now. ")
+    assert advise_with_urgency(one).sentence.startswith("Act now. ")
 
 
 def test_a_contest_that_is_over_says_when_it_was() -> None:

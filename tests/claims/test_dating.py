@@ -11,7 +11,7 @@ from tests.history.observing import LEASE, cluster_of, follow_log, follow_watch
 from webhook.analysis.claims.account import as_json
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.renewals import Renewals
-from webhook.kubernetes.times import canonical_seconds
+from webhook.kubernetes.times import format_time
 
 
 def shop(seconds: float = 20) -> tuple[FakeServer, Elector]:
@@ -30,11 +30,11 @@ def date(server: FakeServer, by: float) -> None:
     before = metadata["resourceVersion"]
     metadata |= {"resourceVersion": str(server.revision), "labels": {"seen": str(server.now)}}
     own = metadata["managedFields"][0]
-    own["time"] = canonical_seconds(server.now + int(by * SECOND))
+    own["time"] = format_time(server.now + int(by * SECOND))
     labels: Document = {"f:metadata": {"f:labels": {"f:seen": {}}}, "f:spec": {}}
     metadata["managedFields"] = [
         own,
-        own | {"manager": "mallory", "time": canonical_seconds(server.now), "fieldsV1": labels},
+        own | {"manager": "mallory", "time": format_time(server.now), "fieldsV1": labels},
     ]
     server.leases["shop/db"] = one
     server.events.append((server.now, "MODIFIED", one))
@@ -150,7 +150,7 @@ def deleted_at(server: FakeServer, seconds: float) -> None:
     """Delete the lease, as an API server logs it whose clock differs by so much."""
     server.delete("shop/db")
     entry = server.log.pop()
-    at = canonical_seconds(server.now + int(seconds * SECOND))[:-1]
+    at = format_time(server.now + int(seconds * SECOND))[:-1]
     entry["requestReceivedTimestamp"], entry["stageTimestamp"] = f"{at}.000000Z", f"{at}.004000Z"
     server.log.append(entry)
     server.log.sort(key=lambda one: one["stageTimestamp"])

@@ -16,7 +16,7 @@ from webhook.analysis.claims.diagnosis import Blame
 from webhook.analysis.claims.holder_pods import find_evictor
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.inputs.items import Writer
-from webhook.kubernetes.times import canonical, parse
+from webhook.kubernetes.times import format_micro_time, parse
 
 USER = "system:serviceaccount:shop:db"
 Deed = Callable[[FakeServer], None]
@@ -191,7 +191,7 @@ def test_of_two_api_servers_with_different_clocks_the_order_may_not_be_known(at:
         is_behind = name == "mail" or event["objectRef"]["resource"] == "pods" or (name == "cart" and number % 2 == 1)
         behind = 20 * SECOND if is_behind else 0
         times = ("requestReceivedTimestamp", "stageTimestamp")
-        logs[is_behind].append({**event, **{key: canonical(parse(event[key]) - behind) for key in times}})
+        logs[is_behind].append({**event, **{key: format_micro_time(parse(event[key]) - behind) for key in times}})
     texts = ["\n".join(json.dumps(one, separators=(",", ":")) for one in log).encode() for log in logs]
     histories = ClusterHistory()
     for item in merge_inputs(*(read(f"{number}.log", [text]) for number, text in enumerate(texts))):

@@ -3,8 +3,8 @@
 from tests.claims.accounts import account, shop, text
 from tests.history.fake_server import FakeServer, together
 from tests.history.observing import advise, follow_log, follow_watch
-from webhook.analysis.claims.account import account_of
-from webhook.kubernetes.times import canonical
+from webhook.analysis.claims.account import make_account
+from webhook.kubernetes.times import format_micro_time
 
 MUTATORS = "kubectl get mutatingwebhookconfigurations,mutatingadmissionpolicies"
 
@@ -38,7 +38,7 @@ def test_a_time_that_was_stored_otherwise_explains_a_theft_from_then_on() -> Non
     for event in server.log:
         stored = event["responseObject"]
         if event["objectRef"]["name"] == "db" and stored["spec"]["holderIdentity"] == "db-0_1":
-            spec = {**stored["spec"], "renewTime": canonical(server.now)}
+            spec = {**stored["spec"], "renewTime": format_micro_time(server.now)}
             event["requestObject"] = {**stored, "spec": spec}
     said = account(follow_log(server), server.now)
     assert "Its renewTime was not stored as requested, so the lease looked expired to the new holder" in text(said)
@@ -65,14 +65,14 @@ def beat(seconds: float) -> FakeServer:
     node = server.elector("worker-7", "kube-node-lease/worker-7", duration=40, retry=10.0)
     for pause in (10, 10, 10, 10, 10, seconds, 10, 10):
         together(pause, *others)
-        spec = {"holderIdentity": "worker-7", "leaseDurationSeconds": 40, "renewTime": canonical(server.now)}
+        spec = {"holderIdentity": "worker-7", "leaseDurationSeconds": 40, "renewTime": format_micro_time(server.now)}
         server.write(node.lease, spec, "kubelet", "system:node:worker-7", "")
     return server
 
 
 def of_node(server: FakeServer) -> str:
     histories = follow_log(server)
-    one = account_of(histories, histories.leases["kube-node-lease", "worker-7"], server.now)
+    one = make_account(histories, histories.leases["kube-node-lease", "worker-7"], server.now)
     return "\n".join(f"{found.severity}: {found.message}" for found in one.findings if found.check == "renewal-late")
 
 

@@ -17,7 +17,7 @@ from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.status import LeaseState
 from webhook.analysis.history.tenure import Handover
 from webhook.cli.main import main
-from webhook.kubernetes.times import canonical, canonical_seconds
+from webhook.kubernetes.times import format_micro_time, format_time
 
 HOUR = 3600 * SECOND
 
@@ -37,7 +37,7 @@ def patch(server: FakeServer, lease: str = "shop/db", **changes: Any) -> Documen
 
 
 def create(server: FakeServer, ahead: int) -> Document:
-    spec = {"holderIdentity": "m", "leaseDurationSeconds": 15, "renewTime": canonical(server.now + ahead)}
+    spec = {"holderIdentity": "m", "leaseDurationSeconds": 15, "renewTime": format_micro_time(server.now + ahead)}
     server.write("evil/x", spec, "kubectl-create", "mallory", "")
     return server.leases["evil/x"]
 
@@ -47,14 +47,14 @@ def renew_without_stamps(server: FakeServer, ahead: int) -> None:
 
 
 def add_label(server: FakeServer, ahead: int) -> None:
-    entry = {**make_entry(manager="m", time=canonical_seconds(server.now + ahead)), "fieldsV1": {"f:metadata": {}}}
+    entry = {**make_entry(manager="m", time=format_time(server.now + ahead)), "fieldsV1": {"f:metadata": {}}}
     create(server, 0)["metadata"]["managedFields"].append(entry)
 
 
 def renew_unstamped(server: FakeServer, ahead: int) -> None:
     renew_without_stamps(server, 0)
     server.events[-1][2]["metadata"]["managedFields"] = [
-        make_entry("renewTime", manager=one, time=canonical_seconds(server.now + ahead)) for one in "ab"
+        make_entry("renewTime", manager=one, time=format_time(server.now + ahead)) for one in "ab"
     ]
     renew_without_stamps(server, ahead)
 
@@ -130,7 +130,7 @@ def stolen_after(server: FakeServer, **changes: Any) -> ClusterHistory:
 @pytest.mark.parametrize("view", [follow_watch, follow_log], ids=["watch", "audit log"])
 def test_a_renew_time_of_somebody_else_says_nothing_of_the_holder_s_clock(view: Callable[..., ClusterHistory]) -> None:
     server, _ = healthy()
-    stolen_after(server, renewTime=canonical(server.now - HOUR))
+    stolen_after(server, renewTime=format_micro_time(server.now - HOUR))
     said = text(account(view(server), server.now))
     assert "the lease while db-0_1 still held it" in said
     assert "holder's clock" not in said
@@ -150,14 +150,14 @@ def test_a_clock_that_two_renewals_show_is_blamed() -> None:
 def test_one_renewal_that_was_held_back_does_not_show_a_clock() -> None:
     server, (db, *_) = healthy()
     server.wait(6)
-    db.renew(renewTime=canonical(server.now - 6 * SECOND))
+    db.renew(renewTime=format_micro_time(server.now - 6 * SECOND))
     assert as_json(account(follow_watch(server), server.now))["holder_clock_ahead_seconds"] is None
 
 
 def test_in_a_list_another_manager_s_renew_time_says_nothing_of_the_holder_s_clock() -> None:
     server = FakeServer()
     server.elector("db-0", "shop/db").lead(10)
-    patch(server, renewTime=canonical(server.now + 2 * HOUR))
+    patch(server, renewTime=format_micro_time(server.now + 2 * HOUR))
     one = account(cluster_of(server.dump()), server.now)
     assert one.status is not None
     assert one.status.ahead is None
@@ -168,7 +168,7 @@ def test_in_a_list_another_manager_s_renew_time_says_nothing_of_the_holder_s_clo
 def test_a_touch_by_somebody_else_is_no_renewal_by_the_holder() -> None:
     server, (_, mail, cart) = healthy()
     together(14, mail, cart)
-    patch(server, renewTime=canonical(server.now))
+    patch(server, renewTime=format_micro_time(server.now))
     histories = follow_log(server)
     said = text(account(histories, server.now))
     assert "Last renewed: 11:07:20Z, 14 s ago, by shop/db from pod db-0\n" in said
@@ -190,7 +190,7 @@ def test_a_touch_by_somebody_else_is_no_renewal_by_the_holder() -> None:
 def test_a_touch_by_a_pod_of_another_namespace_with_the_name_of_the_holder_s_is_none() -> None:
     server, (_, mail, cart) = healthy()
     together(14, mail, cart)
-    spec = server.leases["shop/db"]["spec"] | {"renewTime": canonical(server.now)}
+    spec = server.leases["shop/db"]["spec"] | {"renewTime": format_micro_time(server.now)}
     server.write("shop/db", spec, "db", "system:serviceaccount:evil:evil", "db-0")
     said = text(account(follow_log(server), server.now))
     assert "Last renewed: 11:07:20Z, 14 s ago, by shop/db from pod db-0\n" in said
@@ -201,7 +201,7 @@ def test_somebody_who_goes_on_renewing_a_pod_s_lease_is_not_its_holder() -> None
     server, (_, mail, cart) = healthy()
     for _ in range(4):
         together(6, mail, cart)
-        patch(server, renewTime=canonical(server.now))
+        patch(server, renewTime=format_micro_time(server.now))
     said = text(account(follow_log(server), server.now))
     assert "Last renewed: 11:07:20Z, 24 s ago, by shop/db from pod db-0\n" in said
     assert "Renewed for it: 11:07:44Z, 0 s ago, by mallory" in said
@@ -367,9 +367,9 @@ def follow_two_servers(*, off: float, seconds: float, in_one_file: bool, is_rele
     server.elector("db-1", "shop/db").take()
     taken = server.log.pop()
     for key in ("requestReceivedTimestamp", "stageTimestamp"):
-        taken[key] = canonical(server.now - int(off * SECOND))
+        taken[key] = format_micro_time(server.now - int(off * SECOND))
     for entry in taken["responseObject"]["metadata"]["managedFields"]:
-        entry["time"] = canonical_seconds(server.now - int(off * SECOND))
+        entry["time"] = format_time(server.now - int(off * SECOND))
     server.wait(0.5)
     mail.renew()
     parts = [list(read(f"in-{number}", map(to_bytes, log))) for number, log in enumerate((server.log, [taken]))]

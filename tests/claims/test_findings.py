@@ -21,16 +21,16 @@ from tests.history.observing import (
 )
 from tests.history.test_refusal import APPLY_CONFLICT, POLICY, RIGHTS, UNAPPLIED, WEBHOOK
 from tests.inputs.reading import read
-from webhook.analysis.claims.account import Account, account_of, as_json
-from webhook.analysis.claims.advice import command_for_pod_of_holder, command_for_rights
+from webhook.analysis.claims.account import Account, as_json, make_account
+from webhook.analysis.claims.advice import make_command_for_pod_of_holder, make_command_for_rights
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.collect import find_claims
 from webhook.analysis.claims.headline import make_headline
-from webhook.analysis.claims.words import at_most, count
+from webhook.analysis.claims.words import format_bound, format_count
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.inputs.items import FenceReport, Place, Writer
 from webhook.findings import ReportFinding, Severity
-from webhook.kubernetes.times import canonical, parse
+from webhook.kubernetes.times import format_micro_time, parse
 from webhook.text.commands import quote_name
 
 
@@ -156,7 +156,9 @@ def test_a_leader_that_applies_fields_of_another_manager_is_followed(tries: int,
     together(10, server.elector("db-1", "shop/db"), *others)
     one = account(follow_log(server), server.now)
     (lost,) = (found for found in one.findings if found.severity is Severity.WARNING)
-    answered = f"Its writes were refused: {count(tries, 'write')} answered with 409, the last one: {APPLY_CONFLICT}. "
+    answered = (
+        f"Its writes were refused: {format_count(tries, 'write')} answered with 409, the last one: {APPLY_CONFLICT}. "
+    )
     assert lost.message.endswith(answered + said)
     (claim,) = (each for each in as_json(one)["claims"] if each["claim"] == "leader-lost")
     assert (claim["causes"][0] if "causes" in claim else claim["cause"]) == "refused-fields"
@@ -268,7 +270,7 @@ def describe_taking_after_writes(
         for one in others if second % 2 else ():
             one.renew()
     server.elector("db-1", "shop/db").take()
-    server.log[-1]["requestReceivedTimestamp"] = canonical(server.now - int(takes * SECOND))
+    server.log[-1]["requestReceivedTimestamp"] = format_micro_time(server.now - int(takes * SECOND))
     return messages(server)["leader-lost"]
 
 
@@ -1137,7 +1139,7 @@ def test_a_heartbeat_that_another_process_creates_again_had_no_leader(lease: str
     server.elector("after", lease).lead(4)
     histories = follow_log(server)
     (key,) = histories.names()
-    findings = account_of(histories, histories.history_of(key), server.now).findings
+    findings = make_account(histories, histories.get_history(key), server.now).findings
     (found,) = (one for one in findings if one.check == "lease-deleted")
     assert found.severity is severity
     assert ("two may have led at once" in found.message) is (severity is Severity.ERROR)
@@ -1256,7 +1258,7 @@ def test_a_stored_object_that_breaks_a_rule_comes_first() -> None:
     "name", ["--server=http://x_1", "a;reboot_1", "$(reboot)_1", "A_1", "\x1b[2J_1", "_1", "-a_1", "mallory"]
 )
 def test_a_holder_that_names_no_pod_is_in_no_command(name: str) -> None:
-    assert command_for_pod_of_holder("shop", name) == "kubectl -n shop get pods"
+    assert make_command_for_pod_of_holder("shop", name) == "kubectl -n shop get pods"
 
 
 @pytest.mark.parametrize(
@@ -1266,7 +1268,7 @@ def test_the_repair_of_a_frozen_lease_quotes_its_names(field: str, value: int) -
     server = FakeServer()
     server.elector("db-0", "a;b/$(reboot)").take(**{field: value})
     histories = cluster_of(server.dump())
-    one = account_of(histories, histories.leases["a;b", "$(reboot)"], server.now)
+    one = make_account(histories, histories.leases["a;b", "$(reboot)"], server.now)
     assert shlex.split(one.advice.command)[:6] == ["kubectl", "-n", "a;b", "patch", "lease", "$(reboot)"]
 
 
@@ -1278,8 +1280,8 @@ def test_a_name_is_one_word_of_a_command(name: str, expected: str) -> None:
 
 
 def test_names_are_quoted_for_a_shell() -> None:
-    assert "--as='a;b'" in command_for_rights("update", "shop", "db", Writer("a;b"))
-    assert "--as" not in command_for_rights("update", "shop", "db", Writer())
+    assert "--as='a;b'" in make_command_for_rights("update", "shop", "db", Writer("a;b"))
+    assert "--as" not in make_command_for_rights("update", "shop", "db", Writer())
 
 
 def test_a_client_that_renews_less_often_than_the_lease_lasts() -> None:
@@ -1534,7 +1536,7 @@ def describe_taking(seconds: float, behind: float) -> str:
     shift = int(behind * SECOND)
     for event in late.log:
         for key in ("requestReceivedTimestamp", "stageTimestamp"):
-            event[key] = canonical(parse(event[key]) - shift)
+            event[key] = format_micro_time(parse(event[key]) - shift)
     server.log = [*server.log[:split], server.log[-1]]
     histories = ClusterHistory()
     for item in merge_inputs(read("one", [server.audit_log()]), read("two", [late.audit_log()])):
@@ -1585,7 +1587,7 @@ def test_a_list_shows_that_the_holder_was_written_after_the_last_renewal() -> No
     ],
 )
 def test_a_bound_is_never_rounded_down(micros: int, said: str) -> None:
-    assert at_most(micros) == f"up to {said}"
+    assert format_bound(micros) == f"up to {said}"
 
 
 def test_a_log_that_omits_managed_fields_has_times_of_the_api_server_all_the_same() -> None:

@@ -14,7 +14,7 @@ from tests.inputs.reading import read
 from webhook.analysis.claims.collect import find_claims
 from webhook.analysis.claims.happened import list_latest
 from webhook.analysis.claims.headline import make_headline
-from webhook.analysis.claims.urgency import say_when
+from webhook.analysis.claims.urgency import advise_with_urgency
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.status import LeaseState
 from webhook.analysis.history.tenure import API_SERVER
@@ -122,13 +122,13 @@ def test_a_lease_is_not_said_to_have_expired_by_a_log_that_lacks_requests() -> N
     server, (db, *others) = shop()
     together(30, db, *others)
     whole = account(follow_log(server), server.now + 30 * SECOND)
-    assert say_when(whole).sentence.startswith("Act now if it is used.")
+    assert advise_with_urgency(whole).sentence.startswith("Act now if it is used.")
     assert "expired" in {claim.check for claim in find_claims(whole)}
     dropped = without(
         server.audit_log(), lambda number, event: event["objectRef"]["name"] == "mail" and number % 7 == 0
     )
     one = account(cluster_of(dropped), server.now + 30 * SECOND)
-    assert say_when(one).sentence.startswith("The log lacks requests, and a renewal may be one of them.")
+    assert advise_with_urgency(one).sentence.startswith("The log lacks requests, and a renewal may be one of them.")
     assert make_headline(one).endswith(", as far as the log shows")
     assert "expired" not in {claim.check for claim in find_claims(one)}
 

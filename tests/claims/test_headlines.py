@@ -10,7 +10,7 @@ from tests.factories import Document, drop, make_lease, put
 from tests.history.fake_server import SECOND, FakeServer, together
 from tests.history.observing import advise, follow_log
 from tests.inputs.reading import read
-from webhook.analysis.claims.account import Account, account_of
+from webhook.analysis.claims.account import Account, make_account
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.happened import list_events, list_latest
 from webhook.analysis.claims.headline import make_headline
@@ -29,7 +29,7 @@ def explain_state(lease: Document, now: int = NOW) -> Account:
     for item in read("leases.json", [json.dumps({"apiVersion": "v1", "kind": "List", "items": [lease]}).encode()]):
         histories.take(item)
     (key,) = histories.names()
-    return account_of(histories, histories.history_of(key), now)
+    return make_account(histories, histories.get_history(key), now)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_a_lease_without_stamps_is_not_all_right() -> None:
     document = {"apiVersion": "v1", "kind": "List", "items": [make_lease(), wiped]}
     for item in read("leases.json", [json.dumps(document).encode()]):
         histories.take(item)
-    one = account_of(histories, histories.history_of(("shop", "wiped")), parse_moment("2025-11-20T12:00:04Z"))
+    one = make_account(histories, histories.get_history(("shop", "wiped")), parse_moment("2025-11-20T12:00:04Z"))
     assert "lease-without-stamps" in [found.check for found in one.findings]
     assert advise(one).startswith("The lease is held and renewed; fix the finding: kubectl -n shop get lease wiped")
 

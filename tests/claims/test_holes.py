@@ -13,7 +13,7 @@ from tests.inputs.reading import read
 from tests.truth.evaluation import evaluate
 from tests.truth.inputs import Kind, input_of
 from tests.truth.stored import play_stored
-from webhook.analysis.claims.account import account_of, as_json
+from webhook.analysis.claims.account import as_json, make_account
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.tenure import Handover
@@ -226,7 +226,7 @@ def test_a_lease_as_a_client_sent_it_says_nothing_of_stamps() -> None:
     server.log[-1]["requestObject"] = sent
     histories = follow_log(server)
     (key,) = (key for key, one in histories.leases.items() if one.is_as_sent)
-    found = account_of(histories, histories.leases[key], server.now).findings
+    found = make_account(histories, histories.leases[key], server.now).findings
     assert "lease-without-stamps" not in {one.check for one in found}
 
 

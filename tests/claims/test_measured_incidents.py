@@ -20,7 +20,7 @@ from tests.factories import Document
 from tests.history.observing import advise, input_of
 from tests.incidents import at_metadata, in_three_files, instant
 from tests.inputs.reading import read
-from webhook.analysis.claims.account import Account, account_of, as_json
+from webhook.analysis.claims.account import Account, as_json, make_account
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.happened import list_events
 from webhook.analysis.claims.headline import make_headline
@@ -67,7 +67,7 @@ def account(name: str, *inputs: list[Item] | tuple[Item, ...]) -> Account:
     for item in Merged([input_of(items) for items in inputs], LATEST):
         histories.feed(item)
     key = (truth(name)["namespace"], truth(name)["lease"])
-    return account_of(
+    return make_account(
         histories, histories.leases[key], histories.bounds.until or instant(truth(name)["recorded_until"])
     )
 

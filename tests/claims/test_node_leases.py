@@ -6,8 +6,8 @@ import pytest
 
 from tests.history.fake_server import FakeServer, together
 from tests.history.observing import advise, follow_log, follow_watch
-from webhook.analysis.claims.account import account_of
-from webhook.analysis.claims.advice import command_for_pod_of_holder
+from webhook.analysis.claims.account import make_account
+from webhook.analysis.claims.advice import make_command_for_pod_of_holder
 from webhook.analysis.claims.claim import Claim
 
 NODE = ("kube-node-lease", "n1")
@@ -37,7 +37,7 @@ def silent(seconds: float, *, others: int = 0, refused: int = 0) -> FakeServer:
 def test_the_node_is_described_and_no_pod(follow: Any, others: int, refused: int, seconds: float) -> None:
     server = silent(seconds, others=others, refused=refused)
     histories = follow(server)
-    said = advise(account_of(histories, histories.leases[NODE], server.now))
+    said = advise(make_account(histories, histories.leases[NODE], server.now))
     assert "describe pod" not in said
     assert "get pods" not in said
 
@@ -55,11 +55,11 @@ def test_a_node_is_named_whatever_its_name_looks_like(follow: Any, name: str, re
     if silence:
         node.renew()
     histories = follow(server)
-    found = account_of(histories, histories.leases["kube-node-lease", name], server.now)
+    found = make_account(histories, histories.leases["kube-node-lease", name], server.now)
     said = [advise(found), *(f"{one.advice} {one.fix}" for one in found.findings if isinstance(one, Claim))]
     assert not [one for one in said if "pod" in one or "''" in one]
     assert all(f"kubectl describe node {name}" in one for one in said if "describe" in one)
 
 
 def test_the_command_for_its_holder_describes_the_node() -> None:
-    assert command_for_pod_of_holder("kube-node-lease", "n1") == "kubectl describe node n1"
+    assert make_command_for_pod_of_holder("kube-node-lease", "n1") == "kubectl describe node n1"

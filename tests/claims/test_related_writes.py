@@ -9,7 +9,7 @@ from tests.history.observing import follow_log
 from tests.inputs.test_related_writes import write_event
 from webhook.analysis.claims.happened import list_latest
 from webhook.analysis.history import follow
-from webhook.kubernetes.times import canonical
+from webhook.kubernetes.times import format_micro_time
 
 RIGHTS = "rbac.authorization.k8s.io"
 FORBIDDEN = 'leases.coordination.k8s.io "db" is forbidden: User "system:serviceaccount:shop:db" cannot update'
@@ -22,7 +22,7 @@ UNREACHED = 'failed calling webhook "w.example.com": context deadline exceeded'
 
 
 def log_write(server: FakeServer, kind: str, group: str, *tweaks: Tweak) -> None:
-    server.log.append(write_event(kind, group, put("stageTimestamp", canonical(server.now)), *tweaks))
+    server.log.append(write_event(kind, group, put("stageTimestamp", format_micro_time(server.now)), *tweaks))
 
 
 def refuse(code: int, message: str, kind: str, group: str, *tweaks: Tweak) -> FakeServer:

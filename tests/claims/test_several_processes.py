@@ -11,7 +11,7 @@ from tests.history.test_refusal import RIGHTS
 from webhook.analysis.claims.account import as_json
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.happened import list_latest
-from webhook.kubernetes.times import canonical_seconds
+from webhook.kubernetes.times import format_time
 
 
 def claim(server: FakeServer, kind: str, follow: Any = follow_log) -> dict[str, Any]:
@@ -134,7 +134,7 @@ def test_who_acted_as_a_pod_when_the_log_begins_is_not_seen_since() -> None:
     together(20, db, *others)
     found = find_shared_identity(server)
     assert found.message.startswith("until 11:07:08Z shop/db (impersonated by alice) from pod db-0 renewed it as")
-    assert canonical_seconds(found.over_since or 0) == "2026-11-18T11:07:08Z"
+    assert format_time(found.over_since or 0) == "2026-11-18T11:07:08Z"
 
 
 @pytest.mark.parametrize(("seconds", "end"), [(6, "11:07:22Z"), (60, "11:07:14Z")], ids=["both stop", "one goes on"])
@@ -148,7 +148,7 @@ def test_an_identity_is_shared_until_one_process_has_it_alone(seconds: float, en
     together(20, *others)
     found = find_shared_identity(server)
     assert "by several processes that renewed in turns" in found.message
-    assert canonical_seconds(found.over_since or 0) == f"2026-11-18T{end}"
+    assert format_time(found.over_since or 0) == f"2026-11-18T{end}"
 
 
 def test_who_acts_as_an_account_in_a_text_without_a_pod_is_named_and_not_the_account() -> None:

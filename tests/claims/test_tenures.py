@@ -16,7 +16,7 @@ from webhook.analysis.claims.happened import list_latest
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.status import LeaseState
 from webhook.analysis.history.tenure import Handover
-from webhook.kubernetes.times import SECOND, canonical, canonical_seconds
+from webhook.kubernetes.times import SECOND, format_micro_time, format_time
 
 
 def shop() -> tuple[FakeServer, Elector, Elector]:
@@ -35,7 +35,7 @@ def follow_inputs(*inputs: bytes) -> ClusterHistory:
     histories = ClusterHistory()
     for item in merge_inputs(*(read(f"in-{number}", [data]) for number, data in enumerate(inputs))):
         histories.take(item)
-    histories.leases |= {key: histories.history_of(key) for key in histories.names()}
+    histories.leases |= {key: histories.get_history(key) for key in histories.names()}
     return histories
 
 
@@ -134,7 +134,7 @@ def test_whether_a_lease_had_expired_is_not_known_if_it_did_while_a_slow_takeove
     server, _, second = shop()
     server.wait(16)
     second.lead(0)
-    server.log[-1]["requestReceivedTimestamp"] = canonical(server.now - 3 * SECOND)
+    server.log[-1]["requestReceivedTimestamp"] = format_micro_time(server.now - 3 * SECOND)
     second.lead(10)
     said = print_account(follow_log(server), server)
     assert "db-1_1 took it from db-0_1: whether it had expired is not known; not renewed for up to 16.1 s" in said
@@ -419,7 +419,7 @@ def test_a_renewal_shows_that_a_holder_did_not_step_down_for_the_preferred_one()
 def test_a_lease_with_finalizers_is_deleted_when_they_are_gone(is_gone: bool) -> None:
     server, first, _ = shop()
     stored = json.loads(json.dumps(server.leases["shop/db"]))
-    stored["metadata"] |= {"deletionTimestamp": canonical_seconds(server.now), "finalizers": ["example.com/keep"]}
+    stored["metadata"] |= {"deletionTimestamp": format_time(server.now), "finalizers": ["example.com/keep"]}
     server.log_request("shop/db", "delete", "admin", "", stored)
     server.leases["shop/db"] = stored
     if is_gone:

@@ -5,12 +5,12 @@ from tests.history.fake_server import FakeServer, together
 from tests.history.observing import cluster_of, follow_log, follow_watch
 from webhook.analysis.claims.account import as_json
 from webhook.analysis.claims.handovers import FREQUENT
-from webhook.analysis.claims.urgency import say_when
+from webhook.analysis.claims.urgency import advise_with_urgency
 from webhook.findings import Severity
 
 
 def begin(server: FakeServer) -> str:
-    return say_when(account(follow_log(server), server.now)).sentence
+    return advise_with_urgency(account(follow_log(server), server.now)).sentence
 
 
 def lost() -> FakeServer:
@@ -78,7 +78,9 @@ def test_of_a_lease_that_is_gone_or_free_it_is_not_known() -> None:
 def test_a_list_does_not_show_that_it_is_renewed() -> None:
     server, (db, *_) = shop()
     db.lead(20)
-    assert say_when(account(cluster_of(server.dump()), server.now)).sentence == "Nothing to do now: it is held."
+    assert (
+        advise_with_urgency(account(cluster_of(server.dump()), server.now)).sentence == "Nothing to do now: it is held."
+    )
 
 
 def test_of_many_writers_those_that_are_named_are_not_all() -> None:

@@ -10,14 +10,14 @@ import yaml
 from webhook.analysis.alerts import LIMIT, MAX_RULES_OF_AN_OBJECT
 from webhook.cli.main import main
 from webhook.cli.options import parse_moment
-from webhook.kubernetes.times import canonical_seconds
+from webhook.kubernetes.times import format_time
 
 NOW = "2026-11-24T12:00:00.000000Z"
 
 
 def lease(name: str, namespace: str = "shop", renewed: int | None = 0, **spec: Any) -> dict[str, Any]:
     """A lease that was renewed some seconds before NOW; None if it never was."""
-    at = None if renewed is None else canonical_seconds(parse_moment(NOW) - renewed * 1_000_000)
+    at = None if renewed is None else format_time(parse_moment(NOW) - renewed * 1_000_000)
     known = {"holderIdentity": "checkout-0", "leaseDurationSeconds": 15, "acquireTime": at, "leaseTransitions": 1}
     return {
         "apiVersion": "coordination.k8s.io/v1",

@@ -12,26 +12,26 @@ from webhook.admission.rules.registry import ALL_RULES, RULES
 from webhook.api_server.doctor import in_force
 from webhook.cli.checking.problems import NOT_RULES
 from webhook.cli.main import main
-from webhook.cli.rules import all_rules
+from webhook.cli.rules import list_all_rules
 
 
 def test_every_rule_that_a_policy_may_name_is_described() -> None:
-    assert set(all_rules()) == {*RULE_IDS, "object-types"}
+    assert set(list_all_rules()) == {*RULE_IDS, "object-types"}
 
 
-@pytest.mark.parametrize("rule", all_rules())
+@pytest.mark.parametrize("rule", list_all_rules())
 def test_one_rule_explained(rule: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rules", rule]) == 0
     out = capsys.readouterr().out
     assert out.startswith(f"{rule}\n  ")
-    assert " ".join(all_rules()[rule].texts.summary.split()) in " ".join(out.split())
+    assert " ".join(list_all_rules()[rule].texts.summary.split()) in " ".join(out.split())
     facts = dict(line.split(maxsplit=1) for line in out.splitlines() if line.startswith(("  source ", "  file ")))
     assert (Path(webhook.__file__).parents[1] / facts["file"]).is_file()
     assert facts["source"]
     for title in ("Why", "Who is affected", "How to fix"):
         assert f"\n  {title}\n    " in out
     is_stored = "\n  How to fix a stored object\n    " in out
-    assert is_stored == bool(all_rules()[rule].texts.stored)
+    assert is_stored == bool(list_all_rules()[rule].texts.stored)
     assert all(len(line) <= 100 or line.startswith("    kubectl ") for line in out.splitlines())
 
 
@@ -69,7 +69,7 @@ def test_the_list_names_every_rule_with_its_modes(capsys: pytest.CaptureFixture[
     assert main(["rules"]) == 0
     lines = [line for line in capsys.readouterr().out.splitlines()[1:-2] if not line.startswith(" ")]
     rows = {line.split()[0]: line.split()[1:3] for line in lines}
-    assert rows.keys() == all_rules().keys()
+    assert rows.keys() == list_all_rules().keys()
     assert rows["takeover-before-expiry"] == ["warn", "deny"]
     assert rows["transitions-mismatch"] == ["off", "audit"]
 
@@ -115,7 +115,7 @@ def test_everything_counts_the_same_rules(capsys: pytest.CaptureFixture[str]) ->
 def test_what_a_program_reads(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rules", "--format", "json"]) == 0
     rules = {rule["id"]: rule for rule in map(json.loads, capsys.readouterr().out.splitlines())}
-    assert list(rules) == list(all_rules())
+    assert list(rules) == list(list_all_rules())
     assert rules["takeover-before-expiry"]["modes"] == {"standard": "warn", "strict": "deny"}
     assert rules["duration-too-long"]["numbers"]
     assert main(["rules", "lease-duration", "--format", "json"]) == 0

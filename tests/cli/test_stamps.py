@@ -14,12 +14,12 @@ from tests.live.test_condenser import condensed, observations
 from webhook.admission.policy.file import load
 from webhook.analysis.inputs.items import Observation, StampReader
 from webhook.cli.main import main
-from webhook.kubernetes.managed_fields import entries_of
+from webhook.kubernetes.managed_fields import list_entries
 from webhook.kubernetes.objects import Lease
-from webhook.kubernetes.times import SECOND, canonical, canonical_seconds
+from webhook.kubernetes.times import SECOND, format_micro_time, format_time
 
 SUFFIX = "1a2b3c4d"
-AT = canonical_seconds(START + 40 * SECOND)
+AT = format_time(START + 40 * SECOND)
 
 
 class StampingServer(FakeServer):
@@ -33,7 +33,7 @@ class StampingServer(FakeServer):
         metadata["managedFields"] = [STAMP_ENTRY]
         metadata["annotations"] = {
             f"lease-webhook/writer-{SUFFIX}": f"{f'uid-of-{pod}' if pod else '-'} {user}",
-            f"lease-webhook/written-{SUFFIX}": canonical_seconds(self.now),
+            f"lease-webhook/written-{SUFFIX}": format_time(self.now),
         }
 
     def label(self, lease: str) -> None:
@@ -72,7 +72,7 @@ def dump(tmp_path: Path) -> str:
     server = StampingServer()
     server.elector("db-0", "shop/db").lead(40)
     spec = server.leases["shop/db"]["spec"]
-    spec["renewTime"] = canonical(server.now + 9 * 3600 * SECOND)
+    spec["renewTime"] = format_micro_time(server.now + 9 * 3600 * SECOND)
     return written(tmp_path / "leases.json", listed(server))
 
 
@@ -99,7 +99,7 @@ def test_a_stamp_that_came_with_no_change_of_spec_names_no_writer(
     forged["metadata"]["managedFields"] = [STAMP_ENTRY]
     forged["metadata"]["annotations"] = {
         f"lease-webhook/writer-{SUFFIX}": "uid-of-another system:serviceaccount:shop:innocent",
-        f"lease-webhook/written-{SUFFIX}": canonical_seconds(server.now),
+        f"lease-webhook/written-{SUFFIX}": format_time(server.now),
     }
     forged["metadata"]["resourceVersion"] = str(server.revision + 1)
     server.events.append((server.now, "MODIFIED", forged))
@@ -127,7 +127,7 @@ def test_each_state_of_a_write_is_dated_by_its_own_stamp(policy: str) -> None:
     assert isinstance(found, Observation)
     assert isinstance(found.old, Lease)
     stamps = [
-        one.stamp for state in (found.old, found.object) if state for one in entries_of(state.metadata.managed_fields)
+        one.stamp for state in (found.old, found.object) if state for one in list_entries(state.metadata.managed_fields)
     ]
     assert stamps == [server.now // SECOND * SECOND - 2 * SECOND, server.now // SECOND * SECOND]
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.on_terminal import on_terminal, plain
 from tests.factories import make_lease, put
-from webhook.cli.tables import Cell, Column, fit, print_table, shorten
+from webhook.cli.tables import Cell, Column, fit_columns, print_table, shorten
 
 SEEDED = "tests/data/leases/seeded.json"
 LIST = ["why", "--input", SEEDED, "--now", "2026-11-22T12:00:00Z"]
@@ -34,7 +34,7 @@ SHORTER = [
     ],
 )
 def test_columns_fit(total: int, widths: list[int]) -> None:
-    assert fit(COLUMNS, [20, 7, 15, 7], total) == widths
+    assert fit_columns(COLUMNS, [20, 7, 15, 7], total) == widths
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_columns_fit(total: int, widths: list[int]) -> None:
     ],
 )
 def test_columns_are_shortened_further_before_the_last_one_is_left_out(total: int, widths: list[int]) -> None:
-    assert fit(SHORTER, [20, 7, 15, 7], total) == widths
+    assert fit_columns(SHORTER, [20, 7, 15, 7], total) == widths
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from tests.factories import make_lease, put
 from tests.history.fake_server import FakeServer, together
 from tests.inputs.fake_kubectl import Install, fake
 from webhook.cli.main import main
-from webhook.kubernetes.times import canonical_seconds
+from webhook.kubernetes.times import format_time
 
 __all__ = ["fake"]
 
@@ -288,7 +288,7 @@ def test_it_imports_nothing_of_the_server(watched: str) -> None:
     program = f"""
 import sys
 from webhook.cli.main import main
-from webhook.kubernetes.times import canonical_seconds
+from webhook.kubernetes.times import format_time
 main(["why", "--input", {watched!r}])
 server = {{"cryptography", "flask", "gunicorn", "prometheus_client", "webhook.server"}}
 print(sorted(server & set(sys.modules)))
@@ -390,7 +390,7 @@ def test_a_list_that_was_taken_long_before_blames_no_api_server(
     os.utime(path, (server.now / 1e6 + 3600,) * 2)
     assert "most leases were last renewed within a minute" in run(capsys, "shop/db", "--input", str(path))[2]
     assert "The API server was slow" not in run(capsys, "shop/db", "--input", str(path), "--verbose")[1]
-    late = canonical_seconds(server.now + 3600 * 1_000_000)
+    late = format_time(server.now + 3600 * 1_000_000)
     assert "The API server was slow" in run(capsys, "shop/db", "--input", str(path), "--verbose", "--now", late)[1]
 
 

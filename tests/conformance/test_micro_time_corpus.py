@@ -29,7 +29,7 @@ def evaluated(text: str) -> tuple[int | None, str | None]:
         micros = times.parse(text)
     except ValueError:
         return None, None
-    return micros, None if micros == times.ZERO else times.canonical(micros)
+    return micros, None if micros == times.ZERO else times.format_micro_time(micros)
 
 
 def expected(case: dict[str, dict[str, object]]) -> tuple[object, object]:

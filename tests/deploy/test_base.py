@@ -12,7 +12,7 @@ from tests.doctor.shipped import NOW
 from webhook.admission.policy.parse import parse
 from webhook.api_server.doctor.checks import LISTED_VERSIONS, examine
 from webhook.api_server.doctor.documents import Configuration, Documents
-from webhook.certificates.issue import service_names
+from webhook.certificates.issue import list_service_names
 from webhook.cli.serve import command
 from webhook.kubernetes.request import GROUP, KIND_OF, Operation, Resource
 from webhook.kubernetes.review import REVIEW_PATH
@@ -110,7 +110,7 @@ def test_service_port_and_certificate_lead_to_the_server() -> None:
     service = base_object("Service")
     assert reference.name == service["metadata"]["name"]
     assert reference.namespace == base_object("Namespace")["metadata"]["name"] == NAMESPACE
-    assert f"{reference.name}.{reference.namespace}.svc" in service_names(reference.name, reference.namespace)
+    assert f"{reference.name}.{reference.namespace}.svc" in list_service_names(reference.name, reference.namespace)
     (port,) = service["spec"]["ports"]
     raw = base_object("ValidatingWebhookConfiguration")["webhooks"][0]["clientConfig"]["service"]
     assert raw["port"] == port["port"]

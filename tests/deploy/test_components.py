@@ -16,7 +16,7 @@ from webhook.analysis.live.leases import LiveLeases
 from webhook.analysis.live.metrics import LeaderMetrics
 from webhook.api_server.doctor.certificate import FILLED_IN_LATER, SOON
 from webhook.api_server.doctor.checks import CHOICES
-from webhook.certificates.issue import service_names
+from webhook.certificates.issue import list_service_names
 from webhook.server.metrics import Metrics
 
 MONITORING = DEPLOY / "components" / "monitoring"
@@ -182,7 +182,7 @@ def test_cert_manager_issues_the_name_that_the_api_server_checks() -> None:
     leaf, authority = issued["lease-webhook"], issued["lease-webhook-ca"]
     reference = base_object("ValidatingWebhookConfiguration")["webhooks"][0]["clientConfig"]["service"]
     assert f"{reference['name']}.{reference['namespace']}.svc" in leaf["dnsNames"]
-    assert set(leaf["dnsNames"]) <= set(service_names(reference["name"], reference["namespace"]))
+    assert set(leaf["dnsNames"]) <= set(list_service_names(reference["name"], reference["namespace"]))
     volumes = base_object("Deployment")["spec"]["template"]["spec"]["volumes"]
     assert leaf["secretName"] in [one["secret"]["secretName"] for one in volumes if "secret" in one]
     assert "server auth" in leaf["usages"]

@@ -11,10 +11,10 @@ from tools.docs.fields_page import PAGE, make_page
 from webhook.admission.rules.change import change_made_by
 from webhook.admission.rules.fields import CANDIDATE_FIELDS, FIELDS, LEASE_FIELDS, fields_of
 from webhook.admission.rules.registry import CHECKS, RULES_IN_ORDER
-from webhook.kubernetes.objects import spec_fields, versions_of
+from webhook.kubernetes.objects import list_spec_fields, list_versions
 from webhook.kubernetes.review import decode
 
-VERSIONS = [(kind, version) for kind in ("Lease", "LeaseCandidate") for version in versions_of(kind)]
+VERSIONS = [(kind, version) for kind in ("Lease", "LeaseCandidate") for version in list_versions(kind)]
 
 
 def test_the_page_is_as_the_code_says() -> None:
@@ -25,7 +25,7 @@ def test_the_page_is_as_the_code_says() -> None:
 def test_every_field_of_spec_is_described(kind: str, version: str) -> None:
     described = (field for field in (*LEASE_FIELDS, *CANDIDATE_FIELDS) if field.kind == kind)
     paths = {field.path for field in described if version in field.served}
-    assert paths == {f"spec.{name}" for name in spec_fields(kind, version)}
+    assert paths == {f"spec.{name}" for name in list_spec_fields(kind, version)}
 
 
 def test_every_rule_reads_a_field() -> None:

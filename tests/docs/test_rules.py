@@ -8,11 +8,11 @@ import pytest
 from tools.docs.pages import find_section
 from tools.docs.rule_pages import FOLDER, make_rule_pages
 from webhook.admission.policy.parse import parse
-from webhook.cli.rules import all_rules
+from webhook.cli.rules import list_all_rules
 
 PAGES = [pytest.param(name, text, id=name) for name, text in make_rule_pages().items()]
 HEAD = "apiVersion: lease-webhook/v1\npreset: strict\n"
-RELAXED = [pytest.param(FOLDER / f"{rule}.md", id=rule) for rule in all_rules()]
+RELAXED = [pytest.param(FOLDER / f"{rule}.md", id=rule) for rule in list_all_rules()]
 
 
 @pytest.mark.parametrize(("name", "text"), PAGES)
@@ -24,9 +24,9 @@ def test_no_page_is_left_of_a_rule_that_is_gone() -> None:
     assert {path.name for path in FOLDER.iterdir()} == set(make_rule_pages())
 
 
-@pytest.mark.parametrize("rule", all_rules())
+@pytest.mark.parametrize("rule", list_all_rules())
 def test_a_rule_explains_itself_in_whole_sentences(rule: str) -> None:
-    about = all_rules()[rule].texts
+    about = list_all_rules()[rule].texts
     for text in (about.why, about.who, about.fix):
         assert text.endswith(".")
         assert "  " not in text

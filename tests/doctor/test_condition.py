@@ -5,7 +5,7 @@ from importlib.resources import files
 import pytest
 
 from tests.doctor.shipped import condition, entry, verified_expression
-from webhook.api_server.doctor.checks import MAX_CHARACTERS, check_condition, drops_renewals
+from webhook.api_server.doctor.checks import MAX_CHARACTERS, check_condition, is_without_renewals
 from webhook.findings import ReportFinding
 
 TEXTS = [
@@ -36,7 +36,7 @@ def test_the_last_of_the_known_texts_is_the_shipped_one() -> None:
 )
 def test_layout_and_comments_do_not_matter(expression: str) -> None:
     assert check_expression(expression) == []
-    assert drops_renewals(entry(matchConditions=condition(expression)).webhook)
+    assert is_without_renewals(entry(matchConditions=condition(expression)).webhook)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_text_that_differs_is_reported_with_the_difference(old: str, new: str,
     (finding,) = check_expression(SHIPPED.replace(old, new))
     assert finding.check == "condition-changed"
     assert finding.message.endswith(difference)
-    assert drops_renewals(entry(matchConditions=condition(SHIPPED.replace(old, new))).webhook)
+    assert is_without_renewals(entry(matchConditions=condition(SHIPPED.replace(old, new))).webhook)
 
 
 @pytest.mark.parametrize("text", TEXTS[:-1], ids=range(1, len(TEXTS)))
@@ -91,7 +91,7 @@ def test_an_earlier_text_is_recognized(text: str) -> None:
     (finding,) = check_expression(text)
     assert finding.check == "condition-changed"
     assert "without " in finding.message
-    assert drops_renewals(entry(matchConditions=condition(text)).webhook)
+    assert is_without_renewals(entry(matchConditions=condition(text)).webhook)
 
 
 def test_many_differences_are_cut() -> None:
@@ -105,7 +105,7 @@ def test_half_of_the_terms_are_a_renewal_condition_and_less_are_not() -> None:
     half = (len(terms) + 1) // 2
     assert [one.check for one in check_expression(" || ".join(terms[:half]))] == ["condition-changed"]
     assert [one.check for one in check_expression(" || ".join(terms[: half - 1]))] == ["condition-unknown"]
-    assert not drops_renewals(entry(matchConditions=condition(" || ".join(terms[: half - 1]))).webhook)
+    assert not is_without_renewals(entry(matchConditions=condition(" || ".join(terms[: half - 1]))).webhook)
 
 
 def test_what_is_too_long_is_unknown() -> None:

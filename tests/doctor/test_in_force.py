@@ -8,7 +8,7 @@ import pytest
 from tests.doctor.shipped import document
 from webhook.admission.policy.file import load
 from webhook.api_server.doctor.documents import VALIDATING, Documents
-from webhook.api_server.doctor.in_force import Fact, find_facts, interpret_proof, out_of_scope, parse_samples
+from webhook.api_server.doctor.in_force import Fact, describe_exclusion, find_facts, interpret_proof, parse_samples
 
 NOW = dt.datetime(2026, 11, 23, 12, tzinfo=dt.UTC)
 STANDARD = "apiVersion: lease-webhook/v1\npreset: standard\n"
@@ -262,6 +262,6 @@ def namespace(name: str, **labels: str) -> dict[str, Any]:
     ],
 )
 def test_a_namespace_is_out_of_scope(objects: list[dict[str, Any]], name: str, said: str) -> None:
-    found = out_of_scope(Documents(objects, ()), name)
+    found = describe_exclusion(Documents(objects, ()), name)
     assert bool(found) is bool(said)
     assert said in found

@@ -6,7 +6,7 @@ from tests.evidence.conditions import owns_renew_time
 from tests.evidence.records import SECOND, Record, Write
 from tests.evidence.stamping import CONSTANT, WRITER, annotations_of, requester_of
 from tests.evidence.stored_lease import Lease
-from webhook.admission.rules.expiry import MAX_TOLERANCE, tolerance_of
+from webhook.admission.rules.expiry import MAX_TOLERANCE, find_tolerance
 from webhook.kubernetes import times
 
 BOUND: Final = 60
@@ -93,7 +93,7 @@ def _writes_a_live_lease(write: Write) -> bool:
 def _is_live(write: Write, old: Lease) -> bool:
     left = write.renewed_by_holder + old.duration * SECOND - write.at
     # Earlier by the tolerance, by the difference of the clocks, and by a second because stamps are whole seconds.
-    return left > tolerance_of(old.duration) + write.clocks_differ + SECOND
+    return left > find_tolerance(old.duration) + write.clocks_differ + SECOND
 
 
 def _is_known(record: Record) -> bool:
@@ -107,7 +107,7 @@ def _is_known(record: Record) -> bool:
     if write.listed:
         return True
     ends = times.parse(write.old.renew_time) + write.old.duration * SECOND
-    return record.outcome.weakened or ends - tolerance_of(write.old.duration) - SECOND <= write.now
+    return record.outcome.weakened or ends - find_tolerance(write.old.duration) - SECOND <= write.now
 
 
 def _is_a_known_refusal(write: Write) -> bool:
@@ -161,5 +161,5 @@ def _waited_for(write: Write) -> int:
 def _waiting_allowed(write: Write) -> int:
     """Return how long an honest takeover may be refused: as long as the clocks differ by more than the tolerance."""
     assert write.old is not None
-    tolerance = tolerance_of(write.old.duration) // SECOND * SECOND
+    tolerance = find_tolerance(write.old.duration) // SECOND * SECOND
     return max(0, write.clocks_differ - tolerance)

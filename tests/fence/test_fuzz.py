@@ -15,7 +15,7 @@ from webhook.analysis.suggestions.fence import find_writes_by, suggest_fence
 from webhook.api_server.doctor.documents import Documents
 from webhook.api_server.doctor.fences_and_stamps import examine_fences
 from webhook.api_server.fence.objects import make_fence_manifests
-from webhook.text.yaml_writer import stream
+from webhook.text.yaml_writer import write_stream
 
 LEAVES = (
     st.none() | st.booleans() | st.integers() | st.text(max_size=12) | st.sampled_from(["Event", "Pod", "*", "shop"])
@@ -37,7 +37,7 @@ OBJECTS = st.lists(st.dictionaries(KEYS, JSON, max_size=6), max_size=4)
 def test_a_fence_is_refused_or_rendered(changes: dict[str, Any]) -> None:
     try:
         fences = parse(text(fences=[{**FENCE, **changes}], stamps=STAMPS)).fences
-        shown = stream(manifest for one in fences for manifest in make_fence_manifests(one))
+        shown = write_stream(manifest for one in fences for manifest in make_fence_manifests(one))
     except PolicyError as error:
         shown = str(error).replace("\n", "\0")
     assert "\0" not in shown

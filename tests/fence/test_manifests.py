@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from tests.policy.fences.made import fence
 from webhook.api_server.fence import objects as expressions
 from webhook.api_server.fence.objects import BINDING, POLICY, make_fence_manifests
-from webhook.text.yaml_writer import stream
+from webhook.text.yaml_writer import write_stream
 
 CEL_STRING = re.compile(r'"([^"\\\n]|\\["\\]|\\[nrt]|\\x[0-9a-f]{2}|\\u[0-9a-f]{4}|\\U[0-9a-f]{8})*"')
 
@@ -42,13 +42,16 @@ def test_hostile_names_are_quoted_even_where_the_policy_would_refuse_them() -> N
     assert condition["expression"].startswith(
         r'request.userInfo.username in ["system:serviceaccount:shop:\"] || true //"]'
     )
-    assert r"shop/a\nb" in expressions._message_expression(hostile) + dict(expressions._variables(hostile))["lease"]
-    assert expressions._message_expression(hostile).endswith(r'" (fence x\" || true || \")"')
+    assert (
+        r"shop/a\nb"
+        in expressions._write_message_expression(hostile) + dict(expressions._list_variables(hostile))["lease"]
+    )
+    assert expressions._write_message_expression(hostile).endswith(r'" (fence x\" || true || \")"')
 
 
 def test_the_same_fence_gives_the_same_text() -> None:
-    assert stream(make_fence_manifests(fence())) == stream(make_fence_manifests(fence()))
-    assert list(yaml.safe_load_all(stream(make_fence_manifests(fence())))) == make_fence_manifests(fence())
+    assert write_stream(make_fence_manifests(fence())) == write_stream(make_fence_manifests(fence()))
+    assert list(yaml.safe_load_all(write_stream(make_fence_manifests(fence())))) == make_fence_manifests(fence())
 
 
 def test_the_pod_comes_from_the_token() -> None:

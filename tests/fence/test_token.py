@@ -17,9 +17,9 @@ from webhook.api_server.fence.objects import (
     POLICY,
     STAMPING,
     make_fence_manifests,
-    object_name,
+    name_policy,
 )
-from webhook.text.yaml_writer import stream
+from webhook.text.yaml_writer import write_stream
 
 NAME = "fence-shop-operator"
 
@@ -53,7 +53,7 @@ def test_each_binding_names_its_policy() -> None:
 
 
 def test_the_texts_are_those_of_the_fence() -> None:
-    text = stream(make_fence_manifests(stamped(token=True, expired="deny")))
+    text = write_stream(make_fence_manifests(stamped(token=True, expired="deny")))
     assert {*re.findall(r"\b[A-Z]{3,}\b", text)} == {"API", "CREATE", "UPDATE", "DELETE"}
     assert '"shop-operator.lease-webhook/token-5f3a9c1e"' in text
     assert "lease-webhook/term-5f3a9c1e" in text
@@ -123,4 +123,4 @@ def test_templates_are_compared_where_a_file_has_them() -> None:
 def test_a_lease_of_another_namespace_is_not_stamped() -> None:
     [fence] = policy(fences=[{**FENCE, "lease": "other/operator"}], stamps=STAMPS).fences
     assert (fence.suffix, fence.by_stamp) == ("", False)
-    assert object_name(fence) == NAME
+    assert name_policy(fence) == NAME

@@ -10,7 +10,7 @@ from webhook.analysis.inputs import kinds
 from webhook.analysis.inputs.documents import make_document
 from webhook.analysis.inputs.envelopes import MAX_DEPTH, find_events
 from webhook.analysis.inputs.items import Place
-from webhook.kubernetes.decoding_errors import error_in
+from webhook.kubernetes.decoding_errors import find_error
 
 FOLDER: Final = Path(__file__).parents[1] / "data" / "envelopes"
 _FEW: Final = 8000
@@ -23,7 +23,7 @@ def check(data: bytes) -> None:
     for number, event in enumerate(found, 1):
         assert b"audit.k8s.io" in event, "not an event"
         kinds.interpret_for_history(make_document(Place("file", number), event))
-    if data[:1] != b"{" or error_in(memoryview(data)):
+    if data[:1] != b"{" or find_error(memoryview(data)):
         return
     try:
         text = data.decode()

@@ -7,15 +7,15 @@ from typing import Any, Final
 from msgspec import Raw
 
 from tests.recordings import recordings
-from webhook.admission.rules.expiry import date_last_renewal, expiry_of, stamp_of_write
-from webhook.kubernetes.decoding_errors import NESTED, error_in
+from webhook.admission.rules.expiry import date_last_renewal, find_expiry, stamp_of_write
+from webhook.kubernetes.decoding_errors import NESTED, find_error
 from webhook.kubernetes.managed_fields import (
     ANCIENT_CHANGES,
     MAX_LEVELS,
     Entry,
     count_of,
-    entries_of,
-    nest_too_deeply,
+    is_nested_too_deeply,
+    list_entries,
     truncate_list,
     truncate_review,
 )
@@ -36,19 +36,19 @@ def check(data: bytes) -> None:
         expected = _read_plainly(data)
     except (ValueError, RecursionError):
         expected = None
-    entries = entries_of(Raw(data))
+    entries = list_entries(Raw(data))
     assert count_of(Raw(data)) in {0, len(entries)} or not entries
     if expected is not None:
         assert [_identity(entry) for entry in entries] == expected, "not what a plain decoder reads"
-    if not nest_too_deeply(entries):
-        assert [_identity(entry) for entry in entries_of(Raw(once))] == [_identity(entry) for entry in entries]
+    if not is_nested_too_deeply(entries):
+        assert [_identity(entry) for entry in list_entries(Raw(once))] == [_identity(entry) for entry in entries]
     for entry in entries:
         owned = entry.owned
         for names in (owned.metadata, owned.labels, owned.annotations, owned.finalizers, owned.owners):
             assert all(isinstance(name, str) for name in names)
     seen = date_last_renewal(entries)
     written = stamp_of_write(entries, entries[:1], "f:holderIdentity", _NOW)
-    expiry = expiry_of("one", 15, _NOW - 20 * SECOND, entries, written, _NOW)
+    expiry = find_expiry("one", 15, _NOW - 20 * SECOND, entries, written, _NOW)
     assert expiry.from_stamps or expiry.seen_at == _NOW - 20 * SECOND
     assert seen is None or not expiry.from_stamps or expiry.seen_at == seen
 
@@ -74,7 +74,7 @@ def seeds() -> Iterator[bytes]:
 
 def _is_json(data: bytes) -> bool:
     """Return whether it may be a list inside of a review, which was decoded before, whatever its depth."""
-    return error_in(memoryview(data)) in {"", NESTED} and not error_in(memoryview(truncate_list(data)))
+    return find_error(memoryview(data)) in {"", NESTED} and not find_error(memoryview(truncate_list(data)))
 
 
 def _identity(entry: Entry) -> tuple[object, ...]:
@@ -83,7 +83,7 @@ def _identity(entry: Entry) -> tuple[object, ...]:
 
 
 def _read_plainly(data: bytes) -> list[tuple[object, ...]]:
-    """Return what `entries_of` must find; raises ValueError where the two decoders may differ in what they refuse."""
+    """Return what `list_entries` must find; raises ValueError where the two decoders may differ in what they refuse."""
     entries = json.loads(data.decode(), object_pairs_hook=_without_repeated_keys, parse_constant=_refuse)
     if entries is None:
         return []

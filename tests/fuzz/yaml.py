@@ -11,7 +11,7 @@ from webhook.admission.policy import parse as policy
 from webhook.admission.policy.schema import PolicyError
 from webhook.analysis.inputs.lines import Source
 from webhook.text.yaml_reader import YamlError, read
-from webhook.text.yaml_writer import stream
+from webhook.text.yaml_writer import write_stream
 
 ROOT: Final = Path(__file__).parents[2]
 _LINE: Final = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
@@ -40,7 +40,9 @@ def check(data: bytes) -> None:
     if all(len(key) <= _MAX_KEY for key in _KEY.findall(written)):
         assert json.dumps(read(written), ensure_ascii=False) == expected, "read as another value from its JSON"
     if isinstance(value, dict):
-        assert json.dumps(read(stream([value])), ensure_ascii=False) == expected, "read as another value when written"
+        assert json.dumps(read(write_stream([value])), ensure_ascii=False) == expected, (
+            "read as another value when written"
+        )
     lines = len(_LINE.findall(text)) + 1
     source = Source(text, 1)
     for path in _paths(value, 20) if value is not None else ():

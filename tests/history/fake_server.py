@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from tests.factories import Document, Tweak, changed
-from webhook.kubernetes.times import canonical, canonical_seconds
+from webhook.kubernetes.times import format_micro_time, format_time
 
 SECOND = 1_000_000
 START = 1_795_000_000 * SECOND
@@ -57,7 +57,7 @@ class FakeServer(Struct):
             "namespace": namespace,
             "uid": stored["metadata"]["uid"] if stored else f"uid-{self.revision}",
             "resourceVersion": str(self.revision),
-            "creationTimestamp": stored["metadata"]["creationTimestamp"] if stored else canonical_seconds(self.now),
+            "creationTimestamp": stored["metadata"]["creationTimestamp"] if stored else format_time(self.now),
             "managedFields": entries,
         }
         one = {"kind": "Lease", "apiVersion": "coordination.k8s.io/v1", "metadata": metadata, "spec": spec}
@@ -89,7 +89,7 @@ class FakeServer(Struct):
     ) -> None:
         """Delete a lease that has a finalizer, which someone else removes later."""
         one = self.leases.pop(lease)
-        marks = {"deletionTimestamp": canonical_seconds(self.now), "deletionGracePeriodSeconds": 0}
+        marks = {"deletionTimestamp": format_time(self.now), "deletionGracePeriodSeconds": 0}
         metadata = {**one["metadata"], **marks, "finalizers": ["example.com/guard"]}
         self.revision += 1
         marked = {**one, "metadata": {**metadata, "resourceVersion": str(self.revision)}}
@@ -131,8 +131,8 @@ class FakeServer(Struct):
                 },
                 "responseStatus": status,
                 "responseObject": response,
-                "requestReceivedTimestamp": canonical(self.now - int(took * SECOND)),
-                "stageTimestamp": canonical(self.now),
+                "requestReceivedTimestamp": format_micro_time(self.now - int(took * SECOND)),
+                "stageTimestamp": format_micro_time(self.now),
             }
         )
 
@@ -151,8 +151,8 @@ class FakeServer(Struct):
             | ({"subresource": "eviction"} if is_eviction else {}),
             "responseStatus": {"metadata": {}, "code": 201 if is_eviction else 200},
             "responseObject": {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": pod, "uid": uid}},
-            "requestReceivedTimestamp": canonical(self.now - 4000),
-            "stageTimestamp": canonical(self.now),
+            "requestReceivedTimestamp": format_micro_time(self.now - 4000),
+            "stageTimestamp": format_micro_time(self.now),
         }
         self.log.append(changed(event, *tweaks))
 
@@ -259,7 +259,7 @@ class Elector(Struct):
         self.server.write(self.lease, spec, self.manager, self.user, self.pod)
 
     def _time(self) -> str:
-        return canonical(self.server.now - 3000 + int(self.ahead * SECOND))
+        return format_micro_time(self.server.now - 3000 + int(self.ahead * SECOND))
 
 
 def together(seconds: float, *electors: Elector) -> None:
@@ -290,7 +290,7 @@ def _update_owners(
             "manager": manager,
             "operation": "Update",
             "apiVersion": "coordination.k8s.io/v1",
-            "time": canonical_seconds(now),
+            "time": format_time(now),
             "fieldsType": "FieldsV1",
             "fieldsV1": {"f:spec": {f"f:{key}": {} for key in sorted(mine)}},
         }

@@ -22,7 +22,11 @@ def remember(*found: PodDeletion) -> DeletedPods:
 
 
 def test_deletions_of_a_process_are_in_order_of_time() -> None:
-    assert [one.at for one in remember(deletion(3), deletion(1), deletion(2, uid="u-1")).list_of(OWN)] == [1, 2, 3]
+    assert [one.at for one in remember(deletion(3), deletion(1), deletion(2, uid="u-1")).list_deletions_by(OWN)] == [
+        1,
+        2,
+        3,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -34,7 +38,7 @@ def test_deletions_of_a_process_are_in_order_of_time() -> None:
     ],
 )
 def test_the_deletion_of_another_pod(one: PodDeletion) -> None:
-    assert list(remember(one).list_of(OWN)) == []
+    assert list(remember(one).list_deletions_by(OWN)) == []
 
 
 @pytest.mark.parametrize(
@@ -46,16 +50,20 @@ def test_the_deletion_of_another_pod(one: PodDeletion) -> None:
     ],
 )
 def test_a_process_whose_pod_is_not_known(process: Writer) -> None:
-    assert list(remember(deletion()).list_of(process)) == []
+    assert list(remember(deletion()).list_deletions_by(process)) == []
 
 
 def test_a_process_without_a_uid_may_be_any_pod_of_its_name() -> None:
-    assert list(remember(deletion(uid="u-2")).list_of(Writer(USER, "db-0")))
+    assert list(remember(deletion(uid="u-2")).list_deletions_by(Writer(USER, "db-0")))
 
 
 def test_the_latest_deletions_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deleted_pods, "MAX_PODS", 2)
     pods = remember(deletion(1), deletion(2, name="db-1"), deletion(3), deletion(4, name="db-2"))
-    assert [[one.at for one in pods.list_of(Writer(USER, f"db-{number}"))] for number in range(3)] == [[1, 3], [], [4]]
+    assert [[one.at for one in pods.list_deletions_by(Writer(USER, f"db-{number}"))] for number in range(3)] == [
+        [1, 3],
+        [],
+        [4],
+    ]
     many = remember(*map(deletion, range(deleted_pods.MAX_DELETIONS + 2)))
-    assert [one.at for one in many.list_of(OWN)] == [*range(2, deleted_pods.MAX_DELETIONS + 2)]
+    assert [one.at for one in many.list_deletions_by(OWN)] == [*range(2, deleted_pods.MAX_DELETIONS + 2)]

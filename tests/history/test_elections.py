@@ -153,10 +153,14 @@ def test_the_longest_silence_within_a_stretch_of_time(view: View) -> None:
         a.lead(4)
     renewals = view(server).leases[LEASE].renewals
     first, second, third = renewals.silences
-    assert renewals.silent_within(first.start, third.end) == second.length
-    assert renewals.silent_within(first.start, second.start) == first.length
-    assert renewals.silent_within(second.end - SECOND, third.start + 2 * SECOND) == 2 * SECOND
-    assert renewals.silent_within(first.end, second.start) == renewals.silent_within(third.end, third.end + SECOND) == 0
+    assert renewals.measure_silence_within(first.start, third.end) == second.length
+    assert renewals.measure_silence_within(first.start, second.start) == first.length
+    assert renewals.measure_silence_within(second.end - SECOND, third.start + 2 * SECOND) == 2 * SECOND
+    assert (
+        renewals.measure_silence_within(first.end, second.start)
+        == renewals.measure_silence_within(third.end, third.end + SECOND)
+        == 0
+    )
 
 
 def test_few_renewals_have_no_usual_interval() -> None:
@@ -174,7 +178,9 @@ def test_all_leases_were_late_when_the_server_was_away(view: View) -> None:
     server.wait(12)
     together(20, a, b, c)
     histories = view(server)
-    assert histories.others_of(histories.leases[LEASE], start, start + 12 * SECOND) == OtherLeases(late=2, on_time=0)
+    assert histories.compare_with_others(histories.leases[LEASE], start, start + 12 * SECOND) == OtherLeases(
+        late=2, on_time=0
+    )
 
 
 @BOTH
@@ -186,7 +192,7 @@ def test_one_lease_was_late_when_its_client_was(view: View) -> None:
     together(12, b, c)
     together(20, a, b, c)
     histories = view(server)
-    others = histories.others_of(histories.leases[LEASE], start, start + 12 * SECOND)
+    others = histories.compare_with_others(histories.leases[LEASE], start, start + 12 * SECOND)
     assert others == OtherLeases(late=0, on_time=2)
     assert others.is_known
     assert not others.most_were_late
@@ -205,7 +211,7 @@ def test_a_lease_that_was_free_was_neither_late_nor_on_time(view: View, is_taken
     if is_taken:
         server.elector("c", "shop/mail").lead(20)
     histories = view(server)
-    assert histories.others_of(histories.leases[LEASE], start, start + 12 * SECOND) == OtherLeases()
+    assert histories.compare_with_others(histories.leases[LEASE], start, start + 12 * SECOND) == OtherLeases()
 
 
 def test_leases_that_cannot_tell_are_not_asked() -> None:
@@ -221,7 +227,7 @@ def test_leases_that_cannot_tell_are_not_asked() -> None:
     server.elector("once", "shop/once").lead(2)
     histories = follow_log(server)
     # One is renewed too rarely to be missed, one was not there before.
-    assert histories.others_of(histories.leases[LEASE], start, start + 12 * SECOND) == OtherLeases()
+    assert histories.compare_with_others(histories.leases[LEASE], start, start + 12 * SECOND) == OtherLeases()
     assert not OtherLeases().is_known
 
 
@@ -233,7 +239,7 @@ def test_a_lease_that_stopped_for_good_was_late_too() -> None:
     server.wait(20)
     server.elector("c", "shop/db").take()
     histories = follow_log(server)
-    assert histories.others_of(histories.leases[LEASE], start, server.now) == OtherLeases(late=1)
+    assert histories.compare_with_others(histories.leases[LEASE], start, server.now) == OtherLeases(late=1)
 
 
 def test_a_dump_says_who_stopped_together() -> None:
@@ -249,7 +255,7 @@ def test_a_dump_says_who_stopped_together() -> None:
     histories = cluster_of(server.dump())
     history = histories.leases[LEASE]
     assert histories.bounds.until is None
-    assert histories.stopped_with(history, server.now) == OtherLeases(late=1, on_time=1)
+    assert histories.compare_silent_with_others(history, server.now) == OtherLeases(late=1, on_time=1)
 
 
 @pytest.mark.parametrize("take", [ClusterHistory.feed, ClusterHistory.take], ids=["followed", "kept as text"])
@@ -265,8 +271,10 @@ def test_leases_of_a_longer_rhythm_did_not_stop_with_one_that_just_expired(take:
     histories = ClusterHistory()
     for item in read("in", [server.dump()]):
         take(histories, item)
-    assert histories.stopped_with(histories.history_of(LEASE), server.now) == OtherLeases()
-    assert histories.stopped_with(histories.history_of(LEASE), server.now + 15 * SECOND) == OtherLeases(late=3)
+    assert histories.compare_silent_with_others(histories.get_history(LEASE), server.now) == OtherLeases()
+    assert histories.compare_silent_with_others(histories.get_history(LEASE), server.now + 15 * SECOND) == OtherLeases(
+        late=3
+    )
 
 
 @pytest.mark.parametrize("take", [ClusterHistory.feed, ClusterHistory.take], ids=["followed", "kept as text"])
@@ -279,8 +287,8 @@ def test_a_lease_that_was_never_renewed_did_not_stop(take: Callable[..., object]
     histories = ClusterHistory()
     for item in read("in", [server.dump()]):
         take(histories, item)
-    assert histories.stopped_with(histories.history_of(LEASE), server.now) == OtherLeases()
-    assert histories.stopped_with(histories.history_of(("shop", "a")), server.now) == OtherLeases(late=1)
+    assert histories.compare_silent_with_others(histories.get_history(LEASE), server.now) == OtherLeases()
+    assert histories.compare_silent_with_others(histories.get_history(("shop", "a")), server.now) == OtherLeases(late=1)
 
 
 def test_what_others_did_is_known_anew_after_an_observation() -> None:
@@ -289,13 +297,13 @@ def test_what_others_did_is_known_anew_after_an_observation() -> None:
     server.wait(60)
     histories = cluster_of(server.dump())
     history = histories.leases[LEASE]
-    assert histories.stopped_with(history, server.now) == OtherLeases()
+    assert histories.compare_silent_with_others(history, server.now) == OtherLeases()
     other = FakeServer(now=server.now)
     other.elector("b", "shop/mail").lead(4)
     for item in read("in", [other.dump()]):
         histories.feed(item)
-    assert histories.stopped_with(history, server.now) == OtherLeases(on_time=1)
-    assert histories.stopped_with(history, server.now + SECOND) == OtherLeases(on_time=1)
+    assert histories.compare_silent_with_others(history, server.now) == OtherLeases(on_time=1)
+    assert histories.compare_silent_with_others(history, server.now + SECOND) == OtherLeases(on_time=1)
 
 
 def test_writers_of_the_log_are_known_by_name() -> None:

@@ -13,7 +13,7 @@ from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.tenure import Handover
 from webhook.analysis.history.write import Dating
-from webhook.kubernetes.times import SECOND, canonical, parse
+from webhook.kubernetes.times import SECOND, format_micro_time, parse
 
 
 def lead() -> FakeServer:
@@ -115,12 +115,12 @@ def test_an_update_that_asks_again_for_what_a_webhook_changed_did_not_make_the_n
     asked = json.loads(json.dumps(server.log.pop()))
     asked["annotations"] = {"mutation.webhook.admission.k8s.io/round_0_index_0": '{"webhook":"a","mutated":true}'}
     stored, at = json.loads(json.dumps(server.leases["shop/db"])), parse(asked["stageTimestamp"])
-    stored["spec"]["renewTime"] = canonical(at - 300 * SECOND)
+    stored["spec"]["renewTime"] = format_micro_time(at - 300 * SECOND)
     server.events[-1] = (server.now, "MODIFIED", stored)
     again = json.loads(json.dumps(asked))
     again["objectRef"]["resourceVersion"] = stored["metadata"]["resourceVersion"]
-    again["requestReceivedTimestamp"] = again["stageTimestamp"] = canonical(at + SECOND // 100)
-    spec = {**stored["spec"], "leaseDurationSeconds": 120, "renewTime": canonical(at - 600 * SECOND)}
+    again["requestReceivedTimestamp"] = again["stageTimestamp"] = format_micro_time(at + SECOND // 100)
+    spec = {**stored["spec"], "leaseDurationSeconds": 120, "renewTime": format_micro_time(at - 600 * SECOND)}
     server.leases["shop/db"] = stored
     server.write("shop/db", spec, "kubectl-edit", "alice", "")
     edit = json.loads(json.dumps(server.log.pop()))

@@ -8,7 +8,7 @@ from webhook.analysis.history.status import LeaseState, LeaseStatus
 from webhook.analysis.history.succession import Succession
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.history.write import Dating, Write
-from webhook.kubernetes.managed_fields import entries_of
+from webhook.kubernetes.managed_fields import list_entries
 
 SECOND = 1_000_000
 LATER = NOW + 60 * SECOND
@@ -23,7 +23,7 @@ def status_after(*tweaks: Tweak, tenure: Tenure | None = None, created: bool = T
     lease, succession = lease_of(*tweaks), Succession()
     if tenure is not None:
         succession.begin(tenure)
-    entries = entries_of(lease.metadata.managed_fields)
+    entries = list_entries(lease.metadata.managed_fields)
     return find_status(lease, entries, succession, now, logged=None, is_seen_created=created, is_moment=False)
 
 

@@ -13,7 +13,7 @@ from tests.inputs.reading import read
 from webhook.analysis.history import merge
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.inputs.items import Input, Item, LogEnd, Observation, Place, Unreadable
-from webhook.kubernetes.times import canonical, parse
+from webhook.kubernetes.times import format_micro_time, parse
 
 
 class Files:
@@ -66,7 +66,7 @@ def cut_to_request(event: Document) -> Document:
 def shift(event: Document, seconds: float) -> Document:
     """The event as an API server whose clock is ahead logs it."""
     keys = "requestReceivedTimestamp", "stageTimestamp"
-    return {**event, **{key: canonical(parse(event[key]) + int(seconds * SECOND)) for key in keys}}
+    return {**event, **{key: format_micro_time(parse(event[key]) + int(seconds * SECOND)) for key in keys}}
 
 
 def list_in_order(log: list[Document]) -> list[Observation]:

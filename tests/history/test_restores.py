@@ -12,7 +12,7 @@ from tests.inputs.reading import read
 from webhook.analysis.history import merge
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.inputs.items import PutBack
-from webhook.kubernetes.times import SECOND, canonical, parse
+from webhook.kubernetes.times import SECOND, format_micro_time, parse
 
 VIEWS = pytest.mark.parametrize("show", [FakeServer.audit_log, FakeServer.watch], ids=["log", "watch"])
 
@@ -105,7 +105,7 @@ def test_a_watch_beside_a_log_of_a_clock_that_is_behind_is_no_restore() -> None:
     server = FakeServer()
     together(60, server.elector("db-0", "shop/db"), server.elector("mail-0", "shop/mail"))
     for event in server.log:
-        event |= {key: canonical(parse(event[key]) - 20 * SECOND) for key in TIMES}
+        event |= {key: format_micro_time(parse(event[key]) - 20 * SECOND) for key in TIMES}
     assert not history_of(server.audit_log(), server.watch()).bounds.unrecorded
 
 
@@ -114,7 +114,7 @@ def test_writes_by_a_clock_that_is_ahead_are_no_restore() -> None:
     db, other = server.elector("db-0", "shop/db"), server.elector("mail-0", "shop/mail")
     together(60, db, other)
     for event in server.log[:40]:
-        event |= {key: canonical(parse(event[key]) + 20 * SECOND) for key in TIMES}
+        event |= {key: format_micro_time(parse(event[key]) + 20 * SECOND) for key in TIMES}
     server.log.sort(key=lambda event: event["stageTimestamp"])
     assert not history_of(server.audit_log()).bounds.unrecorded
 

@@ -3,11 +3,11 @@
 import pytest
 
 from tests.factories import NOW, Tweak, drop, make_entry, make_lease, put, to_bytes
-from webhook.analysis.history.status import LeaseState, LeaseStatus, date_state, status_of, was_live
+from webhook.analysis.history.status import LeaseState, LeaseStatus, date_state, find_state_of_lease, was_live
 from webhook.analysis.inputs.kinds import decode_our_object
-from webhook.kubernetes.managed_fields import entries_of
+from webhook.kubernetes.managed_fields import list_entries
 from webhook.kubernetes.objects import Lease
-from webhook.kubernetes.times import canonical
+from webhook.kubernetes.times import format_micro_time
 
 SECOND = 1_000_000
 
@@ -20,7 +20,7 @@ def lease_of(*tweaks: Tweak) -> Lease:
 
 def status_after(*tweaks: Tweak, after: float = 4) -> LeaseStatus:
     lease = lease_of(*tweaks)
-    return status_of(lease, entries_of(lease.metadata.managed_fields), NOW + int(after * SECOND))
+    return find_state_of_lease(lease, list_entries(lease.metadata.managed_fields), NOW + int(after * SECOND))
 
 
 def test_a_healthy_lease_is_live_until_its_duration_after_the_stamp() -> None:
@@ -32,7 +32,7 @@ def test_a_healthy_lease_is_live_until_its_duration_after_the_stamp() -> None:
 
 RENEWED = "spec.renewTime"
 ENTRY = "metadata.managedFields[0]"
-AN_HOUR_AHEAD = canonical(NOW + 3600 * SECOND)
+AN_HOUR_AHEAD = format_micro_time(NOW + 3600 * SECOND)
 
 
 @pytest.mark.parametrize(
@@ -111,11 +111,11 @@ def test_without_stamps_the_holders_own_clock_decides() -> None:
 def test_a_lease_of_before_1970_expires() -> None:
     stamped = {**make_entry("holderIdentity", "renewTime"), "time": "1965-11-20T12:00:00Z"}
     lease = lease_of(put(RENEWED, "1965-11-20T12:00:00.000000Z"), put("metadata.managedFields", [stamped]))
-    entries = entries_of(lease.metadata.managed_fields)
+    entries = list_entries(lease.metadata.managed_fields)
     renewed = entries[0].stamp
     assert renewed is not None
     assert renewed < 0
-    states = [status_of(lease, entries, renewed + seconds * SECOND).state for seconds in (14, 15)]
+    states = [find_state_of_lease(lease, entries, renewed + seconds * SECOND).state for seconds in (14, 15)]
     assert states == [LeaseState.LIVE, LeaseState.EXPIRED]
 
 
@@ -127,15 +127,15 @@ def test_a_stamp_of_the_future_is_none() -> None:
 
 def test_when_a_state_was_written() -> None:
     lease = lease_of()
-    assert date_state(lease.spec, entries_of(lease.metadata.managed_fields)) == NOW
+    assert date_state(lease.spec, list_entries(lease.metadata.managed_fields)) == NOW
     assert date_state(lease.spec, ()) == NOW
     removed = lease_of(drop("spec.holderIdentity"), drop(RENEWED))
-    assert date_state(removed.spec, entries_of(removed.metadata.managed_fields)) == NOW
+    assert date_state(removed.spec, list_entries(removed.metadata.managed_fields)) == NOW
     nothing = lease_of(put("spec", {}), put("metadata.managedFields", []))
     assert date_state(nothing.spec, ()) is None
     # The lease was taken, and no one can say when it was renewed.
     taken = lease_of(drop(RENEWED), put("metadata.managedFields", [make_entry("holderIdentity")]))
-    assert date_state(taken.spec, entries_of(taken.metadata.managed_fields)) == NOW
+    assert date_state(taken.spec, list_entries(taken.metadata.managed_fields)) == NOW
 
 
 def test_whether_a_lease_still_ran() -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.factories import NOW, Tweak, drop, make_lease, put
 from tests.history.observing import input_of
 from tests.inputs.reading import read
-from webhook.analysis.claims.account import account_of, account_of_state, as_json
+from webhook.analysis.claims.account import as_json, make_account, make_account_of_state
 from webhook.analysis.history.follow import ClusterHistory, StoredLeases
 from webhook.analysis.history.merge import Merged
 from webhook.analysis.inputs.items import Item, Observation
@@ -32,7 +32,7 @@ def conclusion(*inputs: list[Item], is_kept: bool) -> dict[object, object]:
         else:
             histories.feed(item)
     now = histories.bounds.until or 1_800_000_000_000_000
-    return {key: as_json(account_of(histories, histories.history_of(key), now)) for key in histories.names()}
+    return {key: as_json(make_account(histories, histories.get_history(key), now)) for key in histories.names()}
 
 
 @pytest.mark.parametrize("name", ["killed", "crashloop", "same-identity", "foreign-release", "node-cut"])
@@ -99,10 +99,10 @@ def test_the_row_of_a_stored_lease_is_that_of_its_account(tweaks: tuple[Tweak, .
     for item in read("leases.json", [json.dumps(make_lease(*tweaks)).encode()]):
         histories.take(item)
     (key,) = histories.names()
-    state, history = histories.stored.get(key), histories.history_of(key)
+    state, history = histories.stored.get(key), histories.get_history(key)
     assert state is not None
     for now in (NOW, NOW + 20 * SECOND, NOW + 3600 * SECOND):
-        of_state, whole = account_of_state(histories, key, state, now), account_of(histories, history, now)
+        of_state, whole = make_account_of_state(histories, key, state, now), make_account(histories, history, now)
         assert of_state.findings == whole.findings
         assert of_state.is_heartbeat is whole.is_heartbeat
         assert (of_state.status, of_state.holder, of_state.last_renewal, of_state.history.changes) == (

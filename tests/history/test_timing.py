@@ -2,7 +2,7 @@
 
 import pytest
 
-from webhook.analysis.history.renewals import Timing, timing_of
+from webhook.analysis.history.renewals import Timing, estimate_timing
 
 
 def test_openshifts_numbers() -> None:
@@ -11,7 +11,7 @@ def test_openshifts_numbers() -> None:
 
 
 def test_the_defaults_of_client_go_survive_eight_seconds() -> None:
-    found = timing_of(15, None)
+    found = estimate_timing(15, None)
     assert found.survives == 8
     assert (found.is_seen, found.deadline, found.missed_renewals) == (False, 10, 6)
 
@@ -24,9 +24,9 @@ def test_what_audit_proposes_survives_what_it_is_for() -> None:
     ("interval", "retry"), [(2.01, 2.0), (1.9, 2.0), (10.02, 10.0), (0.3, 0.3), (2.3, 2.3), (0, 0.05)]
 )
 def test_the_retry_period_is_the_interval_without_the_time_of_a_request(interval: float, retry: float) -> None:
-    assert timing_of(15, interval).retry == retry
+    assert estimate_timing(15, interval).retry == retry
 
 
 def test_a_lease_that_is_renewed_more_rarely_than_it_lasts() -> None:
-    found = timing_of(4, 30)
+    found = estimate_timing(4, 30)
     assert (found.retry, found.survives, found.missed_renewals) == (4, 0, 0)

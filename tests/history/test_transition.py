@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from tests.factories import make_entry, to_bytes
 from webhook.analysis.history.transition import NextState, Transition
 from webhook.analysis.inputs.items import Act, InputKind, Observation, Place
-from webhook.kubernetes.managed_fields import entries_of
+from webhook.kubernetes.managed_fields import list_entries
 from webhook.kubernetes.objects import Lease, LeaseSpec
 
 THEN, NOW = "2025-11-20T12:00:00.000000Z", "2025-11-20T12:00:02.000000Z"
@@ -63,7 +63,7 @@ def test_a_holder_that_is_still_named_after_its_release_is_not_robbed() -> None:
 
 def test_the_manager_is_that_of_the_only_entry_that_changed() -> None:
     managers = [make_entry("holderIdentity", manager=name) for name in ("a", "b", "c")]
-    first, second, third = entries_of(Raw(to_bytes(managers)))
+    first, second, third = list_entries(Raw(to_bytes(managers)))
     assert next_state(HELD, HELD, entries=(first, second), known=(first,)).manager == "b"
     assert next_state(HELD, HELD, entries=(first, second, third), known=(first,)).manager == ""
     assert next_state(HELD, HELD, entries=(first,), known=(first,)).manager == ""

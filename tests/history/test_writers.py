@@ -12,7 +12,7 @@ from tests.factories import Document
 from tests.history.fake_server import SECOND, Elector, FakeServer, together
 from tests.history.observing import input_of, observe_all
 from tests.inputs.reading import read
-from webhook.analysis.claims.account import Account, account_of, as_json
+from webhook.analysis.claims.account import Account, as_json, make_account
 from webhook.analysis.claims.handovers import describe_ending
 from webhook.analysis.claims.happened import list_events
 from webhook.analysis.history import merge
@@ -26,7 +26,7 @@ from webhook.analysis.history.status import LeaseState
 from webhook.analysis.history.tenure import API_SERVER, Handover, Tenure
 from webhook.analysis.inputs.items import STANDARD_INPUT, ElectionEvent, Item, Observation, Place, Unreadable, Writer
 from webhook.findings import Severity
-from webhook.kubernetes.times import canonical, parse
+from webhook.kubernetes.times import format_micro_time, parse
 
 LEASE = ("shop", "db")
 
@@ -35,7 +35,7 @@ def account(*inputs: Iterable[Item]) -> Account:
     histories = ClusterHistory()
     observe_all(histories, *inputs)
     assert histories.bounds.until is not None
-    return account_of(histories, histories.leases[LEASE], histories.bounds.until)
+    return make_account(histories, histories.leases[LEASE], histories.bounds.until)
 
 
 def watch(server: FakeServer) -> Iterable[Item]:
@@ -268,7 +268,7 @@ def test_a_holder_without_a_time_may_go_on_after_a_write_that_a_log_does_not_sho
     server.write("shop/db", server.leases["shop/db"]["spec"], "kubectl-label", "alice", "")
     server.log[-1] |= {"verb": "patch", "responseObject": {}}
     server.wait(1)
-    a.renew(**({"acquireTime": canonical(server.now)} if is_retaken else {}))
+    a.renew(**({"acquireTime": format_micro_time(server.now)} if is_retaken else {}))
     found = account(log(server)).history
     assert len(found.tenures) == 2
     assert found.handovers == {Handover.CREATED: 1, **({Handover.UNKNOWN: 1} if is_retaken else {})}
@@ -501,7 +501,7 @@ def test_clocks_of_api_servers_that_differ(skew: int) -> None:
     for event in server.log:
         is_ahead = "mail" in event["requestURI"]
         later = {
-            key: canonical(parse(event[key]) + is_ahead * skew * SECOND)
+            key: format_micro_time(parse(event[key]) + is_ahead * skew * SECOND)
             for key in ("requestReceivedTimestamp", "stageTimestamp")
         }
         logs[is_ahead].append({**event, **later})

@@ -14,7 +14,7 @@ from tests.factories import Document
 from tests.history.observing import observe_all
 from tests.incidents import at_metadata, incident
 from tests.inputs.reading import read
-from webhook.analysis.claims.account import account_of, as_json
+from webhook.analysis.claims.account import as_json, make_account
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.inputs import envelopes
 from webhook.analysis.inputs.items import InputKind, Item, LogEnd, Observation, Unreadable
@@ -27,7 +27,7 @@ def account(data: bytes) -> Document:
     histories = ClusterHistory()
     observe_all(histories, list(read("in", [data])))
     assert histories.bounds.until is not None
-    return as_json(account_of(histories, histories.leases[incident(INCIDENT).key], histories.bounds.until))
+    return as_json(make_account(histories, histories.leases[incident(INCIDENT).key], histories.bounds.until))
 
 
 @pytest.mark.parametrize("name", sorted(set(ENVELOPES) - {GOOGLE}))

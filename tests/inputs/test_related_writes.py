@@ -9,7 +9,7 @@ from tests.factories import Document, Tweak, changed, drop, put
 from tests.history.fake_server import START
 from tests.inputs.reading import read
 from webhook.analysis.inputs.items import LogEnd, RelatedWrite, Writer
-from webhook.kubernetes.times import canonical
+from webhook.kubernetes.times import format_micro_time
 
 ALICE = "alice@example.org"
 
@@ -27,8 +27,8 @@ def write_event(kind: str = "rolebindings", group: str = "rbac.authorization.k8s
         "objectRef": {"resource": kind, "namespace": "shop", "name": "db", "apiGroup": group, "apiVersion": "v1"},
         "responseStatus": {"metadata": {}, "code": 200},
         "responseObject": {"kind": "Status", "apiVersion": "v1"},
-        "requestReceivedTimestamp": canonical(START - 4000),
-        "stageTimestamp": canonical(START),
+        "requestReceivedTimestamp": format_micro_time(START - 4000),
+        "stageTimestamp": format_micro_time(START),
     }
     return changed(event, *tweaks)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec import Meta, Struct
 
 from webhook.kubernetes import decoding_errors
-from webhook.kubernetes.decoding_errors import PLACE, TRAILING, TRUNCATED, error_in, explain_problem, split_path
+from webhook.kubernetes.decoding_errors import PLACE, TRAILING, TRUNCATED, explain_problem, find_error, split_path
 
 
 class Inner(Struct, forbid_unknown_fields=True):
@@ -138,7 +138,7 @@ JSON_TEXTS = [
 
 @pytest.mark.parametrize("text", JSON_TEXTS)
 def test_texts_of_a_release_that_is_not_known_cost_no_answer(text: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    known = error_in(memoryview(text))
+    known = find_error(memoryview(text))
 
     class Reworded:
         def decode(self, given: memoryview) -> object:
@@ -148,9 +148,9 @@ def test_texts_of_a_release_that_is_not_known_cost_no_answer(text: bytes, monkey
                 raise msgspec.DecodeError("words of another release") from None
 
     monkeypatch.setattr(decoding_errors, "_raw", Reworded())
-    assert bool(error_in(memoryview(text))) == bool(known)
-    assert (error_in(memoryview(text)) == TRUNCATED) == (known == TRUNCATED)
-    ends = [TRAILING.search(problem) for problem in (error_in(memoryview(text)), known)]
+    assert bool(find_error(memoryview(text))) == bool(known)
+    assert (find_error(memoryview(text)) == TRUNCATED) == (known == TRUNCATED)
+    ends = [TRAILING.search(problem) for problem in (find_error(memoryview(text)), known)]
     assert [end and end[1] for end in ends][:1] == [end and end[1] for end in ends][1:]
 
 
@@ -161,7 +161,7 @@ def test_malformed_json_is_found_by_json_too(text: bytes, monkeypatch: pytest.Mo
             raise msgspec.DecodeError("words of another release")
 
     monkeypatch.setattr(decoding_errors, "_raw", Reworded())
-    problem = error_in(memoryview(text))
+    problem = find_error(memoryview(text))
     assert PLACE.search(problem)
     assert not TRAILING.search(problem)
 
@@ -179,7 +179,7 @@ def test_what_json_cannot_read_keeps_the_words_of_the_decoder(text: bytes, monke
             raise msgspec.DecodeError("words of another release")
 
     monkeypatch.setattr(decoding_errors, "_raw", Reworded())
-    assert error_in(memoryview(text)) == "words of another release"
+    assert find_error(memoryview(text)) == "words of another release"
 
 
 def test_a_type_that_is_not_known_is_shown_as_it_is() -> None:

@@ -7,11 +7,11 @@ from msgspec import Raw
 
 from tests.factories import make_entry, to_bytes
 from webhook.kubernetes import managed_fields
-from webhook.kubernetes.managed_fields import MAX_ENTRIES, Entry, entries_of, nest_too_deeply
+from webhook.kubernetes.managed_fields import MAX_ENTRIES, Entry, is_nested_too_deeply, list_entries
 
 
 def entry(fields: Any = None, **changes: Any) -> Entry:
-    (made,) = entries_of(Raw(to_bytes([make_entry() | {"fieldsV1": fields} | changes])))
+    (made,) = list_entries(Raw(to_bytes([make_entry() | {"fieldsV1": fields} | changes])))
     return made
 
 
@@ -58,25 +58,25 @@ def test_the_key_of_an_entry_is_that_of_the_api_server() -> None:
     "text", ["null", "{}", "[null]", '["x"]', '[{"time":5}]', '[{"fieldsV1":[]}]', '[{"manager":"a"},{"manager":1}]']
 )
 def test_a_broken_list_has_no_entries(text: str) -> None:
-    assert entries_of(Raw(text.encode())) == []
+    assert list_entries(Raw(text.encode())) == []
 
 
 def test_a_list_that_is_not_utf_8_has_no_entries() -> None:
-    assert entries_of(Raw(b'[{"manager":"\x80"}]')) == []
+    assert list_entries(Raw(b'[{"manager":"\x80"}]')) == []
 
 
 def test_a_list_of_more_entries_than_a_write_can_have_has_none() -> None:
-    assert len(entries_of(Raw(b"[" + b",".join([b"{}"] * MAX_ENTRIES) + b"]"))) == MAX_ENTRIES
-    assert entries_of(Raw(b"[" + b",".join([b"{}"] * (MAX_ENTRIES + 1)) + b"]")) == []
+    assert len(list_entries(Raw(b"[" + b",".join([b"{}"] * MAX_ENTRIES) + b"]"))) == MAX_ENTRIES
+    assert list_entries(Raw(b"[" + b",".join([b"{}"] * (MAX_ENTRIES + 1)) + b"]")) == []
 
 
 @pytest.mark.parametrize(("levels", "too_deep"), [(3, False), (32, False), (33, True), (5000, True)])
 def test_depth_counts_lists_and_objects_from_the_list_itself(levels: int, too_deep: bool) -> None:
     fields = '{"f:a":' * (levels - 3) + "{}" + "}" * (levels - 3)
-    entries = entries_of(Raw(f'[{{"manager":"x"}},{{"fieldsV1":{fields}}}]'.encode()))
-    assert nest_too_deeply(entries) is too_deep
-    mixed = entries_of(Raw(b'[{"fieldsV1":{"a":[[{"b":' + b"[" * 30 + b"]" * 30 + b"}]]}}]"))
-    assert nest_too_deeply(mixed) is True
+    entries = list_entries(Raw(f'[{{"manager":"x"}},{{"fieldsV1":{fields}}}]'.encode()))
+    assert is_nested_too_deeply(entries) is too_deep
+    mixed = list_entries(Raw(b'[{"fieldsV1":{"a":[[{"b":' + b"[" * 30 + b"]" * 30 + b"}]]}}]"))
+    assert is_nested_too_deeply(mixed) is True
 
 
 def test_what_is_remembered_is_bounded() -> None:

@@ -24,7 +24,7 @@ from tests.model.managed_fields import (
     in_order,
     whole,
 )
-from webhook.kubernetes.times import canonical_seconds, parse_seconds
+from webhook.kubernetes.times import format_time, parse_seconds
 
 NAMESPACE: Final = "shop"
 NAME: Final = "checkout"
@@ -126,7 +126,7 @@ def _deleted(old: Document | None, user: User, clock: int, admission: Admission)
     admission(user, "DELETE", old, None)
     if not old["metadata"].get("finalizers"):
         return None
-    marked = {"deletionTimestamp": canonical_seconds(whole(clock)), "deletionGracePeriodSeconds": 0}
+    marked = {"deletionTimestamp": format_time(whole(clock)), "deletionGracePeriodSeconds": 0}
     return old | {"metadata": marked | old["metadata"]}
 
 
@@ -177,7 +177,7 @@ def _created(request: Request, clock: int) -> Document:
         "name": NAME,
         "namespace": NAMESPACE,
         "uid": "6a1d4c52-8f4e-4d53-9d0c-5a2f5f0c7e11",
-        "creationTimestamp": canonical_seconds(whole(clock)),
+        "creationTimestamp": format_time(whole(clock)),
     }
     sent = [_entry(one) for one in metadata.pop("managedFields", ())]
     fields = frozenset(fields_of(new))
@@ -347,7 +347,7 @@ def _written(entry: Entry) -> Document:
             node = node[step]
         if node:
             node["."] = {}
-    time = {} if entry.time is None else {"time": canonical_seconds(entry.time)}
+    time = {} if entry.time is None else {"time": format_time(entry.time)}
     below = {"subresource": entry.subresource} if entry.subresource else {}
     head = {"manager": entry.manager, "operation": entry.operation, "apiVersion": entry.version}
     return head | time | {"fieldsType": "FieldsV1", "fieldsV1": root} | below

@@ -15,7 +15,7 @@ from tests.law.api_server import CREATE, DELETE, ETCD_LIMIT, MERGE, NAME, PUT, R
 from tests.law.modes import KEYS
 from tests.model.api_server import User, service_account
 from tests.model.managed_fields import APPLY, SECOND
-from webhook.kubernetes.times import canonical, canonical_seconds
+from webhook.kubernetes.times import format_micro_time, format_time
 
 USERS: Final[Mapping[str, User]] = {
     "a pod of the same namespace": service_account("shop", "mallory", "mallory-0"),
@@ -147,7 +147,7 @@ def _entries(new: Document, now: int, kind: str, seconds: int = 0) -> None:
     """Lists of managedFields as a client may send them."""
     metadata = new["metadata"]
     found = [dict(entry) for entry in metadata.get("managedFields") or ()]
-    time = canonical_seconds((now // SECOND + seconds) * SECOND)
+    time = format_time((now // SECOND + seconds) * SECOND)
     if kind == "emptied":
         found = [{}] if seconds < 0 else []
     elif kind == "dated":
@@ -174,12 +174,12 @@ def _entry(manager: str, operation: str, time: str, fields: Document) -> Documen
 def _holder(new: Document, now: int, holder: str) -> None:
     spec = _get_part(new, "spec")
     count = min((spec.get("leaseTransitions") or 0) + 1, 2**31 - 1)
-    spec |= {"holderIdentity": holder, "renewTime": canonical(now), "acquireTime": canonical(now)}
+    spec |= {"holderIdentity": holder, "renewTime": format_micro_time(now), "acquireTime": format_micro_time(now)}
     spec |= {"leaseDurationSeconds": 15, "leaseTransitions": count}
 
 
 def _renewal(new: Document, now: int, seconds: int = 0) -> None:
-    _get_part(new, "spec")["renewTime"] = canonical(now + seconds * SECOND)
+    _get_part(new, "spec")["renewTime"] = format_micro_time(now + seconds * SECOND)
 
 
 def _value(new: Document, now: int, name: str, value: Any) -> None:

@@ -13,7 +13,7 @@ from tests.factories import Document
 from tests.law.api_server import CREATE, DELETE, MERGE, NAME, NAMESPACE, PUT, Request, copied
 from tests.model.api_server import User, service_account
 from tests.model.managed_fields import APPLY, SECOND
-from webhook.kubernetes.times import canonical, parse
+from webhook.kubernetes.times import format_micro_time, parse
 
 _API: Final = "coordination.k8s.io/v1"
 
@@ -139,7 +139,11 @@ class Writer(Struct, kw_only=True):
         elif how == "removed":
             spec |= dict.fromkeys(("holderIdentity", "leaseDurationSeconds", "acquireTime", "renewTime"))
         else:
-            spec |= {"leaseDurationSeconds": 1, "renewTime": canonical(now), "acquireTime": canonical(now)}
+            spec |= {
+                "leaseDurationSeconds": 1,
+                "renewTime": format_micro_time(now),
+                "acquireTime": format_micro_time(now),
+            }
         if how == "empty":
             spec["holderIdentity"] = ""
         return self._request(old, spec)
@@ -153,7 +157,7 @@ class Writer(Struct, kw_only=True):
         return self.habit.heartbeat == "renewTime"
 
     def _claimed(self, spec: Document, now: int) -> Document:
-        time = canonical(now)
+        time = format_micro_time(now)
         claimed: Document = {"holderIdentity": self._name, "acquireTime": time}
         claimed["renewTime"] = time if self._sets_renew_time else None
         if self.habit.transitions != "never":
@@ -164,10 +168,10 @@ class Writer(Struct, kw_only=True):
         return spec | claimed | self._duration
 
     def _renewed(self, spec: Document, now: int) -> Document:
-        renewed = spec | self._duration | {"holderIdentity": self._name, "renewTime": canonical(now)}
+        renewed = spec | self._duration | {"holderIdentity": self._name, "renewTime": format_micro_time(now)}
         if not self._sets_renew_time:
-            return renewed | {"renewTime": None, "acquireTime": canonical(now)}
-        return renewed | ({"acquireTime": canonical(now)} if self.habit.acquires else {})
+            return renewed | {"renewTime": None, "acquireTime": format_micro_time(now)}
+        return renewed | ({"acquireTime": format_micro_time(now)} if self.habit.acquires else {})
 
     def _is_expired(self, spec: Document, now: int) -> bool:
         if not self._sets_renew_time:

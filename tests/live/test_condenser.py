@@ -17,7 +17,7 @@ from tests.history.fake_server import FakeServer
 from tests.history.observing import observe_all
 from tests.incidents import FOLDER, WATCH
 from tests.inputs.reading import read
-from webhook.analysis.claims.account import account_of, as_json
+from webhook.analysis.claims.account import as_json, make_account
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.inputs.cluster import LEASES
 from webhook.analysis.inputs.files import find_inputs
@@ -57,7 +57,7 @@ def accounts(*inputs: Iterable[Item]) -> dict[tuple[str, str], Document]:
     observe_all(histories, *map(list, inputs))
     assert histories.bounds.until is not None
     return {
-        key: as_json(account_of(histories, one, histories.bounds.until))
+        key: as_json(make_account(histories, one, histories.bounds.until))
         for key, one in sorted(histories.leases.items())
     }
 

@@ -12,7 +12,7 @@ from webhook.analysis.live import server as feed_module
 from webhook.analysis.live import server_clock
 from webhook.analysis.live.server import Feed
 from webhook.analysis.timeline.model import MarkKind, SpanKind
-from webhook.analysis.timeline.page import page_data
+from webhook.analysis.timeline.page import encode_page_data
 
 
 class Clock:
@@ -28,7 +28,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     found = Clock(START)
-    monkeypatch.setattr(feed_module, "_now", found)
+    monkeypatch.setattr(feed_module, "_read_clock", found)
     return found
 
 
@@ -220,11 +220,11 @@ def test_memory_is_bounded_however_many_renewals_come(clock: Clock, monkeypatch:
     for _ in range(3):
         together(1400, elector)
         seen(feed, server, clock)
-        sizes.append(len(page_data(feed.get_changes(0).timeline)))
+        sizes.append(len(encode_page_data(feed.get_changes(0).timeline)))
     assert sizes[2] < sizes[1] * 1.1
     timeline = feed.get_changes(0).timeline
     assert [lane.ticks.count for lane in timeline.lanes] == [2100]
-    assert json.loads(page_data(timeline))["thinned"]
+    assert json.loads(encode_page_data(timeline))["thinned"]
 
 
 def test_waiting_ends_with_a_change_or_with_the_end(clock: Clock) -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.factories import Document
 from tests.history.fake_server import SECOND, FakeServer
 from tests.inputs.reading import read
-from webhook.analysis.claims.account import Account, account_of, as_json
+from webhook.analysis.claims.account import Account, as_json, make_account
 from webhook.analysis.claims.happened import list_events
 from webhook.analysis.claims.text import list_facts
 from webhook.analysis.history.follow import ClusterHistory
@@ -15,7 +15,7 @@ from webhook.analysis.history.tenure import Handover
 from webhook.analysis.inputs.items import Item, Unreadable
 from webhook.analysis.timeline.lanes import TimelineBuilder
 from webhook.analysis.timeline.model import SpanKind
-from webhook.kubernetes.times import canonical_seconds
+from webhook.kubernetes.times import format_time
 
 KEY = ("shop", "db")
 REASON = "connection refused"
@@ -39,7 +39,7 @@ class Record:
     def miss(self, since: int) -> None:
         """Record nothing of what was stored since; a list shows the present."""
         self._taken = len(self.server.events)
-        times = {key: canonical_seconds(at) for key, at in (("from", since), ("to", self.server.now))}
+        times = {key: format_time(at) for key, at in (("from", since), ("to", self.server.now))}
         self.lines.append({"type": "GAP", "object": {**times, "reason": REASON}})
         self.lines += [{"type": "ADDED", "object": one} for one in self.server.leases.values()]
 
@@ -60,7 +60,7 @@ class Record:
         histories = ClusterHistory()
         for item in self.items:
             histories.take(item)
-        return account_of(histories, histories.leases[KEY], self.server.now)
+        return make_account(histories, histories.leases[KEY], self.server.now)
 
     def spans(self) -> list[tuple[SpanKind, str]]:
         builder = TimelineBuilder(self.server.now)

@@ -32,7 +32,7 @@ from tests.model.managed_fields import (
     in_order,
     whole,
 )
-from webhook.kubernetes.times import canonical, canonical_seconds
+from webhook.kubernetes.times import format_micro_time, format_time
 
 NAMESPACE: Final = "shop"
 NAME: Final = "checkout"
@@ -283,7 +283,7 @@ def document(lease: Lease) -> dict[str, Any]:
     if lease.labels:
         metadata["labels"] = dict(lease.labels)
     if lease.writer:
-        written = "" if lease.written is None else canonical_seconds(lease.written)
+        written = "" if lease.written is None else format_time(lease.written)
         metadata["annotations"] = {
             f"lease-webhook/writer-{SUFFIX}": lease.writer,
             f"lease-webhook/written-{SUFFIX}": written,
@@ -310,4 +310,4 @@ def document(lease: Lease) -> dict[str, Any]:
 
 def micro_time(instant: int) -> str:
     """A metav1.MicroTime as the API server prints it."""
-    return canonical(instant)
+    return format_micro_time(instant)

@@ -14,7 +14,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.kubernetes.times import canonical_seconds
+from webhook.kubernetes.times import format_time
 
 SECOND: Final = 1_000_000
 UPDATE: Final = "Update"
@@ -155,7 +155,7 @@ def _capped(entries: list[Entry]) -> list[Entry]:
 
 def entry_document(entry: Entry) -> dict[str, Any]:
     """An entry as the API server prints it, deep places as one text."""
-    time = {} if entry.time is None else {"time": canonical_seconds(entry.time)}
+    time = {} if entry.time is None else {"time": format_time(entry.time)}
     subresource = {"subresource": entry.subresource} if entry.subresource else {}
     return {
         "manager": entry.manager,

@@ -98,7 +98,7 @@ def test_without_the_tolerance_an_honest_takeover_is_denied(monkeypatch: pytest.
     def none(duration_seconds: int | None) -> int:
         return 0
 
-    monkeypatch.setattr(expiry, "tolerance_of", none)
+    monkeypatch.setattr(expiry, "find_tolerance", none)
     with pytest.raises(LawBrokenError, match="takeover after the server-observed duration"):
         explore(TWO_SECONDS_APART, 3)
 

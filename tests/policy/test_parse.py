@@ -5,7 +5,7 @@ from msgspec.structs import fields
 
 from webhook.admission.policy import parse as parser
 from webhook.admission.policy.parse import MAX_CHARACTERS, parse
-from webhook.admission.policy.schema import PolicyDocument, PolicyError, nearest
+from webhook.admission.policy.schema import PolicyDocument, PolicyError, suggest_nearest
 
 HEAD = "apiVersion: lease-webhook/v1\n"
 KEYS = [field.encode_name for field in fields(PolicyDocument)]
@@ -69,7 +69,7 @@ def refusal(text: str) -> str:
         ),
         pytest.param(
             HEAD + "x: []",
-            f"line 2: x: unknown key{nearest('x', KEYS)}",
+            f"line 2: x: unknown key{suggest_nearest('x', KEYS)}",
             id="a key like no other",
         ),
         pytest.param(

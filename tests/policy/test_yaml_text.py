@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook.admission.policy.parse import line_of, read
+from webhook.admission.policy.parse import find_line, read
 from webhook.admission.policy.schema import PolicyError
 
 
@@ -44,13 +44,13 @@ def test_value(text: str, value: Any) -> None:
 
 def test_lines_are_those_of_keys_and_items() -> None:
     text = "a:\n  b:\n  - x\n  - c: y\n"
-    lines = {path: line_of(text, path) for path in ("a", "a.b", "a.b[0]", "a.b[1]", "a.b[1].c")}
+    lines = {path: find_line(text, path) for path in ("a", "a.b", "a.b[0]", "a.b[1]", "a.b[1].c")}
     assert lines == {"a": 1, "a.b": 2, "a.b[0]": 3, "a.b[1]": 4, "a.b[1].c": 4}
 
 
 def test_what_is_not_there_has_the_line_of_what_is_around_it() -> None:
     text = "\n\na:\n  b: [x]\n"
-    assert (line_of(text, "a.b[3].c"), line_of(text, "nowhere.at.all"), line_of(text, "")) == (4, 3, 3)
+    assert (find_line(text, "a.b[3].c"), find_line(text, "nowhere.at.all"), find_line(text, "")) == (4, 3, 3)
 
 
 @given(

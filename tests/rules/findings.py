@@ -96,7 +96,7 @@ def printed(review: Document) -> list[str]:
 
 def at(offset: int) -> str:
     """A MicroTime this many microseconds from NOW."""
-    return times.canonical(NOW + offset)
+    return times.format_micro_time(NOW + offset)
 
 
 def written(*tweaks: Tweak, at: str) -> Tweak:

@@ -22,7 +22,7 @@ from tests.factories import (
 )
 from tools.docs.pages import ROOT, find_anchors
 from webhook.admission.policy.parse import parse
-from webhook.kubernetes.objects import versions_of
+from webhook.kubernetes.objects import list_versions
 from webhook.server.reviewer import respond
 
 SENTENCES: Final = yaml.safe_load((Path(__file__).parents[1] / "data" / "api-sentences.yaml").read_text())
@@ -42,7 +42,7 @@ def cases(key: str) -> Iterator[Any]:
     for kind, sentences in SENTENCES.items():
         for entry in sentences:
             for number, case in enumerate(entry.get(key, ())):
-                for version in case.get("versions", versions_of(kind) if kind == "LeaseCandidate" else ["v1"]):
+                for version in case.get("versions", list_versions(kind) if kind == "LeaseCandidate" else ["v1"]):
                     yield pytest.param(kind, version, case, id=f"{kind} {version}: {entry['sentence']}, {number}")
 
 

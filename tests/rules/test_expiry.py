@@ -25,10 +25,10 @@ from tests.rules.findings import (
 from webhook.admission.evaluate import evaluate
 from webhook.admission.policy.parse import parse
 from webhook.admission.rules.change import Event
-from webhook.admission.rules.expiry import Expiry, expiry_of, stamp_of_write, tolerance_of
+from webhook.admission.rules.expiry import Expiry, find_expiry, find_tolerance, stamp_of_write
 from webhook.admission.rules.rule import Mode
 from webhook.kubernetes import times
-from webhook.kubernetes.managed_fields import HOLDER, RENEW_TIME, Entry, entries_of
+from webhook.kubernetes.managed_fields import HOLDER, RENEW_TIME, Entry, list_entries
 from webhook.kubernetes.review import decode
 from webhook.kubernetes.times import DAY, SECOND
 
@@ -49,12 +49,12 @@ TIME = "metadata.managedFields[0].time"
     ],
 )
 def test_tolerance(duration: int | None, tolerance: int) -> None:
-    assert tolerance_of(duration) == tolerance
+    assert find_tolerance(duration) == tolerance
 
 
 def stamped(at: int, *fields: str) -> Entry:
-    entry = make_entry(*(fields or ("renewTime",)), time=times.canonical_seconds(at))
-    return entries_of(Raw(to_bytes([entry])))[0]
+    entry = make_entry(*(fields or ("renewTime",)), time=times.format_time(at))
+    return list_entries(Raw(to_bytes([entry])))[0]
 
 
 def expiry_at(
@@ -65,7 +65,7 @@ def expiry_at(
     now: int = NOW,
     held: bool = True,
 ) -> Expiry:
-    return expiry_of(
+    return find_expiry(
         holder="pod-a" if held else "",
         duration_seconds=duration,
         renew_time=renew_time,
@@ -132,33 +132,33 @@ def test_renew_time_ahead_of_the_clock_counts_as_now() -> None:
     ],
 )
 def test_the_stamp_of_a_write_is_that_of_the_one_owner(owners: list[dict[str, object]], expected: int) -> None:
-    made = [make_entry("renewTime", time=times.canonical_seconds(NOW - SECOND)) | owner for owner in owners]
-    assert stamp_of_write(entries_of(Raw(to_bytes(made))), (), RENEW_TIME, NOW + 999_999) == expected
+    made = [make_entry("renewTime", time=times.format_time(NOW - SECOND)) | owner for owner in owners]
+    assert stamp_of_write(list_entries(Raw(to_bytes(made))), (), RENEW_TIME, NOW + 999_999) == expected
 
 
 @pytest.mark.parametrize(
     ("before", "expected"),
     [
         pytest.param({}, NOW, id="the same manager with the same stamp"),
-        pytest.param({"time": times.canonical_seconds(NOW)}, NOW + DAY, id="an earlier stamp"),
+        pytest.param({"time": times.format_time(NOW)}, NOW + DAY, id="an earlier stamp"),
         pytest.param({"manager": "b"}, NOW + DAY, id="another manager"),
         pytest.param({"fieldsV1": {"f:spec": {"f:acquireTime": {}}}}, NOW + DAY, id="an owner of another field"),
     ],
 )
 def test_an_owner_that_was_there_before_with_its_stamp_dates_nothing_ahead(before: Document, expected: int) -> None:
-    owner = make_entry("renewTime", time=times.canonical_seconds(NOW + DAY))
-    entries, old = (entries_of(Raw(to_bytes([one]))) for one in (owner, owner | before))
+    owner = make_entry("renewTime", time=times.format_time(NOW + DAY))
+    entries, old = (list_entries(Raw(to_bytes([one]))) for one in (owner, owner | before))
     assert stamp_of_write(entries, old, RENEW_TIME, NOW + 999_999) == expected
 
 
 def test_two_writes_of_one_manager_in_one_second_have_one_stamp() -> None:
-    entries = entries_of(Raw(to_bytes([make_entry("renewTime", time=times.canonical_seconds(NOW))])))
+    entries = list_entries(Raw(to_bytes([make_entry("renewTime", time=times.format_time(NOW))])))
     assert stamp_of_write(entries, entries, RENEW_TIME, NOW + DAY) == NOW
 
 
 def test_a_clock_that_is_behind_does_not_date_a_new_holder_before_the_last_renewal() -> None:
-    owner = make_entry("holderIdentity", "renewTime", time=times.canonical_seconds(NOW))
-    entries = entries_of(Raw(to_bytes([owner])))
+    owner = make_entry("holderIdentity", "renewTime", time=times.format_time(NOW))
+    entries = list_entries(Raw(to_bytes([owner])))
     assert stamp_of_write(entries, entries, HOLDER, NOW - DAY) == NOW
 
 

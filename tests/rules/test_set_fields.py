@@ -8,7 +8,7 @@ from msgspec import Raw
 from tests.factories import Document, Tweak, drop, make_entry, make_lease, make_review, put, to_bytes
 from tests.rules.findings import change_of, update
 from webhook.admission.rules.change import SetFields
-from webhook.kubernetes.managed_fields import entries_of
+from webhook.kubernetes.managed_fields import list_entries
 from webhook.kubernetes.review import decode
 
 POD = {"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "1"}
@@ -98,7 +98,7 @@ ALL = SetFields(
     ],
 )
 def test_who_owns_it(fields: Any, owned: bool) -> None:
-    (entry,) = entries_of(Raw(to_bytes([make_entry() | {"fieldsV1": fields}])))
+    (entry,) = list_entries(Raw(to_bytes([make_entry() | {"fieldsV1": fields}])))
     assert ALL.any_owned_by(entry) is owned
     assert SetFields().any_owned_by(entry) is False
 

@@ -5,7 +5,7 @@ import pytest
 from tests.rules.findings import (
     SECOND,
 )
-from webhook.kubernetes.times import span
+from webhook.kubernetes.times import format_span
 
 
 @pytest.mark.parametrize(
@@ -23,4 +23,4 @@ from webhook.kubernetes.times import span
     ],
 )
 def test_a_span_has_its_two_largest_units(seconds: int, text: str) -> None:
-    assert span(seconds * SECOND) == text
+    assert format_span(seconds * SECOND) == text

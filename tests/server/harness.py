@@ -18,11 +18,11 @@ from typing import Any
 
 from tests.waiting import PATIENCE, wait_for
 from webhook.certificates.files import CA_CERTIFICATE, CA_KEY
-from webhook.certificates.issue import Issued, create_authority, issue_leaf, save, service_names
+from webhook.certificates.issue import Issued, create_authority, issue_leaf, list_service_names, save
 
 ROOT = Path(__file__).parents[2]
 
-NAMES = service_names("lease-webhook", "lease-webhook")
+NAMES = list_service_names("lease-webhook", "lease-webhook")
 
 
 def make_certificates(directory: Path, days: float = 90, age: float = 0) -> Issued:

@@ -282,6 +282,6 @@ def test_a_bug_in_a_route_is_a_500_without_a_trace() -> None:
 def test_the_hooks_of_a_server_are_those_of_the_service() -> None:
     hooks = served().hooks
     assert isinstance(hooks, Service)
-    assert hooks.problem_of_body(MAX_REQUEST + 1, b"{ ")
-    assert not hooks.problem_of_body(MAX_REQUEST + 1, OPENING)
+    assert hooks.find_problem_of_body(MAX_REQUEST + 1, b"{ ")
+    assert not hooks.find_problem_of_body(MAX_REQUEST + 1, OPENING)
     assert isinstance(make_review_app(hooks), ReviewApp)

@@ -18,7 +18,15 @@ from webhook.server import logs, reviewer
 from webhook.server.http.wsgi import BEGAN
 from webhook.server.logs import STDOUT, LogThrottle, StdoutHandler
 from webhook.server.observers import ReviewLog
-from webhook.server.reviewer import Observer, Reviewer, ReviewRecord, ReviewResponse, budget, check_media_type, respond
+from webhook.server.reviewer import (
+    Observer,
+    Reviewer,
+    ReviewRecord,
+    ReviewResponse,
+    check_media_type,
+    read_budget,
+    respond,
+)
 
 STANDARD = load(None)
 JSON = {"CONTENT_TYPE": "application/json"}
@@ -54,7 +62,7 @@ def raises(body: bytes, policy: Policy, now: int) -> ReviewResponse:
     ],
 )
 def test_budget(query: str, seconds: float) -> None:
-    assert budget(query) == pytest.approx(seconds)
+    assert read_budget(query) == pytest.approx(seconds)
 
 
 def test_unsupported_names_the_way_out() -> None:

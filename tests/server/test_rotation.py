@@ -192,7 +192,7 @@ def test_tls_floor_and_no_renegotiation(tmp_path: Path) -> None:
     make_certificates(tmp_path)
     certificates = CertificateReloader(tmp_path, tmp_path)
     certificates.start()
-    context = certificates.listener_context()
+    context = certificates.make_listener_context()
     assert context.minimum_version == ssl.TLSVersion.TLSv1_2
     assert context.options & ssl.OP_NO_RENEGOTIATION
 

@@ -29,7 +29,7 @@ from tests.server.plays import (
     quiet,
     run,
 )
-from webhook.server.http.state import LOSE, TABLE, Event, IllegalEventError, State, diagram
+from webhook.server.http.state import LOSE, TABLE, Event, IllegalEventError, State, draw_diagram
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -104,7 +104,7 @@ def test_an_event_that_the_table_does_not_have_is_refused(state: State) -> None:
 
 
 def test_the_diagram_has_an_arrow_for_each_change_but_a_lost_transport() -> None:
-    arrows = {line.strip() for line in diagram().splitlines() if "-->" in line}
+    arrows = {line.strip() for line in draw_diagram().splitlines() if "-->" in line}
     changes = {(before, event) for before, event in LISTED if event is not LOSE}
     assert {f"{before} --> {TABLE[before][event]}: {event}" for before, event in changes} < arrows
     assert len(arrows) == len(changes) + len({"begin", "lost", "end"})

@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 
 from webhook.admission.policy import parse as policy_yaml
 from webhook.text import yaml_reader
-from webhook.text.yaml_writer import comment, flow, scalar, stream
+from webhook.text.yaml_writer import write_comment, write_flow, write_scalar, write_stream
 
 SHARED = {"b": "1", "a": ["yes", "two\nlines\n"]}
 PRINTABLE = st.text().filter(str.isprintable)
 
 
 def test_documents_read_back_in_their_order() -> None:
-    text = stream([{"z": SHARED, "y": SHARED}, {"x": "long " * 1000}])
+    text = write_stream([{"z": SHARED, "y": SHARED}, {"x": "long " * 1000}])
     assert list(yaml.safe_load_all(text)) == [{"z": SHARED, "y": SHARED}, {"x": "long " * 1000}]
     assert text.startswith("---\nz:\n  b: '1'\n  a:\n  - 'yes'\n  - |\n    two\n")
     assert "&" not in text
@@ -24,20 +24,20 @@ def test_documents_read_back_in_their_order() -> None:
     "word", ["on", "No", "null", "true", "007", "1e3", "-.5", "~", "a: b", "2026-01-31", "${pod}_*", ""]
 )
 def test_nothing_is_read_as_another_type(word: str) -> None:
-    assert yaml.safe_load(scalar(word)) == word
-    assert policy_yaml.read(f"a: {scalar(word)}") == {"a": word}
+    assert yaml.safe_load(write_scalar(word)) == word
+    assert policy_yaml.read(f"a: {write_scalar(word)}") == {"a": word}
 
 
 @pytest.mark.parametrize("word", ["y", "N", "1e3", "0o7", "08", "1.e2", "-.5e3", "0X1F", "1_000", "=", "<<", "07"])
 def test_kubectl_reads_no_text_as_another_type(word: str) -> None:
-    written = stream([{word: word}])
+    written = write_stream([{word: word}])
     assert yaml_reader.read(written) == {word: word}
     assert yaml.safe_load(written) == {word: word}
 
 
 @given(st.lists(PRINTABLE, max_size=4), st.text())
 def test_a_list_with_a_comment_is_one_line(texts: list[str], remark: str) -> None:
-    line = f"a: {flow(texts)}  {comment(remark)}"
+    line = f"a: {write_flow(texts)}  {write_comment(remark)}"
     assert yaml.safe_load(line) == {"a": texts}
     assert policy_yaml.read(line) == {"a": texts}
     assert len(line.splitlines()) == 1

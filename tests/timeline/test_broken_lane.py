@@ -22,7 +22,7 @@ def fails_for(name: str, function: Callable[..., object]) -> Callable[..., objec
     return wrapped
 
 
-@pytest.mark.parametrize("method", ["observe", "explain", "frozen_at"])
+@pytest.mark.parametrize("method", ["observe", "explain", "find_freeze"])
 def test_a_fault_in_one_lane_costs_no_other(method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lanes._LeaseLane, method, fails_for(BROKEN, getattr(lanes._LeaseLane, method)))
     timeline = timeline_of(written(tmp_path, stored(BROKEN), stored(GOOD)))

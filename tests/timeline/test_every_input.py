@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from webhook.analysis.timeline.downsampling import fit
+from webhook.analysis.timeline.downsampling import fit_into
 from webhook.analysis.timeline.lanes import TimelineBuilder
 from webhook.analysis.timeline.model import shorten_for_page
-from webhook.analysis.timeline.page import page_data
+from webhook.analysis.timeline.page import encode_page_data
 from webhook.cli import reading
 
 DATA = Path("tests/data")
@@ -26,7 +26,7 @@ def assert_drawn(path: Path) -> None:
     for item in reading.read_for_history([str(path)]):
         builder.observe(item)
     timeline = builder.timeline(builder.histories.bounds.until or now)
-    lanes = json.loads(page_data(fit(timeline)))["lanes"]
+    lanes = json.loads(encode_page_data(fit_into(timeline)))["lanes"]
     expected = {(shorten_for_page(namespace), shorten_for_page(name)) for namespace, name in builder.histories.leases}
     assert {(lane["namespace"], lane["name"]) for lane in lanes} == expected, path
 

@@ -12,7 +12,7 @@ from webhook.analysis.history.merge import Merged
 from webhook.analysis.inputs.files import find_inputs
 from webhook.analysis.timeline.lanes import TimelineBuilder
 from webhook.analysis.timeline.model import Lane, MarkKind, SpanKind, Timeline
-from webhook.analysis.timeline.page import page_data
+from webhook.analysis.timeline.page import encode_page_data
 from webhook.kubernetes.times import SECOND, parse
 
 FOLDER = Path("tests/data/incidents")
@@ -127,6 +127,6 @@ def test_the_writers_of_a_shared_identity_are_named() -> None:
 @INCIDENTS
 def test_the_page_data_has_all_of_it(incident: str) -> None:
     timeline = timeline_of(incident, INPUTS[2])
-    data = json.loads(page_data(timeline))
+    data = json.loads(encode_page_data(timeline))
     assert len(data["lanes"]) == len(timeline.lanes)
     assert sum(len(lane["marks"]) for lane in data["lanes"]) == sum(len(lane.marks) for lane in timeline.lanes)

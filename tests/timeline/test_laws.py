@@ -18,13 +18,13 @@ from webhook.analysis.timeline.downsampling import (
     SpanRecord,
     TickRecord,
     cut_lane,
-    fit,
+    fit_into,
     merge,
     shorten,
 )
 from webhook.analysis.timeline.lanes import TimelineBuilder
 from webhook.analysis.timeline.model import Bucket, Lane, Mark, MarkKind, Span, SpanKind, Ticks, Timeline
-from webhook.analysis.timeline.page import page_data
+from webhook.analysis.timeline.page import encode_page_data
 
 LATEST = START + 365 * 24 * 3600 * SECOND
 
@@ -195,23 +195,23 @@ def counts(timeline: Timeline) -> tuple[int, int, int]:
 
 def test_renewals_of_500_leases_fit_as_they_are() -> None:
     timeline = large(500, 200, 0)
-    assert fit(timeline) is timeline
+    assert fit_into(timeline) is timeline
 
 
 def test_what_is_thinned_is_said_and_counted() -> None:
     timeline = large(20, 300, 250)
-    thin = fit(timeline, 150_000)
-    assert len(page_data(thin)) <= 150_000
+    thin = fit_into(timeline, 150_000)
+    assert len(encode_page_data(thin)) <= 150_000
     assert counts(thin) == counts(timeline)
     assert len(thin.lanes) == 20
     said = " ".join(thin.thinned)
     assert "marks are drawn as" in said
-    assert json.loads(page_data(thin))["thinned"] == list(thin.thinned)
+    assert json.loads(encode_page_data(thin))["thinned"] == list(thin.thinned)
 
 
 def test_if_nothing_else_helps_the_leases_with_the_fewest_changes_are_left_out() -> None:
-    thin = fit(large(100, 50, 3), 10_000)
-    assert len(page_data(thin)) <= 10_000
+    thin = fit_into(large(100, 50, 3), 10_000)
+    assert len(encode_page_data(thin)) <= 10_000
     assert 0 < len(thin.lanes) < 100
     assert f"{100 - len(thin.lanes)} leases with the fewest changes are left out" in " ".join(thin.thinned)
 

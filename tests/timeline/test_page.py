@@ -104,7 +104,7 @@ def test_a_live_page_may_connect_to_its_own_server_only() -> None:
     assert "connect-src 'self'" in reader.policy
     (meta,) = [attributes for attributes, _ in reader.within("meta") if attributes.get("name") == "events"]
     assert meta["content"] == '/token"><script>/events'
-    assert page.content_security_policy(events="/x") == reader.policy
+    assert page.make_content_security_policy(events="/x") == reader.policy
 
 
 def test_hostile_names_add_no_element(quiet: Reader, hostile: Reader) -> None:
@@ -145,7 +145,7 @@ def test_the_page_has_room_for_the_largest_data(quiet: Reader) -> None:
 def test_a_timeline_of_markup_fits_too() -> None:
     texts = tuple(Mark(MarkKind.DENIED, NOON + n, "<&>" * 1000 + str(n)) for n in range(1000))
     lane = Lane("shop", "checkout", 15, (Span(SpanKind.HELD, NOON, None, "a"),), Ticks(), texts)
-    timeline = downsampling.fit(Timeline(NOON, NOON + SECOND, (lane,)))
+    timeline = downsampling.fit_into(Timeline(NOON, NOON + SECOND, (lane,)))
     assert len(page.render(timeline).encode()) <= LARGEST
 
 
@@ -215,6 +215,6 @@ def test_a_lane_that_cannot_be_drawn_costs_no_other(monkeypatch: pytest.MonkeyPa
         return whole(lane, until)
 
     monkeypatch.setattr(Lane, "gaps", broken)
-    lanes = json.loads(page.page_data(sample_timeline(3)))["lanes"]
+    lanes = json.loads(page.encode_page_data(sample_timeline(3)))["lanes"]
     assert [lane["problem"] for lane in lanes] == ["", "this is a bug: ValueError: <a defect>", ""]
     assert [bool(lane["spans"]) for lane in lanes] == [True, False, True]

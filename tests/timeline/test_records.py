@@ -10,8 +10,8 @@ from tests.factories import make_lease, put
 from tests.history.fake_server import SECOND, START, FakeServer, together
 from tests.history.observing import observe_all
 from tests.inputs.reading import read
-from webhook.analysis.history.events import edit_of
-from webhook.analysis.history.forged_stamps import dates_renewal_again
+from webhook.analysis.history.events import describe_changed_fields
+from webhook.analysis.history.forged_stamps import is_renewal_dated_again
 from webhook.analysis.history.processes import HolderProcesses
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.inputs.items import Act, FenceReport, InputKind, LogEnd, Observation, Place, Writer
@@ -19,9 +19,9 @@ from webhook.analysis.timeline import lanes
 from webhook.analysis.timeline.downsampling import SpanRecord, merge
 from webhook.analysis.timeline.lanes import TimelineBuilder
 from webhook.analysis.timeline.model import Bucket, Lane, MarkKind, Span, SpanKind, Timeline
-from webhook.kubernetes.managed_fields import Entry, entries_of
+from webhook.kubernetes.managed_fields import Entry, list_entries
 from webhook.kubernetes.objects import LeaseSpec
-from webhook.kubernetes.times import canonical, canonical_seconds
+from webhook.kubernetes.times import format_micro_time, format_time
 
 LATEST = START + 3600 * SECOND
 
@@ -153,13 +153,13 @@ def test_what_counts_as_an_edit(change: dict[str, Any], text: str) -> None:
         "renew_time": "2026-01-01T00:00:00.000000Z",
         "lease_transitions": 0,
     }
-    assert edit_of(LeaseSpec(**fields), LeaseSpec(**{**fields, **change})) == text
+    assert describe_changed_fields(LeaseSpec(**fields), LeaseSpec(**{**fields, **change})) == text
 
 
 def test_a_slow_answer_is_marked() -> None:
     server = FakeServer()
     server.elector("a", "shop/db").lead(4)
-    server.log[-1]["requestReceivedTimestamp"] = canonical(server.now - 3 * SECOND)
+    server.log[-1]["requestReceivedTimestamp"] = format_micro_time(server.now - 3 * SECOND)
     (lane,) = built(*server.log).lanes
     (slow,) = [mark for mark in lane.marks if mark.kind is MarkKind.SLOW]
     assert slow.text == "the API server took 3 s to answer a write by shop/db from pod a"
@@ -226,7 +226,7 @@ def test_a_lease_without_a_holder_has_no_leader() -> None:
 
 
 def test_a_lease_with_a_stamp_of_the_future_is_dated_when_it_was_last_seen() -> None:
-    lease = make_lease(put("metadata.creationTimestamp", canonical_seconds(at(9000))))
+    lease = make_lease(put("metadata.creationTimestamp", format_time(at(9000))))
     assert built({"type": "ADDED", "object": lease}).lanes
 
 
@@ -272,7 +272,7 @@ def entry(manager: str, second: int, fields: dict[str, Any] = OWNED) -> Entry:
         "time": f"2026-01-01T00:00:{second:02d}Z",
         "fieldsV1": fields,
     }
-    return entries_of(Raw(json.dumps([document]).encode()))[0]
+    return list_entries(Raw(json.dumps([document]).encode()))[0]
 
 
 OLD = [entry("operator", 1), entry("kubectl", 1, OTHER)]
@@ -290,4 +290,4 @@ PLAIN = [
 
 @pytest.mark.parametrize(("new", "is_plain"), PLAIN)
 def test_a_plain_renewal_dates_one_owner_again(new: list[Entry], is_plain: bool) -> None:
-    assert dates_renewal_again(new, OLD) is is_plain
+    assert is_renewal_dated_again(new, OLD) is is_plain

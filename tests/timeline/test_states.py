@@ -14,7 +14,7 @@ from webhook.analysis.timeline.lanes import TimelineBuilder
 from webhook.analysis.timeline.model import Lane, SpanKind, Timeline
 from webhook.cli import reading
 from webhook.cli.main import main
-from webhook.kubernetes.times import canonical, canonical_seconds, parse
+from webhook.kubernetes.times import format_micro_time, format_time, parse
 
 NOW = "2026-11-22T12:00:00Z"
 
@@ -80,7 +80,7 @@ def since(path: str) -> dict[str, str]:
     """Since when no one leads, of each lease of which the page says so."""
     timeline = timeline_of(path)
     gaps = {lane.name: lane.gaps(timeline.ends) for lane in timeline.lanes}
-    return {name: canonical(found[-1].begins) for name, found in gaps.items() if found and found[-1].is_open}
+    return {name: format_micro_time(found[-1].begins) for name, found in gaps.items() if found and found[-1].is_open}
 
 
 @pytest.mark.parametrize("leases", LISTS)
@@ -103,7 +103,7 @@ def test_the_live_page_says_the_same_of_a_lease_that_had_expired_when_it_began(t
     feed.read(reading.read_for_history([written(tmp_path, stored("expired"))]))
     (lane,) = feed.get_changes(0).timeline.lanes
     (gap,) = lane.gaps(feed.get_changes(0).timeline.ends)
-    assert canonical(gap.begins) == "2026-11-22T11:20:00.250000Z"
+    assert format_micro_time(gap.begins) == "2026-11-22T11:20:00.250000Z"
 
 
 FROZEN = [
@@ -133,7 +133,7 @@ def test_a_lease_is_frozen_from_the_write_that_froze_it_to_the_one_that_repaired
     spec = server.leases["shop/db"]["spec"]
     server.write("shop/db", {**spec, "renewTime": "9999-12-31T23:59:59.999999Z"}, "kubectl-edit", "admin", "")
     server.wait(60)
-    server.write("shop/db", {**spec, "renewTime": canonical(server.now)}, "kubectl-edit", "admin", "")
+    server.write("shop/db", {**spec, "renewTime": format_micro_time(server.now)}, "kubectl-edit", "admin", "")
     a.lead(10)
     path = tmp_path / "audit.log"
     path.write_bytes(server.audit_log())
@@ -150,7 +150,7 @@ def test_a_lease_that_was_never_held_has_had_no_leader_to_lose(tmp_path: Path) -
         ("holderIdentity", "leaseDurationSeconds", "acquireTime", "renewTime", "leaseTransitions")
     ))))  # fmt: skip
     (span,) = lane.spans
-    assert (span.kind, canonical(span.begins)) == (SpanKind.NEVER_HELD, "2026-11-22T11:20:00.000000Z")
+    assert (span.kind, format_micro_time(span.begins)) == (SpanKind.NEVER_HELD, "2026-11-22T11:20:00.000000Z")
     assert lane.gaps(parse(NOW.replace("Z", ".000000Z"))) == ()
     assert lane.handovers == 0
 
@@ -161,7 +161,7 @@ def test_a_lease_that_nothing_was_written_to_since_its_creation_was_never_held(t
     ))  # fmt: skip
     empty["metadata"]["managedFields"][0]["time"] = "2026-11-22T08:00:00Z"
     (span,) = lane_of(written(tmp_path, empty)).spans
-    assert (span.kind, canonical(span.begins)) == (SpanKind.NEVER_HELD, "2026-11-22T08:00:00.000000Z")
+    assert (span.kind, format_micro_time(span.begins)) == (SpanKind.NEVER_HELD, "2026-11-22T08:00:00.000000Z")
 
 
 def test_an_empty_lease_without_any_time_begins_with_the_timeline() -> None:
@@ -182,7 +182,7 @@ def test_a_list_does_not_show_whether_the_latest_write_was_a_renewal(tmp_path: P
         entry | {"manager": "kubectl", "fieldsV1": {"f:spec": {"f:renewTime": {}}}},
     ]
     lane = lane_of(written(tmp_path, lease))
-    assert [(span.kind, canonical_seconds(span.begins)) for span in lane.spans] == [
+    assert [(span.kind, format_time(span.begins)) for span in lane.spans] == [
         (SpanKind.UNRECORDED, "2026-11-22T11:20:00Z"),
         (SpanKind.OVERDUE, "2026-11-22T11:20:15Z"),
     ]

@@ -18,7 +18,7 @@ from webhook.analysis.inputs.items import Input
 from webhook.analysis.timeline.downsampling import MAX_MARKS
 from webhook.analysis.timeline.lanes import TimelineBuilder
 from webhook.analysis.timeline.model import Lane, Mark, MarkKind, SpanKind, Timeline, as_json
-from webhook.kubernetes.times import canonical_seconds
+from webhook.kubernetes.times import format_time
 
 LATEST = START + 365 * 24 * 3600 * SECOND
 MARGIN = SECOND // 50
@@ -407,7 +407,7 @@ def test_other_annotations_are_no_marks(annotations: dict[str, str]) -> None:
 def write_nothing_and_own_strategy(server: FakeServer, ahead: int = 0) -> None:
     """A patch of strategy, which the API server dropped, dated so many seconds ahead."""
     server.write("shop/db", server.leases["shop/db"]["spec"], "kubectl-patch", "admin", "")
-    entry = make_entry("strategy", manager="kubectl-patch", time=canonical_seconds(server.now + ahead * SECOND))
+    entry = make_entry("strategy", manager="kubectl-patch", time=format_time(server.now + ahead * SECOND))
     metadata = server.leases["shop/db"]["metadata"]
     metadata["managedFields"] = [one for one in metadata["managedFields"] if one["manager"] != "kubectl-patch"] + [
         entry

@@ -13,7 +13,7 @@ from tests.timeline.test_states import lane_of, stored, timeline_of, written
 from tests.timeline.test_truth import read_log, read_watch
 from tests.timeline.test_truth import timeline_of as read_all
 from webhook.analysis.timeline.model import Lane, SpanKind, Timeline
-from webhook.kubernetes.times import canonical, canonical_seconds
+from webhook.kubernetes.times import format_micro_time, format_time
 
 UNKNOWN_RENEWAL = "is named as its holder, and the input does not show when it was renewed last"
 
@@ -49,7 +49,7 @@ def test_a_stamp_that_renewtime_contradicts_does_not_say_when_it_was_renewed(tmp
     assert unknown.holder == "checkout-x2x8p_1"
     # The one who wrote last is stamped: if that was a renewal, it lasted for 15 s.
     assert late.kind is SpanKind.OVERDUE
-    assert canonical_seconds(late.begins) == "2026-11-22T11:58:15Z"
+    assert format_time(late.begins) == "2026-11-22T11:58:15Z"
     (gap,) = timeline.lanes[0].gaps(timeline.ends)
     assert gap.text(timeline.ends) == "not renewed since 11:58:00Z"
     assert not timeline.lanes[0].ticks.count
@@ -90,7 +90,7 @@ def test_a_holder_that_is_removed_without_a_stamp_is_removed_at_an_unknown_time(
     server.write("shop/db", {}, "janitor", "janitor", "")
     del server.events[-1][2]["metadata"]["managedFields"][1:]
     server.events[-1][2]["metadata"]["managedFields"] = [
-        {"manager": "janitor", "operation": "Update", "time": canonical_seconds(START), "fieldsV1": {}}
+        {"manager": "janitor", "operation": "Update", "time": format_time(START), "fieldsV1": {}}
     ]
     said = "not recorded: its holder was removed in this time, and the input does not show when"
     lanes = {lane.name: lane for lane in read_watch(server).lanes}
@@ -242,7 +242,7 @@ def test_until_another_one_shortened_it_a_lease_was_held_for_as_long_as_it_said(
 
 
 def choose(server: FakeServer, holder: str) -> None:
-    held = {"holderIdentity": holder, "leaseDurationSeconds": 5, "renewTime": canonical(server.now)}
+    held = {"holderIdentity": holder, "leaseDurationSeconds": 5, "renewTime": format_micro_time(server.now)}
     spec = {**held, "strategy": "OldestEmulationVersion", "acquireTime": None, "leaseTransitions": 0}
     server.write("shop/db", spec, "kube-apiserver", "system:apiserver", "")
 
@@ -288,7 +288,7 @@ def test_the_duration_that_another_one_shortened_before_the_input_begins_counts_
     held, late = timeline_of(written(tmp_path, lease)).lanes[0].spans
     assert (held.kind, held.reason) == (SpanKind.HELD, "as the first state that was seen says")
     assert late.kind is SpanKind.OVERDUE
-    assert canonical_seconds(late.begins) == "2026-11-22T11:58:00Z"
+    assert format_time(late.begins) == "2026-11-22T11:58:00Z"
 
 
 def test_a_log_that_begins_with_a_patch_does_not_show_that_the_lease_was_renewed_until_then() -> None:

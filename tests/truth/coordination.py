@@ -16,7 +16,7 @@ from tests.truth.parties import Answer, Call, Party
 from tests.truth.records import State
 from tests.truth.servers import Servers
 from tests.truth.stage import MILLISECOND, SECOND, Wait
-from webhook.kubernetes.times import canonical
+from webhook.kubernetes.times import format_micro_time
 
 STRATEGY: Final = "OldestEmulationVersion"
 CHOSEN_DURATION: Final = 5
@@ -67,7 +67,7 @@ class Coordinator:
         return self._party.agenda.now + self._servers.offsets[self._party.server]
 
     def _elect(self) -> Generator[Any, Any, None]:
-        pinged = canonical(self._clock())
+        pinged = format_micro_time(self._clock())
         for one in self._candidates():
             yield self._call(
                 "update", one.key[2], kind="LeaseCandidate", candidate={**one.candidate, "pingTime": pinged}

@@ -18,7 +18,7 @@ from tests.truth.plans import ElectorPlan, Habit
 from tests.truth.records import State
 from tests.truth.servers import Servers
 from tests.truth.stage import MILLISECOND, SECOND, Wait
-from webhook.kubernetes.times import canonical
+from webhook.kubernetes.times import format_micro_time
 
 RETRY: Final = 2 * SECOND
 DEADLINE: Final = 10 * SECOND
@@ -98,7 +98,7 @@ class Election:
         key = ("LeaseCandidate", self._namespace, self._party.identity)
         ping = ""
         while True:
-            now = canonical(self._party.clock())
+            now = format_micro_time(self._party.clock())
             known = self._servers.states.get(key)
             if known is None or (ping := _ping_of(known)) > _renewed_of(known):
                 spec = {

@@ -20,7 +20,7 @@ from tests.truth.shown_predicates import SHOWN
 from tests.truth.stage import MILLISECOND
 from webhook.cli import audit, why
 from webhook.cli.terminal import Failure
-from webhook.kubernetes.times import canonical, parse
+from webhook.kubernetes.times import format_micro_time, parse
 
 CLAIMING: Final = ("why", "audit")
 SHOWING: Final = ("timeline", "rows")
@@ -75,7 +75,7 @@ def _claims_of(
     for one in found:
         lease = f"{one.get('namespace')}/{one.get('name')}"
         claims = one.get("claims", [one] if "claim" in one else [])
-        evaluated_at = one.get("now") or (None if given.now is None else canonical(given.now))
+        evaluated_at = one.get("now") or (None if given.now is None else format_micro_time(given.now))
         if lease not in everything:
             key = (str(one.get("namespace")), str(one.get("name")))
             everything[lease] = _ends(history, key, given, evaluated_at or "")
@@ -92,7 +92,7 @@ def _read(given: Input, paths: Sequence[str]) -> Reading:
 def _shown_by(command: str, history: History, given: Input, read: Callable[[], Reading]) -> Iterator[Evaluated]:
     try:
         found = list(_SHOWN[command](read()))
-        at = canonical(read().as_of.at)
+        at = format_micro_time(read().as_of.at)
     except Exception as error:  # noqa: BLE001 - whatever ends a command is reported as false
         yield Evaluated(command, "", {"claim": CRASH, "text": f"{type(error).__name__}: {error}"}, False)
         return
@@ -109,7 +109,7 @@ def shown_in(history: History, given: Input) -> Iterator[tuple[dict[str, Any], F
     """Yield everything that is shown beside claims, with the facts of its lease at the moment of evaluation."""
     with tempfile.TemporaryDirectory() as folder:
         read = _read(given, _write_inputs(Path(folder), given))
-        now = max(given.last, _true_time(history, canonical(read.as_of.at)))
+        now = max(given.last, _true_time(history, format_micro_time(read.as_of.at)))
         facts_of = cache(partial(Facts, history, now=now))
         for command in SHOWING:
             yield from ((shown, facts_of(*key)) for key, shown in _SHOWN[command](read))
@@ -152,7 +152,7 @@ def run(command: str, given: Input, paths: Sequence[str]) -> list[dict[str, Any]
     for path in paths:
         arguments += ["--policy" if path.endswith("policy.yaml") else "--input", path]
     if given.now is not None:
-        arguments += ["--now", canonical(given.now)]
+        arguments += ["--now", format_micro_time(given.now)]
     program = why.command if command == "why" else audit.command
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):

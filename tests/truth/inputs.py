@@ -17,7 +17,7 @@ from tests.truth.servers import GROUP, RESOURCES
 from tests.truth.stage import MILLISECOND
 from webhook.analysis.inputs.items import Item, Observation
 from webhook.analysis.live.recorder import Condenser
-from webhook.kubernetes.times import canonical, canonical_seconds
+from webhook.kubernetes.times import format_micro_time, format_time
 
 POLICY: Final = f"apiVersion: lease-webhook/v1\nstamps:\n- suffix: {SUFFIX}\n  namespaces: [{NAMESPACE}]\n"
 """The policy file of stamped histories."""
@@ -204,7 +204,7 @@ def _record(history: History, gap: tuple[int, int] | None) -> dict[str, bytes]:
     _take(condenser, _changes(history, history.begin, gap[0] if gap else history.end), lines)
     if gap:
         reason = "the recorder did not run, or could not write"
-        start, end = (canonical_seconds(at) for at in gap)
+        start, end = (format_time(at) for at in gap)
         lines.append(_event("GAP", json.dumps({"from": start, "to": end, "reason": reason}).encode()))
         there = {key[1:] for key in _states(history, gap[1]) if key[0] == "Lease"}
         gone = sorted(condenser.get_names("Lease") - there)
@@ -303,8 +303,8 @@ def _write_event(request: Request, level: str, has_fields: bool) -> bytes:
         "responseStatus": status,
     }
     tail: Document = {
-        "requestReceivedTimestamp": canonical(request.received_clock),
-        "stageTimestamp": canonical(request.answered_clock),
+        "requestReceivedTimestamp": format_micro_time(request.received_clock),
+        "stageTimestamp": format_micro_time(request.answered_clock),
     }
     parts = [_inner(head), b'"user":%s' % _user_of(request), _inner(source)]
     if level != "Metadata" and request.user is not None:

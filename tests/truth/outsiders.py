@@ -11,7 +11,7 @@ from tests.truth.parties import Call, Party
 from tests.truth.plans import LEASE, SUFFIX, Deed, OutsiderPlan, Step
 from tests.truth.servers import Servers
 from tests.truth.stage import MILLISECOND, SECOND, Wait
-from webhook.kubernetes.times import canonical_seconds
+from webhook.kubernetes.times import format_time
 
 _NAMESPACE, _, _NAME = LEASE.partition("/")
 _HOUR: Final = 3600 * SECOND
@@ -135,7 +135,7 @@ def _forge(party: Party, old: Lease, clock: int) -> Write:
 def _list_planted(party: Party) -> tuple[tuple[str, str], ...]:
     writer = f"00000000-0000-4000-8000-0000000000aa {party.user.name}"
     return (
-        (f"lease-webhook/written-{SUFFIX}", canonical_seconds(party.clock())),
+        (f"lease-webhook/written-{SUFFIX}", format_time(party.clock())),
         (f"lease-webhook/writer-{SUFFIX}", writer),
         (f"lease-webhook/term-{SUFFIX}", "7"),
     )

@@ -9,7 +9,7 @@ from tests.truth.inputs import Input, Kind, input_of
 from tests.truth.play import play
 from tests.truth.predicates import Predicate
 from tests.truth.records import History
-from webhook.kubernetes.times import SECOND, canonical, parse
+from webhook.kubernetes.times import SECOND, format_micro_time, parse
 
 Claim = dict[str, Any]
 """A claim, or a statement that is shown beside claims."""
@@ -61,7 +61,7 @@ def move_instants(seconds: float, *keys: str) -> Defect:
     def change(claim: Claim, _: Facts) -> Claim | None:
         if any(key not in claim for key in keys):
             return None
-        return claim | {key: canonical(parse(claim[key]) + int(seconds * SECOND)) for key in keys}
+        return claim | {key: format_micro_time(parse(claim[key]) + int(seconds * SECOND)) for key in keys}
 
     return change
 

@@ -22,7 +22,7 @@ from tests.truth.plans import NAMESPACE, SUFFIX, Fault, FaultKind, Plan
 from tests.truth.pods import POD_REFUSALS, PodDeed, PodDeedKind
 from tests.truth.records import Refusal, Request, State
 from tests.truth.stage import MILLISECOND, SECOND, Agenda
-from webhook.kubernetes.times import canonical_seconds
+from webhook.kubernetes.times import format_time
 
 GROUP: Final = "coordination.k8s.io"
 RESOURCES: Final = {"Lease": "leases", "LeaseCandidate": "leasecandidates", "Pod": "pods"}
@@ -385,7 +385,7 @@ class Servers:
         metadata: Document = {"name": call.name, "namespace": call.namespace}
         metadata["uid"] = before.uid if before else f"c0000000-0000-4000-8000-{self._revision:012}"
         metadata["resourceVersion"] = str(self._revision)
-        born = canonical_seconds(clock) if before is None else json.loads(before.text)["metadata"]["creationTimestamp"]
+        born = format_time(clock) if before is None else json.loads(before.text)["metadata"]["creationTimestamp"]
         metadata["creationTimestamp"] = born
         one = {"kind": "LeaseCandidate", "apiVersion": f"{GROUP}/v1beta1", "metadata": metadata, "spec": call.candidate}
         key = (call.kind, call.namespace, call.name)
@@ -468,7 +468,7 @@ def state_of(
         texts |= {
             f"lease-webhook/term-{SUFFIX}": term,
             f"lease-webhook/writer-{SUFFIX}": lease.writer,
-            f"lease-webhook/written-{SUFFIX}": "" if lease.written is None else canonical_seconds(lease.written),
+            f"lease-webhook/written-{SUFFIX}": "" if lease.written is None else format_time(lease.written),
         }
     if texts:
         one["metadata"]["annotations"] = texts
@@ -555,7 +555,7 @@ def _guard(user: User, before: State | None, new: Lease) -> Refusal | None:
     pod, _, name = old.writer.partition(" ")
     held_by = f"{name} ({'no pod' if pod == '-' else f'pod uid {pod}'})"
     text = f"{_describe_denial(old.name, _GUARD)} lease is held by {held_by}, which wrote it last at "
-    text += f"{canonical_seconds(old.written or 0)}; retry later (lease-webhook)"
+    text += f"{format_time(old.written or 0)}; retry later (lease-webhook)"
     return Refusal(403, "stamp guard", text, "Forbidden")
 
 

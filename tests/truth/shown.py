@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 from tests.truth.inputs import LISTS, LOGS, Input, Kind
 from webhook.admission.policy.file import load
 from webhook.analysis.claims.account import Account, as_json
-from webhook.analysis.claims.words import ago
+from webhook.analysis.claims.words import format_age
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.inputs.items import Act, Item, Observation
 from webhook.analysis.live.leases import LiveLeases
@@ -22,7 +22,7 @@ from webhook.cli import reading
 from webhook.cli.lease_table import make_row
 from webhook.cli.selection import Selection
 from webhook.cli.why import select_accounts
-from webhook.kubernetes.times import SECOND, canonical
+from webhook.kubernetes.times import SECOND, format_micro_time
 
 Shown = tuple[tuple[str, str], dict[str, Any]]
 """Namespace and name of a lease, and what is shown of it."""
@@ -104,7 +104,7 @@ def shown_by_timeline(read: Reading) -> Iterator[Shown]:
 def _of_lane(lane: Lane, timeline: Timeline, given: Input, seen_from: int) -> Iterator[dict[str, Any]]:
     if lane.problem:
         yield {"claim": "timeline-problem", "text": lane.problem}
-    end, gaps = canonical(timeline.ends), lane.gaps(timeline.ends)
+    end, gaps = format_micro_time(timeline.ends), lane.gaps(timeline.ends)
     for span in lane.spans:
         shown: dict[str, Any] = {
             "identity": span.holder,
@@ -115,16 +115,16 @@ def _of_lane(lane: Lane, timeline: Timeline, given: Input, seen_from: int) -> It
         }
         if span.reason and span.kind in (SpanKind.HELD, SpanKind.NEVER_HELD):
             shown |= {"seen_from": seen_from}
-        until = end if span.ends is None else canonical(span.ends)
+        until = end if span.ends is None else format_micro_time(span.ends)
         shown |= {"is_open": span.ends is None}
         kind, text = f"timeline-{span.kind.value}", span.text(gaps, timeline.ends)
         yield {"claim": kind, **shown, "from": _time(span.begins), "to": until, "text": text}
     for gap in gaps:
-        times = {"from": _time(gap.begins), "to": canonical(gap.ends)}
+        times = {"from": _time(gap.begins), "to": format_micro_time(gap.ends)}
         said = {"seconds": gap.length / SECOND, "identity": gap.holder}
         yield {"claim": "timeline-gap", **times, **said, "text": gap.text(timeline.ends)}
     for doubt, text in lane.doubts(gaps, timeline.ends):
-        times = {"from": _time(doubt.begins), "to": canonical(doubt.ends or timeline.ends)}
+        times = {"from": _time(doubt.begins), "to": format_micro_time(doubt.ends or timeline.ends)}
         yield {"claim": f"timeline-{doubt.kind.value}", "identity": doubt.holder, **times, "text": text}
     for mark in lane.marks:
         is_dated = "then or later" not in mark.text and mark.kind is not MarkKind.DELETED
@@ -132,7 +132,7 @@ def _of_lane(lane: Lane, timeline: Timeline, given: Input, seen_from: int) -> It
         yield {"claim": f"timeline-{mark.kind.value}", **moment, "identity": mark.holder, "text": mark.text}
     hidden = {"is_hidden": any(one.kind is SpanKind.WRITTEN for one in lane.spans)}
     for at in lane.ticks.moments:
-        yield {"claim": "timeline-renewal", "at": canonical(at), **hidden}
+        yield {"claim": "timeline-renewal", "at": format_micro_time(at), **hidden}
     whole = {"is_whole": given.kind not in SOME_WRITES}
     yield {"claim": "timeline-handovers", "count": lane.handovers, **whole, "are_writers": given.kind is Kind.METADATA}
     yield {"claim": "timeline-renewals", "count": lane.ticks.count, **hidden}
@@ -159,17 +159,17 @@ def shown_by_rows(read: Reading) -> Iterator[Shown]:
         row = make_row(account)
         _, state, holder, renewed, takeable, changes, _, usual, duration, dated = (cell.text for cell in row.cells)
         whole = {"is_whole": read.given.kind not in SOME_WRITES}
-        of_state = {"state": state, "dated": dated, "now": canonical(now), "hidden": _hidden(read.given)}
+        of_state = {"state": state, "dated": dated, "now": format_micro_time(now), "hidden": _hidden(read.given)}
         yield key, {"claim": "row-state", **of_state}
         yield key, {"claim": "row-holder", "state": state, "identity": account.known_holder, "text": holder}
         if row.renewed:
-            right = {"is_right": renewed == ago(row.renewed, now)}
-            at = {"at": canonical(row.renewed), "dated": dated, "state": state}
+            right = {"is_right": renewed == format_age(row.renewed, now)}
+            at = {"at": format_micro_time(row.renewed), "dated": dated, "state": state}
             yield key, {"claim": "row-renewed", **at, **right, "identity": account.holder, "text": renewed}
         if takeable == "now":
-            yield key, {"claim": "row-takeable", "from": canonical(now), **of_state}
+            yield key, {"claim": "row-takeable", "from": format_micro_time(now), **of_state}
         elif account.status and account.status.takeable_at is not None:
-            yield key, {"claim": "row-takeable", "from": canonical(account.status.takeable_at), **of_state}
+            yield key, {"claim": "row-takeable", "from": format_micro_time(account.status.takeable_at), **of_state}
         count = int(changes) if changes.isdecimal() else 0
         yield key, {"claim": "row-changes", "count": count, **whole, "are_writers": read.given.kind is Kind.METADATA}
         if account.history.interval is not None:
@@ -195,7 +195,7 @@ def _of_metrics(read: Reading) -> Iterator[Shown]:
             # Where a writer's clock dates a holder, no metric counts the time before it.
             is_claimed = any(one.taken.is_claimed for one in read.histories.leases[key].tenures)
             is_whole = read.given.kind not in SOME_WRITES and not is_claimed
-            times = {"now": canonical(now), "value": sample.value, "is_whole": is_whole}
+            times = {"now": format_micro_time(now), "value": sample.value, "is_whole": is_whole}
             yield key, {"claim": f"metric-{name.replace('_', '-')}", **times, **how}
 
 
@@ -240,4 +240,4 @@ def _of_last_renewal(one: dict[str, Any], state: dict[str, Any]) -> Iterator[dic
 
 
 def _time(at: int) -> str:
-    return canonical(max(0, at))
+    return format_micro_time(max(0, at))

@@ -20,12 +20,12 @@ from tests.truth.stage import SECOND
 from webhook.admission.rules.expiry import date_last_renewal
 from webhook.admission.rules.holders import fits_pod
 from webhook.admission.rules.stamps import NAMES, is_constant
-from webhook.analysis.claims.words import writer
+from webhook.analysis.claims.words import describe_writer
 from webhook.analysis.history.tenure import Handover
 from webhook.analysis.inputs.items import Writer
-from webhook.kubernetes.managed_fields import entries_of
+from webhook.kubernetes.managed_fields import list_entries
 from webhook.kubernetes.objects import Lease
-from webhook.kubernetes.times import canonical, parse, stamp_of
+from webhook.kubernetes.times import format_micro_time, parse, stamp_of
 
 SHOWN: Final[dict[str, Predicate]] = {}
 NOT_RECORDED: Final = "a time that was not recorded"
@@ -116,8 +116,8 @@ def _is_written(facts: Facts, shown: Claim) -> bool:
 
 def _writers(process: Process) -> Iterator[str]:
     """Yield how a process is called: a log names its pod, a stamp the uid of that."""
-    yield writer(Writer(process.user.name, process.pod if process.uid else ""))
-    yield writer(Writer(process.user.name, uid=process.uid))
+    yield describe_writer(Writer(process.user.name, process.pod if process.uid else ""))
+    yield describe_writer(Writer(process.user.name, uid=process.uid))
 
 
 @_is("timeline-overdue")
@@ -255,8 +255,8 @@ def _around(facts: Facts, shown: Claim) -> tuple[int, int]:
 def _marked(facts: Facts, shown: Claim) -> dict[str, Any]:
     """Return a mark as a claim about an interval."""
     at = parse(shown["at"])
-    earliest = {} if NOT_RECORDED in shown["text"] else {"earliest": canonical(at - POINT)}
-    latest = {"latest": canonical(at + POINT)} if shown["is_dated"] else {}
+    earliest = {} if NOT_RECORDED in shown["text"] else {"earliest": format_micro_time(at - POINT)}
+    latest = {"latest": format_micro_time(at + POINT)} if shown["is_dated"] else {}
     return {"identity": shown["identity"], **earliest, **latest}
 
 
@@ -503,7 +503,7 @@ def _dated_by_state(facts: Facts, shown: Claim) -> int | None:
     if shown["dated"] == "holder" or after is None:
         return facts.spec.renewed
     metadata = decode(after.text, type=Lease).metadata
-    entries = entries_of(metadata.managed_fields)
+    entries = list_entries(metadata.managed_fields)
     if not is_constant(entries):
         return date_last_renewal(entries)  # where no API server stamps, anyone can write the annotations
     written = [text for name, text in (metadata.annotations or {}).items() if name.startswith(f"{NAMES}written-")]
@@ -660,7 +660,7 @@ def _metric_age(facts: Facts, shown: Claim) -> bool:
     if shown["value"] == 0:
         return facts.last_renewal is None or facts.last_renewal.end >= facts.moment(shown["now"]).first - POINT
     at = parse(shown["now"]) - int(shown["value"] * SECOND)
-    about = {"at": canonical(at), "dated": "", "is_right": True, "identity": facts.holder}
+    about = {"at": format_micro_time(at), "dated": "", "is_right": True, "identity": facts.holder}
     return _last_renewal(facts, about)
 
 

@@ -25,7 +25,7 @@ from tests.truth.planting import (
 )
 from tests.truth.predicates import PREDICATES
 from tests.truth.records import Process
-from webhook.kubernetes.times import SECOND, canonical
+from webhook.kubernetes.times import SECOND, format_micro_time
 
 pytestmark = pytest.mark.deep
 
@@ -82,7 +82,7 @@ def asked_by_nobody(claim: Claim, facts: Facts) -> Claim | None:
     renewal = facts.last_renewal
     if renewal is None or "how" in claim:
         return None
-    return claim | {"identity": "", "from": canonical(renewal.begin - 3 * SECOND)}
+    return claim | {"identity": "", "from": format_micro_time(renewal.begin - 3 * SECOND)}
 
 
 PLANTED: dict[str, tuple[str, Defect]] = {

@@ -30,7 +30,7 @@ from webhook.analysis.history.status import LeaseState
 from webhook.analysis.timeline import lanes
 from webhook.analysis.timeline.lanes import TimelineBuilder
 from webhook.analysis.timeline.model import Lane
-from webhook.kubernetes.times import SECOND, normalize, parse, readable
+from webhook.kubernetes.times import SECOND, get_readable_instant, normalize, parse
 
 pytestmark = pytest.mark.deep
 
@@ -57,7 +57,7 @@ def test_a_span_that_begins_at_acquire_time_is_noticed(monkeypatch: pytest.Monke
 
     def mark_too_early(lane: Any, tenure: Any, since: int, latest: int, most: int) -> None:
         spec = lane.history.lease.spec if lane.history.lease else None
-        acquired = readable(normalize(spec.acquire_time)) if spec else None
+        acquired = get_readable_instant(normalize(spec.acquire_time)) if spec else None
         present = lane.spans.present
         if acquired is not None and present is not None:
             present.begins = min(present.begins, acquired)
@@ -80,7 +80,7 @@ def test_a_handover_too_many_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_state_that_says_held_after_the_expiry_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    find_state = status._state
+    find_state = status._find_state
 
     def find_held(*arguments: Any) -> LeaseState:
         found = find_state(*arguments)

@@ -20,7 +20,7 @@ from webhook.cli.reading import EvaluationTime, read_for_history
 from webhook.cli.selection import Selection
 from webhook.cli.tables import make_console
 from webhook.cli.watching import CLOCK, draw_frame
-from webhook.kubernetes.times import canonical, parse
+from webhook.kubernetes.times import format_micro_time, parse
 from webhook.server.reviewer import respond
 
 WIDTH: Final = "100"
@@ -86,7 +86,7 @@ def _run_proof() -> str:
     """Return the output of kubectl for the proof, whose time an API server has written in UTC before it asks."""
     text = (ROOT / "deploy" / "proof.yaml").read_text()
     (sent,) = re.findall(r'renewTime: "([^"]+)"', text)
-    (answer,) = review(text.replace(sent, canonical(parse(sent))), make_preset_files()["standard"])
+    (answer,) = review(text.replace(sent, format_micro_time(parse(sent))), make_preset_files()["standard"])
     return str(answer["kubectl"])
 
 

@@ -9,9 +9,9 @@ from typing import Any, Final
 from tests.incidents import AUDIT_LOG, BOTH, METADATA, SOURCES, THREE, WATCH, Incident, incidents
 from tools.docs.pages import DOCS
 from webhook.analysis.claims.account import Account, as_json
-from webhook.analysis.claims.words import at_most
+from webhook.analysis.claims.words import format_bound
 from webhook.findings import Severity
-from webhook.kubernetes.times import length
+from webhook.kubernetes.times import format_length
 from webhook.text.quoting import escape
 
 PAGE: Final = DOCS / "incidents.md"
@@ -121,10 +121,10 @@ def _summarize(account: Account) -> str:
     said = [f"`{one['check']}` ({one['cause']})" for one in worrying]
     history = account.history
     if any(one["check"] == "renewal-late" for one in worrying):
-        said.append(f"no renewal for {length(history.renewals.longest)}")
+        said.append(f"no renewal for {format_length(history.renewals.longest)}")
     if history.leaderless:
-        unwritten = f"neither of two wrote it for {length(history.leaderless)}"
-        said.append(f"no leader for {at_most(history.leaderless)}" if history.lease else unwritten)
+        unwritten = f"neither of two wrote it for {format_length(history.leaderless)}"
+        said.append(f"no leader for {format_bound(history.leaderless)}" if history.lease else unwritten)
     return "; ".join(said) or _NOTHING
 
 

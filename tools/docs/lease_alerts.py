@@ -4,7 +4,7 @@ from typing import Final
 
 from tools.docs.pages import ROOT
 from webhook.analysis.alerts import make_prometheus_rules, make_recorder_rule
-from webhook.text.yaml_writer import stream
+from webhook.text.yaml_writer import write_stream
 
 FILE: Final = ROOT / "deploy" / "lease-alerts" / "prometheus-rule.yaml"
 RECORDER: Final = ROOT / "deploy" / "components" / "recorder-metrics" / "prometheus-rule.yaml"
@@ -15,11 +15,11 @@ _HEADER: Final = """\
 
 def make_text() -> str:
     """Return the text of the file."""
-    return _HEADER + stream(make_prometheus_rules(()))
+    return _HEADER + write_stream(make_prometheus_rules(()))
 
 
 def make_recorder_text() -> str:
     """Return the text of the file of the component recorder-metrics."""
     rule = make_recorder_rule()
     rule["metadata"] = {"name": rule["metadata"]["name"], "namespace": "lease-webhook", **rule["metadata"]}
-    return "# Written by make docs from webhook/analysis/alerts.py.\n" + stream([rule])
+    return "# Written by make docs from webhook/analysis/alerts.py.\n" + write_stream([rule])

@@ -16,13 +16,13 @@ from webhook.admission.rules.registry import EXEMPTIBLE, RULES
 from webhook.admission.rules.rule import Mode, Rule
 from webhook.cli.rules import (
     PRESETS,
-    all_rules,
     describe_renewals,
     describe_repair,
-    file_of,
+    find_file,
+    format_kinds,
+    format_operations,
     is_command,
-    kinds_of,
-    operations_of,
+    list_all_rules,
 )
 from webhook.server.reviewer import respond
 
@@ -51,7 +51,7 @@ _ELECTION: Final = "## What kube-apiserver lets through"
 
 def make_rule_pages() -> dict[str, str]:
     """Return the text of each page by file name."""
-    listed = all_rules()
+    listed = list_all_rules()
     each = {f"{rule.id}.md": "\n".join(make_page(rule)) + "\n" for rule in listed.values()}
     return {"README.md": "\n".join(make_index(listed.values())) + "\n", **each}
 
@@ -71,7 +71,7 @@ def make_table(rules: Iterable[Rule]) -> Iterator[str]:
     yield "|---|---|---|---|---|"
     for rule in rules:
         summary = rule.texts.summary.replace("|", "\\|")
-        cells = (f"[`{rule.id}`]({rule.id}.md)", kinds_of(rule), summary, *find_modes(rule.id))
+        cells = (f"[`{rule.id}`]({rule.id}.md)", format_kinds(rule), summary, *find_modes(rule.id))
         yield f"| {' | '.join(cells)} |"
 
 
@@ -80,7 +80,7 @@ def make_page(rule: Rule) -> Iterator[str]:
     yield from (_MARK, f"# {rule.id}", "", rule.texts.summary)
     for paragraph in rule.texts.details:
         yield from ("", paragraph)
-    yield from ("", "| | |", "|---|---|", f"| evaluated on | {kinds_of(rule)}: {operations_of(rule)} |")
+    yield from ("", "| | |", "|---|---|", f"| evaluated on | {format_kinds(rule)}: {format_operations(rule)} |")
     both = zip(find_modes(rule.id), PRESETS, strict=True)
     yield f"| mode | {', '.join(f'`{mode}` in `{preset}`' for mode, preset in both)} |"
     if find_numbers(rule.id):
@@ -92,7 +92,7 @@ def make_page(rule: Rule) -> Iterator[str]:
         yield f"| fields | {linked} |"
     yield f"| does the API server refuse it? | {describe_upstream(rule)} |"
     yield f"| source | {rule.texts.source} |"
-    yield f"| code | `{file_of(rule)}` |"
+    yield f"| code | `{find_file(rule)}` |"
     yield from ("", "## Why", "", rule.texts.why)
     yield from ("", "## Who is affected", "", rule.texts.who)
     if rule.id in find_texts():

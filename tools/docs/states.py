@@ -3,7 +3,7 @@
 from typing import Final
 
 from tools.docs.pages import DOCS, replace_generated
-from webhook.server.http.state import TABLE, diagram
+from webhook.server.http.state import TABLE, draw_diagram
 
 PAGE: Final = DOCS / "architecture.md"
 _BEGIN: Final = "<!-- written by make docs: the states of a connection -->\n"
@@ -11,5 +11,5 @@ _BEGIN: Final = "<!-- written by make docs: the states of a connection -->\n"
 
 def make_page() -> str:
     """Return the page with the current diagram."""
-    drawn = f"```mermaid\n{diagram()}\n```\n\n| state | meaning |\n|---|---|"
+    drawn = f"```mermaid\n{draw_diagram()}\n```\n\n| state | meaning |\n|---|---|"
     return replace_generated(PAGE, _BEGIN, [drawn, *(f"| {state} | {state.meaning} |" for state in TABLE)])

@@ -17,7 +17,7 @@ from typing import Final
 
 from tools.web.examples import put_examples
 from tools.web.runtime import BUILD, COMPILED, PURE, ROOT, install_pyodide, put_packages, put_pure, run_in_pyodide
-from webhook.analysis.timeline.page import content_security_policy
+from webhook.analysis.timeline.page import make_content_security_policy
 
 OUTPUT: Final = BUILD / "page"
 _PAGE: Final = ROOT / "webhook/browser/page"
@@ -145,7 +145,7 @@ def _format_policy() -> str:
 
     A timeline is a frame, and Python a worker; both begin as a blob and inherit the policy.
     """
-    timeline = content_security_policy()
+    timeline = make_content_security_policy()
     scripts, style = (re.search(rf"{kind}-src ([^;]*)", timeline) for kind in ("script", "style"))
     assert scripts is not None
     assert style is not None

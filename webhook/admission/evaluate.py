@@ -7,7 +7,16 @@ from webhook.admission.policy.model import Policy
 from webhook.admission.rules.change import change_made_by
 from webhook.admission.rules.registry import CHECKS, OBJECT_TYPES_RULE
 from webhook.admission.rules.rule import MAX_FINDINGS, Finding, Mode, Rule
-from webhook.admission.verdict import Downgrade, Result, Verdict, causes, facts, message, once, warnings
+from webhook.admission.verdict import (
+    Downgrade,
+    Result,
+    Verdict,
+    drop_repetitions,
+    format_message,
+    list_causes,
+    list_facts,
+    list_warnings,
+)
 from webhook.kubernetes.field import ErrorType
 from webhook.kubernetes.request import GROUP, KIND_OF, VERSIONS_OF, AdmissionRequest, Operation
 from webhook.text.quoting import escape, quote, truncate
@@ -33,7 +42,7 @@ def evaluate(request: AdmissionRequest, policy: Policy, now: int, *, writer_know
         return _allow_unknown(request, policy)
     if request.object_errors:
         wrong_types = OBJECT_TYPES_RULE.check(request)
-        return _decide(request, policy, "", [_result(one, OBJECT_TYPES_RULE, _DENY, policy) for one in wrong_types])
+        return _decide(request, policy, "", [_apply_mode(one, OBJECT_TYPES_RULE, _DENY, policy) for one in wrong_types])
     lease_policy = policy.resolve(request.namespace, request.name, request.operation)
     binding = policy.bindings.get((request.namespace, request.lease_name)) if policy.bindings else None
     stamps = policy.stamps.get(request.namespace) if policy.stamps else None
@@ -48,14 +57,14 @@ def evaluate(request: AdmissionRequest, policy: Policy, now: int, *, writer_know
     for check, rule in evaluated:
         if findings := check(change):
             mode = modes[rule.id]
-            results += [_result(finding, rule, mode, policy) for finding in findings if mode]
+            results += [_apply_mode(finding, rule, mode, policy) for finding in findings if mode]
     if not results:
         annotations = (("event", event), ("policy", policy.name))
         return Verdict(request.uid, allowed=True, audit_annotations=annotations, event=event)
     return _decide(request, policy, event, results)
 
 
-def _result(finding: Finding, rule: Rule, mode: Mode, policy: Policy) -> Result:
+def _apply_mode(finding: Finding, rule: Rule, mode: Mode, policy: Policy) -> Result:
     """Give a finding the mode that counts: the lowest of its tier, its rule's mode and the policy's cap."""
     level = min(finding.tier, mode)
     mode, downgraded = min(level, policy.mode), None
@@ -82,19 +91,19 @@ def _decide(request: AdmissionRequest, policy: Policy, event: str, results: Sequ
     for result in results:
         worst[result.rule] = max(result.mode, worst.get(result.rule, _OFF))
     annotations.append(("rules", ",".join(f"{rule}={mode.word}" for rule, mode in worst.items())))
-    would_deny = once(one.rule for one in results if one.downgraded)
+    would_deny = drop_repetitions(one.rule for one in results if one.downgraded)
     if would_deny:
         annotations.append(("would-deny", ",".join(would_deny)))
     annotations.append(("policy", policy.name))
-    found = facts(results)
+    found = list_facts(results)
     denying = [fact for fact in found if fact.decisive.mode is _DENY][:MAX_FINDINGS]
-    warned = warnings((fact for fact in found if fact.decisive.mode is not _DENY), policy, admitted=not denying)
-    denied = causes(denying, policy)
+    warned = list_warnings((fact for fact in found if fact.decisive.mode is not _DENY), policy, admitted=not denying)
+    denied = list_causes(denying, policy)
     code, reason, text = 200, "", ""
     if denied:
         is_ours = (one.error.type is ErrorType.FORBIDDEN and not one.parity for one in results if one.mode is _DENY)
         code, reason = (403, "Forbidden") if any(is_ours) else (422, "Invalid")
-        text = message(denied)
+        text = format_message(denied)
         if code == 422:
             text = f"{request.kind}.{request.group} {quote(request.name)} is invalid: {text}"
     if len(results) > MAX_FINDINGS:

@@ -106,55 +106,57 @@ class Fact(Struct, frozen=True, gc=False):
     rules: str
 
 
-def facts(results: Iterable[Result]) -> list[Fact]:
+def list_facts(results: Iterable[Result]) -> list[Fact]:
     """Return what a writer gets to read, in the order of the results; audit findings are not for the writer."""
     groups: dict[object, list[Result]] = {}
     for result in results:
         if result.mode >= Mode.WARN:
             groups.setdefault(result.fact or id(result), []).append(result)
-    return [_fact(group) for group in groups.values()]
+    return [_make_fact(group) for group in groups.values()]
 
 
-def _fact(group: list[Result]) -> Fact:
+def _make_fact(group: list[Result]) -> Fact:
     if len(group) == 1:
         return Fact(group, group[0], group[0].rule)
     group.sort(key=lambda one: -one.mode)
     strongest = [one for one in group if one.mode is group[0].mode]
-    return Fact(group, strongest[-1], ", ".join(once(one.rule for one in strongest)))
+    return Fact(group, strongest[-1], ", ".join(drop_repetitions(one.rule for one in strongest)))
 
 
-def causes(denying: Iterable[Fact], policy: Policy) -> tuple[Cause, ...]:
+def list_causes(denying: Iterable[Fact], policy: Policy) -> tuple[Cause, ...]:
     """Return one cause for each fact; each stands alone, because kubectl shows either the causes or the message."""
-    return tuple(_first([_cause(fact, policy) for fact in denying], MAX_CAUSES))
+    return tuple(_take_first([_make_cause(fact, policy) for fact in denying], MAX_CAUSES))
 
 
-def _cause(fact: Fact, policy: Policy) -> Cause:
+def _make_cause(fact: Fact, policy: Policy) -> Cause:
     error, rules = fact.decisive.error, fact.rules
     page = policy.end_with_page(fact.decisive.rule)
     text = f"{error.body} (lease webhook, rule{'s' if ',' in rules else ''} {rules}{page})"
     return Cause(error.type.value, text, error.field)
 
 
-def message(denied: Sequence[Cause]) -> str:
+def format_message(denied: Sequence[Cause]) -> str:
     """Return the sentences of a denial as the API server lists several errors."""
-    sentences = _first(once(f"{one.field}: {one.message}" for one in denied[:_MAX_SENTENCES]), MAX_MESSAGE)
+    sentences = _take_first(
+        drop_repetitions(f"{one.field}: {one.message}" for one in denied[:_MAX_SENTENCES]), MAX_MESSAGE
+    )
     return sentences[0] if len(sentences) == 1 else f"[{', '.join(sentences)}]"
 
 
-def warnings(warning: Iterable[Fact], policy: Policy, *, admitted: bool) -> tuple[str, ...]:
+def list_warnings(warning: Iterable[Fact], policy: Policy, *, admitted: bool) -> tuple[str, ...]:
     """Return the warnings that kube-apiserver shows; the last one says that there are more if it would drop some."""
-    texts = once(_warning(fact, policy, admitted=admitted) for fact in warning)
+    texts = drop_repetitions(_format_warning(fact, policy, admitted=admitted) for fact in warning)
     if sum(map(len, texts)) <= MAX_WARNINGS:
         return tuple(texts)
     return (*texts[: MAX_WARNINGS // MAX_WARNING - 1], MORE)
 
 
-def _warning(fact: Fact, policy: Policy, *, admitted: bool) -> str:
+def _format_warning(fact: Fact, policy: Policy, *, admitted: bool) -> str:
     """Return one line: what happened if the write is admitted, else what is wrong besides the reason of the denial."""
-    why = _why_not_denied(fact, policy)
+    why = _explain_why_not_denied(fact, policy)
     start = f"lease webhook, {fact.rules} ({why}): " if why else f"lease webhook, {fact.rules}: "
     happened, error = fact.decisive.happened, fact.decisive.error
-    page = policy.page_of(fact.decisive.rule)
+    page = policy.find_page(fact.decisive.rule)
     if admitted and happened is not None:
         text = start + happened.shorten(MAX_WARNING - len(start), page)
     else:
@@ -165,7 +167,7 @@ def _warning(fact: Fact, policy: Policy, *, admitted: bool) -> str:
     return linked if policy.docs_url and page not in text and len(linked) <= MAX_WARNING else text
 
 
-def _why_not_denied(fact: Fact, policy: Policy) -> str:
+def _explain_why_not_denied(fact: Fact, policy: Policy) -> str:
     """Return why a finding that would deny only warns; empty for one that warns anyway."""
     downgraded = [one for one in fact.results if one.downgraded]
     if not downgraded:
@@ -182,7 +184,7 @@ def _why_not_denied(fact: Fact, policy: Policy) -> str:
 T = TypeVar("T")
 
 
-def _first(items: Sequence[T], most: int) -> Sequence[T]:
+def _take_first(items: Sequence[T], most: int) -> Sequence[T]:
     """Return the first items that together take no more than `most` bytes of JSON, and one at least."""
     size = 0
     for number, item in enumerate(items if len(items) > 1 else ()):
@@ -192,7 +194,7 @@ def _first(items: Sequence[T], most: int) -> Sequence[T]:
     return items
 
 
-def once(texts: Iterable[str]) -> list[str]:
+def drop_repetitions(texts: Iterable[str]) -> list[str]:
     """Return the texts without repetitions, in their order."""
     return list(dict.fromkeys(texts))
 

@@ -38,7 +38,7 @@ def is_named_for_heartbeats(namespace: str, name: str) -> bool:
     return namespace == NODE_LEASES or (namespace == KUBE_SYSTEM and name.startswith("apiserver-"))
 
 
-def owner_of(lease: Lease) -> str:
+def find_owner(lease: Lease) -> str:
     """Return `Node worker-1`, the first owner of a lease; "" without one."""
     for owner in lease.metadata.owner_references or ():
         if owner is not None and owner.kind and owner.name:

@@ -97,7 +97,7 @@ class AccessControl(Struct, frozen=True):
 
     objects: tuple[_Object, ...]
 
-    def rights_on(self, namespace: str, name: str) -> Rights:
+    def find_rights(self, namespace: str, name: str) -> Rights:
         """Return who may write the lease."""
         roles = {
             (role.kind, role.metadata.namespace or "", role.metadata.name): role
@@ -116,10 +116,10 @@ class AccessControl(Struct, frozen=True):
             if role is None:
                 unresolved.add(through)
                 continue
-            verbs, is_named = _verbs_of(_rules_of(role, roles.values()), name)
+            verbs, is_named = _list_verbs(_list_rules(role, roles.values()), name)
             if verbs:
                 grants |= {
-                    Grant(subject.kind, _full_name(subject), verbs, through, is_named)
+                    Grant(subject.kind, _format_subject(subject), verbs, through, is_named)
                     for subject in binding.subjects or ()
                 }
         return Rights(tuple(sorted(grants)), tuple(sorted(unresolved)))
@@ -137,23 +137,23 @@ def _decode(thing: Mapping[str, Any]) -> _Object:
         raise RightsError(f"{thing.get('kind')}: {error}") from error
 
 
-def _rules_of(role: _Object, others: Iterable[_Object]) -> Iterator[_Rule]:
+def _list_rules(role: _Object, others: Iterable[_Object]) -> Iterator[_Rule]:
     """Yield the rules of a role; of an aggregated one that no API server has filled, those of the selected roles."""
     yield from role.rules or ()
     if role.rules or role.aggregation_rule is None:
         return
     for selector in role.aggregation_rule.cluster_role_selectors or ():
         for other in others:
-            if other.kind == "ClusterRole" and _selects(selector, other.metadata.labels or {}):
+            if other.kind == "ClusterRole" and _is_selected(selector, other.metadata.labels or {}):
                 yield from other.rules or ()
 
 
-def _selects(selector: _Selector, labels: Mapping[str, str]) -> bool:
+def _is_selected(selector: _Selector, labels: Mapping[str, str]) -> bool:
     """Return whether matchLabels select these labels; expressions count as fulfilled, so that no right is missed."""
     return all(labels.get(key) == value for key, value in (selector.match_labels or {}).items())
 
 
-def _verbs_of(rules: Iterable[_Rule], name: str) -> tuple[tuple[str, ...], bool]:
+def _list_verbs(rules: Iterable[_Rule], name: str) -> tuple[tuple[str, ...], bool]:
     """Return the verbs on the lease, and whether every one of them is limited to names."""
     verbs, is_named = set[str](), True
     for rule in rules:
@@ -172,5 +172,5 @@ def _has(values: Sequence[str] | None, value: str) -> bool:
     return values is not None and (value in values or ANY in values)
 
 
-def _full_name(subject: _Subject) -> str:
+def _format_subject(subject: _Subject) -> str:
     return f"{subject.namespace or ''}/{subject.name}" if subject.kind == "ServiceAccount" else subject.name

@@ -70,7 +70,7 @@ def make_manifests(policy: Policy, now: int, condition: str, excluded: Sequence[
     found: list[Manifest] = []
     for kind, conditions in {_LEASES: [condition], _BINDINGS: [is_bound], _CANDIDATES: []}.items():
         for mode in (Mode.DENY, Mode.WARN, Mode.AUDIT):
-            validations = [one for rule in _rules_of(kind) for one in file.make_validations(rule, mode)]
+            validations = [one for rule in _list_rules(kind) for one in file.make_validations(rule, mode)]
             if validations and (kind != _BINDINGS or policy.bindings):
                 variables = file.make_variables(kind, validations).items()
                 evaluated = {
@@ -92,7 +92,7 @@ def make_stamp_policies(policy: Policy, now: int) -> list[Manifest]:
     suffixes = {one.suffix for one in policy.stamps.values()}
     if len(suffixes) > 1:
         raise PolicyError("have several suffixes, and each would stamp every lease", "stamps")
-    in_file = (STAMP_RULE, MODE) in schema.settings_of(policy.document.rules)
+    in_file = (STAMP_RULE, MODE) in schema.list_settings(policy.document.rules)
     mode = min(policy.mode, policy.default.modes[STAMP_RULE] if in_file else Mode.DENY)
     found = [one for suffix in suffixes for one in stamp_objects(suffix) if mode or one["metadata"]["name"] != _GUARD]
     for manifest in found:
@@ -122,7 +122,7 @@ def list_unexported(policy: Policy, now: int) -> Iterator[str]:
             yield f"{rule.id} is not enforced: {about.lacks.partition('. ')[0]}"
 
 
-def _rules_of(kind: str) -> Iterator[Rule]:
+def _list_rules(kind: str) -> Iterator[Rule]:
     """Yield the rules of a policy; bindings of leases have one of their own, which is evaluated on each renewal."""
     for rule in RULES.values():
         is_bound = rule.only_if is Condition.BOUND and kind != _CANDIDATES
@@ -239,7 +239,7 @@ class _PolicyInCel:
         text = str(min(int(default), cap))
         if setting in BOUND and policy.bindings and (bound := policy.bound.modes[rule]) != default:
             text = f"(variables.isBound ? {min(int(bound), cap)} : {text})"
-        layers = [(n, schema.settings_of(one.rules).get(setting)) for n, one in enumerate(policy.document.overrides)]
+        layers = [(n, schema.list_settings(one.rules).get(setting)) for n, one in enumerate(policy.document.overrides)]
         for number, value in layers:
             if value is not None:
                 text = f"(variables.override{number} ? {min(int(value), cap)} : {text})"
@@ -301,7 +301,7 @@ def _match_any(what: str, values: Iterable[str]) -> str:
 def _match_writer(entry: schema.Exemption) -> str:
     groups = _match_any("g", entry.groups)
     of_group = f"request.userInfo.?groups.orValue([]).exists(g, {groups})" if groups else ""
-    return " || ".join(filter(None, (_match_any("request.userInfo.username", schema.users_of(entry)), of_group)))
+    return " || ".join(filter(None, (_match_any("request.userInfo.username", schema.list_users(entry)), of_group)))
 
 
 def _match_place(entry: schema.Exemption | schema.Override) -> tuple[str, str, str]:

@@ -18,8 +18,8 @@ from webhook.browser import reviewing
 from webhook.browser.budget import ignore_progress
 from webhook.browser.session import Session
 from webhook.cli.options import parse_moment
-from webhook.cli.rules import all_rules
 from webhook.cli.rules import as_json as rule_as_json
+from webhook.cli.rules import list_all_rules
 from webhook.errors import InputError
 from webhook.text.quoting import escape
 
@@ -61,7 +61,7 @@ class Page:
 
     def rule(self, name: str) -> dict[str, Any]:
         """Return a rule with its texts; raises KeyError for one that no verdict names."""
-        return rule_as_json(all_rules()[name])
+        return rule_as_json(list_all_rules()[name])
 
     def start(self) -> dict[str, Any]:
         """Return what does not depend on any file."""
@@ -69,7 +69,7 @@ class Page:
         return {
             "presets": reviewing.make_preset_files(),
             "schema": msgspec.json.decode(schema),
-            "rules": {rule.id: rule.texts.summary for rule in all_rules().values()},
+            "rules": {rule.id: rule.texts.summary for rule in list_all_rules().values()},
         }
 
 

@@ -7,7 +7,7 @@ kubectl prints the causes of what is invalid and the message of anything else: `
 from collections.abc import Iterator
 from typing import Final
 
-from webhook.admission.verdict import Verdict, once
+from webhook.admission.verdict import Verdict, drop_repetitions
 from webhook.kubernetes.request import AdmissionRequest
 
 WEBHOOK: Final = "leases.lease-webhook.svc"
@@ -28,7 +28,7 @@ def _format_lines(verdict: Verdict, request: AdmissionRequest) -> Iterator[str]:
         reason = verdict.reason or "unknown"
         yield f'Error from server ({reason}): admission webhook "{WEBHOOK}" denied the request: {verdict.message}'
         return
-    causes = once(f"{cause.field}: {cause.message}" for cause in verdict.causes)
+    causes = drop_repetitions(f"{cause.field}: {cause.message}" for cause in verdict.causes)
     start = f'The {request.kind} "{request.name}" is invalid: '
     if len(causes) == 1:
         yield start + causes[0]

@@ -17,9 +17,9 @@ from webhook.analysis.inputs.items import Input, OtherObject, Unreadable
 from webhook.analysis.inputs.kinds import Manifest, Submitted
 from webhook.browser.kubectl import format_as_kubectl
 from webhook.cli.checking.evaluation import DocumentOutcome, Evaluation, Evaluator
-from webhook.cli.checking.manifests import key_of, make_user_info, review_of
+from webhook.cli.checking.manifests import make_key, make_review, make_user_info
 from webhook.cli.checking.text import as_json, format_subject
-from webhook.cli.rules import all_rules
+from webhook.cli.rules import list_all_rules
 from webhook.errors import InputError
 from webhook.text.quoting import escape
 
@@ -60,9 +60,9 @@ def review(
         evaluator = Evaluator([in_force], CaptureIndex(()), now, writer, Writes())
         stored_at = str(old_path) if replaced else None
         outcomes = [outcome for (outcome,) in evaluator.evaluate_all(iter(items), stored_at, None)]
-    stored = {key_of(one.document): one.document for one in replaced if isinstance(one, Manifest)}
+    stored = {make_key(one.document): one.document for one in replaced if isinstance(one, Manifest)}
     bodies = (
-        _make_review(item, stored.get(key_of(item.document)) if isinstance(item, Manifest) else None, writer)
+        _make_review(item, stored.get(make_key(item.document)) if isinstance(item, Manifest) else None, writer)
         for item in items
     )
     found = [
@@ -89,7 +89,7 @@ def _make_review(item: Submitted, stored: dict[str, Any] | None, writer: Data | 
     if isinstance(item, Document):
         return msgspec.json.format(item.text, indent=-1).decode()
     if isinstance(item, Manifest):
-        return review_of(item.document, stored, writer).decode()
+        return make_review(item.document, stored, writer).decode()
     return ""
 
 
@@ -101,7 +101,7 @@ def _describe(outcome: DocumentOutcome, body: str) -> Data:
     shown = as_json(outcome)
     return {
         **shown,
-        "findings": [{**one, "fix": all_rules()[one["rule"]].texts.fix} for one in shown["findings"]],
+        "findings": [{**one, "fix": list_all_rules()[one["rule"]].texts.fix} for one in shown["findings"]],
         "subject": format_subject(outcome),
         "kubectl": "\n".join(escape(line) for line in format_as_kubectl(outcome.verdict, outcome.request).split("\n")),
         "response": response,

@@ -18,19 +18,19 @@ from webhook.admission.rules.expiry import BOUND
 from webhook.admission.rules.rule import Mode
 from webhook.analysis.audit.leases import Inventory
 from webhook.analysis.audit.tokens import TokenCheck
-from webhook.analysis.claims.account import account_of
+from webhook.analysis.claims.account import make_account
 from webhook.analysis.claims.happened import list_events
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.marks import describe_end
 from webhook.analysis.claims.text import Line, list_facts, quote_events
-from webhook.analysis.claims.urgency import say_when
-from webhook.analysis.claims.words import count
+from webhook.analysis.claims.urgency import advise_with_urgency
+from webhook.analysis.claims.words import format_count
 from webhook.analysis.history.follow import ClusterHistory, Key
 from webhook.analysis.history.observed_requests import Writes
 from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.inputs.files import CaptureIndex, find_inputs, read_for_check
 from webhook.analysis.inputs.items import InputKind, Item, Observation, OtherObject, Unreadable
-from webhook.analysis.timeline.downsampling import fit
+from webhook.analysis.timeline.downsampling import fit_into
 from webhook.analysis.timeline.lanes import TimelineBuilder
 from webhook.analysis.timeline.page import render
 from webhook.browser.budget import MAX_BYTES, Budget, ignore_progress
@@ -45,7 +45,7 @@ from webhook.cli.progress import Progress
 from webhook.cli.selection import Selection
 from webhook.cli.terminal import Failure
 from webhook.findings import ORDER, ReportFinding, Severity
-from webhook.kubernetes.times import canonical_seconds
+from webhook.kubernetes.times import format_time
 from webhook.text.quoting import truncate
 
 Data = dict[str, Any]
@@ -123,8 +123,8 @@ class Session:
         known: Key = (namespace, name)
         if known not in histories.names():
             raise Failure(f"lease {lease} is not in the input")
-        account = account_of(histories, histories.history_of(known), as_of.at, as_of.seen_until)
-        advice = say_when(account)
+        account = make_account(histories, histories.get_history(known), as_of.at, as_of.seen_until)
+        advice = advise_with_urgency(account)
         return {
             "lease": lease,
             "title": lease,
@@ -161,7 +161,7 @@ class Session:
         builder = TimelineBuilder(time.time_ns() // 1000 + BOUND)
         with _collect_notes() as notes:
             timeline = timeline_command.read_timeline(builder, self._read_items(), self.paths, Cluster(), self._now)
-        return {"notes": notes, "html": render(fit(timeline)), "leases": len(timeline.lanes)}
+        return {"notes": notes, "html": render(fit_into(timeline)), "leases": len(timeline.lanes)}
 
     def check(self, policy: Policy, *, all_logs: bool = False) -> Data:
         """Return what a policy denies and warns about, as `check` lists it."""
@@ -175,9 +175,11 @@ class Session:
                 if isinstance(outcome, OtherObject) or (isinstance(outcome, Evaluation) and outcome.level is Mode.OFF):
                     continue
                 if len(listed) < MAX_ROWS:
-                    listed.append({**as_json(outcome), "subject": _name_subject(outcome), "lease": _lease_of(outcome)})
+                    listed.append(
+                        {**as_json(outcome), "subject": _name_subject(outcome), "lease": _name_reviewed_lease(outcome)}
+                    )
         if unknown := evaluator.writes.unknown:
-            notes.append(_UNEVALUATED.format(count(unknown, "write")))
+            notes.append(_UNEVALUATED.format(format_count(unknown, "write")))
         return {
             "notes": notes,
             "summary": next(tally.format_lines(unknown)),
@@ -254,7 +256,7 @@ def _collect_notes() -> Iterator[list[str]]:
 
 def _describe_time(as_of: reading.EvaluationTime) -> str:
     """Return the time of evaluation and where it comes from, without the option that a page does not have."""
-    return f"As of {canonical_seconds(as_of.at)}, {as_of.origin.partition(';')[0]}"
+    return f"As of {format_time(as_of.at)}, {as_of.origin.partition(';')[0]}"
 
 
 def _list_lines(lines: Iterator[Line]) -> list[list[str]]:
@@ -281,7 +283,7 @@ def _name_subject(outcome: Evaluation | Unreadable) -> str:
     return format_subject(outcome) if isinstance(outcome, Evaluation) else str(outcome.place)
 
 
-def _lease_of(outcome: Evaluation | Unreadable) -> str:
+def _name_reviewed_lease(outcome: Evaluation | Unreadable) -> str:
     if isinstance(outcome, Unreadable) or outcome.request.kind != "Lease":
         return ""
     return f"{outcome.request.namespace}/{outcome.request.name}"

@@ -62,8 +62,8 @@ def inspect_chain(pair: Pair, names: frozenset[str], trusted: str = CA_CERTIFICA
 
 
 def _inspect_chain(pair: Pair, names: frozenset[str], trusted: str) -> tuple[list[x509.Certificate], Certificate]:
-    chain = _certificates(pair.chain, LEAF_CERTIFICATE)
-    authorities = _certificates(pair.authorities, trusted) if pair.authorities else []
+    chain = _load_certificates(pair.chain, LEAF_CERTIFICATE)
+    authorities = _load_certificates(pair.authorities, trusted) if pair.authorities else []
     try:
         return chain, _inspect_leaf(chain, authorities, names, trusted)
     except _UNREADABLE as error:
@@ -74,12 +74,12 @@ def _inspect_leaf(
     chain: Sequence[x509.Certificate], authorities: Sequence[x509.Certificate], names: frozenset[str], trusted: str
 ) -> Certificate:
     leaf = chain[0]
-    own_names = _names(leaf)
+    own_names = _list_names(leaf)
     # Certificates behind the first one that an authority signed are not needed.
-    signed = next((at for at, one in enumerate(chain) if _signers(one, authorities)), len(chain) - 1)
+    signed = next((at for at, one in enumerate(chain) if _find_signers(one, authorities)), len(chain) - 1)
     needed = chain[: signed + 1]
     # While a CA is being replaced, a signature by any of them is enough; every intermediate is needed.
-    signers = _signers(needed[-1], authorities)
+    signers = _find_signers(needed[-1], authorities)
     ends = [max(one.not_valid_after_utc for one in signers)] if signers else []
     ends += [one.not_valid_after_utc for one in needed[1:]]
     problems = [f"{LEAF_CERTIFICATE} lacks the name {name}" for name in sorted(names) if not _has_name(own_names, name)]
@@ -97,7 +97,7 @@ def _inspect_leaf(
     )
 
 
-def _signers(certificate: x509.Certificate, authorities: Sequence[x509.Certificate]) -> list[x509.Certificate]:
+def _find_signers(certificate: x509.Certificate, authorities: Sequence[x509.Certificate]) -> list[x509.Certificate]:
     return [one for one in authorities if certificate == one or _is_issued_by(certificate, one)]
 
 
@@ -140,7 +140,7 @@ def _may_sign(issuer: x509.Certificate) -> bool:
         return is_authority
 
 
-def _names(leaf: x509.Certificate) -> frozenset[str]:
+def _list_names(leaf: x509.Certificate) -> frozenset[str]:
     try:
         names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
@@ -149,7 +149,7 @@ def _names(leaf: x509.Certificate) -> frozenset[str]:
     return frozenset([*names.get_values_for_type(x509.DNSName), *addresses])
 
 
-def _certificates(pem: bytes, file: str) -> list[x509.Certificate]:
+def _load_certificates(pem: bytes, file: str) -> list[x509.Certificate]:
     try:
         return x509.load_pem_x509_certificates(pem)
     except _UNREADABLE as error:

@@ -33,7 +33,7 @@ class Issued(Struct, frozen=True):
     key: ec.EllipticCurvePrivateKey
 
 
-def service_names(service: str, namespace: str) -> list[str]:
+def list_service_names(service: str, namespace: str) -> list[str]:
     """Return the names that clients in the cluster use, and local ones; API servers check `SERVICE.NAMESPACE.svc`."""
     base = f"{service}.{namespace}"
     return [service, base, f"{base}.svc", f"{base}.svc.cluster.local", "localhost", "127.0.0.1", "::1"]
@@ -56,7 +56,7 @@ def create_authority(now: dt.datetime) -> Issued:
         decipher_only=False,
     )
     certificate = (
-        _builder(name, name, key.public_key(), now, now + dt.timedelta(days=CA_DAYS))
+        _make_builder(name, name, key.public_key(), now, now + dt.timedelta(days=CA_DAYS))
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(usage, critical=True)
         .sign(key, hashes.SHA256())
@@ -70,9 +70,9 @@ def issue_leaf(authority: Issued, names: Sequence[str], days: float, now: dt.dat
     end = min(now + dt.timedelta(days=days), authority.certificate.not_valid_after_utc)
     certificate = (
         # No common name: clients ignore it, and it holds 64 characters at most.
-        _builder(x509.Name([]), authority.certificate.subject, key.public_key(), now, end)
+        _make_builder(x509.Name([]), authority.certificate.subject, key.public_key(), now, end)
         # RFC 5280 4.2.1.6: with an empty subject, the alternative names are critical.
-        .add_extension(x509.SubjectAlternativeName(map(_general_name, dict.fromkeys(names))), critical=True)
+        .add_extension(x509.SubjectAlternativeName(map(_make_general_name, dict.fromkeys(names))), critical=True)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.key.public_key()), critical=False)
@@ -103,7 +103,7 @@ def save(directory: Path, issued: Issued, key_file: str = LEAF_KEY, certificate_
     _write(directory / certificate_file, issued.certificate.public_bytes(pem), 0o644)
 
 
-def _builder(
+def _make_builder(
     subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, now: dt.datetime, end: dt.datetime
 ) -> x509.CertificateBuilder:
     return (
@@ -118,7 +118,7 @@ def _builder(
     )
 
 
-def _general_name(name: str) -> x509.GeneralName:
+def _make_general_name(name: str) -> x509.GeneralName:
     try:
         return x509.IPAddress(ipaddress.ip_address(name))
     except ValueError:

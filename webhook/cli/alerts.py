@@ -21,7 +21,7 @@ from webhook.cli.reading import cluster_options, find_namespace, input_option, r
 from webhook.cli.terminal import print_message
 from webhook.kubernetes.objects import Lease
 from webhook.kubernetes.times import DAY, SECOND
-from webhook.text.yaml_writer import comment, stream
+from webhook.text.yaml_writer import write_comment, write_stream
 
 _NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9.:-]{0,251}[a-z0-9])?")
 _MAX_NAMED: Final = 5
@@ -87,8 +87,8 @@ def alerts(*, inputs: tuple[str, ...], form: str, docs: str, cluster: Cluster) -
         raise refuse_absence("no lease", inputs, progress)
     watched = _find_watched_leases(latest.leases, find_namespace(cluster), time.time_ns() // 1000)
     objects = [*make_prometheus_rules(watched, docs)]
-    print(comment(_HEADER if form == "operator" else "Made by lease-webhook export alerts"))
-    print(stream(objects if form == "operator" else [make_rules_file(objects)]), end="")
+    print(write_comment(_HEADER if form == "operator" else "Made by lease-webhook export alerts"))
+    print(write_stream(objects if form == "operator" else [make_rules_file(objects)]), end="")
     heartbeats = sum(1 for lease in watched if lease.is_heartbeat)
     print_message(f"limits of {len(watched) - heartbeats} elections and {heartbeats} heartbeats")
     return progress.exit_code(2 if latest.unreadable else 0)

@@ -17,9 +17,9 @@ from webhook.analysis.audit.registry import report_problem
 from webhook.analysis.audit.tokens import TokenCheck
 from webhook.analysis.claims.account import find_ongoing_cause
 from webhook.analysis.claims.claim import as_json as claim_as_json
-from webhook.analysis.claims.collect import as_claim
+from webhook.analysis.claims.collect import convert_finding
 from webhook.analysis.claims.incidents import drop_repeated, find_incidents, is_log_leaky
-from webhook.analysis.claims.words import count
+from webhook.analysis.claims.words import format_count
 from webhook.analysis.history.follow import ClusterHistory, Key
 from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.inputs.items import AboutInput, FenceReport, InputKind, Item, Observation, OtherObject, Unreadable
@@ -170,7 +170,7 @@ def _print(findings: Iterator[ReportFinding], least: Severity, output: str, *, i
             print(encode_line(as_json(finding)))
     elif output == "yaml":
         for finding in findings:
-            print(yaml_writer.stream([as_json(finding)]), end="")
+            print(yaml_writer.write_stream([as_json(finding)]), end="")
     elif output == "name":
         subjects = {one.subject for one in findings if one.severity.is_at_least(least)}
         for namespace, name in sorted({(one.namespace, one.name) for one in subjects}):
@@ -352,7 +352,7 @@ def _format_finding(finding: ReportFinding, lead: str = "") -> Iterator[str]:
 
 def as_json(finding: ReportFinding) -> dict[str, Any]:
     """Return a finding as a JSON object."""
-    claim = as_claim(finding)
+    claim = convert_finding(finding)
     texts = {"check": claim.check, "severity": claim.severity, "message": claim.message, "fix": claim.fix}
     return {**to_builtins(claim.subject), **texts, "source": claim.place, **claim_as_json(claim)}
 
@@ -370,7 +370,7 @@ def summarize(audit: Audit, severity: Severity) -> Iterator[str]:
 
 def _format_count(number: int, severity: Severity) -> str:
     """Return `1 error`, `5 warnings`, `3 info`."""
-    return f"{number} info" if severity is Severity.INFO else count(number, severity.value)
+    return f"{number} info" if severity is Severity.INFO else format_count(number, severity.value)
 
 
 def _print_writers(audit: Audit, access: AccessControl, output: str) -> None:
@@ -379,7 +379,7 @@ def _print_writers(audit: Audit, access: AccessControl, output: str) -> None:
         print("\n".join(("", *format_overview(access, audit.leases))))
         return
     for namespace, name in audit.leases:
-        rights = to_builtins(access.rights_on(namespace, name))
+        rights = to_builtins(access.find_rights(namespace, name))
         print(encode_line({"namespace": namespace, "name": name, "rights": rights}))
 
 

@@ -8,12 +8,12 @@ from typing import Final
 
 import click
 
-from webhook.analysis.claims.words import count
+from webhook.analysis.claims.words import format_count
 from webhook.certificates import inspect, issue
 from webhook.certificates.files import CA_CERTIFICATE, CA_KEY, LEAF_CERTIFICATE, Unusable, read_pair
 from webhook.cli.options import Command, complete_directories
 from webhook.cli.terminal import Failure, style
-from webhook.text.commands import certs_command
+from webhook.text.commands import make_certs_command
 from webhook.text.quoting import escape
 
 DEFAULT_NAME: Final = "lease-webhook"
@@ -64,7 +64,7 @@ def command(
     if check and ca_bundle:
         raise Failure("--check and --ca-bundle exclude each other")
     path = Path(directory)
-    own = issue.service_names(service or DEFAULT_NAME, namespace or DEFAULT_NAME)
+    own = issue.list_service_names(service or DEFAULT_NAME, namespace or DEFAULT_NAME)
     if check:
         # The one of the names of a Service that API servers check.
         checked = {name for name in own if name.endswith(".svc") and (service or namespace)}
@@ -126,9 +126,9 @@ def _check(directory: Path, names: Collection[str]) -> int:
     if problems:
         return 2
     left = round((certificate.not_after - now) / dt.timedelta(days=1))
-    life = f"valid until {certificate.not_after:%Y-%m-%d} ({count(left, 'day')})"
+    life = f"valid until {certificate.not_after:%Y-%m-%d} ({format_count(left, 'day')})"
     if certificate.is_due(now):
-        print(f"{style('renew soon', fg='yellow')}: {life}; run `{certs_command(directory)}`")
+        print(f"{style('renew soon', fg='yellow')}: {life}; run `{make_certs_command(directory)}`")
         return 1
     print(f"{style('good', fg='green')}: {life}, for {escape(', '.join(sorted(certificate.names)))}")
     return 0
@@ -139,7 +139,7 @@ def _print_bundle(directory: Path) -> int:
     try:
         pem = path.read_bytes()
     except OSError as error:
-        raise Failure(f"{path}: {error.strerror}; make it with `{certs_command(directory)}`") from error
+        raise Failure(f"{path}: {error.strerror}; make it with `{make_certs_command(directory)}`") from error
     if b"-----BEGIN CERTIFICATE-----" not in pem:
         raise Failure(f"{path} contains no PEM certificate")
     print(base64.b64encode(pem).decode("ascii"))

@@ -13,7 +13,7 @@ import click
 
 from webhook.admission.policy.file import load
 from webhook.admission.rules.rule import Mode
-from webhook.analysis.claims.words import count
+from webhook.analysis.claims.words import format_count
 from webhook.analysis.history.observed_requests import Writes
 from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.inputs.files import CaptureIndex, read_for_check
@@ -169,7 +169,7 @@ def command(
     if output == "text" and evaluator.is_writer_missing:
         print_message(_NO_WRITER)
     if unknown := evaluator.writes.unknown:
-        print_message(_UNKNOWN.format(count(unknown, "write")) + ("" if all_logs else _NOT_WHOLE))
+        print_message(_UNKNOWN.format(format_count(unknown, "write")) + ("" if all_logs else _NOT_WHOLE))
     if code != _UNREADABLE:
         least = 0 if skip_foreign else 1
         _require(evaluated, least if require is None else require)
@@ -225,7 +225,7 @@ def _write(outcomes: Iterator[list[DocumentOutcome]], path: str) -> tuple[int, i
         raise Failure(f"{path} is not written: {tally.unreadable} unreadable")
     if comparison.seen:
         written = write_expectations(path, comparison.seen.values())
-        print(f"{path}: {count(written, 'line')} written: read them before you keep them")
+        print(f"{path}: {format_count(written, 'line')} written: read them before you keep them")
     return 0, tally.levels.total()
 
 
@@ -275,7 +275,7 @@ def _compare(
         elif changed:
             _print(after, output, changed)
     summary = ", ".join(f"{changes[change]} {change}" for change in CHANGES if changes[change])
-    total = f"{count(changes.total(), 'write')}, {names[0]} against {names[1]}: {summary or 'no change'}"
+    total = f"{format_count(changes.total(), 'write')}, {names[0]} against {names[1]}: {summary or 'no change'}"
     total += f"; {writes.unknown} not evaluated" if writes.unknown else ""
     if output == "text":
         print("\n".join([*format_counts(list(zip(names, counts, strict=True))), total]))

@@ -12,7 +12,7 @@ from webhook.admission.policy.file import PolicyFileError, load
 from webhook.admission.policy.model import Policy
 from webhook.admission.policy.parse import parse
 from webhook.admission.policy.schema import PolicyError
-from webhook.analysis.claims.words import count
+from webhook.analysis.claims.words import format_count
 from webhook.analysis.inputs.cluster import NO_SUCH_KIND, Cluster, get_objects
 from webhook.analysis.inputs.files import read_objects
 from webhook.api_server.doctor.checks import Report, examine
@@ -147,10 +147,10 @@ def _print(reports: Sequence[Report], *, is_of_a_cluster: bool) -> None:
     entries = [report for report in reports if report.webhook]
     fenced = sum(1 for report in reports if report.is_fence)
     total = sum(len(report.findings) for report in reports)
-    examined = f"{count(len(entries), 'webhook entry', 'webhook entries')} that leases can reach"
-    examined = f"{count(fenced, 'fence')}, {examined}" if fenced else examined
+    examined = f"{format_count(len(entries), 'webhook entry', 'webhook entries')} that leases can reach"
+    examined = f"{format_count(fenced, 'fence')}, {examined}" if fenced else examined
     if total:
-        print(f"{style('not safe', fg='red')}: {count(total, 'finding')}; {examined}")
+        print(f"{style('not safe', fg='red')}: {format_count(total, 'finding')}; {examined}")
         return
     names = ", ".join(_shorten_name(report.webhook) for report in entries)
     tried = "; no write was tried, as `lease-webhook status` does" if is_of_a_cluster and entries else ""

@@ -12,16 +12,16 @@ import click
 from msgspec.structs import replace
 
 from webhook.admission.policy.file import load
-from webhook.admission.policy.schema import PRESETS, PolicyError, nearest
+from webhook.admission.policy.schema import PRESETS, PolicyError, suggest_nearest
 from webhook.api_server.fence.objects import make_fence_manifests
-from webhook.api_server.install.objects import CERTIFICATES, COMPONENTS, compose, fill, pieces_of
+from webhook.api_server.install.objects import CERTIFICATES, COMPONENTS, compose, fill, make_pieces
 from webhook.api_server.rule_policies import list_unexported, make_manifests, make_stamp_policies
 from webhook.certificates.files import Unusable, read_pair
 from webhook.cli.options import Command, complete_directories, complete_files
 from webhook.cli.terminal import Failure, print_message
-from webhook.text.commands import certs_command, quote_path
+from webhook.text.commands import make_certs_command, quote_path
 from webhook.text.quoting import quote, truncate
-from webhook.text.yaml_writer import comment, stream
+from webhook.text.yaml_writer import write_comment, write_stream
 
 _FIRST_MINOR, _FIRST_MINOR_OF_STAMPS = 30, 36  # of Kubernetes 1: ValidatingAdmissionPolicy, MutatingAdmissionPolicy
 _NAMESPACES_OF: Final = {"node-leases": "kube-node-lease", "control-plane": "kube-system"}
@@ -125,7 +125,7 @@ def install(
         return _print_policies(policy, kubernetes, component)
     if certificate is None:
         raise click.UsageError(f"Missing option '--certificate'. Choose from: {', '.join(CERTIFICATES)}")
-    pieces = pieces_of(certificate)
+    pieces = make_pieces(certificate)
     if not re.fullmatch(r"\S+[:@][^\s/]+", image) or image.endswith(":latest"):
         raise Failure("--image: name the image of the pods by version or digest: registry.example/lease-webhook:0.2.0")
     text, suffixes = None, set[str]()
@@ -142,7 +142,7 @@ def install(
     print(_HEADER.format("install"))
     objects = compose(pieces, component)
     fill(objects, image, text, pair, suffixes.pop() if "stamp" in component else "")
-    print(stream(objects), end="")
+    print(write_stream(objects), end="")
     return 0
 
 
@@ -171,7 +171,7 @@ def _print_policies(policy: str | None, kubernetes: str, components: tuple[str, 
         raise Failure(f"--kubernetes: policies need 1.{_FIRST_MINOR} or newer")
     if unknown := set(components) - _NAMESPACES_OF.keys():
         raise Failure(f"--component {min(unknown)}: is about the webhook, which --policies-only leaves out")
-    loaded, pieces, now = load(policy), pieces_of(CERTIFICATES[0]), time.time_ns() // 1000
+    loaded, pieces, now = load(policy), make_pieces(CERTIFICATES[0]), time.time_ns() // 1000
     entry = pieces[""][-1]["webhooks"][0]
     included = {_NAMESPACES_OF[one] for one in components}
     excluded = [one for one in entry["namespaceSelector"]["matchExpressions"][0]["values"] if one not in included]
@@ -183,8 +183,8 @@ def _print_policies(policy: str | None, kubernetes: str, components: tuple[str, 
         raise Failure(f"{policy}: {error}") from error
     print(_HEADER.format("install --policies-only"))
     for note in list_unexported(loaded, now):
-        print(comment(note))
-    print(stream(objects), end="")
+        print(write_comment(note))
+    print(write_stream(objects), end="")
     return 0
 
 
@@ -192,7 +192,7 @@ def _read_pair(directory: Path) -> dict[str, bytes]:
     try:
         return {name: (directory / name).read_bytes() for name in _PAIR}
     except OSError as error:
-        command = certs_command(directory)
+        command = make_certs_command(directory)
         raise Failure(f"{error.filename}: {error.strerror}; `{command}` makes the certificate") from error
 
 
@@ -218,11 +218,11 @@ def fence(*, policy: str, names: tuple[str, ...], mode: str | None) -> int:
         raise Failure(f"{policy}: has no fences; docs/fence.md shows one")
     for name in names:
         if name not in known:
-            raise Failure(f"{policy}: no fence has the name {quote(name)}{nearest(name, known)}")
+            raise Failure(f"{policy}: no fence has the name {quote(name)}{suggest_nearest(name, known)}")
     chosen = [replace(one, mode=mode or one.mode) for one in fences if not names or one.name in names]
     for fence in chosen:
         if fence.mode != "deny":
             print_message(f"fence {fence.name} refuses nothing: its mode is {fence.mode}; --mode deny refuses")
     print(_HEADER.format("export fence"))
-    print(stream(manifest for one in chosen for manifest in make_fence_manifests(one)), end="")
+    print(write_stream(manifest for one in chosen for manifest in make_fence_manifests(one)), end="")
     return 0

@@ -53,7 +53,7 @@ def format_overview(access: AccessControl, leases: Iterable[tuple[str, str]]) ->
 
 def _format_subjects(access: AccessControl, namespace: str, name: str) -> str:
     named: dict[str, bool] = {}
-    for grant in sorted(access.rights_on(namespace, name).grants, key=_is_of_kubernetes):
+    for grant in sorted(access.find_rights(namespace, name).grants, key=_is_of_kubernetes):
         named[grant.subject] = named.get(grant.subject, True) and grant.is_named
     shown = [f"{escape(truncate(subject, _MAX_NAME))}{'*' if only else ''}" for subject, only in named.items()]
     more = f", {len(shown) - _MAX_SUBJECTS} more" if len(shown) > _MAX_SUBJECTS else ""

@@ -7,11 +7,11 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.analysis.claims.account import Account
-from webhook.analysis.claims.words import ago, clock, name
+from webhook.analysis.claims.words import format_age, format_clock, format_name
 from webhook.analysis.history.status import LeaseState
 from webhook.cli.tables import EMPTY, Cell, Column, Row
 from webhook.findings import Severity
-from webhook.kubernetes.times import SECOND, length
+from webhook.kubernetes.times import SECOND, format_length
 from webhook.text.quoting import escape, truncate
 
 STATE_COLORS: Final = {
@@ -59,8 +59,8 @@ def make_row(account: Account, *, is_wide: bool = True) -> LeaseRow:
     cells = (
         Cell(escape(truncate(f"{history.namespace}/{history.name}", _MAX_LEASE))),
         _make_cell(account.state.value, STATE_COLORS[account.state]),
-        Cell(escape(name(holder))) if holder else _make_cell(),
-        _make_cell() if renewed is None else _make_cell(ago(renewed, now), late),
+        Cell(escape(format_name(holder))) if holder else _make_cell(),
+        _make_cell() if renewed is None else _make_cell(format_age(renewed, now), late),
         _make_cell(_describe_takeable(account)),
         _make_cell(str(changes)) if changes else _make_cell(),
         _make_cell(worst.check, SEVERITY_COLORS[worst.severity]) if worst else _make_cell(),
@@ -87,7 +87,7 @@ def _describe_takeable(account: Account) -> str:
         takeable is not None and takeable <= account.now
     ):
         return "now"
-    return EMPTY if takeable is None else clock(takeable, account.now)
+    return EMPTY if takeable is None else format_clock(takeable, account.now)
 
 
 def _make_wide_cells(account: Account) -> Row:
@@ -97,8 +97,8 @@ def _make_wide_cells(account: Account) -> Row:
     dated_by = "API server" if status and status.from_stamps else "holder"
     dated_by = "stamp" if status and status.is_disputed else dated_by
     return (
-        Cell() if usual is None else Cell(length(int(usual * SECOND))),
-        Cell() if duration is None else Cell(length(duration * SECOND)),
+        Cell() if usual is None else Cell(format_length(int(usual * SECOND))),
+        Cell() if duration is None else Cell(format_length(duration * SECOND)),
         Cell(dated_by) if is_dated else Cell(),
     )
 

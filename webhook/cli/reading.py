@@ -28,7 +28,7 @@ from webhook.cli.progress import Progress
 from webhook.cli.terminal import Failure, print_message
 from webhook.errors import InputError
 from webhook.kubernetes.formats import dns_label, dns_subdomain
-from webhook.kubernetes.times import MINUTE, SECOND, canonical_seconds, span
+from webhook.kubernetes.times import MINUTE, SECOND, format_span, format_time
 from webhook.text.commands import quote_path
 from webhook.text.quoting import escape, quote, truncate
 
@@ -218,7 +218,7 @@ def read_for_history(
         print_message(f"{unreadable - MAX_NAMED} more could not be read")
     notes += map(str, gaps)
     if merged is not None and merged.skew > MAX_TOLERANCE:
-        notes.append(SKEWED.format(span(merged.skew)))
+        notes.append(SKEWED.format(format_span(merged.skew)))
     for note in notes:
         print_message(note)
 
@@ -256,7 +256,7 @@ class EvaluationTime(Struct, frozen=True):
     @property
     def text(self) -> str:
         """`as of 2026-11-22T12:00:00Z (...)`."""
-        return f"as of {canonical_seconds(self.at)} ({self.origin})"
+        return f"as of {format_time(self.at)} ({self.origin})"
 
 
 def find_evaluation_time(given: int | None, paths: Sequence[str], until: int | None, shown: int = 0) -> EvaluationTime:
@@ -271,7 +271,7 @@ def find_evaluation_time(given: int | None, paths: Sequence[str], until: int | N
             return EvaluationTime(given, "--now")
         if given + SECOND > until:
             return EvaluationTime(until, "--now")  # people and clocks that print seconds leave out the rest of one
-        end = canonical_seconds(until)
+        end = format_time(until)
         origin = f"--now, before the end of the input at {end}: what happened after --now is included"
         return EvaluationTime(given, origin, min(until, clock))
     if STANDARD_INPUT in paths or not paths:
@@ -297,7 +297,7 @@ def print_doubt_of_list(as_of: EvaluationTime, renewals: Iterable[int]) -> bool:
     together = sum(1 for at in times if at > times[-1] - MINUTE)
     if together <= max(1, len(times) // 2) or abs(off := as_of.at - times[-1]) <= MINUTE:
         return False
-    latest, since = canonical_seconds(times[-1]), f"{span(abs(off))} {'before' if off > 0 else 'after'}"
+    latest, since = format_time(times[-1]), f"{format_span(abs(off))} {'before' if off > 0 else 'after'}"
     print_message(
         f"most leases were last renewed within a minute before {latest}, {since} the time of evaluation: if the "
         f"list was taken then, give --now {latest}"

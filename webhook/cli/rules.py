@@ -32,15 +32,15 @@ _WIDE: Final = 100
 _NOT_SENT: Final = "; the shipped match condition keeps plain ones from the webhook, so {} has no effect on those"
 
 
-def kinds_of(rule: Rule) -> str:
+def format_kinds(rule: Rule) -> str:
     return ", ".join(kind for resource, kind in KIND_OF.items() if resource in rule.resources)
 
 
-def operations_of(rule: Rule) -> str:
+def format_operations(rule: Rule) -> str:
     return ", ".join(operation for operation in Operation if operation in rule.operations)
 
 
-def file_of(rule: Rule) -> str:
+def find_file(rule: Rule) -> str:
     return f"{rule.check.__module__.replace('.', '/')}.py"
 
 
@@ -65,7 +65,7 @@ def is_command(repair: str) -> bool:
     return repair.startswith("kubectl ")
 
 
-def all_rules() -> dict[str, Rule]:
+def list_all_rules() -> dict[str, Rule]:
     """Return every rule that a verdict or a report may name."""
     return ALL_RULES
 
@@ -76,15 +76,15 @@ def all_rules() -> dict[str, Rule]:
     help="Lists every rule, or explains one: what it says, why, and where it comes from.",
     epilog="Example:\n  lease-webhook rules takeover-before-expiry",
 )
-@entry_options("rule", all_rules)
+@entry_options("rule", list_all_rules)
 def command(name: str | None, output: str) -> int:
     if name in NOT_RULES:
         text = f"{NOT_RULES[name]} `check` reports it, whatever the policy says."
         print(encode_line({"id": name, "summary": text}) if output == "json" else f"{style(name, bold=True)}\n  {text}")
         return 0
-    chosen = None if name is None else find_entry(all_rules(), name, "rule")
+    chosen = None if name is None else find_entry(list_all_rules(), name, "rule")
     if output == "json":
-        print_json([chosen] if chosen else all_rules().values(), as_json)
+        print_json([chosen] if chosen else list_all_rules().values(), as_json)
     else:
         print("\n".join(_explain(chosen) if chosen else _list_all()))
     return 0
@@ -94,8 +94,8 @@ def as_json(rule: Rule) -> dict[str, Any]:
     """Return a rule with its texts as a JSON object."""
     return {
         "id": rule.id,
-        "kinds": kinds_of(rule).split(", "),
-        "operations": operations_of(rule).split(", "),
+        "kinds": format_kinds(rule).split(", "),
+        "operations": format_operations(rule).split(", "),
         "modes": dict(zip(PRESETS, _find_modes(rule.id), strict=True)),
         "numbers": _find_limits(rule.id),
         "fields": [field.path for field in fields_of(rule)],
@@ -110,7 +110,7 @@ def as_json(rule: Rule) -> dict[str, Any]:
 
 
 def _list_all() -> list[str]:
-    rows = [(one.id, *_find_modes(one.id), one.texts.summary) for one in all_rules().values()]
+    rows = [(one.id, *_find_modes(one.id), one.texts.summary) for one in list_all_rules().values()]
     note = "observe denies nothing: what strict would deny becomes a warning; the rest is as in standard."
     lines = list(format_table([("rule", *PRESETS, "summary"), *rows], by=0, columns=measure_width()))
     if measure_width() < _WIDE:
@@ -126,7 +126,7 @@ def _list_all() -> list[str]:
 
 def _explain(rule: Rule) -> list[str]:
     modes = ", ".join(f"{mode} in {preset}" for mode, preset in zip(_find_modes(rule.id), PRESETS, strict=True))
-    facts = [("on", f"{kinds_of(rule)}: {operations_of(rule)}"), ("mode", modes)]
+    facts = [("on", f"{format_kinds(rule)}: {format_operations(rule)}"), ("mode", modes)]
     if limits := _find_limits(rule.id):
         facts.append(("numbers", ", ".join(f"{name}: {value}" for name, value in limits.items())))
     facts += [("renewals", note)] if (note := describe_renewals(rule)) else []
@@ -138,7 +138,7 @@ def _explain(rule: Rule) -> list[str]:
         style(rule.id, bold=True),
         indent(rule.texts.summary, 2),
         "",
-        *format_table([*facts, ("source", rule.texts.source), ("file", file_of(rule))], columns=measure_width()),
+        *format_table([*facts, ("source", rule.texts.source), ("file", find_file(rule))], columns=measure_width()),
     ]
     for paragraph in rule.texts.details:
         lines += ["", indent(paragraph, 2)]

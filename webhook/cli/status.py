@@ -30,6 +30,7 @@ from webhook.api_server.doctor.in_force import (
     Fact,
     Handshake,
     Sample,
+    describe_exclusion,
     describe_writer,
     explain_silence,
     find_cause,
@@ -37,7 +38,6 @@ from webhook.api_server.doctor.in_force import (
     find_facts,
     find_stored_policy,
     interpret_proof,
-    out_of_scope,
     parse_samples,
 )
 from webhook.cli.options import Command, format_option
@@ -162,7 +162,7 @@ def _find_status(cluster: Cluster) -> _Status:
         for kinds in LISTED_BESIDE:
             reader.read(kinds, f"--namespace={namespace}")
     found, metrics = reader.found, [one for namespace in namespaces[:1] for one in reader.read_metrics(namespace)]
-    scope = out_of_scope(found, cluster.namespace)
+    scope = describe_exclusion(found, cluster.namespace)
     is_unanswered = is_created and not scope and RULE not in said
     handshakes = [_shake_hands(cluster, entry) for entry in find_entries_to_try(found, now)] if is_unanswered else []
     policy: Policy | None = None
@@ -176,7 +176,7 @@ def _find_status(cluster: Cluster) -> _Status:
         cause=find_cause(found, policy, cluster.namespace, handshakes, now),
     )
     known = [*find_facts(found, metrics, now, handshakes), *reader.unknown]
-    if writer := clusters.whoami(cluster):
+    if writer := clusters.find_own_user(cluster):
         known += describe_writer(policy, *writer, cluster.namespace, round(now.timestamp() * 1e6))
     return _Status(in_force, reason, known)
 

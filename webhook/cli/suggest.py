@@ -7,7 +7,7 @@ import click
 
 from webhook.admission.policy.parse import parse
 from webhook.admission.policy.schema import PolicyError
-from webhook.analysis.claims.words import count
+from webhook.analysis.claims.words import format_count
 from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.inputs.files import read_path, require_readable
 from webhook.analysis.suggestions.bindings import AllWrites, make_binding_policy
@@ -83,7 +83,7 @@ def _describe_absence(seen: AllWrites, lease: tuple[str, str] | None, only: str)
     name = "/".join(lease)
     if only not in {"", lease[0]}:
         return f"lease {name} is not in namespace {only}"
-    hint = suggest_leases(*lease, seen.leases) or f"; it has those of {count(len(seen.leases), 'other lease')}"
+    hint = suggest_leases(*lease, seen.leases) or f"; it has those of {format_count(len(seen.leases), 'other lease')}"
     return f"no write of lease {name} is in the input{hint}"
 
 

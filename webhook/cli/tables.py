@@ -64,7 +64,7 @@ def print_table(columns: Sequence[Column], rows: Sequence[Row], *, is_wide: bool
     columns, shown = [columns[n] for n in kept], [tuple(row[n] for n in kept) for row in rows[:MAX_ROWS]]
     widths = measure_widths(columns, shown)
     total = shutil.get_terminal_size().columns
-    widths = widths if is_wide else fit(columns, widths, total)
+    widths = widths if is_wide else fit_columns(columns, widths, total)
     make_console(max(total, sum(widths) + _GAP * len(widths))).print(draw(columns, widths, shown))
     if len(rows) > len(shown):
         print(f"... {len(rows) - len(shown):,} more: select some, or pipe this into less, which gets all of them")
@@ -92,7 +92,7 @@ def measure_widths(columns: Sequence[Column], rows: Sequence[Row]) -> list[int]:
     return [max([head, *(cell_len(row[n].text) for row in rows)]) for n, head in enumerate(heads)]
 
 
-def fit(columns: Sequence[Column], widths: Sequence[int], total: int) -> list[int]:
+def fit_columns(columns: Sequence[Column], widths: Sequence[int], total: int) -> list[int]:
     """Return widths that fit in `total` columns of a terminal if possible; 0 is that of a column which is left out."""
     shown = [*widths]
     least = [one.least for one in columns]

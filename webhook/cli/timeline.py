@@ -16,10 +16,10 @@ import click
 import msgspec
 
 from webhook.admission.rules.expiry import BOUND
-from webhook.analysis.claims.words import count
+from webhook.analysis.claims.words import format_count
 from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.inputs.items import Item
-from webhook.analysis.timeline.downsampling import fit
+from webhook.analysis.timeline.downsampling import fit_into
 from webhook.analysis.timeline.lanes import TimelineBuilder
 from webhook.analysis.timeline.model import Timeline, as_json
 from webhook.analysis.timeline.page import render
@@ -108,7 +108,7 @@ def command(
     timeline = _select(read_timeline(builder, items, inputs, cluster, now, progress), wanted, only)
     if not place and output == "html" and sys.stdout.isatty():
         place = _PAGE
-    _write(timeline if output == "json" else fit(timeline), output, place)
+    _write(timeline if output == "json" else fit_into(timeline), output, place)
     return progress.exit_code(0)
 
 
@@ -184,7 +184,9 @@ def _summarize(timeline: Timeline) -> str:
     """Return what was drawn of how many leases."""
     marks = sum(mark.count for lane in timeline.lanes for mark in lane.marks)
     renewals = sum(lane.ticks.count for lane in timeline.lanes)
-    text = ", ".join([count(len(timeline.lanes), "lease"), count(renewals, "renewal"), count(marks, "mark")])
+    text = ", ".join(
+        [format_count(len(timeline.lanes), "lease"), format_count(renewals, "renewal"), format_count(marks, "mark")]
+    )
     if not timeline.left_out:
         return text
     of_all = f"{len(timeline.lanes):,} of {len(timeline.lanes) + timeline.left_out:,} leases"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from webhook.admission.policy.file import load
-from webhook.analysis.claims.account import Account, account_of
+from webhook.analysis.claims.account import Account, make_account
 from webhook.analysis.history.follow import ClusterHistory, Key
 from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.live.leases import LiveLeases
@@ -16,7 +16,7 @@ from webhook.analysis.live.watch import LiveWatch
 from webhook.cli.lease_table import COLUMNS, TOP, WIDE, LeaseRow, format_heading, make_row
 from webhook.cli.reading import EvaluationTime
 from webhook.cli.selection import Selection
-from webhook.cli.tables import draw, find_filled, fit, make_console, measure_widths
+from webhook.cli.tables import draw, find_filled, fit_columns, make_console, measure_widths
 from webhook.cli.terminal import Failure
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def watch_one(
         found = [one for one in histories.names() if one[1] == name and namespace in {"", one[0]}]
         if not found:
             return [*_draw_lines([f"no lease {f'{namespace}/' if namespace else ''}{name} yet"])]
-        account = account_of(histories, histories.history_of(found[0]), as_of.at)
+        account = make_account(histories, histories.get_history(found[0]), as_of.at)
         return [*_draw_lines(describe(account, as_of))]
 
     return _show_live(cluster, policy, draw)
@@ -70,9 +70,9 @@ def watch_one(
 def _find_accounts(
     histories: ClusterHistory, keys: Sequence[Key], as_of: EvaluationTime, selection: Selection
 ) -> "list[Account]":
-    found = (histories.history_of(key) for key in keys)
+    found = (histories.get_history(key) for key in keys)
     live = (one for one in found if not one.is_deleted and selection.has_labels(one.lease))
-    accounts = (account_of(histories, one, as_of.at) for one in live)
+    accounts = (make_account(histories, one, as_of.at) for one in live)
     return [one for one in accounts if selection.includes(one)]
 
 
@@ -89,7 +89,7 @@ def _draw_table(rows: Sequence[LeaseRow]) -> "list[RenderableType]":
     columns, cells = [every[n] for n in numbers], [tuple(row.cells[n] for n in numbers) for row in shown]
     kept = find_filled(columns, cells)
     columns, cells = [columns[n] for n in kept], [tuple(row[n] for n in kept) for row in cells]
-    table = draw(columns, fit(columns, measure_widths(columns, cells), size.width), cells)
+    table = draw(columns, fit_columns(columns, measure_widths(columns, cells), size.width), cells)
     more = len(rows) - len(shown)
     return [table, Text(f"... {more:,} more" if more else "", style="dim")]
 

@@ -8,15 +8,15 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from webhook.admission.policy.file import load
-from webhook.analysis.claims.account import Account, account_of, account_of_state, as_json
+from webhook.analysis.claims.account import Account, as_json, make_account, make_account_of_state
 from webhook.analysis.claims.causes import MAX_OF_A_KIND
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.happened import MAX_EVENTS, list_events, list_latest
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.marks import describe_earlier, describe_end
 from webhook.analysis.claims.text import Line, list_facts, quote_events
-from webhook.analysis.claims.urgency import say_when
-from webhook.analysis.claims.words import count
+from webhook.analysis.claims.urgency import advise_with_urgency
+from webhook.analysis.claims.words import format_count
 from webhook.analysis.history.follow import ClusterHistory, Key
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.inputs import cluster as clusters
@@ -117,8 +117,8 @@ def command(
     for item in () if inputs else clusters.list_lease_events(cluster, history.namespace, history.name):
         histories.feed(item)
     access = read_access(inputs, cluster, history.namespace) if writers else None
-    rights = access.rights_on(history.namespace, history.name) if access else None
-    account = account_of(histories, history, as_of.at, as_of.seen_until)
+    rights = access.find_rights(history.namespace, history.name) if access else None
+    account = make_account(histories, history, as_of.at, as_of.seen_until)
     _print_one(account, as_of, rights, output, verbose=verbose)
     return progress.exit_code(0)
 
@@ -163,7 +163,7 @@ def _format_for_program(account: Account, output: str, rights: Rights | None = N
     if output == "name":
         return escape(f"{account.history.namespace}/{account.history.name}")
     document = as_json(account) | ({"rights": to_builtins(rights)} if rights else {})
-    return encode_line(document) if output == "json" else yaml_writer.stream([document]).rstrip("\n")
+    return encode_line(document) if output == "json" else yaml_writer.write_stream([document]).rstrip("\n")
 
 
 def _parse_lease(lease: str | None, namespace: str) -> tuple[str, str] | None:
@@ -211,7 +211,7 @@ def _find_lease(histories: ClusterHistory, namespace: str, name: str, *, is_whol
     known = histories.names()
     found = [key for key in known if key[1] == name and namespace in ("", key[0])]
     if len(found) == 1:
-        return histories.history_of(found[0])
+        return histories.get_history(found[0])
     shown = f"{namespace}/{name}" if namespace else name
     if found:
         raise Failure(f"{shown} is in several namespaces: {', '.join(space for space, _ in found[:5])}")
@@ -239,7 +239,7 @@ def _print_all(
         _write_all(accounts, selection, output)
         return
     rows = [make_row(account, is_wide=is_wide) for account in accounts]
-    print(format_heading(rows) if selection.is_everything else f"{len(rows)} of {count(len(names), 'lease')}")
+    print(format_heading(rows) if selection.is_everything else f"{len(rows)} of {format_count(len(names), 'lease')}")
     columns = (*COLUMNS, *WIDE) if is_wide else COLUMNS
     if rows:
         print_table(columns, [row.cells for row in selection.sort(rows)], is_wide=is_wide)
@@ -276,11 +276,13 @@ def select_accounts(
         if is_row and (state := histories.stored.get(key)):
             # A row shows no more of what only a list shows, which has no history.
             lease = state.object if isinstance(state.object, Lease) else None
-            account = account_of_state(histories, key, state, as_of.at, least) if selection.has_labels(lease) else None
+            account = (
+                make_account_of_state(histories, key, state, as_of.at, least) if selection.has_labels(lease) else None
+            )
         else:
-            one = histories.history_of(key)
+            one = histories.get_history(key)
             if selection.has_labels(one.lease):
-                account = account_of(histories, one, as_of.at, as_of.seen_until)
+                account = make_account(histories, one, as_of.at, as_of.seen_until)
         if account is not None and selection.includes(account):
             yield account
 
@@ -302,7 +304,7 @@ def _format_account(account: Account, as_of: reading.EvaluationTime, *, verbose:
         yield from _format_part(
             "What Events say (clients write them; they are kept for an hour)", list(quote_events(account))
         )
-    advice = say_when(account)
+    advice = advise_with_urgency(account)
     yield from _format_findings(account, advice.command, verbose=verbose)
     yield ""
     yield style(indent(escape(advice.sentence), 0), bold=True)

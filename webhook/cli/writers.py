@@ -38,7 +38,7 @@ Examples:
 @cluster_options
 def command(*, lease: str, inputs: tuple[str, ...], output: str, cluster: Cluster) -> int:
     namespace, name = parse_lease_name(lease, f"{lease} is not NAMESPACE/NAME")
-    rights = read_access(inputs, cluster, namespace).rights_on(namespace, name)
+    rights = read_access(inputs, cluster, namespace).find_rights(namespace, name)
     if output == "json":
         print(encode_line({"namespace": namespace, "name": name, **to_builtins(rights)}))
         return 0

@@ -69,7 +69,7 @@ _scanner: Final = json.JSONDecoder()
 NESTED: Final = "nested too deeply"
 
 
-def error_in(text: memoryview) -> str:
+def find_error(text: memoryview) -> str:
     """Return the error about a text, "" if it is one JSON value: NESTED, TRUNCATED, or with TRAILING or PLACE."""
     try:
         _raw.decode(text)
@@ -78,11 +78,11 @@ def error_in(text: memoryview) -> str:
     except msgspec.DecodeError as error:
         problem = str(error)
         is_known = problem == TRUNCATED or PLACE.search(problem)
-        return problem if is_known else _error_by_json(text, problem)
+        return problem if is_known else _rephrase_error(text, problem)
     return ""
 
 
-def _error_by_json(text: memoryview, problem: str) -> str:
+def _rephrase_error(text: memoryview, problem: str) -> str:
     """Return an error of unknown wording in the form of known ones."""
     # In latin-1 a character is a byte. What is not UTF-8 can be inside of strings only, which `json` accepts then.
     characters = bytes(text).decode("latin-1")

@@ -77,32 +77,32 @@ class OwnedFields(Struct, frozen=True, gc=False):
     @property
     def in_metadata(self) -> dict[str, Any]:
         """What is owned in metadata, as it is written."""
-        return _object_in(self.fields, "f:metadata")
+        return _get_object(self.fields, "f:metadata")
 
     @property
     def in_spec(self) -> dict[str, Any]:
         """What is owned in spec, as it is written."""
-        return _object_in(self.fields, "f:spec")
+        return _get_object(self.fields, "f:spec")
 
     @property
     def metadata(self) -> frozenset[str]:
         """Fields of metadata."""
-        return _members(self.in_metadata)
+        return _list_members(self.in_metadata)
 
     @property
     def labels(self) -> frozenset[str]:
         """Keys of labels."""
-        return _members(self.in_metadata.get("f:labels"))
+        return _list_members(self.in_metadata.get("f:labels"))
 
     @property
     def annotations(self) -> frozenset[str]:
         """Keys of annotations."""
-        return _members(self.in_metadata.get("f:annotations"))
+        return _list_members(self.in_metadata.get("f:annotations"))
 
     @property
     def finalizers(self) -> frozenset[str]:
         """Finalizers, the members `v:"value"` of a set."""
-        values = _decode_members(_members(self.in_metadata.get("f:finalizers")), "v:")
+        values = _decode_members(_list_members(self.in_metadata.get("f:finalizers")), "v:")
         return frozenset(value for value in values if isinstance(value, str))
 
     @property
@@ -112,7 +112,7 @@ class OwnedFields(Struct, frozen=True, gc=False):
         A key with anything besides the uid, even the uid again, is not the key of an item: a client can invent one, and
         no write ever takes it away from its owner.
         """
-        keys = _decode_members(_members(self.in_metadata.get("f:ownerReferences")), "k:")
+        keys = _decode_members(_list_members(self.in_metadata.get("f:ownerReferences")), "k:")
         # Pairs of an object are a tuple, so a list of lists is not taken for one.
         pairs = (key[0] for key in keys if isinstance(key, tuple) and len(key) == 1)
         return frozenset(uid for name, uid in pairs if name == "uid" and isinstance(uid, str))
@@ -149,14 +149,19 @@ _fields: Final[msgspec.json.Decoder[dict[str, Any] | None]] = msgspec.json.Decod
 _undecoded: Final = msgspec.json.Decoder(list[Raw])
 
 
-def entries_of(managed_fields: Raw) -> Sequence[Entry]:
+def list_entries(managed_fields: Raw) -> Sequence[Entry]:
     """Return the entries of an object; none if the list is broken or too long, which an API server never sends."""
     if managed_fields is NO_ENTRIES:
         return ()
     entries = []
     try:
         for wire in _entries.decode(managed_fields):
-            manager, operation, time, owned = wire.manager, wire.operation, wire.time, _owned_by(bytes(wire.fields))
+            manager, operation, time, owned = (
+                wire.manager,
+                wire.operation,
+                wire.time,
+                _read_owned_fields(bytes(wire.fields)),
+            )
             version = "" if operation == APPLY else wire.api_version or ""
             key = (manager or "", operation or "", version, wire.subresource or "")
             stamp, is_fold = stamp_of(time), manager == ANCIENT_CHANGES
@@ -164,7 +169,7 @@ def entries_of(managed_fields: Raw) -> Sequence[Entry]:
     except (msgspec.ValidationError, UnicodeDecodeError):
         return []
     except RecursionError:
-        return entries_of(Raw(truncate_list(bytes(managed_fields))))
+        return list_entries(Raw(truncate_list(bytes(managed_fields))))
     return entries
 
 
@@ -172,24 +177,24 @@ MAX_REMEMBERED: Final = 512  # texts of up to 1 KiB, in 3 MiB: clients of one ki
 
 
 @cached_if_short(max_entries=MAX_REMEMBERED, max_length=1024)
-def _owned_by(text: bytes) -> OwnedFields:
+def _read_owned_fields(text: bytes) -> OwnedFields:
     fields = _fields.decode(text) or {}
-    spec = _object_in(fields, "f:spec")
+    spec = _get_object(fields, "f:spec")
     below = [
         name.removeprefix("f:") for name, value in spec.items() if isinstance(value, dict) and value.keys() - {"."}
     ]
     # The list and the entry are two levels; nearly every text has fewer brackets than levels that are allowed.
     may_be_deep = text.count(b"{") + text.count(b"[") > MAX_LEVELS - 2
-    is_deep = may_be_deep and _levels(fields) + 2 > MAX_LEVELS
-    return OwnedFields(_members(spec), tuple(below), is_deep, fields)
+    is_deep = may_be_deep and _count_levels(fields) + 2 > MAX_LEVELS
+    return OwnedFields(_list_members(spec), tuple(below), is_deep, fields)
 
 
-def _object_in(fields: dict[str, Any], name: str) -> dict[str, Any]:
+def _get_object(fields: dict[str, Any], name: str) -> dict[str, Any]:
     found = fields.get(name)
     return found if isinstance(found, dict) else {}
 
 
-def _members(node: object) -> frozenset[str]:
+def _list_members(node: object) -> frozenset[str]:
     if not isinstance(node, dict):
         return _NOTHING
     return frozenset([name for name, value in node.items() if isinstance(value, dict) and (not value or "." in value)])
@@ -211,12 +216,12 @@ def count_of(managed_fields: Raw) -> int:
         return 0
 
 
-def nest_too_deeply(entries: Iterable[Entry]) -> bool:
+def is_nested_too_deeply(entries: Iterable[Entry]) -> bool:
     """Return true if the list nests deeper than `MAX_LEVELS` levels, as it does still after it was truncated."""
     return any(entry.owned.is_deep for entry in entries)
 
 
-def _levels(fields: dict[str, Any]) -> int:
+def _count_levels(fields: dict[str, Any]) -> int:
     level: list[Any] = [fields]
     levels = 0
     while level:
@@ -246,7 +251,7 @@ def truncate_review(body: bytes) -> bytes:
     server sends, stays as it is, for the decoder to refuse.
     """
     try:
-        return b"".join(_pieces(body, len(_LISTS[0]), bounded=True))
+        return b"".join(_split_pieces(body, len(_LISTS[0]), bounded=True))
     except _TooMuchError:
         return body
 
@@ -257,10 +262,10 @@ class _TooMuchError(Exception):
 
 def truncate_list(managed_fields: bytes) -> bytes:
     """Return one list of managedFields, truncated in the same way."""
-    return b"".join(_pieces(managed_fields, 0))
+    return b"".join(_split_pieces(managed_fields, 0))
 
 
-def _pieces(text: bytes, base: int, *, bounded: bool = False) -> Iterator[bytes]:
+def _split_pieces(text: bytes, base: int, *, bounded: bool = False) -> Iterator[bytes]:
     """`base` is the number of containers around a list of managedFields."""
     limit = base + MAX_LEVELS
     depth = kept_to = 0

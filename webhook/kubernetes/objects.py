@@ -182,12 +182,12 @@ _SPECS: Final[dict[tuple[str, str], _Spec]] = {
 _NEWEST: Final = {kind: spec for (kind, _), spec in reversed(_SPECS.items())}
 
 
-def versions_of(kind: str) -> tuple[str, ...]:
+def list_versions(kind: str) -> tuple[str, ...]:
     """Return the versions of a kind that are decoded and evaluated, the newest one first."""
     return tuple(version for one, version in _SPECS if one == kind)
 
 
-def spec_fields(kind: str, version: str) -> tuple[str, ...]:
+def list_spec_fields(kind: str, version: str) -> tuple[str, ...]:
     """Return the names that `spec` may have in this version, as JSON spells them."""
     return _SPECS[kind, version].__struct_encode_fields__
 
@@ -212,7 +212,7 @@ def decode_object(kind: str, version: str, text: Raw | bytes) -> Lease | LeaseCa
 
 
 def decode_document(kind: str, version: str, text: Raw | bytes) -> Document:
-    """Decode what `object_of` takes, with the types of this kind and version; raises as `decode_object` does."""
+    """Decode what `convert_document` takes, with the types of this kind and version; raises as `decode_object` does."""
     return _decode(kind, version, text)[0]
 
 
@@ -220,31 +220,31 @@ def _decode(kind: str, version: str, text: Raw | bytes) -> tuple[Document, Lease
     """Return an object, with the document that it was made of."""
     try:
         document = _documents.decode(text)
-        return document, object_of(kind, version, document)
+        return document, convert_document(kind, version, document)
     except msgspec.ValidationError as error:
         first = split_path(error)
-    problems = _problems(Document, _spec_type(kind, version), bytes(text), "") if first[1] else ()
+    problems = _find_problems(Document, _find_spec_type(kind, version), bytes(text), "") if first[1] else ()
     # If a key appears twice, the decoder refuses the first one, although only the last one counts.
     raise WrongTypesError(list(problems) or [first])
 
 
-def object_of(kind: str, version: str, document: Document) -> Lease | LeaseCandidate:
+def convert_document(kind: str, version: str, document: Document) -> Lease | LeaseCandidate:
     """Return the typed object that a document is; raises msgspec.ValidationError for a spec with wrong types."""
     spec, metadata = document.spec, document.metadata or NO_METADATA
     if kind == "Lease":
         lease_spec = NO_LEASE_SPEC if spec is None else convert(spec, LeaseSpec)
         return Lease(document.api_version, document.kind, metadata, lease_spec)
-    candidate_spec = convert(spec or {}, _spec_type(kind, version)).convert()
+    candidate_spec = convert(spec or {}, _find_spec_type(kind, version)).convert()
     return LeaseCandidate(document.api_version, document.kind, metadata, candidate_spec)
 
 
-def _spec_type(kind: str, version: str) -> Any:  # noqa: ANN401 - a class
+def _find_spec_type(kind: str, version: str) -> Any:  # noqa: ANN401 - a class
     return _SPECS.get((kind, version)) or _NEWEST[kind]
 
 
-def _problems(form: type[Struct], spec: type[Struct], document: bytes, path: str) -> Iterator[tuple[str, str]]:
+def _find_problems(form: type[Struct], spec: type[Struct], document: bytes, path: str) -> Iterator[tuple[str, str]]:
     """Decode each field by itself, because a decoder stops at the first wrong type."""
-    pieces, decoders = _plan(form, spec)
+    pieces, decoders = _make_plan(form, spec)
     known = pieces.decode(document)
     for field_, (name, decoder, inner) in decoders.items():
         piece = getattr(known, field_)
@@ -252,7 +252,7 @@ def _problems(form: type[Struct], spec: type[Struct], document: bytes, path: str
             continue
         text = bytes(piece)
         if inner and text.startswith(b"{"):
-            yield from _problems(inner, spec, text, f"{path}{name}.")
+            yield from _find_problems(inner, spec, text, f"{path}{name}.")
             continue
         try:
             decoder.decode(text)
@@ -263,7 +263,7 @@ def _problems(form: type[Struct], spec: type[Struct], document: bytes, path: str
 
 
 @cache
-def _plan(
+def _make_plan(
     form: type[Struct], spec: type[Struct]
 ) -> tuple[msgspec.json.Decoder[Any], dict[str, tuple[str, msgspec.json.Decoder[Any], Any]]]:
     """Return what decodes a form into its fields as bytes, and by field its name in JSON, its decoder and its form.

@@ -11,7 +11,7 @@ from msgspec import Raw, Struct
 from webhook.kubernetes.field import FieldError
 from webhook.kubernetes.formats import MAX_NAME
 from webhook.kubernetes.managed_fields import truncate_review
-from webhook.kubernetes.objects import Lease, LeaseCandidate, versions_of
+from webhook.kubernetes.objects import Lease, LeaseCandidate, list_versions
 from webhook.text.quoting import cached_if_short
 
 GROUP: Final = "coordination.k8s.io"
@@ -62,7 +62,7 @@ class Resource(StrEnum):
 
 _LEASES: Final = Resource.LEASES.value
 KIND_OF: Final = {"leases": "Lease", "leasecandidates": "LeaseCandidate"}
-VERSIONS_OF: Final = {resource: versions_of(kind) for resource, kind in KIND_OF.items()}
+VERSIONS_OF: Final = {resource: list_versions(kind) for resource, kind in KIND_OF.items()}
 """The versions that this webhook decodes and evaluates, for Leases more than API servers still serve."""
 
 
@@ -133,7 +133,7 @@ class _Nullable(Struct, frozen=True, gc=False):
 _user: Final[msgspec.json.Decoder[_Nullable | None]] = msgspec.json.Decoder(_Nullable | None)
 
 
-def user_of(user_info: Raw) -> UserInfo | None:
+def decode_user(user_info: Raw) -> UserInfo | None:
     """Return the writer; None for null and anything unreadable, for which rules about the writer report a finding.
 
     No authenticator names a writer in more than MAX_REQUEST bytes, so that is unreadable as well.

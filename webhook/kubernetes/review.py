@@ -25,8 +25,8 @@ from webhook.kubernetes.objects import (
     Lease,
     LeaseCandidate,
     WrongTypesError,
+    convert_document,
     decode_document,
-    object_of,
 )
 from webhook.kubernetes.request import (
     GROUP,
@@ -40,7 +40,7 @@ from webhook.kubernetes.request import (
     Operation,
     Options,
     Specs,
-    user_of,
+    decode_user,
 )
 
 VALIDATE: Final = "/validate"
@@ -109,21 +109,21 @@ def _decode_large(body: bytes) -> AdmissionRequest:
     if not may_be_a_review(len(body), body):
         raise ReviewError(413, "a body of this size must begin as an API server begins a review")
     if is_more_than(body, 2):
-        return _contradicting(body, _TOO_MUCH)
+        return _make_contradictory_request(body, _TOO_MUCH)
     request = _decode_parts(body)
     if any(one and _has_too_many_fields(one.metadata.managed_fields) for one in (request.new, request.old)):
-        return _contradicting(body, "managedFields hold more than a stored object can have")
+        return _make_contradictory_request(body, "managedFields hold more than a stored object can have")
     return request
 
 
 _TOO_MUCH: Final = "the review holds more than two stored objects can have"
 
 
-def _contradicting(body: bytes, contradiction: str) -> AdmissionRequest:
+def _make_contradictory_request(body: bytes, contradiction: str) -> AdmissionRequest:
     return replace(read_uid(body), contradiction=contradiction)
 
 
-def _request_without_content(uid: str, api_version: str, contradiction: str = "") -> AdmissionRequest:
+def _make_request_without_content(uid: str, api_version: str, contradiction: str = "") -> AdmissionRequest:
     return AdmissionRequest(uid, api_version=api_version, contradiction=contradiction)
 
 
@@ -133,7 +133,7 @@ def _decode_whole(body: bytes) -> AdmissionRequest:
         review = _review.decode(body)
         if review.kind != _KIND or review.api_version not in REVIEW_VERSIONS:
             raise ReviewError(*_NOT_A_REVIEW)
-        return _request(review.request, review.api_version, body, [])
+        return _make_request(review.request, review.api_version, body, [])
     except msgspec.DecodeError:
         return _decode_parts(body)
 
@@ -149,13 +149,13 @@ def _decode_parts(body: bytes) -> AdmissionRequest:
     except msgspec.ValidationError as error:
         field = split_path(error)[1].partition(".")[0]
         contradiction = envelope.surrogates or f"request.{field} has a type that no API server sends"
-        return _request_without_content(envelope.uid, envelope.api_version, contradiction)
+        return _make_request_without_content(envelope.uid, envelope.api_version, contradiction)
     parts = wire.object, wire.old_object, wire.options
     if len(body) > MAX_REQUEST and any(is_more_than(bytes(part), 1) for part in parts):
-        return _request_without_content(wire.uid, envelope.api_version, _TOO_MUCH)
+        return _make_request_without_content(wire.uid, envelope.api_version, _TOO_MUCH)
     errors: list[FieldError] = []
     request = _decode_parts_of_request(wire, errors)
-    return _request(request, envelope.api_version, envelope.body, errors, envelope.surrogates)
+    return _make_request(request, envelope.api_version, envelope.body, errors, envelope.surrogates)
 
 
 def _truncate(body: bytes) -> bytes:
@@ -312,7 +312,7 @@ _VERSION_LEFT_OUT: Final = frozenset({None, "", "/", f"{GROUP}/"})
 """An apiVersion without a version, for which the API server takes that of the request."""
 
 
-def _request(
+def _make_request(
     wire: _Request, api_version: str, body: bytes, errors: list[FieldError], surrogates: str = ""
 ) -> AdmissionRequest:
     """Return the request with typed objects, or with its contradiction, which is `surrogates` if that is not "".
@@ -321,11 +321,13 @@ def _request(
     """
     uid, operation, resource, kind = wire.uid, _OPERATIONS.get(wire.operation or ""), wire.resource, wire.kind
     if operation is None:
-        return _request_without_content(
+        return _make_request_without_content(
             uid, api_version, surrogates or "request.operation must be CREATE, UPDATE, DELETE or CONNECT"
         )
     if resource is None or kind is None or not resource.resource or not kind.kind:
-        return _request_without_content(uid, api_version, surrogates or "request.resource and request.kind must be set")
+        return _make_request_without_content(
+            uid, api_version, surrogates or "request.resource and request.kind must be set"
+        )
     new = old = None
     specs, options, contradiction = NO_SPECS, NO_OPTIONS, ""
     if (resource, kind) in _EVALUATED:
@@ -340,7 +342,7 @@ def _request(
                 contradiction = f"{operation} needs request.oldObject"
             options = NO_OPTIONS if bytes(wire.options) in _USUAL_OPTIONS else _read_options(wire.options, errors)
     elif operation is not _CONNECT and not wire.sub_resource:
-        contradiction = _resource_against_kind(resource, kind)
+        contradiction = _find_contradiction_of_kind(resource, kind)
     subject = old if new is None else new
     metadata = NO_METADATA if subject is None else subject.metadata
     return AdmissionRequest(
@@ -353,13 +355,13 @@ def _request(
         wire.sub_resource or "",
         wire.namespace or metadata.namespace or "",
         wire.name or metadata.name or "",
-        user_of(wire.user_info),
+        decode_user(wire.user_info),
         new,
         old,
         specs,
         options,
         tuple(errors),
-        surrogates or contradiction or _objects_against_request(wire, kind.kind, resource.version, new, old),
+        surrogates or contradiction or _find_contradiction_of_objects(wire, kind.kind, resource.version, new, old),
         api_version,
         body,
     )
@@ -373,13 +375,13 @@ def _convert_objects(
 ) -> tuple[Content, Content, Specs]:
     """Return both objects, and their specs as JSON."""
     return (
-        None if new is None else object_of(kind, version, new),
-        None if old is None else object_of(kind, version, old),
+        None if new is None else convert_document(kind, version, new),
+        None if old is None else convert_document(kind, version, old),
         ({} if new is None else new.spec or {}, {} if old is None else old.spec or {}),
     )
 
 
-def _resource_against_kind(resource: _Resource, kind: _Kind) -> str:
+def _find_contradiction_of_kind(resource: _Resource, kind: _Kind) -> str:
     """Return what is contradictory about this resource and this kind in one request, or ""."""
     ours = KIND_OF.get(resource.resource or "") if resource.group == GROUP else None
     if ours is None and not (kind.group == GROUP and kind.kind in KIND_OF.values()):
@@ -389,7 +391,9 @@ def _resource_against_kind(resource: _Resource, kind: _Kind) -> str:
     return ""
 
 
-def _objects_against_request(wire: _RequestFields, kind: str, version: str | None, new: Content, old: Content) -> str:
+def _find_contradiction_of_objects(
+    wire: _RequestFields, kind: str, version: str | None, new: Content, old: Content
+) -> str:
     """Return how the objects contradict the request, or ""; what an object leaves out is taken from the request."""
     api_version = f"{GROUP}/{version}"
     for role, document in (("object", new), ("oldObject", old)):
@@ -420,26 +424,26 @@ def _decode_parts_of_request(parts: _RequestInParts, errors: list[FieldError]) -
         assert parts.kind is not None
         kind, version = parts.kind.kind or "", parts.resource.version or ""
         if parts.operation != _DELETE:
-            written = _document(parts.object, kind, version, "", errors)
+            written = _decode_document(parts.object, kind, version, "", errors)
         if parts.operation != _CREATE:
             # That object is missing comes before what is wrong with oldObject.
             is_missing = parts.operation != _DELETE and written is None and not errors
-            stored = _document(parts.old_object, kind, version, "oldObject", [] if is_missing else errors)
+            stored = _decode_document(parts.old_object, kind, version, "oldObject", [] if is_missing else errors)
     return _Request(**{**asdict(parts), "object": written, "old_object": stored})
 
 
-def _document(value: Raw, kind: str, version: str, role: str, errors: list[FieldError]) -> Document | None:
+def _decode_document(value: Raw, kind: str, version: str, role: str, errors: list[FieldError]) -> Document | None:
     """Return an object; None without an error for null, and with an error for each field of a wrong type."""
     if bytes(memoryview(value)[:1]) != b"{":
         return None
     try:
         return decode_document(kind, version, value)
     except WrongTypesError as error:
-        errors.extend(_type_error(problem, path, role) for problem, path in error.problems)
+        errors.extend(_make_type_error(problem, path, role) for problem, path in error.problems)
         return None
 
 
-def _type_error(problem: str, path: str, role: str) -> FieldError:
+def _make_type_error(problem: str, path: str, role: str) -> FieldError:
     if problem in OVERSIZED_NUMBERS:
         raise ReviewError(400, "the body has a number that no API server sends")
     return type_invalid(
@@ -451,7 +455,7 @@ def _read_options(raw: Raw, errors: list[FieldError]) -> Options:
     try:
         options = _options.decode(raw)
     except msgspec.ValidationError as error:
-        errors.append(_type_error(*split_path(error), "options"))
+        errors.append(_make_type_error(*split_path(error), "options"))
         return NO_OPTIONS
     return NO_OPTIONS if options is None or options == NO_OPTIONS else options
 
@@ -496,12 +500,12 @@ def read_uid(body: bytes) -> AdmissionRequest:
     """
     found = _BEGINNING.match(body)
     if found:
-        return _request_without_content(_string.decode(found["uid"]), found["version"].decode())
+        return _make_request_without_content(_string.decode(found["uid"]), found["version"].decode())
     try:
         envelope = _open_envelope(body)
     except RecursionError:
         return read_uid(_truncate(body))
-    return _request_without_content(envelope.uid, envelope.api_version)
+    return _make_request_without_content(envelope.uid, envelope.api_version)
 
 
 def _open_envelope(body: bytes) -> _Envelope:
@@ -517,11 +521,11 @@ def _open_envelope(body: bytes) -> _Envelope:
             raise ReviewError(400, "the body is not JSON") from None
         surrogates = "the review contains an escaped lone surrogate, which no API server sends"
         return replace(_open_envelope(replaced), surrogates=surrogates)
-    api_version = _text(review.api_version)
-    if _text(review.kind) != _KIND or api_version not in REVIEW_VERSIONS:
+    api_version = _decode_text(review.api_version)
+    if _decode_text(review.kind) != _KIND or api_version not in REVIEW_VERSIONS:
         raise ReviewError(*_NOT_A_REVIEW)
     try:
-        uid = _text(_loose_request.decode(review.request).uid)
+        uid = _decode_text(_loose_request.decode(review.request).uid)
     except msgspec.DecodeError:
         raise ReviewError(400, "the review has no request") from None
     if not uid:
@@ -531,7 +535,7 @@ def _open_envelope(body: bytes) -> _Envelope:
     return _Envelope(uid, api_version, body, review.request, "")
 
 
-def _text(raw: Raw) -> str:
+def _decode_text(raw: Raw) -> str:
     """Return a string; "" for anything else."""
     try:
         return _string.decode(raw)

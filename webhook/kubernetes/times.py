@@ -93,13 +93,13 @@ def is_readable(text: str) -> bool:
         return False
 
 
-def canonical(micros: int) -> str:
+def format_micro_time(micros: int) -> str:
     """Return the text that the API server prints for a MicroTime: UTC, six digits, `Z`; for ZERO it prints null."""
     seconds, fraction = divmod(micros, SECOND)
     return f"{_format(seconds)}.{fraction:06d}Z"
 
 
-def canonical_seconds(micros: int) -> str:
+def format_time(micros: int) -> str:
     """Return the text that the API server prints for a metav1.Time: UTC, whole seconds, `Z`."""
     return f"{_format(micros // SECOND)}Z"
 
@@ -144,33 +144,33 @@ def stamp_of(time: str | None) -> int | None:
     return None if stamp == ZERO else stamp
 
 
-def instant(time: int | str | None) -> int | None:
+def get_instant(time: int | str | None) -> int | None:
     """Return the instant of a normalized time; None if there is none."""
     return time if isinstance(time, int) else None
 
 
-def readable(time: int | str | None) -> int | None:
+def get_readable_instant(time: int | str | None) -> int | None:
     """Return the instant of a normalized time that every client can read, years 0000 to 9999; else None."""
     return time if isinstance(time, int) and FIRST_READABLE <= time < AFTER_LAST_READABLE else None
 
 
-def instant_or_latest(time: int | str | None) -> int | None:
+def get_instant_or_latest(time: int | str | None) -> int | None:
     """Return the instant of a normalized time; one that no client can read is unknown, so it is after all others."""
-    at = readable(time)
+    at = get_readable_instant(time)
     return AFTER_LAST_READABLE if at is None and time is not None else at
 
 
-def length(micros: int) -> str:
+def format_length(micros: int) -> str:
     """Return a length of time as `span` does, a short one to a tenth of a second."""
     if micros < 0:
-        return f"-{length(-micros)}"
+        return f"-{format_length(-micros)}"
     tenths = (micros + SECOND // 20) // (SECOND // 10)
     if tenths >= 600:
-        return span(max(micros, 60 * SECOND))
+        return format_span(max(micros, 60 * SECOND))
     return f"{tenths / 10:.1f} s" if tenths % 10 else f"{tenths // 10} s"
 
 
-def span(micros: int) -> str:
+def format_span(micros: int) -> str:
     """Return a length in its two largest units, `2 min 5 s`, `9 h 0 min`, `3650 d 0 h`; from 20 years on in years."""
     seconds = micros // SECOND
     if seconds < 60:

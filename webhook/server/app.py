@@ -40,7 +40,7 @@ class ReviewApp(Flask):
         The objects would cost twice the CPU of the rest of such a review without TLS, verdict included (docs/design.md,
         "Fast paths"). Both ways call the same reviewer, and a test compares their bytes for every recorded review.
         """
-        length = _length_of_plain_review(environ)
+        length = _measure_plain_review(environ)
         if length is None:
             return super().wsgi_app(environ, start_response)
         response = self.reviewer.review(environ["wsgi.input"].read(length), environ)
@@ -49,7 +49,7 @@ class ReviewApp(Flask):
         return [response.body]
 
 
-def _length_of_plain_review(environ: dict[str, Any]) -> int | None:
+def _measure_plain_review(environ: dict[str, Any]) -> int | None:
     """Return the bytes of the body of a plain review; None for any other request.
 
     Plain is a POST to VALIDATE of JSON without a coding, with a Content-Length of at most MAX_ON_LOOP. The guarded
@@ -81,7 +81,7 @@ def create_app(policy: str = "") -> ReviewApp:
     service = Service(Options(), policy_file)
     app = make_review_app(service)
     # On one address, reviews and probes share it.
-    app.register_blueprint(_probes(service))
+    app.register_blueprint(_make_probes(service))
     service.begin()
     return app
 
@@ -115,7 +115,7 @@ def add_review_routes(app: ReviewApp, count: Callable[..., None]) -> None:
 
     def refuse(error: HTTPException) -> Response:
         count("malformed", REFUSED_BY_ROUTES.get(error.code or 0, OTHER))
-        return _refusal(error, f"{error.name.lower()}\n")
+        return _refuse(error, f"{error.name.lower()}\n")
 
     for path, endpoint in ((VALIDATE, "validate"), (f"{VALIDATE}-<path_rest>", "validate_kind")):
         app.add_url_rule(path, endpoint, review, methods=["POST"], provide_automatic_options=False)
@@ -126,17 +126,17 @@ def make_health_app(service: Service) -> Flask:
     """Return the probes and metrics as an application of their own, for a port without TLS."""
     app = Flask("webhook.server.health", static_folder=None)
     app.url_map.merge_slashes = False
-    app.register_blueprint(_probes(service))
+    app.register_blueprint(_make_probes(service))
 
     def refuse(error: HTTPException) -> Response:
         texts = {404: "not found; try /livez, /readyz or /metrics\n", 405: "use GET\n"}
-        return _refusal(error, texts.get(error.code or 0, f"{error.name.lower()}\n"))
+        return _refuse(error, texts.get(error.code or 0, f"{error.name.lower()}\n"))
 
     app.register_error_handler(HTTPException, refuse)
     return app
 
 
-def _probes(service: Service) -> Blueprint:
+def _make_probes(service: Service) -> Blueprint:
     """Return the routes `/livez`, `/readyz` and `/metrics` of a service."""
     probes = Blueprint("probes", __name__)
 
@@ -156,7 +156,7 @@ def _probes(service: Service) -> Blueprint:
     return probes
 
 
-def _refusal(error: HTTPException, text: str) -> Response:
+def _refuse(error: HTTPException, text: str) -> Response:
     """Return the response to a request that no route takes, with the methods that its path takes."""
     response = Response(text, _STATUS_LINES[error.code or 500], content_type=TEXT)
     if allowed := error.get_response().headers.get("Allow"):

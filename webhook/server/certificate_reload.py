@@ -119,7 +119,7 @@ class CertificateReloader:
         """Return whether the serving certificate has less than WARN_BEFORE_EXPIRY left."""
         return self.current is not None and _now() >= self.current.not_after - WARN_BEFORE_EXPIRY
 
-    def listener_context(self) -> ssl.SSLContext:
+    def make_listener_context(self) -> ssl.SSLContext:
         """Return a context that only selects: each handshake gets the newest good pair, with SNI and without."""
         if self._context is None:
             raise Unusable("no certificate is loaded")

@@ -36,6 +36,6 @@ class Hooks:
     def show_certificate(self, serving: Certificate) -> None:
         """Show the certificate that is served from now on."""
 
-    def problem_of_body(self, size: int, beginning: bytes | bytearray) -> str:  # noqa: ARG002 - any body is welcome
+    def find_problem_of_body(self, size: int, beginning: bytes | bytearray) -> str:  # noqa: ARG002 - any body is welcome
         """Return why a body of this size, as far as it is known, is refused by how it begins, or ""."""
         return ""

@@ -186,14 +186,14 @@ class Metrics:
         return generate_latest(together)
 
 
-def _histogram(durations: Metric | None, seconds: Metric | None) -> HistogramMetricFamily:
+def _make_histogram(durations: Metric | None, seconds: Metric | None) -> HistogramMetricFamily:
     """Return the histogram that two counters stand for.
 
     The library's own takes a call for each review, 1.7 us; it has none for many at once, as a counter has.
     """
-    by_bound = {sample.labels["le"]: sample.value for sample in _totals(durations)}
+    by_bound = {sample.labels["le"]: sample.value for sample in _list_totals(durations)}
     totals = list(accumulate(by_bound.get(bound, 0) for bound in _BOUNDS))
-    total_seconds = sum(sample.value for sample in _totals(seconds))
+    total_seconds = sum(sample.value for sample in _list_totals(seconds))
     histogram = HistogramMetricFamily(
         "lease_webhook_review_duration_seconds", "Time from the first byte of a review to its response."
     )
@@ -201,7 +201,7 @@ def _histogram(durations: Metric | None, seconds: Metric | None) -> HistogramMet
     return histogram
 
 
-def _totals(counter: Metric | None) -> list[Sample]:
+def _list_totals(counter: Metric | None) -> list[Sample]:
     return [sample for sample in counter.samples if sample.name.endswith("_total")] if counter else []
 
 
@@ -220,7 +220,7 @@ class _AllWorkers(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield the metrics, also those that were never counted, and no gauge of what is gone."""
         counted = {metric.name: metric for metric in self._inner.collect()}
-        yield _histogram(counted.pop(_DURATIONS, None), counted.pop(_SECONDS, None))
+        yield _make_histogram(counted.pop(_DURATIONS, None), counted.pop(_SECONDS, None))
         for metric in self._own.collect():
             if metric.name not in counted and metric.type == "counter" and metric.name not in {_DURATIONS, _SECONDS}:
                 counted[metric.name] = Metric(metric.name, metric.documentation, metric.type)
@@ -236,7 +236,7 @@ class _AllWorkers(Collector):
             yield metric
 
 
-def _reviews() -> Iterator[_ReviewLabels]:
+def _list_review_labels() -> Iterator[_ReviewLabels]:
     """Yield the labels of what this webhook is registered for; the event is empty where no rule ran."""
     updates: dict[Resource, list[Event]] = {
         Resource.LEASES: [event for event in Event if event not in {Event.CREATE, Event.UPDATE}],
@@ -253,7 +253,7 @@ _COUNTERS: Final[dict[str, tuple[str, tuple[str, ...], tuple[tuple[str, ...], ..
     "reviews": (
         "Verdicts: allowed, warned (allowed, with warnings) or denied.",
         ("resource", "operation", "event", "verdict"),
-        tuple(_reviews()),
+        tuple(_list_review_labels()),
     ),
     "findings": ("Findings of rules, by mode.", ("rule", "mode"), tuple(product(ALL_RULES, _MODES))),
     "shed": ("Requests answered with 503: too many bytes were being read.", (), ()),

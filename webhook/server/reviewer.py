@@ -90,7 +90,7 @@ class Reviewer:
                 response = respond(body, self.policy, time.time_ns() // 1000)
             seconds = time.monotonic() - began
             # No API server grants less than a second, so most queries need not be read.
-            if seconds > _MIN_BUDGET and not problem and seconds > budget(environ.get("QUERY_STRING", "")):
+            if seconds > _MIN_BUDGET and not problem and seconds > read_budget(environ.get("QUERY_STRING", "")):
                 response = _report_incident(DEADLINE_EXCEEDED, "deadline exceeded", len(body))
         except Exception:  # noqa: BLE001 - whatever a bug raises, the API server gets a 500 and the log a traceback
             response, seconds = _report_incident(BUG, "internal error", len(body)), 0.0
@@ -112,7 +112,7 @@ def _report_incident(kind: str, message: str, size: int) -> ReviewResponse:
     return ReviewResponse(500, f"{message}; incident {incident}\n".encode(), incident=kind)
 
 
-def budget(query: str) -> float:
+def read_budget(query: str) -> float:
     """Return the seconds for an answer, from `timeout=Ns` in the query; an invalid timeout is ignored.
 
     The API server rounds its own time up to a whole second, so one second of it may not exist.

@@ -23,7 +23,7 @@ from webhook.certificates.files import LEAF_CERTIFICATE, LEAF_KEY, Unusable
 from webhook.server.certificate_reload import CertificateReloader
 from webhook.server.logs import LOG, STDOUT
 from webhook.server.settings import BACKLOG, GRACEFUL_SECONDS, STUCK_WORKER_SECONDS, Options
-from webhook.text.commands import certs_command
+from webhook.text.commands import make_certs_command
 
 _MEMORY: Final = Path("/dev/shm")  # noqa: S108 - a directory of our own is made in it, with a random name
 
@@ -41,7 +41,7 @@ def serve(options: Options) -> None:
         memory = Path(tempfile.mkdtemp(prefix="lease-webhook-", dir=in_memory))
     master = os.getpid()
     try:
-        advice = f"; `{certs_command(options.tls_dir)}` makes one"
+        advice = f"; `{make_certs_command(options.tls_dir)}` makes one"
         with _require("no certificate to serve with", advice):
             CertificateReloader(Path(options.tls_dir), memory, options.client_ca).start()
         if options.capture:

@@ -101,7 +101,7 @@ class Service(Hooks):
         """Show in the metrics."""
         self.metrics.show_certificate(serving)
 
-    def problem_of_body(self, size: int, beginning: bytes | bytearray) -> str:
+    def find_problem_of_body(self, size: int, beginning: bytes | bytearray) -> str:
         """Return why a large body is refused by its first bytes; "" if it may be a review."""
         return "" if may_be_a_review(size, beginning) else TOO_LARGE
 

@@ -155,17 +155,17 @@ class WsgiServer:
             raise RefusedError(403, "this client certificate is not allowed")
 
     def _check_beginning(self, size: int, beginning: bytes | bytearray) -> None:
-        if problem := self.hooks.problem_of_body(size, beginning):
+        if problem := self.hooks.find_problem_of_body(size, beginning):
             raise RefusedError(413, problem)
 
     def _respond_on_loop(self, app: wsgi.Application, request: Request) -> HttpResponse:
-        return wsgi.call_app(app, wsgi.environ_of(request))
+        return wsgi.call_app(app, wsgi.make_environ(request))
 
     def _respond(self, app: wsgi.Application, request: Request) -> Response:
         """Call the application, in a thread unless it says that it takes milliseconds."""
         if len(request.body) <= self.hooks.max_on_loop:
-            return wsgi.call_app(app, wsgi.environ_of(request))
-        return self._respond_in_thread(app, wsgi.environ_of(request))
+            return wsgi.call_app(app, wsgi.make_environ(request))
+        return self._respond_in_thread(app, wsgi.make_environ(request))
 
     def _respond_in_thread(self, app: wsgi.Application, environ: wsgi.Environ) -> Response:
         loop = asyncio.get_running_loop()
@@ -296,7 +296,7 @@ class GuardedWorker(Worker):  # type: ignore[misc] # gunicorn has no types
             secure: dict[str, Any] = {}
             if server.certificates and port in server.secure_ports:
                 secure = {
-                    "ssl": server.certificates.listener_context(),
+                    "ssl": server.certificates.make_listener_context(),
                     "ssl_handshake_timeout": port.guards.handshake_seconds,
                     "ssl_shutdown_timeout": _SHUTDOWN_SECONDS,
                 }

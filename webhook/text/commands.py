@@ -25,12 +25,12 @@ def quote_path(path: object) -> str:
     return shlex.quote(escape(str(path)))
 
 
-def certs_command(directory: object) -> str:
+def make_certs_command(directory: object) -> str:
     """`lease-webhook certs DIRECTORY`."""
     return f"lease-webhook certs {quote_path(directory)}"
 
 
-def kubectl_in(namespace: str) -> str:
+def make_kubectl_prefix(namespace: str) -> str:
     """`kubectl -n shop`."""
     return f"kubectl -n {quote_name(namespace)}"
 
@@ -39,6 +39,6 @@ def fill_in(command: str, namespace: str, name: str) -> str:
     """Return a command with `{kubectl}` (and its namespace) and `{name}` filled in."""
     if "{" not in command:
         return command
-    names = {"kubectl": kubectl_in(namespace), "name": quote_name(name)}
+    names = {"kubectl": make_kubectl_prefix(namespace), "name": quote_name(name)}
     # In one pass: a name may contain what stands for another one.
     return _PLACES.sub(lambda place: names[place[1]], command)

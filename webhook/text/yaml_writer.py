@@ -18,26 +18,26 @@ _NUMBER: Final = re.compile(r"[-+]?(?:0[xXoObB][0-9A-Fa-f_]*|\.?[0-9][0-9_.]*(?:
 """Text that kubectl may read as a number, such as `1e3` and `0o7`; PyYAML has other numbers."""
 
 
-def stream(objects: Iterable[dict[str, Any]]) -> str:
+def write_stream(objects: Iterable[dict[str, Any]]) -> str:
     """Return the objects as a stream of documents, keys in their order; the same objects give the same text."""
     return "".join(
         f"---\n{yaml.dump(one, Dumper=_Dumper, sort_keys=False, width=_WIDTH, allow_unicode=False)}" for one in objects
     )
 
 
-def scalar(text: str) -> str:
+def write_scalar(text: str) -> str:
     """Return one text as a scalar, in double quotes unless it is a plain name; the text has no control characters."""
     if _PLAIN.fullmatch(text) and text.lower() not in _WORDS:
         return text
     return json.dumps(text, ensure_ascii=False)
 
 
-def flow(texts: Iterable[str]) -> str:
+def write_flow(texts: Iterable[str]) -> str:
     """Return texts as a list on one line."""
-    return f"[{', '.join(map(scalar, texts))}]"
+    return f"[{', '.join(map(write_scalar, texts))}]"
 
 
-def comment(text: str) -> str:
+def write_comment(text: str) -> str:
     """Return any text as a comment of one line."""
     return f"# {escape(truncate(text, _MAX_COMMENT))}"
 
@@ -49,11 +49,11 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
-def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+def _represent_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
     style = "|" if "\n" in text else None
     if text.lower() in _WORDS or _NUMBER.fullmatch(text):
         style = "'"
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
-_Dumper.add_representer(str, _text)
+_Dumper.add_representer(str, _represent_text)

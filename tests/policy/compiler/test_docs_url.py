@@ -20,7 +20,7 @@ from webhook.admission.policy.schema import PolicyError
     ],
 )
 def test_accepted(written: str, page: str) -> None:
-    assert policy(docs_url=written).page_of("RULE") == page
+    assert policy(docs_url=written).find_page("RULE") == page
 
 
 def test_none_is_empty() -> None:

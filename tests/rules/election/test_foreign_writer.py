@@ -24,7 +24,7 @@ OWNER = {"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "u"}
 
 def stamped(writer: str = HOLDER, seconds: float | None = -5, entries: Any = (STAMP_ENTRY,)) -> Tweak:
     """Stamped by this writer so many seconds after NOW; None: not dated."""
-    written = "" if seconds is None else times.canonical_seconds(NOW + int(seconds * SECOND))
+    written = "" if seconds is None else times.format_time(NOW + int(seconds * SECOND))
 
     def tweak(lease: Document) -> None:
         lease["metadata"]["managedFields"] = list(entries)
@@ -43,7 +43,7 @@ def by(writer: str) -> Tweak:
     return put("request.userInfo", {"username": name, "groups": [], "extra": extra})
 
 
-RENEWAL = put("spec.renewTime", times.canonical(NOW + SECOND))
+RENEWAL = put("spec.renewTime", times.format_micro_time(NOW + SECOND))
 TAKEOVER = (take(RIVAL), RENEWAL, put("spec.leaseTransitions", 6))
 
 
@@ -140,7 +140,7 @@ def test_a_takeover_is_dated_by_its_stamp_and_not_by_our_clock() -> None:
 def test_renewtime_of_the_holder_decides_nothing_beside_a_stamp() -> None:
     def hour_behind(lease: Document) -> None:
         stamped()(lease)
-        lease["spec"]["renewTime"] = times.canonical(NOW - 3600 * SECOND)
+        lease["spec"]["renewTime"] = times.format_micro_time(NOW - 3600 * SECOND)
 
     document = review(*TAKEOVER, old=hour_behind)
     assert found(document) == {"foreign-writer", "takeover-before-expiry"}
@@ -296,7 +296,7 @@ LISTED = pytest.mark.parametrize("stamps", [pytest.param(STAMPS, id="listed"), p
     ],
 )
 def test_what_an_api_server_stamped_is_no_forgery(tweaks: tuple[Tweak, ...], stamps: Stamps | None) -> None:
-    before = changed(make_lease(), put("metadata.managedFields.0.time", times.canonical_seconds(NOW - 20 * SECOND)))
+    before = changed(make_lease(), put("metadata.managedFields.0.time", times.format_time(NOW - 20 * SECOND)))
     document = make_review(by(HOLDER), old=before, new=changed(before, *tweaks))
     assert "renewal-stamp-tampered" not in found_by(document, stamps=stamps)
 

@@ -11,7 +11,7 @@ import pytest
 from tests.factories import NOW, Document, Tweak, drop, make_entry, make_lease, make_review, put
 from tests.rules.findings import DENY, FORBIDDEN, HOUR, RIVAL, SECOND, change_of, findings, said, take, update, written
 from webhook.admission.rules import tampering
-from webhook.kubernetes.managed_fields import nest_too_deeply
+from webhook.kubernetes.managed_fields import is_nested_too_deeply
 
 TAMPERED = {(FORBIDDEN, "metadata.managedFields", DENY)}
 ENTRIES = "metadata.managedFields"
@@ -547,9 +547,9 @@ def test_stored_entries_are_searched_once_for_one_that_nests_too_deeply(monkeypa
 
     def count(entries: Any) -> bool:
         searched.append(entries)
-        return nest_too_deeply(entries)
+        return is_nested_too_deeply(entries)
 
-    monkeypatch.setattr(tampering, "nest_too_deeply", count)
+    monkeypatch.setattr(tampering, "is_nested_too_deeply", count)
     deep = [depth(33) | {"manager": f"m{number}"} for number in range(20)]
     assert "renewal-stamp-tampered" not in findings(update(RENEWAL, old=[add(*deep)]))
     assert len(searched) == 1

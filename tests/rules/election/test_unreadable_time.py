@@ -114,7 +114,7 @@ def test_any_seconds_of_protobuf_are_readable_or_refused(seconds: int) -> None:
     since_year_1 = (seconds + 62_135_596_800 + 2**63) % 2**64 - 2**63
     micros = (since_year_1 - 62_135_596_800) * 1_000_000
     is_readable = times.FIRST_READABLE <= micros < times.AFTER_LAST_READABLE
-    for field, text in ((RENEW, times.canonical(micros)), (ENTRY, times.canonical_seconds(micros))):
+    for field, text in ((RENEW, times.format_micro_time(micros)), (ENTRY, times.format_time(micros))):
         written_by = (
             update(put(field, text)),
             candidate_updated(put(field, text)),

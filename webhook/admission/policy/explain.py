@@ -48,14 +48,14 @@ def explain(policy: Policy, namespace: str = "", name: str = "") -> Iterator[Set
 def find_applying(entries: Sequence[E], namespace: str = "", name: str = "") -> Iterator[tuple[int, E]]:
     """Yield the exemptions or overrides of a file that apply to a lease, with their positions; "" matches any."""
     for position, entry in enumerate(entries):
-        if _matches(entry.namespaces, namespace) and _matches(entry.leases, name):
+        if _is_matched(entry.namespaces, namespace) and _is_matched(entry.leases, name):
             yield position, entry
 
 
 def _explain(policy: Policy, namespace: str, lease: str, operation: Operation) -> Iterator[SettingSource]:
     lease_policy = policy.resolve(namespace, lease, operation)
     overridden = policy.find_overrides(namespace, lease, operation)
-    in_file = schema.settings_of(policy.document.rules)
+    in_file = schema.list_settings(policy.document.rules)
 
     def layer(rule: str, name: str, otherwise: str) -> str:
         if (rule, name) in overridden:
@@ -70,7 +70,7 @@ def _explain(policy: Policy, namespace: str, lease: str, operation: Operation) -
             yield SettingSource(rule, number, value, layer(rule, number, "built in"))
 
 
-def _matches(globs: list[str], text: str) -> bool:
+def _is_matched(globs: list[str], text: str) -> bool:
     return not globs or not text or any(holders.matches(pattern, text) for pattern in globs)
 
 
@@ -94,7 +94,7 @@ def _explain_exemptions(policy: Policy, now: int) -> Iterator[str]:
             continue
         if until - now <= SOON:
             yield f"{path} expires after {exemption.until}, within two weeks"
-        who = (*schema.users_of(exemption), *exemption.groups)
+        who = (*schema.list_users(exemption), *exemption.groups)
         if not who and {*exemption.namespaces, *exemption.leases} <= {schema.ANYWHERE}:
             instead = "set the modes of these rules under `rules`" if exemption.rules else "set `mode: warn`"
             yield f"{path} exempts everyone everywhere; {instead} instead"

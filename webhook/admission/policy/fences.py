@@ -13,7 +13,7 @@ from webhook.admission.policy.schema import (
     FenceMode,
     FenceSetting,
     PolicyError,
-    nearest,
+    suggest_nearest,
 )
 from webhook.admission.rules.holders import host_name
 from webhook.admission.rules.stamps import Stamps
@@ -131,7 +131,7 @@ class Fence(Struct, frozen=True):
         return self.mode == "deny" and self.missing_lease == "deny"
 
 
-def fences_of(settings: Sequence[FenceSetting], stamps: Mapping[str, Stamps]) -> tuple[Fence, ...]:
+def make_fences(settings: Sequence[FenceSetting], stamps: Mapping[str, Stamps]) -> tuple[Fence, ...]:
     """Return the fences; raises PolicyError if two have one name, or one could not enforce what it says.
 
     `stamps` are those of leases, by namespace.
@@ -253,10 +253,12 @@ def _check_existence(found: FencedResource, path: str) -> None:
         group = f"group {found.group}" if found.group else "the core group"
         same = [name for name in _BUILT_IN_RESOURCES if name.partition(".")[0] == found.resource]
         hint = (
-            f"; did you mean {quote(same[0])}?" if same else nearest(str(found).partition("/")[0], _BUILT_IN_RESOURCES)
+            f"; did you mean {quote(same[0])}?"
+            if same
+            else suggest_nearest(str(found).partition("/")[0], _BUILT_IN_RESOURCES)
         )
         form = "" if hint else "; write the group of a custom resource after its name, as in widgets.example.com"
         raise PolicyError(f"{quote(found.resource)} is not a resource of {group}{hint}{form}", path)
     if found.subresource and found.subresource not in _SUBRESOURCES:
-        hint = nearest(found.subresource, _SUBRESOURCES)
+        hint = suggest_nearest(found.subresource, _SUBRESOURCES)
         raise PolicyError(f"{quote(found.subresource)} is not a subresource of {found.resource}{hint}", path)

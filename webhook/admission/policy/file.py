@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from webhook.admission.policy.model import Policy
 from webhook.admission.policy.parse import parse
-from webhook.admission.policy.schema import API_VERSION, PRESETS, PolicyError, nearest
+from webhook.admission.policy.schema import API_VERSION, PRESETS, PolicyError, suggest_nearest
 from webhook.errors import InputError
 from webhook.text.yaml_reader import EMPTY
 
@@ -99,7 +99,7 @@ def _parse_snapshot(path: Path, snapshot: _Snapshot) -> Policy:
         if str(path) == "-":
             raise PolicyFileError("-: only `policy check` reads a policy from standard input; name a file")
         # A bare word is more often a mistyped preset than a file.
-        no_preset = f", and no preset{nearest(str(path), PRESETS)}" if path.name == str(path) else ""
+        no_preset = f", and no preset{suggest_nearest(str(path), PRESETS)}" if path.name == str(path) else ""
         raise PolicyFileError(f"{path}: {snapshot.error}{no_preset}")
     if snapshot.content.startswith(_GZIP):
         raise PolicyFileError(f"{path}: compressed by gzip; a policy is plain YAML")

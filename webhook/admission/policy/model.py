@@ -113,7 +113,7 @@ class Policy(Struct, frozen=True, dict=True):
     fences: tuple[Fence, ...] = ()
     stamps: Mapping[str, Stamps] = {}
 
-    def page_of(self, rule: str) -> str:
+    def find_page(self, rule: str) -> str:
         """Return where a rule is explained: at an address, else by a command."""
         if not self.docs_url:
             return f"lease-webhook rules {rule}"
@@ -122,7 +122,7 @@ class Policy(Struct, frozen=True, dict=True):
 
     def end_with_page(self, rule: str) -> str:
         """Return how a denial ends: with the page, or nothing, because who is denied may lack our commands."""
-        return f", see {self.page_of(rule)}" if self.docs_url else ""
+        return f", see {self.find_page(rule)}" if self.docs_url else ""
 
     @cached
     def name(self) -> str:

@@ -17,7 +17,7 @@ import yaml
 from msgspec import inspect
 
 from webhook.admission.policy import schema
-from webhook.admission.policy.fences import fences_of
+from webhook.admission.policy.fences import make_fences
 from webhook.admission.policy.model import (
     ExemptRules,
     LeaseIndex,
@@ -72,7 +72,7 @@ def parse(text: str) -> Policy:
     try:
         return _compile(convert(value))
     except schema.PolicyError as error:
-        raise schema.PolicyError(error.problem, error.path, line_of(text, error.path)) from error
+        raise schema.PolicyError(error.problem, error.path, find_line(text, error.path)) from error
 
 
 @cache
@@ -103,7 +103,7 @@ def read(text: str) -> yaml_reader.Value:
     return value
 
 
-def line_of(text: str, path: str) -> int:
+def find_line(text: str, path: str) -> int:
     """Return the line, from 1, of a path such as `overrides[0].rules`, or of the innermost value around it."""
     node: Any = yaml.compose(text, Loader=LOADER)
     line: int = node.start_mark.line
@@ -145,7 +145,7 @@ _POLICY: Final = Dialect(
 
 def _explain(problem: str, path: str) -> tuple[str, str]:
     """Return the problem in words for the writer of the file, and the path that it is about."""
-    here = _type_at(path)
+    here = _find_type(path)
     if unknown_key := UNKNOWN_FIELD.fullmatch(problem):
         return _explain_unknown_key(unknown_key[1], here, path), _join_path(path, unknown_key[1])
     if missing := MISSING_FIELD.fullmatch(problem):
@@ -168,7 +168,7 @@ def _explain(problem: str, path: str) -> tuple[str, str]:
     return f"must be {here.extra[schema.FORM]}", path
 
 
-def _type_at(path: str) -> inspect.Type:
+def _find_type(path: str) -> inspect.Type:
     here: inspect.Type = _TYPE
     for step in _STEP.findall(path):
         here = _strip_description(here)
@@ -194,7 +194,7 @@ def _explain_unknown_key(key: str, here: inspect.Type, path: str) -> str:
     if path.endswith("rules") and key == OBJECT_TYPES_ID:
         return "this rule cannot be changed: a document of wrong types is not decoded further"
     word = "unknown rule" if path.endswith("rules") else "unknown key"
-    return word + schema.nearest(key, [field.encode_name for field in here.fields])
+    return word + schema.suggest_nearest(key, [field.encode_name for field in here.fields])
 
 
 def _explain_unknown_value(value: Any, here: inspect.Type) -> str:  # noqa: ANN401 - any JSON value
@@ -202,7 +202,7 @@ def _explain_unknown_value(value: Any, here: inspect.Type) -> str:  # noqa: ANN4
     known = [str(one) for one in here.values]
     if value in RULES and {*known} >= EXEMPTIBLE:
         return f"{quote(value)} applies to everyone, so no exemption may name it"
-    return f"{quote(value)} is not known{schema.nearest(value, known)}"
+    return f"{quote(value)} is not known{schema.suggest_nearest(value, known)}"
 
 
 def _join_path(path: str, key: str) -> str:
@@ -221,7 +221,7 @@ def _compile(document: schema.PolicyDocument) -> Policy:
         document=document,
         preset=document.preset,
         digest=hashlib.sha256(msgspec.json.encode([base, document], order="deterministic")).hexdigest()[:8],
-        mode=min(schema.mode_of(base.mode), schema.mode_of(document.mode)),
+        mode=min(schema.parse_mode(base.mode), schema.parse_mode(document.mode)),
         enforce_without_stamps=document.without_stamps == "enforce",
         default=default,
         bound=_make_default(base, document, BOUND),
@@ -229,7 +229,7 @@ def _compile(document: schema.PolicyDocument) -> Policy:
         bindings=_index_bindings(document.bindings),
         exemptions=_index_exemptions(document.exempt),
         docs_url=document.docs_url or "",
-        fences=fences_of(document.fences or (), stamps),
+        fences=make_fences(document.fences or (), stamps),
         stamps=stamps,
     )
 
@@ -247,8 +247,8 @@ def _make_default(
     base: schema.PolicyDocument, document: schema.PolicyDocument, between: Mapping[schema.Setting, schema.Value] = {}
 ) -> LeasePolicy:
     """Return what holds for all leases; `between` is a layer above the preset and below the file's own rules."""
-    settings = schema.settings_of(document.rules)
-    default = apply_settings(LeasePolicy(modes={}), schema.settings_of(base.rules) | dict(between) | settings)
+    settings = schema.list_settings(document.rules)
+    default = apply_settings(LeasePolicy(modes={}), schema.list_settings(base.rules) | dict(between) | settings)
     _check_numbers(default, settings, "rules")
     return default
 
@@ -258,11 +258,11 @@ def _index_overrides(overrides: list[schema.Override], default: LeasePolicy) -> 
     combinations = 0
     for position, override in enumerate(overrides):
         path = f"overrides[{position}]"
-        values = schema.settings_of(override.rules)
+        values = schema.list_settings(override.rules)
         _check_numbers(apply_settings(default, values), values, f"{path}.rules")
         lists = (override.operations or (), override.namespaces, override.leases)
         combinations = _count_combinations(combinations, path, *lists)
-        for operation in schema.operations_of(override):
+        for operation in schema.list_operations(override):
             indexes[operation].put(override.namespaces, override.leases, (position, values), path)
     return indexes
 
@@ -272,13 +272,13 @@ def _index_exemptions(exemptions: list[schema.Exemption]) -> dict[str, LeaseInde
     combinations = 0
     for position, exemption in enumerate(exemptions):
         path = f"exempt[{position}]"
-        names = [f"user:{user}" for user in schema.users_of(exemption)]
+        names = [f"user:{user}" for user in schema.list_users(exemption)]
         names += [f"group:{group}" for group in exemption.groups]
         if not (names or exemption.namespaces or exemption.leases):
             raise schema.PolicyError("must have users, groups, service_accounts, namespaces or leases", path)
         combinations = _count_combinations(combinations, path, names, exemption.namespaces, exemption.leases)
         rules = frozenset(exemption.rules or EXEMPTIBLE)
-        exempt = ExemptRules(rules, schema.operations_of(exemption), schema.find_end(exemption))
+        exempt = ExemptRules(rules, schema.list_operations(exemption), schema.find_end(exemption))
         for requester in names or [""]:  # anyone
             found.setdefault(requester, LeaseIndex()).put(exemption.namespaces, exemption.leases, exempt, path)
     return found

@@ -159,7 +159,7 @@ class RuleSetting(Struct, frozen=True, forbid_unknown_fields=True):
     mode: ModeWord | UnsetType = UNSET
 
 
-def _rule_setting(rule: str) -> type[Struct]:
+def _make_rule_setting(rule: str) -> type[Struct]:
     numbers = RULES[rule].limits
     if numbers is None:
         return RuleSetting
@@ -174,7 +174,7 @@ def _rule_setting(rule: str) -> type[Struct]:
 
 Rules: Any = defstruct(
     "Rules",
-    [(rule.replace("-", "_"), _rule_setting(rule) | UnsetType, UNSET) for rule in RULE_IDS],
+    [(rule.replace("-", "_"), _make_rule_setting(rule) | UnsetType, UNSET) for rule in RULE_IDS],
     frozen=True,
     forbid_unknown_fields=True,
     rename="kebab",
@@ -338,16 +338,16 @@ class PolicyDocument(Struct, frozen=True, forbid_unknown_fields=True):
     ) = UNSET
 
 
-def mode_of(word: str) -> Mode:
+def parse_mode(word: str) -> Mode:
     """Return the mode that a policy file writes in lower case."""
     return Mode[word.upper()]
 
 
-def settings_of(rules: Rules) -> dict[Setting, Value]:
+def list_settings(rules: Rules) -> dict[Setting, Value]:
     """Return the settings of a `rules` mapping."""
     stated: dict[str, dict[str, Any]] = to_builtins(rules)
     return {
-        (rule, name): mode_of(value) if name == MODE else value
+        (rule, name): parse_mode(value) if name == MODE else value
         for rule, setting in stated.items()
         for name, value in setting.items()
     }
@@ -360,12 +360,12 @@ def find_end(exemption: Exemption) -> int:
     return (exemption.until - date(1970, 1, 1)).days * 86_400_000_000 + 86_400_000_000
 
 
-def operations_of(entry: Exemption | Override) -> tuple[Operation, ...]:
+def list_operations(entry: Exemption | Override) -> tuple[Operation, ...]:
     """Return the operations to which an exemption or an override applies."""
     return tuple(map(Operation, entry.operations)) if entry.operations else OPERATIONS
 
 
-def users_of(exemption: Exemption) -> list[str]:
+def list_users(exemption: Exemption) -> list[str]:
     """Return the user names of an exemption; a service account is the user that its token authenticates as."""
     accounts = (account.replace("/", ":") for account in exemption.service_accounts)
     return [*exemption.users, *(f"system:serviceaccount:{account}" for account in accounts)]
@@ -393,7 +393,7 @@ class PolicyError(Exception):
         return ": ".join([*place, *filter(None, [escape(truncate(self.path))]), self.problem])
 
 
-def nearest(name: str, known: Sequence[str]) -> str:
+def suggest_nearest(name: str, known: Sequence[str]) -> str:
     """Return a hint to append to a message: the valid name closest to this one, all of them if few, or ""."""
     near = difflib.get_close_matches(name[:_MAX_NAME], known, n=1)
     if near:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from msgspec import Struct
 
-from webhook.admission.rules.expiry import Expiry, expiry_of, stamp_of_write, whole_seconds
+from webhook.admission.rules.expiry import Expiry, find_expiry, round_up_to_seconds, stamp_of_write
 from webhook.admission.rules.holders import Binding
 from webhook.admission.rules.limits import DEFAULT_LIMITS, Limits
 from webhook.admission.rules.stamps import Stamp, Stamps, is_writer, stamp_in
-from webhook.kubernetes.managed_fields import HOLDER, RENEW_TIME, Entry, entries_of
+from webhook.kubernetes.managed_fields import HOLDER, RENEW_TIME, Entry, list_entries
 from webhook.kubernetes.objects import (
     NO_CANDIDATE_SPEC,
     NO_LEASE_SPEC,
@@ -23,7 +23,7 @@ from webhook.kubernetes.objects import (
     OwnerReference,
 )
 from webhook.kubernetes.request import NO_OPTIONS, AdmissionRequest, Operation, Resource, UserInfo, cached
-from webhook.kubernetes.times import instant_or_latest, normalize
+from webhook.kubernetes.times import get_instant_or_latest, normalize
 from webhook.kubernetes.versions import parse_version
 
 NODE_LEASES: Final = "kube-node-lease"
@@ -394,15 +394,15 @@ class LeaseChange(Change, frozen=True, dict=True):
             written_at = stamp_of_write(self.new_entries, self.old_entries, HOLDER, self.now)
         else:
             # A removed field has no owner, so whoever claims to own it was invented.
-            written_at = whole_seconds(self.now)
+            written_at = round_up_to_seconds(self.now)
         new, old = (None, None) if self.stamps is None else (self.new_stamp, self.old_stamp)
         # The time of a stamp is that of the last dated write of its writer, so a new writer's is of this write.
         if new is not None and new.written is not None and (old is None or new.writer != old.writer):
             written_at = new.written
-        return expiry_of(
+        return find_expiry(
             self.old_holder,
             self.old_spec.lease_duration_seconds,
-            instant_or_latest(self.old_renew_time),
+            get_instant_or_latest(self.old_renew_time),
             self.old_entries,
             written_at,
             self.now,
@@ -462,8 +462,8 @@ def change_made_by(
         old_metadata,
         normalize(new_spec.renew_time),
         normalize(old_spec.renew_time),
-        entries_of(new_metadata.managed_fields),
-        entries_of(old_metadata.managed_fields),
+        list_entries(new_metadata.managed_fields),
+        list_entries(old_metadata.managed_fields),
         new_spec,
         old_spec,
     )

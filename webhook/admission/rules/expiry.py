@@ -32,14 +32,14 @@ BOUND: Final = 60 * SECOND
 """How far ahead of the moment of a write a stamp may be and still count: clocks of API servers differ and step."""
 
 
-def tolerance_of(duration_seconds: int | None) -> int:
+def find_tolerance(duration_seconds: int | None) -> int:
     """Return what several API servers' clocks may differ by: two seconds, for short leases a fifth of the duration."""
     if duration_seconds is None or not 0 < duration_seconds < 10:
         return MAX_TOLERANCE
     return duration_seconds * SECOND // 5
 
 
-def whole_seconds(now: int) -> int:
+def round_up_to_seconds(now: int) -> int:
     """Return a time of our clock in whole seconds, to compare it with stamps."""
     return now - now % SECOND
 
@@ -59,7 +59,7 @@ def date_last_renewal(entries: Iterable[Entry]) -> int | None:
 def date_write(entries: Iterable[Entry], now: int) -> int:
     """Return when a write was made: the latest stamp of its writer's entries, else `now` in whole seconds."""
     stamp = stamp_of_writer(entries)
-    return whole_seconds(now) if stamp is None else stamp
+    return round_up_to_seconds(now) if stamp is None else stamp
 
 
 def stamp_of_writer(entries: Iterable[Entry]) -> int | None:
@@ -83,17 +83,17 @@ def stamp_of_write(entries: Iterable[Entry], before: Sequence[Entry], field: str
     for entry in entries:
         if field in entry.owned.spec:
             if owner is not None:
-                return whole_seconds(now)
+                return round_up_to_seconds(now)
             owner = entry
     if owner is None or owner.is_fold or (stamp := owner.stamp) is None:
-        return whole_seconds(now)
+        return round_up_to_seconds(now)
     for old_entry in before:
         if old_entry.stamp == stamp and old_entry.key == owner.key and field in old_entry.owned.spec:
             break
     else:
         return stamp
     seen = None if field == RENEW_TIME else date_last_renewal(before)
-    return min(stamp, whole_seconds(now) if seen is None else max(whole_seconds(now), seen))
+    return min(stamp, round_up_to_seconds(now) if seen is None else max(round_up_to_seconds(now), seen))
 
 
 class Expiry(Struct, frozen=True, gc=False):
@@ -123,7 +123,7 @@ class Expiry(Struct, frozen=True, gc=False):
         return max(1, -(-(self.duration_seconds * SECOND - age) // SECOND))
 
 
-def expiry_of(
+def find_expiry(
     holder: str,
     duration_seconds: int | None,
     renew_time: int | None,
@@ -147,7 +147,7 @@ def expiry_of(
     if seen is None or not from_stamps:
         seen = min(renew_time, now)
     expired = (
-        duration_seconds is None or written_at - seen + tolerance_of(duration_seconds) >= duration_seconds * SECOND
+        duration_seconds is None or written_at - seen + find_tolerance(duration_seconds) >= duration_seconds * SECOND
     )
     return Expiry(
         expired=expired,

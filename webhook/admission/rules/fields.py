@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from webhook.admission.rules.registry import RULES_IN_ORDER
 from webhook.admission.rules.rule import Rule
-from webhook.kubernetes.objects import versions_of
+from webhook.kubernetes.objects import list_versions
 from webhook.kubernetes.request import Resource
 
 ANY_KIND: Final = ""
@@ -46,7 +46,7 @@ class Field(Struct, frozen=True):
     @property
     def served(self) -> tuple[str, ...]:
         """The versions that have it."""
-        return self.versions or versions_of(self.kind)
+        return self.versions or list_versions(self.kind)
 
 
 LEASE_FIELDS: Final = (

@@ -53,7 +53,7 @@ def is_constant(entries: Sequence[Entry]) -> bool:
     return len(entries) == 1 and entries[0].manager == _MANAGER and entries[0].time == _TIME
 
 
-def latest_stamp(entries: Iterable[Entry]) -> int | None:
+def find_latest_stamp(entries: Iterable[Entry]) -> int | None:
     """Return the latest time that an API server stamped, if any; the constant one is not the time of a write."""
     stamps = (one.stamp for one in entries if not one.is_fold and (one.manager, one.time) != (_MANAGER, _TIME))
     return max((stamp for stamp in stamps if stamp is not None), default=None)
@@ -72,15 +72,15 @@ def is_writer(user: UserInfo, stamp: Stamp, stamps: Stamps) -> bool:
     """True if a user is the writer of a stamp."""
     if stamps.by_user:
         return stamp.user == user.username
-    return stamp.writer == _writer(user)
+    return stamp.writer == _find_writer(user)
 
 
 def is_same_pod(user: UserInfo, stamp: Stamp) -> bool:
     """True if a user writes from the pod of a stamp, also where all pods of a user are one writer."""
-    return stamp.pod_uid != "" and stamp.writer == _writer(user)
+    return stamp.pod_uid != "" and stamp.writer == _find_writer(user)
 
 
-def _writer(user: UserInfo) -> str:
+def _find_writer(user: UserInfo) -> str:
     uids = user.extra.get(_POD_UID, ())
     uid = uids[0] if len(uids) == 1 and " " not in uids[0] else "-"
     return f"{uid} {user.username}"

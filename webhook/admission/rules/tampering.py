@@ -13,8 +13,8 @@ from webhook.admission.rules.expiry import (
     MAX_TOLERANCE,
     date_last_renewal,
     date_write,
+    round_up_to_seconds,
     stamp_of_writer,
-    whole_seconds,
 )
 from webhook.admission.rules.stamps import NAMES, is_constant
 from webhook.kubernetes.managed_fields import (
@@ -23,9 +23,9 @@ from webhook.kubernetes.managed_fields import (
     MAX_LEVELS,
     Entry,
     OwnedFields,
-    nest_too_deeply,
+    is_nested_too_deeply,
 )
-from webhook.kubernetes.times import canonical_seconds, instant
+from webhook.kubernetes.times import format_time, get_instant
 from webhook.text.quoting import quote, truncate
 
 AHEAD: Final = BOUND // 2
@@ -124,7 +124,7 @@ def _check_structure(new: Sequence[Entry], old: Sequence[Entry]) -> str | None:
         is_deep = is_deep or owned.is_deep
         if owned.below and below is None:
             below = entry
-    if is_deep and not nest_too_deeply(old):
+    if is_deep and not is_nested_too_deeply(old):
         return f"brings an entry that nests deeper than {MAX_LEVELS} levels"
     if below is None or any(one.owned.below for one in old):
         return None
@@ -242,9 +242,9 @@ def _renewal_is_stamped_now(change: LeaseChange, writers_entries: Sequence[Entry
         return False
     if stamp_of_writer(writers_entries) is not None:
         return seen >= at - MAX_TOLERANCE
-    renewed_to = instant(change.new_renew_time)
+    renewed_to = get_instant(change.new_renew_time)
     claimed = change.now if renewed_to is None else min(change.now, renewed_to)
-    return seen >= max(at - BOUND, whole_seconds(claimed) - MAX_TOLERANCE)
+    return seen >= max(at - BOUND, round_up_to_seconds(claimed) - MAX_TOLERANCE)
 
 
 def _check_renewal(change: LeaseChange, writers_entries: Sequence[Entry]) -> str | None:
@@ -262,7 +262,7 @@ def _check_renewal(change: LeaseChange, writers_entries: Sequence[Entry]) -> str
         return None
     if after < before:
         # A writer that calls itself ancient-changes is dated by the entries that are folded into its own.
-        if change.renews and after >= whole_seconds(change.now) - MAX_TOLERANCE:
+        if change.renews and after >= round_up_to_seconds(change.now) - MAX_TOLERANCE:
             return None
         return f"moves {describe_last_renewal(change.old_entries)} back to {_clock(after)}"
     if change.renews:
@@ -275,7 +275,7 @@ def _check_renewal(change: LeaseChange, writers_entries: Sequence[Entry]) -> str
 
 def _describe_entry(entry: Entry) -> str:
     stamp = entry.stamp
-    return f"of {_describe_manager(entry)} at {canonical_seconds(stamp) if stamp is not None else 'no time'}"
+    return f"of {_describe_manager(entry)} at {format_time(stamp) if stamp is not None else 'no time'}"
 
 
 def _describe_manager(entry: Entry) -> str:
@@ -283,4 +283,4 @@ def _describe_manager(entry: Entry) -> str:
 
 
 def _clock(stamp: int) -> str:
-    return canonical_seconds(stamp)[11:]
+    return format_time(stamp)[11:]

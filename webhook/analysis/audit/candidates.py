@@ -18,7 +18,7 @@ from semver import Version
 from webhook.analysis.audit.registry import report_problem
 from webhook.findings import ObjectName, ReportFinding
 from webhook.kubernetes.objects import LeaseCandidateSpec
-from webhook.kubernetes.times import MINUTE, instant, normalize
+from webhook.kubernetes.times import MINUTE, get_instant, normalize
 from webhook.kubernetes.versions import parse_version
 from webhook.text.quoting import quote, truncate
 
@@ -60,7 +60,7 @@ _FIX_OF_LISTS: Final = f"{_LIST},STRATEGIES:.spec.preferredStrategies   # give a
 
 
 def _is_valid(spec: LeaseCandidateSpec, now: int) -> bool:
-    renewed = instant(normalize(spec.renew_time))
+    renewed = get_instant(normalize(spec.renew_time))
     return renewed is not None and now - renewed <= VALID
 
 

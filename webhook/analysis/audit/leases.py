@@ -26,10 +26,10 @@ from webhook.admission.rules.rule import Mode, Rule
 from webhook.admission.rules.stamps import is_constant
 from webhook.analysis.audit.candidates import Candidate, find_conflicts
 from webhook.analysis.audit.registry import OUTAGE, report_problem
-from webhook.analysis.audit.repairs import repair_of
-from webhook.analysis.heartbeats import is_heartbeat, owner_of
-from webhook.analysis.history.renewals import timing_of
-from webhook.analysis.history.status import LeaseState, LeaseStatus, status_of
+from webhook.analysis.audit.repairs import make_repair_command
+from webhook.analysis.heartbeats import find_owner, is_heartbeat
+from webhook.analysis.history.renewals import estimate_timing
+from webhook.analysis.history.status import LeaseState, LeaseStatus, find_state_of_lease
 from webhook.analysis.inputs.items import is_dated_by_stamp
 from webhook.findings import ObjectName, ReportFinding, Severity
 from webhook.kubernetes.managed_fields import (
@@ -39,11 +39,11 @@ from webhook.kubernetes.managed_fields import (
     BEFORE_FIRST_APPLY,
     HOLDER,
     Entry,
-    nest_too_deeply,
+    is_nested_too_deeply,
 )
 from webhook.kubernetes.objects import Lease, LeaseCandidate, LeaseSpec
 from webhook.kubernetes.request import GROUP, AdmissionRequest, Operation, cached
-from webhook.kubernetes.times import DAY, HOUR, SECOND, canonical_seconds, is_time_zone, length, span
+from webhook.kubernetes.times import DAY, HOUR, SECOND, format_length, format_span, format_time, is_time_zone
 from webhook.text.commands import fill_in
 from webhook.text.quoting import quote, truncate
 
@@ -131,7 +131,7 @@ class Subject(Struct, frozen=True, dict=True):
     def status(self) -> LeaseStatus:
         """The state of a Lease."""
         assert isinstance(self.object, Lease)
-        return self.known_status or status_of(self.object, self.entries, self.now)
+        return self.known_status or find_state_of_lease(self.object, self.entries, self.now)
 
     @property
     def is_heartbeat(self) -> bool:
@@ -191,9 +191,9 @@ def _check_takeover_block(subject: Subject) -> Iterator[ReportFinding]:
     why = subject.status.block
     if why is None:
         return
-    until = "until it is fixed" if why.until is None else f"until {canonical_seconds(why.until)}"
+    until = "until it is fixed" if why.until is None else f"until {format_time(why.until)}"
     message = f"no one else can take this lease {until}: {why.reason}"
-    yield subject.report_broken_rule(why.rule, Severity.ERROR, message, repair_of(why))
+    yield subject.report_broken_rule(why.rule, Severity.ERROR, message, make_repair_command(why))
 
 
 def _check_expiry(subject: Subject) -> Iterator[ReportFinding]:
@@ -203,7 +203,7 @@ def _check_expiry(subject: Subject) -> Iterator[ReportFinding]:
         return
     ago = subject.now - status.last_renewal
     holder = quote(truncate(status.holder, 80))
-    seen = f"last renewed {canonical_seconds(status.last_renewal)}, {length(ago)} ago, for {status.duration or 0} s"
+    seen = f"last renewed {format_time(status.last_renewal)}, {format_length(ago)} ago, for {status.duration or 0} s"
     if subject.is_apiserver_identity:
         message = f"API server {holder} no longer runs: {seen}; another API server removes the lease within an hour"
         yield subject.report("expired", message, Severity.INFO, "{kubectl} get lease {name} # in an hour")
@@ -212,8 +212,8 @@ def _check_expiry(subject: Subject) -> Iterator[ReportFinding]:
         yield subject.report("expired", message, fix="kubectl describe node {name}")
     elif subject.is_heartbeat:
         assert isinstance(subject.object, Lease)
-        owner = owner_of(subject.object)
-        message = f"the heartbeat of {holder} has been silent for {length(ago)}: {seen}"
+        owner = find_owner(subject.object)
+        message = f"the heartbeat of {holder} has been silent for {format_length(ago)}: {seen}"
         message += f"; its owner is {quote(truncate(owner, 120))}" if owner else ""
         yield subject.report("heartbeat-silent", message)
     elif ago >= DAY:
@@ -228,16 +228,17 @@ def _check_expiry(subject: Subject) -> Iterator[ReportFinding]:
         found = subject.report("election-stalled", message)
         yield found if status.from_stamps else replace(found, how="writer-clock")
     elif subject.lease.strategy and status.manager == "kube-apiserver":
-        since = canonical_seconds(status.last_renewal)
+        since = format_time(status.last_renewal)
         message = (
-            f"{holder} was chosen by an API server at {since}, {length(ago)} ago, and has not renewed the lease since"
+            f"{holder} was chosen by an API server at {since}, {format_length(ago)} "
+            "ago, and has not renewed the lease since"
         )
         yield subject.report("not-taken-up", message)
     else:
         message = f"{holder} holds the lease and no longer renews it; {seen}"
         if not status.from_stamps:
             message = f"{holder} holds the lease and, unless its clock is behind, no longer renews it; {seen}"
-        fix = f"{{kubectl}} get pods; {{kubectl}} logs {likely_pod_of(status.holder) or 'POD'} --previous"
+        fix = f"{{kubectl}} get pods; {{kubectl}} logs {guess_named_pod(status.holder) or 'POD'} --previous"
         found = subject.report("expired", message, fix=fix)
         yield found if status.from_stamps else replace(found, how="writer-clock")
 
@@ -251,18 +252,18 @@ def _is_surely_over(subject: Subject) -> bool:
     return not (is_whole and status.takeable_at is not None and subject.now < status.takeable_at + SECOND)
 
 
-def pod_of(holder: str) -> str:
+def find_named_pod(holder: str) -> str:
     """Return the pod that a holder names, for commands; "" if it is none: anyone may have written the holder."""
     name = holder.rpartition("_")[0] or holder
     return name if _POD.fullmatch(name) and not _UUID.fullmatch(name) else ""
 
 
-def likely_pod_of(holder: str) -> str:
+def guess_named_pod(holder: str) -> str:
     """Return the pod that a holder most likely names, for commands; "" if its text is more likely another name.
 
     No controller names a pod without a hyphen; a dot is in names of machines.
     """
-    name = pod_of(holder)
+    name = find_named_pod(holder)
     return name if "-" in name and "." not in name else ""
 
 
@@ -274,9 +275,9 @@ def _check_timing(subject: Subject) -> Iterator[ReportFinding]:
         return
     if interval is None and status.duration >= TIGHTEST and subject.least_severity is not Severity.INFO:
         return
-    found = timing_of(status.duration, interval)
+    found = estimate_timing(status.duration, interval)
     if interval is not None and found.missed_renewals < 1:
-        every = length(round(interval * SECOND))
+        every = format_length(round(interval * SECOND))
         message = f"it is renewed every {every} and lasts {status.duration} s: one missed renewal ends it"
         yield subject.report("timing-tight", message, Severity.WARNING)
     elif is_election and found.survives < OUTAGE:
@@ -345,7 +346,7 @@ def _is_application(entry: Entry) -> bool:
 
 def _check_forged_stamps(subject: Subject) -> Iterator[ReportFinding]:
     """Entries of managedFields that no API server writes: dated ahead, below a scalar, or nested too deeply."""
-    deep = ": they nest deeper than any API server makes them" if nest_too_deeply(subject.entries) else ""
+    deep = ": they nest deeper than any API server makes them" if is_nested_too_deeply(subject.entries) else ""
     present = max(subject.now, subject.seen_until)
     forgeries = (forgery for entry in subject.entries if (forgery := _find_forgery(entry, present)))
     if problem := next(forgeries, deep):
@@ -360,8 +361,8 @@ def _find_forgery(entry: Entry, now: int) -> str:
         return ""
     who = f"the entry of manager {quote(truncate(entry.manager or '', 40))}"
     if stamp is not None and is_ahead:
-        what = f"{who} is dated {canonical_seconds(stamp)}, {span(stamp - now)} later"
-        return f", or the time of evaluation, {canonical_seconds(now)}, is too early: {what}"
+        what = f"{who} is dated {format_time(stamp)}, {format_span(stamp - now)} later"
+        return f", or the time of evaluation, {format_time(now)}, is too early: {what}"
     return f": {who} owns something below {quote(truncate(below[0], 40))} of spec, where nothing can be"
 
 
@@ -425,7 +426,7 @@ def _check_clock(subject: Subject) -> Iterator[ReportFinding]:
     severity = Severity.WARNING if abs(off) > limit else Severity.INFO
     direction = "ahead of" if off > 0 else "behind"
     zone = is_time_zone(abs(off))
-    message = f"the holder's clock is at least {span(abs(off))} {direction} the API server's"
+    message = f"the holder's clock is at least {format_span(abs(off))} {direction} the API server's"
     if -_SLOWEST <= off < 0:
         message += ", or its requests take as long to be admitted"
     if zone:
@@ -484,7 +485,7 @@ class Inventory(Struct):
             if self.nodes and name not in self.nodes:
                 yield report_problem("node-gone", f"node {name} does not exist", subject)
             return
-        pod = pod_of(status.holder)
+        pod = find_named_pod(status.holder)
         # An elector may keep its lease in another namespace; the host name of some pods is that of a node.
         if not pod or not known or pod in known or pod in self.nodes:
             return

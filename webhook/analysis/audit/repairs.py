@@ -23,6 +23,6 @@ _PUT_RENEW_TIME: Final = """\
 _REPAIRS: Final = {"metadata.managedFields": _DROP_UNREADABLE_ENTRIES, "spec.renewTime": _PUT_RENEW_TIME}
 
 
-def repair_of(block: TakeoverBlock) -> str:
+def make_repair_command(block: TakeoverBlock) -> str:
     """Return the command after which another replica can take the lease: that of the field, or of the rule."""
     return _REPAIRS.get(block.field) or RULES[block.rule].texts.stored

@@ -18,10 +18,10 @@ from webhook.admission.rules.expiry import date_last_renewal
 from webhook.analysis.audit.registry import report_problem
 from webhook.analysis.inputs.items import Act, Item, Observation, OtherObject, parse_number
 from webhook.findings import ObjectName, ReportFinding, Severity
-from webhook.kubernetes.managed_fields import entries_of
+from webhook.kubernetes.managed_fields import list_entries
 from webhook.kubernetes.objects import Lease, ObjectMeta
-from webhook.kubernetes.times import SECOND, canonical_seconds, normalize, readable
-from webhook.text.commands import kubectl_in, quote_name
+from webhook.kubernetes.times import SECOND, format_time, get_readable_instant, normalize
+from webhook.text.commands import make_kubectl_prefix, quote_name
 from webhook.text.quoting import quote, truncate
 
 _TOKEN: Final = re.compile("[0-9]{18}")
@@ -87,7 +87,7 @@ def _check_object(
 ) -> Iterator[ReportFinding]:
     revision, term = parse_number(metadata.resource_version), lease.term or 0
     its_token = f"its token is of term {token} of lease {fence.lease_text}"
-    where = kubectl_in(one.namespace) if one.namespace else "kubectl"
+    where = make_kubectl_prefix(one.namespace) if one.namespace else "kubectl"
     object_ = f"{where} get {quote_name(one.kind.lower())} {quote_name(one.name)} -o yaml --show-managed-fields"
     subject, source = ObjectName(one.kind, one.namespace, one.name), str(one.place)
     # A term that began after the lease was listed is not less than the resourceVersion of the lease.
@@ -107,8 +107,8 @@ def _check_object(
             if since is not None and at + SECOND > since:
                 severity = Severity.WARNING
                 when = (
-                    f"it was written at {canonical_seconds(at)} (field manager {quote(truncate(manager, 40))}), and "
-                    f"term {term} began at {canonical_seconds(since)}: by an old leader through an API server whose "
+                    f"it was written at {format_time(at)} (field manager {quote(truncate(manager, 40))}), and "
+                    f"term {term} began at {format_time(since)}: by an old leader through an API server whose "
                     "watch was late, or by someone whom the fence does not name"
                 )
         found = report_problem("token-old", f"{its_token}, and {when}", subject, severity=severity, source=source)
@@ -122,12 +122,12 @@ def _find_begin_of_term(lease: Observation) -> int | None:
     """
     assert isinstance(lease.object, Lease)
     spec, stamp = lease.object.spec, date_last_renewal(lease.entries)
-    claimed = readable(normalize(spec.acquire_time)) if spec.holder_identity else None
+    claimed = get_readable_instant(normalize(spec.acquire_time)) if spec.holder_identity else None
     return min((at for at in (claimed, stamp) if at is not None), default=None)
 
 
 def _find_last_write(fence: Fence, metadata: ObjectMeta) -> list[tuple[int, str]]:
     """Return time and manager of the latest dated entry that a write which the fence covers may have left, if any."""
     paths = {"", *(one.subresource for one in fence.resources)}
-    entries = (one for one in entries_of(metadata.managed_fields) if one.key[3] in paths and not one.is_fold)
+    entries = (one for one in list_entries(metadata.managed_fields) if one.key[3] in paths and not one.is_fold)
     return sorted((one.stamp, one.manager or "") for one in entries if one.stamp is not None)[-1:]

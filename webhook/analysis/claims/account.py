@@ -21,7 +21,7 @@ from webhook.analysis.claims.holder_pods import HolderPodDeletion, find_holder_p
 from webhook.analysis.claims.incidents import drop_repeated, find_incidents, is_log_leaky
 from webhook.analysis.claims.related_writes import find_related_writes
 from webhook.analysis.claims.takers import claim_no_candidate
-from webhook.analysis.claims.urgency import say_when
+from webhook.analysis.claims.urgency import advise_with_urgency
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.follow import ClusterHistory, Key
 from webhook.analysis.history.lease import LeaseHistory
@@ -30,7 +30,7 @@ from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.inputs.items import InputKind, Observation, RecordingGap, RelatedWrite, Writer
 from webhook.findings import ORDER, ReportFinding, Severity
 from webhook.kubernetes.objects import Lease
-from webhook.kubernetes.times import SECOND, canonical, stamp_of
+from webhook.kubernetes.times import SECOND, format_micro_time, stamp_of
 
 MAX_TENURES: Final = 20
 _MIN_SEEN: Final = 2
@@ -113,7 +113,7 @@ class Account(Struct, frozen=True):
             return tenure.last_of_identity
         logged = self.history.renewals.last
         shown = self.status.last_renewal if self.status else None
-        if shown is None and (self.history.is_moment or self._lacks_renewals_after(logged)):
+        if shown is None and (self.history.is_moment or self._has_no_renewals_after(logged)):
             return None  # it was taken, and whether it was renewed is not known
         if tenure is None and shown is not None and self.holder == "":
             return shown  # a release sets renewTime, too
@@ -128,7 +128,7 @@ class Account(Struct, frozen=True):
         tenure, at = self.tenure, self.last_renewal
         return tenure.find_renewer(at) if tenure and at is not None else None
 
-    def _lacks_renewals_after(self, logged: int | None) -> bool:
+    def _has_no_renewals_after(self, logged: int | None) -> bool:
         ends = (*(one.end for one in self.history.renewals.unseen), *(one.end for one in self.unrecorded))
         return logged is not None and any(end > logged for end in ends)
 
@@ -209,7 +209,7 @@ class Account(Struct, frozen=True):
         return advise(self)
 
 
-def account_of(histories: ClusterHistory, history: LeaseHistory, now: int, seen_until: int = 0) -> Account:
+def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, seen_until: int = 0) -> Account:
     """Return everything that is known of one lease at `now`, in microseconds since 1970.
 
     The other leases of `histories` show whether only one was late or all were. `seen_until` is that of a `Subject`.
@@ -250,7 +250,7 @@ def account_of(histories: ClusterHistory, history: LeaseHistory, now: int, seen_
     )
 
 
-def account_of_state(
+def make_account_of_state(
     histories: ClusterHistory, key: Key, seen: Observation, now: int, least: Severity = Severity.INFO
 ) -> Account:
     """Return what one list shows of the lease `key`: no history, and so no cause.
@@ -296,7 +296,7 @@ def find_ongoing_cause(histories: ClusterHistory, history: LeaseHistory, now: in
 def as_json(account: Account) -> dict[str, Any]:
     """Return the account as a JSON object; times are RFC 3339, lengths of time are seconds."""
     history, status, tenure, gaps = account.history, account.status, account.tenure, account.unrecorded
-    advice = say_when(account)
+    advice = advise_with_urgency(account)
     return {
         "namespace": history.namespace,
         "name": history.name,
@@ -304,25 +304,27 @@ def as_json(account: Account) -> dict[str, Any]:
         "headline": make_headline(account),
         "holder": account.known_holder or None,
         "held_since": _find_since(tenure) if account.known_holder and account.written_later is None else None,
-        "last_renewal": _time(account.last_renewal),
-        "last_renewal_by": _last_writer(account),
-        "evidence": _evidence(status),
-        "takeable_at": _time(status.takeable_at if status else None),
+        "last_renewal": _convert_time(account.last_renewal),
+        "last_renewal_by": _convert_last_writer(account),
+        "evidence": _name_evidence(status),
+        "takeable_at": _convert_time(status.takeable_at if status else None),
         "duration_seconds": status.duration if status else None,
-        "holder_clock_ahead_seconds": _seconds(status.ahead if status else None),
-        "now": _time(account.now),
+        "holder_clock_ahead_seconds": _convert_seconds(status.ahead if status else None),
+        "now": _convert_time(account.now),
         "handovers": {how.value: number for how, number in history.handovers.items()},
-        "leaderless_seconds": _seconds(history.leaderless_until(account.now)),
-        "tenures": [_tenure(one) for one in list(history.tenures)[-MAX_TENURES:]],
+        "leaderless_seconds": _convert_seconds(history.measure_leaderless_time(account.now)),
+        "tenures": [_convert_tenure(one) for one in list(history.tenures)[-MAX_TENURES:]],
         "renewals": {
             "seen": history.renewals.count,
             "usual_interval_seconds": history.interval,
-            "longest_silence_seconds": _seconds(history.renewals.longest),
+            "longest_silence_seconds": _convert_seconds(history.renewals.longest),
         },
-        "unrecorded": [{"from": _time(one.start), "to": _time(one.end), "reason": one.reason} for one in gaps],
+        "unrecorded": [
+            {"from": _convert_time(one.start), "to": _convert_time(one.end), "reason": one.reason} for one in gaps
+        ],
         "waiting": {who: number for who, (number, _) in history.requests.readers.items()},
         "refused": sum(1 for one in history.requests.refusals if one.code >= 400),
-        "events": [{"time": _time(at), "says": text} for at, text in account.election_events],
+        "events": [{"time": _convert_time(at), "says": text} for at, text in account.election_events],
         "claims": [claim_as_json(claim) for claim in account.claims],
         "findings": [
             {
@@ -339,7 +341,7 @@ def as_json(account: Account) -> dict[str, Any]:
     }
 
 
-def _evidence(status: LeaseStatus | None) -> str:
+def _name_evidence(status: LeaseStatus | None) -> str:
     if status is None:
         return "none"
     if status.is_disputed:
@@ -347,38 +349,38 @@ def _evidence(status: LeaseStatus | None) -> str:
     return "api-server" if status.from_stamps else "holder"
 
 
-def _tenure(tenure: Tenure) -> dict[str, Any]:
+def _convert_tenure(tenure: Tenure) -> dict[str, Any]:
     return {
         "holder": tenure.holder,
         "since": _find_since(tenure),
-        "until": _time(tenure.until if tenure.is_end_known else None),
+        "until": _convert_time(tenure.until if tenure.is_end_known else None),
         "began": tenure.began.value,
-        "leaderless_seconds": _seconds(tenure.leaderless),
-        "writers": [_writer(one) for one in tenure.processes.writers],
+        "leaderless_seconds": _convert_seconds(tenure.leaderless),
+        "writers": [_convert_writer(one) for one in tenure.processes.writers],
         **({} if tenure.term is None else {"term": tenure.term}),
     }
 
 
 def _find_since(tenure: Tenure | None) -> str | None:
-    return _time(tenure.since if tenure and tenure.is_since_known else None)
+    return _convert_time(tenure.since if tenure and tenure.is_since_known else None)
 
 
-def _last_writer(account: Account) -> dict[str, str] | None:
+def _convert_last_writer(account: Account) -> dict[str, str] | None:
     manager = account.status.manager if account.status and account.is_renewed_last else ""
     writer = account.renewer
     if writer is None and not manager:
         return None
-    return {**_writer(writer or Writer()), "manager": manager}
+    return {**_convert_writer(writer or Writer()), "manager": manager}
 
 
-def _writer(writer: Writer) -> dict[str, str]:
+def _convert_writer(writer: Writer) -> dict[str, str]:
     known = {"pod_uid": writer.uid, "impersonated_by": writer.impersonator}
     return {"user": writer.user, "pod": writer.pod, **{key: text for key, text in known.items() if text}}
 
 
-def _time(at: int | None) -> str | None:
-    return None if at is None else canonical(at)
+def _convert_time(at: int | None) -> str | None:
+    return None if at is None else format_micro_time(at)
 
 
-def _seconds(micros: int | None) -> float | None:
+def _convert_seconds(micros: int | None) -> float | None:
     return None if micros is None else micros / SECOND

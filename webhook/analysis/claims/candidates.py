@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from webhook.analysis.claims.words import name
+from webhook.analysis.claims.words import format_name
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import UNKNOWN_RESOURCE
@@ -73,4 +73,4 @@ def describe_candidates(account: "Account") -> str:
 def _describe_process(who: Writer) -> str:
     if not who.user:
         return "one without accepted credentials"
-    return f"pod {name(who.pod)}" if who.pod else name(who.name)
+    return f"pod {format_name(who.pod)}" if who.pod else format_name(who.name)

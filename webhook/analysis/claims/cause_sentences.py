@@ -36,15 +36,15 @@ _UNANSWERED: Final = (
 
 def describe_cause(cause: Diagnosis) -> str:
     """Return a cause as one sentence about a holder, which names every cause that is left."""
-    if cause.blame is Blame.CLIENT and cause.left in _HABITS:
-        return f"{_HABITS[cause.left]}: {cause.evidence}."
+    if cause.blame is Blame.CLIENT and cause.possible_causes in _HABITS:
+        return f"{_HABITS[cause.possible_causes]}: {cause.evidence}."
     if cause.blame is Blame.CLIENT and cause.is_alive:
         return f"Its process ran, and made no request for the lease: {cause.evidence}."
     if cause.blame is Blame.CLIENT and cause.is_silent:
         return f"{_NODE_SILENT}: {cause.evidence}." if cause.is_node_silent else f"{_SILENT}; {cause.evidence}."
-    if cause.blame is Blame.CLIENT and "unanswered" in cause.left:
+    if cause.blame is Blame.CLIENT and "unanswered" in cause.possible_causes:
         return f"{_UNANSWERED}: {cause.evidence}."
-    if cause.blame is Blame.CLIENT and "refused-rights" in cause.left:
+    if cause.blame is Blame.CLIENT and "refused-rights" in cause.possible_causes:
         return f"{_HIDDEN_SIDE}; {cause.evidence}."
     if cause.blame is Blame.CLIENT:
         return f"{_OWN_SIDE}; {cause.evidence}."
@@ -64,10 +64,10 @@ def _describe_end(cause: Diagnosis) -> str:
     if cause.refusal is not None and cause.refusal.is_release:
         return " It asked to give the lease up, which then had to expire."
     if cause.refusal is not None and cause.refusal.is_apply_conflict:
-        also = ", and may have stopped as well" if "stopped" in cause.left else ""
+        also = ", and may have stopped as well" if "stopped" in cause.possible_causes else ""
         return f" It applies, without force, fields that another field manager owns{also}."
     # A holder that did not go on until it must have given up may have had another reason.
-    return " It may have stopped as well." if "stopped" in cause.left else ""
+    return " It may have stopped as well." if "stopped" in cause.possible_causes else ""
 
 
 def _describe_outside(cause: Diagnosis) -> str:
@@ -83,16 +83,16 @@ def _describe_outside(cause: Diagnosis) -> str:
     if cause.blame is Blame.REFUSED:
         read = refusal is not None and refusal.is_read
         return "Its reads were refused, so it did not get to write" if read else _SENTENCES[cause.blame]
-    if "network" not in cause.left:
+    if "network" not in cause.possible_causes:
         return _SENTENCES[cause.blame]
-    *most, last = _OF_ALL[cause.blame], *_beside_an_outage(cause)
+    *most, last = _OF_ALL[cause.blame], *_describe_doubt_beside_outage(cause)
     return f"{', '.join(most)}, or {last}"
 
 
-def _beside_an_outage(cause: Diagnosis) -> Iterator[str]:
+def _describe_doubt_beside_outage(cause: Diagnosis) -> Iterator[str]:
     """Yield what else may have stopped a holder when all were late."""
     if cause.blame is Blame.NETWORK:
         yield from ("it was down", "the log lacks their requests")
-    if "failed" in cause.left:
+    if "failed" in cause.possible_causes:
         yield "a webhook or policy stopped all writes"
     yield _STOPPED_THEN

@@ -17,7 +17,7 @@ from webhook.analysis.claims.silence_evidence import (
     list_answers,
     list_refusals,
 )
-from webhook.analysis.claims.words import count, name, writer
+from webhook.analysis.claims.words import describe_writer, format_count, format_name
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import TOO_MANY_REQUESTS, UNAUTHENTICATED, Refusal
@@ -25,7 +25,7 @@ from webhook.analysis.history.renewals import OtherLeases, Silence
 from webhook.analysis.history.status import RELEASED_DURATION
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.inputs.items import InputKind
-from webhook.kubernetes.times import SECOND, length
+from webhook.kubernetes.times import SECOND, format_length
 
 MAX_OF_A_KIND: Final = 10
 """Findings of one kind: the latest ones."""
@@ -40,17 +40,17 @@ _FOR_ALL: Final = ("failed", "refused-webhook", "refused-policy")
 """Possible causes of a stop of all writes, where no log shows the answers."""
 
 
-class Gap(Silence, frozen=True, kw_only=True):
+class MissedRenewals(Silence, frozen=True, kw_only=True):
     """A time for which `tenure` did not renew; then it did, or another one took over."""
 
     tenure: Tenure
     cause: Diagnosis
 
 
-def find_late_renewals(histories: ClusterHistory, history: LeaseHistory) -> Iterator[Gap]:
+def find_late_renewals(histories: ClusterHistory, history: LeaseHistory) -> Iterator[MissedRenewals]:
     """Yield the latest renewals that came beyond the deadline of most clients, oldest first."""
     for silence in history.late_silences[-MAX_OF_A_KIND:]:
-        tenure = history.tenure_of(silence)
+        tenure = history.find_tenure_of_silence(silence)
         if tenure is None:
             continue
         is_claimed = tenure.is_claimed
@@ -60,7 +60,9 @@ def find_late_renewals(histories: ClusterHistory, history: LeaseHistory) -> Iter
         if tenure.processes.is_renewed_by_another(silence.start, silence.end):
             continue
         cause = diagnose(histories, history, tenure, silence.start, silence.end)
-        yield Gap(silence.start, silence.end, silence.duration, doubt=silence.doubt, tenure=tenure, cause=cause)
+        yield MissedRenewals(
+            silence.start, silence.end, silence.duration, doubt=silence.doubt, tenure=tenure, cause=cause
+        )
 
 
 def _may_be_ended_by_another(history: LeaseHistory, silence: Silence) -> bool:
@@ -68,7 +70,7 @@ def _may_be_ended_by_another(history: LeaseHistory, silence: Silence) -> bool:
     return any(silence.start < at <= silence.end for at, _ in history.requests.accepted)
 
 
-def find_lost_leaders(histories: ClusterHistory, history: LeaseHistory) -> Iterator[Gap]:
+def find_lost_leaders(histories: ClusterHistory, history: LeaseHistory) -> Iterator[MissedRenewals]:
     """Yield the times for which holders did not renew until the lease expired and another one took it, oldest first."""
     for before, after in pairwise(history.tenures):
         # Two writers' clocks say nothing of the time between their writes.
@@ -76,9 +78,9 @@ def find_lost_leaders(histories: ClusterHistory, history: LeaseHistory) -> Itera
         if (after.began is Handover.EXPIRED or after.is_close) and not is_claimed:
             start, end = before.last_of_identity, after.since
             cause = diagnose(histories, history, before, start, end)
-            if after.processes.follows_in_pod(before.processes):
+            if after.processes.is_from_pod_of(before.processes):
                 cause = _add_change_of_name(cause, after)
-            yield Gap(start, end, before.duration, tenure=before, cause=cause)
+            yield MissedRenewals(start, end, before.duration, tenure=before, cause=cause)
 
 
 def _add_change_of_name(cause: Diagnosis, after: Tenure) -> Diagnosis:
@@ -87,7 +89,8 @@ def _add_change_of_name(cause: Diagnosis, after: Tenure) -> Diagnosis:
     if cause.blame is not Blame.CLIENT or not pod:
         return cause
     text = (
-        f"both names were written from pod {name(pod)}: a process that begins under another name waits until the lease "
+        f"both names were written from pod {format_name(pod)}: a process that "
+        "begins under another name waits until the lease "
         "of its old one expires"
     )
     return replace(cause, evidence=f"{text}; {cause.evidence}")
@@ -112,7 +115,7 @@ def _diagnose_appointment(evidence: SilenceEvidence) -> Diagnosis | None:
     taker = tenure.processes.taken_by if tenure else None
     if tenure is None or taker is None or tenure.is_chosen or not tenure.processes.is_never_renewed:
         return None
-    text = f"{writer(taker)} wrote it in, and no process has renewed it since"
+    text = f"{describe_writer(taker)} wrote it in, and no process has renewed it since"
     return Diagnosis(Blame.UNKNOWN, text, ("not-running", "stopped", *HIDDEN))
 
 
@@ -123,7 +126,7 @@ def _diagnose_refusal(evidence: SilenceEvidence) -> Diagnosis | None:
     if not refused:
         return None
     is_alone = evidence.kept_trying and not evidence.hidden
-    beside = () if is_alone else _list_causes_left(evidence.other_leases, evidence.hidden)
+    beside = () if is_alone else _list_possible_causes(evidence.other_leases, evidence.hidden)
     last = refused[-1]
     like_last = (
         one
@@ -150,13 +153,15 @@ def _diagnose_failure(evidence: SilenceEvidence) -> Diagnosis | None:
     compared = evidence.other_leases
     limited = [one for one in failed if one.code == TOO_MANY_REQUESTS]
     others = [one for one in failed if one.code != TOO_MANY_REQUESTS]
-    text = f"at least {count(len(limited), 'request')} answered with {TOO_MANY_REQUESTS} (too many requests)"
+    text = f"at least {format_count(len(limited), 'request')} answered with {TOO_MANY_REQUESTS} (too many requests)"
     if not others:
         return Diagnosis(Blame.THROTTLED, text, ("throttled",), limited[-1])
     cause = _diagnose_unstored(others, compared)
     if not limited:
         return cause
-    return replace(cause, evidence=f"{cause.evidence}; and {text}", left=(*cause.left, "throttled"))
+    return replace(
+        cause, evidence=f"{cause.evidence}; and {text}", possible_causes=(*cause.possible_causes, "throttled")
+    )
 
 
 def _diagnose_conflict(evidence: SilenceEvidence) -> Diagnosis | None:
@@ -179,7 +184,7 @@ def _diagnose_idle_writes(tenure: Tenure, start: int, end: int) -> Diagnosis | N
     idle = [at for at in tenure.processes.unrenewed if start < at < end]
     if len(idle) < _MIN_OTHER_WRITES or idle[-1] < start + (end - start) // 2:
         return None
-    text = f"its process stored {count(len(idle), 'write')} in that time, and left renewTime as it was"
+    text = f"its process stored {format_count(len(idle), 'write')} in that time, and left renewTime as it was"
     return Diagnosis(Blame.CLIENT, text, ("not-renewing",))
 
 
@@ -190,9 +195,9 @@ def _diagnose_habit(evidence: SilenceEvidence) -> Diagnosis | None:
     """
     tenure, silence, requests = evidence.tenure, evidence.silence, evidence.request_count or 0
     if tenure is not None and tenure.asked:
-        text = f"it asked for {name(tenure.asked)}, and {name(tenure.holder)} was stored"
-        left = ("rewritten", "stopped", "api-server", "network", *evidence.hidden)
-        return Diagnosis(Blame.REWRITTEN, text, left, requests=requests)
+        text = f"it asked for {format_name(tenure.asked)}, and {format_name(tenure.holder)} was stored"
+        possible = ("rewritten", "stopped", "api-server", "network", *evidence.hidden)
+        return Diagnosis(Blame.REWRITTEN, text, possible, requests=requests)
     if tenure is not None and (idle := _diagnose_idle_writes(tenure, silence.start, silence.end)):
         return replace(idle, requests=requests)
     usual, duration = evidence.history.renewals.usual, silence.duration
@@ -202,7 +207,7 @@ def _diagnose_habit(evidence: SilenceEvidence) -> Diagnosis | None:
         return None
     is_rare = usual >= duration * SECOND and silence.length <= 2 * usual + SECOND
     if is_rare and not _describe_late(evidence.other_leases):
-        text = f"it renews every {length(usual)}, and the lease lasts {duration} s"
+        text = f"it renews every {format_length(usual)}, and the lease lasts {duration} s"
         return Diagnosis(Blame.CLIENT, text, ("interval",), requests=requests)
     return None
 
@@ -235,13 +240,15 @@ def _add_answers(
 
     `unauthenticated` are those that may be its own; `least` stands before their number.
     """
-    seen = tuple(one for one in list_answers(own) if one not in cause.left)
-    cause = replace(cause, left=(*cause.left, *seen))
-    if not unauthenticated or "refused-credentials" in cause.left:
+    seen = tuple(one for one in list_answers(own) if one not in cause.possible_causes)
+    cause = replace(cause, possible_causes=(*cause.possible_causes, *seen))
+    if not unauthenticated or "refused-credentials" in cause.possible_causes:
         return cause
-    number = f"{least}{count(len(unauthenticated), 'request')}"
+    number = f"{least}{format_count(len(unauthenticated), 'request')}"
     doubt = f"{number} without accepted credentials, answered with 401, may be its own"
-    return replace(cause, evidence=f"{cause.evidence}; {doubt}", left=(*cause.left, "refused-credentials"))
+    return replace(
+        cause, evidence=f"{cause.evidence}; {doubt}", possible_causes=(*cause.possible_causes, "refused-credentials")
+    )
 
 
 def _add_answers_to_sharers(cause: Diagnosis, answers: Sequence[Refusal]) -> Diagnosis:
@@ -249,16 +256,21 @@ def _add_answers_to_sharers(cause: Diagnosis, answers: Sequence[Refusal]) -> Dia
 
     Which of them leads is not known, so nothing says that no renewal was sent.
     """
-    left = tuple(one for one in (*list_refusals(answers), *list_answers(answers)) if one not in cause.left)
-    if cause.blame is not Blame.CLIENT or not left:
+    possible = tuple(
+        one for one in (*list_refusals(answers), *list_answers(answers)) if one not in cause.possible_causes
+    )
+    if cause.blame is not Blame.CLIENT or not possible:
         return cause
     last = answers[-1]
-    text = f"{writer(last.writer)}, which may be the holder or another process, was answered with {last.code} meanwhile"
+    text = (
+        f"{describe_writer(last.writer)}, which may be the holder or another "
+        f"process, was answered with {last.code} meanwhile"
+    )
     return replace(
         cause,
         blame=Blame.UNKNOWN,
         evidence=f"{text}; {cause.evidence}",
-        left=(*cause.left, *left),
+        possible_causes=(*cause.possible_causes, *possible),
         is_silent=False,
         is_node_silent=None,
     )
@@ -274,12 +286,12 @@ def _diagnose_election(evidence: SilenceEvidence) -> Diagnosis | None:
     request = tenure.step_down if tenure is not None and tenure.is_coordinated else None
     if request is None or request.asked is None or request.asked.earliest > evidence.end:
         return None  # only electors of a coordinated election read what they are asked
-    by = f" by {writer(request.writer)}" if request.writer and request.writer.user else ""
-    text = f"it was asked to step down for {name(request.successor)}{by}"
+    by = f" by {describe_writer(request.writer)}" if request.writer and request.writer.user else ""
+    text = f"it was asked to step down for {format_name(request.successor)}{by}"
     return Diagnosis(Blame.COORDINATED, text, ("asked-to-step-down", "stopped", *evidence.hidden))
 
 
-def _list_causes_left(compared: OtherLeases, hidden: Sequence[str]) -> tuple[str, ...]:
+def _list_possible_causes(compared: OtherLeases, hidden: Sequence[str]) -> tuple[str, ...]:
     """Return the causes that are left beside what the answers show."""
     return ("stopped", "api-server", *(() if compared.on_time else ("network",)), *hidden)
 
@@ -289,16 +301,18 @@ def _describe_refusal(refused: Sequence[Refusal], beside: Sequence[str], least: 
     last = ([one for one in refused if not one.is_release] or refused)[-1]
     message = f", the last one: {last.message}" if last.message else ""
     by = REFUSED[last.by]
-    left = (by, *(one for one in beside if one != by))
-    return Diagnosis(Blame.REFUSED, f"{least}{_count_requests(refused)} answered with {last.code}{message}", left, last)
+    possible = (by, *(one for one in beside if one != by))
+    return Diagnosis(
+        Blame.REFUSED, f"{least}{_count_requests(refused)} answered with {last.code}{message}", possible, last
+    )
 
 
 def _count_requests(refused: Sequence[Refusal]) -> str:
     """Return `3 writes`, `3 reads`, or `3 requests` if some are reads and some are not."""
     kinds = {one.is_read for one in refused}
     if len(kinds) > 1:
-        return count(len(refused), "request")
-    return count(len(refused), "read" if True in kinds else "write")
+        return format_count(len(refused), "request")
+    return format_count(len(refused), "read" if True in kinds else "write")
 
 
 def _diagnose_silence(evidence: SilenceEvidence) -> Diagnosis:
@@ -321,7 +335,7 @@ def _add_deleted_pod(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
     if found is None:
         return cause
     text = f"{cause.evidence}; but its pod was {describe_deletion(found, evidence.end)}"
-    return replace(cause, evidence=text, left=(*cause.left, "pod-deleted"))
+    return replace(cause, evidence=text, possible_causes=(*cause.possible_causes, "pod-deleted"))
 
 
 def _compare_silence(evidence: SilenceEvidence, slow: int) -> Diagnosis:
@@ -337,7 +351,9 @@ def _compare_silence(evidence: SilenceEvidence, slow: int) -> Diagnosis:
             return Diagnosis(Blame.UNKNOWN, why, (*own, "network"))
         return _diagnose_outage(history, late, silence, hidden, is_silent=is_silent and not slow)
     if slow:
-        return Diagnosis(Blame.SERVER, f"it took up to {length(slow)} to answer a renewal", ("api-server", "failed"))
+        return Diagnosis(
+            Blame.SERVER, f"it took up to {format_length(slow)} to answer a renewal", ("api-server", "failed")
+        )
     others = describe_other_writers(history, start, end)
     # A log without holes has each conflict of a process that it knows.
     is_in_time = _was_written_before_renewal_was_due(history, start)
@@ -346,17 +362,18 @@ def _compare_silence(evidence: SilenceEvidence, slow: int) -> Diagnosis:
         conflicting = tuple(dict.fromkeys((*own, "conflict")))
         if manager := _find_own_manager(history, start, end):
             text = (
-                f"field manager {name(manager)}, as in its renewals, stored writes that left renewTime as it was: its "
+                f"field manager {format_name(manager)}, as in its renewals, stored "
+                "writes that left renewTime as it was: its "
                 f"process may have written the lease without renewing it, or another client uses that name{shown}"
             )
             return Diagnosis(Blame.UNKNOWN, text, ("not-renewing", *conflicting))
         return Diagnosis(Blame.UNKNOWN, f"{others}, so its updates may have conflicted{shown}", conflicting)
     if not compared.is_known and is_silent and (answered := _count_answered(history, silence)):
-        text = f"the API server answered at least {count(answered, 'read')} of this lease by others meanwhile"
+        text = f"the API server answered at least {format_count(answered, 'read')} of this lease by others meanwhile"
         return Diagnosis(Blame.CLIENT, text, own, is_silent=True)
     if not compared.is_known:
         return Diagnosis(Blame.UNKNOWN, WITHOUT_EVIDENCE, (*own, "network"))
-    heard = f", and the log shows at least {count(requests, 'request')} from its pod" if requests else ""
+    heard = f", and the log shows at least {format_count(requests, 'request')} from its pod" if requests else ""
     node = _is_node_silent(histories, history, start, end) if is_silent else None
     if node is not None:
         heard += ", and its node renewed nothing" if node else ", and so was that of its node"
@@ -369,15 +386,15 @@ def _add_signs_of_life(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis
     other = _find_lease_renewed_meanwhile(evidence) if cause.is_silent else None
     if other is None:
         return cause
-    place = "" if other.namespace == evidence.history.namespace else f"{name(other.namespace)}/"
-    return replace(cause, evidence=f"it renewed {place}{name(other.name)} meanwhile", is_alive=True)
+    place = "" if other.namespace == evidence.history.namespace else f"{format_name(other.namespace)}/"
+    return replace(cause, evidence=f"it renewed {place}{format_name(other.name)} meanwhile", is_alive=True)
 
 
 def _find_lease_renewed_meanwhile(evidence: SilenceEvidence) -> LeaseHistory | None:
     """Return another lease, of any namespace, that the process of a holder renewed while it was silent."""
     tenure, start, end = evidence.tenure, evidence.start, evidence.end
     own = tenure.processes.own if tenure is not None else None
-    for other, held in evidence.histories.tenures_of(own.user) if own is not None and own.pod else ():
+    for other, held in evidence.histories.find_tenures_of_user(own.user) if own is not None and own.pod else ():
         is_own = held is not tenure and held.processes.own is not None and held.processes.own.is_same(own)
         if is_own and held.since < end and held.last_renewal > start + (end - start) // 4:
             return other
@@ -393,12 +410,12 @@ def _diagnose_outage(
         return Diagnosis(Blame.SERVER, late, ("api-server", "network", "stopped", *for_all))
     answered = _count_answered(history, silence)
     if answered:
-        reads = f"the API server answered at least {count(answered, 'read')} of this lease meanwhile"
-        left = ("stopped", "network", "api-server", *for_all)
-        return Diagnosis(Blame.UNKNOWN, f"{late}, but {reads}", left)
+        reads = f"the API server answered at least {format_count(answered, 'read')} of this lease meanwhile"
+        possible = ("stopped", "network", "api-server", *for_all)
+        return Diagnosis(Blame.UNKNOWN, f"{late}, but {reads}", possible)
     heard = "and the log shows no request from the holder until the end of that time"
-    left = ("network", "api-server", "stopped", *for_all)
-    return Diagnosis(Blame.NETWORK, f"{late}, {heard}", left)
+    possible = ("network", "api-server", "stopped", *for_all)
+    return Diagnosis(Blame.NETWORK, f"{late}, {heard}", possible)
 
 
 def _count_answered(history: LeaseHistory, silence: Silence) -> int:
@@ -414,7 +431,7 @@ def _is_node_silent(histories: ClusterHistory, history: LeaseHistory, start: int
     if lease is None or longest is None or (lease.renewals.first or start) >= start:
         return None
     last = lease.renewals.last or start
-    silent = lease.renewals.silent_within(start, end)
+    silent = lease.renewals.measure_silence_within(start, end)
     if last < end and (histories.bounds.until or end) - last > longest:
         silent = max(silent, end - max(start, last))
     if 4 * silent >= 3 * (end - start):
@@ -445,7 +462,7 @@ def _diagnose_unstored(failed: Sequence[Refusal], compared: OtherLeases) -> Diag
     """Return the cause if the API server was unable to store writes: of this lease only, or also of others."""
     last, late = failed[-1], _describe_late(compared)
     codes = " and ".join(map(str, sorted({one.code for one in failed})))
-    text = f"at least {count(len(failed), 'request')} answered with {codes}"
+    text = f"at least {format_count(len(failed), 'request')} answered with {codes}"
     if last.has_failed_at_once and last.message:
         text += f", the last one: {last.message}"
     if all(one.failed_webhook for one in failed):
@@ -468,7 +485,10 @@ def _describe_punctual(compared: OtherLeases) -> str:
         others = f"{compared.on_time} of {number} other leases with regular renewals {verb}"
         late = f", and {compared.late} {'was' if compared.late == 1 else 'were'} late at the same time"
     if compared.silent_for:
-        return f"{others} renewed again meanwhile, after up to {length(compared.silent_for)} without a renewal{late}"
+        return (
+            f"{others} renewed again meanwhile, after up to "
+            f"{format_length(compared.silent_for)} without a renewal{late}"
+        )
     return f"{others} renewed on time{late}"
 
 
@@ -487,10 +507,10 @@ def describe_other_writers(history: LeaseHistory, start: int, end: int) -> str:
     often = [(who, number) for who, number in found.most_common(3) if number >= _MIN_OTHER_WRITES]
     if not often:
         return ""
-    known = [name(who) for who, _ in often if who]
+    known = [format_name(who) for who, _ in often if who]
     are_all = len(known) == len(found)
     by = f"{' by' if are_all else ', among others by'} {' and '.join(known)}" if known else ""
-    return f"others wrote it at least {count(sum(number for _, number in often), 'time')} in that time{by}"
+    return f"others wrote it at least {format_count(sum(number for _, number in often), 'time')} in that time{by}"
 
 
 def _find_own_manager(history: LeaseHistory, start: int, end: int) -> str:
@@ -503,18 +523,20 @@ def _find_own_manager(history: LeaseHistory, start: int, end: int) -> str:
 
 def diagnose_snapshot(histories: ClusterHistory, history: LeaseHistory, now: int) -> Diagnosis:
     """Return why an expired lease is not renewed, from a dump, which has only the last renewal of each lease."""
-    others = histories.stopped_with(history, now)
+    others = histories.compare_silent_with_others(history, now)
     own = ("stopped", "api-server", *HIDDEN)
     if not others.is_known:
         return Diagnosis(Blame.UNKNOWN, WITHOUT_EVIDENCE, (*own, "network"))
     if others.most_were_late:
-        stopped = f"{count(others.late, 'other lease')} stopped at the same time"
+        stopped = f"{format_count(others.late, 'other lease')} stopped at the same time"
         if histories.bounds.may_be_older:
             return Diagnosis(Blame.UNKNOWN, f"{stopped}, as if the list was taken then (--now)", (*own, "network"))
         if others.are_enough:
             return Diagnosis(Blame.SERVER, stopped, ("api-server", "network", "stopped", *_FOR_ALL))
         return Diagnosis(Blame.UNKNOWN, f"{stopped}, {_TOO_FEW}", (*own, "network"))
-    return Diagnosis(Blame.CLIENT, f"{count(others.on_time, 'other lease')} went on being renewed after that", own)
+    return Diagnosis(
+        Blame.CLIENT, f"{format_count(others.on_time, 'other lease')} went on being renewed after that", own
+    )
 
 
 def _describe_late(others: OtherLeases) -> str:

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from webhook.analysis.inputs.items import Writer
 from webhook.findings import Kind, ReportFinding
-from webhook.kubernetes.times import SECOND, canonical
+from webhook.kubernetes.times import SECOND, format_micro_time
 
 IDENTITY: Final = "identity"
 BY: Final = "by"
@@ -70,7 +70,7 @@ def _convert_value(key: str, value: object) -> object:
     if isinstance(value, By):
         return convert_writer(value)
     if isinstance(value, int) and key in INSTANTS:
-        return canonical(value)
+        return format_micro_time(value)
     if isinstance(value, int) and key in _LENGTHS:
         return value / SECOND
     return value

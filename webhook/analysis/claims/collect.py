@@ -10,19 +10,19 @@ from webhook.analysis.claims.handovers import (
     describe_ending,
     describe_handover,
     describe_renewals_of_another,
-    how_taken,
+    name_taking,
 )
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.registry import KINDS
 from webhook.analysis.claims.related_writes import describe_related_write
-from webhook.analysis.claims.words import ago, by_writer, clock, name
+from webhook.analysis.claims.words import describe_by_writer, format_age, format_clock, format_name
 from webhook.analysis.history.status import (
     LeaseState,
     LeaseStatus,
+    find_latest_expiry,
     has_written_both,
     is_release,
     is_renewal_dated,
-    latest_expiry,
     may_be_unstamped,
 )
 from webhook.analysis.history.tenure import Handover, Tenure
@@ -30,7 +30,7 @@ from webhook.analysis.history.write import Write
 from webhook.analysis.inputs.items import Writer
 from webhook.findings import ObjectName, ReportFinding, Severity
 from webhook.kubernetes.managed_fields import HOLDER, RENEW_TIME
-from webhook.kubernetes.times import SECOND, length, normalize, readable
+from webhook.kubernetes.times import SECOND, format_length, get_readable_instant, normalize
 
 if TYPE_CHECKING:
     from webhook.analysis.claims.account import Account
@@ -45,12 +45,12 @@ def find_facts(account: "Account") -> Iterator[Claim]:
         yield from _collect_tenure(account, before, tenure)
     if account.unserved_at is not None:
         text = "the API server answered that it knows no LeaseCandidates (404): it names no holder then"
-        yield _fact(account, "candidates-not-served", text, to=account.unserved_at)
+        yield _make_fact(account, "candidates-not-served", text, to=account.unserved_at)
     for write in account.related_writes:
         how = None if write.is_sure else "unknown"
         changed = f"{write.kind} {write.namespace}/{write.name}" if write.namespace else f"{write.kind} {write.name}"
         arguments = {"object": changed, "how": how, "by": By(write.writer), "to": write.at}
-        yield _fact(account, "related-write", describe_related_write(write), at=write.at, **arguments)
+        yield _make_fact(account, "related-write", describe_related_write(write), at=write.at, **arguments)
     for one in account.pod_deletions:
         how, by = None if one.deletion.is_sure else "unknown", By(one.deletion.writer)
         arguments = {
@@ -59,16 +59,16 @@ def find_facts(account: "Account") -> Iterator[Claim]:
             "by": by,
             "to": one.deletion.at,
         }
-        yield _fact(account, "holder-pod-deleted", one.text, at=one.deletion.at, **arguments)
+        yield _make_fact(account, "holder-pod-deleted", one.text, at=one.deletion.at, **arguments)
 
 
 def find_claims(account: "Account") -> Iterator[Claim]:
     """Yield every claim about one lease, the findings last."""
     yield from find_facts(account)
-    yield from map(as_claim, account.findings)
+    yield from map(convert_finding, account.findings)
 
 
-def as_claim(finding: ReportFinding) -> Claim:
+def convert_finding(finding: ReportFinding) -> Claim:
     """Return a finding as a claim, those about a stored object too."""
     if isinstance(finding, Claim):
         return finding
@@ -79,7 +79,7 @@ def as_claim(finding: ReportFinding) -> Claim:
     return Claim(**fields, arguments=drop_unknown({key: finding.identity if key else "", "how": finding.how}))
 
 
-def interval_of(write: Write | None, before: Write | None = None) -> Mapping[str, int]:
+def bound_write(write: Write | None, before: Write | None = None) -> Mapping[str, int]:
     """Return the arguments that say when a write was stored, as far as anything bounds that: `before` came after it."""
     if write is None or not write.earliest or write.is_claimed:
         return {}
@@ -94,7 +94,7 @@ def drop_unknown(arguments: Mapping[str, object]) -> Mapping[str, object]:
     return {key: value for key, value in arguments.items() if value is not None and value != ""}
 
 
-def _fact(account: "Account", id_: str, text: str, **arguments: object) -> Claim:
+def _make_fact(account: "Account", id_: str, text: str, **arguments: object) -> Claim:
     ongoing = arguments.pop("over_since", None)
     at = arguments.pop("at", None)
     assert ongoing is None or isinstance(ongoing, int)
@@ -115,35 +115,39 @@ def _collect_state(account: "Account") -> Iterator[Claim]:
     if history.is_mixed or status is None:
         is_gone = history.is_deleted and history.existence.is_deletion_sure
         if is_gone and not (history.is_mixed or history.hidden_since):
-            yield _fact(account, "does-not-exist", make_headline(account))
+            yield _make_fact(account, "does-not-exist", make_headline(account))
         return
     holder = status.holder
     if holder:
-        yield _fact(account, "holder", f"{name(holder)} holds it", identity=holder)
+        yield _make_fact(account, "holder", f"{format_name(holder)} holds it", identity=holder)
         yield from _collect_holder(account, status)
     if status.state is LeaseState.NEVER_HELD and history.existence.is_seen_created and not history.tenures:
-        yield _fact(account, "never-held", make_headline(account))
+        yield _make_fact(account, "never-held", make_headline(account))
     if status.state is LeaseState.FROZEN and status.block:
-        yield _fact(account, "frozen", make_headline(account), identity=holder, to=status.block.until)
+        yield _make_fact(account, "frozen", make_headline(account), identity=holder, to=status.block.until)
     # Stamps have whole seconds; without one only the writer says when it renewed.
     is_dated = status.takeable_at is not None and status.from_stamps
     takeable = (status.takeable_at // SECOND + 1) * SECOND if is_dated and status.takeable_at else None
     # A renewal may be among the requests that a log lacks.
     if status.state is LeaseState.EXPIRED and takeable is not None and takeable <= now and not account.is_log_leaky:
-        since = _expired_since(account, takeable)
-        text = f"{name(holder)} is named and the lease has expired"
-        text += "" if since is None else f", since {clock(since, now)}"
-        yield _fact(account, "expired", text, identity=holder, from_=since, to=now, over_since=0)
+        since = _find_expiry(account, takeable)
+        text = f"{format_name(holder)} is named and the lease has expired"
+        text += "" if since is None else f", since {format_clock(since, now)}"
+        yield _make_fact(account, "expired", text, identity=holder, from_=since, to=now, over_since=0)
     is_released = history.lease is not None and is_release(history.lease.spec)
     if status.state is LeaseState.LIVE and takeable is not None and not is_released:
-        yield _fact(
-            account, "expires", f"it expires at {clock(takeable, now)} unless renewed", identity=holder, from_=takeable
+        yield _make_fact(
+            account,
+            "expires",
+            f"it expires at {format_clock(takeable, now)} unless renewed",
+            identity=holder,
+            from_=takeable,
         )
     if status.state is LeaseState.RELEASED:
         yield _claim_free(account, status)
 
 
-def _expired_since(account: "Account", takeable: int) -> int | None:
+def _find_expiry(account: "Account", takeable: int) -> int | None:
     """Return from when on the holder's lease was not live; None if another one may have changed that afterwards."""
     history, tenure = account.history, account.tenure
     if history.lease is not None and may_be_unstamped(history.lease.spec, history.entries):
@@ -151,7 +155,7 @@ def _expired_since(account: "Account", takeable: int) -> int | None:
     if history.is_moment or tenure is None or tenure.renewed is None or tenure.duration is None:
         whole = {HOLDER, RENEW_TIME, DURATION}
         owned = [{name for name in whole if name in one.owned.spec} for one in history.entries]
-        latest = latest_expiry(history.lease.spec, history.entries) if history.lease else None
+        latest = find_latest_expiry(history.lease.spec, history.entries) if history.lease else None
         since = max(takeable, latest or 0) if [one for one in owned if one] == [whole] else None
         if since is None or history.is_moment or tenure is None or tenure.began is Handover.SEEN:
             return since
@@ -170,48 +174,51 @@ def _claim_free(account: "Account", status: LeaseStatus) -> Claim:
     elif tenure is not None and account.is_shortened_by_another:
         since = None  # some time after the last renewal
     since = since if since is not None and since <= now else None
-    return _fact(account, "free", make_headline(account), from_=since, to=now, over_since=0)
+    return _make_fact(account, "free", make_headline(account), from_=since, to=now, over_since=0)
 
 
 def _collect_holder(account: "Account", status: LeaseStatus) -> Iterator[Claim]:
     history, now, tenure = account.history, account.now, account.tenure
-    first = _first_of_identity(history.tenures)
+    first = _find_first_of_identity(history.tenures)
     if tenure and first and first.began is not Handover.SEEN and not first.is_unseen:
-        within = interval_of(first.taken)
-        by = _writer_of(first.taken)
-        text = f"held since {clock(first.since, now)}{by_writer(first.taken.writer)}"
+        within = bound_write(first.taken)
+        by = _find_writer(first.taken)
+        text = f"held since {format_clock(first.since, now)}{describe_by_writer(first.taken.writer)}"
         if within:
-            yield _fact(account, "held-since", text, identity=tenure.holder, by=by, **within)
+            yield _make_fact(account, "held-since", text, identity=tenure.holder, by=by, **within)
     renewed = tenure.renewed if tenure else None
     is_seen = renewed is not None and all(one.end <= renewed.at for one in account.unrecorded)
     if renewed is not None and is_seen and account.is_renewed_last and renewed.earliest:
-        text = f"last renewed {clock(renewed.at, now)}, {ago(renewed.at, now)}{by_writer(renewed.writer)}"
-        yield _fact(
+        text = (
+            f"last renewed {format_clock(renewed.at, now)}, "
+            f"{format_age(renewed.at, now)}{describe_by_writer(renewed.writer)}"
+        )
+        yield _make_fact(
             account,
             "last-renewed",
             text,
             identity=status.holder,
-            by=_writer_of(renewed),
+            by=_find_writer(renewed),
             how=renewed.dating.value,
-            **interval_of(renewed),
+            **bound_write(renewed),
         )
     elif status.last_renewal is not None and account.is_renewed_last and history.is_moment and _is_renewal(account):
         at, how = status.last_renewal, "stamp" if status.from_stamps else "writer-clock"
-        text = f"last renewed {clock(at, now)}, {ago(at, now)}"
+        text = f"last renewed {format_clock(at, now)}, {format_age(at, now)}"
         bounds = {"earliest": at, "latest": at}
         if status.from_stamps:
             # Another write under the same field manager, shortly after the renewal, moves the stamp.
             second = at // SECOND * SECOND
-            claimed = readable(normalize(history.lease.spec.renew_time)) if history.lease else None
+            claimed = get_readable_instant(normalize(history.lease.spec.renew_time)) if history.lease else None
             bounds = {"earliest": min(second, claimed or second), "latest": second + SECOND}
-        yield _fact(
+        yield _make_fact(
             account, "last-renewed", text, identity=status.holder, how=how, by=By(None, status.manager), **bounds
         )
     usual = history.renewals.usual
     if usual is not None and not history.renewals.has_several_clocks:
         longest = history.renewals.longest
-        text = f"renewed every {length(usual)}; longest gap {length(longest)}"
-        yield _fact(account, "renewal-interval", text, seconds=usual, longest_seconds=longest)
+        text = f"renewed every {format_length(usual)}; longest gap {format_length(longest)}"
+        yield _make_fact(account, "renewal-interval", text, seconds=usual, longest_seconds=longest)
 
 
 def _is_renewal(account: "Account") -> bool:
@@ -233,7 +240,7 @@ def _has_taken(tenures: Sequence[Tenure], holder: str, process: Writer) -> bool:
     return any(one is not None and one.is_same(process) for one in own)
 
 
-def _first_of_identity(tenures: Sequence[Tenure]) -> Tenure | None:
+def _find_first_of_identity(tenures: Sequence[Tenure]) -> Tenure | None:
     """Return the tenure in which the present identity was put there: other pods may have replaced its first one."""
     found: Tenure | None = None
     for tenure in reversed(tenures):
@@ -248,19 +255,19 @@ def _first_of_identity(tenures: Sequence[Tenure]) -> Tenure | None:
     return found
 
 
-def _writer_of(write: Write) -> By:
+def _find_writer(write: Write) -> By:
     return By(write.writer.process if write.writer else None, write.manager)
 
 
 def _collect_tenure(account: "Account", before: Tenure | None, tenure: Tenure) -> Iterator[Claim]:
     if tenure.is_writer or tenure.is_unseen or tenure.began is Handover.SEEN:
         return
-    within, text = interval_of(tenure.taken), describe_handover(tenure, before)
-    by = _writer_of(tenure.taken)
+    within, text = bound_write(tenure.taken), describe_handover(tenure, before)
+    by = _find_writer(tenure.taken)
     if not within:
         return
     if tenure.began is Handover.REPLACED:
-        yield _fact(
+        yield _make_fact(
             account,
             "holder-replaced",
             text,
@@ -273,7 +280,7 @@ def _collect_tenure(account: "Account", before: Tenure | None, tenure: Tenure) -
     if tenure.began is Handover.EXPIRED and before is not None and before.holder == tenure.holder:
         return  # another pod renewed it under the same text: no one put it there again
     if tenure.is_chosen:
-        yield _fact(
+        yield _make_fact(
             account,
             "chosen",
             text,
@@ -282,10 +289,10 @@ def _collect_tenure(account: "Account", before: Tenure | None, tenure: Tenure) -
             by=By(tenure.processes.taken_by, "" if tenure.processes.taken_by else tenure.taken_manager),
             **within,
         )
-    how = how_taken(tenure, before, is_seen_created=account.history.existence.is_seen_created)
+    how = name_taking(tenure, before, is_seen_created=account.history.existence.is_seen_created)
     previous = tenure.previous if before else None
     seconds = tenure.leaderless if how in {"after-expiry", "after-release"} else None
-    yield _fact(
+    yield _make_fact(
         account,
         "taken",
         text,
@@ -299,23 +306,23 @@ def _collect_tenure(account: "Account", before: Tenure | None, tenure: Tenure) -
     )
     if tenure.processes.foreign_taker and not tenure.is_chosen:
         by = By(tenure.processes.foreign_taker)
-        yield _fact(account, "written-in", text, at=tenure.since, identity=tenure.holder, by=by, **within)
+        yield _make_fact(account, "written-in", text, at=tenure.since, identity=tenure.holder, by=by, **within)
     if tenure.ended and tenure.removal.writer is not None and not tenure.is_deleted:
         by = By(tenure.removal.writer, tenure.removal.manager)
-        yield _fact(
+        yield _make_fact(
             account,
             "released",
             f"{describe_ending(tenure)}{describe_dating_of_end(tenure)}",
             at=tenure.until,
             identity=tenure.holder,
-            how=_whose_release(tenure),
+            how=_name_releaser(tenure),
             by=by,
-            **interval_of(tenure.ended),
+            **bound_write(tenure.ended),
         )
     yield from _collect_second_writers(account, tenure)
 
 
-def _whose_release(tenure: Tenure) -> str:
+def _name_releaser(tenure: Tenure) -> str:
     if tenure.removal.is_own is None:
         return "unknown"
     return "own" if tenure.removal.is_own else "foreign"
@@ -327,7 +334,7 @@ def _collect_second_writers(account: "Account", tenure: Tenure) -> Iterator[Clai
     for other, seen in tenure.processes.others.items():
         if _has_taken(account.history.tenures, tenure.holder, other):
             continue
-        yield _fact(
+        yield _make_fact(
             account,
             "second-writer",
             describe_renewals_of_another(tenure, other, seen, now),
@@ -337,11 +344,11 @@ def _collect_second_writers(account: "Account", tenure: Tenure) -> Iterator[Clai
             count=seen.count,
             from_=seen.earliest,
             to=seen.latest,
-            over_since=_over_since(account, tenure, seen.last),
+            over_since=_find_end(account, tenure, seen.last),
         )
 
 
-def _over_since(account: "Account", tenure: Tenure, last: int) -> int | None:
+def _find_end(account: "Account", tenure: Tenure, last: int) -> int | None:
     """Return since when another writer, which renewed at `last`, no longer renews: 0 if it does, None if unknown."""
     if tenure.until is not None:
         # It may have gone on as another pod took over this identity.

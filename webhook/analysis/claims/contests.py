@@ -9,7 +9,7 @@ from msgspec import Struct
 from webhook.analysis.claims.advice import advise_on_contest
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.lease_claim import make_claim
-from webhook.analysis.claims.words import clock, name
+from webhook.analysis.claims.words import format_clock, format_name
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.findings import Severity
@@ -51,7 +51,7 @@ def find_contest(tenures: Sequence[Tenure]) -> Contest | None:
 def _is_taken_while_live(before: Tenure, after: Tenure) -> bool:
     """Return whether another process took the lease itself, as far as is known, while its holder still held it."""
     is_own = after.began is Handover.STOLEN and after.is_dated and after.processes.doubtful_taker is None
-    return is_own and before.holder != after.holder and not after.processes.follows_in_pod(before.processes)
+    return is_own and before.holder != after.holder and not after.processes.is_from_pod_of(before.processes)
 
 
 def claim_contest(history: LeaseHistory, contest: Contest, now: int) -> Claim:
@@ -62,8 +62,8 @@ def claim_contest(history: LeaseHistory, contest: Contest, now: int) -> Claim:
     did = "took the lease from each other" if is_known else "were written into the lease in place of each other"
     led = "both may lead" if is_ongoing else "both may have led all the time"
     message = (
-        f"{name(last.previous)} and {name(last.holder)} {did} {len(contest.tenures)} times from "
-        f"{clock(first.since, now)} to {clock(last.since, now)}, while it was live: {led}"
+        f"{format_name(last.previous)} and {format_name(last.holder)} {did} {len(contest.tenures)} times from "
+        f"{format_clock(first.since, now)} to {format_clock(last.since, now)}, while it was live: {led}"
     )
     advice = advise_on_contest(history, last, is_ongoing=is_ongoing)
     return make_claim(

@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.analysis.claims.silence_evidence import SilenceEvidence
-from webhook.analysis.claims.words import UNLESS_DRY_RUN, by_writer, clock
+from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_by_writer, format_clock
 from webhook.analysis.history.deleted_pods import is_by_kubelet
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.tenure import Handover, Tenure
@@ -46,7 +46,7 @@ def find_deletion(evidence: SilenceEvidence) -> DeletedPod | None:
         return None
     start, interval = evidence.start, min(evidence.history.renewals.usual or _INTERVAL, GRACE)
     skew = evidence.histories.bounds.skew
-    known = evidence.histories.deleted_pods.list_of(own)
+    known = evidence.histories.deleted_pods.list_deletions_by(own)
     its = [one for one in known if _is_of_this_pod(one, own, tenure, start, skew=skew)]
     near = [one for one in its if start - GRACE - skew <= one.at <= start + interval + skew]
     heard_until = max([start, *(one.at for one in near)]) + skew + 2 * interval
@@ -63,7 +63,7 @@ def find_deletion(evidence: SilenceEvidence) -> DeletedPod | None:
 
 def describe_deletion(pod: DeletedPod, now: int) -> str:
     """`deleted at 12:00:02Z by kube-system/replicaset-controller`, with what is not known of it."""
-    confirmed = f"as its kubelet confirmed at {clock(pod.confirmed.at, now)}" if pod.confirmed else ""
+    confirmed = f"as its kubelet confirmed at {format_clock(pod.confirmed.at, now)}" if pod.confirmed else ""
     if not pod.asked:
         return f"deleted, {confirmed}; who asked for that is not shown, and its process may have stopped before"
     text = " and ".join(_describe_request(one, now) for one in pod.asked)
@@ -74,7 +74,7 @@ def describe_deletion(pod: DeletedPod, now: int) -> str:
 def _describe_request(one: PodDeletion, now: int) -> str:
     verb = "evicted" if one.is_eviction else "deleted"
     doubt = "" if one.is_sure else f" ({UNLESS_DRY_RUN})"
-    return f"{verb} at {clock(one.at, now)}{by_writer(one.writer)}{doubt}"
+    return f"{verb} at {format_clock(one.at, now)}{describe_by_writer(one.writer)}{doubt}"
 
 
 def _find_own(tenure: Tenure) -> Writer | None:

@@ -9,24 +9,24 @@ from webhook.analysis.claims.advice import (
     advise_after_doubtful_deletion,
     advise_on_user_of_electors,
     advise_on_writer,
-    command_for_audit_log,
+    make_command_for_audit_log,
 )
 from webhook.analysis.claims.claim import By as BySomeone
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.collect import interval_of
+from webhook.analysis.claims.collect import bound_write
 from webhook.analysis.claims.handovers import SHORTEST, describe_creation
-from webhook.analysis.claims.lease_claim import identity_of, make_claim
-from webhook.analysis.claims.words import UNLESS_DRY_RUN, at_most, clock, name, writer
+from webhook.analysis.claims.lease_claim import find_identity, make_claim
+from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_writer, format_bound, format_clock, format_name
 from webhook.analysis.heartbeats import is_named_for_heartbeats
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.renewals import goes_on_for
+from webhook.analysis.history.renewals import estimate_last_work
 from webhook.analysis.history.status import has_expired
 from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.inputs.items import InputKind, Observation, Writer
 from webhook.findings import Severity
 from webhook.kubernetes.request import UserInfo
-from webhook.kubernetes.times import SECOND, length
+from webhook.kubernetes.times import SECOND, format_length
 
 
 def find_deletion(
@@ -49,9 +49,9 @@ def find_deletion(
     if clearings:
         message += f" ({_describe_clearing(clearings[-1], now)})"
     if before.had_expired:
-        message += f", which had not renewed it for {length(silence)}: it had expired"
+        message += f", which had not renewed it for {format_length(silence)}: it had expired"
     if after is not None:
-        bound = length if before.is_end_dated else at_most
+        bound = format_length if before.is_end_dated else format_bound
         message += f"; {describe_creation(after)} {_describe_time_until(after, bound)}"
     severity, consequence = _find_consequence(history, before, after)
     message += consequence
@@ -61,10 +61,10 @@ def find_deletion(
         *(history, "lease-deleted", severity, message, advice, "deleted"),
         over_since=over,
         arguments={
-            "previous": identity_of(before),
-            "identity": identity_of(after) if after else None,
+            "previous": find_identity(before),
+            "identity": find_identity(after) if after else None,
             "by": BySomeone(before.deleted_by),
-            **interval_of(before.ended, after.taken if after else None),
+            **bound_write(before.ended, after.taken if after else None),
         },
     )
 
@@ -82,9 +82,9 @@ def _find_consequence(history: LeaseHistory, before: Tenure, after: Tenure | Non
     if _may_be_by_its_holder(before):
         return Severity.WARNING, ": if the holder did not delete it itself, as some do, two may have led at once"
     if _is_collected(before):
-        said = f": two may have led at once, unless the owner was the pod of {name(before.holder)}"
+        said = f": two may have led at once, unless the owner was the pod of {format_name(before.holder)}"
         return Severity.WARNING, said
-    goes_on = length(goes_on_for(before.duration))
+    goes_on = format_length(estimate_last_work(before.duration))
     return (
         Severity.ERROR,
         f": two may have led at once, as most clients lead for up to {goes_on} after their last renewal",
@@ -122,17 +122,17 @@ def _advise(history: LeaseHistory, before: Tenure, clearings: Sequence[Observati
     if who and who.name:
         return advise_after_deletion(history, who)
     if clearings and (suspect := clearings[-1].writer) and suspect.name:
-        return advise_on_writer(f"See which leases {name(suspect.name)} deleted.", history, suspect)
+        return advise_on_writer(f"See which leases {format_name(suspect.name)} deleted.", history, suspect)
     sentence = "A watch does not show who deleted it; the audit log does:"
     if history.kind is InputKind.AUDIT_LOG:
         sentence = "The log does not show its deletion. Look for the part of the log that is missing:"
-    return Advice(sentence, command_for_audit_log(history.namespace, history.name))
+    return Advice(sentence, make_command_for_audit_log(history.namespace, history.name))
 
 
 def _describe_clearing(clearing: Observation, now: int) -> str:
     """Say who may have deleted a lease, with others of its namespace."""
-    who = writer(clearing.writer or Writer())
-    return f"maybe by {who}, who deleted leases at {clock(clearing.at or 0, now)}: the log does not show which"
+    who = describe_writer(clearing.writer or Writer())
+    return f"maybe by {who}, who deleted leases at {format_clock(clearing.at or 0, now)}: the log does not show which"
 
 
 def _is_of_deleted_namespace(history: LeaseHistory, tenure: Tenure) -> bool:
@@ -146,19 +146,19 @@ def _is_of_deleted_namespace(history: LeaseHistory, tenure: Tenure) -> bool:
 def _describe_deletion(history: LeaseHistory, before: Tenure, now: int) -> str:
     """Say who deleted a held lease, and when it was gone: with finalizers that is when the last of them is removed."""
     who, last = before.deleted_by, before.last_finalizer_by
-    by = f"{writer(who)} deleted the lease" if who and who.name else "the lease was deleted"
+    by = f"{describe_writer(who)} deleted the lease" if who and who.name else "the lease was deleted"
     by += ", whose owner is gone," if _is_collected(before) else ""
     later = " or later" if not before.is_end_dated or (history.kind is InputKind.WATCH and not who) else ""
     doubt = "" if before.is_deletion_sure else f" ({UNLESS_DRY_RUN})"
-    at = doubt if before.until is None else f" at {clock(before.until, now)}{later}{doubt}"
+    at = doubt if before.until is None else f" at {format_clock(before.until, now)}{later}{doubt}"
     held = "held it"
     if before.is_writer:
         held = "wrote it regularly" if before.last_renewal > before.since else "had written it last"
     if not before.marked_at or (before.until or 0) - before.marked_at < SECOND:
-        return f"{by}{at} while {name(before.holder)} {held}"
-    remover = f", when {writer(last)} removed the last one," if last and last.user else ""
-    asked = f"{by} at {clock(before.marked_at, now)}, but it had finalizers"
-    return f"{asked}: it was gone{at}{remover} while {name(before.holder)} {held}"
+        return f"{by}{at} while {format_name(before.holder)} {held}"
+    remover = f", when {describe_writer(last)} removed the last one," if last and last.user else ""
+    asked = f"{by} at {format_clock(before.marked_at, now)}, but it had finalizers"
+    return f"{asked}: it was gone{at}{remover} while {format_name(before.holder)} {held}"
 
 
 def _describe_time_until(after: Tenure, bound: Callable[[int], str]) -> str:

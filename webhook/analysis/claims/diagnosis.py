@@ -31,13 +31,13 @@ class Blame(StrEnum):
 class Diagnosis(Struct, frozen=True):
     """Where to look, and the evidence as a clause of a sentence; `refusal` is the last one if the writes were refused.
 
-    `left` are the causes that the input leaves, of those that the registry of claims lists: one if it excludes the
-    others. `is_silent` is set if an audit log shows that no request of the holder was received.
+    `possible_causes` are those that the input leaves, of those that the registry of claims lists: one if it excludes
+    the others. `is_silent` is set if an audit log shows that no request of the holder was received.
     """
 
     blame: Blame
     evidence: str
-    left: tuple[str, ...]
+    possible_causes: tuple[str, ...]
     refusal: Refusal | None = None
     is_silent: bool = False
     is_node_silent: bool | None = None
@@ -50,4 +50,4 @@ class Diagnosis(Struct, frozen=True):
     @property
     def is_of_its_writes(self) -> bool:
         """Whether writes of this lease failed, and not the API server as a whole; they may have been limited too."""
-        return "failed" in self.left and "api-server" not in self.left
+        return "failed" in self.possible_causes and "api-server" not in self.possible_causes

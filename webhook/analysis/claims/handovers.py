@@ -6,7 +6,14 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.admission.rules.holders import names_pod
-from webhook.analysis.claims.words import at_most, by_writer, clock, count, name, writer
+from webhook.analysis.claims.words import (
+    describe_by_writer,
+    describe_writer,
+    format_bound,
+    format_clock,
+    format_count,
+    format_name,
+)
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.processes import OtherProcess
@@ -14,7 +21,7 @@ from webhook.analysis.history.refusal import Refusal
 from webhook.analysis.history.status import was_live
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.inputs.items import Writer
-from webhook.kubernetes.times import MINUTE, SECOND, length
+from webhook.kubernetes.times import MINUTE, SECOND, format_length
 
 SHORTEST: Final = SECOND // 20
 """A shorter time without a holder is said to be none."""
@@ -62,7 +69,7 @@ def is_handed_over(tenure: Tenure, before: Tenure | None) -> bool:
     if before is None or other is None or own is None or not own.is_same(other):
         return False
     is_named = before.processes.names_own_pod and names_pod(before.holder, own.pod)
-    return is_named and before.processes.is_here(own) and not tenure.processes.follows_in_pod(before.processes)
+    return is_named and before.processes.is_here(own) and not tenure.processes.is_from_pod_of(before.processes)
 
 
 def find_duration_edit(history: LeaseHistory, before: Tenure, after: Tenure) -> LeaseEvent | None:
@@ -95,7 +102,7 @@ def _is_by_taker(tenure: Tenure) -> bool:
     return bool(tenure.removal.manager) and tenure.removal.manager == tenure.taken_manager
 
 
-def how_taken(tenure: Tenure, before: Tenure | None, *, is_seen_created: bool) -> str:
+def name_taking(tenure: Tenure, before: Tenure | None, *, is_seen_created: bool) -> str:
     """Return how a holder came to hold the lease, as claims say it; `before` is the one that held it then.
 
     That nobody had held it is known only of a lease whose creation was seen.
@@ -122,7 +129,7 @@ def describe_dating_of(event: LeaseEvent) -> str:
 
 def describe_edit(event: LeaseEvent) -> str:
     """Return what a write did beside renewals and handovers, by whom, and how well its time is known, as a clause."""
-    return f"{event.text}{by_writer(event.writer)}{describe_dating_of(event)}"
+    return f"{event.text}{describe_by_writer(event.writer)}{describe_dating_of(event)}"
 
 
 def describe_dating_of_end(tenure: Tenure) -> str:
@@ -140,22 +147,29 @@ def describe_handover(tenure: Tenure, before: Tenure | None) -> str:
     """Say how a holder came to hold the lease, as a clause; `before` is the one that held it then."""
     term = "" if tenure.term is None else f"; term {tenure.term}"
     if tenure.is_unclear:
-        holder, previous, when = name(tenure.holder), name(tenure.previous), _describe_dating_of_start(tenure)
-        gap = "" if tenure.leaderless is None else f"; not renewed for {at_most(tenure.leaderless)}"
-        took = f"{_choosing(tenure)} {holder} in place of" if tenure.is_chosen else f"{holder} took it from"
+        holder, previous, when = (
+            format_name(tenure.holder),
+            format_name(tenure.previous),
+            _describe_dating_of_start(tenure),
+        )
+        gap = "" if tenure.leaderless is None else f"; not renewed for {format_bound(tenure.leaderless)}"
+        took = f"{_describe_choosing(tenure)} {holder} in place of" if tenure.is_chosen else f"{holder} took it from"
         return f"{took} {previous}{when}: whether it had expired is not known{gap}{term}"
     if tenure.is_after_no_duration:
         taker = tenure.processes.taken_by
-        took = f"{name(tenure.holder)} was written into it after {name(tenure.previous)}{by_writer(taker)}"
+        took = (
+            f"{format_name(tenure.holder)} was written into it after "
+            f"{format_name(tenure.previous)}{describe_by_writer(taker)}"
+        )
         return f"{took}; the lease had no duration, so it did not say until when{term}"
     return (
-        _first_write(tenure)
+        _describe_first_write(tenure)
         if tenure.is_writer
-        else _handover(tenure, before) + term + _describe_dating_of_start(tenure)
+        else _describe_any_handover(tenure, before) + term + _describe_dating_of_start(tenure)
     )
 
 
-def _choosing(tenure: Tenure) -> str:
+def _describe_choosing(tenure: Tenure) -> str:
     return (
         "the API server chose" if tenure.processes.taken_by else "the API server (as far as field managers show) chose"
     )
@@ -170,7 +184,7 @@ def _describe_gap(tenure: Tenure, before: Tenure | None, previous: str) -> str:
         return ""  # no one renews a lease without a duration, such as a lock of Terraform
     is_end_exact = before is None or (before.is_end_dated and not is_removed)
     is_exact = tenure.is_exact and tenure.began is Handover.RELEASED and is_end_exact
-    bound = length(tenure.leaderless) if is_exact else at_most(tenure.leaderless)
+    bound = format_length(tenure.leaderless) if is_exact else format_bound(tenure.leaderless)
     if before is not None and before.kept_until > before.last_renewal:
         return f"; {previous} itself had not renewed it for {bound}"
     is_free = tenure.began in {Handover.RELEASED, Handover.CLAIMED} and not is_removed
@@ -179,35 +193,39 @@ def _describe_gap(tenure: Tenure, before: Tenure | None, previous: str) -> str:
 
 def _describe_taker(tenure: Tenure) -> tuple[str, str]:
     """Say who took a lease, or wrote its holder in: a clause, and what process that is as a part that may follow."""
-    holder, taker, other = name(tenure.holder), tenure.processes.taken_by, tenure.processes.doubtful_taker
+    holder, taker, other = format_name(tenure.holder), tenure.processes.taken_by, tenure.processes.doubtful_taker
     if tenure.is_unseen:
         return f"{holder} came to hold it", ""  # who wrote the state that shows it need not have put it there
     if other:
-        return f"{writer(other)} wrote {holder} into it", ""
+        return f"{describe_writer(other)} wrote {holder} into it", ""
     if tenure.began is Handover.STOLEN and taker is None:
         return f"{holder} was written into it", ""  # by itself, or by any other
     # In any other way the holder itself takes the lease.
-    return f"{holder} took it", f" ({writer(taker)})" if taker else ""
+    return f"{holder} took it", f" ({describe_writer(taker)})" if taker else ""
 
 
-def _handover(tenure: Tenure, before: Tenure | None) -> str:
-    holder = name(tenure.holder)
-    previous = name(tenure.previous) if tenure.previous else "the holder before"
+def _describe_any_handover(tenure: Tenure, before: Tenure | None) -> str:
+    holder = format_name(tenure.holder)
+    previous = format_name(tenure.previous) if tenure.previous else "the holder before"
     gap = _describe_gap(tenure, before, previous)
     if tenure.is_put_back or tenure.may_go_on:
         return _describe_resumption(tenure)
     if tenure.is_chosen and tenure.began is not Handover.SEEN:
-        return f"{_choosing(tenure)} {holder}{_describe_choice(tenure, before).format(previous)}{gap}"
+        return f"{_describe_choosing(tenure)} {holder}{_describe_choice(tenure, before).format(previous)}{gap}"
     other = tenure.processes.doubtful_taker
     took, who = _describe_taker(tenure)
-    unheld_for = length if tenure.is_exact and (before is None or before.is_end_dated) else at_most
+    unheld_for = format_length if tenure.is_exact and (before is None or before.is_end_dated) else format_bound
     without = tenure.leaderless or 0
     unheld = f"; the lease had no holder for {unheld_for(without)}" if without >= SHORTEST else ""
     match tenure.began:
         case Handover.SEEN:
             return f"{holder} held it when the input first shows it{who}"
         case Handover.CREATED:
-            return f"{writer(other)} created it with the holder {holder}" if other else f"{holder} created it{who}"
+            return (
+                f"{describe_writer(other)} created it with the holder {holder}"
+                if other
+                else f"{holder} created it{who}"
+            )
         case Handover.REPLACED:
             return f"another pod renews it as {holder}{who}; the input does not show whether the one before had stopped"
         case Handover.STOLEN:
@@ -226,9 +244,14 @@ def _handover(tenure: Tenure, before: Tenure | None) -> str:
 def _describe_resumption(tenure: Tenure) -> str:
     """Say who held a lease after what was not seen, where no write is known to have put it there."""
     if not tenure.is_put_back:
-        return f"{name(tenure.holder)} held it as before, or took it again at a time that was not recorded"
-    led = f"; {name(tenure.previous)}, the holder before, may have led until it noticed" if tenure.previous else ""
-    return f"{name(tenure.holder)} held it, by the state that was put back, or since a time that was not recorded{led}"
+        return f"{format_name(tenure.holder)} held it as before, or took it again at a time that was not recorded"
+    led = (
+        f"; {format_name(tenure.previous)}, the holder before, may have led until it noticed" if tenure.previous else ""
+    )
+    return (
+        f"{format_name(tenure.holder)} held it, by the state that was put back, "
+        f"or since a time that was not recorded{led}"
+    )
 
 
 def _describe_choice(tenure: Tenure, before: Tenure | None) -> str:
@@ -242,8 +265,8 @@ def _describe_choice(tenure: Tenure, before: Tenure | None) -> str:
 def _describe_replacement(tenure: Tenure, before: Tenure | None, took: str, previous: str) -> str:
     """Say how a holder followed one that still held the lease: by that one's own write, or by `took`, a clause."""
     if is_handed_over(tenure, before):
-        return f"{previous} handed it over to {name(tenure.holder)}, without a release"
-    is_one_pod = tenure.processes.follows_in_pod(before.processes if before else None)
+        return f"{previous} handed it over to {format_name(tenure.holder)}, without a release"
+    is_one_pod = tenure.processes.is_from_pod_of(before.processes if before else None)
     led = "both were written from one pod" if is_one_pod else "two may have led"
     is_own = tenure.processes.taken_by is not None and tenure.processes.doubtful_taker is None
     return f"{took} {'from' if is_own else 'in place of'} {previous}, which still held it: {led}"
@@ -259,62 +282,67 @@ def _describe_before(tenure: Tenure, before: Tenure | None) -> str:
 def describe_creation(tenure: Tenure) -> str:
     """Say who created a lease again, as a clause: another one than the holder that it names may have."""
     if (taker := tenure.processes.doubtful_taker) and not tenure.is_writer:
-        return f"{writer(taker)} created it again with the holder {name(tenure.holder)}"
+        return f"{describe_writer(taker)} created it again with the holder {format_name(tenure.holder)}"
     if tenure.processes.taken_by is None and not tenure.is_writer:
         # Another one may have, also under its field manager.
         is_hint = tenure.taken_manager and tenure.manager not in {"", tenure.taken_manager}
-        by = f"field manager {name(tenure.taken_manager)} created it" if is_hint else "it was created"
-        return f"{by} again with the holder {name(tenure.holder)}"
-    return f"{name(tenure.holder)} created it again"
+        by = f"field manager {format_name(tenure.taken_manager)} created it" if is_hint else "it was created"
+        return f"{by} again with the holder {format_name(tenure.holder)}"
+    return f"{format_name(tenure.holder)} created it again"
 
 
 def describe_renewals_of_another(tenure: Tenure, other: Writer, seen: OtherProcess, now: int) -> str:
     """Say how often a process renewed a lease that it did not take, as a clause."""
     if seen.backward == seen.count:
-        return f"{writer(other)} set its renewTime back"
-    times = f"{count(seen.count, 'time')} until {clock(seen.last, now)}" if seen.count > 1 else "once"
-    return f"{writer(other)} renewed it as {name(tenure.holder)}, {times}: it is not the process that took it"
+        return f"{describe_writer(other)} set its renewTime back"
+    times = f"{format_count(seen.count, 'time')} until {format_clock(seen.last, now)}" if seen.count > 1 else "once"
+    return (
+        f"{describe_writer(other)} renewed it as {format_name(tenure.holder)}, "
+        f"{times}: it is not the process that took it"
+    )
 
 
-def _first_write(tenure: Tenure) -> str:
+def _describe_first_write(tenure: Tenure) -> str:
     """Say when someone first wrote a lease that the log does not show, as a clause."""
-    who = f" ({writer(tenure.processes.taken_by)})" if tenure.processes.taken_by else ""
-    gap = "" if tenure.leaderless is None else f"; neither wrote it for {length(tenure.leaderless)}"
+    who = f" ({describe_writer(tenure.processes.taken_by)})" if tenure.processes.taken_by else ""
+    gap = "" if tenure.leaderless is None else f"; neither wrote it for {format_length(tenure.leaderless)}"
     went_on = " from then on" if tenure.last_renewal > tenure.since else ""
     verb, when = ("created it", "") if tenure.began is Handover.CREATED else ("wrote it", went_on)
     if tenure.began is Handover.DELETED:
         verb, when, who = "created it again", f"{who} after it was deleted", ""
-    return f"{name(tenure.holder)} {verb}{when}{who}{gap}"
+    return f"{format_name(tenure.holder)} {verb}{when}{who}{gap}"
 
 
 def describe_ending(tenure: Tenure) -> str:
     """Say how a lease was taken from its holder before it expired, or given up by it, as a clause."""
-    holder = name(tenure.holder)
+    holder = format_name(tenure.holder)
     if tenure.is_deleted and tenure.marked_at:
-        asked = f", which {writer(tenure.deleted_by)} had asked to delete before," if tenure.deleted_by else ""
+        asked = f", which {describe_writer(tenure.deleted_by)} had asked to delete before," if tenure.deleted_by else ""
         return f"the lease{asked} was gone with its last finalizer while {holder} held it"
     if tenure.is_deleted and tenure.is_deleted_by_itself:
         maybe = "" if tenure.is_deletion_sure else " may have"
         return f"{holder}{maybe} deleted the lease, as some electors do when they stop"
     if tenure.is_deleted:
-        deleted = f"{writer(tenure.deleted_by)} deleted the lease" if tenure.deleted_by else "the lease was deleted"
+        deleted = (
+            f"{describe_writer(tenure.deleted_by)} deleted the lease" if tenure.deleted_by else "the lease was deleted"
+        )
         if not tenure.is_deletion_sure:
-            deleted = f"{writer(tenure.deleted_by or Writer())} may have deleted the lease"
+            deleted = f"{describe_writer(tenure.deleted_by or Writer())} may have deleted the lease"
         return f"{deleted}, which {holder} wrote last" if tenure.is_writer else f"{deleted} while {holder} held it"
     if tenure.removal.may_be_by_another:
         remover = tenure.removal.writer
         if remover is None or not (remover.user or tenure.removal.is_own is False):
             return f"{holder} was removed as the holder"
-        return f"{writer(remover)} removed {holder} as the holder"
+        return f"{describe_writer(remover)} removed {holder} as the holder"
     if tenure.processes.is_never_renewed and tenure.removal.writer and tenure.removal.writer.user:
         # The text of a holder that no process is known to have renewed may stand for none.
-        return f"{writer(tenure.removal.writer)} removed {holder} from it"
+        return f"{describe_writer(tenure.removal.writer)} removed {holder} from it"
     if tenure.is_only_named and not tenure.removal.is_own and not _is_by_taker(tenure):
         return f"{holder} was removed from it"
-    return f"{holder} {_release(tenure)}"
+    return f"{holder} {_describe_release(tenure)}"
 
 
-def _release(tenure: Tenure) -> str:
+def _describe_release(tenure: Tenure) -> str:
     """`released it`, with a doubt if only the field manager shows that the holder did."""
     who = tenure.removal.writer
     if tenure.removal.is_own is None:

@@ -20,14 +20,14 @@ from webhook.analysis.claims.handovers import (
 )
 from webhook.analysis.claims.related_writes import describe_related_write, is_new_workload
 from webhook.analysis.claims.text import Line
-from webhook.analysis.claims.words import clock, count, name, writer
+from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.requests import MAX_REFUSALS
 from webhook.analysis.history.status import RELEASED_DURATION
 from webhook.analysis.history.tenure import API_SERVER, Handover, Tenure
 from webhook.findings import ReportFinding, Severity
-from webhook.kubernetes.times import SECOND, length
+from webhook.kubernetes.times import SECOND, format_length
 
 MAX_EVENTS: Final = 16
 MAX_GAPS: Final = 4
@@ -48,13 +48,13 @@ def list_events(account: Account, most: int = MAX_EVENTS) -> Iterator[Line]:
     """Yield the latest events, oldest first."""
     history, now = account.history, account.now
     beside = [*_list_candidates(account), *_list_pod_deletions(account), *_list_related_writes(account)]
-    found = sorted([*_events(history), *_list_edits(history), *beside, *_list_gaps(account)], key=_TIME)
+    found = sorted([*_list_all(history), *_list_edits(history), *beside, *_list_gaps(account)], key=_TIME)
     if history.is_mixed or (len(found) == 1 and history.tenure and history.tenure.began is Handover.SEEN):
         return  # the headline says as much
     if len(found) > most:
-        yield Line("", f"{count(len(found) - most, 'earlier event')} left out")
+        yield Line("", f"{format_count(len(found) - most, 'earlier event')} left out")
     for at, text in found[-most:]:
-        yield Line(clock(at, now), text)
+        yield Line(format_clock(at, now), text)
 
 
 _OF_NO_CHANGE: Final = frozenset(
@@ -76,12 +76,12 @@ def list_latest(account: Account) -> Iterator[Line]:
     shown += [] if is_cause else _list_pod_deletions(account)[-1:]
     shown += _list_odd_renewals(history)[-_MAX_LATEST:]
     shown += [*_list_conflicts(history)][-_MAX_LATEST:]
-    shown += [] if is_told else _last_handover(history)
+    shown += [] if is_told else _find_last_handover(history)
     for at, text in [] if history.is_mixed else sorted(shown, key=_TIME):
-        yield Line(clock(at, account.now), text)
+        yield Line(format_clock(at, account.now), text)
 
 
-def _last_handover(history: LeaseHistory) -> list[_Event]:
+def _find_last_handover(history: LeaseHistory) -> list[_Event]:
     """Return how the present holder followed another one, or how the last one ended."""
     *before, last = [None, None, *history.tenures][-2:]
     if last is None:
@@ -118,7 +118,7 @@ def _list_gaps(account: Account) -> list[_Event]:
     known = [(one.start, str(one)) for one in recorder]
     for gap in account.history.renewals.unseen:
         if gap.start < gap.end and not any(one.start <= gap.end and gap.start <= one.end for one in recorder):
-            until = clock(gap.end, account.now)
+            until = format_clock(gap.end, account.now)
             known.append((gap.start, f"from then to {until} the input lacks writes; what they changed is not known"))
     return sorted(known, key=_TIME)[-MAX_GAPS:]
 
@@ -168,11 +168,11 @@ def _is_usual(edit: LeaseEvent) -> bool:
     return is_server or (own is not None and own.is_same(who))
 
 
-def _events(history: LeaseHistory) -> Iterator[_Event]:
+def _list_all(history: LeaseHistory) -> Iterator[_Event]:
     tenures = list(history.tenures)
     for before, tenure, after in zip(chain([None], tenures), tenures, chain(tenures[1:], [None]), strict=False):
         yield tenure.since, describe_handover(tenure, before)
-        yield from _end(history, tenure, after)
+        yield from _describe_end(history, tenure, after)
     yield from _list_silences(history)
     yield from _list_refused_writes(history)
     yield from _list_conflicts(history)
@@ -180,11 +180,11 @@ def _events(history: LeaseHistory) -> Iterator[_Event]:
     yield from _list_fenced_writes(history)
 
 
-def _end(history: LeaseHistory, tenure: Tenure, after: Tenure | None) -> Iterator[_Event]:
+def _describe_end(history: LeaseHistory, tenure: Tenure, after: Tenure | None) -> Iterator[_Event]:
     duration = tenure.duration or 0
     if tenure.processes.heard_again and tenure.removal.is_own is not True:
         # Who released it is expected to ask for it again.
-        text = f"pod {name(tenure.processes.pods[-1])}, the holder before, asks for it"
+        text = f"pod {format_name(tenure.processes.pods[-1])}, the holder before, asks for it"
         yield tenure.processes.heard_again[0], text
     for other, seen in tenure.processes.others.items():
         yield seen.first, describe_renewals_of_another(tenure, other, seen, history.moment)
@@ -197,18 +197,18 @@ def _end(history: LeaseHistory, tenure: Tenure, after: Tenure | None) -> Iterato
         yield at, f"{describe_ending(tenure)}{describe_dating_of_end(tenure)}"
     elif after and after.began is Handover.EXPIRED and duration > RELEASED_DURATION:
         expired = tenure.kept_until + duration * SECOND
-        yield expired, f"the lease expired, {duration} s after {_last_sign(tenure)}"
+        yield expired, f"the lease expired, {duration} s after {_describe_last_sign(tenure)}"
 
 
-def _last_sign(tenure: Tenure) -> str:
+def _describe_last_sign(tenure: Tenure) -> str:
     """Say what made a lease live for the last time, as the end of a clause."""
     if tenure.touched and tenure.kept_until != tenure.last_renewal:
-        return f"the last renewal by {writer(tenure.touched[1])}"
+        return f"the last renewal by {describe_writer(tenure.touched[1])}"
     if tenure.was_left_as_written or tenure.is_never_taken_up:
         taker = tenure.processes.taken_by
-        wrote = f"{writer(taker)} wrote {{}} into it" if taker else "{} was written into it"
-        return wrote.format(name(tenure.holder))
-    return f"the last renewal by {name(tenure.holder)}"
+        wrote = f"{describe_writer(taker)} wrote {{}} into it" if taker else "{} was written into it"
+        return wrote.format(format_name(tenure.holder))
+    return f"the last renewal by {format_name(tenure.holder)}"
 
 
 def _list_silences(history: LeaseHistory) -> Iterator[_Event]:
@@ -216,7 +216,7 @@ def _list_silences(history: LeaseHistory) -> Iterator[_Event]:
         expiry = (silence.duration or 0) * SECOND
         if silence.length >= expiry:
             yield silence.start + expiry, "the lease expired, and no one took it"
-        yield silence.start, f"the holder did not renew it for {length(silence.length)}"
+        yield silence.start, f"the holder did not renew it for {format_length(silence.length)}"
         yield silence.end, "the holder renewed it again"
 
 
@@ -233,10 +233,10 @@ def _group_by_tenure(
 
 def _list_fenced_writes(history: LeaseHistory) -> Iterator[_Event]:
     for several in _group_by_tenure(
-        history, history.requests.fenced, lambda one: (one.at, (one.fence, writer(one.writer)))
+        history, history.requests.fenced, lambda one: (one.at, (one.fence, describe_writer(one.writer)))
     ):
-        what = f"{count(len(several), 'write')} by {writer(several[0].writer)} without the lease"
-        yield several[0].at, f"fence {name(several[0].fence)} refused {what}, such as: {several[0].target}"
+        what = f"{format_count(len(several), 'write')} by {describe_writer(several[0].writer)} without the lease"
+        yield several[0].at, f"fence {format_name(several[0].fence)} refused {what}, such as: {several[0].target}"
 
 
 def _list_accepted_writes(history: LeaseHistory) -> Iterator[_Event]:
@@ -247,12 +247,12 @@ def _list_accepted_writes(history: LeaseHistory) -> Iterator[_Event]:
         pods = (
             [held.pod for held in tenure.processes.writers if held.user == one.user and not one.pod] if tenure else []
         )
-        beside = f", not with a token of pod {name(pods[-1])}," if pods and pods[-1] else ""
-        within = f" within {length(times[-1] - times[0])}" if times[-1] - times[0] >= SECOND else ""
+        beside = f", not with a token of pod {format_name(pods[-1])}," if pods and pods[-1] else ""
+        within = f" within {format_length(times[-1] - times[0])}" if times[-1] - times[0] >= SECOND else ""
         what = f"{'was' if len(times) == 1 else 'were'} accepted{within}; the log does not show what changed"
         is_cut = len(history.requests.accepted) == MAX_REFUSALS and times[0] == history.requests.accepted[0][0]
-        writes = f"{'the latest ' if is_cut else ''}{count(len(times), 'write')}"
-        yield times[0], f"{writes} by {writer(one)}{beside} {what}"
+        writes = f"{'the latest ' if is_cut else ''}{format_count(len(times), 'write')}"
+        yield times[0], f"{writes} by {describe_writer(one)}{beside} {what}"
 
 
 def _list_conflicts(history: LeaseHistory) -> Iterator[_Event]:
@@ -265,12 +265,12 @@ def _list_conflicts(history: LeaseHistory) -> Iterator[_Event]:
         is_own, last = tenure.is_by(first.writer), several[-1].at
         if is_own is None or (is_own and _is_written_by_others(history, tenure, first.at, last)):
             continue
-        held = "its own process" if is_own else f"the lease had the holder {name(tenure.holder)} then"
+        held = "its own process" if is_own else f"the lease had the holder {format_name(tenure.holder)} then"
         held = f"{held}, and no one else wrote it: several electors in one process do so" if is_own else held
         least = "at least " if history.requests.has_forgotten_since(tenure.since) else ""
         what = "deletions" if first.is_deletion else "updates"
-        until = f"until {clock(last, history.moment)}; {held}"
-        yield first.at, f"{least}{len(several)} {what} by {writer(first.writer)} conflicted (409) {until}"
+        until = f"until {format_clock(last, history.moment)}; {held}"
+        yield first.at, f"{least}{len(several)} {what} by {describe_writer(first.writer)} conflicted (409) {until}"
 
 
 def _is_written_by_others(history: LeaseHistory, tenure: Tenure, start: int, end: int) -> bool:
@@ -283,14 +283,16 @@ def _is_written_by_others(history: LeaseHistory, tenure: Tenure, start: int, end
 def _list_refused_writes(history: LeaseHistory) -> Iterator[_Event]:
     writes = (one for one in history.requests.refusals if not one.is_read and not has_lost_race(one, history))
     wanted = (one for one in writes if one.is_denied or one.has_failed)
-    for several in _group_by_tenure(history, wanted, lambda one: (one.at, (one.code, writer(one.writer), one.name))):
-        who, code, refuser = writer(several[0].writer), several[0].code, several[0].name
+    for several in _group_by_tenure(
+        history, wanted, lambda one: (one.at, (one.code, describe_writer(one.writer), one.name))
+    ):
+        who, code, refuser = describe_writer(several[0].writer), several[0].code, several[0].name
         refused = "was refused" if len(several) == 1 else "were refused"
         what = "failed" if several[0].has_failed else refused
         seconds = several[-1].at - several[0].received
-        within = f" within {length(seconds)}" if len(several) > 1 and seconds >= SECOND else ""
+        within = f" within {format_length(seconds)}" if len(several) > 1 and seconds >= SECOND else ""
         refused_by = f" by {several[0].by.value} {refuser}" if refuser else ""
         tenure = history.find_tenure_at(several[0].at)
         is_cut = history.requests.has_forgotten_since(tenure.since if tenure else 0)
-        number = f"{'at least ' if is_cut else ''}{count(len(several), 'write')}"
+        number = f"{'at least ' if is_cut else ''}{format_count(len(several), 'write')}"
         yield several[0].at, f"{number} by {who} {what} with {code}{refused_by}{within}"

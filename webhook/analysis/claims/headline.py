@@ -5,11 +5,19 @@ from typing import TYPE_CHECKING
 from webhook.admission.rules.stamps import is_constant
 from webhook.analysis.claims.candidates import describe_candidates
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.words import ago, by_writer, clock, count, holder_or_another, name, writer
-from webhook.analysis.heartbeats import owner_of
+from webhook.analysis.claims.words import (
+    describe_by_writer,
+    describe_holder_or_another,
+    describe_writer,
+    format_age,
+    format_clock,
+    format_count,
+    format_name,
+)
+from webhook.analysis.heartbeats import find_owner
 from webhook.analysis.history.status import LeaseState, LeaseStatus
 from webhook.analysis.history.tenure import Handover
-from webhook.kubernetes.times import SECOND, length
+from webhook.kubernetes.times import SECOND, format_length
 
 if TYPE_CHECKING:
     from webhook.analysis.claims.account import Account
@@ -19,7 +27,7 @@ def make_headline(account: "Account") -> str:
     """Return the state in one clause."""
     status, history = account.status, account.history
     accepted = history.requests.accepted
-    holder = name(account.holder) if account.holder else "no one"
+    holder = format_name(account.holder) if account.holder else "no one"
     later = accepted[-1][1] if accepted and accepted[-1][0] > (account.last_renewal or 0) else None
     if history.is_mixed:
         return "the input shows leases of several clusters under this name"
@@ -27,11 +35,11 @@ def make_headline(account: "Account") -> str:
         return _describe_hidden(account, history.hidden_since, holder)
     if history.is_deleted:
         verb = "was" if history.existence.is_deletion_sure else "may have been"
-        return f"the lease {verb} deleted{_deletion(account)}"
+        return f"the lease {verb} deleted{_describe_deletion(account)}"
     if status is None:
-        return _describe_unseen(account, writer(later) if later else holder)
+        return _describe_unseen(account, describe_writer(later) if later else holder)
     if account.is_heartbeat and account.state in {LeaseState.LIVE, LeaseState.EXPIRED}:
-        return _heartbeat(account, holder)
+        return _describe_heartbeat(account, holder)
     if account.state is LeaseState.LIVE:
         return _describe_live(account, status, holder)
     if account.state is LeaseState.EXPIRED:
@@ -48,39 +56,42 @@ def _describe_unseen(account: "Account", last: str) -> str:
     """Say what is known of a lease that no input shows: who wrote it last, or that it does not exist."""
     if not account.holder and account.history.requests.absent:
         number, _, at = account.history.requests.absent
-        return f"it does not exist: {count(number, 'request')} answered with 404, the last one {ago(at, account.now)}"
+        return (
+            f"it does not exist: {format_count(number, 'request')} answered with "
+            f"404, the last one {format_age(at, account.now)}"
+        )
     if not account.history.tenures:
         denied = [one for one in account.history.requests.refusals if one.is_denied]
-        refused = f": {count(len(denied), 'request')} for it {'was' if len(denied) == 1 else 'were'} refused"
+        refused = f": {format_count(len(denied), 'request')} for it {'was' if len(denied) == 1 else 'were'} refused"
         return f"the log has no write of it{refused if denied else ''}"
     return f"{last} wrote it last; the log does not show the lease itself"
 
 
 def _describe_hidden(account: "Account", since: int, holder: str) -> str:
     """Say what was known before the log lacks requests."""
-    at = clock(since, account.now)
+    at = format_clock(since, account.now)
     if account.history.existence.is_creation_hidden:
         return f"it was created again at {at}, and the log does not show what was written to it then"
     state = "it did not exist" if account.history.is_deleted else f"{holder} held it"
     return f"{state} at {at}, and the log may lack what was written to it since"
 
 
-def _deletion(account: "Account") -> str:
+def _describe_deletion(account: "Account") -> str:
     tenure = account.history.tenure
     if tenure is None or not tenure.is_deleted or tenure.until is None or not tenure.is_end_dated:
         absent = account.history.requests.absent
-        return f": {count(absent[0], 'request')} answered with 404" if absent else ""
+        return f": {format_count(absent[0], 'request')} answered with 404" if absent else ""
     return _describe_since(tenure.until, account.now) + (
-        f" by {writer(tenure.deleted_by)}" if tenure.deleted_by else ""
+        f" by {describe_writer(tenure.deleted_by)}" if tenure.deleted_by else ""
     )
 
 
-def _heartbeat(account: "Account", holder: str) -> str:
+def _describe_heartbeat(account: "Account", holder: str) -> str:
     """Say when a process was last alive: such a lease elects no one."""
     if account.state is LeaseState.LIVE:
         return f"heartbeat of {holder}, seen{_describe_since(account.last_renewal, account.now)}"
-    owner = owner_of(account.history.lease) if account.history.lease else ""
-    named = f"; its owner is {name(owner)}" if owner else ""
+    owner = find_owner(account.history.lease) if account.history.lease else ""
+    named = f"; its owner is {format_name(owner)}" if owner else ""
     return f"heartbeat of {holder} silent{_describe_lateness(account, account.last_renewal)}{named}"
 
 
@@ -88,7 +99,7 @@ def _describe_held(account: "Account", status: LeaseStatus, holder: str) -> str:
     """Say that it is held, frozen or not known to be renewed."""
     if account.state is LeaseState.FROZEN and status.block:
         until = status.block.until
-        end = "it is repaired" if until is None else clock(until, account.now)
+        end = "it is repaired" if until is None else format_clock(until, account.now)
         return f"{holder} keeps it until {end}: {status.block.reason}"
     if status.duration is not None and status.last_renewal is not None:
         why = "--policy FILE says which stamps to believe"
@@ -103,30 +114,31 @@ def _describe_held(account: "Account", status: LeaseStatus, holder: str) -> str:
 
 def _describe_live(account: "Account", status: LeaseStatus, holder: str) -> str:
     tenure, now = account.tenure, account.now
-    pods = pods_at_once(account)
+    pods = list_pods_at_once(account)
     if pods:
         least = "at least " if tenure and len(tenure.processes.sharers) >= len(pods) else ""
         return f"{least}{len(pods)} pods renew it as {holder}: {' and '.join(pods)}"
     if not account.is_renewed_last and tenure and tenure.touched:
         return (
-            f"{holder} holds it, and {writer(tenure.touched[1])} renewed it last, which is not known to be its process"
+            f"{holder} holds it, and {describe_writer(tenure.touched[1])} renewed "
+            "it last, which is not known to be its process"
         )
     if account.written_later is not None:
         return f"{holder} holds it, as far as the lease says"
     if _is_silent(account):
-        until = "" if status.takeable_at is None else f", and keeps it until {clock(status.takeable_at, now)}"
-        who = holder_or_another(tenure) if tenure else holder
+        until = "" if status.takeable_at is None else f", and keeps it until {format_clock(status.takeable_at, now)}"
+        who = describe_holder_or_another(tenure) if tenure else holder
         return f"{who} has not renewed it{_describe_lateness(account, account.last_renewal)}{until}"
     since = ""
     if tenure and tenure.is_since_known and tenure.began is not Handover.SEEN and not tenure.is_unseen:
-        since = f" since {clock(tenure.since, now)}"
+        since = f" since {format_clock(tenure.since, now)}"
     # A holder's own clock may say that it will be.
     is_past = account.last_renewal is not None and account.last_renewal <= now
     renewed = f", renewed{_describe_since(account.last_renewal, now)}" if is_past else ""
     if tenure and since and not tenure.is_chosen and tenure.processes.is_never_renewed and not tenure.touched:
-        renewed = f", written in{by_writer(tenure.processes.taken_by)}, and not renewed since"
+        renewed = f", written in{describe_by_writer(tenure.processes.taken_by)}, and not renewed since"
     if tenure and tenure.asked:
-        return f"{holder} holds it as stored, but its writer asked for {name(tenure.asked)}{renewed}"
+        return f"{holder} holds it as stored, but its writer asked for {format_name(tenure.asked)}{renewed}"
     renewed += " by it or by someone writing in its name" if renewed and tenure and tenure.is_ambiguous else ""
     return f"{holder} holds it{since}{renewed}"
 
@@ -152,7 +164,7 @@ def _describe_expired(account: "Account", holder: str) -> str:
     taker = tenure.processes.taken_by if tenure and tenure.processes.is_never_renewed else None
     if tenure and taker:
         since = _describe_since(tenure.since, now)
-        return f"{writer(taker)} wrote {holder} into it{since}, and {holder} has not renewed it"
+        return f"{describe_writer(taker)} wrote {holder} into it{since}, and {holder} has not renewed it"
     return (
         f"{holder} has not renewed it{_describe_lateness(account, account.last_renewal)}{describe_candidates(account)}"
     )
@@ -162,7 +174,7 @@ def _describe_stalled(account: "Account") -> str:
     lease = account.history.lease
     if lease is None or not lease.spec.strategy or not lease.spec.preferred_holder:
         return ""
-    asked, preferred = name(lease.spec.holder_identity or ""), name(lease.spec.preferred_holder)
+    asked, preferred = format_name(lease.spec.holder_identity or ""), format_name(lease.spec.preferred_holder)
     silent = _describe_lateness(account, account.last_renewal)
     return f"{asked} was asked to step down for {preferred}, which has not taken over: not renewed{silent}"
 
@@ -171,11 +183,11 @@ def _describe_lateness(account: "Account", at: int | None) -> str:
     """Say for how long it has not been renewed: in whole seconds, as stamps are, unless a log dates the renewal."""
     renewed, silent = account.tenure.renewed if account.tenure else None, max(0, account.now - (at or 0))
     shown = silent if renewed is not None and renewed.is_exact else silent // SECOND * SECOND
-    return "" if at is None else f" for {length(shown)}"
+    return "" if at is None else f" for {format_length(shown)}"
 
 
 def _describe_since(at: int | None, now: int) -> str:
-    return "" if at is None or at > now else f" {ago(at, now)}"
+    return "" if at is None or at > now else f" {format_age(at, now)}"
 
 
 def _describe_freed(account: "Account", status: LeaseStatus) -> str:
@@ -193,7 +205,7 @@ def _describe_freed(account: "Account", status: LeaseStatus) -> str:
     return f"{freed}{describe_candidates(account)}"
 
 
-def pods_at_once(account: "Account") -> list[str]:
+def list_pods_at_once(account: "Account") -> list[str]:
     """The latest three of several pods that renew the lease by turns under its holder's name; none if only one does."""
     tenure = account.tenure
     if tenure is None or tenure.processes.own is None or not tenure.processes.own.pod:
@@ -205,4 +217,4 @@ def pods_at_once(account: "Account") -> list[str]:
         if one.pod and account.now - tenure.processes.others[one].last < lasts
     ]
     own = account.now - tenure.last_renewal < lasts
-    return sorted(name(pod) for pod in (tenure.processes.own.pod, *sharing[-2:])) if own and sharing else []
+    return sorted(format_name(pod) for pod in (tenure.processes.own.pod, *sharing[-2:])) if own and sharing else []

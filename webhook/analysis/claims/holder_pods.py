@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from webhook.analysis.claims.deleted_pods import find_first_request
-from webhook.analysis.claims.words import by_writer, name
+from webhook.analysis.claims.words import describe_by_writer, format_name
 from webhook.analysis.history.deleted_pods import DeletedPods, is_by_kubelet
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.tenure import Tenure
@@ -23,17 +23,20 @@ class HolderPodDeletion(Struct, frozen=True):
     def text(self) -> str:
         """`pod checkout-1, which held it, was evicted by kube-system/descheduler`."""
         if is_by_kubelet(self.deletion):
-            return f"pod {name(self.deletion.name)}, which held it, was deleted, as its kubelet confirmed"
+            return f"pod {format_name(self.deletion.name)}, which held it, was deleted, as its kubelet confirmed"
         verb = "evicted" if self.deletion.is_eviction else "deleted"
         doubt = "" if self.deletion.is_sure else ", unless that was a dry run"
-        return f"pod {name(self.deletion.name)}, which held it, was {verb}{by_writer(self.deletion.writer)}{doubt}"
+        return (
+            f"pod {format_name(self.deletion.name)}, which held it, was "
+            f"{verb}{describe_by_writer(self.deletion.writer)}{doubt}"
+        )
 
 
 def find_holder_pod_deletions(deleted: DeletedPods, history: LeaseHistory, now: int) -> Iterator[HolderPodDeletion]:
     """Yield the deletions of pods of holders by `now`, in microseconds since 1970, the oldest one first."""
     for tenure in history.tenures:
         own = tenure.processes.own if tenure.processes.is_sure and not tenure.processes.others else None
-        found = deleted.list_of(own) if own is not None else ()
+        found = deleted.list_deletions_by(own) if own is not None else ()
         until = min(now, tenure.until if tenure.until is not None else now)
         within = (one for one in found if own and tenure.since <= one.at <= until and _is_of(one, own, tenure))
         yield from (HolderPodDeletion(tenure, one) for one in sorted(within, key=is_by_kubelet)[:1])

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from webhook.analysis.claims import causes
-from webhook.analysis.claims.advice import Advice, command_for_audit_log
+from webhook.analysis.claims.advice import Advice, make_command_for_audit_log
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.contests import claim_contest, find_contest
 from webhook.analysis.claims.deletions import find_deletion
@@ -42,7 +42,7 @@ def _find_in_history(
         return
     if history.is_mixed:
         message = "its UID changes back and forth: the input is of several clusters, so nothing can be concluded"
-        command = command_for_audit_log(history.namespace, history.name)
+        command = make_command_for_audit_log(history.namespace, history.name)
         advice = Advice("Give the input of one cluster alone:", command)
         yield make_claim(history, "clusters-mixed", Severity.ERROR, message, advice)
         return
@@ -61,7 +61,7 @@ def _find_in_history(
 
 
 def _find_handovers(
-    histories: ClusterHistory, history: LeaseHistory, lost: Mapping[int, causes.Gap], now: int
+    histories: ClusterHistory, history: LeaseHistory, lost: Mapping[int, causes.MissedRenewals], now: int
 ) -> Iterator[Claim]:
     """Yield what went wrong when the holder changed, the latest last; `lost` are leaders by when they were followed."""
     tenures = list(history.tenures)
@@ -81,7 +81,7 @@ def _find_in_pairs(
     history: LeaseHistory,
     pairs: Iterable[tuple[Tenure, Tenure]],
     *,
-    lost: Mapping[int, causes.Gap],
+    lost: Mapping[int, causes.MissedRenewals],
     now: int,
 ) -> Iterator[Claim]:
     """Yield what went wrong as a holder followed the one before."""

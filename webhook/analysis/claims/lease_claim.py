@@ -38,11 +38,15 @@ def make_claim(
     )
 
 
-def identity_of(tenure: Tenure) -> str | None:
+def find_identity(tenure: Tenure) -> str | None:
     """Return the text of the holder; None if the log does not show it, and its writer stands in."""
     return None if tenure.is_writer else tenure.holder
 
 
-def list_left_causes(cause: Diagnosis) -> Mapping[str, object]:
+def list_possible_causes(cause: Diagnosis) -> Mapping[str, object]:
     """Return the arguments that say which causes the input leaves."""
-    return {"cause": cause.left[0]} if len(cause.left) == 1 else {"causes": list(cause.left)}
+    return (
+        {"cause": cause.possible_causes[0]}
+        if len(cause.possible_causes) == 1
+        else {"causes": list(cause.possible_causes)}
+    )

@@ -5,7 +5,7 @@ from typing import Final
 
 from webhook.analysis.claims.advice import REPLACED
 from webhook.analysis.claims.claim import BY, EARLIEST, IDENTITY, LATEST, TO, By, Claim
-from webhook.analysis.claims.words import clock, name, writer
+from webhook.analysis.claims.words import describe_writer, format_clock, format_name
 from webhook.findings import ReportFinding
 
 _ENDS: Final = {"renewal-late": "ended", "identity-shared": "last seen", "lease-contended": "ended"}
@@ -24,7 +24,7 @@ def describe_end(finding: ReportFinding, now: int) -> str:
     if is_ongoing(finding):
         return "ongoing"
     verb = _ENDS.get(finding.check, "")
-    return f"{verb} {clock(finding.over_since, now)}" if verb else ""
+    return f"{verb} {format_clock(finding.over_since, now)}" if verb else ""
 
 
 def describe_earlier(earlier: Sequence[ReportFinding], now: int, *, is_cut: bool = False) -> str:
@@ -37,18 +37,18 @@ def describe_earlier(earlier: Sequence[ReportFinding], now: int, *, is_cut: bool
         return f"{len(earlier)} more" if earlier else ""
     number = f"{len(claims)}{' or more' if is_cut else ''} earlier"
     last = "the last " if len(claims) > 1 else ""
-    return f"{number}, {last}of {_subject_of(claims[-1])}{_moment_of(claims[-1], now)}"
+    return f"{number}, {last}of {_name_subject(claims[-1])}{_describe_moment(claims[-1], now)}"
 
 
-def _subject_of(claim: Claim) -> str:
+def _name_subject(claim: Claim) -> str:
     by = claim.arguments.get(BY)
     if isinstance(by, By) and by.writer is not None and by.writer.user and claim.check.startswith("write-"):
-        return writer(by.writer)
+        return describe_writer(by.writer)
     identity = claim.arguments.get("previous") or claim.arguments.get(IDENTITY)
-    return name(str(identity)) if identity else "one"
+    return format_name(str(identity)) if identity else "one"
 
 
-def _moment_of(claim: Claim, now: int) -> str:
+def _describe_moment(claim: Claim, now: int) -> str:
     at = claim.arguments.get(TO) or claim.over_since or claim.arguments.get(LATEST)
     is_bound = EARLIEST in claim.arguments and LATEST not in claim.arguments and TO not in claim.arguments
-    return f" at {clock(at, now)}{' or later' if is_bound else ''}" if isinstance(at, int) and at else ""
+    return f" at {format_clock(at, now)}{' or later' if is_bound else ''}" if isinstance(at, int) and at else ""

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 
 from webhook.analysis.claims import causes
-from webhook.analysis.claims.advice import Advice, advise_after_refusal, command_for_pod_of_writer
+from webhook.analysis.claims.advice import Advice, advise_after_refusal, make_command_for_pod_of_writer
 from webhook.analysis.claims.claim import By as BySomeone
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.handovers import has_lost_race
 from webhook.analysis.claims.lease_claim import make_claim
 from webhook.analysis.claims.silences import DURATION
-from webhook.analysis.claims.words import clock, count, name, writer
+from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import UNAUTHENTICATED, By, Refusal
 from webhook.analysis.inputs.items import FenceReport, Writer
@@ -60,15 +60,17 @@ def _find_latest(groups: Iterable[_Group]) -> Sequence[_Group]:
 def _claim_refused_reads(history: LeaseHistory, group: Sequence[Refusal], now: int) -> Claim:
     """Return a finding about a process that asks for a lease again and again, and may not even read it."""
     last = group[-1]
-    who = writer(last.writer) if last.writer.user else "an unknown user"
+    who = describe_writer(last.writer) if last.writer.user else "an unknown user"
     by = _REFUSED_BY.get(last.by) or (f" by {last.by.value} {last.name}" if last.name else "")
     least = "at least " if history.requests.may_have_forgotten_refusals else ""
-    message = f"{least}{len(group)} reads by {who} refused with {last.code}{by}, the last one at {clock(last.at, now)}"
+    message = (
+        f"{least}{len(group)} reads by {who} refused with {last.code}{by}, the last one at {format_clock(last.at, now)}"
+    )
     message += f": {last.message}" if last.message else ""
     message += "; who may not read the lease does not take it"
     return make_claim(
         *(history, "read-refused", Severity.WARNING, message, advise_after_refusal(history, last), "refused"),
-        over_since=_over_since(history, last.at, now),
+        over_since=_find_end(history, last.at, now),
         arguments={
             "by": BySomeone(last.writer),
             "code": last.code,
@@ -82,10 +84,11 @@ def _claim_refused_reads(history: LeaseHistory, group: Sequence[Refusal], now: i
 def _claim_refusals(history: LeaseHistory, group: Sequence[Refusal], now: int) -> Claim:
     last, codes = group[-1], " and ".join(map(str, sorted({one.code for one in group})))
     by = _REFUSED_BY.get(last.by) or (f" by {last.by.value} {last.name}" if last.name else "")
-    who = writer(last.writer) if last.writer.user else "an unknown user"
+    who = describe_writer(last.writer) if last.writer.user else "an unknown user"
     least = "at least " if history.requests.may_have_forgotten_refusals else ""
     message = (
-        f"{least}{count(len(group), 'write')} by {who} refused with {codes}{by}, the last one at {clock(last.at, now)}"
+        f"{least}{format_count(len(group), 'write')} by {who} refused with {codes}{by}, "
+        f"the last one at {format_clock(last.at, now)}"
     )
     if last.message:
         message += f": {last.message}"
@@ -93,7 +96,9 @@ def _claim_refusals(history: LeaseHistory, group: Sequence[Refusal], now: int) -
         one for one in history.requests.refusals if one.is_read and one.at > last.at and _is_refused_alike(one, last)
     ]
     if reads:
-        message += f"; and {count(len(reads), 'read')} after that, the last one at {clock(reads[-1].at, now)}"
+        message += (
+            f"; and {format_count(len(reads), 'read')} after that, the last one at {format_clock(reads[-1].at, now)}"
+        )
     holder = history.tenure
     arguments = {
         "by": BySomeone(last.writer),
@@ -102,13 +107,13 @@ def _claim_refusals(history: LeaseHistory, group: Sequence[Refusal], now: int) -
         "from": group[0].received,
         "to": last.at,
     }
-    over = _over_since(history, (reads or group)[-1].at, now)
+    over = _find_end(history, (reads or group)[-1].at, now)
     # Other webhooks, and other rules of ours, refuse writes that would not have taken the lease.
     is_ours = last.by is By.WEBHOOK and "lease-webhook" in last.name
     is_takeover = is_ours and "spec.holderIdentity" in last.message
     if is_takeover and last.writer.pod and holder and last.writer.process not in holder.processes.writers:
-        sentence = f"The webhook kept the lease for {name(holder.holder)}. To see what the other writer is:"
-        advice = Advice(sentence, command_for_pod_of_writer(history.namespace, last.writer))
+        sentence = f"The webhook kept the lease for {format_name(holder.holder)}. To see what the other writer is:"
+        advice = Advice(sentence, make_command_for_pod_of_writer(history.namespace, last.writer))
         return make_claim(
             *(history, "write-refused", Severity.WARNING, message, advice, "denied"),
             over_since=over,
@@ -132,7 +137,7 @@ def _is_refused_alike(refusal: Refusal, other: Refusal) -> bool:
     return refusal.is_denied and (refusal.by, refusal.writer.process) == (other.by, other.writer.process)
 
 
-def _over_since(history: LeaseHistory, last: int, now: int) -> int:
+def _find_end(history: LeaseHistory, last: int, now: int) -> int:
     """Return when refusals ended; 0 if they go on: the last one is within a duration of the lease."""
     return 0 if now - last < (history.duration or DURATION) * SECOND else last
 
@@ -145,15 +150,15 @@ def find_fenced_writes(history: LeaseHistory, now: int) -> Iterator[Claim]:
     for group in _find_latest(groups.values()):
         last, who = group[-1], group[-1].writer.process
         least = "at least " if history.requests.may_have_forgotten_fenced else ""
-        writes = f"{least}{count(len(group), 'write')}"
+        writes = f"{least}{format_count(len(group), 'write')}"
         message = (
-            f"fence {name(last.fence)} refused {writes} by {writer(who)} that did not hold the "
-            f"lease, from {clock(group[0].at, now)} to {clock(last.at, now)}, the last one: {last.target}"
+            f"fence {format_name(last.fence)} refused {writes} by {describe_writer(who)} that did not hold the "
+            f"lease, from {format_clock(group[0].at, now)} to {format_clock(last.at, now)}, the last one: {last.target}"
         )
         sentence = "The fence refused what was written without the lease. To see why the writer did not stop:"
-        advice = Advice(sentence, command_for_pod_of_writer(history.namespace, who))
+        advice = Advice(sentence, make_command_for_pod_of_writer(history.namespace, who))
         yield make_claim(
             *(history, "write-fenced", Severity.WARNING, message, advice, "fenced"),
-            over_since=_over_since(history, last.at, now),
+            over_since=_find_end(history, last.at, now),
             arguments={"by": BySomeone(who), "count": len(group), "from": group[0].at, "to": last.at},
         )

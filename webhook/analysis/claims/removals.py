@@ -2,19 +2,19 @@
 
 from collections.abc import Iterator
 
-from webhook.analysis.claims.advice import Advice, advise_on_writer, command_for_audit_log
+from webhook.analysis.claims.advice import Advice, advise_on_writer, make_command_for_audit_log
 from webhook.analysis.claims.claim import By as BySomeone
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.collect import interval_of
-from webhook.analysis.claims.lease_claim import identity_of, make_claim
+from webhook.analysis.claims.collect import bound_write
+from webhook.analysis.claims.lease_claim import find_identity, make_claim
 from webhook.analysis.claims.thefts import describe_strict
-from webhook.analysis.claims.words import at_most, clock, name, user, writer
+from webhook.analysis.claims.words import describe_user, describe_writer, format_bound, format_clock, format_name
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import was_live
 from webhook.analysis.history.tenure import API_SERVER, Tenure
 from webhook.analysis.inputs.items import Writer
 from webhook.findings import Severity
-from webhook.kubernetes.times import SECOND, length
+from webhook.kubernetes.times import SECOND, format_length
 
 
 def was_removed_while_leading(tenure: Tenure, now: int) -> bool:
@@ -32,7 +32,7 @@ def claim_removal(history: LeaseHistory, before: Tenure, after: Tenure | None, n
 
 def _claim_foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Claim:
     who = before.removal.writer or Writer()
-    by, at = writer(who), before.until or now
+    by, at = describe_writer(who), before.until or now
     led, severity = ", which still led", Severity.ERROR
     silent, longest = at - before.last_renewal, history.renewals.longest_usual
     has_stopped = longest is not None and silent > longest and not before.has_unseen_renewals
@@ -40,30 +40,31 @@ def _claim_foreign_release(history: LeaseHistory, before: Tenure, after: Tenure 
         led = ", which may still have led"
     if before.had_expired:
         severity = Severity.WARNING
-        led = f", which had not renewed the lease for {length(silent)}: it had expired"
+        led = f", which had not renewed the lease for {format_length(silent)}: it had expired"
     elif has_stopped:
         severity = Severity.WARNING
-        led = f", which had not renewed the lease for {length(silent)}, and may still have led"
-    message = f"at {clock(at, now)} {by} removed {name(before.holder)} as the holder{led}"
+        led = f", which had not renewed the lease for {format_length(silent)}, and may still have led"
+    message = f"at {format_clock(at, now)} {by} removed {format_name(before.holder)} as the holder{led}"
     if after is not None and (before.had_expired or (has_stopped and after.holder != before.holder)):
-        message += f"; {name(after.holder)} took it at {clock(after.since, now)}"
+        message += f"; {format_name(after.holder)} took it at {format_clock(after.since, now)}"
         message += "" if before.had_expired else ": two may have led at once, unless the old one had ended"
     elif after is not None and after.holder != before.holder:
         later = max(0, after.since - (before.until or 0))
         is_exact = after.is_exact and before.ended is not None and before.ended.is_exact
         # Stamps have whole seconds.
-        bound = length(later) if is_exact else at_most(later + SECOND)
+        bound = format_length(later) if is_exact else format_bound(later + SECOND)
         message += (
-            f"; {name(after.holder)} took the lease {bound} later: two may have led at once, until the old one noticed"
+            f"; {format_name(after.holder)} took the lease {bound} later: two may "
+            "have led at once, until the old one noticed"
         )
     advice = advise_on_writer(f"Find out why {by} removed the holder{describe_strict(who)}.", history, who)
     return make_claim(
         *(history, "foreign-release", severity, message, advice, "foreign-release"),
         over_since=at,
         arguments={
-            "previous": identity_of(before),
+            "previous": find_identity(before),
             "by": BySomeone(who),
-            **interval_of(before.ended),
+            **bound_write(before.ended),
         },
     )
 
@@ -73,23 +74,26 @@ def _claim_removed_holder(history: LeaseHistory, before: Tenure, after: Tenure |
     is_dated = before.ended is not None and before.ended.is_dated
     live = "while the lease was live" if is_dated else "while the lease may have been live"
     who = before.removal.writer
-    did = f"{name(before.holder)} was removed as the holder"
+    did = f"{format_name(before.holder)} was removed as the holder"
     if who is not None and who.user:
-        did = f"{writer(who)} removed {name(before.holder)} as the holder"
+        did = f"{describe_writer(who)} removed {format_name(before.holder)} as the holder"
     risk = ": if the holder did not do that itself, two may have led at once"
     if after is not None and after.holder == before.holder:
-        risk = f"; the next one was {name(after.holder)} again, from {clock(after.since, now)} on"
-    message = f"at {clock(at, now)}{'' if is_dated else ' or later'} {did} {live}{risk}"
+        risk = f"; the next one was {format_name(after.holder)} again, from {format_clock(after.since, now)} on"
+    message = f"at {format_clock(at, now)}{'' if is_dated else ' or later'} {did} {live}{risk}"
     if before.removal.is_under_other_manager:
         # A client chooses its field manager, and one process may write by several clients.
-        message += f". The field manager was {name(before.removal.manager)}; its renewals have {name(before.manager)}"
-    advice = Advice("The audit log shows who removed it:", command_for_audit_log(history.namespace, history.name))
+        message += (
+            f". The field manager was {format_name(before.removal.manager)}; its "
+            f"renewals have {format_name(before.manager)}"
+        )
+    advice = Advice("The audit log shows who removed it:", make_command_for_audit_log(history.namespace, history.name))
     if who is not None and who.user:
-        advice = advise_on_writer(f"Find out which program of {user(who)} removed it.", history, who)
-    within, renewal = {**interval_of(before.ended)}, before.renewed or before.taken
+        advice = advise_on_writer(f"Find out which program of {describe_user(who)} removed it.", history, who)
+    within, renewal = {**bound_write(before.ended)}, before.renewed or before.taken
     if "earliest" in within and not renewal.is_claimed:
         within["earliest"] = max(within["earliest"], renewal.earliest)  # which came before the removal
-    arguments = {"previous": identity_of(before), "how": None if is_dated else "unknown", **within}
+    arguments = {"previous": find_identity(before), "how": None if is_dated else "unknown", **within}
     return make_claim(history, "holder-removed", Severity.WARNING, message, advice, over_since=at, arguments=arguments)
 
 
@@ -102,9 +106,9 @@ def find_preferred_holders(history: LeaseHistory, now: int) -> Iterator[Claim]:
     ]
     for edit in foreign[-1:]:
         assert edit.writer is not None
-        who = f"at {clock(edit.at, now)} {writer(edit.writer)} changed preferredHolder"
+        who = f"at {format_clock(edit.at, now)} {describe_writer(edit.writer)} changed preferredHolder"
         message = f"{who}, as only an API server should ({edit.text})"
-        advice = advise_on_writer(f"Find out why {name(edit.writer.name)} writes it.", history, edit.writer)
+        advice = advise_on_writer(f"Find out why {format_name(edit.writer.name)} writes it.", history, edit.writer)
         asked = edit.tenure.step_down if edit.tenure else None
         arguments = {
             "identity": asked.successor if asked and asked.writer == edit.writer else None,

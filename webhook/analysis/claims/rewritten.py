@@ -6,7 +6,7 @@ from typing import Final
 from webhook.analysis.claims.advice import advise_on_mutation, name_webhooks
 from webhook.analysis.claims.claim import By, Claim
 from webhook.analysis.claims.lease_claim import make_claim
-from webhook.analysis.claims.words import clock, name, writer
+from webhook.analysis.claims.words import describe_writer, format_clock, format_name
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.rewritten import RewrittenField
 from webhook.analysis.inputs.rewriting import HOLDER_IDENTITY
@@ -24,11 +24,13 @@ def find_rewritten_fields(history: LeaseHistory, now: int) -> Iterator[Claim]:
 
 def _claim_rewritten_field(history: LeaseHistory, one: RewrittenField, now: int) -> Claim:
     writes = "1 write was" if one.count == 1 else f"{one.count} writes were"
-    when = f"at {clock(one.latest, now)}" if one.count == 1 else f"the last one at {clock(one.latest, now)}"
-    who = f" by {writer(one.writer)}" if one.writer.user else ""
+    when = (
+        f"at {format_clock(one.latest, now)}" if one.count == 1 else f"the last one at {format_clock(one.latest, now)}"
+    )
+    who = f" by {describe_writer(one.writer)}" if one.writer.user else ""
     message = (
         f"at least {writes} stored with another {one.name} than requested, {when}{who}: it asked for "
-        f"{_show(one.asked)}, and {_show(one.stored)} was stored. {_describe_effect(one)}"
+        f"{_quote(one.asked)}, and {_quote(one.stored)} was stored. {_describe_effect(one)}"
     )
     if one.webhooks:
         message += f"; the log says that {name_webhooks(one)} changed it"
@@ -42,7 +44,7 @@ def _claim_rewritten_field(history: LeaseHistory, one: RewrittenField, now: int)
             advise_on_mutation(one),
         ),
         "rewritten",
-        over_since=_over_since(history, one, now),
+        over_since=_find_end(history, one, now),
         arguments={
             "field": one.name,
             "asked": one.asked,
@@ -55,7 +57,7 @@ def _claim_rewritten_field(history: LeaseHistory, one: RewrittenField, now: int)
     )
 
 
-def _over_since(history: LeaseHistory, one: RewrittenField, now: int) -> int | None:
+def _find_end(history: LeaseHistory, one: RewrittenField, now: int) -> int | None:
     """Return 0 if the last write that the log shows was changed so; None if nothing later shows that it ended."""
     if history.may_lack_writes(one.latest, now):
         return None
@@ -64,8 +66,8 @@ def _over_since(history: LeaseHistory, one: RewrittenField, now: int) -> int | N
     return one.latest
 
 
-def _show(text: str) -> str:
-    return name(text) if text else "none"
+def _quote(text: str) -> str:
+    return format_name(text) if text else "none"
 
 
 def _describe_effect(one: RewrittenField) -> str:

@@ -10,21 +10,21 @@ from webhook.analysis.claims.advice import (
     Advice,
     advise_after_sharing,
     advise_on_writer,
-    command_for_audit_log,
     find_user_without_pod,
+    make_command_for_audit_log,
 )
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.lease_claim import MAX_NAMED, identity_of, make_claim
+from webhook.analysis.claims.lease_claim import MAX_NAMED, find_identity, make_claim
 from webhook.analysis.claims.refusals import is_nameless
-from webhook.analysis.claims.words import clock, count, name, user, writer
+from webhook.analysis.claims.words import describe_user, describe_writer, format_clock, format_count, format_name
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.renewals import deadline_of
+from webhook.analysis.history.renewals import estimate_deadline
 from webhook.analysis.history.status import LeaseStatus
 from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.inputs.items import InputKind
 from webhook.findings import Severity
-from webhook.kubernetes.times import SECOND, length
-from webhook.text.commands import kubectl_in, quote_name
+from webhook.kubernetes.times import SECOND, format_length
+from webhook.text.commands import make_kubectl_prefix, quote_name
 
 _ORDINAL: Final = re.compile(r"-\d+$")
 """Users or programs that a sentence names."""
@@ -38,7 +38,7 @@ def find_replaced_pod(history: LeaseHistory, before: Tenure, after: Tenure, now:
     if before.renewed is None:
         return  # when it renewed last is not shown
     silence = after.since - before.kept_until
-    sources = history.requests.sources_of(before)
+    sources = history.requests.find_sources(before)
     refused = [
         one for one in history.requests.refusals if one.at > after.since and is_nameless(one) and one.source in sources
     ]
@@ -48,17 +48,18 @@ def find_replaced_pod(history: LeaseHistory, before: Tenure, after: Tenure, now:
         return
     went_on = ""
     if refused:
-        writes = f"{count(len(refused), 'write')} without accepted credentials"
-        went_on = f"; {writes} followed from its address and program until {clock(refused[-1].at, now)}"
-    since = length(max(0, silence))
+        writes = f"{format_count(len(refused), 'write')} without accepted credentials"
+        went_on = f"; {writes} followed from its address and program until {format_clock(refused[-1].at, now)}"
+    since = format_length(max(0, silence))
     message = (
-        f"at {clock(after.since, now)} another pod began to renew it as {name(after.holder)}, {since} after the one "
+        f"at {format_clock(after.since, now)} another pod began to renew it as "
+        f"{format_name(after.holder)}, {since} after the one "
         f"before had done so{went_on}: unless that one had stopped, both led, with client-go's usual settings for up "
-        f"to {length(deadline_of(before.duration))}"
+        f"to {format_length(estimate_deadline(before.duration))}"
     )
     pods = dict.fromkeys(quote_name(one.pod) for one in (before.processes.own, after.processes.own) if one and one.pod)
     sentence = "Check whether the pod before still runs, on a node that is not reached or after a forced deletion:"
-    advice = Advice(sentence, " ".join((kubectl_in(history.namespace), "get pods", *pods, "-o wide")))
+    advice = Advice(sentence, " ".join((make_kubectl_prefix(history.namespace), "get pods", *pods, "-o wide")))
     yield make_claim(
         *(history, "identity-shared", Severity.WARNING, message, advice, REPLACED),
         over_since=None if now - before.kept_until < (before.duration or 0) * SECOND else after.since,
@@ -77,7 +78,7 @@ def find_second_writers(history: LeaseHistory, status: LeaseStatus | None, now: 
 
 
 def _claim_shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> Claim:
-    writers = [writer(one) for one in tenure.processes.writers]
+    writers = [describe_writer(one) for one in tenure.processes.writers]
     who = " and ".join([*sorted(writers[-3:]), *(["others"] if len(writers) > 3 else [])])
     # It goes on while at least two renew, however often.
     times = sorted([tenure.last_renewal, *(other.last for other in tenure.processes.others.values())])
@@ -93,7 +94,8 @@ def _claim_shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> C
     is_in_turns = tenure.processes.renews_in_turns
     over = _find_end(tenure, times, lasts * SECOND) if is_over else 0
     message = (
-        f"one identity, {name(tenure.holder)}, {used} by several processes that {renew} in turns, at least {who}, as "
+        f"one identity, {format_name(tenure.holder)}, {used} by several processes "
+        f"that {renew} in turns, at least {who}, as "
         "if each led"
     )
     return make_claim(
@@ -106,7 +108,7 @@ def _claim_shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> C
             "shared-identity",
         ),
         over_since=None if is_unknown else over,
-        arguments={"identity": identity_of(tenure)},
+        arguments={"identity": find_identity(tenure)},
     )
 
 
@@ -122,17 +124,23 @@ def _describe_following(tenure: Tenure, now: int) -> str:
     """Say that a user went on where another one had renewed: a process may get other credentials."""
     processes = tenure.processes
     other = processes.sharers[-1]
-    before = f", and {writer(processes.own)} no more" if processes.own else ""
+    before = f", and {describe_writer(processes.own)} no more" if processes.own else ""
     seen, until = processes.others[other], "on"
     if seen.is_before and processes.own:
-        renewed = f"until {clock(seen.last, now)} {writer(other)} renewed it as {name(tenure.holder)}"
+        renewed = (
+            f"until {format_clock(seen.last, now)} {describe_writer(other)} renewed it as {format_name(tenure.holder)}"
+        )
         return (
-            f"{renewed}, and since then {writer(processes.own)}: its process has other credentials since, or another "
+            f"{renewed}, and since then {describe_writer(processes.own)}: its "
+            "process has other credentials since, or another "
             "one wrote in its name"
         )
     if tenure.until is not None:
-        until = f"to {clock(seen.last, now)}"
-    renewed = f"from {clock(seen.first, now)} {until} {writer(other)} renewed it as {name(tenure.holder)}"
+        until = f"to {format_clock(seen.last, now)}"
+    renewed = (
+        f"from {format_clock(seen.first, now)} {until} {describe_writer(other)} "
+        f"renewed it as {format_name(tenure.holder)}"
+    )
     return f"{renewed}{before}: its process has other credentials since, or another one writes in its name"
 
 
@@ -140,11 +148,12 @@ def _claim_doubled_renewals(history: LeaseHistory, holder: str) -> Claim:
     intervals = list(history.renewals.latest)[-4:]
     shown = ", ".join(f"{one / 1_000_000:.1f}" for one in intervals)
     message = (
-        f"{name(holder)} is renewed in two rhythms (the last intervals: {shown} s), as if by two processes under one "
+        f"{format_name(holder)} is renewed in two rhythms (the last intervals: "
+        f"{shown} s), as if by two processes under one "
         "identity"
     )
     sentence = "A watch does not show who writes; the audit log does:"
-    advice = Advice(sentence, command_for_audit_log(history.namespace, history.name))
+    advice = Advice(sentence, make_command_for_audit_log(history.namespace, history.name))
     return make_claim(
         history, "identity-shared", Severity.WARNING, message, advice, "shared-identity", arguments={"identity": holder}
     )
@@ -177,7 +186,7 @@ def _find_applications(history: LeaseHistory, status: LeaseStatus | None) -> Ite
         if len(managers) < 2 or "kube-apiserver" in managers:
             return
         kind, names = "programs (by field manager)", sorted(managers)
-    shown = ", ".join(name(one) for one in names[:MAX_NAMED])
+    shown = ", ".join(format_name(one) for one in names[:MAX_NAMED])
     more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
     message = f"at least {len(names)} {kind} have {'held' if held else 'written'} this lease: {shown}{more}"
     sentence = "If they are two applications, give each a lease name (election ID) of its own. To see what runs there:"
@@ -193,10 +202,10 @@ def _find_applications(history: LeaseHistory, status: LeaseStatus | None) -> Ite
         message += ": one application of which each replica has its own, or several applications"
         sentence = f"If they are replicas of one application, no action is needed. {sentence}"
         severity = Severity.INFO
-    advice = Advice(sentence, f"{kubectl_in(history.namespace)} get pods -o wide")
+    advice = Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get pods -o wide")
     person = find_user_without_pod(history.holder) if history.holder else None
     if person is not None:
-        sentence = f"{user(person)} holds it now, and not from a pod: restarting pods changes nothing."
+        sentence = f"{describe_user(person)} holds it now, and not from a pod: restarting pods changes nothing."
         advice = advise_on_writer(f"{sentence} Find out whether it is meant to lead.", history, person)
     yield make_claim(
         history, "lease-shared", severity, message, advice, "shared-lease", arguments={"identities": names}
@@ -215,12 +224,12 @@ def _has_passed_on(history: LeaseHistory) -> bool:
     """
     if any(one.may_be_stolen or one.is_close for one in history.tenures):
         return False
-    names = [_program_of(one) for one in history.tenures]
+    names = [_find_program(one) for one in history.tenures]
     followed = [one for one, _ in groupby(filter(None, names))]
     return len(followed) == len(set(followed)) and not _is_asked_for_by_another(history)
 
 
-def _program_of(tenure: Tenure) -> str:
+def _find_program(tenure: Tenure) -> str:
     return tenure.processes.writers[0].name if tenure.processes.writers else tenure.manager
 
 
@@ -231,7 +240,7 @@ def _is_asked_for_by_another(history: LeaseHistory) -> bool:
         who.user: who.name
         for one in history.tenures
         for who in one.processes.writers
-        if _program_of(one) != _program_of(last)
+        if _find_program(one) != _find_program(last)
     }
     names = (one for user, name in others.items() for one in (name, *requests.accounts.get(user, ())))
     return any(requests.readers.get(one, (0, 0))[1] > last.since for one in names)

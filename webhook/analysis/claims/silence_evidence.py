@@ -8,7 +8,7 @@ from typing import Final
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import TOO_MANY_REQUESTS, UNAUTHENTICATED, By, Refusal
-from webhook.analysis.history.renewals import OtherLeases, Silence, deadline_of, goes_on_for
+from webhook.analysis.history.renewals import OtherLeases, Silence, estimate_deadline, estimate_last_work
 from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.inputs.items import InputKind
 from webhook.kubernetes.times import SECOND
@@ -54,7 +54,7 @@ class SilenceEvidence:
     @cached_property
     def other_leases(self) -> OtherLeases:
         """How the other leases fared meanwhile."""
-        return self.histories.others_of(self.history, self.start, self.end)
+        return self.histories.compare_with_others(self.history, self.start, self.end)
 
     @property
     def silence(self) -> Silence:
@@ -70,7 +70,7 @@ class SilenceEvidence:
     def own_answers(self) -> Sequence[Refusal]:
         """What the holder was answered, until it must have given up."""
         own = [one for one in self._answers if self.is_own(one)]
-        own = _drop_late_answers(own, self.start + goes_on_for(self.history.duration))
+        own = _drop_late_answers(own, self.start + estimate_last_work(self.history.duration))
         return list(self._drop_answers_after_outage(own))
 
     @property
@@ -79,7 +79,7 @@ class SilenceEvidence:
 
         Something else stopped one that did not, or one that tried only once it was too late.
         """
-        own, deadline = self.own_answers, deadline_of(self.history.duration)
+        own, deadline = self.own_answers, estimate_deadline(self.history.duration)
         gives_up = min(self.start + deadline // 2, self.end - (self.end - self.start) // 3)
         return bool(own) and own[-1].at >= gives_up and own[0].received <= self.start + deadline
 
@@ -95,7 +95,7 @@ class SilenceEvidence:
     @property
     def sources(self) -> set[str]:
         """The addresses and programs of the requests of the holder's process."""
-        return self.history.requests.sources_of(self.tenure)
+        return self.history.requests.find_sources(self.tenure)
 
     @property
     def unauthenticated(self) -> Sequence[Refusal]:
@@ -148,7 +148,7 @@ class SilenceEvidence:
 
         An API server that comes back may refuse before it knows the rights.
         """
-        is_early = any(one.received <= self.start + goes_on_for(self.history.duration) for one in own)
+        is_early = any(one.received <= self.start + estimate_last_work(self.history.duration) for one in own)
         return own if not own or is_early or not self.other_leases.most_were_late else ()
 
 
@@ -158,14 +158,14 @@ def _drop_late_answers(own: Sequence[Refusal], gives_up: int) -> list[Refusal]:
     If its writes had failed before, that is why it gave up.
     """
     early = [one for one in own if one.received <= gives_up]
-    kinds = {"", *map(_kind_of, early)}
-    first = next((one for one in own if one.received > gives_up and _kind_of(one) not in kinds), None)
+    kinds = {"", *map(_classify_answer, early)}
+    first = next((one for one in own if one.received > gives_up and _classify_answer(one) not in kinds), None)
     if first is None or not any(one.has_failed for one in early):
         return list(own)
     return [one for one in own if one.at < first.at]
 
 
-def _kind_of(answer: Refusal) -> str:
+def _classify_answer(answer: Refusal) -> str:
     """Return the cause that an answer shows, "" if it shows none."""
     if answer.is_denied:
         return REFUSED[answer.by]

@@ -9,18 +9,24 @@ from webhook.analysis.claims.advice import Advice, advise_after_silence
 from webhook.analysis.claims.cause_sentences import describe_cause
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.diagnosis import Blame, Diagnosis
-from webhook.analysis.claims.lease_claim import identity_of, list_left_causes, make_claim
-from webhook.analysis.claims.words import at_most, clock, holder_or_another, name, writer
+from webhook.analysis.claims.lease_claim import find_identity, list_possible_causes, make_claim
+from webhook.analysis.claims.words import (
+    describe_holder_or_another,
+    describe_writer,
+    format_bound,
+    format_clock,
+    format_name,
+)
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.renewals import deadline_of, goes_on_for
+from webhook.analysis.history.renewals import estimate_deadline, estimate_last_work
 from webhook.analysis.history.status import LeaseState
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.history.write import Dating
 from webhook.analysis.inputs.items import InputKind
 from webhook.findings import Severity
-from webhook.kubernetes.times import SECOND, length
-from webhook.text.commands import kubectl_in
+from webhook.kubernetes.times import SECOND, format_length
+from webhook.text.commands import make_kubectl_prefix
 
 _MIN_MISSED: Final = 5
 _MIN_SILENCE: Final = 10 * SECOND
@@ -36,58 +42,58 @@ _SILENT_NODE: Final = "its node, or its API server, had been paused or cut off, 
 _SILENT_POD: Final = "it, or its API server, had been paused, blocked or restarted, or its pod alone cut off"
 
 
-def describe_delay(gap: causes.Gap, since: str = "", *, is_beat: bool = False) -> str:
+def describe_delay(missed: causes.MissedRenewals, since: str = "", *, is_beat: bool = False) -> str:
     """Return how late a holder renewed, why, and what it risked; `is_beat`: nobody else takes the lease."""
     risk = (
-        f"By default client-go stops leading after {length(deadline_of(gap.duration))} to "
-        f"{length(goes_on_for(gap.duration))}"
+        f"By default client-go stops leading after {format_length(estimate_deadline(missed.duration))} to "
+        f"{format_length(estimate_last_work(missed.duration))}"
     )
-    if gap.length >= (gap.duration or 0) * SECOND:
+    if missed.length >= (missed.duration or 0) * SECOND:
         risk += "; the lease expired, and no one took it"
     if is_beat:
-        risk = f"The lease is a heartbeat, which lasts {gap.duration} s: no one else takes it"
-    silent = length(gap.length) if gap.doubt <= SECOND // 10 else at_most(gap.longest)
-    late = f"{holder_or_another(gap.tenure)} did not renew for {silent}{since}"
-    return f"{late}. {describe_cause(gap.cause)} {risk}."
+        risk = f"The lease is a heartbeat, which lasts {missed.duration} s: no one else takes it"
+    silent = format_length(missed.length) if missed.doubt <= SECOND // 10 else format_bound(missed.longest)
+    late = f"{describe_holder_or_another(missed.tenure)} did not renew for {silent}{since}"
+    return f"{late}. {describe_cause(missed.cause)} {risk}."
 
 
-def _describe_other_write(history: LeaseHistory, gap: causes.Gap, now: int) -> str:
+def _describe_other_write(history: LeaseHistory, missed: causes.MissedRenewals, now: int) -> str:
     """Say which user wrote a lease last while its holder did not renew it: that may have let it go on."""
-    own = gap.tenure.processes.own
-    refused = [one.at for one in history.requests.refusals if gap.start < one.at < gap.end]
+    own = missed.tenure.processes.own
+    refused = [one.at for one in history.requests.refusals if missed.start < one.at < missed.end]
     later = [
         (at, who)
         for at, who in history.others
-        if max([gap.start, *refused]) < at < gap.end and who != (own.name if own else "")
+        if max([missed.start, *refused]) < at < missed.end and who != (own.name if own else "")
     ]
     if not refused or not later or history.kind is not InputKind.AUDIT_LOG:
         return ""
     at, who = later[-1]
-    return f" {name(who)} wrote the lease at {clock(at, now)}, after the last refusal."
+    return f" {format_name(who)} wrote the lease at {format_clock(at, now)}, after the last refusal."
 
 
-def claim_late_renewal(history: LeaseHistory, gap: causes.Gap, now: int) -> Claim:
+def claim_late_renewal(history: LeaseHistory, missed: causes.MissedRenewals, now: int) -> Claim:
     """Return the claim that a holder renewed late, and why."""
-    is_claimed = gap.tenure.is_claimed
-    since = f", from {clock(gap.start, now)} on{' by its own clock' if is_claimed else ''}"
+    is_claimed = missed.tenure.is_claimed
+    since = f", from {format_clock(missed.start, now)} on{' by its own clock' if is_claimed else ''}"
     is_beat = history.is_heartbeat
-    is_harmless = is_beat and gap.longest < (gap.duration or 0) * SECOND
-    message = f"{describe_delay(gap, since, is_beat=is_beat)}{_describe_other_write(history, gap, now)}"
-    step = advise_after_silence(gap.cause, history, gap.tenure)
-    ended = "The refusals have ended. " if gap.cause.blame is Blame.REFUSED else ""
-    if ended and any(one.is_denied_write and one.at > gap.end for one in history.requests.refusals):
+    is_harmless = is_beat and missed.longest < (missed.duration or 0) * SECOND
+    message = f"{describe_delay(missed, since, is_beat=is_beat)}{_describe_other_write(history, missed, now)}"
+    step = advise_after_silence(missed.cause, history, missed.tenure)
+    ended = "The refusals have ended. " if missed.cause.blame is Blame.REFUSED else ""
+    if ended and any(one.is_denied_write and one.at > missed.end for one in history.requests.refusals):
         ended = "Refusals came again after that. "
     advice = Advice(f"{ended}{step.sentence}", step.command)
     return make_claim(
         *(history, "renewal-late", Severity.INFO if is_harmless else Severity.WARNING, message, advice),
-        gap.cause.blame,
-        over_since=gap.end,
+        missed.cause.blame,
+        over_since=missed.end,
         arguments={
-            "identity": identity_of(gap.tenure),
-            "from": gap.start,
-            "to": gap.end,
+            "identity": find_identity(missed.tenure),
+            "from": missed.start,
+            "to": missed.end,
             "how": Dating.WRITER_CLOCK.value if is_claimed else None,
-            **list_left_causes(gap.cause),
+            **list_possible_causes(missed.cause),
         },
     )
 
@@ -112,10 +118,11 @@ def find_ongoing_silence(histories: ClusterHistory, history: LeaseHistory, now: 
     cause = causes.diagnose(histories, history, tenure, last, until)
     holds = ""
     if status.takeable_at is not None:
-        holds = f"; no other replica can take the lease before {clock(status.takeable_at, now)}"
+        holds = f"; no other replica can take the lease before {format_clock(status.takeable_at, now)}"
     message = (
-        f"{holder_or_another(tenure)} has not renewed since {clock(last, now)}, for {length(silence)}, "
-        f"although the lease was renewed every {length(usual)} before{holds}. {describe_cause(cause)}"
+        f"{describe_holder_or_another(tenure)} has not renewed since "
+        f"{format_clock(last, now)}, for {format_length(silence)}, "
+        f"although the lease was renewed every {format_length(usual)} before{holds}. {describe_cause(cause)}"
     )
     step = advise_after_silence(cause, history, tenure)
     yield make_claim(
@@ -126,30 +133,31 @@ def find_ongoing_silence(histories: ClusterHistory, history: LeaseHistory, now: 
         step,
         cause.blame,
         over_since=0,
-        arguments={"identity": identity_of(tenure), "from": last, "to": until, **list_left_causes(cause)},
+        arguments={"identity": find_identity(tenure), "from": last, "to": until, **list_possible_causes(cause)},
     )
 
 
-def claim_loss(history: LeaseHistory, gap: causes.Gap, after: Tenure, now: int) -> Claim:
+def claim_loss(history: LeaseHistory, missed: causes.MissedRenewals, after: Tenure, now: int) -> Claim:
     """Return the claim that a holder let its lease expire and was followed, and why."""
-    before, cause, unled = gap.tenure, gap.cause, after.leaderless or 0
+    before, cause, unled = missed.tenure, missed.cause, after.leaderless or 0
     is_exact = after.is_exact and not after.is_close and before.renewed is not None and before.renewed.is_exact
-    later = length(unled) if is_exact else at_most(unled)
+    later = format_length(unled) if is_exact else format_bound(unled)
     taken = "the lease" if after.is_close else "the expired lease"
     doubt = ": whether it had expired is not known" if after.is_close else ""
-    follower, at = name(after.holder), clock(after.since, now)
+    follower, at = format_name(after.holder), format_clock(after.since, now)
     if after.is_chosen:
-        silent = length(gap.length) if is_exact else at_most(gap.length + SECOND)
+        silent = format_length(missed.length) if is_exact else format_bound(missed.length + SECOND)
         followed = f"the API server chose {follower} at {at}; no holder had renewed it for {silent} by then"
     else:
         is_other = before.duration is not None and before.duration != history.duration
         lasted = f" (it lasted {before.duration} s)" if is_other and not after.is_close else ""
         # Another one may write a holder in, which need not know of it.
         other = after.processes.doubtful_taker
-        took = f"{writer(other)} wrote {follower} into" if other else f"{follower} took"
+        took = f"{describe_writer(other)} wrote {follower} into" if other else f"{follower} took"
         followed = f"{took} {taken}{lasted} at {at}, {later} later{doubt}"
     message = (
-        f"{holder_or_another(before)} last renewed at {clock(gap.start, now)}{_describe_substitute(before, now)}; "
+        f"{describe_holder_or_another(before)} last renewed at "
+        f"{format_clock(missed.start, now)}{_describe_substitute(before, now)}; "
         f"{followed}. "
         f"{describe_cause(cause)}"
         f"{_describe_return(cause, before, history.renewals.usual, now)}"
@@ -159,32 +167,34 @@ def claim_loss(history: LeaseHistory, gap: causes.Gap, after: Tenure, now: int) 
         *(history, "leader-lost", Severity.WARNING, message, step, cause.blame),
         over_since=after.since,
         arguments={
-            "identity": identity_of(after),
-            "previous": identity_of(before),
-            "from": gap.start,
+            "identity": find_identity(after),
+            "previous": find_identity(before),
+            "from": missed.start,
             "to": after.since,
             "how": "unknown" if after.is_close else None,
-            **list_left_causes(cause),
+            **list_possible_causes(cause),
         },
     )
 
 
 def claim_never_taken_up(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Claim:
     """Return the claim that an API server chose a holder which did not renew the lease until it was followed."""
-    follower = f"{name(after.holder)} {'was chosen' if after.is_chosen else 'was written into it'}"
-    unled = "" if after.leaderless is None else f": no process renewed it for {at_most(after.leaderless)}"
+    follower = f"{format_name(after.holder)} {'was chosen' if after.is_chosen else 'was written into it'}"
+    unled = "" if after.leaderless is None else f": no process renewed it for {format_bound(after.leaderless)}"
     by = "an API server" if before.processes.taken_by else "an API server (as far as field managers show)"
     message = (
-        f"{name(before.holder)} was chosen by {by} at {clock(before.since, now)}, and had not renewed the lease "
-        f"when {follower} at {clock(after.since, now)}{unled}"
+        f"{format_name(before.holder)} was chosen by {by} at {format_clock(before.since, now)}, "
+        "and had not renewed the lease "
+        f"when {follower} at {format_clock(after.since, now)}{unled}"
     )
     advice = Advice(
-        "See the candidates, and whether they run:", f"{kubectl_in(history.namespace)} get leasecandidates,pods"
+        "See the candidates, and whether they run:",
+        f"{make_kubectl_prefix(history.namespace)} get leasecandidates,pods",
     )
     return make_claim(
         *(history, "not-taken-up", Severity.WARNING, message, advice),
         over_since=after.since,
-        arguments={"identity": identity_of(before), "from": before.since, "to": after.since},
+        arguments={"identity": find_identity(before), "from": before.since, "to": after.since},
     )
 
 
@@ -192,7 +202,7 @@ def _describe_substitute(before: Tenure, now: int) -> str:
     """Say who renewed a lease in the place of its holder after that had done so for the last time."""
     if before.touched is None or before.kept_until <= before.last_renewal + SECOND:
         return ""
-    return f" ({writer(before.touched[1])} went on in its name until {clock(before.kept_until, now)})"
+    return f" ({describe_writer(before.touched[1])} went on in its name until {format_clock(before.kept_until, now)})"
 
 
 def _describe_return(cause: Diagnosis, before: Tenure, usual: int | None, now: int) -> str:
@@ -201,9 +211,9 @@ def _describe_return(cause: Diagnosis, before: Tenure, usual: int | None, now: i
     if cause.blame is not Blame.CLIENT or not heard or not cause.is_silent:
         return ""
     gaps = sorted(after - one for one, after in pairwise(heard))
-    again = f" Its pod was heard again from {clock(heard[0], now)} on"
+    again = f" Its pod was heard again from {format_clock(heard[0], now)} on"
     if gaps and usual is not None and gaps[len(gaps) // 2] > _RARE * usual:
-        rate = length(gaps[len(gaps) // 2])
+        rate = format_length(gaps[len(gaps) // 2])
         why = "its own rate limit, or overload, holds them back, or it restarts again and again, or asks rarely"
         return f"{again}, but only every {rate}: {why} while it waits."
     which = _SILENT_NODE if cause.is_node_silent else _SILENT_POD

@@ -14,7 +14,7 @@ from webhook.analysis.claims.causes import describe_other_writers
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.handovers import describe_edit, find_duration_edit
 from webhook.analysis.claims.lease_claim import make_claim
-from webhook.analysis.claims.words import clock, count, name, writer
+from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
 from webhook.analysis.heartbeats import is_named_for_heartbeats
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.follow import ClusterHistory
@@ -23,7 +23,7 @@ from webhook.analysis.history.refusal import UNAUTHENTICATED, By, Refusal
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.history.waiting import MAX_TIMES
 from webhook.findings import Severity
-from webhook.kubernetes.times import SECOND, length
+from webhook.kubernetes.times import SECOND, format_length
 
 if TYPE_CHECKING:
     from webhook.analysis.claims.account import Account
@@ -39,7 +39,7 @@ def claim_no_candidate(account: "Account") -> Iterator[Claim]:
         return
     who = "no other process" if account.holder else "no process"
     asked = "asked for it" if found.shows_reads else "tried to write it"
-    message = f"{who} {asked} from {clock(found.since, account.now)} to {clock(found.until, account.now)}"
+    message = f"{who} {asked} from {format_clock(found.since, account.now)} to {format_clock(found.until, account.now)}"
     how = None if found.shows_reads else "writes"
     arguments = {"identity": account.holder, "how": how, "from": found.since, "to": found.until}
     yield make_claim(account.history, "no-candidate", Severity.INFO, message, Advice(""), arguments=arguments)
@@ -55,7 +55,7 @@ def find_late_takers(histories: ClusterHistory, history: LeaseHistory, now: int)
     late = [
         one
         for before, one in pairwise(history.tenures)
-        if _lateness_of(history, before, one) is not None and not _has_duration_edit(history, before, one)
+        if _measure_lateness(history, before, one) is not None and not _has_duration_edit(history, before, one)
     ]
     previous = {id(after): before for before, after in pairwise(history.tenures)}
     for after in late[-1:]:
@@ -77,7 +77,7 @@ def _find_last_edit(history: LeaseHistory, before: Tenure, after: Tenure) -> Lea
     return next(edits, None) if after.began is Handover.EXPIRED else None
 
 
-def _lateness_of(history: LeaseHistory, before: Tenure, after: Tenure) -> int | None:
+def _measure_lateness(history: LeaseHistory, before: Tenure, after: Tenure) -> int | None:
     """Return how long after it was free a lease was taken, at least, if that was longer than followers take.
 
     They ask about as often as a holder renews.
@@ -97,7 +97,7 @@ def _lateness_of(history: LeaseHistory, before: Tenure, after: Tenure) -> int | 
     return late if late > patience else None
 
 
-class _Late(Struct, frozen=True, dict=True):
+class _LateTakeover(Struct, frozen=True, dict=True):
     """A holder that took a lease late: it was free since `since`, in microseconds since 1970, or a moment before.
 
     `is_logged`: an audit log shows all that was asked of the lease meanwhile, and by which process.
@@ -114,7 +114,7 @@ class _Late(Struct, frozen=True, dict=True):
     @property
     def taker(self) -> str:
         """The text of the holder."""
-        return name(self.after.holder)
+        return format_name(self.after.holder)
 
     @cached_property
     def refused(self) -> Sequence[Refusal]:
@@ -128,9 +128,9 @@ class _Late(Struct, frozen=True, dict=True):
         refused = [one for one in self.refused if own is not None and own.is_same(one.writer)]
         if own is None or not refused:
             return ""
-        number = f"{self.least}{count(len(refused), 'request')}"
+        number = f"{self.least}{format_count(len(refused), 'request')}"
         were = "was" if len(refused) == 1 else "were"
-        return f"; {number} by {writer(own)} {were} refused in that time, the last one with {refused[-1].code}"
+        return f"; {number} by {describe_writer(own)} {were} refused in that time, the last one with {refused[-1].code}"
 
     @property
     def least(self) -> str:
@@ -160,7 +160,7 @@ class _Late(Struct, frozen=True, dict=True):
         return [one for one in self._answers if one.has_failed]
 
 
-class _Why(Struct, frozen=True):
+class _Explanation(Struct, frozen=True):
     """Why it was late, as a clause and as claims name it; `silent` is from when to when it asked for nothing."""
 
     how: str
@@ -171,7 +171,7 @@ class _Why(Struct, frozen=True):
 def _claim_late_taker(
     histories: ClusterHistory, history: LeaseHistory, before: Tenure, after: Tenure, now: int
 ) -> Claim:
-    lateness = _lateness_of(history, before, after)
+    lateness = _measure_lateness(history, before, after)
     assert lateness is not None
     since, bounds = after.since - lateness, histories.bounds
     own, other = after.processes.own, after.processes.doubtful_taker
@@ -181,7 +181,7 @@ def _claim_late_taker(
     # Of tokens that name no pod, several processes may have one user.
     is_logged = after.taken.is_logged and is_whole and has_waited and own is not None and bool(own.uid or own.pod)
     is_logged = is_logged and other is None  # else it is not known whose requests these were
-    late = _Late(history, after, since, now, is_logged, has_hole=bounds.has_hole(since, after.since))
+    late = _LateTakeover(history, after, since, now, is_logged, has_hole=bounds.has_hole(since, after.since))
     # One whose own writes conflict meanwhile does not wait.
     edit = None if late.conflicts else _find_last_edit(history, before, after)
     waits, could = (before.duration or 0) * SECOND, since
@@ -193,20 +193,21 @@ def _claim_late_taker(
     text = why.text
     if edit is not None and could > since:
         edited = (
-            f"it was changed meanwhile, the last time at {clock(edit.at, now)} ({describe_edit(edit)}): an elector of "
+            f"it was changed meanwhile, the last time at {format_clock(edit.at, now)} "
+            f"({describe_edit(edit)}): an elector of "
             "client-go waits for as long as it lasts after each change"
         )
         is_enough = after.since - could <= waits
-        text = edited if is_enough else f"{edited}; of the time since {clock(could, now)}: {text}"
-        why = _Why("unknown", text) if is_enough else why
+        text = edited if is_enough else f"{edited}; of the time since {format_clock(could, now)}: {text}"
+        why = _Explanation("unknown", text) if is_enough else why
     text += late.describe_refused()
     is_released = after.began is Handover.RELEASED
     ended = before.ended if is_released and before.ended else before.kept
     free_at = ended.at if is_released else before.kept_until + (before.duration or 0) * SECOND
     bound = "" if after.taken.is_exact and ended.is_exact else "at least "
     freed = "it was freed" if is_released else "it had expired"
-    took = f"{writer(other)} wrote {late.taker} into it" if other else f"{late.taker} took it"
-    message = f"{took} {bound}{length(lateness)} after {freed} at {clock(free_at, now)}: {text}"
+    took = f"{describe_writer(other)} wrote {late.taker} into it" if other else f"{late.taker} took it"
+    message = f"{took} {bound}{format_length(lateness)} after {freed} at {format_clock(free_at, now)}: {text}"
     advice = advise_on_late_taker(history, after)
     return make_claim(
         *(history, "taken-late", Severity.WARNING, message, advice),
@@ -222,92 +223,95 @@ def _claim_late_taker(
     )
 
 
-def _explain_first_request(late: _Late) -> _Why | None:
+def _explain_first_request(late: _LateTakeover) -> _Explanation | None:
     """Explain by a taker that asked for the lease for the first time about as long before as that lasts."""
     newcomer = _find_first_request(late.after, late.since) if late.is_logged else None
     if newcomer is None or late.nameless or not _has_waited_once(late.after, newcomer):
         return None
     text = (
-        f"{late.taker} made no request for it until {clock(newcomer, late.now)}: it did not run yet, or was paused, "
+        f"{late.taker} made no request for it until {format_clock(newcomer, late.now)}: "
+        "it did not run yet, or was paused, "
         "blocked or cut off; whoever looks for the first time, or has not looked for long, waits for as long as the "
         "lease lasts"
     )
-    return _Why("silent", text, (late.since, newcomer))
+    return _Explanation("silent", text, (late.since, newcomer))
 
 
-def _explain_nameless(late: _Late) -> _Why | None:
+def _explain_nameless(late: _LateTakeover) -> _Explanation | None:
     """Explain by requests without accepted credentials while it was silent."""
     silent = _find_silence(late.after, late.since) if late.is_logged else None
     if silent is None or not any(silent[0] <= one.received <= silent[1] for one in late.nameless):
         return None
     text = (
-        f"no request by its name was received from {clock(silent[0], late.now)} until {clock(silent[1], late.now)}: it "
-        f"did not run yet, or was paused, blocked or cut off, or some of {count(len(late.nameless), 'request')} "
+        f"no request by its name was received from {format_clock(silent[0], late.now)} "
+        f"until {format_clock(silent[1], late.now)}: it "
+        f"did not run yet, or was paused, blocked or cut off, or some of {format_count(len(late.nameless), 'request')} "
         f"without accepted credentials, answered with {UNAUTHENTICATED}, were its own"
     )
-    return _Why("unknown", text)
+    return _Explanation("unknown", text)
 
 
-def _explain_silence(late: _Late) -> _Why | None:
+def _explain_silence(late: _LateTakeover) -> _Explanation | None:
     """Explain by a taker that made no request for most of the time."""
     silent = _find_silence(late.after, late.since) if late.is_logged else None
     if silent is None or silent[1] - silent[0] <= (late.after.since - late.since) // 2:
         return None
-    begin = f"from {clock(silent[0], late.now)} " if silent[0] > late.since else ""
+    begin = f"from {format_clock(silent[0], late.now)} " if silent[0] > late.since else ""
     text = (
-        f"{late.taker} made no request for it {begin}until {clock(silent[1], late.now)}: it did not run yet, or was "
+        f"{late.taker} made no request for it {begin}until {format_clock(silent[1], late.now)}: "
+        "it did not run yet, or was "
         "paused, blocked or cut off, or it asks rarely"
     )
-    return _Why("silent", text, silent)
+    return _Explanation("silent", text, silent)
 
 
-def _explain_conflicts(late: _Late) -> _Why | None:
+def _explain_conflicts(late: _LateTakeover) -> _Explanation | None:
     """Explain by writes of the taker that came from a state that others had changed by then."""
     if not late.is_logged or not late.conflicts:
         return None
     others = describe_other_writers(late.history, late.since, late.after.since)
     also = f" ({others})" if others else ""
     text = f"{late.least}{late.conflicts} of its updates conflicted with other writes (409){also}"
-    return _Why("asking", text)
+    return _Explanation("asking", text)
 
 
-def _explain_failures(late: _Late) -> _Why | None:
+def _explain_failures(late: _LateTakeover) -> _Explanation | None:
     """Explain by requests of the taker that the API server did not answer, or writes that it did not store."""
     if not late.is_logged or not late.failed:
         return None
     last = late.failed[-1]
     message = f": {last.message}" if last.message else ""
-    what = count(len(late.failed), "request" if any(one.is_read for one in late.failed) else "write")
-    return _Why("asking", f"{what} of it failed, the last one with {last.code}{message}")
+    what = format_count(len(late.failed), "request" if any(one.is_read for one in late.failed) else "write")
+    return _Explanation("asking", f"{what} of it failed, the last one with {last.code}{message}")
 
 
-def _explain_requests(late: _Late) -> _Why | None:
+def _explain_requests(late: _LateTakeover) -> _Explanation | None:
     """Explain by a taker that asked all the time."""
     if not late.is_logged:
         return None
     least = "at least " if len(late.after.waited) >= MAX_TIMES else ""
     # The last request is that by which it took the lease.
-    asked = least + count(len([one for one in sorted(late.after.waited)[:-1] if one > late.since]), "time")
+    asked = least + format_count(len([one for one in sorted(late.after.waited)[:-1] if one > late.since]), "time")
     why = "" if late.describe_refused() else ": it waits for longer than it must, or was refused"
-    return _Why("asking", f"{late.taker} had asked for it {asked} meanwhile{why}")
+    return _Explanation("asking", f"{late.taker} had asked for it {asked} meanwhile{why}")
 
 
-def _explain_nothing(late: _Late) -> _Why:
+def _explain_nothing(late: _LateTakeover) -> _Explanation:
     own = late.after.processes.own
     if own is not None and not (own.uid or own.pod) and late.after.taken.is_logged:
         text = "its requests name no pod, so the log does not show which process asked for the lease, and which ran"
-        return _Why("unknown", text)
+        return _Explanation("unknown", text)
     shows_reads = late.history.has_reads_of_holders
     if shows_reads and late.has_hole:
         text = "the log has no request at all for a part of that time: nothing was asked then, or it lacks requests"
-        return _Why("unknown", text)
+        return _Explanation("unknown", text)
     if shows_reads:
-        return _Why("unknown", "the log does not show whether it ran then, and asked for the lease")
+        return _Explanation("unknown", "the log does not show whether it ran then, and asked for the lease")
     text = "whether it ran then, and who asked for the lease, is not known; an audit log that has reads shows it"
-    return _Why("unknown", text)
+    return _Explanation("unknown", text)
 
 
-_EXPLANATIONS: Final[tuple[Callable[[_Late], _Why | None], ...]] = (
+_EXPLANATIONS: Final[tuple[Callable[[_LateTakeover], _Explanation | None], ...]] = (
     _explain_first_request,
     _explain_nameless,
     _explain_silence,

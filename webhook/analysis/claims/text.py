@@ -10,12 +10,12 @@ from webhook.admission.rules.stamps import NAMES, Stamp, is_constant
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.cause_sentences import describe_cause
 from webhook.analysis.claims.diagnosis import Blame
-from webhook.analysis.claims.words import ago, clock, name, writer
+from webhook.analysis.claims.words import describe_writer, format_age, format_clock, format_name
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState, LeaseStatus, date_naming
 from webhook.analysis.history.tenure import Handover
 from webhook.analysis.inputs.items import InputKind, Writer, is_dated_by_stamp
-from webhook.kubernetes.times import SECOND, length
+from webhook.kubernetes.times import SECOND, format_length
 
 MAX_WAITING: Final = 4
 _MIN_READS: Final = 3
@@ -38,18 +38,18 @@ def list_facts(account: Account, *, verbose: bool = True) -> Iterator[Line]:
         yield Line("Not shown", "some writes to it, within the time for which a renewal lasts")
     yield from _list_touch(account)
     if account.unserved_at is not None:
-        when = clock(account.unserved_at, account.now)
+        when = format_clock(account.unserved_at, account.now)
         yield Line(
             "Election", f"the API server answered at {when} that it knows no LeaseCandidates: it names no holder"
         )
     if account.tenure is not None and account.tenure.term is not None:
         yield Line("Term", f"{account.tenure.term}: the token of its writes, where a fence asks for one")
-    yield from _standing(account, verbose=verbose)
+    yield from _list_state(account, verbose=verbose)
     yield from _list_unverified(account)
     is_silent_heartbeat = account.is_heartbeat and account.cause is not None and account.cause.blame is Blame.CLIENT
     if account.cause is not None and account.cause.blame is not Blame.UNKNOWN and not is_silent_heartbeat:
         yield Line("Why", describe_cause(account.cause))
-    yield from _rhythm(account) if verbose else ()
+    yield from _list_rhythm(account) if verbose else ()
 
 
 def _list_holding(account: Account) -> Iterator[Line]:
@@ -62,10 +62,12 @@ def _list_holding(account: Account) -> Iterator[Line]:
     elif _is_lock(account):
         renewed = "Written"
     if account.holder:
-        yield Line(held, f"{name(account.holder)}{_format_since(account)}")
+        yield Line(held, f"{format_name(account.holder)}{_format_since(account)}")
     if account.last_renewal is not None:
         yield Line(
-            renewed, f"{clock(account.last_renewal, now)}, {ago(account.last_renewal, now)}{_describe_writer(account)}"
+            renewed,
+            f"{format_clock(account.last_renewal, now)}, "
+            f"{format_age(account.last_renewal, now)}{_describe_writer(account)}",
         )
 
 
@@ -76,30 +78,30 @@ def _is_lock(account: Account) -> bool:
     return lease is not None and lease.spec.renew_time is None and is_unrenewed
 
 
-def _standing(account: Account, *, verbose: bool) -> Iterator[Line]:
+def _list_state(account: Account, *, verbose: bool) -> Iterator[Line]:
     status, now = account.status, account.now
     if status is None:
         return
     # No one takes a heartbeat, whether it has expired or not.
     if verbose and (account.state is LeaseState.LIVE or not account.is_heartbeat):
         is_coordinated = account.history.lease is not None and bool(account.history.lease.spec.strategy)
-        yield from _takeable(status, now, is_coordinated=is_coordinated)
+        yield from _list_takeable_time(status, now, is_coordinated=is_coordinated)
     if verbose and status.ahead is not None and abs(status.ahead) > 2 * SECOND and status.block is None:
         direction = "ahead of" if status.ahead > 0 else "behind"
-        yield Line("Clock", f"the holder's is {length(abs(status.ahead))} {direction} the API server's")
+        yield Line("Clock", f"the holder's is {format_length(abs(status.ahead))} {direction} the API server's")
     if not status.from_stamps and status.last_renewal is not None:
         yield Line("Evidence", f"the holder's own clock: {_describe_missing_stamps(account.history, now)}")
 
 
-def _rhythm(account: Account) -> Iterator[Line]:
+def _list_rhythm(account: Account) -> Iterator[Line]:
     usual = account.history.interval
     if usual is not None:
-        longest, usually = length(account.history.renewals.longest), length(int(usual * SECOND))
+        longest, usually = format_length(account.history.renewals.longest), format_length(int(usual * SECOND))
         longest += ", as far as was recorded" if account.history.is_partial else ""
         is_writer = account.tenure is not None and account.tenure.is_writer
         label, whose = ("Its writes", "writer") if is_writer else ("Renewals", "holder")
         yield Line(label, f"typically every {usually}; longest gap between two by the same {whose}: {longest}")
-    waiting = list(_waiting(account))
+    waiting = list(_list_waiting(account))
     if waiting:
         more = f" and {len(waiting) - MAX_WAITING} more" if len(waiting) > MAX_WAITING else ""
         read = "reads" if len(waiting) == 1 else "read"
@@ -110,8 +112,8 @@ def _list_touch(account: Account) -> Iterator[Line]:
     """Yield who renewed the lease after its holder had."""
     if account.tenure and account.tenure.touched and not account.is_renewed_last:
         at, other = account.tenure.touched
-        when = f"{clock(at, account.now)}, {ago(at, account.now)}"
-        yield Line("Renewed for it", f"{when}, by {writer(other)}, which is not known as the holder")
+        when = f"{format_clock(at, account.now)}, {format_age(at, account.now)}"
+        yield Line("Renewed for it", f"{when}, by {describe_writer(other)}, which is not known as the holder")
 
 
 def _describe_missing_stamps(history: LeaseHistory, now: int) -> str:
@@ -131,19 +133,19 @@ def _list_unverified(account: Account) -> Iterator[Line]:
         why = "not verified: --policy FILE says which stamps to believe"
     elif is_dated_by_stamp(history.entries) and not (account.tenure and account.tenure.processes.own):
         why = "if namespace {0} has the label lease-webhook/stamp, which this input does not show"
-        why = why.format(name(history.namespace))
+        why = why.format(format_name(history.namespace))
     else:
         return
     annotations = (history.lease.metadata.annotations if history.lease else None) or {}
     for key, who in annotations.items():
         if key.startswith(f"{NAMES}writer-") and who:
             stamp, written = Stamp(who, None), annotations.get(key.replace("writer", "written", 1))
-            at = name(written) if written else "an unknown time"
-            said = f"{writer(Writer(stamp.user, uid=stamp.pod_uid))} wrote it at {at}"
+            at = format_name(written) if written else "an unknown time"
+            said = f"{describe_writer(Writer(stamp.user, uid=stamp.pod_uid))} wrote it at {at}"
             yield Line("Stamp says", f"{said} ({why})")
 
 
-def _waiting(account: Account) -> Iterator[str]:
+def _list_waiting(account: Account) -> Iterator[str]:
     """Yield which other pods read the lease again and again while the present holder had it, and still did."""
     tenure = account.tenure
     if tenure is None or tenure.processes.own is None or not tenure.processes.own.pod:
@@ -155,7 +157,7 @@ def _waiting(account: Account) -> Iterator[str]:
             and one not in tenure.processes.pods
         )
         if is_peer and is_still and number >= _MIN_READS and at >= tenure.since:
-            yield name(one)
+            yield format_name(one)
 
 
 def _format_since(account: Account) -> str:
@@ -168,12 +170,14 @@ def _format_since(account: Account) -> str:
     by_own_clock = ", as it wrote itself" if is_own_clock else ""
     by_own_clock = "; it was not recorded when" if tenure and tenure.is_unseen else by_own_clock
     if account.written_later is not None:
-        written = clock(account.written_later, now)
+        written = format_clock(account.written_later, now)
         said = f"its metadata, which a client may edit, says that it was written at {written}, after the last renewal"
         return f", since when is not known: {said}"
     if tenure and not tenure.is_dated:
-        return f", since {clock(tenure.since, now)} or later: the input does not say when"
-    return f", since {clock(tenure.since, now)} ({ago(tenure.since, now)}{by_own_clock})" if tenure else ""
+        return f", since {format_clock(tenure.since, now)} or later: the input does not say when"
+    return (
+        f", since {format_clock(tenure.since, now)} ({format_age(tenure.since, now)}{by_own_clock})" if tenure else ""
+    )
 
 
 def _describe_first_sight(account: Account) -> str:
@@ -181,28 +185,32 @@ def _describe_first_sight(account: Account) -> str:
     stamp = date_naming(account.history.entries) if account.history.lease else None
     if stamp is None or stamp > account.now:
         return "; since when is not known"
-    return f", since {clock(stamp, account.now)} at the latest"
+    return f", since {format_clock(stamp, account.now)} at the latest"
 
 
 def _describe_writer(account: Account) -> str:
     status = account.status
-    who = [f"by {writer(account.renewer)}"] if account.renewer else []
-    who += [f"field manager {name(status.manager)}"] if status and status.manager and account.is_renewed_last else []
+    who = [f"by {describe_writer(account.renewer)}"] if account.renewer else []
+    who += (
+        [f"field manager {format_name(status.manager)}"]
+        if status and status.manager and account.is_renewed_last
+        else []
+    )
     return f", {', '.join(who)}" if who else ""
 
 
-def _takeable(status: LeaseStatus, now: int, *, is_coordinated: bool) -> Iterator[Line]:
+def _list_takeable_time(status: LeaseStatus, now: int, *, is_coordinated: bool) -> Iterator[Line]:
     at = status.takeable_at
     by = ", by the process that an API server names" if is_coordinated else ""
     if status.state in {LeaseState.RELEASED, LeaseState.NEVER_HELD}:
         yield Line("Can be taken", f"now{by}")
     elif status.block is not None:
-        when = "never, unless it is repaired" if at is None else f"{clock(at, now)}, {ago(at, now)}"
+        when = "never, unless it is repaired" if at is None else f"{format_clock(at, now)}, {format_age(at, now)}"
         yield Line("Can be taken", when)
     elif at is not None and at > now and status.state is LeaseState.LIVE:
-        yield Line("Expires", f"{clock(at, now)} ({ago(at, now)}) unless renewed")
+        yield Line("Expires", f"{format_clock(at, now)} ({format_age(at, now)}) unless renewed")
     elif at is not None and status.state is LeaseState.EXPIRED:
-        when = f"now{by}, since {clock(at, now)}, {status.duration} s after the last renewal"
+        when = f"now{by}, since {format_clock(at, now)}, {status.duration} s after the last renewal"
         yield Line("Can be taken", when)
 
 
@@ -210,4 +218,4 @@ def quote_events(account: Account) -> Iterator[Line]:
     """Yield the text of Events. Clients write them, so they are quoted and nothing follows from them."""
     for at, text in account.election_events:
         who, what = text.rsplit(" ", 2)[0], " ".join(text.rsplit(" ", 2)[1:])
-        yield Line(clock(at, account.now), f"an Event says: {name(who)} {what}")
+        yield Line(format_clock(at, account.now), f"an Event says: {format_name(who)} {what}")

@@ -11,15 +11,15 @@ from webhook.analysis.claims.advice import (
     Advice,
     advise_on_mutation,
     advise_on_writer,
-    command_for_audit_log,
-    command_for_log_of_holder,
+    make_command_for_audit_log,
+    make_command_for_log_of_holder,
 )
 from webhook.analysis.claims.claim import By as BySomeone
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.collect import interval_of
+from webhook.analysis.claims.collect import bound_write
 from webhook.analysis.claims.handovers import find_duration_edit, is_handed_over
-from webhook.analysis.claims.lease_claim import MAX_NAMED, identity_of, make_claim
-from webhook.analysis.claims.words import at_most, clock, name, user, writer
+from webhook.analysis.claims.lease_claim import MAX_NAMED, find_identity, make_claim
+from webhook.analysis.claims.words import describe_user, describe_writer, format_bound, format_clock, format_name
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.tenure import Tenure
@@ -27,8 +27,8 @@ from webhook.analysis.inputs.items import Writer
 from webhook.analysis.inputs.rewriting import RENEW_TIME
 from webhook.findings import Severity
 from webhook.kubernetes.request import UserInfo
-from webhook.kubernetes.times import SECOND, length
-from webhook.text.commands import kubectl_in
+from webhook.kubernetes.times import SECOND, format_length
+from webhook.text.commands import make_kubectl_prefix
 
 _OFF: Final = 2 * SECOND
 """How far a clock must be off to be reported."""
@@ -50,12 +50,12 @@ def _find_stranger(before: Tenure, after: Tenure) -> Writer | None:
 
 
 def _describe_taking(after: Tenure, other: Writer | None, stranger: Writer | None) -> str:
-    taker = name(after.holder)
+    taker = format_name(after.holder)
     if after.processes.taken_by is None:
         return f"{taker} was written into the lease"
     if other:
-        return f"{writer(other)} wrote {taker} into the lease"
-    return f"{taker} took the lease ({writer(stranger)})" if stranger else f"{taker} took the lease"
+        return f"{describe_writer(other)} wrote {taker} into the lease"
+    return f"{taker} took the lease ({describe_writer(stranger)})" if stranger else f"{taker} took the lease"
 
 
 def claim_replacement(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Claim:
@@ -72,9 +72,11 @@ def _claim_taking_from_silent(
     history: LeaseHistory, before: Tenure, after: Tenure, now: int, *, false_expiry: "_FalseExpiry"
 ) -> Claim:
     """Return the claim that one took a lease that its holder had let expire, and another writer had written since."""
-    silent = length(after.since - before.last_renewal)
+    silent = format_length(after.since - before.last_renewal)
     took = _describe_taking(after, None, _find_stranger(before, after))
-    message = f"at {clock(after.since, now)} {took}, which {name(before.holder)} had not renewed for {silent}"
+    message = (
+        f"at {format_clock(after.since, now)} {took}, which {format_name(before.holder)} had not renewed for {silent}"
+    )
     return make_claim(
         *(history, "lease-stolen", Severity.WARNING, f"{message}. {false_expiry.text}", false_expiry.advice, _SET_BACK),
         over_since=after.since,
@@ -84,21 +86,22 @@ def _claim_taking_from_silent(
 
 def _list_arguments(before: Tenure, after: Tenure) -> Mapping[str, object]:
     return {
-        "identity": identity_of(after),
-        "previous": identity_of(before),
+        "identity": find_identity(after),
+        "previous": find_identity(before),
         "by": BySomeone(after.processes.taken_by),
-        **interval_of(after.taken),
+        **bound_write(after.taken),
     }
 
 
 def _claim_hand_over(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Claim:
     other = after.processes.taken_by or Writer()
     message = (
-        f"at {clock(after.since, now)} {name(before.holder)} handed the lease over to {name(after.holder)}: "
-        f"{writer(other)} wrote it in, without a release"
+        f"at {format_clock(after.since, now)} {format_name(before.holder)} handed "
+        f"the lease over to {format_name(after.holder)}: "
+        f"{describe_writer(other)} wrote it in, without a release"
     )
     sentence = "If that was intended, no action is needed. To see what it logged:"
-    advice = Advice(sentence, command_for_log_of_holder(history.namespace, other.pod or before.holder))
+    advice = Advice(sentence, make_command_for_log_of_holder(history.namespace, other.pod or before.holder))
     return make_claim(
         *(history, "handed-over", Severity.INFO, message, advice),
         over_since=after.since,
@@ -115,7 +118,7 @@ def _claim_theft(
     left = last + duration * SECOND - after.since if duration else None
     cause = "stolen"
     other = after.processes.doubtful_taker
-    is_one_pod = after.processes.follows_in_pod(before.processes)
+    is_one_pod = after.processes.is_from_pod_of(before.processes)
     stranger = None if other else _find_stranger(before, after)
     took = _describe_taking(after, other, stranger)
     early = "" if left is None else f", {_describe_time_left(before, after, left)} before it expired"
@@ -124,9 +127,12 @@ def _claim_theft(
         early += " by the duration that its holder wrote"
     elif is_set_back:
         early += " by its holder's last renewal"
-    at, held = clock(after.since, now), f" while {name(before.holder)} still held it{early}"
+    at, held = format_clock(after.since, now), f" while {format_name(before.holder)} still held it{early}"
     if not after.is_dated:
-        at, held = f"{at} or later (the input does not say when)", f", which {name(before.holder)} may still have held"
+        at, held = (
+            f"{at} or later (the input does not say when)",
+            f", which {format_name(before.holder)} may still have held",
+        )
     message = f"at {at} {took}{held}: {_describe_doubt(before, now)}"
     message += _describe_addresses(history, other)
     if false_expiry is not None:
@@ -136,14 +142,14 @@ def _claim_theft(
         cause, sentence = "renamed", "Check whether a webhook rewrites holderIdentity, or the pod runs two electors:"
         advice = Advice(sentence, "kubectl get mutatingwebhookconfigurations")
     elif other:
-        advice = advise_on_writer(f"Find out why {user(other)} wrote the holder.", history, other)
+        advice = advise_on_writer(f"Find out why {describe_user(other)} wrote the holder.", history, other)
     elif after.processes.taken_by is None:
         if after.is_renaming:
             message += f"; or {_RENAMED}"
         message += f". The input does not show who wrote it{_describe_manager(before, after)}"
         advice = Advice(
             "The audit log shows who wrote it:",
-            command_for_audit_log(history.namespace, history.name),
+            make_command_for_audit_log(history.namespace, history.name),
         )
     else:
         advice = _advise_on_taker(history, before, after, edit)
@@ -158,12 +164,12 @@ def _claim_theft(
 
 def _describe_addresses(history: LeaseHistory, other: Writer | None) -> str:
     """Say that requests of a pod came from several addresses of one family, "" if they did not: it may have both."""
-    known = history.requests.addresses_of(other)
+    known = history.requests.find_addresses(other)
     families = [[one for one in known if (":" in one) is is_v6] for is_v6 in (False, True)]
     addresses = [one for family in families if len(family) > 1 for one in family]
     if not addresses:
         return ""
-    shown = " and ".join(name(one) for one in addresses[:MAX_NAMED])
+    shown = " and ".join(format_name(one) for one in addresses[:MAX_NAMED])
     return (
         f". Requests with the token of its pod came from {shown}: unless they pass through proxies or NAT, or it has "
         "several interfaces, another one has its token"
@@ -190,7 +196,7 @@ def _explain_false_expiry(history: LeaseHistory, before: Tenure, after: Tenure, 
     ahead = before.clock.ahead
     if ahead is None or ahead >= -_OFF:
         return None
-    behind = f"{length(-ahead)} behind the API server's"
+    behind = f"{format_length(-ahead)} behind the API server's"
     if _are_equally_off(history, ahead):
         text = (
             f"The renewTimes of several holders were equally off, {behind} clock, which points to a webhook or policy "
@@ -198,9 +204,10 @@ def _explain_false_expiry(history: LeaseHistory, before: Tenure, after: Tenure, 
         )
         return _FalseExpiry(text, "clock", Advice("See what changes renewTime, such as a mutating webhook:", MUTATORS))
     advice = Advice(
-        f"Correct the clock of the node of {name(before.holder)}; {name(after.holder)} should wait until the lease has "
+        f"Correct the clock of the node of {format_name(before.holder)}; "
+        f"{format_name(after.holder)} should wait until the lease has "
         "not changed for its whole duration. To see which nodes they run on:",
-        f"{kubectl_in(history.namespace)} get pods -o wide",
+        f"{make_kubectl_prefix(history.namespace)} get pods -o wide",
     )
     return _FalseExpiry(f"The old holder's clock is {behind}, so {_CONCLUSION}", "clock", advice)
 
@@ -215,8 +222,11 @@ def _explain_time_set_back(history: LeaseHistory, before: Tenure, after: Tenure,
     has_looked_expired = claimed + before.duration * SECOND <= after.since + _OFF
     if not (is_own and changer.user and has_looked_expired) or at - claimed <= _OFF:
         return None
-    text = f"{writer(changer)} had set its renewTime to {clock(claimed, now)} at {clock(at, now)}, so {_CONCLUSION}"
-    advice = advise_on_writer(f"Find out why {user(changer)} set its renewTime back.", history, changer)
+    text = (
+        f"{describe_writer(changer)} had set its renewTime to {format_clock(claimed, now)} "
+        f"at {format_clock(at, now)}, so {_CONCLUSION}"
+    )
+    advice = advise_on_writer(f"Find out why {describe_user(changer)} set its renewTime back.", history, changer)
     return _FalseExpiry(text, _SET_BACK, advice)
 
 
@@ -233,29 +243,31 @@ def _advise_on_taker(history: LeaseHistory, before: Tenure, after: Tenure, edit:
     changer, stranger = edit.writer if edit else None, _find_stranger(before, after)
     if changer is not None and changer.user:
         # Who waits for the duration that is stored waits for as long as the lease says.
-        return advise_on_writer(f"Find out why {user(changer)} changed how long it lasts.", history, changer)
+        return advise_on_writer(f"Find out why {describe_user(changer)} changed how long it lasts.", history, changer)
     if stranger and before.processes.own:
-        sentence = f"Find out why {user(stranger)} took the lease from {user(before.processes.own)}."
+        sentence = f"Find out why {describe_user(stranger)} took the lease from {describe_user(before.processes.own)}."
         return advise_on_writer(sentence, history, stranger)
     taker = after.processes.taken_by or Writer()
-    sentence = f"Find out why {name(after.holder)} does not wait until the lease expires{describe_strict(taker)}."
+    sentence = (
+        f"Find out why {format_name(after.holder)} does not wait until the lease expires{describe_strict(taker)}."
+    )
     return advise_on_writer(sentence, history, taker)
 
 
 def _describe_doubt(before: Tenure, now: int) -> str:
     """Say what a holder may have done after its lease was taken; a text that another one wrote in need not have any."""
     if before.processes.is_never_renewed:
-        since = f"since that was written in at {clock(before.since, now)}"
-        return f"no process is known to have renewed it as {name(before.holder)} {since}"
+        since = f"since that was written in at {format_clock(before.since, now)}"
+        return f"no process is known to have renewed it as {format_name(before.holder)} {since}"
     return "two may have led at once"
 
 
 def _describe_time_left(before: Tenure, after: Tenure, left: int) -> str:
     """Say how long a lease would have lasted when it was taken: at most, if stamps of whole seconds date that."""
     if after.is_exact and before.kept.is_exact:
-        return length(left)
+        return format_length(left)
     latest = before.kept.latest if before.kept.latest is not None else before.kept.at
-    return at_most(left + max(0, latest - before.kept.at) + max(0, after.since - after.taken.earliest))
+    return format_bound(left + max(0, latest - before.kept.at) + max(0, after.since - after.taken.earliest))
 
 
 def describe_strict(who: Writer) -> str:
@@ -271,4 +283,4 @@ def describe_strict(who: Writer) -> str:
 def _describe_manager(before: Tenure, after: Tenure) -> str:
     """Return the field manager of a write, which its writer chose, unless it is the one that renewed before."""
     manager = after.taken_manager
-    return f"; its field manager was {name(manager)}" if manager and manager != before.manager else ""
+    return f"; its field manager was {format_name(manager)}" if manager and manager != before.manager else ""

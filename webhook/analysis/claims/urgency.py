@@ -20,7 +20,7 @@ _HELD_UNTIL_LATER: Final = "Held now. "
 """Start of an advice where a renewal is due, or more than one, but none is so late that it would be a finding."""
 
 
-def say_when(account: "Account") -> Advice:
+def advise_with_urgency(account: "Account") -> Advice:
     """Return the advice about a lease, which begins with whether something is to be done now, if that is known."""
     advice, start = account.advice, _find_start(account)
     sentence = advice.sentence

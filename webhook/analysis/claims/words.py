@@ -5,7 +5,7 @@ from typing import Final
 
 from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.inputs.items import Writer
-from webhook.kubernetes.times import DAY, MINUTE, SECOND, canonical_seconds, length
+from webhook.kubernetes.times import DAY, MINUTE, SECOND, format_length, format_time
 from webhook.text.quoting import quote_within
 
 _UNITS: Final = ((MINUTE, SECOND // 10), (60 * MINUTE, SECOND), (DAY, MINUTE))
@@ -17,7 +17,7 @@ _PLAIN: Final = re.compile(r"[!#-\[\]-~]{1,78}")
 """Printable, without blanks, quotes and backslashes: nearly all names."""
 
 
-def name(text: str) -> str:
+def format_name(text: str) -> str:
     """Return a name that anyone may have chosen, quoted only if part of it would be invisible."""
     if _PLAIN.fullmatch(text):
         return text
@@ -26,47 +26,53 @@ def name(text: str) -> str:
     return plain if plain == text and text.split() == [text] else shown
 
 
-def clock(at: int, now: int) -> str:
+def format_clock(at: int, now: int) -> str:
     """Return the time of day of an instant, with the date unless that is the date of `now`."""
-    text = canonical_seconds(at)
+    text = format_time(at)
     return text[11:] if at // DAY == now // DAY else text
 
 
-def at_most(micros: int) -> str:
+def format_bound(micros: int) -> str:
     """Return a length of time as an upper bound, never rounded down."""
     unit = next((unit for below, unit in _UNITS if micros < below), 60 * MINUTE)
-    return f"up to {length(-(-micros // unit) * unit)}"
+    return f"up to {format_length(-(-micros // unit) * unit)}"
 
 
-def ago(at: int, now: int) -> str:
+def format_age(at: int, now: int) -> str:
     """Return how far an instant lies back, or ahead."""
-    return f"{length(now - at)} ago" if at <= now else f"in {length(at - now)}"
+    return f"{format_length(now - at)} ago" if at <= now else f"in {format_length(at - now)}"
 
 
-def writer(process: Writer) -> str:
+def describe_writer(process: Writer) -> str:
     """Return who wrote: the service account or user, with the pod if the token names one."""
     if not (process.user or process.uid):
         return "an unknown writer"
     if process.pod:
-        return f"{user(process)} from pod {name(process.pod)}"
-    return f"{user(process)} from the pod with uid {name(process.uid)}" if process.uid else user(process)
+        return f"{describe_user(process)} from pod {format_name(process.pod)}"
+    return (
+        f"{describe_user(process)} from the pod with uid {format_name(process.uid)}"
+        if process.uid
+        else describe_user(process)
+    )
 
 
-def user(process: Writer) -> str:
+def describe_user(process: Writer) -> str:
     """Return the service account or user, and who acted as it."""
-    return name(process.name) + (f" (impersonated by {name(process.impersonator)})" if process.impersonator else "")
+    return format_name(process.name) + (
+        f" (impersonated by {format_name(process.impersonator)})" if process.impersonator else ""
+    )
 
 
-def holder_or_another(tenure: Tenure) -> str:
+def describe_holder_or_another(tenure: Tenure) -> str:
     """Return the holder, with the doubt whether it renewed the lease itself."""
-    return name(tenure.holder) + (", or someone writing in its name," if tenure.is_ambiguous else "")
+    return format_name(tenure.holder) + (", or someone writing in its name," if tenure.is_ambiguous else "")
 
 
-def by_writer(process: Writer | None) -> str:
+def describe_by_writer(process: Writer | None) -> str:
     """` by shop/checkout from pod checkout-1`, "" if the input does not show who wrote."""
-    return f" by {writer(process)}" if process and process.user else ""
+    return f" by {describe_writer(process)}" if process and process.user else ""
 
 
-def count(number: int, what: str, plural: str = "") -> str:
+def format_count(number: int, what: str, plural: str = "") -> str:
     """`1 lease`, `2 leases`."""
     return f"{number} {what if number == 1 else plural or f'{what}s'}"

@@ -29,13 +29,13 @@ def read_event(seen: Observation, before: LeaseCandidate | None, at: int) -> Lea
         return None
     old, new = before.spec, seen.object.spec
     pairs = ((shown, getattr(old, field), getattr(new, field)) for field, shown in _FIELDS.items())
-    changed = [f"{shown} {_value(was)} -> {_value(now)}" for shown, was, now in pairs if was != now]
+    changed = [f"{shown} {_format_value(was)} -> {_format_value(now)}" for shown, was, now in pairs if was != now]
     if not changed:
         return None
     text = f"LeaseCandidate {name}: {', '.join(changed)}"
     return LeaseEvent(EventKind.EDITED, at, writer=seen.writer, text=text, is_dated=is_dated)
 
 
-def _value(value: object) -> str:
+def _format_value(value: object) -> str:
     shown = ", ".join(value) if isinstance(value, tuple) else value
     return truncate(quote(shown), _MAX_NAME) if shown else "absent"

@@ -146,10 +146,10 @@ class Continuity(Struct):
 
 def _is_same_source(path: str, other: str) -> bool:
     """Return whether the second of two files goes on where the first one ended."""
-    return path == other or _source(path) == _source(other)
+    return path == other or _find_source(path) == _find_source(other)
 
 
-def _source(path: str) -> str:
+def _find_source(path: str) -> str:
     """Return what a file is a part of: each file of a recorder goes on where the one before ended."""
     folder, _, name = path.rpartition("/")
     return folder if _RECORDED.fullmatch(name) else path

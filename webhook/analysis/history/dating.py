@@ -4,16 +4,16 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from webhook.admission.rules.expiry import whole_seconds
-from webhook.admission.rules.stamps import is_constant, latest_stamp
+from webhook.admission.rules.expiry import round_up_to_seconds
+from webhook.admission.rules.stamps import find_latest_stamp, is_constant
 from webhook.analysis.history.bounds import Bounds
 from webhook.analysis.history.forged_stamps import find_forged_stamps
-from webhook.analysis.history.status import date_state, refine, stamp_between
+from webhook.analysis.history.status import date_state, find_stamp_between, refine
 from webhook.analysis.history.write import Dating, Write
 from webhook.analysis.inputs.items import Act, InputKind, Observation
 from webhook.kubernetes.managed_fields import Entry
 from webhook.kubernetes.objects import Lease
-from webhook.kubernetes.times import SECOND, normalize, readable, stamp_of
+from webhook.kubernetes.times import SECOND, get_readable_instant, normalize, stamp_of
 
 
 class Known(Struct, frozen=True):
@@ -30,7 +30,7 @@ class Known(Struct, frozen=True):
     path: str
     is_held: bool
 
-    def shows_same(self, lease: Lease) -> bool:
+    def has_same_renewal(self, lease: Lease) -> bool:
         """Return whether a state was not renewed since the one that is known."""
         return self.lease is not None and self.lease.spec.renew_time == lease.spec.renew_time
 
@@ -39,7 +39,7 @@ def date_write(seen: Observation, known: Known, bounds: Bounds) -> Write:
     """Return when something happened: by its own time, else by its stamps, else when anything was last seen."""
     is_one_clock = known.path == seen.place.path and not bounds.is_skewed_within
     skew = 0 if is_one_clock else bounds.skew
-    moment = _moment_of(seen, known, bounds)
+    moment = _find_moment(seen, known, bounds)
     at = min(moment or known.at or 0, bounds.latest)
     is_logged = seen.input_kind is InputKind.AUDIT_LOG and seen.at is not None
     if moment is None or (seen.is_stamp_old and not is_logged):
@@ -51,7 +51,7 @@ def date_write(seen: Observation, known: Known, bounds: Bounds) -> Write:
     elif seen.input_kind is InputKind.REVIEW and at % SECOND:
         dating, earliest, latest = Dating.STAMP, at - skew, at + skew  # an index says when it was received
     else:
-        dating, second = Dating.STAMP, whole_seconds(at)
+        dating, second = Dating.STAMP, round_up_to_seconds(at)
         earliest, latest = second - skew, second + SECOND + skew
         if known.write.is_logged and latest < known.write.earliest:
             # A log has what came before: the stamp is of an earlier write.
@@ -63,11 +63,11 @@ def date_state_before(moment: int | None, at: int, skew: int) -> Write:
     """Return the write of the state that a review shows as the one before, at `moment` or, if None, by `at`."""
     if moment is None:
         return Write(at, at, None, Dating.ORDER, skew=skew)
-    second = whole_seconds(moment)
+    second = round_up_to_seconds(moment)
     return Write(moment, second, second + SECOND, Dating.STAMP)
 
 
-def _moment_of(seen: Observation, known: Known, bounds: Bounds) -> int | None:
+def _find_moment(seen: Observation, known: Known, bounds: Bounds) -> int | None:
     """Return the time of an observation; None if nothing dates it, or only what is not believed."""
     at = seen.at
     if at is None and seen.act is Act.DELETED:
@@ -78,27 +78,27 @@ def _moment_of(seen: Observation, known: Known, bounds: Bounds) -> int | None:
             # A watch does not date it; it may have been made in what a recorder did not see.
             at = known.at if bounds.unrecorded else bounds.until
     elif at is None and isinstance(seen.object, Lease) and not _is_undated_removal(seen.object, seen.entries, known):
-        at = _stamp_of_state(seen, seen.object, known)
+        at = _find_stamp_of_state(seen, seen.object, known)
     return at if at is not None and at <= bounds.latest else None
 
 
-def _stamp_of_state(seen: Observation, lease: Lease, known: Known) -> int | None:
+def _find_stamp_of_state(seen: Observation, lease: Lease, known: Known) -> int | None:
     """Return when the state shows that it was written: by a stamp that moved with the write, if that is known.
 
     Others may be of earlier writes, or invented: they are not later than the stamps of what followed them.
     """
     before = known.lease
     if before is not None and before.metadata.uid == lease.metadata.uid:
-        moved = stamp_between(before.spec, lease.spec, known.entries, seen.entries)
+        moved = find_stamp_between(before.spec, lease.spec, known.entries, seen.entries)
         owners = [one for one in seen.entries if one.owns_renew_time and not one.is_fold]
         if not moved and len(owners) == 1 and before.spec.renew_time != lease.spec.renew_time:
             moved = owners[0].stamp or 0  # another write may have been stamped in the same second
-        claimed = readable(normalize(lease.spec.renew_time))
+        claimed = get_readable_instant(normalize(lease.spec.renew_time))
         if moved and before.spec.renew_time != lease.spec.renew_time and (claimed or 0) < moved + SECOND:
             return refine(moved, claimed)
         if moved:
             return moved
-    if not known.shows_same(lease):
+    if not known.has_same_renewal(lease):
         return date_state(lease.spec, seen.entries)
     if before is not None and find_forged_stamps(seen, before, known.entries, known.at or 0):
         return None
@@ -117,4 +117,4 @@ def _is_undated_removal(lease: Lease, entries: Sequence[Entry], known: Known) ->
     The stamp of the latest write is gone with its fields.
     """
     is_removed = lease.spec.holder_identity is None and known.is_held and bool(entries)
-    return is_removed and (latest_stamp(entries) or 0) <= (latest_stamp(known.entries) or 0)
+    return is_removed and (find_latest_stamp(entries) or 0) <= (find_latest_stamp(known.entries) or 0)

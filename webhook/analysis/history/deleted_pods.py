@@ -32,7 +32,7 @@ class DeletedPods(Struct):
         if len(self._found) > MAX_PODS:
             del self._found[next(iter(self._found))]
 
-    def list_of(self, process: Writer) -> Sequence[PodDeletion]:
+    def list_deletions_by(self, process: Writer) -> Sequence[PodDeletion]:
         """Return the deletions of what may be the pod of a process, by its namespace and name, in order of time.
 
         One of a pod with another uid is left out. Who acts as another user may name any pod.

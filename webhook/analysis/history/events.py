@@ -66,7 +66,7 @@ class LeaseEvent(Struct, frozen=True, gc=False):
     """The LeaseCandidate that was deleted."""
 
 
-def edit_of(old: LeaseSpec, new: LeaseSpec) -> str:
+def describe_changed_fields(old: LeaseSpec, new: LeaseSpec) -> str:
     """Return what was edited, as `leaseTransitions 3 -> 2147483647`; "" if nothing was, or the holder changed."""
     if (old.holder_identity or "") != (new.holder_identity or ""):
         return ""
@@ -81,12 +81,12 @@ def edit_of(old: LeaseSpec, new: LeaseSpec) -> str:
             return "acquireTime was changed"
     pairs = ((field, getattr(old, field), getattr(new, field)) for field in _OTHER_FIELDS)
     parts = [
-        f"{_IN_JSON[field]} {_value(before)} -> {_value(after)}"
+        f"{_IN_JSON[field]} {_format_value(before)} -> {_format_value(after)}"
         for field, before, after in pairs
         if before != after and not (before in _NOTHING and after in _NOTHING)
     ]
     return ", ".join(parts if is_kept else [*parts, "renewTime was removed"])
 
 
-def _value(value: object) -> str:
+def _format_value(value: object) -> str:
     return "absent" if value is None else truncate(quote(value), _MAX_FIELD)

@@ -146,11 +146,11 @@ def _compare(renewals: Sequence[tuple[int, int]], now: int) -> _Compared:
     )
 
 
-def _number_after(moments: Sequence[int], moment: int) -> int:
+def _count_after(moments: Sequence[int], moment: int) -> int:
     return len(moments) - bisect_right(moments, moment)
 
 
-def _last_renewal(history: LeaseHistory, now: int) -> tuple[int, int] | None:
+def _find_last_renewal(history: LeaseHistory, now: int) -> tuple[int, int] | None:
     """Return when a held lease was last renewed, and half of its duration; None if it is not compared."""
     status = history.status(now)
     if not status or not status.holder or status.last_renewal is None or status.duration is None:
@@ -218,7 +218,7 @@ class ClusterHistory(Struct):
         """Return the names of all leases in the order in which they are looked at fastest: as blocks have them."""
         return [*self.leases, *self.stored.numbers]
 
-    def history_of(self, key: Key) -> LeaseHistory:
+    def get_history(self, key: Key) -> LeaseHistory:
         """Return what is known of one of the `names`."""
         if key in self.leases:
             return self.leases[key]
@@ -361,11 +361,11 @@ class ClusterHistory(Struct):
 
     def _find_history(self, key: Key) -> LeaseHistory | None:
         if key in self.stored.numbers:
-            self.leases[key] = self.history_of(key)
+            self.leases[key] = self.get_history(key)
             self.stored.forget(key)
         return self.leases.get(key)
 
-    def tenures_of(self, user: str) -> Sequence[tuple[LeaseHistory, Tenure]]:
+    def find_tenures_of_user(self, user: str) -> Sequence[tuple[LeaseHistory, Tenure]]:
         """Return the tenures of a user's processes, with the leases that they had.
 
         Each lease whose holder is silent asks this, so all leases are looked at once.
@@ -382,7 +382,7 @@ class ClusterHistory(Struct):
         """Return the requests from `start` to `end` that may have deleted any lease of a namespace."""
         return [one for one in self.clearings if one.namespace == namespace and start <= (one.at or 0) <= end]
 
-    def others_of(self, history: LeaseHistory, start: int, end: int) -> OtherLeases:
+    def compare_with_others(self, history: LeaseHistory, start: int, end: int) -> OtherLeases:
         """Return how many other leases were late, and how many were renewed as usual, between two instants.
 
         If there are many, a sample is compared, evenly spread: after an outage each lease is compared with all others.
@@ -400,23 +400,23 @@ class ClusterHistory(Struct):
         nodes = {other.find_node_at(start) for other in (history, *late)}
         is_one_node = len(nodes) == 1 and "" not in nodes
         on_time = [other for other, is_late in zip(others, were_late, strict=True) if is_late is False]
-        silent = max((other.renewals.longest_silence(start, end) for other in on_time), default=0)
+        silent = max((other.renewals.find_longest_silence(start, end) for other in on_time), default=0)
         return OtherLeases(len(late), len(on_time), is_sample=step > 1, is_one_node=is_one_node, silent_for=silent)
 
-    def stopped_with(self, history: LeaseHistory, now: int) -> OtherLeases:
+    def compare_silent_with_others(self, history: LeaseHistory, now: int) -> OtherLeases:
         """Return how many other held leases were last renewed when an expired one was, and how many after it.
 
         One that is not overdue itself did not stop, and went on only if it was renewed half its duration later: what
         is renewed every ten seconds, or every ten minutes, says nothing of the last fifteen seconds.
         """
         if self._compared is None or self._compared.now != now:
-            renewals = (_last_renewal(one, now) for one in self.leases.values())
+            renewals = (_find_last_renewal(one, now) for one in self.leases.values())
             self._compared = _compare([one for one in renewals if one] + list(self.stored.last_renewals()), now)
-        own, compared = _last_renewal(history, now), self._compared
+        own, compared = _find_last_renewal(history, now), self._compared
         status = history.status(now)
         since = (status and status.last_renewal) or 0
-        on_time = _number_after(compared.gone_on, since)
-        late = _number_after(compared.overdue, since - _TOGETHER) - _number_after(compared.overdue_less_half, since)
+        on_time = _count_after(compared.gone_on, since)
+        late = _count_after(compared.overdue, since - _TOGETHER) - _count_after(compared.overdue_less_half, since)
         if own is not None:
             late -= 1  # itself
         return OtherLeases(late, on_time)

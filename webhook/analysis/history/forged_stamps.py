@@ -30,7 +30,7 @@ def find_forged_stamps(
     if seen.term is not None:
         return ""  # where stamps are believed, the entries are made of them
     if old is None:
-        if seen.act is not Act.CREATED or not seen.entries or not _only_known(seen.entries):
+        if seen.act is not Act.CREATED or not seen.entries or not _has_only_known_fields(seen.entries):
             return ""
         change = change_between(None, new, at)
         return "" if is_stamped(change) else find_tampering_in_create(change) or ""
@@ -40,7 +40,7 @@ def find_forged_stamps(
         return ""  # fields that are gone have no owner
     renew_time = new.spec.renew_time
     renewed = renew_time is not None and renew_time != old.spec.renew_time
-    if (renewed and dates_renewal_again(seen.entries, old_entries)) or not _only_known(seen.entries):
+    if (renewed and is_renewal_dated_again(seen.entries, old_entries)) or not _has_only_known_fields(seen.entries):
         return ""
     change = change_between(old, new, at)
     if not is_dated:
@@ -48,7 +48,7 @@ def find_forged_stamps(
     return "" if is_stamped(change) else find_tampering_in_update(change) or ""
 
 
-def dates_renewal_again(new: Sequence[Entry], old: Sequence[Entry]) -> bool:
+def is_renewal_dated_again(new: Sequence[Entry], old: Sequence[Entry]) -> bool:
     """True if a renewal only dates the one owner of renewTime again, as nearly all do: then nothing is forged."""
     if len(new) != len(old):
         return False
@@ -68,6 +68,6 @@ def dates_renewal_again(new: Sequence[Entry], old: Sequence[Entry]) -> bool:
     )
 
 
-def _only_known(entries: Sequence[Entry]) -> bool:
+def _has_only_known_fields(entries: Sequence[Entry]) -> bool:
     # A newer API server may have fields that cannot be compared here.
     return all(name in _KNOWN_FIELDS for entry in entries for name in entry.owned.spec)

@@ -5,7 +5,7 @@ In: the holder and the writer. Out: one of a few kinds, by the two tables below.
 
 from enum import Enum, auto
 
-from webhook.analysis.history.rival import Rival, patience_for
+from webhook.analysis.history.rival import Rival, estimate_patience
 from webhook.analysis.history.tenure import API_SERVER, Tenure
 from webhook.analysis.inputs.items import Writer
 
@@ -43,7 +43,7 @@ def classify_write_to_unknown(tenure: Tenure, rival: Rival, writer: Writer, verb
     if tenure.holder == who and writer.impersonator == acted_before and tenure.is_by(writer) is not False:
         return HiddenWrite.RENEWAL
     is_as_itself = writer.impersonator in {"", acted_before}
-    is_rival = rival.writes_like_holder(verb) and is_as_itself
+    is_rival = rival.is_writing_like_holder(verb) and is_as_itself
     return HiddenWrite.BY_RIVAL if is_rival else HiddenWrite.BY_ANOTHER
 
 
@@ -63,7 +63,7 @@ def classify_write_to_known(tenure: Tenure, writer: Writer, verb: str, at: int, 
     if is_own and (verb == "patch" or writer.user == API_SERVER):
         return HiddenWrite.UNCLEAR
     if is_own:
-        is_missed = at - tenure.last_renewal > patience_for(usual)
+        is_missed = at - tenure.last_renewal > estimate_patience(usual)
         return HiddenWrite.RENEWAL if is_missed else HiddenWrite.SHOWN_RENEWAL
     is_another = is_own is False and writer.user != API_SERVER
     return HiddenWrite.BY_ANOTHER if is_another else HiddenWrite.UNCLEAR

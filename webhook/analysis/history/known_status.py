@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from webhook.admission.rules.stamps import is_constant
-from webhook.analysis.history.status import LeaseState, LeaseStatus, has_expired, status_of
+from webhook.analysis.history.status import LeaseState, LeaseStatus, find_state_of_lease, has_expired
 from webhook.analysis.history.succession import Succession
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.kubernetes.managed_fields import Entry
@@ -31,11 +31,11 @@ def find_status(
     `logged` is a renewal after that, which a log shows. `is_seen_created`: the input shows how the lease was created.
     `is_moment`: it shows one moment only.
     """
-    status, holder = status_of(lease, entries, now, logged), succession.holder
+    status, holder = find_state_of_lease(lease, entries, now, logged), succession.holder
     known = date_known_renewal(holder, is_moment=is_moment)
     if known is not None and abs((status.last_renewal or known) - known) > SECOND:
         # Whoever may write it can date it back, or ahead; and an API server that asks a holder to step down stamps it.
-        status = status_of(lease, entries, now, known, is_last=True)
+        status = find_state_of_lease(lease, entries, now, known, is_last=True)
         if holder and status.state is LeaseState.EXPIRED and not has_expired(known, holder.duration, now):
             status = replace(status, state=LeaseState.UNKNOWN)  # its holder does not know a shorter duration
     elif known is not None:

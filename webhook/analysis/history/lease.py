@@ -20,7 +20,7 @@ from webhook.analysis.heartbeats import is_heartbeat, is_named_for_heartbeats
 from webhook.analysis.history.bounds import Bounds
 from webhook.analysis.history.continuity import Change, Continuity, Sight
 from webhook.analysis.history.dating import Known, date_state_before, date_write
-from webhook.analysis.history.events import EventKind, LeaseEvent, edit_of
+from webhook.analysis.history.events import EventKind, LeaseEvent, describe_changed_fields
 from webhook.analysis.history.existence import Existence
 from webhook.analysis.history.first_state import read_first_state
 from webhook.analysis.history.forged_stamps import find_forged_stamps
@@ -32,7 +32,7 @@ from webhook.analysis.history.hidden_write import (
 )
 from webhook.analysis.history.known_status import date_known_renewal, find_status
 from webhook.analysis.history.processes import HolderProcesses
-from webhook.analysis.history.renewals import Renewals, Silence, deadline_of
+from webhook.analysis.history.renewals import Renewals, Silence, estimate_deadline
 from webhook.analysis.history.requests import MAX_REFUSALS, Requests, hear
 from webhook.analysis.history.resumption import date_resumed_renewal, may_renew_with, read_resumption
 from webhook.analysis.history.rival import Rival
@@ -40,18 +40,18 @@ from webhook.analysis.history.status import (
     RELEASED_DURATION,
     LeaseState,
     LeaseStatus,
-    ahead_of,
     date_duration_by_another,
     date_naming,
     date_renewal,
     date_state,
+    find_manager,
+    find_manager_of_write,
+    find_stamp_between,
     is_duration_by_another,
     is_release,
     is_renewal_logged,
     is_set_back,
-    manager_of,
-    manager_of_write,
-    stamp_between,
+    measure_ahead,
 )
 from webhook.analysis.history.succession import Succession
 from webhook.analysis.history.taking import classify_write, find_taking
@@ -60,9 +60,9 @@ from webhook.analysis.history.transition import NextState, Transition
 from webhook.analysis.history.vacancy import Vacancy
 from webhook.analysis.history.write import Dating, Write
 from webhook.analysis.inputs.items import Act, InputKind, Observation, Writer
-from webhook.kubernetes.managed_fields import Entry, entries_of
+from webhook.kubernetes.managed_fields import Entry, list_entries
 from webhook.kubernetes.objects import Lease, LeaseSpec
-from webhook.kubernetes.times import SECOND, normalize, readable, stamp_of
+from webhook.kubernetes.times import SECOND, get_readable_instant, normalize, stamp_of
 
 MAX_OTHERS: Final = 1000
 _READS_OF_NONE: Final = 2
@@ -195,14 +195,14 @@ class LeaseHistory(Struct):
     def late_silences(self) -> list[Silence]:
         """The latest silences after which most clients would have given up, oldest first; none after a release."""
         ended = [one for one in self.renewals.silences if (one.duration or 0) > RELEASED_DURATION]
-        return [one for one in ended if one.length >= deadline_of(one.duration)]
+        return [one for one in ended if one.length >= estimate_deadline(one.duration)]
 
-    def tenure_of(self, silence: Silence) -> Tenure | None:
+    def find_tenure_of_silence(self, silence: Silence) -> Tenure | None:
         """Return the tenure to which a silence belongs; None if that was dropped because there were too many."""
         number = silence.tenure_number - 1 - (self.renewals.tenures - len(self.tenures))
         return self.tenures[number] if number >= 0 else None
 
-    def leaderless_until(self, now: int) -> int:
+    def measure_leaderless_time(self, now: int) -> int:
         """Return for how long no one led, at most, in all: also while a holder was late, and up to `now`."""
         held, status = self.holder, self.status(now)
         since = held.last_renewal if held and status and status.state is LeaseState.EXPIRED else None
@@ -384,7 +384,7 @@ class LeaseHistory(Struct):
         """Take in the state that a write replaced, if the input shows it."""
         if isinstance(seen.old, Lease) and self._advance_to(seen.old):
             write = self.write
-            self._change(seen, seen.old, entries_of(seen.old.metadata.managed_fields), Act.STORED)
+            self._change(seen, seen.old, list_entries(seen.old.metadata.managed_fields), Act.STORED)
             self.write = write
 
     def _store(self, seen: Observation) -> None:
@@ -467,7 +467,7 @@ class LeaseHistory(Struct):
         state = self._move_to(seen, lease, entries, act)
         self._note_log(state)
         is_dated_by_stamp = state.before is not None and seen.at is None
-        self.stamped = stamp_between(state.old, state.new, state.known, entries) if is_dated_by_stamp else 0
+        self.stamped = find_stamp_between(state.old, state.new, state.known, entries) if is_dated_by_stamp else 0
         self.is_resumed = state.is_gap and act is Act.STORED
         self._follow_holder(state)
         if self.holder:
@@ -490,7 +490,7 @@ class LeaseHistory(Struct):
         before, known = (None, ()) if was_deleted else (self.lease, self.entries)
         moment: int | None = self.moment
         if is_old_state:
-            moment = None if self._known_state.shows_same(lease) else date_state(lease.spec, entries)
+            moment = None if self._known_state.has_same_renewal(lease) else date_state(lease.spec, entries)
             self.write = date_state_before(moment, self.at or 0, self.write.skew)
         self.lease, self.entries = lease, entries
         self.existence.restore(is_other=is_other)
@@ -570,7 +570,7 @@ class LeaseHistory(Struct):
             if not is_same_write and self._is_last_renewal_known(tenure):
                 # By what it lasted until then it may have expired before it was made to last longer.
                 self._report_expiry(tenure.least_duration, tenure.kept_until, state.at, tenure.shortened_at)
-            managers = [manager_of(entries, date_last_renewal(entries)) for entries in (state.entries, state.known)]
+            managers = [find_manager(entries, date_last_renewal(entries)) for entries in (state.entries, state.known)]
             at = self.write.at if state.before else max(self.write.at, date_duration_by_another(state.entries))
             tenure.set_duration(new.lease_duration_seconds, state.writer, *managers, at=at, is_renewed=is_renewed)
             if not state.has_other_renew_time and (new.lease_duration_seconds or 0) < (old.lease_duration_seconds or 0):
@@ -593,7 +593,7 @@ class LeaseHistory(Struct):
             problem = find_forged_stamps(state.seen, before, state.known, at, is_dated=self.write.is_dated)
             if problem:
                 self._record_event(EventKind.FORGED, at, writer=state.writer, text=problem)
-        if before is not None and (edit := edit_of(state.old, state.new)):
+        if before is not None and (edit := describe_changed_fields(state.old, state.new)):
             # A stamp has whole seconds, and the write before may have been in the same one.
             at = max(at, self._write_before.at) if self.write.may_include(self._write_before.at) else at
             self._record_event(EventKind.EDITED, at, writer=state.writer, text=edit)
@@ -635,7 +635,7 @@ class LeaseHistory(Struct):
                 # Any write until the latest stamp may have been a renewal.
                 stamped = (state.seen.latest_stamp or 0) + SECOND
                 tenure.keep(replace(self.write, latest=max(self.write.latest or 0, stamped)))
-            tenure.note_claimed(readable(normalize(spec.renew_time)))
+            tenure.note_claimed(get_readable_instant(normalize(spec.renew_time)))
             self._forget_undated(tenure)
             if first.is_as_chosen:
                 self.renewals.forget()  # the API server made what looks like its last renewal
@@ -716,7 +716,7 @@ class LeaseHistory(Struct):
         tenure = self._begin_tenure(state.holder, at, Handover.UNKNOWN, writer, is_new=is_new)
         renewed, is_dated = date_resumed_renewal(spec, state.entries, self.write, at)
         tenure.resume(renewed, is_seen=is_dated)
-        tenure.note_claimed(readable(normalize(spec.renew_time)))
+        tenure.note_claimed(get_readable_instant(normalize(spec.renew_time)))
         self._forget_undated(tenure)
         if before and before.holder == state.holder and not (writer and writer.user):
             tenure.note_manager(before.manager)
@@ -734,7 +734,7 @@ class LeaseHistory(Struct):
 
     def _note_last_manager(self, known: Sequence[Entry]) -> None:
         if self.tenure:
-            self.tenure.note_manager(manager_of(known, date_last_renewal(known)))
+            self.tenure.note_manager(find_manager(known, date_last_renewal(known)))
 
     def _claim(self, state: NextState) -> None:
         """Begin the tenure of a holder that was written into a free lease."""
@@ -775,7 +775,10 @@ class LeaseHistory(Struct):
         self._note_last_manager(state.known)
         holder = self.holder
         if holder:
-            manager, is_field_gone = manager_of_write(state.entries, state.known), state.new.holder_identity is None
+            manager, is_field_gone = (
+                find_manager_of_write(state.entries, state.known),
+                state.new.holder_identity is None,
+            )
             holder.note_removal(state.writer, manager, is_field_gone=is_field_gone)
         self._end_tenure(state.at, Handover.RELEASED, state.writer)
         if holder and holder.removal.may_be_by_another:
@@ -804,7 +807,7 @@ class LeaseHistory(Struct):
             return
         tenure.keep(self.write)
         if not self._note_own_renewal(tenure, state):
-            tenure.touch(at, writer, readable(normalize(new.renew_time)))
+            tenure.touch(at, writer, get_readable_instant(normalize(new.renew_time)))
             self._record_event(EventKind.RENEWED, at, writer=writer)
             return
         self._count_renewal(tenure, state)
@@ -833,7 +836,7 @@ class LeaseHistory(Struct):
 
     def _is_renewed_by_chooser(self, tenure: Tenure) -> bool:
         """Return whether the field manager of an API server that chose a holder also made the last renewal."""
-        manager = manager_of(self.entries, date_last_renewal(self.entries))
+        manager = find_manager(self.entries, date_last_renewal(self.entries))
         return tenure.is_chosen and manager != "" and manager == tenure.taken_manager
 
     def _count_renewal(self, tenure: Tenure, state: NextState) -> None:
@@ -849,7 +852,7 @@ class LeaseHistory(Struct):
             tenure.extend_leaderless(unled)
             self.vacancy.extend(unled)
         last = tenure.renewed or tenure.taken
-        doubt = _doubt_between(last, self.write, at)
+        doubt = _measure_doubt(last, self.write, at)
         is_restarted = is_first or last.is_claimed != self.write.is_claimed  # another clock dates it
         tenure.renew(at, self.write)
         if is_restarted:
@@ -860,7 +863,7 @@ class LeaseHistory(Struct):
 
     def _follow_manager(self, tenure: Tenure, old: LeaseSpec, new: LeaseSpec) -> bool:
         """Return whether field managers or leaseTransitions hint that another one renewed it: a client may lie."""
-        is_other_manager = tenure.change_manager(manager_of(self.entries, date_last_renewal(self.entries)))
+        is_other_manager = tenure.change_manager(find_manager(self.entries, date_last_renewal(self.entries)))
         is_counted = (new.lease_transitions or 0) != (old.lease_transitions or 0)
         return (is_counted and tenure.processes.renewals > 1) or is_other_manager
 
@@ -874,7 +877,7 @@ class LeaseHistory(Struct):
         self._begin_tenure(tenure.holder, at, how, writer).begin_with_renewal(self.write, tenure)
 
     def _measure_clock(self, tenure: Tenure) -> None:
-        tenure.measure_clock(ahead_of(self.lease.spec, self.entries) if self.lease else None, self.write.skew)
+        tenure.measure_clock(measure_ahead(self.lease.spec, self.entries) if self.lease else None, self.write.skew)
 
     def _report_expiry(self, duration: int | None, last: int | None, before: int, shortened_at: int = 0) -> None:
         """Say when the lease expired, if that was before the write that is seen; not before it was shortened."""
@@ -978,7 +981,7 @@ class LeaseHistory(Struct):
             kept=self.write,
             is_coordinated=self.lease is not None and bool(self.lease.spec.strategy),
         )
-        manager = "" if is_constant(self.entries) else manager_of_write(self.entries, ())
+        manager = "" if is_constant(self.entries) else find_manager_of_write(self.entries, ())
         if how is Handover.SEEN:
             tenure.begin_seen(writer, manager)
         else:
@@ -1012,7 +1015,7 @@ def _is_edit(before: Lease | None, after: Lease | None, seen: Observation) -> bo
     return kept == (new.holder_identity, new.renew_time, new.lease_duration_seconds)
 
 
-def _doubt_between(before: Write, write: Write, at: int) -> int:
+def _measure_doubt(before: Write, write: Write, at: int) -> int:
     """Return by how many microseconds the time between two renewals, the second one at `at`, may be longer."""
     if before.is_exact and write.is_exact:
         return 0

@@ -40,7 +40,7 @@ from webhook.analysis.inputs.items import (
 )
 from webhook.analysis.inputs.rewriting import HOLDER_IDENTITY, RENEW_TIME, find_rewritings
 from webhook.kubernetes.objects import Lease
-from webhook.kubernetes.times import SECOND, normalize, readable, stamp_of
+from webhook.kubernetes.times import SECOND, get_readable_instant, normalize, stamp_of
 
 AFTER_LOG: Final = SECOND
 """How much later an object counts that does not say when it was seen: its stamps have whole seconds, and an audit log,
@@ -67,7 +67,7 @@ _Default = TypeVar("_Default", int, None)
 _time: Final = attrgetter("time")
 
 
-class _Seen(Struct):
+class _DatedItem(Struct):
     """An item and its place in the order; `revision` is 0 if it is not a state.
 
     `time` is an estimate unless exact, and not known before an order is needed.
@@ -95,7 +95,7 @@ class _Seen(Struct):
     def is_creation(self) -> bool:
         return self.is_stored_write and self.observation.act is Act.CREATED
 
-    def joined_with(self, shown: "_Seen") -> "_Seen":
+    def join_with(self, shown: "_DatedItem") -> "_DatedItem":
         """Return the same write with the object that another input shows of it."""
         request, seen = self.observation, shown.observation
         rewritings = request.rewritings
@@ -112,7 +112,7 @@ class _Seen(Struct):
             is_watched=seen.input_kind is InputKind.WATCH,
             is_sure=True,
         )
-        return _Seen(item, self.time, shown.revision, is_exact=True)
+        return _DatedItem(item, self.time, shown.revision, is_exact=True)
 
 
 def _is_as_sent(seen: Observation) -> bool:
@@ -132,7 +132,7 @@ class Merged:
         self.skew = 0
         self._inputs = list(inputs)
         self._latest = latest
-        self._pending: dict[_Key, list[_Seen]] = {}
+        self._pending: dict[_Key, list[_DatedItem]] = {}
         self._number = 0
         self._is_list = len(self._inputs) == 1
         self._end: LogEnd | None = None
@@ -159,7 +159,7 @@ class Merged:
                 self.unplaced += 1
                 return
         elif isinstance(item, FenceReport):
-            key, seen = ("Lease", item.namespace, item.name), _Seen(item, item.at, is_exact=True)
+            key, seen = ("Lease", item.namespace, item.name), _DatedItem(item, item.at, is_exact=True)
         elif isinstance(item, LogEnd):
             self._end = item if self._end is None else LogEnd(max(self._end.at, item.at))
             return
@@ -180,9 +180,9 @@ class Merged:
         if self._number > (MAX_LISTED if self._is_list else MAX_PENDING):
             yield from self._pass_on(2)
 
-    def _describe(self, item: Observation) -> _Seen:
+    def _describe(self, item: Observation) -> _DatedItem:
         revision = parse_number(item.resource_version) if item.is_stored else 0
-        return _Seen(item, revision=revision, is_exact=item.at is not None)
+        return _DatedItem(item, revision=revision, is_exact=item.at is not None)
 
     def _pass_on(self, parts: int) -> Iterator[Item]:
         """Yield the first of so many parts of what is waiting of each object; all of what only dumps show."""
@@ -196,14 +196,14 @@ class Merged:
             return
         for one in chain.from_iterable(pending.values()):
             if one.time == _NOT_DATED:
-                at = _time_of(one.item, self._latest)
+                at = _get_time(one.item, self._latest)
                 one.time = -1 if at is None else at
         lanes = {key: _order(items) for key, items in pending.items()}
         _date_deletions(lanes.values())
-        if (skew := _skew(lanes.values())) > max(self.skew, _JITTER):
+        if (skew := _measure_skew(lanes.values())) > max(self.skew, _JITTER):
             self.skew = skew
             yield ClockSkew(skew, is_within=len(self._inputs) == 1)
-        streams: dict[_Key, list[_Seen]] = {}
+        streams: dict[_Key, list[_DatedItem]] = {}
         for key, lane in lanes.items():
             is_dump = all(map(_is_of_dump, lane))
             end = len(lane) if is_dump else -(-len(lane) // parts)
@@ -235,7 +235,7 @@ class Merged:
         self._clearings.clear()
 
 
-def _is_of_dump(seen: _Seen) -> bool:
+def _is_of_dump(seen: _DatedItem) -> bool:
     return isinstance(seen.item, Observation) and seen.item.input_kind is InputKind.DUMP
 
 
@@ -245,14 +245,14 @@ def _merge_by_time(inputs: Sequence[Input], latest: int) -> Iterator[Item]:
         yield from inputs[0].read()
         return
     numbers = count()
-    waiting = [(_first_time(one, latest), next(numbers), one) for one in inputs]
+    waiting = [(_find_first_time(one, latest), next(numbers), one) for one in inputs]
     heapq.heapify(waiting)
     ready: list[tuple[int, int, Item, Iterator[Item]]] = []
 
     def take_next(rest: Iterator[Item], before: int) -> None:
         item = next(rest, None)
         if item is not None:
-            at = _time_of(item, latest)
+            at = _get_time(item, latest)
             heapq.heappush(ready, (before if at is None else at, next(numbers), item, rest))
 
     while waiting or ready:
@@ -264,15 +264,15 @@ def _merge_by_time(inputs: Sequence[Input], latest: int) -> Iterator[Item]:
             take_next(rest, before)
 
 
-def _first_time(source: Input, latest: int) -> int:
+def _find_first_time(source: Input, latest: int) -> int:
     """Return when an input begins; 0 if that cannot be known, or not without losing what is read."""
     if source.path == STANDARD_INPUT:
         return 0
-    times = (_time_of(item, latest) for item in islice(source.read(), _MAX_PEEKED))
+    times = (_get_time(item, latest) for item in islice(source.read(), _MAX_PEEKED))
     return next((at for at in times if at is not None), 0)
 
 
-def _time_of(item: Item, latest: int) -> int | None:
+def _get_time(item: Item, latest: int) -> int | None:
     at = item.at if isinstance(item, LogEnd | FenceReport | PodDeletion | RelatedWrite | Observation) else None
     if at is None and isinstance(item, Observation):
         stamps = [item.latest_stamp]
@@ -283,22 +283,22 @@ def _time_of(item: Item, latest: int) -> int | None:
     return None if at is None or at > latest else at
 
 
-def _order(items: Sequence[_Seen]) -> list[_Seen]:
+def _order(items: Sequence[_DatedItem]) -> list[_DatedItem]:
     """Return what was seen of one object, in order, each write once."""
     if len(items) == 1:
         return list(items)
-    groups: dict[tuple[int, bool], list[_Seen]] = {}
-    others: dict[object, _Seen] = {}
+    groups: dict[tuple[int, bool], list[_DatedItem]] = {}
+    others: dict[object, _DatedItem] = {}
     for one in items:
         if one.revision:
             groups.setdefault((one.revision, one.is_deletion), []).append(one)
         else:
-            others.setdefault(_identity(one.item), one)
+            others.setdefault(_identify(one.item), one)
     states = []
     for _, group in sorted(groups.items(), key=lambda pair: pair[0]):
         first, *repeated = _join(group)
         states.append(first)
-        others.update((_identity(one.item), one) for one in repeated)
+        others.update((_identify(one.item), one) for one in repeated)
     _date(states)
     rest = sorted(others.values(), key=_time)
     rest = _join_requests(states, rest)
@@ -310,7 +310,7 @@ def _order(items: Sequence[_Seen]) -> list[_Seen]:
     return _mark_absences(_resolve_contradictions(placed))
 
 
-def _identity(item: Observation | FenceReport) -> object:
+def _identify(item: Observation | FenceReport) -> object:
     """Return what is equal for two records of one thing, wherever they stand."""
     if isinstance(item, FenceReport):
         return (item.at, item.fence, item.writer, item.target, item.is_refused)
@@ -320,7 +320,7 @@ def _identity(item: Observation | FenceReport) -> object:
     return (item.input_kind, item.act, item.at, item.verb, item.writer, code, item.is_dry_run)
 
 
-def _join(group: Sequence[_Seen]) -> list[_Seen]:
+def _join(group: Sequence[_DatedItem]) -> list[_DatedItem]:
     """Return one write with what all inputs know of it, then the requests that changed nothing after it."""
     logged = sorted((one for one in group if one.is_exact), key=_time)
     # A change says more than a state, and a watch more than a dump.
@@ -332,17 +332,17 @@ def _join(group: Sequence[_Seen]) -> list[_Seen]:
     if not logged:
         assert shown is not None
         return [shown]
-    requests = list({_identity(one.item): one for one in logged}.values())
-    maker = _maker_of(requests)
+    requests = list({_identify(one.item): one for one in logged}.values())
+    maker = _find_maker(requests)
     rest = [one for one in requests if one is not maker]
     for one in rest:
         one.revision = 0
     if any(_may_be_the_maker(one, maker) for one in rest):
         maker.item = replace(maker.observation, writer=None)
-    return [maker if shown is None else maker.joined_with(shown), *rest]
+    return [maker if shown is None else maker.join_with(shown), *rest]
 
 
-def _maker_of(requests: Sequence[_Seen]) -> _Seen:
+def _find_maker(requests: Sequence[_DatedItem]) -> _DatedItem:
     """Return which request, of those that were answered with one state, made it: one that replaced another state.
 
     A request that changes nothing is answered with the state as it is. Without such a request it is the first one.
@@ -350,13 +350,13 @@ def _maker_of(requests: Sequence[_Seen]) -> _Seen:
     return next((one for one in requests if _is_change(one)), requests[0])
 
 
-def _is_change(seen: _Seen) -> bool:
+def _is_change(seen: _DatedItem) -> bool:
     """Return whether a request is known to have made the state that it was answered with."""
     replaced = parse_number(seen.observation.replaces)
     return 0 < replaced < seen.revision or seen.observation.act in {Act.CREATED, Act.DELETED}
 
 
-def _may_be_the_maker(other: _Seen, maker: _Seen) -> bool:
+def _may_be_the_maker(other: _DatedItem, maker: _DatedItem) -> bool:
     """Return whether a state may as well be that of another writer's request, which came before it was answered."""
     if _is_change(maker) or other.observation.act is Act.READ or other.observation.writer == maker.observation.writer:
         return False
@@ -364,7 +364,7 @@ def _may_be_the_maker(other: _Seen, maker: _Seen) -> bool:
     return not other.observation.replaces and other.time - took <= maker.time
 
 
-def _date(states: Sequence[_Seen]) -> None:
+def _date(states: Sequence[_DatedItem]) -> None:
     """Make times follow the order of what is stored: an estimate is neither before nor after what is exact."""
     latest = -1
     for one in states:
@@ -376,16 +376,16 @@ def _date(states: Sequence[_Seen]) -> None:
         before.time = min(before.time, after.time) if after.time >= 0 else before.time
 
 
-def _join_requests(states: list[_Seen], rest: Sequence[_Seen]) -> list[_Seen]:
+def _join_requests(states: list[_DatedItem], rest: Sequence[_DatedItem]) -> list[_DatedItem]:
     """Join requests of a log with the states of a watch that they made, where only one writer can be meant.
 
     A write of a log without objects has a time and a writer but no order, and so has a deletion.
     """
     used: set[int] = set()
     # By the number of a state: the request that made it, and the state as the watch shows it.
-    makers: dict[int, tuple[_Seen, _Seen]] = {}
+    makers: dict[int, tuple[_DatedItem, _DatedItem]] = {}
     deletions = [one for one in rest if one.is_deletion and one.is_stored_write]
-    writes = sorted(filter(_is_exact_write, rest), key=_answered)
+    writes = sorted(filter(_is_exact_write, rest), key=_get_time_of_answer)
     longest = max((one.observation.took for one in writes), default=0)
     successors, patches = _group_by_replaced(writes), _group_patches(writes)
     for number, state in enumerate(states):
@@ -409,7 +409,7 @@ def _join_requests(states: list[_Seen], rest: Sequence[_Seen]) -> list[_Seen]:
             maker = fitting[0] if is_first else fitting[-1]
             used.add(id(maker))
             makers[number] = maker, state
-            states[number] = maker.joined_with(state)
+            states[number] = maker.join_with(state)
     for is_before in (False, True):
         used -= {id(one) for one in _drop_displaced_patches(makers, states, is_before=is_before)}
     if RENEW_TIME in _list_rewritten_fields(states):
@@ -421,7 +421,7 @@ def _join_requests(states: list[_Seen], rest: Sequence[_Seen]) -> list[_Seen]:
     return others
 
 
-def _select_makers(fitting: list[_Seen], states: Sequence[_Seen], number: int) -> list[_Seen]:
+def _select_makers(fitting: list[_DatedItem], states: Sequence[_DatedItem], number: int) -> list[_DatedItem]:
     """Return those of the requests that fit a state which show best that they made it."""
     if number and states[number - 1].is_deletion:
         return [one for one in fitting if one.is_creation] or fitting
@@ -429,12 +429,12 @@ def _select_makers(fitting: list[_Seen], states: Sequence[_Seen], number: int) -
     return [one for one in fitting if _is_update_of(one.observation, states, number)] or fitting
 
 
-def _list_rewritten_fields(states: Sequence[_Seen]) -> set[str]:
+def _list_rewritten_fields(states: Sequence[_DatedItem]) -> set[str]:
     """Return the fields of which a log shows that writes were stored with other values than they asked for."""
     return {one.field for state in states if state.is_stored_write for one in state.observation.rewritings}
 
 
-def _unjoin_patches(makers: dict[int, tuple[_Seen, _Seen]], states: list[_Seen]) -> Iterator[_Seen]:
+def _unjoin_patches(makers: dict[int, tuple[_DatedItem, _DatedItem]], states: list[_DatedItem]) -> Iterator[_DatedItem]:
     """Yield the patches that were joined by the renewTime that they asked for, and unjoin them."""
     for number, (maker, shown) in makers.items():
         if maker.observation.patched_renew_time:
@@ -442,14 +442,14 @@ def _unjoin_patches(makers: dict[int, tuple[_Seen, _Seen]], states: list[_Seen])
             yield maker
 
 
-def _is_exact_write(seen: _Seen) -> bool:
+def _is_exact_write(seen: _DatedItem) -> bool:
     """Return whether a log shows that something was created or updated."""
     if not (seen.is_stored_write and seen.is_exact):
         return False
     return seen.observation.act in _WRITES and not seen.observation.problem
 
 
-def _find_deletions(deletions: Sequence[_Seen], states: Sequence[_Seen], number: int) -> Sequence[_Seen]:
+def _find_deletions(deletions: Sequence[_DatedItem], states: Sequence[_DatedItem], number: int) -> Sequence[_DatedItem]:
     """Return the deletions that may be the one of a state: by the times of the states before and after it.
 
     Whoever writes managedFields dates what it writes as it likes. By exact times alone only one may be meant.
@@ -464,7 +464,7 @@ def _find_deletions(deletions: Sequence[_Seen], states: Sequence[_Seen], number:
     return fitting if len(fitting) == 1 else ()
 
 
-def _find_exact_time(states: Sequence[_Seen], numbers: Iterable[int], default: _Default) -> int | _Default:
+def _find_exact_time(states: Sequence[_DatedItem], numbers: Iterable[int], default: _Default) -> int | _Default:
     """Return the time of the first of these states that is exact."""
     return next((states[one].time for one in numbers if states[one].is_exact), default)
 
@@ -473,57 +473,57 @@ def _is_between(before: int, at: int, after: int | None) -> bool:
     return before - _TOLERANCE <= at and (after is None or at <= after + _TOLERANCE)
 
 
-def _group_by_replaced(writes: Sequence[_Seen]) -> dict[int, list[_Seen]]:
+def _group_by_replaced(writes: Sequence[_DatedItem]) -> dict[int, list[_DatedItem]]:
     """Return the writes by the revision that they replaced, 0 for creations, and where a log does not show it."""
-    groups: dict[int, list[_Seen]] = {}
+    groups: dict[int, list[_DatedItem]] = {}
     for one in writes:
         groups.setdefault(parse_number(one.observation.replaces), []).append(one)
     return groups
 
 
-def _group_patches(writes: Sequence[_Seen]) -> dict[int | str | None, list[_Seen]]:
+def _group_patches(writes: Sequence[_DatedItem]) -> dict[int | str | None, list[_DatedItem]]:
     """Return the patches of which a log shows the renewTime that they asked for, by that."""
-    groups: dict[int | str | None, list[_Seen]] = {}
+    groups: dict[int | str | None, list[_DatedItem]] = {}
     for one in writes:
         if asked := normalize(one.observation.patched_renew_time):
             groups.setdefault(asked, []).append(one)
     return groups
 
 
-def _renew_time_of(seen: _Seen) -> int | str | None:
+def _get_renew_time(seen: _DatedItem) -> int | str | None:
     """Return the renewTime of a state so that equal ones are equal, None if it has none."""
     shown = seen.observation.object
     return normalize(shown.spec.renew_time) if isinstance(shown, Lease) else None
 
 
-def _find_replaced(states: Sequence[_Seen], number: int) -> int:
+def _find_replaced(states: Sequence[_DatedItem], number: int) -> int:
     """Return the revision that a state replaced, as far as is known: 0 if there was none, or if it was not seen."""
     return states[number - 1].revision if number and not states[number - 1].is_deletion else 0
 
 
-def _find_writes_near(writes: Sequence[_Seen], stamp: int, longest: int) -> Sequence[_Seen]:
+def _find_writes_near(writes: Sequence[_DatedItem], stamp: int, longest: int) -> Sequence[_DatedItem]:
     """Return the writes whose times allow that they made a state with this stamp; none took more than `longest`.
 
     A state is compared with these alone: each with each would take minutes for an hour of renewals.
     """
-    begin = bisect_left(writes, stamp, key=_answered)
-    end = bisect_left(writes, stamp + SECOND + longest, key=_answered)
+    begin = bisect_left(writes, stamp, key=_get_time_of_answer)
+    end = bisect_left(writes, stamp + SECOND + longest, key=_get_time_of_answer)
     return writes[begin:end]
 
 
-def _answered(seen: _Seen) -> int:
+def _get_time_of_answer(seen: _DatedItem) -> int:
     at = seen.observation.at
     assert at is not None
     return at
 
 
-def _forget_what_was_sent(seen: _Seen) -> None:
+def _forget_what_was_sent(seen: _DatedItem) -> None:
     """Keep of a write that it was made: where holders are rewritten, what was sent is not what was stored."""
     if isinstance(seen.item, Observation) and _is_as_sent(seen.item):
         seen.item = replace(seen.item, object=None)
 
 
-def _may_have_made(request: Observation, states: Sequence[_Seen], number: int) -> bool:
+def _may_have_made(request: Observation, states: Sequence[_DatedItem], number: int) -> bool:
     """Return whether a write, which a log dates, may have made a state that is none of a deletion."""
     state = states[number].observation
     if request.patched_renew_time:
@@ -560,29 +560,29 @@ def _may_change_nothing(request: Observation, before: Observation) -> bool:
     sent, known = asked.spec, before.object.spec
     if isinstance(before.asked, Lease) and before.asked.spec == sent:
         return True
-    renewed, cut = readable(normalize(sent.renew_time)), readable(normalize(known.renew_time))
+    renewed, cut = get_readable_instant(normalize(sent.renew_time)), get_readable_instant(normalize(known.renew_time))
     if renewed is None or cut not in {renewed, renewed // SECOND * SECOND}:
         return False
     return replace(sent, renew_time=known.renew_time, acquire_time=known.acquire_time) == known
 
 
-def _may_have_patched(request: Observation, states: Sequence[_Seen], number: int) -> bool:
+def _may_have_patched(request: Observation, states: Sequence[_DatedItem], number: int) -> bool:
     """Return whether a patch that asked for the renewTime of a state may have made it."""
     state = states[number]
-    if normalize(request.patched_renew_time) != _renew_time_of(state) or not _is_renewal(states, number):
+    if normalize(request.patched_renew_time) != _get_renew_time(state) or not _is_renewal(states, number):
         return False
     stamp = state.observation.latest_stamp
     return stamp is None or _is_in_request(request, stamp)
 
 
-def _is_renewal(states: Sequence[_Seen], number: int) -> bool:
+def _is_renewal(states: Sequence[_DatedItem], number: int) -> bool:
     """Return whether a state has another renewTime than the one before: else any write may have left it as it was."""
-    return number == 0 or _renew_time_of(states[number]) != _renew_time_of(states[number - 1])
+    return number == 0 or _get_renew_time(states[number]) != _get_renew_time(states[number - 1])
 
 
 def _find_only_patch(
-    writes: Sequence[_Seen], used: Collection[int], states: Sequence[_Seen], number: int
-) -> Sequence[_Seen]:
+    writes: Sequence[_DatedItem], used: Collection[int], states: Sequence[_DatedItem], number: int
+) -> Sequence[_DatedItem]:
     """Return the patch that made a state which left renewTime as it was, if the log has only one at that time.
 
     `writes` are in the order of their answers; those whose id is in `used` made other states.
@@ -591,31 +591,34 @@ def _find_only_patch(
         return ()
     before = _find_exact_time(states, range(number - 1, -1, -1), -1)
     after = _find_exact_time(states, range(number + 1, len(states)), None)
-    begin = bisect_left(writes, before - _TOLERANCE, key=_answered)
-    end = len(writes) if after is None else bisect_left(writes, after + _TOLERANCE, key=_answered)
+    begin = bisect_left(writes, before - _TOLERANCE, key=_get_time_of_answer)
+    end = len(writes) if after is None else bisect_left(writes, after + _TOLERANCE, key=_get_time_of_answer)
     some = writes[begin : min(end, begin + _MAX_NEAR)]
     near = [one for one in some if one.observation.verb == "patch" and id(one) not in used]
     stamp = states[number].observation.latest_stamp
     if end - begin > _MAX_NEAR or len(near) != 1 or (stamp is not None and near[0].time < stamp):
         return ()
     asked = normalize(near[0].observation.patched_renew_time)
-    return near if asked is not None and asked == _renew_time_of(states[number]) else ()
+    return near if asked is not None and asked == _get_renew_time(states[number]) else ()
 
 
 def _find_patches(
-    patches: Mapping[int | str | None, Sequence[_Seen]], used: Collection[int], states: Sequence[_Seen], number: int
-) -> Sequence[_Seen]:
+    patches: Mapping[int | str | None, Sequence[_DatedItem]],
+    used: Collection[int],
+    states: Sequence[_DatedItem],
+    number: int,
+) -> Sequence[_DatedItem]:
     """Return the patches that may have made a renewal without a stamp: those that asked for its renewTime."""
     if not _is_renewal(states, number):
         return []
-    asking = [one for one in patches.get(_renew_time_of(states[number]), ()) if id(one) not in used]
+    asking = [one for one in patches.get(_get_renew_time(states[number]), ()) if id(one) not in used]
     before = _find_exact_time(states, range(number - 1, -1, -1), -1)
     return [one for one in asking if one.time >= before - _JITTER] or asking
 
 
 def _drop_displaced_patches(
-    makers: dict[int, tuple[_Seen, _Seen]], states: list[_Seen], *, is_before: bool
-) -> Iterator[_Seen]:
+    makers: dict[int, tuple[_DatedItem, _DatedItem]], states: list[_DatedItem], *, is_before: bool
+) -> Iterator[_DatedItem]:
     """Yield the patches that came after the state that follows, or before the one before (`is_before`); unjoin those.
 
     Anyone may patch a lease with the renewTime that it has, which changes nothing.
@@ -644,7 +647,7 @@ def _may_have_sent(request: Observation, state: Observation) -> bool:
     return sent is not None and state.object is not None and sent == state.object.spec.renew_time
 
 
-def _has_replaced(request: Observation, states: Sequence[_Seen], number: int) -> bool:
+def _has_replaced(request: Observation, states: Sequence[_DatedItem], number: int) -> bool:
     """Return whether a request replaced the state before this one: what is stored is replaced by one write only."""
     if request.act is Act.CREATED:
         state = states[number].observation
@@ -656,12 +659,12 @@ def _has_replaced(request: Observation, states: Sequence[_Seen], number: int) ->
     return number > 0 and 0 < states[number - 1].revision == parse_number(request.replaces)
 
 
-def _is_update_of(request: Observation, states: Sequence[_Seen], number: int) -> bool:
+def _is_update_of(request: Observation, states: Sequence[_DatedItem], number: int) -> bool:
     """Return whether an update names the state before this one as the one that it replaced."""
     return request.act is not Act.CREATED and bool(request.replaces) and _has_replaced(request, states, number)
 
 
-def _chain(states: Sequence[_Seen], rest: Sequence[_Seen]) -> tuple[list[_Seen], list[_Seen]]:
+def _chain(states: Sequence[_DatedItem], rest: Sequence[_DatedItem]) -> tuple[list[_DatedItem], list[_DatedItem]]:
     """Return the states with the requests of which a log shows what state they found, and what has no such place."""
     places = [(one.revision, 0, 0, one) for one in states]
     without = []
@@ -678,19 +681,19 @@ def _chain(states: Sequence[_Seen], rest: Sequence[_Seen]) -> tuple[list[_Seen],
     return [one for *_, one in sorted(places, key=itemgetter(0, 1, 2))], without
 
 
-def _place_late_writes(items: Sequence[_Seen]) -> list[_Seen]:
+def _place_late_writes(items: Sequence[_DatedItem]) -> list[_DatedItem]:
     """Place a write of which a log shows neither what it replaced nor what it made where it may have been stored.
 
     Clocks of API servers differ: between a state and the one that replaced it, as the request of that says, nothing was
     stored. Such a write came later, unless it changed nothing.
     """
-    placed: list[_Seen] = []
+    placed: list[_DatedItem] = []
     since = before = 0
     for one in items:
         if not one.is_stored_write or _is_hidden_write(one):
             placed.append(one)
             continue
-        later: list[_Seen] = []
+        later: list[_DatedItem] = []
         if 0 < before == parse_number(one.observation.replaces):
             between = placed[since:]
             del placed[since:]
@@ -703,22 +706,22 @@ def _place_late_writes(items: Sequence[_Seen]) -> list[_Seen]:
     return placed
 
 
-def _is_hidden_write(seen: _Seen) -> bool:
+def _is_hidden_write(seen: _DatedItem) -> bool:
     if not seen.is_stored_write or seen.revision or seen.is_deletion or seen.is_creation:
         return False
     return not (seen.observation.resource_version or seen.observation.replaces)
 
 
-def _place_early_creations(items: list[_Seen]) -> list[_Seen]:
+def _place_early_creations(items: list[_DatedItem]) -> list[_DatedItem]:
     """Place a creation of which a log does not show the state before the first writes to what it created."""
     for number, one in enumerate(items):
         if one.is_creation and not one.revision:
-            place = _place_of_creation(items, number)
+            place = _find_place_of_creation(items, number)
             items[place : number + 1] = [one, *items[place:number]]
     return items
 
 
-def _place_of_creation(items: Sequence[_Seen], number: int) -> int:
+def _find_place_of_creation(items: Sequence[_DatedItem], number: int) -> int:
     """Return the number of the first write to what a creation that stands at a number has created."""
     place, creation = number, items[number]
     later = (one.observation for one in items[number + 1 :] if one.is_stored_write)
@@ -737,19 +740,19 @@ def _place_of_creation(items: Sequence[_Seen], number: int) -> int:
     return place
 
 
-def _place_late_deletions(items: list[_Seen]) -> list[_Seen]:
+def _place_late_deletions(items: list[_DatedItem]) -> list[_DatedItem]:
     """Place a deletion after the last writes of what it deleted, where clocks of API servers differ by as much.
 
     Then another object was created. A log does not say which state a deletion follows.
     """
     for number, one in enumerate(items):
         if one.is_deletion and not one.revision and one.observation.is_stored:
-            place = _place_of_deletion(items, number)
+            place = _find_place_of_deletion(items, number)
             items[number : place + 1] = [*items[number + 1 : place + 1], one]
     return items
 
 
-def _place_of_deletion(items: Sequence[_Seen], number: int) -> int:
+def _find_place_of_deletion(items: Sequence[_DatedItem], number: int) -> int:
     """Return the number of the last write before a deletion that stands at a number."""
     place, deletion = number, items[number]
     known = deletion.observation.uid
@@ -768,7 +771,7 @@ def _place_of_deletion(items: Sequence[_Seen], number: int) -> int:
     return number
 
 
-def _place_early_deletions(items: list[_Seen]) -> list[_Seen]:
+def _place_early_deletions(items: list[_DatedItem]) -> list[_DatedItem]:
     """Place a deletion that names what it deleted before the first writes of the object that was created after it."""
     for number, one in enumerate(items):
         if one.is_deletion and not one.revision and one.observation.is_stored and one.observation.uid:
@@ -777,7 +780,7 @@ def _place_early_deletions(items: list[_Seen]) -> list[_Seen]:
     return items
 
 
-def _find_first_write_of_another(items: Sequence[_Seen], number: int) -> int:
+def _find_first_write_of_another(items: Sequence[_DatedItem], number: int) -> int:
     """Return the number of the first write, just before a deletion at a number, to another object than it deleted."""
     place, deletion = number, items[number]
     for earlier in range(number - 1, -1, -1):
@@ -791,7 +794,7 @@ def _find_first_write_of_another(items: Sequence[_Seen], number: int) -> int:
     return place
 
 
-def _resolve_contradictions(items: list[_Seen]) -> list[_Seen]:
+def _resolve_contradictions(items: list[_DatedItem]) -> list[_DatedItem]:
     """Treat a deletion as a dry run if the same object was updated afterwards: nothing was deleted.
 
     If a log does not show whether it was one, it is enough that the object was read.
@@ -821,7 +824,7 @@ def _resolve_contradictions(items: list[_Seen]) -> list[_Seen]:
     return items
 
 
-def _mark_absences(items: list[_Seen]) -> list[_Seen]:
+def _mark_absences(items: list[_DatedItem]) -> list[_DatedItem]:
     """Mark requests that did not find the object, unless something shows that it was there until it was created.
 
     Clocks of API servers differ, and a read may be answered from what one of them knew before.
@@ -838,7 +841,7 @@ def _mark_absences(items: list[_Seen]) -> list[_Seen]:
     return items
 
 
-def _skew(lanes: Iterable[Sequence[_Seen]]) -> int:
+def _measure_skew(lanes: Iterable[Sequence[_DatedItem]]) -> int:
     """Return what clocks differ by, at least: no earlier write is received after a later one was answered."""
     writes = []
     for lane in lanes:
@@ -847,7 +850,7 @@ def _skew(lanes: Iterable[Sequence[_Seen]]) -> int:
             if not one.revision:
                 continue
             # A request that changes nothing is answered with an old resourceVersion.
-            if one.is_exact and before is not None and _renews(before, one):
+            if one.is_exact and before is not None and _is_renewal_after(before, one):
                 writes.append((one.revision, one.time - one.observation.took, one.time))
             before = one
     skew = latest = 0
@@ -857,12 +860,12 @@ def _skew(lanes: Iterable[Sequence[_Seen]]) -> int:
     return skew
 
 
-def _renews(before: _Seen, after: _Seen) -> bool:
+def _is_renewal_after(before: _DatedItem, after: _DatedItem) -> bool:
     known, shown = before.observation.object, after.observation.object
     return isinstance(shown, Lease) and known is not None and known.spec.renew_time != shown.spec.renew_time
 
 
-def _date_deletions(lanes: Iterable[Sequence[_Seen]]) -> None:
+def _date_deletions(lanes: Iterable[Sequence[_DatedItem]]) -> None:
     """Place each deletion that a watch does not date after everything that was stored before it, in whatever object."""
     every = [one for lane in lanes for one in lane if one.revision]
     undated = [one for one in every if one.is_deletion and not one.is_exact]

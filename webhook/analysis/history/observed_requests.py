@@ -39,7 +39,7 @@ class Writes(Struct):
             self._stored[key] = item
         if item.act is Act.STORED or item.stretch:
             # A list shows states written at some time, by whomever; many renewals in one are not a write.
-            return _request(item, None) if item.input_kind is InputKind.DUMP and item.object is not None else None
+            return _make_request(item, None) if item.input_kind is InputKind.DUMP and item.object is not None else None
         if item.act is Act.DELETED:
             # A watch does not say when, and so not whether it was held.
             is_shown = item.at is not None
@@ -50,7 +50,7 @@ class Writes(Struct):
         if not is_shown:
             self.unknown += 1
             return None
-        return _request(item, before.object if before else None)
+        return _make_request(item, before.object if before else None)
 
     def _is_next(self, item: Observation, before: Observation) -> bool:
         """Return whether it is known that nothing was stored in between."""
@@ -62,10 +62,10 @@ class Writes(Struct):
         return is_watched or (self.is_whole and item.input_kind is before.input_kind is InputKind.AUDIT_LOG)
 
 
-def _request(item: Observation, old: Lease | LeaseCandidate | None) -> AdmissionRequest:
+def _make_request(item: Observation, old: Lease | LeaseCandidate | None) -> AdmissionRequest:
     return AdmissionRequest(
         uid=str(item.place),
-        operation=_operation_of(item, old),
+        operation=_find_operation(item, old),
         resource=f"{item.kind.lower()}s",
         kind=item.kind,
         version="v1" if item.kind == "Lease" else "v1beta1",
@@ -78,7 +78,7 @@ def _request(item: Observation, old: Lease | LeaseCandidate | None) -> Admission
     )
 
 
-def _operation_of(item: Observation, old: Lease | LeaseCandidate | None) -> Operation:
+def _find_operation(item: Observation, old: Lease | LeaseCandidate | None) -> Operation:
     if item.act is Act.DELETED:
         return Operation.DELETE
     return Operation.UPDATE if old else Operation.CREATE

@@ -117,7 +117,7 @@ class HolderProcesses(Struct):
         if own is None or own.is_same(writer):
             self._renew_by_own(writer)
             return True
-        if self._follows_who_wrote_it_in(own, writer):
+        if self._is_after_who_wrote_it_in(own, writer):
             if self.renewals:
                 so_far.is_before = writer.process not in self.others
                 self.others[own] = so_far
@@ -127,7 +127,7 @@ class HolderProcesses(Struct):
         self._renew_by_other(writer, at, within, is_set_back=is_set_back)
         return False
 
-    def _follows_who_wrote_it_in(self, own: Writer, writer: Writer) -> bool:
+    def _is_after_who_wrote_it_in(self, own: Writer, writer: Writer) -> bool:
         """Return whether what was taken for its own process only wrote the holder in, or did not take the lease."""
         is_likelier_pod = self.is_pod(writer) and not self.is_pod(own)
         is_likelier = not self.renewals or is_likelier_pod or writer.is_same(self.taken_by)
@@ -238,7 +238,7 @@ class HolderProcesses(Struct):
         is_known = self.is_sure or self.renewals > 0
         return is_known and bool(own.pod or own.uid) and bool(writer.pod or writer.uid) and not own.is_same(writer)
 
-    def follows_in_pod(self, before: "HolderProcesses | None") -> bool:
+    def is_from_pod_of(self, before: "HolderProcesses | None") -> bool:
         """Return whether this holder was written from the pod of the one before; containers of a pod look the same.
 
         Unless another pod renews it then: the holder before wrote its successor in.

@@ -175,13 +175,13 @@ class Renewals(Struct):
         """Microseconds after which a renewal is missed; None if it is not known what is usual."""
         return None if self.usual is None else self.usual * 3 // 2 + SECOND
 
-    def silent_within(self, start: int, end: int) -> int:
+    def measure_silence_within(self, start: int, end: int) -> int:
         """Return how much of the longest silence lies between two instants, in microseconds."""
-        return max(_longest_within(self.silences, start, end), _longest_within(self.lost, start, end))
+        return max(_measure_longest_within(self.silences, start, end), _measure_longest_within(self.lost, start, end))
 
-    def longest_silence(self, start: int, end: int) -> int:
+    def find_longest_silence(self, start: int, end: int) -> int:
         """Return the length of the longest silence that lies at least partly between two instants, in microseconds."""
-        within = (*_silences_within(self.silences, start, end), *_silences_within(self.lost, start, end))
+        within = (*_list_silences_within(self.silences, start, end), *_list_silences_within(self.lost, start, end))
         return max((one.length for one in within), default=0)
 
     def was_late(self, start: int, end: int) -> bool | None:
@@ -198,13 +198,13 @@ class Renewals(Struct):
         if first >= start:
             # That one began to be renewed soon, and went on, shows that the API server was there; its absence nothing.
             is_there = first <= start + (end - start) // 4 and last >= end - 2 * usual
-            return False if is_there and self.silent_within(first, end) < (end - start) // 4 else None
-        if 2 * _longest_within(self.free, start, end) >= end - start:
+            return False if is_there and self.measure_silence_within(first, end) < (end - start) // 4 else None
+        if 2 * _measure_longest_within(self.free, start, end) >= end - start:
             return None
         if any(one.start < end and start < one.end for one in self.unseen):
             return None
         stopped = end - max(start, last) if last < end else 0
-        return max(self.silent_within(start, end), stopped - usual) * 2 >= end - start
+        return max(self.measure_silence_within(start, end), stopped - usual) * 2 >= end - start
 
     @property
     def is_doubled(self) -> bool:
@@ -221,12 +221,12 @@ class Renewals(Struct):
         )
 
 
-def _longest_within(silences: Sequence[Silence], start: int, end: int) -> int:
-    within = _silences_within(silences, start, end)
+def _measure_longest_within(silences: Sequence[Silence], start: int, end: int) -> int:
+    within = _list_silences_within(silences, start, end)
     return max([0, *(min(one.end, end) - max(one.start, start) for one in within)])
 
 
-def _silences_within(silences: Sequence[Silence], start: int, end: int) -> Iterator[Silence]:
+def _list_silences_within(silences: Sequence[Silence], start: int, end: int) -> Iterator[Silence]:
     # Silences are in order, and each lease of a cluster is asked about every late renewal of the others.
     first = bisect_right(silences, start, key=lambda one: one.end)
     after = bisect_left(silences, end, key=lambda one: one.start)
@@ -282,7 +282,7 @@ class Timing(Struct, frozen=True, gc=False):
         return max(0, int(self.duration / self.retry) - 1)
 
 
-def timing_of(duration: int, interval: float | None) -> Timing:
+def estimate_timing(duration: int, interval: float | None) -> Timing:
     """Return what a lease survives; `duration`, above 0, and `interval` (None if not seen) are in seconds."""
     retry = _DEFAULT_RETRY if interval is None else _estimate_period(max(interval, 0.05))
     deadline = _KNOWN_DEADLINES.get(duration, duration * 2 / 3)
@@ -295,12 +295,12 @@ def _estimate_period(interval: float) -> float:
     return half_seconds if half_seconds >= 1 and abs(interval - half_seconds) <= 0.15 else interval
 
 
-def deadline_of(duration: int | None) -> int:
+def estimate_deadline(duration: int | None) -> int:
     """Return the microseconds after the last renewal before which no client stops; `duration` is in seconds."""
     known = duration if duration and duration > 1 else DEFAULT_DURATION
-    return int(timing_of(known, None).deadline * SECOND)
+    return int(estimate_timing(known, None).deadline * SECOND)
 
 
-def goes_on_for(duration: int | None) -> int:
+def estimate_last_work(duration: int | None) -> int:
     """Return the microseconds after the last renewal for which most clients lead at most."""
-    return deadline_of(duration) + int(_DEFAULT_RETRY * SECOND)
+    return estimate_deadline(duration) + int(_DEFAULT_RETRY * SECOND)

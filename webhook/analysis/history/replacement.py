@@ -14,7 +14,7 @@ from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.times import SECOND
 
 
-def replaces_holder(tenures: Sequence[Tenure], writer: Writer | None, at: int) -> bool:
+def is_replacement(tenures: Sequence[Tenure], writer: Writer | None, at: int) -> bool:
     """Return whether a writer, another pod that renews under the same identity at `at`, follows the latest holder.
 
     If two renewed under one name, the one before goes on alone, until the present one has let the lease expire.

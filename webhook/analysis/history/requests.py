@@ -131,12 +131,12 @@ class Requests(Struct):
         others = [one for one in self.accepted if one[0] < since or one[1] != writer]
         self.accepted = deque(others, MAX_REFUSALS)
 
-    def sources_of(self, tenure: Tenure | None) -> set[str]:
+    def find_sources(self, tenure: Tenure | None) -> set[str]:
         """Return the addresses and programs of the requests of a holder's process."""
         own = tenure.processes.own if tenure and tenure.processes.is_sure else None
         return {source for source, known in self.sources.items() if own and any(one.is_same(own) for one in known)}
 
-    def addresses_of(self, who: Writer | None) -> list[str]:
+    def find_addresses(self, who: Writer | None) -> list[str]:
         """Return the addresses from which requests of a pod came, as far as the API server saw them."""
         if who is None or not who.uid:
             return []

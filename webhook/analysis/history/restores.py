@@ -46,7 +46,7 @@ def mark_restores(items: Iterable[Item]) -> Iterator[Item]:
                 _follow(latest, item, revision)
             elif revision < latest.revision and _is_put_back(latest, item, revision):
                 at = _bound_storing(item)[0]
-                yield PutBack(_latest_before(known, at), at, _REASON)
+                yield PutBack(_find_latest_before(known, at), at, _REASON)
                 known = {key: _Latest(item, revision, parse_number(item.replaces) or revision)}
         yield item
 
@@ -81,6 +81,6 @@ def _bound_storing(seen: Observation) -> tuple[int, int]:
     return at, at
 
 
-def _latest_before(known: dict[_Key, _Latest], at: int) -> int:
+def _find_latest_before(known: dict[_Key, _Latest], at: int) -> int:
     """Return when the latest of all states was stored that was seen before a moment."""
     return max((end for one in known.values() if (end := _bound_storing(one.state)[1]) <= at), default=at)

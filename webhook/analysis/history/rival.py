@@ -38,7 +38,7 @@ class Rival(Struct):
         self.begin(verb)
         self.writes.clear()
 
-    def writes_like_holder(self, verb: str) -> bool:
+    def is_writing_like_holder(self, verb: str) -> bool:
         """Return whether a verb is that of the holder's renewals."""
         return self.verb in {verb, "create"}
 
@@ -52,9 +52,9 @@ class Rival(Struct):
 
     def has_followed(self, at: int, usual: int | None) -> bool:
         """Return whether it wrote for long enough, by the holder's usual interval."""
-        return len(self.writes) >= 2 and at - self.writes[0][0] >= patience_for(usual)
+        return len(self.writes) >= 2 and at - self.writes[0][0] >= estimate_patience(usual)
 
 
-def patience_for(usual: int | None) -> int:
+def estimate_patience(usual: int | None) -> int:
     """Return the microseconds after which a holder with this usual interval has missed a write."""
     return UNKNOWN_PATIENCE if usual is None else 2 * usual

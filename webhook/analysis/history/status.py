@@ -11,14 +11,14 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.admission.rules.expiry import MAX_TOLERANCE, date_last_renewal, stamp_of_write, tolerance_of
+from webhook.admission.rules.expiry import MAX_TOLERANCE, date_last_renewal, find_tolerance, stamp_of_write
 from webhook.admission.rules.registry import RULES
-from webhook.admission.rules.stamps import is_constant, latest_stamp
+from webhook.admission.rules.stamps import find_latest_stamp, is_constant
 from webhook.analysis.history.write import Write
 from webhook.analysis.inputs.items import is_dated_by_stamp
 from webhook.kubernetes.managed_fields import BEFORE_FIRST_APPLY, HOLDER, RENEW_TIME, Entry
 from webhook.kubernetes.objects import Lease, LeaseSpec
-from webhook.kubernetes.times import SECOND, instant, is_readable, normalize, readable, span
+from webhook.kubernetes.times import SECOND, format_span, get_instant, get_readable_instant, is_readable, normalize
 
 MAX_TRANSITIONS: Final = 2**31 - 1
 """client-go writes int32(transitions + 1): at this count every takeover is refused by the API server."""
@@ -81,7 +81,7 @@ class LeaseStatus(Struct, frozen=True, gc=False):
     block: TakeoverBlock | None = None
 
 
-def status_of(
+def find_state_of_lease(
     lease: Lease, entries: Sequence[Entry], now: int, logged: int | None = None, *, is_last: bool = False
 ) -> LeaseStatus:
     """Return the status of a lease at `now`; `logged` is a renewal after this state, which a log shows.
@@ -94,15 +94,15 @@ def status_of(
     stamp = None if normalize(spec.renew_time) is None else date_last_renewal(entries)
     # A stamp that is ahead of the moment was invented, or the input is later than the moment that was given.
     from_stamps = stamp is not None and stamp <= now + MAX_TOLERANCE
-    claimed = readable(normalize(spec.renew_time))
+    claimed = get_readable_instant(normalize(spec.renew_time))
     renewed = refine(stamp, claimed) if stamp is not None and from_stamps else claimed
     if logged is not None and renewed is not None:
         renewed = max(renewed, logged) if from_stamps and not is_last else logged
     duration = spec.lease_duration_seconds
     expires = None if renewed is None or duration is None else renewed + max(0, duration) * SECOND
-    state = _state(spec, renewed, expires, now)
+    state = _find_state(spec, renewed, expires, now)
     if state is LeaseState.EXPIRED and logged is None and from_stamps:
-        latest = latest_expiry(spec, entries)
+        latest = find_latest_expiry(spec, entries)
         state = LeaseState.UNKNOWN if latest is not None and latest > now else state
     is_by_clock_ahead = stamp is None and renewed is not None and renewed > now + MAX_TOLERANCE
     if state is LeaseState.LIVE and is_by_clock_ahead:
@@ -118,10 +118,10 @@ def status_of(
         takeable_at=takeable,
         from_stamps=from_stamps or logged is not None,
         is_disputed=from_stamps and logged is None and not (is_constant(entries) or is_renewal_dated(spec, entries)),
-        manager=manager_of(entries, stamp),
-        ahead=ahead_of(spec, entries) if from_stamps else None,
+        manager=find_manager(entries, stamp),
+        ahead=measure_ahead(spec, entries) if from_stamps else None,
     )
-    block = _block(spec, entries, expires, max(now, renewed or now) if from_stamps else now)
+    block = _find_block(spec, entries, expires, max(now, renewed or now) if from_stamps else now)
     if block is None:
         return status
     return replace(status, state=LeaseState.FROZEN, takeable_at=block.until, block=block)
@@ -132,7 +132,7 @@ def may_be_unstamped(spec: LeaseSpec, entries: Sequence[Entry]) -> bool:
 
     Administrators, API servers and controllers leave the stamp of the write before theirs.
     """
-    claimed = readable(normalize(spec.renew_time))
+    claimed = get_readable_instant(normalize(spec.renew_time))
     return is_dated_by_stamp(entries) and claimed is not None and claimed > (entries[0].stamp or 0) + 2 * SECOND
 
 
@@ -143,7 +143,7 @@ def refine(stamp: int, claimed: int | None) -> int:
     return min(max(claimed, stamp), stamp + SECOND - 1)
 
 
-def ahead_of(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
+def measure_ahead(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
     """Return how far the holder's clock is ahead of the API server's, less the uncertainty of a whole second.
 
     None if that is not known: also if the manager that wrote renewTime is not the one that wrote the holder.
@@ -152,10 +152,10 @@ def ahead_of(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
         time, said = entries[0].time or "", spec.renew_time or ""
         if time[-1:] == said[-1:] == "Z" and time[:_TO_SECOND] == said[:_TO_SECOND]:
             return 0  # as in nearly all renewals
-    stamp, claimed = date_last_renewal(entries), readable(normalize(spec.renew_time))
+    stamp, claimed = date_last_renewal(entries), get_readable_instant(normalize(spec.renew_time))
     if stamp is None or claimed is None:
         return None
-    renewing = manager_of(entries, stamp)
+    renewing = find_manager(entries, stamp)
     if not spec.strategy and not any(HOLDER in one.owned.spec and (one.manager or "") == renewing for one in entries):
         return None
     return claimed - refine(stamp, claimed)
@@ -170,7 +170,7 @@ def is_release(spec: LeaseSpec) -> bool:
     )
 
 
-def _state(spec: LeaseSpec, renewed: int | None, expires: int | None, now: int) -> LeaseState:
+def _find_state(spec: LeaseSpec, renewed: int | None, expires: int | None, now: int) -> LeaseState:
     if not spec.holder_identity:
         was_held = renewed is not None or normalize(spec.acquire_time) is not None or bool(spec.lease_transitions)
         return LeaseState.RELEASED if was_held else LeaseState.NEVER_HELD
@@ -182,7 +182,7 @@ def _state(spec: LeaseSpec, renewed: int | None, expires: int | None, now: int) 
     return LeaseState.LIVE
 
 
-def latest_expiry(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
+def find_latest_expiry(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
     """Return when the lease expires at the latest, if one who wrote after the last renewal may have dated that back.
 
     If renewTime does not agree with the stamp, either is wrong, and a state alone does not show which. The renewal came
@@ -197,7 +197,7 @@ def latest_expiry(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
     return max(later) + SECOND + max(0, spec.lease_duration_seconds or 0) * SECOND
 
 
-def _block(spec: LeaseSpec, entries: Sequence[Entry], expires: int | None, clock: int) -> TakeoverBlock | None:
+def _find_block(spec: LeaseSpec, entries: Sequence[Entry], expires: int | None, clock: int) -> TakeoverBlock | None:
     for entry in entries:
         if entry.time is not None and entry.stamp is None and not is_readable(entry.time):
             return TakeoverBlock(
@@ -207,7 +207,7 @@ def _block(spec: LeaseSpec, entries: Sequence[Entry], expires: int | None, clock
                 "on the whole object",
             )
     renew = normalize(spec.renew_time)
-    if renew is not None and readable(renew) is None:
+    if renew is not None and get_readable_instant(renew) is None:
         return TakeoverBlock(
             rule="time-unreadable",
             field="spec.renewTime",
@@ -221,13 +221,15 @@ def _block(spec: LeaseSpec, entries: Sequence[Entry], expires: int | None, clock
             reason=f"leaseTransitions is {spec.lease_transitions}: the next holder would count one more, which the API "
             "server refuses",
         )
-    ahead_by = (instant(renew) or clock) - clock
+    ahead_by = (get_instant(renew) or clock) - clock
     if spec.holder_identity and ahead_by > MAX_AHEAD:
         until = clock + ahead_by + max(0, spec.lease_duration_seconds or 0) * SECOND
         return TakeoverBlock(
             rule="renew-time-in-future",
             field="spec.renewTime",
-            reason=f"renewTime is {span(ahead_by)} ahead: clients that compare it with their own clock wait as long",
+            reason=(
+                f"renewTime is {format_span(ahead_by)} ahead: clients that compare it with their own clock wait as long"
+            ),
             until=until,
         )
     duration = spec.lease_duration_seconds
@@ -236,13 +238,13 @@ def _block(spec: LeaseSpec, entries: Sequence[Entry], expires: int | None, clock
             rule="duration-too-long",
             field="spec.leaseDurationSeconds",
             reason=f"leaseDurationSeconds is {duration}: if the holder dies, it keeps the lease for "
-            f"{span(duration * SECOND)}",
+            f"{format_span(duration * SECOND)}",
             until=expires,
         )
     return None
 
 
-def manager_of(entries: Sequence[Entry], stamp: int | None) -> str:
+def find_manager(entries: Sequence[Entry], stamp: int | None) -> str:
     """Return the field manager of the last renewal, "" if it is not known."""
     return next((_name_manager(entry) for entry in entries if entry.owns_renew_time and entry.stamp == stamp), "")
 
@@ -266,7 +268,7 @@ def date_duration_by_another(entries: Sequence[Entry]) -> int:
 
 def date_renewal(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
     """Return when the last renewal was seen: the stamp with the fraction of the holder; else what the holder claims."""
-    claimed = readable(normalize(spec.renew_time))
+    claimed = get_readable_instant(normalize(spec.renew_time))
     stamp = date_last_renewal(entries)
     if stamp is not None and claimed is not None and claimed >= stamp + SECOND:
         return stamp  # the fraction is unknown, and what is counted from here is a bound
@@ -278,7 +280,7 @@ def is_set_back(old: LeaseSpec, new: LeaseSpec) -> bool:
 
     A restored backup and a file that is applied again do, in the name of a holder that is at work.
     """
-    before, after = readable(normalize(old.renew_time)), readable(normalize(new.renew_time))
+    before, after = get_readable_instant(normalize(old.renew_time)), get_readable_instant(normalize(new.renew_time))
     duration = old.lease_duration_seconds
     return before is not None and after is not None and duration is not None and before - after > duration * SECOND
 
@@ -288,7 +290,7 @@ def is_renewal_dated(spec: LeaseSpec, entries: Sequence[Entry]) -> bool:
 
     Whoever may write the lease can send managedFields with another time, and a stamped lease has that of any write.
     """
-    stamp, claimed = date_last_renewal(entries), readable(normalize(spec.renew_time))
+    stamp, claimed = date_last_renewal(entries), get_readable_instant(normalize(spec.renew_time))
     if stamp is None or claimed is None or is_constant(entries):
         return False
     return stamp - SECOND <= claimed <= stamp + 2 * SECOND
@@ -296,7 +298,7 @@ def is_renewal_dated(spec: LeaseSpec, entries: Sequence[Entry]) -> bool:
 
 def is_renewal_logged(spec: LeaseSpec, entries: Sequence[Entry], write: Write) -> bool:
     """Return whether a write that a log dates set renewTime, in a state without stamps that would say so."""
-    claimed = readable(normalize(spec.renew_time))
+    claimed = get_readable_instant(normalize(spec.renew_time))
     if claimed is None or not write.is_logged or (entries and not is_constant(entries)):
         return False
     return write.earliest - SECOND // 2 <= claimed <= (write.latest or write.at) + SECOND // 2
@@ -308,12 +310,12 @@ def is_renewed_by_holder(entries: Sequence[Entry]) -> bool:
     return renewed is not None and all((one.stamp or 0) <= renewed for one in entries if HOLDER in one.owned.spec)
 
 
-def acquired_at(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
+def date_acquisition(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
     """Return when the holder says that it took the lease, corrected by the error of its clock at the last renewal."""
-    acquired = readable(normalize(spec.acquire_time))
+    acquired = get_readable_instant(normalize(spec.acquire_time))
     if acquired is None:
         return None
-    ahead = ahead_of(spec, entries) or 0
+    ahead = measure_ahead(spec, entries) or 0
     # A renewTime of another age is not an error of a clock.
     return acquired - ahead if abs(ahead) <= MAX_AHEAD else acquired
 
@@ -335,8 +337,8 @@ def is_acquired_by_holder(spec: LeaseSpec, entries: Sequence[Entry]) -> bool:
 
     Where renewTime and its stamp differ, its clock is wrong or another one sent the stamp, and that cannot be told.
     """
-    acquired, renewed = acquired_at(spec, entries), date_renewal(spec, entries)
-    if ahead_of(spec, entries) and not is_renewal_dated(spec, entries):
+    acquired, renewed = date_acquisition(spec, entries), date_renewal(spec, entries)
+    if measure_ahead(spec, entries) and not is_renewal_dated(spec, entries):
         return False
     return has_written_both(entries) and acquired is not None and renewed is not None and acquired <= renewed
 
@@ -348,7 +350,7 @@ def date_holding(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
     """
     renewed = date_renewal(spec, entries)
     if is_acquired_by_holder(spec, entries):
-        acquired = acquired_at(spec, entries)
+        acquired = date_acquisition(spec, entries)
         return acquired if acquired is None or renewed is None else min(acquired, renewed)
     named = date_naming(entries)
     # Stamps have whole seconds.
@@ -360,13 +362,13 @@ def date_state(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
     renewed = date_renewal(spec, entries)
     if spec.holder_identity is None or not entries:
         # A removed field has no owner: whatever was written last is the best guess.
-        latest = latest_stamp(entries)
+        latest = find_latest_stamp(entries)
         return renewed if latest is None else latest
     stamp = stamp_of_write(entries, (), HOLDER, 0)
     return renewed if renewed is not None and renewed >= stamp else stamp or renewed
 
 
-def stamp_between(old: LeaseSpec, new: LeaseSpec, known: Sequence[Entry], entries: Sequence[Entry]) -> int:
+def find_stamp_between(old: LeaseSpec, new: LeaseSpec, known: Sequence[Entry], entries: Sequence[Entry]) -> int:
     """Return the stamp of a write between two states, 0 if it shows none that no client can invent.
 
     `known` and `entries` are those of the states. What a write sets has one owner afterwards, which is stamped then.
@@ -385,7 +387,7 @@ def was_live(last: int | None, duration: int | None, at: int) -> bool:
     """Return whether a lease that was last renewed at `last` was still live at `at`, by the clocks of API servers."""
     if last is None or duration is None:
         return False
-    return at - last + tolerance_of(duration) < duration * SECOND
+    return at - last + find_tolerance(duration) < duration * SECOND
 
 
 def has_expired(last: int | None, duration: int | None, at: int) -> bool:
@@ -393,7 +395,7 @@ def has_expired(last: int | None, duration: int | None, at: int) -> bool:
     return last is None or duration is None or at - last >= duration * SECOND
 
 
-def manager_of_write(entries: Sequence[Entry], before: Sequence[Entry]) -> str:
+def find_manager_of_write(entries: Sequence[Entry], before: Sequence[Entry]) -> str:
     """Return the field manager of a write that set the holder, from the lists after and before it; "" if unknown."""
     owners = [one for one in entries if HOLDER in one.owned.spec]
     return _name_manager(owners[0]) if len(owners) == 1 and owners[0] not in before else ""

@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from webhook.analysis.history.replacement import find_process, replaces_holder
+from webhook.analysis.history.replacement import find_process, is_replacement
 from webhook.analysis.history.tenure import API_SERVER, Handover, Tenure
 from webhook.analysis.history.vacancy import Vacancy
 from webhook.analysis.history.write import Dating, Write
@@ -59,7 +59,7 @@ class Succession(Struct):
 
     def is_replaced_by(self, writer: Writer | None, at: int) -> bool:
         """Return whether a writer, another pod that renews as the present holder at `at`, follows it."""
-        return replaces_holder(self.tenures, writer, at)
+        return is_replacement(self.tenures, writer, at)
 
     def begin(self, tenure: Tenure, *, is_new: bool = True, shows_renewals: bool = True) -> None:
         """Begin the tenure of the next holder: of the one before, and of the time between, it learns here.
@@ -97,7 +97,7 @@ class Succession(Struct):
         """
         ended = self.holder
         if ended is not None:
-            ended.end(at, _write_of_end(ended, how, write, before))
+            ended.end(at, _find_write_of_end(ended, how, write, before))
             if how is Handover.RELEASED:
                 ended.note_end_dated(is_dated=write.is_dated)
         self.vacancy.begin(at, how)
@@ -115,7 +115,7 @@ def _may_stand_in_for_same(before: Tenure, tenure: Tenure) -> bool:
     return own.user != taker.user or taker.process in before.processes.beside
 
 
-def _write_of_end(holder: Tenure, how: Handover, write: Write, before: Write) -> Write:
+def _find_write_of_end(holder: Tenure, how: Handover, write: Write, before: Write) -> Write:
     """Return the write that ends a tenure; of a deletion that nothing dates, only what it came after is known."""
     if how is not Handover.DELETED or holder.is_end_dated:
         return write

@@ -12,7 +12,7 @@ from msgspec import Struct
 from webhook.analysis.inputs.items import Act, Observation, Writer
 from webhook.kubernetes.managed_fields import Entry
 from webhook.kubernetes.objects import Lease, LeaseSpec
-from webhook.kubernetes.times import normalize, readable
+from webhook.kubernetes.times import get_readable_instant, normalize
 
 
 class Transition(Enum):
@@ -82,7 +82,10 @@ class NextState(Struct, frozen=True):
     @property
     def has_earlier_renew_time(self) -> bool:
         """True if a write moved renewTime back, as a stale copy does."""
-        old, new = readable(normalize(self.old.renew_time)), readable(normalize(self.new.renew_time))
+        old, new = (
+            get_readable_instant(normalize(self.old.renew_time)),
+            get_readable_instant(normalize(self.new.renew_time)),
+        )
         return old is not None and new is not None and new < old
 
     @property

@@ -73,7 +73,7 @@ def bound_time_between(last: int, since: int, write: Write, held: Tenure | None)
     if is_renewal and before is not None and before.is_exact and write.is_exact:
         return max(0, since - last)
     tolerance = MAX_TOLERANCE if write.skew else 0
-    return max(0, _latest_of(write, since) - _earliest_of(before, last, write, held), since - last + tolerance)
+    return max(0, _bound_latest(write, since) - _bound_earliest(before, last, write, held), since - last + tolerance)
 
 
 def _find_write(held: Tenure | None, at: int) -> Write | None:
@@ -82,13 +82,13 @@ def _find_write(held: Tenure | None, at: int) -> Write | None:
     return next((one for one in known if one is not None and one.at == at and one.is_dated_by_a_server), None)
 
 
-def _latest_of(write: Write, since: int) -> int:
+def _bound_latest(write: Write, since: int) -> int:
     if write.latest is not None and write.at == since:
         return write.latest
     return since if write.is_logged else (since // SECOND + 1) * SECOND
 
 
-def _earliest_of(before: Write | None, last: int, write: Write, held: Tenure | None) -> int:
+def _bound_earliest(before: Write | None, last: int, write: Write, held: Tenure | None) -> int:
     # A log without objects has only times of answers.
     earliest = last if write.is_logged else last // SECOND * SECOND
     earliest = earliest if before is None else before.earliest

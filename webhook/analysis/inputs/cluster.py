@@ -276,7 +276,7 @@ def _forward_port(
             process.terminate()
 
 
-def whoami(cluster: Cluster) -> tuple[str, tuple[str, ...]] | None:
+def find_own_user(cluster: Cluster) -> tuple[str, tuple[str, ...]] | None:
     """Return the user and the groups as whom the API server knows this caller, None if it does not say."""
     result = _run(cluster, "auth", "whoami", "--output=json")
     try:

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from webhook.analysis.inputs import envelopes
 from webhook.analysis.inputs.items import Place, Unreadable
 from webhook.analysis.inputs.lines import NOWHERE, Source, find_sources
-from webhook.kubernetes.decoding_errors import NESTED, PLACE, TRAILING, TRUNCATED, error_in
+from webhook.kubernetes.decoding_errors import NESTED, PLACE, TRAILING, TRUNCATED, find_error
 from webhook.kubernetes.review import OPENING, replace_lone_surrogates
 from webhook.text import yaml_reader
 from webhook.text.quoting import truncate
@@ -222,7 +222,7 @@ class _ListItems:
 
     def _read_value(self, offset: int) -> tuple[bytes, int]:
         """Return the value that begins here, and where it ends."""
-        while not (after := TRAILING.search(problem := error_in(memoryview(self._text)[offset:]))):
+        while not (after := TRAILING.search(problem := find_error(memoryview(self._text)[offset:]))):
             if len(self._text) - offset > MAX_DOCUMENT:
                 raise ValueError(problem)
             offset = self._read_more(offset)
@@ -292,7 +292,7 @@ class _Splitter:
                 yield Document(
                     place=place, kind="AdmissionReview", api_version=_REVIEW_VERSION, text=text, source=source
                 )
-            elif problem and (replaced := replace_lone_surrogates(text)) and not error_in(memoryview(replaced)):
+            elif problem and (replaced := replace_lone_surrogates(text)) and not find_error(memoryview(replaced)):
                 yield from self._split_json(replaced, line)
             else:
                 yield from self._split_text(text, line, problem)
@@ -317,7 +317,7 @@ class _Splitter:
     def _find_end_of_json(self) -> tuple[int, str]:
         """Return where the value that begins here ends, or what is wrong with it."""
         while True:
-            problem, size = error_in(memoryview(self._text)[self._start :]), len(self._text) - self._start
+            problem, size = find_error(memoryview(self._text)[self._start :]), len(self._text) - self._start
             if not problem:
                 # A number may go on in the next piece.
                 if not (self._text[-1:].isdigit() and self._read_more()):

@@ -9,12 +9,12 @@ import msgspec
 from msgspec import Meta, Raw, Struct, field
 from msgspec.structs import replace
 
-from webhook.admission.rules.stamps import Stamp, Stamps, latest_stamp, stamp_in
+from webhook.admission.rules.stamps import Stamp, Stamps, find_latest_stamp, stamp_in
 from webhook.analysis.inputs.rewriting import Rewriting
-from webhook.kubernetes.managed_fields import Entry, entries_of
+from webhook.kubernetes.managed_fields import Entry, list_entries
 from webhook.kubernetes.objects import Lease, LeaseCandidate, LeaseSpec, ObjectMeta
 from webhook.kubernetes.request import AdmissionRequest, UserInfo, cached
-from webhook.kubernetes.times import SECOND, canonical_seconds, normalize, readable
+from webhook.kubernetes.times import SECOND, format_time, get_readable_instant, normalize
 
 LISTINGS: Final = frozenset({"list", "watch"})
 """Verbs of requests that are answered in any case: whether an object exists, the code does not say."""
@@ -242,7 +242,7 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     @cached
     def entries(self) -> Sequence[Entry]:
         """Entries of managedFields of the object."""
-        return () if self.object is None else entries_of(self.object.metadata.managed_fields)
+        return () if self.object is None else list_entries(self.object.metadata.managed_fields)
 
     @property
     def is_deletion(self) -> bool:
@@ -281,7 +281,7 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     @cached
     def latest_stamp(self) -> int | None:
         """The latest time that an API server stamped into the object; a client may have invented it."""
-        return latest_stamp(self.entries)
+        return find_latest_stamp(self.entries)
 
 
 class Unreadable(Struct, frozen=True):
@@ -363,14 +363,14 @@ class RecordingGap(Struct, frozen=True):
     reason: str
 
     def __str__(self) -> str:
-        return f"not recorded from {canonical_seconds(self.start)} to {canonical_seconds(self.end)}: {self.reason}"
+        return f"not recorded from {format_time(self.start)} to {format_time(self.end)}: {self.reason}"
 
 
 class PutBack(RecordingGap, frozen=True):
     """The store of an API server was put back to an earlier state: what was known may no longer be so at `end`."""
 
     def __str__(self) -> str:
-        between = f"between {canonical_seconds(self.start)} and {canonical_seconds(self.end)}"
+        between = f"between {format_time(self.start)} and {format_time(self.end)}"
         return f"{between} {self.reason}; nothing is concluded across that"
 
 
@@ -459,7 +459,7 @@ class StampReader(Struct):
         before, self._last[key] = self._last.get(key), stamp
         # Administrators, the API server and controllers leave the stamp of the write before.
         is_old = item.act is not Act.STORED and is_spec_written and before is not None and stamp == before
-        is_seen = stamp != before if before is not None else item.act is Act.CREATED or _dates_renewal(stamp, spec)
+        is_seen = stamp != before if before is not None else item.act is Act.CREATED or _is_of_renewal(stamp, spec)
         # A watch does not show who wrote. A client can leave the constant entry alone if its write sets nothing, so a
         # spec that changed beside it was stamped by the API server. One state, as of a list, does not show that.
         is_watched = item.input_kind is InputKind.WATCH and item.act is not Act.DELETED
@@ -469,22 +469,22 @@ class StampReader(Struct):
         if isinstance(old, Lease) and (stamp_before := _stamp_of(old, here)) is not None:
             old = _date_lease(old, stamp_before)
         # The text, of a list, is that of the object as it was read.
-        term = _term_of(stamp, item.object)
+        term = _find_term(stamp, item.object)
         shown = _date_lease(item.object, stamp)
         return replace(item, object=shown, old=old, writer=writer, term=term, is_stamp_old=is_old, text=b"")
 
 
-def _dates_renewal(stamp: Stamp, spec: LeaseSpec) -> bool:
+def _is_of_renewal(stamp: Stamp, spec: LeaseSpec) -> bool:
     """True if a stamp is of the write that set renewTime, unless the clock of that writer is off."""
-    claimed = readable(normalize(spec.renew_time))
+    claimed = get_readable_instant(normalize(spec.renew_time))
     return stamp.written is not None and claimed is not None and abs(claimed - stamp.written) <= _NEAR
 
 
 def _stamp_of(lease: Lease, stamps: Stamps) -> Stamp | None:
-    return stamp_in(stamps, lease.metadata.annotations, entries_of(lease.metadata.managed_fields))
+    return stamp_in(stamps, lease.metadata.annotations, list_entries(lease.metadata.managed_fields))
 
 
-def _term_of(stamp: Stamp, lease: Lease) -> int | None:
+def _find_term(stamp: Stamp, lease: Lease) -> int | None:
     """Return the term as a fence knows it: a lease that was not renewed since it was created has no stamp of it."""
     number = parse_number(stamp.term or lease.metadata.resource_version)
     if not number:
@@ -496,5 +496,5 @@ def _date_lease(lease: Lease, stamp: Stamp) -> Lease:
     """Return the lease with one entry without a manager: the names of managers are not known where it is stamped."""
     entry: dict[str, object] = {"operation": "Update", "apiVersion": "coordination.k8s.io/v1", "fieldsV1": _SPEC_FIELDS}
     if stamp.written is not None:
-        entry["time"] = canonical_seconds(stamp.written)
+        entry["time"] = format_time(stamp.written)
     return replace(lease, metadata=replace(lease.metadata, managed_fields=Raw(msgspec.json.encode([entry]))))

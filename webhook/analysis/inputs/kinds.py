@@ -47,7 +47,7 @@ from webhook.analysis.inputs.rewriting import Rewriting, find_rewritings, is_mut
 from webhook.kubernetes import times
 from webhook.kubernetes.decoding_errors import explain_problem
 from webhook.kubernetes.objects import Lease, LeaseCandidate, ObjectMeta, WrongTypesError, decode_object
-from webhook.kubernetes.request import GROUP, KIND_OF, NULL, VERSIONS_OF, Operation, UserInfo, user_of
+from webhook.kubernetes.request import GROUP, KIND_OF, NULL, VERSIONS_OF, Operation, UserInfo, decode_user
 from webhook.kubernetes.review import ReviewError, decode
 from webhook.text.quoting import truncate
 
@@ -216,12 +216,12 @@ def decode_our_object(
         problem, path = error.problems[0]
         said = f"{path or 'the object'} {explain_problem(problem) or problem}"
         found = msgspec.json.decode(data)
-        namespace, name = _text_at(found, "metadata", "namespace"), _text_at(found, "metadata", "name")
+        namespace, name = _get_text(found, "metadata", "namespace"), _get_text(found, "metadata", "name")
         return None, ObjectMeta(namespace=namespace, name=name), said
     return one, one.metadata, ""
 
 
-def _text_at(value: object, *path: str) -> str:
+def _get_text(value: object, *path: str) -> str:
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
     return value if isinstance(value, str) else ""
@@ -249,8 +249,8 @@ def _interpret_object(document: Document) -> Item | None:
         if not is_holder and metadata is None:
             return OtherObject(place, kind or "no kind")
         one = msgspec.json.decode(data)
-        namespace, name = _text_at(one, "metadata", "namespace"), _text_at(one, "metadata", "name")
-        account = _text_at(one, "spec", "serviceAccountName") if name and is_holder and kind == "Pod" else ""
+        namespace, name = _get_text(one, "metadata", "namespace"), _get_text(one, "metadata", "name")
+        account = _get_text(one, "spec", "serviceAccountName") if name and is_holder and kind == "Pod" else ""
         return OtherObject(place, kind or "no kind", namespace, name, account, metadata)
     shown, named, problem = decode_our_object(kind, version, data)
     return Observation(
@@ -271,21 +271,21 @@ def _interpret_object(document: Document) -> Item | None:
 
 def _interpret_gap(document: Document) -> RecordingGap:
     found = msgspec.json.decode(document.text)
-    start, end = (times.parse_seconds(_text_at(found, name)) for name in ("from", "to"))
-    return RecordingGap(start, end, truncate(_text_at(found, "reason"), _MAX_NAME))
+    start, end = (times.parse_seconds(_get_text(found, name)) for name in ("from", "to"))
+    return RecordingGap(start, end, truncate(_get_text(found, "reason"), _MAX_NAME))
 
 
 def _interpret_election_event(place: Place, data: bytes) -> OtherObject:
     """Return what an Event says of a leader, as client-go records it (`tools/leaderelection/resourcelock`)."""
     one = msgspec.json.decode(data)
-    said = _text_at(one, "message") or _text_at(one, "note")
-    texts = [text for path in _EVENT_TIMES if (text := _text_at(one, *path))]
+    said = _get_text(one, "message") or _get_text(one, "note")
+    texts = [text for path in _EVENT_TIMES if (text := _get_text(one, *path))]
     at = times.stamp_of(texts[0]) if texts else None
-    about = "involvedObject" if _text_at(one, "involvedObject", "kind") else "regarding"
-    if at is None or _text_at(one, about, "kind") != "Lease" or not _LED.fullmatch(said):
+    about = "involvedObject" if _get_text(one, "involvedObject", "kind") else "regarding"
+    if at is None or _get_text(one, about, "kind") != "Lease" or not _LED.fullmatch(said):
         return OtherObject(place, "Event")
     return ElectionEvent(
-        place, "Event", _text_at(one, about, "namespace"), lease=_text_at(one, about, "name"), at=at, text=said
+        place, "Event", _get_text(one, about, "namespace"), lease=_get_text(one, about, "name"), at=at, text=said
     )
 
 
@@ -319,9 +319,9 @@ def _interpret_review(document: Document, received: int | None) -> Observation |
         old=request.old,
         at=stamp_of_writer(change.was_set.owners_among(change.new_entries)) if received is None else received,
         verb=_VERB_OF_OPTIONS.get(
-            _text_at(msgspec.json.decode(data), "request", "options", "kind"), request.operation.lower()
+            _get_text(msgspec.json.decode(data), "request", "options", "kind"), request.operation.lower()
         ),
-        writer=_writer_of(request.user) if request.user else None,
+        writer=_make_writer(request.user) if request.user else None,
         is_dry_run=bool(request.options.dry_run),
         problem=str(request.object_errors[0]) if request.object_errors else "",
         request=request,
@@ -329,7 +329,7 @@ def _interpret_review(document: Document, received: int | None) -> Observation |
     )
 
 
-def _writer_of(user: UserInfo, by: UserInfo | None = None) -> Writer:
+def _make_writer(user: UserInfo, by: UserInfo | None = None) -> Writer:
     known = user.username, user.pod_name, user.node_name, user.pod_uid
     return Writer(*known, by.username if by else "", user.groups, by.groups if by else ())
 
@@ -376,7 +376,7 @@ class AuditEvent(Struct, frozen=True, rename="camel"):
     @property
     def user(self) -> UserInfo:
         """Who authenticated."""
-        return user_of(self.user_info) or UserInfo()
+        return decode_user(self.user_info) or UserInfo()
 
     @property
     def pod(self) -> str:
@@ -386,13 +386,13 @@ class AuditEvent(Struct, frozen=True, rename="camel"):
     @property
     def writer(self) -> Writer:
         """Who made the request, in short."""
-        impersonated = user_of(self.impersonated_user)
-        return _writer_of(impersonated, self.user) if impersonated else _writer_of(self.user)
+        impersonated = decode_user(self.impersonated_user)
+        return _make_writer(impersonated, self.user) if impersonated else _make_writer(self.user)
 
     @property
     def requester(self) -> UserInfo:
         """Who made the request; an impersonated user counts as the writer."""
-        return user_of(self.impersonated_user) or self.user
+        return decode_user(self.impersonated_user) or self.user
 
     @property
     def shows_body(self) -> bool:
@@ -418,7 +418,7 @@ class AuditEvent(Struct, frozen=True, rename="camel"):
     @property
     def answered_at(self) -> int | None:
         """The time at which it was logged, in microseconds since 1970; None if that is absent or unreadable."""
-        return times.instant(times.normalize(self.stage_timestamp))
+        return times.get_instant(times.normalize(self.stage_timestamp))
 
 
 decode_event: Final = msgspec.json.Decoder(AuditEvent, strict=False).decode
@@ -445,7 +445,7 @@ def _interpret_event(document: Document) -> Observation | FenceReport | PodDelet
         return _interpret_pod_request(event) or interpret_related_write(event)
     if event.verb == "patch" and event.response_status.code == HTTPStatus.CREATED:
         act = Act.CREATED  # an apply creates what does not exist
-    answered, asked = event.answered_at, times.instant(times.normalize(event.request_received_timestamp))
+    answered, asked = event.answered_at, times.get_instant(times.normalize(event.request_received_timestamp))
     shown = _choose_object(event, act)
     stored, named, problem = None, ObjectMeta(), ""
     if shown is not None:
@@ -710,12 +710,12 @@ def _interpret_fence(event: AuditEvent, document: Document) -> FenceReport | Non
 
 def _is_denied(event: AuditEvent) -> bool:
     """Return whether a fence refused a write; a client may choose the resource, the name and much of other messages."""
-    resource, message = _resource(event), event.response_status.message
+    resource, message = _name_resource(event), event.response_status.message
     is_named = " " not in resource and message.startswith(resource)
     return is_named and event.response_status.code == 403 and _DENIED.match(message, len(resource)) is not None
 
 
-def _resource(event: AuditEvent) -> str:
+def _name_resource(event: AuditEvent) -> str:
     return ".".join(part for part in (event.object_ref.resource, event.object_ref.api_group) if part)
 
 
@@ -731,7 +731,7 @@ def _describe_target(event: AuditEvent) -> str:
     reference = event.object_ref
     below = f"/{reference.subresource}" if reference.subresource else ""
     name = "/".join(part for part in (reference.namespace, reference.name) if part)
-    return " ".join(truncate(part, _MAX_NAME) for part in (event.verb, _resource(event) + below, name) if part)
+    return " ".join(truncate(part, _MAX_NAME) for part in (event.verb, _name_resource(event) + below, name) if part)
 
 
 def _interpret_last_line(line: LastLine) -> LogEnd | None:

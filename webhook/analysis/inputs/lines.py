@@ -56,7 +56,7 @@ def find_sources(text: str, line: int) -> Iterator[Source]:
     starts: list[int] = []
     if found and isinstance(found[0], SequenceStartEvent):
         while _is_node(event := next(events)):
-            starts.append(_line(event))
+            starts.append(_get_line(event))
             _skip(events, event)
     lines = text.split("\n")
     for start, end in pairwise([*starts, len(lines)]):
@@ -74,7 +74,7 @@ def _find_line(text: str, path: Sequence[str]) -> int:
     event = next((event for event in events if _is_node(event)), None)
     if event is None:
         return 0
-    line = _line(event)
+    line = _get_line(event)
     while rest:
         key, found = rest.pop(0), None
         if isinstance(event, MappingStartEvent):
@@ -93,7 +93,7 @@ def _find_field(events: Iterator[Any], key: str) -> tuple[Any, int] | None:
         _skip(events, event)
         value = next(events)
         if event.__class__ is ScalarEvent and event.value == key:
-            return value, _line(event)
+            return value, _get_line(event)
         _skip(events, value)
     return None
 
@@ -102,13 +102,13 @@ def _find_element(events: Iterator[Any], key: str) -> tuple[Any, int] | None:
     number, event = 0, next(events)
     while _is_node(event):
         if str(number) == key:
-            return event, _line(event)
+            return event, _get_line(event)
         _skip(events, event)
         number, event = number + 1, next(events)
     return None
 
 
-def _line(event: Any) -> int:  # noqa: ANN401 - an event
+def _get_line(event: Any) -> int:  # noqa: ANN401 - an event
     return int(event.start_mark.line)
 
 

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from webhook.kubernetes.objects import LeaseSpec
-from webhook.kubernetes.times import SECOND, normalize, readable
+from webhook.kubernetes.times import SECOND, get_readable_instant, normalize
 
 _PATCH: Final = "patch.webhook.admission.k8s.io/"
 _MUTATION: Final = "mutation.webhook.admission.k8s.io/"
@@ -78,17 +78,17 @@ def find_rewritings(asked: LeaseSpec, stored: LeaseSpec, annotations: Mapping[st
         if _is_same(field, before, after):
             continue
         webhooks = tuple(dict.fromkeys(_find_webhooks(field, annotations)))
-        yield Rewriting(field, _text_of(before), _text_of(after), webhooks)
+        yield Rewriting(field, _get_text(before), _get_text(after), webhooks)
 
 
 def _is_same(field: str, before: str | int | None, after: str | int | None) -> bool:
     if field not in _TIMES or not (before and after):
         return (before or "") == (after or "")
-    asked, stored = (readable(normalize(str(one))) for one in (before, after))
+    asked, stored = (get_readable_instant(normalize(str(one))) for one in (before, after))
     return asked is None or stored is None or abs(stored - asked) < _SHORTEST
 
 
-def _text_of(value: str | int | None) -> str:
+def _get_text(value: str | int | None) -> str:
     return "" if value is None else str(value)
 
 

@@ -46,7 +46,7 @@ class LiveLeases:
 
     def observe(self, item: Item) -> None:
         """Take in one item."""
-        now = _now()
+        now = _read_clock()
         with self._lock:
             item = self._reader.read(item)
             # The API server's clock may be ahead of this computer's.
@@ -71,12 +71,12 @@ class LiveLeases:
     @contextmanager
     def now(self) -> Iterator[tuple[ClusterHistory, int]]:
         """Give all that is known, and the moment by the API server's clock, while the watch waits."""
-        now = _now()
+        now = _read_clock()
         with self._lock:
             for gone in self._listing.find_deleted(now / SECOND):
                 self._histories.take(gone)
             yield self._histories, self._clock.estimate(now, self._histories.bounds.until)
 
 
-def _now() -> int:
+def _read_clock() -> int:
     return time.time_ns() // 1000

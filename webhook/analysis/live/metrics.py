@@ -73,7 +73,7 @@ class LeaderMetrics:
                 if status.holder and status.duration is not None:
                     duration.add_metric(labels, status.duration)
                 leaderless.add_metric(
-                    labels, self._raise_leaderless((namespace, name), history.leaderless_until(now)) / SECOND
+                    labels, self._raise_leaderless((namespace, name), history.measure_leaderless_time(now)) / SECOND
                 )
                 counts = dict.fromkeys(_HOW.values(), 0)
                 for handover, number in history.handovers.items():

@@ -5,14 +5,14 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
-from webhook.analysis.claims.account import account_of
+from webhook.analysis.claims.account import make_account
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.history.follow import ClusterHistory, Key
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState
 from webhook.analysis.history.tenure import Handover
 from webhook.kubernetes.objects import Lease
-from webhook.kubernetes.times import canonical_seconds
+from webhook.kubernetes.times import format_time
 
 COMPONENT: Final = "lease-recorder"
 _THEFTS: Final = frozenset({"lease-stolen", "lease-contended"})
@@ -53,10 +53,10 @@ class Notices(Struct):
 def _make_event(
     histories: ClusterHistory, history: LeaseHistory, lease: Lease, reason: str, now: int
 ) -> dict[str, Any]:
-    account = account_of(histories, history, now)
+    account = make_account(histories, history, now)
     thefts = (one.message for one in account.findings if one.check in _THEFTS)
     stolen = next(thefts, "") if reason == STOLEN else ""
-    time = canonical_seconds(now)
+    time = format_time(now)
     return {
         "apiVersion": "v1",
         "kind": "Event",

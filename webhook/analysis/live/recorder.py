@@ -21,9 +21,9 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from webhook.analysis.claims.words import count
+from webhook.analysis.claims.words import format_count
 from webhook.analysis.history.follow import Key
-from webhook.analysis.history.forged_stamps import dates_renewal_again
+from webhook.analysis.history.forged_stamps import is_renewal_dated_again
 from webhook.analysis.history.status import date_state
 from webhook.analysis.inputs.cluster import CANDIDATES, LEASES
 from webhook.analysis.inputs.files import read_path
@@ -41,7 +41,7 @@ from webhook.analysis.inputs.kinds import GAP, interpret_all
 from webhook.analysis.live.watch import Listing
 from webhook.errors import InputError
 from webhook.kubernetes.objects import Lease
-from webhook.kubernetes.times import SECOND, canonical_seconds
+from webhook.kubernetes.times import SECOND, format_time
 
 FILES: Final = 16
 """Files that the limit of the history is divided into."""
@@ -198,7 +198,7 @@ def _is_renewal(old: Observation, new: Observation) -> bool:
         and after.renew_time not in {None, before.renew_time}
         and after == replace(before, renew_time=after.renew_time)
         and fixed == replace(now, resource_version=fixed.resource_version, managed_fields=fixed.managed_fields)
-        and (new.entries == old.entries or dates_renewal_again(new.entries, old.entries))
+        and (new.entries == old.entries or is_renewal_dated_again(new.entries, old.entries))
     )
 
 
@@ -318,8 +318,8 @@ class Recorder:
         """`26 renewals of 3 leases, 1 change of holder`, since it began."""
         with self._lock:
             kept, leases = self._condenser, len(self._condenser.get_names("Lease"))
-            renewals = f"{count(kept.renewals, 'renewal')} of {count(leases, 'lease')}"
-            return f"{renewals}, {count(kept.changes, 'change')} of holder"
+            renewals = f"{format_count(kept.renewals, 'renewal')} of {format_count(leases, 'lease')}"
+            return f"{renewals}, {format_count(kept.changes, 'change')} of holder"
 
     def begin(self, resource: str) -> None:
         """Note that a watch begins, perhaps again."""
@@ -362,7 +362,7 @@ class Recorder:
         """Record a gap before the first lease that a watch shows."""
         now = time.time()
         if self._is_gap and self._seen_until is not None:
-            start, end = (canonical_seconds(int(at * SECOND)) for at in (min(self._seen_until, now), now))
+            start, end = (format_time(int(at * SECOND)) for at in (min(self._seen_until, now), now))
             self._records.append([_encode_line(GAP, {"from": start, "to": end, "reason": self._reason})])
         self._is_gap, self._seen_until = False, now
 
@@ -394,7 +394,7 @@ def _write(file: BinaryIO, text: bytearray) -> None:
 
 def _encode_event(item: ElectionEvent) -> bytes:
     about = {"kind": "Lease", "namespace": item.namespace, "name": item.lease}
-    head = {"kind": "Event", "apiVersion": "v1", "lastTimestamp": canonical_seconds(item.at)}
+    head = {"kind": "Event", "apiVersion": "v1", "lastTimestamp": format_time(item.at)}
     return _encode_line("ADDED", {**head, "message": item.text, "involvedObject": about})
 
 

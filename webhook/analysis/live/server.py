@@ -25,10 +25,10 @@ from webhook.analysis.inputs.cluster import LEASES
 from webhook.analysis.inputs.items import Item, Observation
 from webhook.analysis.live.server_clock import ServerClock
 from webhook.analysis.live.watch import Listing
-from webhook.analysis.timeline.downsampling import fit
+from webhook.analysis.timeline.downsampling import fit_into
 from webhook.analysis.timeline.lanes import TimelineBuilder
 from webhook.analysis.timeline.model import Timeline
-from webhook.analysis.timeline.page import content_security_policy, page_data, render
+from webhook.analysis.timeline.page import encode_page_data, make_content_security_policy, render
 from webhook.kubernetes.times import SECOND
 
 MAX_TICKS: Final = 100_000
@@ -76,7 +76,7 @@ class Feed:
     def __init__(self, source: str) -> None:
         self._source = source
         self._changed = threading.Condition()
-        self._builder = TimelineBuilder(_now() + BOUND, max_ticks=MAX_TICKS)
+        self._builder = TimelineBuilder(_read_clock() + BOUND, max_ticks=MAX_TICKS)
         self._listing = Listing()
         self._version = 1
         self._versions: dict[Key, int] = {}
@@ -96,10 +96,10 @@ class Feed:
         """Take in one item."""
         with self._changed:
             # The API server's clock may be ahead of this computer's.
-            self._builder.clock = _now() + BOUND
+            self._builder.clock = _read_clock() + BOUND
             if isinstance(item, Observation) and item.kind == "Lease":
-                self._listing.note(item, _now() / SECOND)
-                self._clock.measure(item, _now())
+                self._listing.note(item, _read_clock() / SECOND)
+                self._clock.measure(item, _read_clock())
             self._take(item)
 
     def read(self, items: Iterable[Item]) -> None:
@@ -135,11 +135,11 @@ class Feed:
     def get_changes(self, version: int) -> Change:
         """Return what has changed since a version; 0 is before everything."""
         with self._changed:
-            for gone in self._listing.find_deleted(_now() / SECOND):
+            for gone in self._listing.find_deleted(_read_clock() / SECOND):
                 self._take(gone)
             ends = self._find_end()
             # A lease that is not renewed has changed, without an observation.
-            if overdue := self._builder.overdue_between(self._shown_until, ends):
+            if overdue := self._builder.list_overdue_between(self._shown_until, ends):
                 self._note(overdue)
             self._shown_until = ends
             keys = sorted(key for key, changed in self._versions.items() if changed > version)
@@ -158,7 +158,7 @@ class Feed:
         """Return the present moment by the API server's clock, as far as that can be known."""
         if self._stands_still and self._builder.histories.bounds.until is not None:
             return self._builder.histories.bounds.until
-        return self._clock.estimate(_now(), self._builder.histories.bounds.until)
+        return self._clock.estimate(_read_clock(), self._builder.histories.bounds.until)
 
     def _take(self, item: Item) -> None:
         if key := self._builder.observe(item):
@@ -170,7 +170,7 @@ class Feed:
         self._changed.notify_all()
 
 
-def _now() -> int:
+def _read_clock() -> int:
     return time.time_ns() // 1000
 
 
@@ -217,7 +217,7 @@ class _Handler(BaseHTTPRequestHandler):
         now = self.server.feed.get_changes(self.server.feed.version).timeline
         empty = Timeline(now.begins, now.ends, sources=now.sources)
         events = f"/{self.server.token}/events"
-        self._begin(200, "text/html; charset=utf-8", content_security_policy(events=events) + _NOT_FRAMED)
+        self._begin(200, "text/html; charset=utf-8", make_content_security_policy(events=events) + _NOT_FRAMED)
         self.wfile.write(render(empty, events=events).encode())
 
     def _send_events(self) -> None:
@@ -264,7 +264,9 @@ def _make_messages(feed: Feed) -> Iterator[bytes]:
         change = feed.get_changes(version)
         version, has_ended = change.version, change.has_ended
         # JSON of one line has no line break, which would end the data.
-        yield b"data: " + page_data(fit(change.timeline), status=change.status, hasEnded=has_ended) + b"\n\n"
+        yield (
+            b"data: " + encode_page_data(fit_into(change.timeline), status=change.status, hasEnded=has_ended) + b"\n\n"
+        )
         took = time.monotonic() - began
         time.sleep(0 if has_ended else max(MIN_PAUSE, took * _SHARE))
         feed.wait(version, MAX_PAUSE)

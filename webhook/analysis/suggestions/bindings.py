@@ -16,7 +16,7 @@ from webhook.admission.rules.change import CLEANUP_CONTROLLERS, is_untouched
 from webhook.admission.rules.holders import POD, WILDCARDS, fits_pod
 from webhook.admission.rules.registry import RULES
 from webhook.admission.rules.rule import Mode
-from webhook.analysis.claims.words import count
+from webhook.analysis.claims.words import format_count
 from webhook.analysis.history.events import EventKind
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.inputs.items import (
@@ -33,8 +33,8 @@ from webhook.analysis.inputs.items import (
 from webhook.kubernetes.formats import MAX_NAME, dns_label, dns_subdomain
 from webhook.kubernetes.objects import Lease, LeaseSpec
 from webhook.kubernetes.request import UserInfo
-from webhook.kubernetes.times import DAY, canonical_seconds, span
-from webhook.text.yaml_writer import comment, flow, scalar
+from webhook.kubernetes.times import DAY, format_span, format_time
+from webhook.text.yaml_writer import write_comment, write_flow, write_scalar
 
 MAX_NAMES: Final = 8
 """Holders that are listed one by one."""
@@ -79,12 +79,12 @@ class Evidence(Struct):
         """`from 2026-01-31T12:00:00Z to 2026-01-31T12:01:00Z (1 min 0 s)`; "" if there are no times."""
         if self.first is None or self.last is None:
             return ""
-        first, last = canonical_seconds(self.first), canonical_seconds(self.last)
-        return f"at {first}" if first == last else f"from {first} to {last} ({span(self.last - self.first)})"
+        first, last = format_time(self.first), format_time(self.last)
+        return f"at {first}" if first == last else f"from {first} to {last} ({format_span(self.last - self.first)})"
 
     def text(self, noun: str) -> str:
         """`3 writes from 2026-01-31T12:00:00Z to 2026-01-31T12:01:00Z (1 min 0 s)`."""
-        return f"{count(self.count, noun)} {self.period}".rstrip()
+        return f"{format_count(self.count, noun)} {self.period}".rstrip()
 
 
 class WritesOfUser(Struct):
@@ -181,9 +181,9 @@ class AllWrites(Struct):
         elif self.coverage.last - self.coverage.first < LONG:
             yield f"anything but what happened {self.coverage.period}: upgrades, failovers and repairs may need more"
         if self.unreadable:
-            yield f"{count(self.unreadable, 'part')} of the input that could not be read"
+            yield f"{format_count(self.unreadable, 'part')} of the input that could not be read"
         if self._dropped:
-            yield f"{count(self._dropped, 'write')} beyond {MAX_WRITES} different ones"
+            yield f"{format_count(self._dropped, 'write')} beyond {MAX_WRITES} different ones"
 
     def find_attacks(self, seen: Observation) -> tuple[str, ...]:
         """Return what the write did that looks like an attack, as phrases."""
@@ -276,9 +276,9 @@ def make_binding_policy(seen: AllWrites, only: tuple[str, str] | None = None, na
     if not proposals:
         return ""
     entries = [line for one in proposals for line in one.format_entry()]
-    begin = [comment(_FIRST), "bindings:"] if entries else ["bindings: []"]
-    remarks = [comment(text) for one in proposals for text in one.format_remarks()]
-    unseen = [comment(f"not seen: {text}") for text in seen.list_unseen()]
+    begin = [write_comment(_FIRST), "bindings:"] if entries else ["bindings: []"]
+    remarks = [write_comment(text) for one in proposals for text in one.format_remarks()]
+    unseen = [write_comment(f"not seen: {text}") for text in seen.list_unseen()]
     return "\n".join(["apiVersion: lease-webhook/v1", *begin, *entries, *remarks, *unseen, ""])
 
 
@@ -316,14 +316,14 @@ class _Proposal:
         """Yield the lines of the policy file; none if there can be no binding."""
         if not self._writers:
             return
-        yield f"- namespace: {scalar(self._namespace)}"
-        yield f"  lease: {scalar(self._name)}"
+        yield f"- namespace: {write_scalar(self._namespace)}"
+        yield f"  lease: {write_scalar(self._name)}"
         yield "  writers:"
         for name, evidence in self._writers.items():
-            yield f"  - {scalar(name)}  {comment(evidence)}"
+            yield f"  - {write_scalar(name)}  {write_comment(evidence)}"
         shown = f"{', '.join(self._holders[:3])}{', ...' if len(self._holders) > 3 else ''}"
         seen = f"{len(self._holders)} seen: {shown}" if self._holders else "no holder was seen"
-        yield f"  holder: {flow(self._templates or (EVERY,))}  {comment(seen)}"
+        yield f"  holder: {write_flow(self._templates or (EVERY,))}  {write_comment(seen)}"
 
     def format_remarks(self) -> Iterator[str]:
         """Yield what the binding does not allow, and what was not seen."""
@@ -357,7 +357,7 @@ class _Proposal:
         return "" if _is_name(user) else "this user name cannot be expressed in a policy"
 
 
-def _account_of(user: str) -> tuple[str, str] | None:
+def _find_account(user: str) -> tuple[str, str] | None:
     """Return (namespace, name) of a service account with legal names, else None."""
     account = UserInfo(user).service_account
     return account if account and not dns_label(account[0]) and not dns_subdomain(account[1]) else None
@@ -365,12 +365,12 @@ def _account_of(user: str) -> tuple[str, str] | None:
 
 def _is_stranger(user: str, namespace: str) -> bool:
     """Return whether a user is a node, or a service account of another namespace."""
-    account = _account_of(user)
+    account = _find_account(user)
     return user.startswith("system:node:") or (account is not None and account[0] != namespace)
 
 
 def _describe_user(user: str) -> str:
-    account = _account_of(user)
+    account = _find_account(user)
     return "/".join(account) if account else f"user:{user}"
 
 

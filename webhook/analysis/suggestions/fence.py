@@ -12,7 +12,7 @@ from webhook.analysis.inputs.documents import Document
 from webhook.analysis.inputs.kinds import AuditEvent, decode_event
 from webhook.kubernetes.request import GROUP
 from webhook.text.quoting import escape
-from webhook.text.yaml_writer import scalar
+from webhook.text.yaml_writer import write_scalar
 
 _OPERATION_OF_VERB: Final[Mapping[str, str]] = {
     "create": "CREATE",
@@ -91,7 +91,12 @@ def suggest_fence(events: Iterable[AuditEvent], lease: str) -> Suggestion:
 
 def format_policy(name: str, lease: str, writer: str, found: Suggestion) -> str:
     """Return an entry of a policy file with comments; names may hold line breaks, but each line stays one line."""
-    lines = ["fences:", f"- name: {scalar(name)}", f"  lease: {scalar(lease)}", f"  writers: [{scalar(writer)}]"]
+    lines = [
+        "fences:",
+        f"- name: {write_scalar(name)}",
+        f"  lease: {write_scalar(lease)}",
+        f"  writers: [{write_scalar(writer)}]",
+    ]
     lines += ["  mode: warn    # first; deny once nothing is warned about for a week"]
     lines += ["  # token: true    # with stamps (docs/stamp.md): no old leader writes by a late watch", "  resources:"]
     width = max(len(str(one)) for one in found.evidence)

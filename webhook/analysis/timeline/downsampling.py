@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from webhook.analysis.claims.words import count
+from webhook.analysis.claims.words import format_count
 from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.timeline.model import (
     UNLED,
@@ -22,10 +22,10 @@ from webhook.analysis.timeline.model import (
     SpanKind,
     Ticks,
     Timeline,
+    describe_writers,
     shorten_for_page,
-    writers_of,
 )
-from webhook.analysis.timeline.page import page_data
+from webhook.analysis.timeline.page import encode_page_data
 
 MAX_SPANS: Final = 2000
 MAX_MARKS: Final = 2000
@@ -59,7 +59,7 @@ class _Open(Struct):
         tenure = self.tenure
         if tenure is None or (self.kind is SpanKind.UNRECORDED and not self.reason):
             return Span(self.kind, self.begins, ends, reason=self.reason)
-        writers, manager = writers_of(tenure), shorten_for_page(self.manager)
+        writers, manager = describe_writers(tenure), shorten_for_page(self.manager)
         return Span(self.kind, self.begins, ends, shorten_for_page(tenure.holder), writers, manager, reason=self.reason)
 
 
@@ -191,9 +191,9 @@ def _get_end(part: Bucket | Mark | Span) -> int:
     return part.begins if part.ends is None else part.ends
 
 
-def fit(timeline: Timeline, largest: int = MAX_BYTES) -> Timeline:
+def fit_into(timeline: Timeline, largest: int = MAX_BYTES) -> Timeline:
     """Return the timeline, aggregated as far as is needed to fit into `largest` bytes of page data."""
-    if len(page_data(timeline)) <= largest:
+    if len(encode_page_data(timeline)) <= largest:
         return timeline
     lanes = list(timeline.lanes)
     before = describe_merging(lanes)
@@ -202,10 +202,10 @@ def fit(timeline: Timeline, largest: int = MAX_BYTES) -> Timeline:
     most = max(max(_count_ticks(lane), len(lane.marks), len(lane.spans)) for lane in lanes)
     dropped = 0
     while True:
-        left_out = f"{count(dropped, 'lease')} with the fewest changes are left out: name some, or a namespace"
+        left_out = f"{format_count(dropped, 'lease')} with the fewest changes are left out: name some, or a namespace"
         thinned = (*([left_out] if dropped else []), *others, *describe_merging(lanes))
         thin = replace(timeline, lanes=tuple(lanes), thinned=thinned, left_out=timeline.left_out + dropped)
-        size = len(page_data(thin))
+        size = len(encode_page_data(thin))
         if size <= largest or not lanes:
             return thin
         if most > MIN_KEPT:
@@ -224,8 +224,8 @@ def describe_merging(lanes: Sequence[Lane]) -> tuple[str, ...]:
     said = []
     buckets = [one for lane in lanes for one in lane.ticks.buckets]
     if buckets:
-        renewals, groups = sum(lane.ticks.count for lane in lanes), count(len(buckets), "group")
-        text = f"{_count(buckets)} of {count(renewals, 'renewal')} are counted in {groups}, not drawn one by one"
+        renewals, groups = sum(lane.ticks.count for lane in lanes), format_count(len(buckets), "group")
+        text = f"{_count(buckets)} of {format_count(renewals, 'renewal')} are counted in {groups}, not drawn one by one"
         said.append(text)
     several = [mark for lane in lanes for mark in lane.marks if mark.count > 1]
     if several:

@@ -19,15 +19,15 @@ from webhook.analysis.claims.handovers import (
     describe_ending,
     describe_handover,
     has_lost_race,
-    how_taken,
+    name_taking,
 )
 from webhook.analysis.claims.silences import describe_delay
-from webhook.analysis.claims.words import by_writer, clock, count, name
+from webhook.analysis.claims.words import describe_by_writer, format_clock, format_count, format_name
 from webhook.analysis.history.events import EventKind, LeaseEvent
 from webhook.analysis.history.follow import ClusterHistory, Key
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import SLOW, Refusal
-from webhook.analysis.history.renewals import deadline_of
+from webhook.analysis.history.renewals import estimate_deadline
 from webhook.analysis.history.status import MAX_DURATION, MAX_TRANSITIONS, LeaseState, is_release
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.inputs.items import AboutInput, Act, Answer, FenceReport, InputKind, Item, Observation, Writer
@@ -47,12 +47,12 @@ from webhook.analysis.timeline.model import (
     MarkKind,
     SpanKind,
     Timeline,
+    describe_writers,
     shorten_for_page,
-    writers_of,
 )
 from webhook.kubernetes.managed_fields import Entry
 from webhook.kubernetes.objects import NO_LEASE_SPEC, Lease
-from webhook.kubernetes.times import DAY, SECOND, canonical, length, stamp_of
+from webhook.kubernetes.times import DAY, SECOND, format_length, format_micro_time, stamp_of
 
 MAX_LANES: Final = 20_000
 """Leases; what is seen of others is counted."""
@@ -138,7 +138,7 @@ class TimelineBuilder(Struct):
             one.spans.spans(
                 one.overdue_at,
                 ends,
-                one.frozen_at(ends),
+                one.find_freeze(ends),
                 is_gone=one.history.is_deleted,
                 hidden_since=one.history.hidden_since,
             ),
@@ -162,11 +162,11 @@ class TimelineBuilder(Struct):
         undrawn = [f"{one.namespace}/{one.name} cannot be drawn: {one.problem}" for one in lanes if one.problem]
         thinned = (*undrawn, *map(str, self.histories.bounds.unrecorded), *describe_merging(lanes))
         if self._left_out:
-            seen = count(self._left_out, "observation")
+            seen = format_count(self._left_out, "observation")
             thinned = (f"{seen} of leases beyond the first {MAX_LANES} are left out", *thinned)
         return Timeline(begins, ends, lanes, thinned, sources, read_at, len(self._others))
 
-    def overdue_between(self, begins: int, ends: int) -> list[Key]:
+    def list_overdue_between(self, begins: int, ends: int) -> list[Key]:
         """Return the leases whose holder's time ends after `begins`, and not after `ends`."""
         times = ((key, one.overdue_at) for key, one in self._leases.items())
         return [key for key, at in times if at is not None and begins < at <= ends]
@@ -204,7 +204,7 @@ class TimelineBuilder(Struct):
         if lane is None:
             return None
         what = "refused" if seen.is_refused else "noted, and did not refuse,"
-        text = f"fence {seen.fence} {what} {seen.target}{by_writer(seen.writer)}: {seen.message}"
+        text = f"fence {seen.fence} {what} {seen.target}{describe_by_writer(seen.writer)}: {seen.message}"
         lane.mark(MarkKind.FENCED, seen.at, text, seen.writer, lane.holder)
         self.histories.bounds.event(min(seen.at, self.clock))
         return key
@@ -268,12 +268,12 @@ class _LeaseLane(Struct):
         stamps = [one.stamp for one in self.history.entries if one.stamp is not None]
         return max([self.history.moment, *(stamps if self.history.is_moment else [])])
 
-    def frozen_at(self, now: int) -> Frozen | None:
+    def find_freeze(self, now: int) -> Frozen | None:
         """Return since when and why no other replica can take the lease, None if another one can."""
         status = self.history.status(now)
         if status is None or status.block is None or not status.holder:
             return None
-        until = "" if status.block.until is None else f" until {clock(status.block.until, now)}"
+        until = "" if status.block.until is None else f" until {format_clock(status.block.until, now)}"
         reason = f"no other replica can take it{until}: {status.block.reason}"
         return Frozen(status.last_renewal or self.history.moment, shorten_for_page(reason, MAX_TEXT))
 
@@ -292,7 +292,7 @@ class _LeaseLane(Struct):
         self, kind: MarkKind, at: int, text: str, who: Writer | Tenure | None = None, holder: str = "", end: str = ""
     ) -> None:
         """Add a mark; `who` wrote, and `holder` held the lease afterwards. `end` follows the text, which may be cut."""
-        mark = Mark(kind, at, shorten_for_page(text, MAX_TEXT) + end, holder, writers_of(who))
+        mark = Mark(kind, at, shorten_for_page(text, MAX_TEXT) + end, holder, describe_writers(who))
         insort(self.marks, mark, key=attrgetter("begins"))
         shorten(self.marks, MAX_MARKS, MAX_MARKS // 8)
 
@@ -339,7 +339,7 @@ class _LeaseLane(Struct):
         self.begun = begun if seen.input_kind is InputKind.AUDIT_LOG else None
         if seen.answer:
             self._mark_answer(seen, seen.answer)
-        self.frozen = self.frozen_at(self.history.moment) if self._may_be_frozen(latest) else None
+        self.frozen = self.find_freeze(self.history.moment) if self._may_be_frozen(latest) else None
         self.is_claimed = self.is_claimed or (bool(events) and self.history.write.is_claimed)
         for event in events:
             if event.kind in {EventKind.ACQUIRED, EventKind.RENEWED}:
@@ -384,12 +384,12 @@ class _LeaseLane(Struct):
         if lease is not None and is_release(lease.spec):
             return SpanKind.LEADERLESS, ""  # who is written into a lease that stays released does not hold it
         if tenure is not None and self._is_renewal_unknown(tenure):
-            return SpanKind.UNRECORDED, f"{name(self.holder)} is named as its holder, and {_UNKNOWN_RENEWAL}"
+            return SpanKind.UNRECORDED, f"{format_name(self.holder)} is named as its holder, and {_UNKNOWN_RENEWAL}"
         return SpanKind.HELD, ""
 
     def _mark_answer(self, seen: Observation, answer: Answer) -> None:
         """Mark what the API server made of one write."""
-        at, who, holder, by = self.history.moment, seen.writer, self.holder, by_writer(seen.writer)
+        at, who, holder, by = self.history.moment, seen.writer, self.holder, describe_by_writer(seen.writer)
         dry = " (dry run)" if seen.is_dry_run else ""
         if not answer.is_stored:
             refusal = Refusal.from_observation(seen)
@@ -398,12 +398,12 @@ class _LeaseLane(Struct):
             if not (is_expected or is_race):
                 kind = MarkKind.FAILED if answer.code == 429 or answer.code >= 500 else MarkKind.DENIED
                 code = f" with {answer.code}" if answer.code >= 400 else ""
-                took = f" after {length(answer.took)}" if answer.took >= SECOND else ""
+                took = f" after {format_length(answer.took)}" if answer.took >= SECOND else ""
                 said = f": {answer.message}" if answer.message else ""
                 self.mark(kind, at, f"a write{by} was answered{code}{took}{said}", who, holder, dry)
             return
         if answer.took > SLOW:
-            text = f"the API server took {length(answer.took)} to answer a write{by}{dry}"
+            text = f"the API server took {format_length(answer.took)} to answer a write{by}{dry}"
             self.mark(MarkKind.SLOW, at, text, who, holder)
         noted = answer.webhook_annotations
         warned = [rule for rule, mode in noted.modes.items() if mode == "warn"]
@@ -435,7 +435,7 @@ class _LeaseLane(Struct):
                 self._turn_overdue(tenure, at)
                 self._begin_free(event, at)
                 kind = MarkKind.RELEASE if event.kind is EventKind.RELEASED else MarkKind.DELETED
-                how = describe_ending(tenure) if tenure else f"the lease was deleted{by_writer(event.writer)}"
+                how = describe_ending(tenure) if tenure else f"the lease was deleted{describe_by_writer(event.writer)}"
                 self.mark(kind, at, f"{how}{describe_dating_of(event)}", event.writer)
             case _:
                 self._mark_event(event, at)
@@ -450,13 +450,13 @@ class _LeaseLane(Struct):
         if not (tenure and self._is_renewal_unknown(tenure)):
             self.ticks.add(at, max_ticks)
         if tenure and event.silence and self._is_late(tenure, at - event.silence, at):
-            text = f"{self.holder} did not renew for {length(event.silence)}, and kept the lease"
+            text = f"{self.holder} did not renew for {format_length(event.silence)}, and kept the lease"
             self.mark(MarkKind.LATE, at, text, holder=self.holder)
 
     def _is_late(self, tenure: Tenure, start: int, end: int) -> bool:
         """Return whether a holder did not renew for longer than most clients try, nor another one of its identity."""
         duration = self.history.duration or 0
-        is_silent = duration > 1 and end - start >= deadline_of(duration)
+        is_silent = duration > 1 and end - start >= estimate_deadline(duration)
         return is_silent and not tenure.processes.is_renewed_by_another(start, end)
 
     def _begin_free(self, event: LeaseEvent, at: int) -> None:
@@ -492,13 +492,17 @@ class _LeaseLane(Struct):
         who = event.writer
         match event.kind:
             case EventKind.CREATED:
-                self.mark(MarkKind.CREATED, at, event.text or f"it was created without a holder{by_writer(who)}", who)
+                self.mark(
+                    MarkKind.CREATED, at, event.text or f"it was created without a holder{describe_by_writer(who)}", who
+                )
             case EventKind.EDITED if self.holder:
                 self.mark(MarkKind.EDIT, at, describe_edit(event), who, self.holder)
             case EventKind.FORGED:
-                self.mark(MarkKind.FORGED_STAMPS, at, f"this write{by_writer(who)} {event.text}", who, self.holder)
+                self.mark(
+                    MarkKind.FORGED_STAMPS, at, f"this write{describe_by_writer(who)} {event.text}", who, self.holder
+                )
             case EventKind.SHARED if event.tenure:
-                text = f"{writers_of(event.tenure)} renew in turns under one identity, as if each led"
+                text = f"{describe_writers(event.tenure)} renew in turns under one identity, as if each led"
                 self.mark(MarkKind.IDENTITY_SHARED, at, text, event.tenure, self.holder)
 
     def _extend(self, at: int) -> None:
@@ -516,7 +520,7 @@ class _LeaseLane(Struct):
         moment, begun = self.history.moment, self.begun
         if self._is_renewal_unknown(tenure) and not tenure.is_since_own:
             return max(since, self._latest_write)
-        is_long = begun is not None and moment - begun > deadline_of(tenure.duration or self.history.duration)
+        is_long = begun is not None and moment - begun > estimate_deadline(tenure.duration or self.history.duration)
         if is_long or any(one.is_denied or one.has_failed for one in self.history.requests.refusals):
             return max(since, moment)
         return since
@@ -535,7 +539,7 @@ class _LeaseLane(Struct):
         """Say that a lease which was free may have been taken at any time, if its next holder took it unseen."""
         free = self.spans.present
         if free is not None and free.kind is SpanKind.LEADERLESS and tenure.is_unseen:
-            reason = f"{name(self.holder)} took it in this time, and {_UNKNOWN_TIME}"
+            reason = f"{format_name(self.holder)} took it in this time, and {_UNKNOWN_TIME}"
             self.spans.begin(SpanKind.UNRECORDED, free.begins, reason=reason)
 
     def _mark_acquisition(self, tenure: Tenure, since: int, latest: int, max_ticks: int) -> None:
@@ -557,7 +561,7 @@ class _LeaseLane(Struct):
         manager = status.manager if status else ""
         held, reason = self._held()
         if held in {SpanKind.HELD, SpanKind.UNRECORDED} and not tenure.is_dated:
-            held, reason = SpanKind.UNRECORDED, f"{name(self.holder)} took it in this time, and {_UNKNOWN_TIME}"
+            held, reason = SpanKind.UNRECORDED, f"{format_name(self.holder)} took it in this time, and {_UNKNOWN_TIME}"
         if tenure.began is Handover.SEEN and held is SpanKind.HELD:
             reason = _BY_FIRST_STATE
         elif tenure.began is Handover.SEEN and held is SpanKind.UNRECORDED and since < self._latest_write:
@@ -566,7 +570,7 @@ class _LeaseLane(Struct):
         self.spans.begin(held, since, tenure, manager, reason)
         tenures = self.history.tenures
         before = tenures[-2] if len(tenures) > 1 else None
-        how = how_taken(tenure, before, is_seen_created=self.history.existence.is_seen_created)
+        how = name_taking(tenure, before, is_seen_created=self.history.existence.is_seen_created)
         if kind := _KIND_OF_TAKING.get(how):
             text = describe_handover(tenure, before)
             self.mark(kind, since, text, tenure, shorten_for_page(tenure.holder))
@@ -585,7 +589,7 @@ def _is_removed_live(tenure: Tenure) -> bool:
 @cache
 def _date_after(day: int) -> str:
     """Return the date after that of a day, which is counted since 1970, as times begin with it."""
-    return canonical((day + 1) * DAY)[: len(_DATE)]
+    return format_micro_time((day + 1) * DAY)[: len(_DATE)]
 
 
 def _describe_bug(error: Exception) -> str:

@@ -13,10 +13,10 @@ from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
 from webhook.admission.rules.change import NODE_LEASES
-from webhook.analysis.claims.words import at_most, clock, count, name, writer
+from webhook.analysis.claims.words import describe_writer, format_bound, format_clock, format_count, format_name
 from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.inputs.items import Writer
-from webhook.kubernetes.times import SECOND, canonical, length
+from webhook.kubernetes.times import SECOND, format_length, format_micro_time
 from webhook.text.quoting import escape, truncate
 
 _MAX_NAME: Final = 256
@@ -117,15 +117,15 @@ class Span(Struct, frozen=True, gc=False):
         if self.kind is SpanKind.UNRECORDED:
             return f"not recorded: {self.reason or 'the input does not show who held it'}"
         if self.kind is SpanKind.FROZEN:
-            return f"frozen: held by {name(self.holder)}, and {self.reason}"
+            return f"frozen: held by {format_name(self.holder)}, and {self.reason}"
         if self.kind is SpanKind.NEVER_HELD:
             return f"never held{self.reason and f', {self.reason}'}: any replica may take it"
         if self.kind is SpanKind.SEVERAL:
-            return f"{count(self.count, 'short span')}, too many changes to draw"
+            return f"{format_count(self.count, 'short span')}, too many changes to draw"
         unled = found[bisect_right(found, self.begins, key=lambda gap: gap.expires) - 1].text(until)
         if self.kind is SpanKind.CHOSEN:
-            return f"chosen: {name(self.holder)}, which has not renewed it yet, {unled}"
-        return unled if self.kind is SpanKind.LEADERLESS else f"overdue: held by {name(self.holder)}, {unled}"
+            return f"chosen: {format_name(self.holder)}, which has not renewed it yet, {unled}"
+        return unled if self.kind is SpanKind.LEADERLESS else f"overdue: held by {format_name(self.holder)}, {unled}"
 
 
 class MarkKind(Kind):
@@ -239,7 +239,7 @@ class Gap(Struct, frozen=True, gc=False):
             silent = "not renewed" if self.is_bound else "no holder"
             what = what if self.is_node else silent
             return f"{what} since {_format_moment(self.begins, until)}" if self.begins > 0 else what
-        return f"{what} for {at_most(self.length) if self.is_bound else length(self.length)}"
+        return f"{what} for {format_bound(self.length) if self.is_bound else format_length(self.length)}"
 
 
 class Lane(Struct, frozen=True, gc=False):
@@ -344,8 +344,8 @@ class Timeline(Struct, frozen=True):
 def as_json(timeline: Timeline) -> dict[str, Any]:
     """Return a timeline as JSON for programs: times as RFC 3339, and a name for every value."""
     return {
-        "begins": canonical(timeline.begins),
-        "ends": canonical(timeline.ends),
+        "begins": format_micro_time(timeline.begins),
+        "ends": format_micro_time(timeline.ends),
         "sources": [one.encode(errors="replace").decode() for one in timeline.sources],
         "thinned": list(timeline.thinned),
         "leases": [_encode_lane(lane) for lane in timeline.lanes],
@@ -360,7 +360,7 @@ def _encode_lane(lane: Lane) -> dict[str, Any]:
         "spans": [_encode_part(span) for span in lane.spans],
         "renewals": {
             "count": lane.ticks.count,
-            "at": [canonical(at) for at in lane.ticks.moments],
+            "at": [format_micro_time(at) for at in lane.ticks.moments],
             "groups": [_encode_part(one) for one in lane.ticks.buckets],
         },
         "marks": [_encode_part(mark) for mark in lane.marks],
@@ -373,7 +373,9 @@ def _encode_part(drawn: Span | Mark | Bucket) -> dict[str, Any]:
     fields: dict[str, Any] = to_builtins(drawn)
     if not fields.get("reason"):
         fields.pop("reason", None)
-    return fields | {key: canonical(fields[key]) for key in ("begins", "at", "ends") if fields.get(key) is not None}
+    return fields | {
+        key: format_micro_time(fields[key]) for key in ("begins", "at", "ends") if fields.get(key) is not None
+    }
 
 
 def shorten_for_page(text: str, most: int = _MAX_NAME) -> str:
@@ -381,19 +383,19 @@ def shorten_for_page(text: str, most: int = _MAX_NAME) -> str:
     return escape(truncate(text, most))
 
 
-def writers_of(who: Tenure | Writer | None) -> str:
+def describe_writers(who: Tenure | Writer | None) -> str:
     """Return who wrote, or who wrote as a holder, which may be several; "" if unknown."""
     if isinstance(who, Tenure):
-        return shorten_for_page(" and ".join(map(writer, who.processes.writers[-_MAX_WRITERS:])))
-    return shorten_for_page(writer(who)) if who and who.user else ""
+        return shorten_for_page(" and ".join(map(describe_writer, who.processes.writers[-_MAX_WRITERS:])))
+    return shorten_for_page(describe_writer(who)) if who and who.user else ""
 
 
 def _name_or(holder: str) -> str:
-    return name(holder) if holder else "a holder that the input does not name"
+    return format_name(holder) if holder else "a holder that the input does not name"
 
 
 def _format_moment(at: int, until: int) -> str:
     """Return an instant for a sentence, to a tenth of a second, as lengths are."""
     tenth = at % SECOND // (SECOND // 10)
-    text = clock(at, until)
+    text = format_clock(at, until)
     return f"{text.removesuffix('Z')}.{tenth}Z" if tenth else text

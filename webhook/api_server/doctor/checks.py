@@ -141,7 +141,7 @@ def examine(documents: Documents, policy: Policy | None, now: dt.datetime) -> It
         yield Report("policy", "", tuple(check_policy(policy, dedicated, labels)))
 
 
-def drops_renewals(webhook: Webhook) -> bool:
+def is_without_renewals(webhook: Webhook) -> bool:
     """True if plain renewals of leases never reach the webhook."""
     return not webhook.reviews("leases", "UPDATE") or find_renewal_condition(webhook) is not None
 
@@ -177,7 +177,7 @@ def check_mutation(entry: Entry) -> Iterable[ReportFinding]:
 def check_namespaces(entry: Entry) -> Iterable[ReportFinding]:
     """The control plane and the nodes do not depend on the webhook."""
     webhook = entry.webhook
-    is_careful = not webhook.fails_closed and webhook.timeout <= 2 and drops_renewals(webhook)
+    is_careful = not webhook.fails_closed and webhook.timeout <= 2 and is_without_renewals(webhook)
     for namespace, choice in CHOICES.items():
         if may_select(webhook.namespace_selector, namespace) and not (entry.has_chosen(choice) and is_careful):
             yield entry.finding(
@@ -193,7 +193,7 @@ def check_namespaces(entry: Entry) -> Iterable[ReportFinding]:
 
 def check_outage(entry: Entry) -> Iterable[ReportFinding]:
     """If the webhook never answers, leaders keep their leases, and others can take those that are free."""
-    webhook, drops = entry.webhook, drops_renewals(entry.webhook)
+    webhook, drops = entry.webhook, is_without_renewals(entry.webhook)
     opted_in = is_opt_in(webhook.namespace_selector)
     if webhook.timeout > (MAX_TIMEOUT if drops else MAX_TIMEOUT_WITH_RENEWALS):
         yield entry.finding(
@@ -365,7 +365,7 @@ def check_policy(
             "every write is allowed without evaluation.",
             "remove mode from the policy when the incident is over.",
         )
-    reviewed = [entry.webhook.namespace_selector for entry in entries if not drops_renewals(entry.webhook)]
+    reviewed = [entry.webhook.namespace_selector for entry in entries if not is_without_renewals(entry.webhook)]
     for namespace, lease in sorted(policy.bindings):
         if not any(may_select(selector, namespace, labels.get(namespace)) for selector in reviewed):
             yield report_danger(

@@ -148,23 +148,23 @@ class Webhook(Struct, frozen=True, rename="camel"):
 
     def versions(self, resource: str) -> frozenset[str]:
         """Return the versions of a resource that the rules list."""
-        return frozenset(one for rule in self._rules_for(resource) for one in rule.api_versions or ())
+        return frozenset(one for rule in self._list_rules_for(resource) for one in rule.api_versions or ())
 
     def reviews(self, resource: str, operation: str) -> bool:
         """True if a rule matches this operation on this resource."""
-        return any({operation, "*"} & set(rule.operations or ()) for rule in self._rules_for(resource))
+        return any({operation, "*"} & set(rule.operations or ()) for rule in self._list_rules_for(resource))
 
     @property
     def is_about_leases(self) -> bool:
         """True if any lease or candidate can reach it."""
-        return any(map(self._rules_for, Resource))
+        return any(map(self._list_rules_for, Resource))
 
     @property
     def is_dedicated(self) -> bool:
         """True if it names our group, rather than catching leases with everything else."""
         return any(GROUP in (rule.api_groups or ()) for rule in self.rules or ())
 
-    def _rules_for(self, resource: str) -> list[MatchRule]:
+    def _list_rules_for(self, resource: str) -> list[MatchRule]:
         return [rule for rule in self.rules or () if rule.matches(resource)]
 
 

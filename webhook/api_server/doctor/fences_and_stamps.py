@@ -23,12 +23,12 @@ from webhook.api_server.fence.objects import (
     MUTATING_POLICY,
     POLICY,
     make_fence_manifests,
-    object_name,
+    name_policy,
 )
 from webhook.api_server.install.objects import stamp_objects
 from webhook.api_server.rule_policies import RULE_POLICIES, make_stamp_policies
 from webhook.findings import ReportFinding
-from webhook.kubernetes.managed_fields import entries_of
+from webhook.kubernetes.managed_fields import list_entries
 from webhook.kubernetes.times import stamp_of
 from webhook.text.commands import quote_name
 from webhook.text.quoting import quote
@@ -51,7 +51,7 @@ def examine_fences(documents: Documents, fences: Sequence[Fence], file: str) -> 
         return
     wanted = set[str]()
     for fence in fences:
-        name = object_name(fence)
+        name = name_policy(fence)
         bound = documents.find_by_name(BINDING).get(name, ClusterObject(BINDING)).spec.get("validationActions")
         there = replace(fence, mode=next(mode for mode in ACTIONS if ACTIONS[mode] == bound or mode == fence.mode))
         mode = "" if there == fence else f" --mode {there.mode}"
@@ -175,7 +175,7 @@ def _check_unlisted(name: str, documents: Documents, *, is_left_over: bool) -> I
             "apply what `lease-webhook export fence` prints, or delete the counterpart.",
         )
     # The clock fails open: an error in it may not cost an honest leader a write.
-    elif _denies(binding) and policy.spec.get("failurePolicy") == "Ignore" and not name.endswith(CLOCK):
+    elif _is_denying(binding) and policy.spec.get("failurePolicy") == "Ignore" and not name.endswith(CLOCK):
         yield report_danger(
             "fence-fails-open",
             f"{POLICY} spec.failurePolicy: Ignore",
@@ -191,7 +191,7 @@ def _check_unlisted(name: str, documents: Documents, *, is_left_over: bool) -> I
         )
 
 
-def _denies(binding: ClusterObject) -> bool:
+def _is_denying(binding: ClusterObject) -> bool:
     actions = binding.spec.get("validationActions")
     return isinstance(actions, list) and "Deny" in actions
 
@@ -222,8 +222,10 @@ def examine_stamps(documents: Documents, policy: Policy, now: int) -> Iterator[R
         made = _export_without_webhook(documents, policy, now)
         for suffix in sorted({one.suffix for one in stamps.values()}):
             findings += _stamp_policies(documents, suffix, made)
-        findings += _other_mutations(documents)
-    findings += [found for lease in documents.find_all("Lease") for found in _stamps_of_lease(lease, documents, stamps)]
+        findings += _find_other_mutations(documents)
+    findings += [
+        found for lease in documents.find_all("Lease") for found in _check_stamps_of_lease(lease, documents, stamps)
+    ]
     if stamps or findings:
         yield Report("stamps", "", tuple(findings))
 
@@ -319,7 +321,7 @@ def _advise_label(namespace: str, *, is_pending: bool) -> str:
     )
 
 
-def _other_mutations(documents: Documents) -> Iterator[ReportFinding]:
+def _find_other_mutations(documents: Documents) -> Iterator[ReportFinding]:
     for policy in documents.find_all(MUTATING_POLICY):
         constraints = policy.spec.get("matchConstraints")
         try:
@@ -335,14 +337,14 @@ def _other_mutations(documents: Documents) -> Iterator[ReportFinding]:
             )
 
 
-def _stamps_of_lease(
+def _check_stamps_of_lease(
     lease: ClusterObject, documents: Documents, stamps: Mapping[str, Stamps]
 ) -> Iterator[ReportFinding]:
     """Check that the stamps of a lease were written by the policies that are there."""
     here, listed = stamps.get(lease.metadata.namespace), lease.metadata.managed_fields
     if here is None or not listed:
         return
-    entries = entries_of(msgspec.Raw(msgspec.json.encode(listed)))
+    entries = list_entries(msgspec.Raw(msgspec.json.encode(listed)))
     stamp = stamp_in(here, lease.metadata.annotations, entries)
     policy = documents.find_by_name(MUTATING_POLICY).get("lease-webhook-stamp")
     since = stamp_of(policy.metadata.creation_timestamp) if policy else None

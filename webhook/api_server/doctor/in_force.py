@@ -197,7 +197,7 @@ def describe_writer(
         )
 
 
-def out_of_scope(found: Documents, namespace: str) -> str:
+def describe_exclusion(found: Documents, namespace: str) -> str:
     """Return by which selectors a namespace is left out of every webhook and policy for leases.
 
     "" if one of them may select it, or there is none.
@@ -290,16 +290,16 @@ def _describe_configuration(found: Documents, policy: Policy | None, now: dt.dat
         yield Fact("configuration", f"{entry.configuration.metadata.name or '(no name)'}: {webhook.name}, {text}")
     for report in examine(found, policy, now):
         for finding in report.findings if report.webhook in names else ():
-            yield _as_fact(report.about, finding)
+            yield _make_fact(report.about, finding)
 
 
-def _as_fact(subject: str, finding: ReportFinding) -> Fact:
+def _make_fact(subject: str, finding: ReportFinding) -> Fact:
     text = f"{finding.check}: {finding.place}"
     return Fact(subject, text, is_wrong=True, check=finding.check, risk=finding.message, fix=finding.fix)
 
 
 def _describe_handshake(handshake: Handshake) -> Iterator[Fact]:
-    yield from (_as_fact("service", finding) for finding in handshake.findings)
+    yield from (_make_fact("service", finding) for finding in handshake.findings)
     service = handshake.entry.webhook.client_config.service
     if service and handshake.outcome == "trusted":
         yield Fact(

@@ -67,7 +67,7 @@ def check_service(entry: Entry, documents: Documents) -> Iterator[ReportFinding]
 
 
 def _check_endpoints(reference: ServiceReference, port: str, documents: Documents) -> Iterable[ReportFinding]:
-    slices = [one for one in documents.find_all("EndpointSlice") if _belongs_to(one, reference)]
+    slices = [one for one in documents.find_all("EndpointSlice") if _is_of_service(one, reference)]
     endpoints = [(one, endpoint) for one in slices for endpoint in one.endpoints]
     ready = [one for one, endpoint in endpoints if endpoint.is_ready]
     if not ready:
@@ -87,7 +87,7 @@ def _check_endpoints(reference: ServiceReference, port: str, documents: Document
         )
 
 
-def _belongs_to(endpoint_slice: ClusterObject, reference: ServiceReference) -> bool:
+def _is_of_service(endpoint_slice: ClusterObject, reference: ServiceReference) -> bool:
     is_named = (endpoint_slice.metadata.labels or {}).get(_OF_SERVICE) == reference.name
     return is_named and endpoint_slice.metadata.namespace == reference.namespace
 

@@ -72,7 +72,7 @@ def make_fence_manifests(fence: Fence) -> list[Manifest]:
     return [*found, *_make_clock(fence)] if fence.expired != "allow" else found
 
 
-def object_name(fence: Fence) -> str:
+def name_policy(fence: Fence) -> str:
     """Return the name of the policy and of its binding; those of the others begin with it and a dot."""
     return f"fence-{fence.name}"
 
@@ -86,24 +86,24 @@ def make_pair(metadata: Manifest, policy: Manifest, binding: Manifest) -> Iterat
 
 def _make_metadata(fence: Fence, part: str = "") -> Manifest:
     return {
-        "name": object_name(fence) + part,
+        "name": name_policy(fence) + part,
         "labels": {**LABELS, "lease-webhook/fence": fence.name},
         "annotations": {MADE_BY: f"lease-webhook {__version__}, export fence"},
     }
 
 
 def _make_policy(fence: Fence) -> Manifest:
-    usual = f"({_leader_expression(fence)})" + (f"\n&& {_fill_template(fence, 'settled')}" if fence.token else "")
-    variables = [{"name": name, "expression": text} for name, text in _variables(fence)]
-    rules, condition = _rules(fence), f"!({usual})"
+    usual = f"({_write_leader_expression(fence)})" + (f"\n&& {_fill_template(fence, 'settled')}" if fence.token else "")
+    variables = [{"name": name, "expression": text} for name, text in _list_variables(fence)]
+    rules, condition = _make_rules(fence), f"!({usual})"
     whole = replace(fence, resources=tuple(one for one in fence.resources if not one.subresource))
     if fence.token and "UPDATE" in fence.operations:
-        rules, condition = [*rules, *_rules(whole, ["/*"], ["UPDATE"])], f"{condition}\n&& ({_is_covered(fence)})"
+        rules, condition = [*rules, *_make_rules(whole, ["/*"], ["UPDATE"])], f"{condition}\n&& ({_is_covered(fence)})"
     validations = [
         {
-            "expression": _admission_expression(fence),
+            "expression": _write_admission_expression(fence),
             "message": f"only the holder of lease {fence.lease_text} may write this (fence {fence.name})",
-            "messageExpression": _message_expression(fence),
+            "messageExpression": _write_message_expression(fence),
             "reason": "Forbidden",
         }
     ]
@@ -113,9 +113,11 @@ def _make_policy(fence: Fence) -> Manifest:
     return _match_writes(fence, rules, condition) | {"variables": variables, "validations": validations}
 
 
-def _admission_expression(fence: Fence) -> str:
+def _write_admission_expression(fence: Fence) -> str:
     """Return an expression over the variables of the fence: whether the writer leads, or no one does and all may."""
-    return _leader_expression(fence) if fence.by_stamp else f"{_leader_expression(fence)}\n|| variables.leads"
+    return (
+        _write_leader_expression(fence) if fence.by_stamp else f"{_write_leader_expression(fence)}\n|| variables.leads"
+    )
 
 
 def _is_covered(fence: Fence) -> str:
@@ -133,14 +135,16 @@ def _make_stamping(fence: Fence) -> Iterator[Manifest]:
 
     Both match whatever is stored with the object, so that no write that the fence does not refuse changes a token.
     """
-    stamped = _rules(fence, [f"/{one}" if one else "" for one in _subresources(fence)], ["CREATE", "UPDATE"])
+    stamped = _make_rules(fence, [f"/{one}" if one else "" for one in _list_subresources(fence)], ["CREATE", "UPDATE"])
     token = _match_writes(fence, stamped, f"!({_fill_template(fence, 'settled')})")
-    who = [{"name": name, "expression": text} for name, text in _variables(fence) if name in _IDENTITIES]
+    who = [{"name": name, "expression": text} for name, text in _list_variables(fence) if name in _IDENTITIES]
     token |= {"reinvocationPolicy": "IfNeeded", "variables": [*who, *_fill_template(fence, "common")]}
     token["mutations"] = _fill_template(fence, "stamping")
     # Without the lease there is no term. Whether such a write is refused is the matter of the fence itself.
     yield from make_pair(_make_metadata(fence, STAMPING), token, {"paramRef": _make_reference(fence, "Allow")})
-    kept = _match_writes(fence, _rules(fence, ["", "/*"], ["CREATE", "UPDATE"])) | {"reinvocationPolicy": "IfNeeded"}
+    kept = _match_writes(fence, _make_rules(fence, ["", "/*"], ["CREATE", "UPDATE"])) | {
+        "reinvocationPolicy": "IfNeeded"
+    }
     del kept["paramKind"]
     yield from make_pair(_make_metadata(fence, KEEPING), kept | _fill_template(fence, "kept"), {})
 
@@ -148,7 +152,7 @@ def _make_stamping(fence: Fence) -> Iterator[Manifest]:
 def _make_clock(fence: Fence) -> Iterator[Manifest]:
     """Yield what refuses, or warns about, a write after the lease expired; it never refuses more than the fence."""
     mode = max(fence.mode, fence.expired, key=[*ACTIONS].index)
-    policy = _match_writes(fence, _rules(fence), _fill_template(fence, "late")) | _fill_template(fence, "clock")
+    policy = _match_writes(fence, _make_rules(fence), _fill_template(fence, "late")) | _fill_template(fence, "clock")
     policy["failurePolicy"] = "Ignore"
     binding = {"paramRef": _make_reference(fence, "Allow"), "validationActions": ACTIONS[mode]}
     yield from make_pair(_make_metadata(fence, CLOCK), policy, binding)
@@ -178,7 +182,7 @@ def _make_reference(fence: Fence, if_missing: str) -> Manifest:
     return {"name": fence.lease, "namespace": fence.namespace, "parameterNotFoundAction": if_missing}
 
 
-def _subresources(fence: Fence) -> list[str]:
+def _list_subresources(fence: Fence) -> list[str]:
     """Return the subresources through which annotations may be written; "" is the object itself."""
     named = {one.subresource for one in fence.resources} - {"scale"}
     return sorted({"", "status", *named})
@@ -191,11 +195,11 @@ def _fill_template(fence: Fence, part: str) -> Any:  # noqa: ANN401 - lists and 
         "TERM": make_literal(f"lease-webhook/term-{fence.suffix}"),
         "WRITTEN": make_literal(f"lease-webhook/written-{fence.suffix}"),
         "WRITERS": _make_list(fence.usernames),
-        "STAMPED": _make_list(_subresources(fence)),
+        "STAMPED": _make_list(_list_subresources(fence)),
         "LEASE": make_literal(fence.lease_text),
         "FENCE": make_literal(fence.name),
-        "TOKEN": make_literal(object_name(fence) + STAMPING),
-        "ADMITTED": _admission_expression(fence),
+        "TOKEN": make_literal(name_policy(fence) + STAMPING),
+        "ADMITTED": _write_admission_expression(fence),
     }
 
     def filled(value: Any) -> Any:  # noqa: ANN401
@@ -208,7 +212,7 @@ def _fill_template(fence: Fence, part: str) -> Any:  # noqa: ANN401 - lists and 
     return filled(_TOKEN[part])
 
 
-def _rules(fence: Fence, below: Sequence[str] = (), operations: Sequence[str] = ()) -> list[Manifest]:
+def _make_rules(fence: Fence, below: Sequence[str] = (), operations: Sequence[str] = ()) -> list[Manifest]:
     """Return rules for the resources of the fence; with `below`, for these paths of each of them."""
     groups: dict[str, list[str]] = {}
     for resource in fence.resources:
@@ -232,10 +236,10 @@ def _make_list(texts: Iterable[str]) -> str:
     return f"[{', '.join(map(make_literal, texts))}]"
 
 
-def _variables(fence: Fence) -> tuple[tuple[str, str], ...]:
+def _list_variables(fence: Fence) -> tuple[tuple[str, str], ...]:
     """Return (name, expression), each using only those before it."""
     claims = [claim for claim in _CLAIMS if claim == "pod" or any(claim == one.claim for one in fence.holders)]
-    named = {claim: _extra_expression(_CLAIMS[claim]) for claim in claims}
+    named = {claim: _write_extra_expression(_CLAIMS[claim]) for claim in claims}
     found = [(claim, f'size({values}) == 1 ? {values}[0] : ""') for claim, values in named.items()]
     if not fence.by_stamp and any(one.claim == "pod" for one in fence.holders):
         cut = f'variables.pod.find("^.{{0,{MAX_HOSTNAME - 1}}}[^.-]")'
@@ -244,11 +248,15 @@ def _variables(fence: Fence) -> tuple[tuple[str, str], ...]:
     if fence.by_stamp:
         found.append(("stamp", _stamp_expression(fence)))
     else:
-        found.append(("leads", "\n|| ".join(_fit_expression(one) for one in fence.holders)))
-    return (*found, ("lease", _lease_text(fence)), ("writer", _writer_text(fence, with_node="node" in claims)))
+        found.append(("leads", "\n|| ".join(_write_fit_expression(one) for one in fence.holders)))
+    return (
+        *found,
+        ("lease", _write_lease_text(fence)),
+        ("writer", _write_writer_text(fence, with_node="node" in claims)),
+    )
 
 
-def _message_expression(fence: Fence) -> str:
+def _write_message_expression(fence: Fence) -> str:
     """Return the expression of a message: who holds the lease since which transition, which pod wrote, and a fix."""
     unbound = make_literal("; write with the token that is mounted into the holder's pod")
     stale = make_literal("; only the holder may write: stop this work, or acquire the lease first")
@@ -257,13 +265,13 @@ def _message_expression(fence: Fence) -> str:
     return " + ".join((*terms, make_literal(f" (fence {fence.name})")))
 
 
-def _leader_expression(fence: Fence) -> str:
+def _write_leader_expression(fence: Fence) -> str:
     """Return an expression: the lease may be and is unheld, or its holder is the writer's pod (full name) or node."""
     unheld = [f'{_HOLDER} == ""'] if fence.when_unheld == "allow" else []
-    uid = _extra_expression(_UID)
+    uid = _write_extra_expression(_UID)
     writer = f'{uid}[0] + " " + request.userInfo.username'
     stamped = f'(size({uid}) == 1 && {uid}[0] != "" && {_stamp_expression(fence)} == {writer})'
-    holds = [stamped] if fence.by_stamp else [_fits_claim(one) for one in fence.holders]
+    holds = [stamped] if fence.by_stamp else [_write_claim_expression(one) for one in fence.holders]
     return "\n|| ".join([*unheld, *holds])
 
 
@@ -272,28 +280,28 @@ def _stamp_expression(fence: Fence) -> str:
     return f'params.?metadata.?annotations[?{make_literal(f"lease-webhook/writer-{fence.suffix}")}].orValue("")'
 
 
-def _fits_claim(template: HolderTemplate) -> str:
-    found = _extra_expression(_CLAIMS[template.claim])
-    return f'(size({found}) == 1 && {found}[0] != "" && {_fit_name_expression(template, _HOLDER, f"{found}[0]")})'
+def _write_claim_expression(template: HolderTemplate) -> str:
+    found = _write_extra_expression(_CLAIMS[template.claim])
+    return f'(size({found}) == 1 && {found}[0] != "" && {_write_fit_name_expression(template, _HOLDER, f"{found}[0]")})'
 
 
-def _extra_expression(key: str) -> str:
+def _write_extra_expression(key: str) -> str:
     return f"request.userInfo.?extra[{make_literal(key)}].orValue([])"
 
 
-def _fit_expression(template: HolderTemplate) -> str:
+def _write_fit_expression(template: HolderTemplate) -> str:
     names = ["variables.pod", "variables.host"] if template.claim == "pod" else ["variables.node"]
-    tests = " || ".join(_fit_name_expression(template, "variables.holder", name) for name in names)
+    tests = " || ".join(_write_fit_name_expression(template, "variables.holder", name) for name in names)
     return f'({names[0]} != "" && ({tests}))'
 
 
-def _fit_name_expression(template: HolderTemplate, holder: str, name: str) -> str:
+def _write_fit_name_expression(template: HolderTemplate, holder: str, name: str) -> str:
     parts = [template.before and make_literal(template.before), name, template.after and make_literal(template.after)]
     identity = " + ".join(filter(None, parts))
     return f"{holder}.startsWith({identity})" if template.open else f"{holder} == {identity}"
 
 
-def _lease_text(fence: Fence) -> str:
+def _write_lease_text(fence: Fence) -> str:
     shown = (
         f'size(variables.holder) <= {_MAX_SHOWN} && variables.holder.matches("^[!-~]+$")'
         ' ? variables.holder : "a holder whose name cannot be shown"'
@@ -308,8 +316,8 @@ def _lease_text(fence: Fence) -> str:
     return f'variables.holder == ""\n? {make_literal(f"lease {fence.lease_text} has no holder")}\n: {held}'
 
 
-def _writer_text(fence: Fence, *, with_node: bool) -> str:
-    uid = f'{_extra_expression(_UID)}.map(uid, " with uid " + uid).join()'
+def _write_writer_text(fence: Fence, *, with_node: bool) -> str:
+    uid = f'{_write_extra_expression(_UID)}.map(uid, " with uid " + uid).join()'
     node = ' + (variables.node == "" ? "" : " on node " + variables.node)' if with_node else ""
     more = f" + {uid}" if fence.by_stamp else node
     return f'variables.pod == "" ? "a token that names no pod" : "pod " + variables.pod{more}'

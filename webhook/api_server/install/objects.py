@@ -25,7 +25,7 @@ Pieces = Mapping[str, Sequence[Object]]
 """By name: "" is the whole installation; each other piece holds the objects that differ from it."""
 
 
-def pieces_of(certificate: str) -> dict[str, list[Object]]:
+def make_pieces(certificate: str) -> dict[str, list[Object]]:
     """Return the pieces of one of CERTIFICATES, which are the caller's to change."""
     file = files("webhook.api_server.install").joinpath(f"{certificate}.json")
     pieces: dict[str, list[Object]] = json.loads(file.read_text("utf-8"))
@@ -53,7 +53,7 @@ def compose(pieces: Pieces, components: Collection[str]) -> list[Object]:
 
 def stamp_objects(suffix: str) -> list[Object]:
     """Return the objects of the component `stamp` with a suffix."""
-    found = pieces_of(CERTIFICATES[0])["stamp"]
+    found = make_pieces(CERTIFICATES[0])["stamp"]
     fill(found, "", None, {}, suffix)
     return found
 

@@ -10,7 +10,7 @@ from typing import Final
 from webhook.admission.rules.rule import Mode
 from webhook.analysis.inputs.items import Unreadable
 from webhook.cli.checking.evaluation import Evaluation
-from webhook.cli.checking.problems import problems_of
+from webhook.cli.checking.problems import list_problems
 from webhook.text.quoting import escape, truncate
 
 _COMMANDS: Final = {Mode.DENY: "error", Mode.WARN: "warning"}
@@ -21,7 +21,7 @@ _PROPERTY: Final = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3
 def format_annotations(outcome: Evaluation | Unreadable) -> Iterator[str]:
     """Yield a line for each problem that denies or warns; a path is relative to the root of the repository."""
     about = f"{truncate(outcome.subject)}: " if isinstance(outcome, Evaluation) else ""
-    for problem in problems_of(outcome):
+    for problem in list_problems(outcome):
         if command := _COMMANDS.get(problem.level):
             properties = {"file": outcome.place.path.removeprefix("./")}
             properties |= {"line": str(problem.line)} if problem.line else {}

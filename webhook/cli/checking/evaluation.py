@@ -21,7 +21,7 @@ from webhook.analysis.inputs.files import CaptureIndex, read_for_check
 from webhook.analysis.inputs.items import Input, Item, Observation, OtherObject, Place, Unreadable
 from webhook.analysis.inputs.kinds import Manifest, Submitted
 from webhook.analysis.inputs.lines import NOWHERE, Source
-from webhook.cli.checking.manifests import Key, UnknownField, find_unknown_fields, key_of, review_of
+from webhook.cli.checking.manifests import Key, UnknownField, find_unknown_fields, make_key, make_review
 from webhook.cli.terminal import Failure
 from webhook.kubernetes.field import not_supported
 from webhook.kubernetes.request import GROUP, KIND_OF, VERSIONS_OF, AdmissionRequest, Operation
@@ -95,7 +95,7 @@ class Evaluator(Struct):
         replaced = [*read_for_check([old])] if old else []
         if any(isinstance(one, Input) for one in replaced):
             raise Failure("--old is what is stored at one moment: it takes no log and no watch")
-        stored = {key_of(one.document): one.document for one in replaced if isinstance(one, Manifest)}
+        stored = {make_key(one.document): one.document for one in replaced if isinstance(one, Manifest)}
         broken = [one for one in replaced if isinstance(one, Unreadable)]
         for unreadable in (*self.received.unreadable, *broken):
             yield [unreadable] * len(self.policies)
@@ -128,7 +128,7 @@ class Evaluator(Struct):
                 found = _evaluate_request(item.place, decode(item.text), policy, at, writer_known=True)
                 return replace(found, source=item.source)
             self.is_writer_missing = self.is_writer_missing or self.writer is None
-            body = review_of(item.document, stored.get(key_of(item.document)), self.writer)
+            body = make_review(item.document, stored.get(make_key(item.document)), self.writer)
             found = _evaluate_request(item.place, decode(body), policy, self.now, writer_known=self.writer is not None)
             return replace(found, is_past=False, source=item.source, unknown=find_unknown_fields(item.document))
         except (ReviewError, ValueError) as error:

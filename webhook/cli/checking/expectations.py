@@ -34,7 +34,7 @@ class Expectation(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     why: str = ""
 
 
-def expectation_of(review: str, verdict: Verdict, word: Outcome) -> Expectation:
+def make_expectation(review: str, verdict: Verdict, word: Outcome) -> Expectation:
     """Return what an evaluation shows, as it would be expected the next time; `word` is the one for its outcome."""
     rules = {f"{one.rule}={one.mode.word}" for one in verdict.findings if one.mode is not Mode.OFF}
     return Expectation(review, word, verdict.code, tuple(sorted(rules)))
@@ -114,7 +114,7 @@ class Comparison(Struct):
     def compare(self, evaluation: Evaluation) -> list[str]:
         """Return what differs, including each document without a line."""
         review = name_review(evaluation.place, self.path)
-        found = expectation_of(review, evaluation.verdict, evaluation.word)
+        found = make_expectation(review, evaluation.verdict, evaluation.word)
         self.seen[review] = found
         expected = self.expected.get(review)
         different = (

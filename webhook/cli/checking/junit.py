@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 from webhook.admission.rules.rule import Mode
 from webhook.analysis.inputs.items import OtherObject, Unreadable
 from webhook.cli.checking.evaluation import DocumentOutcome, Evaluation
-from webhook.cli.checking.problems import problems_of
+from webhook.cli.checking.problems import list_problems
 from webhook.cli.checking.text import format_place
 from webhook.text.quoting import escape, truncate
 
@@ -46,7 +46,7 @@ def _add_case(suite: ET.Element, outcome: Evaluation | Unreadable, fails_on: Mod
     is_unreadable = isinstance(outcome, Unreadable)
     failures: list[str] = []
     notes: list[str] = []
-    problems = [*problems_of(outcome)]
+    problems = [*list_problems(outcome)]
     for problem in problems:
         at = f"line {problem.line}: " if problem.line else ""
         is_failure = is_unreadable or (fails_on is not None and problem.level >= fails_on)

@@ -5,9 +5,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.admission.policy.schema import nearest
+from webhook.admission.policy.schema import suggest_nearest
 from webhook.analysis.inputs.documents import Value, encode
-from webhook.kubernetes.objects import ObjectMeta, OwnerReference, spec_fields, versions_of
+from webhook.kubernetes.objects import ObjectMeta, OwnerReference, list_spec_fields, list_versions
 from webhook.kubernetes.request import GROUP
 from webhook.text.quoting import quote, truncate
 
@@ -48,19 +48,19 @@ def make_user_info(name: str, groups: Sequence[str] = ()) -> Value:
     return {"username": name, "groups": list(dict.fromkeys([*found, "system:authenticated"]))}
 
 
-def key_of(document: Value) -> Key:
+def make_key(document: Value) -> Key:
     """Return (kind, namespace, name) of the stored object that a manifest is about."""
     metadata = _get_mapping(document, "metadata")
     return (str(document["kind"]), str(metadata.get("namespace") or _DEFAULT_NAMESPACE), str(metadata.get("name", "")))
 
 
-def review_of(new: Value, old: Value | None, writer: Value | None) -> bytes:
+def make_review(new: Value, old: Value | None, writer: Value | None) -> bytes:
     """Return the review of creating `new`, or of updating `old` to it; `writer` is its userInfo.
 
     Raises ValueError if the manifest is larger than any API server would take.
     """
     version, kind = str(new["apiVersion"]).partition("/")[2], str(new["kind"])
-    _, namespace, name = key_of(new)
+    _, namespace, name = make_key(new)
     new = _add_to_metadata(_drop_unknown_fields(new), "namespace", _DEFAULT_NAMESPACE)
     if old is not None:
         # A stored object has a resourceVersion; a manifest that was written by hand may have none, and is as good.
@@ -85,9 +85,9 @@ def review_of(new: Value, old: Value | None, writer: Value | None) -> bytes:
 def _drop_unknown_fields(document: Value) -> Value:
     """Return the manifest as an API server decodes it: what its version does not have is dropped before a review."""
     kind, version = str(document["kind"]), str(document["apiVersion"]).partition("/")[2]
-    if version not in versions_of(kind):
+    if version not in list_versions(kind):
         return document
-    known = {"metadata": ObjectMeta.__struct_encode_fields__, "spec": spec_fields(kind, version)}
+    known = {"metadata": ObjectMeta.__struct_encode_fields__, "spec": list_spec_fields(kind, version)}
     kept = {field: value for field, value in document.items() if field in _OBJECT}
     for field, fields in known.items():
         if isinstance(kept.get(field), dict):
@@ -141,7 +141,7 @@ def find_unknown_fields(document: Value) -> tuple[UnknownField, ...]:
 
 def _find_unknown_fields(document: Value) -> Iterator[UnknownField]:
     kind, version = str(document["kind"]), str(document["apiVersion"]).partition("/")[2]
-    if version not in versions_of(kind):
+    if version not in list_versions(kind):
         return
     yield from _find_fields_beyond(document, "", _OBJECT)
     metadata = _get_mapping(document, "metadata")
@@ -152,10 +152,10 @@ def _find_unknown_fields(document: Value) -> Iterator[UnknownField]:
             yield from _find_fields_beyond(
                 owner, f"metadata.ownerReferences[{number}].", OwnerReference.__struct_encode_fields__
             )
-    known = spec_fields(kind, version)
+    known = list_spec_fields(kind, version)
     for field in _find_fields_beyond(_get_mapping(document, "spec"), "spec.", known):
         name = field.path.removeprefix("spec.")
-        others = [one for one in versions_of(kind) if name in spec_fields(kind, one)]
+        others = [one for one in list_versions(kind) if name in list_spec_fields(kind, one)]
         has = "has" if len(others) == 1 else "have"
         yield UnknownField(field.path, f"; {', '.join(others)} {has} it") if others else field
 
@@ -163,4 +163,4 @@ def _find_unknown_fields(document: Value) -> Iterator[UnknownField]:
 def _find_fields_beyond(found: Value, prefix: str, known: Sequence[str]) -> Iterator[UnknownField]:
     for name in found:
         if name not in known:
-            yield UnknownField(f"{prefix}{name}", nearest(name, known))
+            yield UnknownField(f"{prefix}{name}", suggest_nearest(name, known))

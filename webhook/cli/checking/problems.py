@@ -33,7 +33,7 @@ class Problem(Struct, frozen=True):
     line: int = 0
 
 
-def problems_of(outcome: Evaluation | Unreadable) -> Iterator[Problem]:
+def list_problems(outcome: Evaluation | Unreadable) -> Iterator[Problem]:
     """Yield the problems of a document, those that deny it first; each text is one line without hidden characters."""
     if isinstance(outcome, Unreadable):
         yield Problem(UNREADABLE, Mode.DENY, escape(outcome.error), outcome.line)
@@ -55,5 +55,5 @@ def problems_of(outcome: Evaluation | Unreadable) -> Iterator[Problem]:
 def _describe(finding: Result, policy: Policy) -> str:
     """Say of a denied write what is wrong, of an admitted one what happened."""
     if finding.mode is not Mode.DENY and finding.happened is not None:
-        return finding.happened.shorten(_MAX_TEXT, policy.page_of(finding.rule))
+        return finding.happened.shorten(_MAX_TEXT, policy.find_page(finding.rule))
     return str(finding.error)

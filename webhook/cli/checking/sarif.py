@@ -15,8 +15,8 @@ from webhook import __version__
 from webhook.admission.rules.rule import Mode
 from webhook.analysis.inputs.items import OtherObject, Place
 from webhook.cli.checking.evaluation import DocumentOutcome, Evaluation
-from webhook.cli.checking.problems import NOT_RULES, Problem, problems_of
-from webhook.cli.rules import all_rules
+from webhook.cli.checking.problems import NOT_RULES, Problem, list_problems
+from webhook.cli.rules import list_all_rules
 from webhook.text.quoting import escape, truncate
 
 SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -36,7 +36,7 @@ def format_sarif(outcomes: Iterable[DocumentOutcome]) -> str:
             continue
         is_successful = is_successful and isinstance(outcome, Evaluation)
         subject = truncate(outcome.subject) if isinstance(outcome, Evaluation) else ""
-        for problem in problems_of(outcome):
+        for problem in list_problems(outcome):
             index = rules.setdefault(problem.rule, len(rules))
             results.append(_make_result(outcome.place, subject, problem, index, seen))
     run = {
@@ -58,7 +58,7 @@ def format_sarif(outcomes: Iterable[DocumentOutcome]) -> str:
 def _describe_rule(name: str) -> Object:
     if name in NOT_RULES:
         return {"id": name, "shortDescription": {"text": NOT_RULES[name]}}
-    texts = all_rules()[name].texts
+    texts = list_all_rules()[name].texts
     text = escape(" ".join((texts.summary, *texts.details)))
     return {"id": name, "shortDescription": {"text": escape(texts.summary)}, "help": {"text": text}}
 

@@ -74,7 +74,7 @@ class Tally(Struct):
             self.skipped[outcome.kind] += 1
         else:
             self.levels[outcome.level] += 1
-            self.page = self.page or next((outcome.policy.page_of(one.rule) for one in _find_denying(outcome)), "")
+            self.page = self.page or next((outcome.policy.find_page(one.rule) for one in _find_denying(outcome)), "")
 
     def format_lines(self, unknown: int) -> Iterator[str]:
         """Yield the summary, with the number of writes that were not evaluated, and where to read on."""

@@ -74,7 +74,7 @@ ANSWERING: Final = (RESPONDING, STREAMING)
 """More input waits; in the remaining states it is discarded."""
 
 
-def diagram() -> str:
+def draw_diagram() -> str:
     """Return the table as a state diagram of Mermaid; every state may lose its transport, which is one arrow."""
     arrows = [
         f"    {before} --> {after}: {event}"

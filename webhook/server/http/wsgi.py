@@ -26,7 +26,7 @@ _WITHOUT_BODY: Final = frozenset({204, 304})
 _FAILED: Final = HttpResponse.from_text(500, "internal server error\n")
 
 
-def environ_of(request: Request) -> Environ:
+def make_environ(request: Request) -> Environ:
     """Return the environ of a request."""
     head, body, began, (host, port) = request
     environ = dict(head.variables)
@@ -69,7 +69,7 @@ class _ResponseStart(Struct):
             raise ValueError("start_response was not called")
         headers = self.headers
         if is_whole and not is_to_head and len(headers) == 2 and headers[1][0] == "Content-Length":
-            usual = _usual_head(self.status, headers[0])
+            usual = _encode_usual_head(self.status, headers[0])
             if usual is not None:
                 return HttpResponse(usual[0], body, usual[1])
         code, length = int(self.status[:3]), ""
@@ -85,10 +85,10 @@ class _ResponseStart(Struct):
             body, has_length = b"", True
         if has_length and length and code not in _WITHOUT_BODY:
             lines.append(f"content-length: {int(length)}\r\n")
-        return HttpResponse(code, body, _head_of(lines), has_length)
+        return HttpResponse(code, body, _encode_head(lines), has_length)
 
 
-def _head_of(lines: list[str]) -> bytes:
+def _encode_head(lines: list[str]) -> bytes:
     head = "".join(lines)
     if not head.count("\r") == head.count("\n") == len(lines):
         raise ValueError("the status or a header has a line break")
@@ -96,7 +96,7 @@ def _head_of(lines: list[str]) -> bytes:
 
 
 @functools.lru_cache(64)
-def _usual_head(status: str, header: tuple[str, str]) -> tuple[int, bytes] | None:
+def _encode_usual_head(status: str, header: tuple[str, str]) -> tuple[int, bytes] | None:
     """Return code and head of a response with one header beside its length, as reviews have; None without a body."""
     code, name = int(status[:3]), header[0].lower()
     if code in _WITHOUT_BODY:
@@ -104,7 +104,7 @@ def _usual_head(status: str, header: tuple[str, str]) -> tuple[int, bytes] | Non
     lines = [f"HTTP/1.1 {status}\r\n"]
     if name not in _SENT_BY_CONNECTION:
         lines.append(f"{name}: {header[1]}\r\n")
-    return code, _head_of(lines)
+    return code, _encode_head(lines)
 
 
 def call_app(app: Application, environ: Environ) -> HttpResponse:

@@ -6,7 +6,7 @@ from webhook.admission.rules.change import LeaseChange
 from webhook.admission.rules.limits import ShiftLimits, has_limits
 from webhook.admission.rules.rule import NO_FINDINGS, Finding, Statement, in_cel, reads, texts
 from webhook.kubernetes.field import invalid
-from webhook.kubernetes.times import SECOND, normalize, readable, span
+from webhook.kubernetes.times import SECOND, format_span, get_readable_instant, normalize
 
 
 class AcquireTimeShiftLimits(ShiftLimits, frozen=True):
@@ -43,11 +43,14 @@ def acquire_time_changed(change: LeaseChange) -> Iterable[Finding]:
     """spec.acquireTime must not change while the holder stays."""
     if change.new_holder != change.old_holder or change.new_spec.acquire_time == change.old_spec.acquire_time:
         return NO_FINDINGS
-    new, old = readable(normalize(change.new_spec.acquire_time)), readable(normalize(change.old_spec.acquire_time))
+    new, old = (
+        get_readable_instant(normalize(change.new_spec.acquire_time)),
+        get_readable_instant(normalize(change.old_spec.acquire_time)),
+    )
     limit = change.find_limits(AcquireTimeShiftLimits).above_seconds
     if new is None or old is None or abs(new - old) <= limit * SECOND:
         return NO_FINDINGS
     detail = f"must stay within {limit} s of the old value while the holder stays"
-    moved = f"acquireTime moved by {span(abs(new - old))} while {{0}} stays the holder"
+    moved = f"acquireTime moved by {format_span(abs(new - old))} while {{0}} stays the holder"
     happened = Statement(moved, (change.new_holder,))
     return (Finding(invalid("spec.acquireTime", change.new_spec.acquire_time, detail), happened=happened),)

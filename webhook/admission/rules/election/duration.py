@@ -20,7 +20,7 @@ from webhook.admission.rules.rule import (
     texts,
 )
 from webhook.kubernetes.field import forbidden, invalid
-from webhook.kubernetes.times import SECOND, span
+from webhook.kubernetes.times import SECOND, format_span
 from webhook.text.quoting import quote
 
 
@@ -71,7 +71,9 @@ def duration_too_long(change: LeaseChange) -> Iterable[Finding]:
     limit = limits.deny_above_seconds if denied else limits.warn_above_seconds
     detail = f"must not be greater than {limit}; a dead holder would keep the lease for as long"
     error = invalid("spec.leaseDurationSeconds", new, detail)
-    happened = Statement(f"leaseDurationSeconds is {new}: a dead holder keeps the lease for {span(new * SECOND)}")
+    happened = Statement(
+        f"leaseDurationSeconds is {new}: a dead holder keeps the lease for {format_span(new * SECOND)}"
+    )
     return (Finding(error, tier=Mode.DENY if denied else Mode.WARN, happened=happened),)
 
 

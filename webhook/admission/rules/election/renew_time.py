@@ -19,7 +19,7 @@ from webhook.admission.rules.rule import (
     texts,
 )
 from webhook.kubernetes.field import invalid
-from webhook.kubernetes.times import SECOND, canonical_seconds, is_time_zone, readable, span
+from webhook.kubernetes.times import SECOND, format_span, format_time, get_readable_instant, is_time_zone
 
 _RENEW_TIME: Final = "spec.renewTime"
 
@@ -140,12 +140,17 @@ def _check_ahead(
     """The finding about a renewTime ahead of the API server's clock and of its old value; a renewal is never warned."""
     new = change.new_renew_time
     # Only what is far ahead of our own clock is compared with the stamps; what is not ahead of it is not at all.
-    if not isinstance(new, int) or new <= change.now or new == change.old_renew_time or readable(new) is None:
+    if (
+        not isinstance(new, int)
+        or new <= change.now
+        or new == change.old_renew_time
+        or get_readable_instant(new) is None
+    ):
         return NO_FINDINGS
     limits = change.find_limits(numbers)
     if new - change.now <= min(limits.warn_above_seconds, limits.deny_above_seconds) * SECOND:
         return NO_FINDINGS
-    clock, old = max(change.renewed_at, change.now), readable(change.old_renew_time)
+    clock, old = max(change.renewed_at, change.now), get_readable_instant(change.old_renew_time)
     step = new - (clock if old is None else max(clock, old))
     if step > limits.deny_above_seconds * SECOND:
         return (_report_too_far(change, new, clock, limits.deny_above_seconds, strongest),)
@@ -157,14 +162,14 @@ def _check_ahead(
 def _report_too_far(change: LeaseChange | CandidateChange, new: int, clock: int, limit: int, tier: Mode) -> Finding:
     """The text says how far ahead it is, because a writer believes that it wrote the current time."""
     ahead_by = new - clock
-    server = f"the API server ({canonical_seconds(clock)[11:]})"
+    server = f"the API server ({format_time(clock)[11:]})"
     is_zone = is_time_zone(ahead_by)
     fix = "the client writes local time as UTC" if is_zone else "set the client's clock"
     detail = (
-        f"must not be more than {limit} s ahead of {server}, is {span(ahead_by)} ahead; "
+        f"must not be more than {limit} s ahead of {server}, is {format_span(ahead_by)} ahead; "
         f"{'whole hours: ' if is_zone else 'write the current time, or '}{fix}"
     )
-    happened = Statement(f"renewTime is {span(ahead_by)} ahead of {server}: {fix}")
+    happened = Statement(f"renewTime is {format_span(ahead_by)} ahead of {server}: {fix}")
     return Finding(invalid(_RENEW_TIME, change.new_spec.renew_time, detail), tier=tier, happened=happened)
 
 
@@ -224,8 +229,8 @@ def _check_backwards(change: LeaseChange | CandidateChange, limit: int, whose: s
     new, old = change.new_renew_time, change.old_renew_time
     if not isinstance(new, int) or not isinstance(old, int) or old - new <= limit * SECOND:
         return NO_FINDINGS
-    if readable(new) is None or readable(old) is None:
+    if get_readable_instant(new) is None or get_readable_instant(old) is None:
         return NO_FINDINGS
     detail = f"must not be more than {limit} s before the old value; check the {whose}'s clock"
-    happened = Statement(f"renewTime moved back by {span(old - new)}: {risk}")
+    happened = Statement(f"renewTime moved back by {format_span(old - new)}: {risk}")
     return (Finding(invalid(_RENEW_TIME, change.new_spec.renew_time, detail), happened=happened),)

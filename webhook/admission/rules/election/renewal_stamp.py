@@ -33,7 +33,7 @@ from webhook.kubernetes.managed_fields import (
     APPLY,
     Key,
     OwnedFields,
-    nest_too_deeply,
+    is_nested_too_deeply,
 )
 from webhook.kubernetes.objects import NO_METADATA, LeaseSpec, ObjectMeta
 from webhook.kubernetes.times import stamp_of
@@ -237,5 +237,5 @@ def _may_lose_entries(change: LeaseChange) -> bool:
     """
     if not change.renews or change.new_entries:
         return False
-    is_deep = nest_too_deeply(change.old_entries)
+    is_deep = is_nested_too_deeply(change.old_entries)
     return is_deep or change.request.sizes[1] >= _MIN_BYTES_OF_FALLBACK

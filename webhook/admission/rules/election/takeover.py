@@ -9,7 +9,7 @@ from webhook.admission.rules.expiry import EXPIRY_FIELDS
 from webhook.admission.rules.loss import report_loss
 from webhook.admission.rules.rule import NO_FINDINGS, Finding, in_cel, reads, texts
 from webhook.admission.rules.stamps import is_same_pod
-from webhook.kubernetes.times import SECOND, canonical_seconds
+from webhook.kubernetes.times import SECOND, format_time
 from webhook.text.quoting import quote
 
 _DATED_BY_STAMPS: Final = """
@@ -117,7 +117,7 @@ def _describe_live_lease(change: LeaseChange, addition: str) -> str:
     assert expiry.duration_seconds is not None
     assert expiry.seen_at is not None
     age = max(0, expiry.written_at - expiry.seen_at) // SECOND
-    clock = canonical_seconds(expiry.seen_at)[11:]
+    clock = format_time(expiry.seen_at)[11:]
     whose = "API server clock" if expiry.from_stamps else "the holder's clock"
     writer = addition.format(quote(change.user.username)) if addition else ""
     lease = f"{change.request.namespace}/{change.request.name}"

@@ -19,7 +19,7 @@ from webhook.admission.rules.rule import (
     texts,
 )
 from webhook.kubernetes.field import invalid
-from webhook.kubernetes.times import is_readable, normalize, readable
+from webhook.kubernetes.times import get_readable_instant, is_readable, normalize
 
 _RENEW_TIME: Final = "spec.renewTime"
 _FRACTION: Final = ' with six fraction digits, such as "2026-01-31T12:00:00.000000Z"'
@@ -62,7 +62,7 @@ def time_unreadable(change: LeaseChange | CandidateChange) -> Iterable[Finding]:
     else:
         field, new, old = "spec.pingTime", change.new_spec.ping_time, change.old_spec.ping_time
     found = _check_spec_time(_RENEW_TIME, change.new_spec.renew_time, change.new_renew_time, change.old_renew_time)
-    if new != old and new is not None and readable(normalize(new)) is None:
+    if new != old and new is not None and get_readable_instant(normalize(new)) is None:
         found = (*found, *_check_spec_time(field, new, normalize(new), normalize(old)))
     for entry in change.new_entries:
         # One of the usual length that parses is readable.
@@ -72,7 +72,7 @@ def time_unreadable(change: LeaseChange | CandidateChange) -> Iterable[Finding]:
 
 
 def _check_spec_time(field: str, text: str | None, new: int | str | None, old: int | str | None) -> tuple[Finding, ...]:
-    if new is None or new == old or readable(new) is not None:
+    if new is None or new == old or get_readable_instant(new) is not None:
         return NO_FINDINGS
     return (_report_unreadable(field, text, _FRACTION),)
 

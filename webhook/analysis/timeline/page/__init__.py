@@ -33,18 +33,18 @@ def render(timeline: Timeline, *, events: str = "") -> str:
     """Return the page as HTML; `events` is the path of server-sent events with more lanes, "" for a file."""
     library, style, script = _read_parts()
     return Template(_read_text("page.html")).substitute(
-        policy=html_escape(content_security_policy(events=events)),
+        policy=html_escape(make_content_security_policy(events=events)),
         events=html_escape(events),
         style=style,
         library=library,
         library_notice=html_escape(_read_text("vendor/LICENSE")),
         script=script,
-        data=page_data(timeline).decode(),
+        data=encode_page_data(timeline).decode(),
     )
 
 
 @cache
-def content_security_policy(*, events: str = "") -> str:
+def make_content_security_policy(*, events: str = "") -> str:
     """Return the policy that the page contains; a server may also send it as a header."""
     library, style, script = map(_hash_source, _read_parts())
     server = "'self'" if events else "'none'"
@@ -70,7 +70,7 @@ def _read_text(path: str) -> str:
     return resources.files(__name__).joinpath(path).read_text(encoding="utf-8")
 
 
-def page_data(timeline: Timeline, **more: str | bool) -> bytes:
+def encode_page_data(timeline: Timeline, **more: str | bool) -> bytes:
     """Return the timeline as JSON in UTF-8 that may be put into a script element unchanged.
 
     Short JSON, each text once, times as differences:
