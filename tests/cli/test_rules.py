@@ -30,6 +30,7 @@ def test_one_rule_explained(rule: str, capsys: pytest.CaptureFixture[str]) -> No
     assert facts["source"]
     for title in ("Why", "Who is affected", "How to fix"):
         assert f"\n  {title}\n    " in out
+    assert "](" not in out
     is_stored = "\n  How to fix a stored object\n    " in out
     assert is_stored == bool(list_all_rules()[rule].texts.stored)
     assert all(len(line) <= 100 or line.startswith("    kubectl ") for line in out.splitlines())

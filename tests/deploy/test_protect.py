@@ -22,6 +22,7 @@ case "$*" in
 "get mutatingadmissionpolicies "*) cat suffix ;;
 "get mutatingadmissionpolicybindings "*) cat binding ;;
 *ownerReferences*) cat owners ;;
+"get validatingwebhookconfigurations "*) cat webhooks ;;
 *" get leases "*"[*]"*) cat unlabeled ;;
 *" get leases "*) cat held ;;
 *" annotate "*) cat kept > unlabeled ;;
@@ -52,6 +53,7 @@ FOUND = {
     "label": "",
     "adopters": "",
     "owners": "db \n",
+    "webhooks": "",
     "suffix": f"'{SUFFIX}'",
     "binding": "lease-webhook-stamp\n",
     "unlabeled": "",
@@ -195,6 +197,15 @@ def test_who_writes_without_a_pod_is_named(run: Run) -> None:
     done = run("shop", held=STAMPED + f"outside {LATER} 15 - jane doe\n")
     assert "2 of 2 live leases have a stamp." in done.stderr
     assert "whoever is that user may write them: outside \n" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("webhooks", "is_told"),
+    [("", False), ("validatingwebhookconfiguration.admissionregistration.k8s.io/lease-webhook\n", True)],
+    ids=["no webhook", "a webhook"],
+)
+def test_a_webhook_that_is_installed_needs_the_stamps_too(webhooks: str, is_told: bool, run: Run) -> None:
+    assert ("add the stamps below to its policy" in run("shop", webhooks=webhooks).stderr) == is_told
 
 
 @pytest.mark.parametrize(

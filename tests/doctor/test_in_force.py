@@ -171,6 +171,23 @@ def test_stamps_are_in_force_without_a_webhook() -> None:
     assert seen(stamping())[-1] == Fact("stamps", "shop: in force; they need no webhook")
 
 
+def test_a_webhook_whose_policy_is_not_known_must_list_the_namespaces_with_stamps() -> None:
+    expected = "shop: in force; the webhook's policy file must list these namespaces under `stamps`: docs/stamp.md"
+    assert seen([*stamping(), document()])[-1] == Fact("stamps", expected)
+
+
+def test_a_webhook_whose_policy_lists_no_stamps_is_wrong_where_writers_are_stamped() -> None:
+    (text,) = wrong([*deployed(), *stamping()])
+    assert text.startswith("shop: not listed under `stamps` in the webhook's policy")
+
+
+def test_a_webhook_whose_policy_lists_the_stamps_is_in_order() -> None:
+    objects = [*deployed(), *stamping()]
+    objects[1]["data"]["policy.yaml"] += "stamps: [{suffix: 5f3a9c1e, namespaces: [shop]}]\n"
+    assert not wrong(objects)
+    assert Fact("stamps", "shop: in force") in seen(objects)
+
+
 def test_a_namespace_that_is_not_labeled_has_no_stamps() -> None:
     assert "stamps" not in {one.subject for one in seen(stamping()[1:])}
 

@@ -1,5 +1,6 @@
 """`lease-webhook rules [ID]`: every rule with its mode in each preset, or one rule explained."""
 
+import re
 from collections.abc import Iterator
 from functools import cache
 from itertools import chain
@@ -29,6 +30,8 @@ REFUSED_UPSTREAM: Final = "a current API server refuses the same before it calls
 
 _WIDE: Final = 100
 """Columns of a terminal on which a summary stands beside the modes: on fewer it would be a column of three words."""
+_LINK: Final = re.compile(r"\[([^]]*)\]\([^)]*\)")
+"""A link of Markdown in a text that is also a page."""
 _NOT_SENT: Final = "; the shipped match condition keeps plain ones from the webhook, so {} has no effect on those"
 
 
@@ -141,13 +144,18 @@ def _explain(rule: Rule) -> list[str]:
         *format_table([*facts, ("source", rule.texts.source), ("file", find_file(rule))], columns=measure_width()),
     ]
     for paragraph in rule.texts.details:
-        lines += ["", indent(paragraph, 2)]
+        lines += ["", indent(_drop_links(paragraph), 2)]
     sections = {"Why": rule.texts.why, "Who is affected": rule.texts.who, "How to fix": rule.texts.fix}
     for title, text in sections.items():
-        lines += format_section(title, text)
+        lines += format_section(title, _drop_links(text))
     if repair := describe_repair(rule):
         lines += format_section("How to fix a stored object", repair, is_command=is_command(repair))
     return lines
+
+
+def _drop_links(text: str) -> str:
+    """Return a text with the words of its links alone: a terminal opens none."""
+    return _LINK.sub(r"\1", text)
 
 
 def _find_modes(rule: str) -> Iterator[str]:

@@ -66,6 +66,8 @@ def print_table(columns: Sequence[Column], rows: Sequence[Row], *, is_wide: bool
     total = shutil.get_terminal_size().columns
     widths = widths if is_wide else fit_columns(columns, widths, total)
     make_console(max(total, sum(widths) + _GAP * len(widths))).print(draw(columns, widths, shown))
+    if hidden := [column.head for column, width in zip(columns, widths, strict=True) if not width]:
+        print(f"too narrow for {', '.join(hidden)}: -o wide prints all columns")
     if len(rows) > len(shown):
         print(f"... {len(rows) - len(shown):,} more: select some, or pipe this into less, which gets all of them")
 

@@ -46,6 +46,10 @@ RULE: Final = "time-unreadable"
 _STAMP_ERROR: Final = 'parsing time "10000-'
 """What an API server answers where policies that change leases come first: it does not decode such a time again."""
 _ELSEWHERE: Final = "status -n NAMESPACE tries another one"
+_UNLISTED: Final = (
+    "not listed under `stamps` in the webhook's policy, which so sees no renewal recorded there and only warns of a "
+    "steal: docs/stamp.md#with-the-webhook"
+)
 _MASTERS: Final = "system:masters"
 _NO_CAUSE: Final = (
     "why is not known. An API server may not reach the pods (NetworkPolicy, firewall), or may not have read the"
@@ -257,12 +261,12 @@ def find_facts(
         end = dt.datetime.fromtimestamp(min(ends), dt.UTC)
         yield Fact("certificate", f"until {end:%Y-%m-%d %H:%M}Z", is_wrong=end < now + SOON)
     yield from (_compare_pod(one, policy) for one in metrics if one.name == "policy_info")
-    yield from _describe_policies(found, bindings)
+    yield from _describe_policies(found, bindings, policy)
     if metrics:
         yield _count_reviews(metrics)
 
 
-def _describe_policies(found: Documents, bindings: Sequence[ClusterObject]) -> Iterator[Fact]:
+def _describe_policies(found: Documents, bindings: Sequence[ClusterObject], policy: Policy | None) -> Iterator[Fact]:
     inactive = {f"{NAME}-stamp{end}" for end in ("", "-bounds", "-guard")}
     for binding in bindings:
         if binding.is_of_a_fence or binding.metadata.name.startswith(NAME):
@@ -275,8 +279,20 @@ def _describe_policies(found: Documents, bindings: Sequence[ClusterObject]) -> I
     namespaces = sorted(found.find_by_name("Namespace").items())
     stamped = [name for name, one in namespaces if (one.metadata.labels or {}).get(f"{NAME}/stamp") == "required"]
     if stamped and found.unread.isdisjoint(KINDS):
-        text = f"not in force: {', '.join(sorted(inactive))}" if inactive else "in force; they need no webhook"
+        text = (
+            f"not in force: {', '.join(sorted(inactive))}" if inactive else f"in force{_add_to_stamps(found, policy)}"
+        )
         yield Fact("stamps", f"{', '.join(stamped)}: {text}", is_wrong=bool(inactive))
+        unlisted = [name for name in stamped if policy and name not in policy.stamps]
+        if unlisted and found.dedicated and f"{NAME}-stamp" not in inactive:
+            yield Fact("stamps", f"{', '.join(unlisted)}: {_UNLISTED}", is_wrong=True)
+
+
+def _add_to_stamps(found: Documents, policy: Policy | None) -> str:
+    """Return what else counts where writers are stamped, unless the policy of a webhook is known."""
+    if not found.dedicated:
+        return "; they need no webhook"
+    return "" if policy else "; the webhook's policy file must list these namespaces under `stamps`: docs/stamp.md"
 
 
 def _describe_configuration(found: Documents, policy: Policy | None, now: dt.datetime) -> Iterator[Fact]:

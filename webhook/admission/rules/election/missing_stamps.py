@@ -18,8 +18,11 @@ _FIX: Final = (
     source="ours: without stamps only the holder's own clock says when a lease expired, and a denial weakens",
     why="Without a stamp only the holder's own clock says whether the lease is live, and it may be wrong.",
     who="Leases that were created with a name only, and those whose managedFields were emptied before the webhook was "
-    "installed, or removed by the API server because the lease was too large for etcd. The writer did nothing wrong.",
-    fix="Restore the stamps: `kubectl apply --server-side` of apiVersion, kind, name, namespace and a label. That "
+    "installed, or removed by the API server because the lease was too large for etcd; and all leases of a namespace "
+    "that is labeled lease-webhook/stamp and not listed under `stamps` in the policy file. The writer did nothing "
+    "wrong.",
+    fix="If the namespace has the label lease-webhook/stamp, list it under `stamps` in the policy file. Else restore "
+    "the stamps: `kubectl apply --server-side` of apiVersion, kind, name, namespace and a label. That "
     "stamps the lease at that moment, so a takeover waits one duration.",
     attack="took a lease without a record of its renewal",
 )
