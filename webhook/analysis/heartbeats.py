@@ -35,7 +35,12 @@ def is_named_for_heartbeats(namespace: str, name: str) -> bool:
 
     Source: pkg/controlplane/apiserver/server.go names the identity lease of an API server
     """
-    return namespace == NODE_LEASES or (namespace == KUBE_SYSTEM and name.startswith("apiserver-"))
+    return namespace == NODE_LEASES or is_of_api_server(namespace, name)
+
+
+def is_of_api_server(namespace: str, name: str) -> bool:
+    """Return whether a lease of this name is the heartbeat of an API server."""
+    return namespace == KUBE_SYSTEM and name.startswith("apiserver-")
 
 
 def find_owner(lease: Lease) -> str:

@@ -43,7 +43,7 @@ def make_headline(account: "Account") -> str:
     if account.state is LeaseState.LIVE:
         return _describe_live(account, status, holder)
     if account.state is LeaseState.EXPIRED:
-        is_doubted = later or account.is_log_leaky
+        is_doubted = later or account.is_log_leaky or history.continuity.sparse_since is not None
         return f"{_describe_expired(account, holder)}{', as far as the log shows' if is_doubted else ''}"
     if account.state is LeaseState.RELEASED:
         return _describe_freed(account, status)

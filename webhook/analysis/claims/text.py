@@ -36,6 +36,8 @@ def list_facts(account: Account, *, verbose: bool = True) -> Iterator[Line]:
         yield Line("Not shown", "the log lacks some requests: it has writes that follow others that it does not have")
     elif account.is_partial and not (account.unrecorded or account.history.renewals.unseen):
         yield Line("Not shown", "some writes to it, within the time for which a renewal lasts")
+    elif account.history.continuity.sparse_since is not None:
+        yield Line("Not shown", "what another API server answered: if there are several, give the logs of all")
     yield from _list_touch(account)
     if account.unserved_at is not None:
         when = format_clock(account.unserved_at, account.now)

@@ -39,6 +39,8 @@ class Bounds(Struct):
     """The last moment that an audit log shows."""
     holes: deque[tuple[int, int]] = field(default_factory=partial(deque, (), MAX_LISTED))
     """Times in which an audit log has no answer about any lease, the latest."""
+    _bridged: deque[tuple[int, int]] = field(default_factory=partial(deque, (), MAX_LISTED))
+    """Times like these in which a lease was renewed as usual, the latest."""
     _reached: int | None = None
     _undated: int = 0
     """The latest stamp in the last event, or in the states that come first, if no API server surely made it."""
@@ -128,6 +130,16 @@ class Bounds(Struct):
             return None
         self.holes.append((since, answered))
         return since
+
+    def note_going_on(self, since: int) -> None:
+        """Note that the log went on from then on: what were taken for holes after that are none."""
+        while self.holes and self.holes[-1][0] >= since:
+            self._bridged.append(self.holes.pop())
+
+    def note_missing_write(self) -> None:
+        """Note that the log lacks writes: what were not taken for holes may be some."""
+        self.holes.extend(sorted(self._bridged))
+        self._bridged.clear()
 
     def has_hole(self, start: int, end: int) -> bool:
         """Return whether an audit log has no answer about any lease in a part of a time."""

@@ -25,6 +25,8 @@ class Sight(StrEnum):
 
     WHOLE = "whole"
     """Nothing says that a write is missing."""
+    SPARSE = "sparse"
+    """An audit log was without a request for a time, in which another lease was renewed as usual: it went on."""
     IN_HOLE = "in-hole"
     """An audit log may lack what was written since."""
     PUT_BACK = "put-back"
@@ -37,6 +39,10 @@ class Change(StrEnum):
     """What changes the sight of a lease."""
 
     LOG_HAS_HOLE = "log-has-hole"
+    LOG_WENT_ON = "log-went-on"
+    """What was taken for a hole is none."""
+    WRITE_IS_MISSING = "write-is-missing"
+    """A write follows another one that the log does not have: what was taken for none is a hole."""
     STORE_WAS_PUT_BACK = "store-was-put-back"
     HOLDER_HAD_WAITED = "holder-had-waited"
     """The holder waited for an answer throughout a hole: it made no other request then."""
@@ -46,10 +52,16 @@ class Change(StrEnum):
 
 _TRANSITIONS: Final = {
     (Sight.WHOLE, Change.LOG_HAS_HOLE): Sight.IN_HOLE,
+    (Sight.SPARSE, Change.LOG_HAS_HOLE): Sight.IN_HOLE,
+    (Sight.SPARSE, Change.WRITE_IS_MISSING): Sight.IN_HOLE,
+    (Sight.IN_HOLE, Change.WRITE_IS_MISSING): Sight.IN_HOLE,
+    (Sight.IN_HOLE, Change.LOG_WENT_ON): Sight.SPARSE,
     (Sight.WHOLE, Change.STORE_WAS_PUT_BACK): Sight.PUT_BACK,
+    (Sight.SPARSE, Change.STORE_WAS_PUT_BACK): Sight.PUT_BACK,
     (Sight.IN_HOLE, Change.STORE_WAS_PUT_BACK): Sight.PUT_BACK,
     (Sight.BEHIND_WRITE, Change.STORE_WAS_PUT_BACK): Sight.PUT_BACK,
     (Sight.IN_HOLE, Change.HOLDER_HAD_WAITED): Sight.WHOLE,
+    (Sight.SPARSE, Change.HOLDER_HAD_WAITED): Sight.WHOLE,
     **{(sight, Change.STATE_WAS_SHOWN): Sight.WHOLE for sight in Sight},
     **{(sight, Change.WRITE_WAS_HIDDEN): Sight.BEHIND_WRITE for sight in Sight},
 }
@@ -61,7 +73,11 @@ class Continuity(Struct):
 
     sight: Sight = Sight.WHOLE
     hidden_since: int | None = None
-    """Since when the present state may be another one than the latest that was shown; None in Sight.WHOLE."""
+    """Since when the present state may be another one than the latest that was shown; None in WHOLE and SPARSE."""
+    sparse_since: int | None = None
+    """Since when an audit log was sparse, if nothing was written to the lease after that."""
+    has_skipped: bool = False
+    """The latest observation is of a write that follows another one, which the log does not have."""
     is_partial: bool = False
     """Writes may have been missed: a record has gaps, or a watch began again after renewals that it did not see."""
     is_log_leaky: bool = False
@@ -82,6 +98,7 @@ class Continuity(Struct):
 
     def begin(self, seen: Observation, write: Write, before: Write, bounds: Bounds) -> None:
         """Begin with an observation of a write, after the one `before`."""
+        self.has_skipped = False
         self.kind_before, self.kind = self.kind, seen.input_kind
         # What nothing dates came after a gap, or in it.
         end = write.at if write.is_dated and seen.act is not Act.DELETED else bounds.latest
@@ -105,9 +122,24 @@ class Continuity(Struct):
             return
         self.sight = sight
         if sight is Sight.WHOLE:
+            self.hidden_since = self.sparse_since = None
+        elif sight is Sight.SPARSE:
+            self.sparse_since = self.hidden_since if self.sparse_since is None else self.sparse_since
             self.hidden_since = None
+        elif change is Change.WRITE_IS_MISSING:
+            self.hidden_since = self.hidden_since if self.sparse_since is None else self.sparse_since
         elif self.hidden_since is None:
             self.hidden_since = at
+
+    def note_skip(self, seen: Observation) -> None:
+        """Note that a write does not follow the one that is known; a log lacks the one that it names, if it names any.
+
+        Behind a write that the log shows without its content, and where a store was put back, it need not.
+        """
+        is_shown = self.sight in {Sight.WHOLE, Sight.SPARSE, Sight.IN_HOLE}
+        if is_shown and seen.input_kind is InputKind.AUDIT_LOG and seen.replaces and self.version:
+            self.has_skipped = True
+            self.change(Change.WRITE_IS_MISSING)
 
     def forget_revisions(self) -> None:
         """Forget what came first by resourceVersions: they begin again at an earlier one."""

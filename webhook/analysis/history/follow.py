@@ -16,6 +16,7 @@ from webhook.analysis.history.bounds import MAX_LISTED, Bounds
 from webhook.analysis.history.candidates import read_event
 from webhook.analysis.history.deleted_pods import DeletedPods
 from webhook.analysis.history.events import LeaseEvent
+from webhook.analysis.history.going_on import Beat, GoingOn
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import NOT_FOUND, UNKNOWN_RESOURCE, Refusal
 from webhook.analysis.history.renewals import OtherLeases
@@ -190,6 +191,7 @@ class ClusterHistory(Struct):
     """Namespaces in which the API server stamps writers, as a policy file says."""
     find_limits: FindLimits = find_default_limits
     """The numbers of rules for a lease, as a policy file says."""
+    _going_on: GoingOn = field(default_factory=GoingOn)
     _is_watched: bool = False
     """A watch shows what happened, whatever a log beside it lacks."""
     _compared: _Compared | None = None
@@ -231,6 +233,7 @@ class ClusterHistory(Struct):
         """Take in one item; what only lists show is not followed before it is asked for."""
         if isinstance(seen, Observation) and seen.kind == "Lease" and seen.input_kind is InputKind.DUMP:
             key = (seen.namespace, seen.name)
+            self._going_on.note_lease(*key)
             if key not in self.leases and self.stored.add(key, seen):
                 self.has_managed_fields = self.has_managed_fields or seen.has_managed_fields
                 return
@@ -319,14 +322,34 @@ class ClusterHistory(Struct):
             return []
         if seen.act is Act.READ and seen.answer and seen.answer.code == NOT_FOUND and seen.writer:
             self._note_missing(key, seen.writer.process)
-        history = self._find_history(key) or self.leases.setdefault(key, LeaseHistory(*key))
+        history = self._find_history(key) or self._begin_history(key)
+        before = Beat.of(history) if self._going_on.is_asked_for else None
         events = history.feed(seen, self.bounds)
+        self._decide_hole(history, seen, before)
         self.bounds.is_log_leaky = self.bounds.is_log_leaky or history.continuity.is_log_leaky
         self.has_managed_fields = self.has_managed_fields or seen.has_managed_fields
         at = None if history.at is None else history.moment
         at = at if seen.at is None else min(seen.at, self.bounds.latest)
         self.bounds.note(seen, at, history.stamped, is_resumed=history.is_resumed)
         return events
+
+    def _begin_history(self, key: Key) -> LeaseHistory:
+        self._going_on.note_lease(*key)
+        return self.leases.setdefault(key, LeaseHistory(*key))
+
+    def _decide_hole(self, history: LeaseHistory, seen: Observation, before: Beat | None) -> None:
+        """Have every lease remember whether what was taken for a hole in an audit log is one."""
+        if history.continuity.has_skipped and seen.at is not None:
+            self._going_on.note_missing_write(seen.at)
+            self.bounds.note_missing_write()
+            for lease in self.leases.values():
+                lease.miss_write()
+        since = self._going_on.find_since(self.leases, history, seen, before) if before else None
+        # By clocks that differ, what came between two renewals is not known.
+        if since is not None and self.bounds.skew <= SECOND:
+            self.bounds.note_going_on(since)
+            for lease in self.leases.values():
+                lease.regain_sight(since)
 
     def _note_missing(self, key: Key, reader: Writer) -> None:
         """Remember who asked for a lease that does not exist."""
@@ -356,6 +379,7 @@ class ClusterHistory(Struct):
         since = self.bounds.note_request(seen.at)
         # A log has no requests about a single lease either while no one wants it.
         if since is not None and not self._is_watched and len(self.leases) > 1:
+            self._going_on.ask()
             for lease in self.leases.values():
                 lease.lose_sight(since)
 

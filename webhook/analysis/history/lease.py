@@ -303,6 +303,15 @@ class LeaseHistory(Struct):
         """Remember that an audit log may lack requests since then."""
         self.continuity.change(Change.LOG_HAS_HOLE, since)
 
+    def regain_sight(self, since: int) -> None:
+        """Remember that the log went on from then on, so what was taken for a hole after that is none."""
+        if self.hidden_since is not None and self.hidden_since >= since:
+            self.continuity.change(Change.LOG_WENT_ON)
+
+    def miss_write(self) -> None:
+        """Remember that the log lacks writes, so what was not taken for a hole is one."""
+        self.continuity.change(Change.WRITE_IS_MISSING)
+
     def put_back(self, since: int) -> None:
         """Remember that the store was put back to an earlier state after that: the lease may be another one since."""
         self.continuity.change(Change.STORE_WAS_PUT_BACK, since)
@@ -542,10 +551,14 @@ class LeaseHistory(Struct):
         if self.lease is None or self.is_deleted:
             return False
         if self.continuity.is_cut(seen):
+            self.continuity.note_skip(seen)
             return True
         if seen.replaces and self.continuity.version:
             # A request names the state that it replaces.
-            return seen.replaces != self.continuity.version and not self._mark_if_explained_by_failure()
+            is_cut = seen.replaces != self.continuity.version and not self._mark_if_explained_by_failure()
+            if is_cut:
+                self.continuity.note_skip(seen)
+            return is_cut
         return self.continuity.has_gap_between(seen, self.lease, lease, act, is_other=is_other)
 
     def _mark_if_explained_by_failure(self) -> bool:
