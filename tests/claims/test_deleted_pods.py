@@ -125,7 +125,8 @@ def test_a_process_may_have_stopped_before_its_pod_was_deleted() -> None:
     server, _ = play((1.9, delete(uid="u-1")))
     found = find_loss(server)
     assert causes_of(found) == ["pod-deleted", "stopped"]
-    assert "by kube-system/replicaset-controller; its process may have stopped before." in found.message
+    said = "by kube-system/replicaset-controller, unless its process stopped in the 1.9 s before."
+    assert said in found.message
 
 
 def kubelet(**more: Any) -> Deed:

@@ -341,6 +341,19 @@ def _no_candidate(facts: Facts, claim: Claim) -> bool:
     return all(identity and facts.history.by_name[one.process].writer in own for one in asked)
 
 
+@_is("silent-together")
+def _is_silent_together(facts: Facts, claim: Claim) -> bool:
+    begin, end = facts.interval(claim, "from", "to")
+    until = facts.earliest(claim, "latest")
+    last: dict[tuple[str, str], int] = {}
+    for one in facts.requests:
+        if one.received < until - SLACK:
+            writer = facts.history.by_name[one.process].writer
+            last[writer] = max(last.get(writer, 0), one.received)
+    in_time = [at for at in last.values() if begin - SLACK <= at <= end + SLACK]
+    return len(in_time) >= claim["count"] and max(last.values()) <= end + SLACK
+
+
 @_is("taken-late", log="measured-incidents/slow-retries/audit.jsonl.gz")
 def _taken_late(facts: Facts, claim: Claim) -> bool:
     begin, (first, last) = facts.latest(claim, "from"), facts.interval(claim, "to", "to")

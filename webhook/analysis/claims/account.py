@@ -20,6 +20,7 @@ from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.holder_pods import HolderPodDeletion, find_holder_pod_deletions
 from webhook.analysis.claims.incidents import drop_repeated, find_incidents, is_log_leaky
 from webhook.analysis.claims.related_writes import find_related_writes
+from webhook.analysis.claims.silent_together import SilentTogether, claim_silent_together, find_silent_together
 from webhook.analysis.claims.takers import claim_no_candidate
 from webhook.analysis.claims.urgency import advise_with_urgency
 from webhook.analysis.history.events import LeaseEvent
@@ -69,6 +70,8 @@ class Account(Struct, frozen=True):
     """When the API server last answered that it knows no LeaseCandidates, if its election is coordinated."""
     candidates: Candidates | None = None
     """Who asks for it since it is free; None if it is not, or the input does not show that."""
+    silent_together: SilentTogether | None = None
+    """All who asked for it, if they fell silent together."""
     pod_deletions: tuple[HolderPodDeletion, ...] = ()
     """Those of the pods of its holders."""
     related_writes: tuple[RelatedWrite, ...] = ()
@@ -196,7 +199,7 @@ class Account(Struct, frozen=True):
     @property
     def claims(self) -> Iterator[Claim]:
         """Everything that is said of the lease."""
-        return chain(claim_no_candidate(self), find_claims(self))
+        return chain(claim_no_candidate(self), claim_silent_together(self), find_claims(self))
 
     @property
     def is_heartbeat(self) -> bool:
@@ -245,6 +248,7 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
         missing_candidates=frozenset(deleted),
         unserved_at=histories.unserved_at if is_coordinated else None,
         candidates=find_candidates(histories, history, status),
+        silent_together=find_silent_together(histories, history, status),
         pod_deletions=tuple(find_holder_pod_deletions(histories.deleted_pods, history, now)),
         related_writes=tuple(find_related_writes(histories.related_writes, history)),
     )

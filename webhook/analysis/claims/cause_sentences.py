@@ -28,6 +28,8 @@ _OWN_SIDE: Final = (
 )
 _HIDDEN_SIDE: Final = "It stopped renewing, its writes were refused or failed, or its API server hung"
 _HABITS: Final = {("interval",): "Too rarely", ("not-renewing",): "It wrote the lease and did not renew it"}
+SURE_HABITS: Final = frozenset(_HABITS)
+"""Causes that say how a process works, by what is left of them."""
 _OPENINGS: Final = {Blame.UNKNOWN: "Why is not known:", Blame.POD: "Its pod was"}
 _UNANSWERED: Final = (
     "It may not have received the answer to its last renewal (network, proxy), or wrote from an old copy"

@@ -11,7 +11,7 @@ from webhook.analysis.history.deleted_pods import is_by_kubelet
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.inputs.items import PodDeletion, Writer
-from webhook.kubernetes.times import SECOND
+from webhook.kubernetes.times import SECOND, format_length
 
 GRACE: Final = 60 * SECOND
 """For how long a process may go on after its pod was deleted: by default it is killed after 30 s."""
@@ -27,12 +27,14 @@ class DeletedPod(Struct, frozen=True):
 
     A kubelet only confirms that the containers of a pod which somebody had deleted have ended. `is_first`: it was
     deleted before its process can have stopped by itself, and not after; `is_why`: that was surely no dry run, either.
+    `silent_for`: for how long it had not renewed by then, in microseconds; None if clocks differ.
     """
 
     asked: Sequence[PodDeletion]
     confirmed: PodDeletion | None
     is_first: bool
     is_why: bool
+    silent_for: int | None
 
 
 def find_deletion(evidence: SilenceEvidence) -> DeletedPod | None:
@@ -58,7 +60,9 @@ def find_deletion(evidence: SilenceEvidence) -> DeletedPod | None:
         asked = [one for one in its if one.at <= confirmed.at and not is_by_kubelet(one)][-1:]
     early = [one for one in asked if one.at + skew <= start + _AT_ONCE]
     is_why = any(one.is_sure for one in early)
-    return DeletedPod([*asked[:1], *asked[1:][-1:]], confirmed, is_first=bool(early), is_why=is_why)
+    silent_for = None if skew or not asked else max(0, asked[0].at - start)
+    shown = [*asked[:1], *asked[1:][-1:]]
+    return DeletedPod(shown, confirmed, is_first=bool(early), is_why=is_why, silent_for=silent_for)
 
 
 def describe_deletion(pod: DeletedPod, now: int) -> str:
@@ -68,6 +72,8 @@ def describe_deletion(pod: DeletedPod, now: int) -> str:
         return f"deleted, {confirmed}; who asked for that is not shown, and its process may have stopped before"
     text = " and ".join(_describe_request(one, now) for one in pod.asked)
     before = "" if pod.is_first else "; its process may have stopped before"
+    if before and pod.silent_for is not None:
+        before = f", unless its process stopped in the {format_length(pod.silent_for)} before"
     return f"{text}{', ' if confirmed else ''}{confirmed}{before}"
 
 

@@ -95,6 +95,14 @@ _PROCESSES: Final = (
         "the writer of each renewal",
         ("identity", "by", "count", "from", "to"),
     ),
+    Kind(
+        "silent-together",
+        "`count` processes or more, that of the holder among them, made their last requests for the lease in "
+        "[from, to], and no process made one from then to `latest`, although an API server renewed its own lease or "
+        "answered others; why is not said",
+        "an audit log without holes that has reads, and an expired lease",
+        ("count", "from", "to", "latest"),
+    ),
 )
 
 _PODS: Final = (

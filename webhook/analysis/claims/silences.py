@@ -6,7 +6,7 @@ from typing import Final
 
 from webhook.analysis.claims import causes
 from webhook.analysis.claims.advice import Advice, advise_after_silence
-from webhook.analysis.claims.cause_sentences import describe_cause
+from webhook.analysis.claims.cause_sentences import SURE_HABITS, describe_cause
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.diagnosis import Blame, Diagnosis
 from webhook.analysis.claims.lease_claim import find_identity, list_possible_causes, make_claim
@@ -42,8 +42,13 @@ _SILENT_NODE: Final = "its node, or its API server, had been paused or cut off, 
 _SILENT_POD: Final = "it, or its API server, had been paused, blocked or restarted, or its pod alone cut off"
 
 
-def describe_delay(missed: causes.MissedRenewals, since: str = "", *, is_beat: bool = False) -> str:
+def describe_delay(
+    history: LeaseHistory, missed: causes.MissedRenewals, since: str = "", *, is_beat: bool = False
+) -> str:
     """Return how late a holder renewed, why, and what it risked; `is_beat`: nobody else takes the lease."""
+    why = describe_cause(missed.cause)
+    if habit := _describe_irregularity(history, missed):
+        why = f"{habit}; if not, {why[0].lower()}{why[1:]}"
     risk = (
         f"By default client-go stops leading after {format_length(estimate_deadline(missed.duration))} to "
         f"{format_length(estimate_last_work(missed.duration))}"
@@ -54,7 +59,23 @@ def describe_delay(missed: causes.MissedRenewals, since: str = "", *, is_beat: b
         risk = f"The lease is a heartbeat, which lasts {missed.duration} s: no one else takes it"
     silent = format_length(missed.length) if missed.doubt <= SECOND // 10 else format_bound(missed.longest)
     late = f"{describe_holder_or_another(missed.tenure)} did not renew for {silent}{since}"
-    return f"{late}. {describe_cause(missed.cause)} {risk}."
+    return f"{late}. {why} {risk}."
+
+
+def _describe_irregularity(history: LeaseHistory, missed: causes.MissedRenewals) -> str:
+    """Say that a missed may be how a holder renews, if the lease outlasted it and the other intervals are like it."""
+    is_outlasted = missed.longest < (missed.duration or 0) * SECOND
+    if (
+        not is_outlasted
+        or missed.cause.blame not in {Blame.CLIENT, Blame.UNKNOWN}
+        or missed.cause.possible_causes in SURE_HABITS
+    ):
+        return ""
+    spread = history.renewals.find_spread_beside(missed)
+    if spread is None:
+        return ""
+    first, last = map(format_length, spread)
+    return f"The lease is renewed at irregular intervals, {first} to {last} long, so that may be how its holder works"
 
 
 def _describe_other_write(history: LeaseHistory, missed: causes.MissedRenewals, now: int) -> str:
@@ -78,7 +99,7 @@ def claim_late_renewal(history: LeaseHistory, missed: causes.MissedRenewals, now
     since = f", from {format_clock(missed.start, now)} on{' by its own clock' if is_claimed else ''}"
     is_beat = history.is_heartbeat
     is_harmless = is_beat and missed.longest < (missed.duration or 0) * SECOND
-    message = f"{describe_delay(missed, since, is_beat=is_beat)}{_describe_other_write(history, missed, now)}"
+    message = f"{describe_delay(history, missed, since, is_beat=is_beat)}{_describe_other_write(history, missed, now)}"
     step = advise_after_silence(missed.cause, history, missed.tenure)
     ended = "The refusals have ended. " if missed.cause.blame is Blame.REFUSED else ""
     if ended and any(one.is_denied_write and one.at > missed.end for one in history.requests.refusals):

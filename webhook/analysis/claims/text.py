@@ -10,6 +10,7 @@ from webhook.admission.rules.stamps import NAMES, Stamp, is_constant
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.cause_sentences import describe_cause
 from webhook.analysis.claims.diagnosis import Blame
+from webhook.analysis.claims.silent_together import describe_silent_together
 from webhook.analysis.claims.words import describe_writer, format_age, format_clock, format_name
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState, LeaseStatus, date_naming
@@ -51,6 +52,8 @@ def list_facts(account: Account, *, verbose: bool = True) -> Iterator[Line]:
     is_silent_heartbeat = account.is_heartbeat and account.cause is not None and account.cause.blame is Blame.CLIENT
     if account.cause is not None and account.cause.blame is not Blame.UNKNOWN and not is_silent_heartbeat:
         yield Line("Why", describe_cause(account.cause))
+    if together := describe_silent_together(account):
+        yield Line("Together", together)
     yield from _list_rhythm(account) if verbose else ()
 
 

@@ -25,6 +25,8 @@ _PAIRS: Final = 5
 _MIN_INTERVALS: Final = 3
 """Intervals that must be known before one of them can be called usual."""
 _MIN_OTHERS: Final = 3
+_MANY: Final = 10
+"""Intervals that must be known before it can be said that they are irregular."""
 
 _DEFAULT_RETRY: Final = 2.0
 """client-go's retry period in seconds, if no renewals were seen."""
@@ -174,6 +176,18 @@ class Renewals(Struct):
     def longest_usual(self) -> int | None:
         """Microseconds after which a renewal is missed; None if it is not known what is usual."""
         return None if self.usual is None else self.usual * 3 // 2 + SECOND
+
+    def find_spread_beside(self, gap: Silence) -> tuple[int, int] | None:
+        """Return the shortest and the longest of the other intervals if these are so irregular that a gap is like them.
+
+        None if it stands out: a fifth of them or more are at least half as long, and a fifth are shorter than a third.
+        """
+        beside = [*self.intervals, *(one.length for one in self.silences if one.start != gap.start)]
+        long = sum(1 for one in beside if 2 * one >= gap.length)
+        short = sum(1 for one in beside if 3 * one <= gap.length)
+        if len(beside) < _MANY or min(long, short) * 5 < len(beside):
+            return None
+        return min(beside), max(beside)
 
     def measure_silence_within(self, start: int, end: int) -> int:
         """Return how much of the longest silence lies between two instants, in microseconds."""

@@ -11,6 +11,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from webhook.analysis.history.bounds import MAX_LISTED
+from webhook.analysis.history.heard import Heard
 from webhook.analysis.history.refusal import NOT_FOUND, SLOW, UNKNOWN_RESOURCE, Refusal
 from webhook.analysis.history.renewals import Renewals
 from webhook.analysis.history.rewritten import RewrittenFields
@@ -50,6 +51,7 @@ class Requests(Struct):
     is_logged: bool = False
     """An audit log has some of them."""
     waiting: Waiting = field(default_factory=Waiting)
+    heard: Heard = field(default_factory=Heard)
     rewritten: RewrittenFields = field(default_factory=RewrittenFields)
     """What was stored differently than requested."""
 
@@ -80,6 +82,7 @@ class Requests(Struct):
         """Remember from where a process made a request."""
         self.is_logged = True
         self.waiting.hear(seen)
+        self.heard.hear(seen)
         who = seen.writer.process if seen.writer else Writer()
         if seen.source and who.user and len(self.sources) < MAX_LISTED:
             known = self.sources.setdefault(seen.source, [])

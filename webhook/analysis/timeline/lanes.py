@@ -306,7 +306,7 @@ class _LeaseLane(Struct):
         for gap in find_lost_leaders(histories, history):
             self.causes[MarkKind.TAKEOVER_BY_EXPIRY, gap.end] = describe_cause(gap.cause)
         for gap in find_late_renewals(histories, history):
-            self.causes[MarkKind.LATE, gap.end] = describe_delay(gap)
+            self.causes[MarkKind.LATE, gap.end] = describe_delay(history, gap)
         latest = max([signature[1], *(tenure.since for tenure in history.tenures)])
         is_settled = until - latest >= SETTLED_AFTER
         self._explained = signature if is_settled else None

@@ -1,0 +1,142 @@
+"""Whether all processes that asked for a lease fell silent at once, while an API server went on answering others.
+
+What stopped them is then something that only they share. An audit log does not show what: no request arrives. So it is
+an observation, with what is possible, and never a cause.
+"""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+
+from webhook.analysis.claims.advice import Advice
+from webhook.analysis.claims.claim import Claim
+from webhook.analysis.claims.lease_claim import MAX_NAMED, make_claim
+from webhook.analysis.claims.words import format_clock, format_name
+from webhook.analysis.heartbeats import is_of_api_server
+from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.heard import KEPT
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.status import LeaseState, LeaseStatus
+from webhook.analysis.inputs.items import InputKind, Writer
+from webhook.findings import Severity
+from webhook.kubernetes.times import SECOND
+
+if TYPE_CHECKING:
+    from webhook.analysis.claims.account import Account
+
+_PATIENCE: Final = 1.5
+"""So many times its longest interval a process may have been about to ask again."""
+_MISSED: Final = 3
+"""A process is silent once it has missed so many requests."""
+
+
+class SilentTogether(Struct, frozen=True):
+    """All processes that asked for a lease, by their last requests, from the first to the last of these.
+
+    From then `until` the log has no request for it, and `shown_at` a lease of others was renewed.
+    """
+
+    processes: tuple[Writer, ...]
+    first: int
+    last: int
+    until: int
+    shown_at: int
+    is_only_own: bool
+    """Nothing but the leases of API servers was renewed, which these write themselves."""
+
+
+def find_silent_together(
+    histories: ClusterHistory, history: LeaseHistory, status: LeaseStatus | None
+) -> SilentTogether | None:
+    """Return which processes fell silent together; None if they did not, or the input does not show it."""
+    if status is None or status.state is not LeaseState.EXPIRED or not _is_whole(histories, history):
+        return None
+    asking = _find_asking(history)
+    own = history.tenure.processes.own if history.tenure else None
+    if len(asking) < 2 or own is None or not any(one.is_same(own) for one in asking):
+        return None
+    lasts = [times[-1] for times in asking.values()]
+    first, last, until = min(lasts), max(lasts), histories.bounds.logged_until
+    # Someone else may have asked later, even if not again and again.
+    is_over = any(times[-1] > last for times in map(sorted, history.requests.heard.times.values()))
+    is_whole = not histories.bounds.has_hole(first, until)
+    is_known = is_whole and not any(histories.deleted_pods.list_deletions_by(one) for one in asking)
+    if is_over or not is_known or not all(_stopped_at(times, last, until) for times in asking.values()):
+        return None
+    shown = _find_shown(histories, history, tuple(asking), last)
+    if not shown:
+        return None
+    others = [at for key, at in shown.items() if not is_of_api_server(*key)]
+    return SilentTogether(tuple(asking), first, last, until, max(others or shown.values()), is_only_own=not others)
+
+
+def _is_whole(histories: ClusterHistory, history: LeaseHistory) -> bool:
+    """Return whether the log has every request for a lease, of one whose holders others follow."""
+    requests, is_log = history.requests, history.kind is InputKind.AUDIT_LOG
+    is_shown = is_log and history.has_reads_of_holders and not requests.is_watched
+    return is_shown and not (history.is_heartbeat or history.is_partial or histories.bounds.is_log_leaky)
+
+
+def _find_asking(history: LeaseHistory) -> dict[Writer, list[int]]:
+    """Return who asked again and again until shortly before the last request of all of them, and when.
+
+    Who was heard last more than two durations before that had ended before.
+    """
+    kept = {who: sorted(times) for who, times in history.requests.heard.times.items()}
+    asking = {who: times for who, times in kept.items() if len(times) == KEPT}
+    last = max((times[-1] for times in asking.values()), default=0)
+    recent = last - 2 * (history.duration or 0) * SECOND
+    if history.requests.heard.forgotten_until >= recent:
+        return {}
+    return {who: times for who, times in asking.items() if times[-1] >= recent}
+
+
+def _stopped_at(times: list[int], last: int, until: int) -> bool:
+    """Return whether a process fell silent at about the time of the `last` request of all, and stayed so."""
+    longest = max(after - one for one, after in pairwise(times))
+    return last - times[-1] <= _PATIENCE * longest and until - times[-1] > _MISSED * longest
+
+
+def _find_shown(
+    histories: ClusterHistory, history: LeaseHistory, processes: tuple[Writer, ...], last: int
+) -> dict[tuple[str, str], int]:
+    """Return when the leases of others were renewed last that were renewed later than this one has lasted."""
+    since, found = last + (history.duration or 0) * SECOND, {}
+    for key, other in histories.leases.items():
+        at, own = other.renewals.last or 0, other.tenure.processes.own if other.tenure else None
+        is_logged = other.kind is InputKind.AUDIT_LOG and own is not None
+        if other is not history and is_logged and at > since and not any(one.is_same(own) for one in processes):
+            found[key] = at
+    return found
+
+
+def describe_silent_together(account: "Account") -> str:
+    """Say that all processes that asked for a lease fell silent together; "" if that is not known."""
+    found, now = account.silent_together, account.now
+    if found is None:
+        return ""
+    names = sorted(format_name(one.pod or one.name) for one in found.processes)
+    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+    who = f"{'both' if len(names) == 2 else f'all {len(names)}'} processes that asked for it again and again"
+    answered = "renewing its own lease" if found.is_only_own else "answering others"
+    first, last = format_clock(found.first, now), format_clock(found.last, now)
+    when = f"at {first}" if first == last else f"between {first} and {last}"
+    return (
+        f"{who} ({', '.join(names[:MAX_NAMED])}{more}) fell silent {when}, while the API server went on {answered} "
+        f"until {format_clock(found.shown_at, now)}. Why is not in the log; "
+        "possible is what only they share: their network, "
+        f"their credentials, a CA certificate in their image, a workload that was scaled down, or another API server "
+        f"that they ask now"
+    )
+
+
+def claim_silent_together(account: "Account") -> Iterator[Claim]:
+    """Yield the claim that all processes that asked for a lease fell silent together."""
+    found = account.silent_together
+    if found is None:
+        return
+    arguments = {"count": len(found.processes), "from": found.first, "to": found.last, "latest": found.until}
+    message = describe_silent_together(account)
+    yield make_claim(account.history, "silent-together", Severity.INFO, message, Advice(""), arguments=arguments)
