@@ -8,6 +8,11 @@ import pytest
 from tests.claims.accounts import account, text
 from tests.history.fake_server import Elector, FakeServer
 from tests.history.observing import follow_both, follow_log
+from tests.truth.evaluation import claims_in
+from tests.truth.inputs import Kind, input_of
+from tests.truth.planting import Defect, move_instants, says
+from tests.truth.predicates import PREDICATES
+from tests.truth.stored import play_stored
 from webhook.analysis.claims.account import as_json, make_account
 from webhook.analysis.history.bounds import MAX_LISTED
 
@@ -218,3 +223,22 @@ def test_a_watch_beside_the_log_ends_what_the_log_shows_alone() -> None:
     shop.go_on(60)
     found = as_json(account(follow_both(shop.server), shop.server.now))["claims"]
     assert "silent-together" not in {one["claim"] for one in found}
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [
+        pytest.param(says(count=4), id="more than there were"),
+        pytest.param(move_instants(-8, "from", "to"), id="that asked later"),
+    ],
+)
+def test_a_false_claim_that_processes_fell_silent_is_noticed(plant: Defect) -> None:
+    history = play_stored("all-that-ask-for-a-lease-are-cut-off-at-once")
+    given = input_of(history, Kind.LOG)
+    assert given
+    (found,) = ((claim, facts) for claim, facts in claims_in(history, given) if claim["claim"] == "silent-together")
+    claim, facts = found
+    changed = plant(claim, facts)
+    assert changed
+    assert PREDICATES["silent-together"](facts, claim)
+    assert not PREDICATES["silent-together"](facts, changed)

@@ -117,8 +117,6 @@ PLANTED: dict[str, tuple[str, Defect]] = {
     "writes were refused for another reason": ("write-refused", says(code=418)),
     "more reads were refused than were made": ("read-refused", says(count=1000)),
     "nobody at all asked, while the holder renewed": ("no-candidate", asked_by_nobody),
-    "more processes fell silent together": ("silent-together", says(count=1000)),
-    "processes fell silent while they asked": ("silent-together", move_instants(-30, "from", "to")),
     "who took it late is a bystander": ("taken-late", names_another("identity")),
     "more writes were stored differently than requested": ("stored-other-than-asked", says(count=1000)),
     "another value was asked for": ("stored-other-than-asked", says(asked="300.5")),

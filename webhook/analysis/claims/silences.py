@@ -63,7 +63,7 @@ def describe_delay(
 
 
 def _describe_irregularity(history: LeaseHistory, missed: causes.MissedRenewals) -> str:
-    """Say that a missed may be how a holder renews, if the lease outlasted it and the other intervals are like it."""
+    """Say that a gap may be how a holder renews, if the lease outlasted it and the other intervals are like it."""
     is_outlasted = missed.longest < (missed.duration or 0) * SECOND
     if (
         not is_outlasted
