@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from webhook.admission.rules.change import NODE_LEASES
 from webhook.analysis.claims.deleted_pods import describe_deletion, find_deletion
 from webhook.analysis.claims.diagnosis import Blame, Diagnosis
+from webhook.analysis.claims.failed_writes import describe_stored, may_have_stored
 from webhook.analysis.claims.silence_evidence import (
     HIDDEN,
     REFUSED,
@@ -156,7 +157,7 @@ def _diagnose_failure(evidence: SilenceEvidence) -> Diagnosis | None:
     text = f"at least {format_count(len(limited), 'request')} answered with {TOO_MANY_REQUESTS} (too many requests)"
     if not others:
         return Diagnosis(Blame.THROTTLED, text, ("throttled",), limited[-1])
-    cause = _diagnose_unstored(others, compared)
+    cause = replace(_diagnose_unstored(others, compared), may_be_stored=may_have_stored(others))
     if not limited:
         return cause
     return replace(
@@ -325,7 +326,8 @@ def _diagnose_silence(evidence: SilenceEvidence) -> Diagnosis:
     cause = _add_answers_to_sharers(cause, evidence.answers_to_sharers)
     cause = _add_deleted_pod(cause, evidence)
     if own and not slow and cause.blame is Blame.CLIENT:
-        return replace(cause, evidence=f"{cause.evidence}; its last write was answered with {own[-1].code}")
+        stored = describe_stored(own[-1:])
+        return replace(cause, evidence=f"{cause.evidence}; its last write was answered with {own[-1].code}{stored}")
     return cause
 
 
@@ -462,7 +464,7 @@ def _diagnose_unstored(failed: Sequence[Refusal], compared: OtherLeases) -> Diag
     """Return the cause if the API server was unable to store writes: of this lease only, or also of others."""
     last, late = failed[-1], _describe_late(compared)
     codes = " and ".join(map(str, sorted({one.code for one in failed})))
-    text = f"at least {format_count(len(failed), 'request')} answered with {codes}"
+    text = f"at least {format_count(len(failed), 'request')} answered with {codes}{describe_stored(failed)}"
     if last.has_failed_at_once and last.message:
         text += f", the last one: {last.message}"
     if all(one.failed_webhook for one in failed):

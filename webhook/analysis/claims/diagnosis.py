@@ -46,6 +46,8 @@ class Diagnosis(Struct, frozen=True):
     """Those of its pod that a log shows while it was silent."""
     is_alive: bool = False
     """True if its process renewed another lease meanwhile."""
+    may_be_stored: bool = False
+    """True if writes that failed were stored all the same, or may have been."""
 
     @property
     def is_of_its_writes(self) -> bool:

@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.diagnosis import Blame
+from webhook.analysis.claims.failed_writes import describe_stored
 from webhook.analysis.claims.handovers import (
     describe_dating_of_end,
     describe_edit,
@@ -295,4 +296,4 @@ def _list_refused_writes(history: LeaseHistory) -> Iterator[_Event]:
         tenure = history.find_tenure_at(several[0].at)
         is_cut = history.requests.has_forgotten_since(tenure.since if tenure else 0)
         number = f"{'at least ' if is_cut else ''}{format_count(len(several), 'write')}"
-        yield several[0].at, f"{number} by {who} {what} with {code}{refused_by}{within}"
+        yield several[0].at, f"{number} by {who} {what} with {code}{refused_by}{within}{describe_stored(several)}"

@@ -9,6 +9,7 @@ from webhook.analysis.claims.advice import Advice, advise_after_silence
 from webhook.analysis.claims.cause_sentences import SURE_HABITS, describe_cause
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.diagnosis import Blame, Diagnosis
+from webhook.analysis.claims.failed_writes import describe_last_renewal
 from webhook.analysis.claims.lease_claim import find_identity, list_possible_causes, make_claim
 from webhook.analysis.claims.words import (
     describe_holder_or_another,
@@ -177,8 +178,8 @@ def claim_loss(history: LeaseHistory, missed: causes.MissedRenewals, after: Tenu
         took = f"{describe_writer(other)} wrote {follower} into" if other else f"{follower} took"
         followed = f"{took} {taken}{lasted} at {at}, {later} later{doubt}"
     message = (
-        f"{describe_holder_or_another(before)} last renewed at "
-        f"{format_clock(missed.start, now)}{_describe_substitute(before, now)}; "
+        f"{describe_holder_or_another(before)} last renewed at {format_clock(missed.start, now)}"
+        f"{describe_last_renewal(history, before, missed.start)}{_describe_substitute(before, now)}; "
         f"{followed}. "
         f"{describe_cause(cause)}"
         f"{_describe_return(cause, before, history.renewals.usual, now)}"

@@ -563,7 +563,10 @@ class LeaseHistory(Struct):
 
     def _mark_if_explained_by_failure(self) -> bool:
         """Return whether the write that is missing is one of the holder that was stored although its answer failed."""
-        last = self.requests.refusals[-1] if self.requests.refusals else None
+        refusals = self.requests.refusals
+        # Whoever asks meanwhile may be refused, which stores nothing.
+        unknown = [one for one in refusals if one.was_stored is None]
+        last = next(reversed(unknown or refusals), None)
         if last and last.code >= 500 and last.at >= (self.at or 0):
             is_doubtful = self.holder is not None and self.holder.is_by(last.writer) is True
             self.write = replace(self.write, is_doubtful=is_doubtful)

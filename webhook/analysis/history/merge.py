@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from webhook.analysis.history.failed_writes import find_outcomes
 from webhook.analysis.history.restores import mark_restores
 from webhook.analysis.history.status import date_state
 from webhook.analysis.inputs.items import (
@@ -307,7 +308,20 @@ def _order(items: Sequence[_DatedItem]) -> list[_DatedItem]:
     if any(map(_is_hidden_write, rest)):
         merged = _place_late_writes(merged)
     placed = _place_early_deletions(_place_late_deletions(_place_early_creations(merged)))
-    return _mark_absences(_resolve_contradictions(placed))
+    return _note_outcomes(_mark_absences(_resolve_contradictions(placed)))
+
+
+def _note_outcomes(items: list[_DatedItem]) -> list[_DatedItem]:
+    """Note of each write that failed whether it was stored all the same, and of the state that it made who wrote it."""
+    order = [one.item for one in items if isinstance(one.item, Observation)]
+    noted: dict[int, Observation] = {}
+    for request, was_stored, state in find_outcomes(order):
+        noted[id(request)] = replace(request, was_stored=was_stored)
+        if state is not None:
+            noted[id(state)] = replace(state, writer=request.writer)
+    for one in items if noted else ():
+        one.item = noted.get(id(one.item), one.item)
+    return items
 
 
 def _identify(item: Observation | FenceReport) -> object:

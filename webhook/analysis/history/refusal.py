@@ -67,6 +67,8 @@ class Refusal(Struct, frozen=True):
     is_deletion: bool = False
     is_release: bool = False
     """The write would have left no holder, so its writer asked to give the lease up."""
+    was_stored: bool | None = False
+    """It was stored all the same, although its answer says that it failed; None if that is not known."""
 
     @classmethod
     def from_observation(cls, seen: Observation) -> "Refusal | None":
@@ -86,6 +88,7 @@ class Refusal(Struct, frozen=True):
             is_creation=seen.verb == "create",
             is_deletion=seen.act is Act.DELETED,
             is_release=seen.is_refused_release,
+            was_stored=seen.was_stored,
         )
 
     @property

@@ -228,12 +228,14 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     """The stamp of the API server is that of an earlier write: this one was made by a writer that is not stamped."""
     is_refused_release: bool = False
     """An update that was not stored would have left no holder, as who releases a lease writes; of an audit log only."""
+    was_stored: bool | None = False
+    """A write of which its answer says that it failed was stored all the same; None if that is not known."""
     stretch: CountedRenewals | None = None
     """The renewals since the state before, if a recorder kept only their number."""
     rewritings: tuple[Rewriting, ...] = ()
     """What was stored differently than the request asked; of an audit log only."""
     asked: Lease | None = None
-    """The lease that a write requested, if a webhook changed it and a log does not show the stored one."""
+    """The lease that a write requested, if it failed, or if a webhook changed it and a log does not show the result."""
     is_watched: bool = False
     """A watch shows the same write as the request of a log."""
     patched_renew_time: str = ""

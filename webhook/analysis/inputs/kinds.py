@@ -600,8 +600,12 @@ def _find_clearing(event: AuditEvent) -> Clearing:
 
 
 def _find_asked(event: AuditEvent, kind: str) -> Lease | None:
-    """Return the lease that a stored write asked for, as webhooks were given it; None if that is not shown."""
-    if event.verb not in {"create", "update"} or not 200 <= event.response_status.code < 300:
+    """Return the lease that a write asked for, as webhooks were given it; None if that is not shown.
+
+    A write that failed may have been stored all the same; one that was refused was not.
+    """
+    code = event.response_status.code
+    if event.verb not in {"create", "update"} or not (200 <= code < 300 or code >= HTTPStatus.INTERNAL_SERVER_ERROR):
         return None
     if b'"spec"' not in bytes(event.request_object):
         return None

@@ -1,0 +1,103 @@
+"""What is said of writes whose answer says that they failed, and which were stored, or may have been."""
+
+import pytest
+
+from tests.claims.accounts import account, shop, text
+from tests.history.fake_server import FakeServer, together
+from tests.history.observing import View, follow_both, follow_log
+from tests.history.test_failed_writes import fail_last, forget_last
+from webhook.analysis.claims.failed_writes import describe_stored
+from webhook.analysis.history.refusal import Refusal
+from webhook.analysis.inputs.items import Writer
+
+
+def lose_after_failures(*, is_stored: bool) -> FakeServer:
+    """A holder whose last write is answered with 504, and stored or not, and which then fails until another takes."""
+    server, (db, *others) = shop()
+    together(20, db, *others)
+    server.wait(2)
+    db.renew()
+    fail_last(server, took=2)
+    if not is_stored:
+        forget_last(server)
+    for _ in range(6):
+        together(2, *others)
+        db.fail(500, "etcdserver: no leader")
+    together(10, *others)
+    server.elector("db-1", "shop/db").take()
+    together(4, *others)
+    return server
+
+
+def explain(server: FakeServer, follow: View) -> str:
+    return text(account(follow(server), server.now))
+
+
+def test_a_renewal_that_was_answered_as_failed_and_stored_is_the_last_one() -> None:
+    said = explain(lose_after_failures(is_stored=True), follow_both)
+    assert "db-0_1 last renewed at 11:07:02Z, by a write that was answered with 504 and stored all the same; " in said
+    assert "The API server answered that its writes failed: at least 7 requests answered with 500 and 504" in said
+    assert "1 of them was stored all the same" in said
+    assert "failed with 504, and was stored all the same" in said
+    assert "could not store" not in said
+
+
+def test_a_log_alone_says_that_it_may_have_been_stored() -> None:
+    said = explain(lose_after_failures(is_stored=True), follow_log)
+    assert "failed with 504, and may have been stored all the same" in said
+    assert "1 of them may have been stored all the same" in said
+    assert "could not store" not in said
+    # What it made may have renewed the lease.
+    assert "whether it had expired is not known" in said
+
+
+@pytest.mark.parametrize("follow", [follow_both, follow_log])
+def test_a_write_that_was_replaced_by_none_was_not_stored(follow: View) -> None:
+    said = explain(lose_after_failures(is_stored=False), follow)
+    assert "db-0_1 last renewed at 11:07:00Z; db-1_1 took the expired lease" in said
+    assert "The API server could not store its writes" in said
+    assert "stored all the same" not in said
+
+
+def test_refusals_after_a_write_that_may_have_been_stored_leave_that_open() -> None:
+    server, (db, *others) = shop()
+    together(20, db, *others)
+    server.wait(2)
+    db.renew()
+    fail_last(server, took=2)
+    for _ in range(8):
+        together(2, *others)
+        db.fail(422, "no")
+    server.elector("db-1", "shop/db").take()
+    said = explain(server, follow_log)
+    assert "whether it had expired is not known" in said
+    assert "the input lacks writes" not in said
+
+
+def test_the_last_answer_of_a_silent_holder_may_be_of_a_write_that_was_stored() -> None:
+    server, (db, *others) = shop()
+    together(20, db, *others)
+    server.wait(2)
+    db.fail(504)
+    together(18, *others)
+    server.elector("db-1", "shop/db").take()
+    said = explain(server, follow_log)
+    assert "its last write was answered with 504;" not in said
+    assert "its last write was answered with 504" in said
+
+
+@pytest.mark.parametrize(
+    ("stored", "words"),
+    [
+        ([False, False], ""),
+        ([None], ", and may have been stored all the same"),
+        ([True], ", and was stored all the same"),
+        ([None, None], ", any of which may have been stored all the same"),
+        ([True, True, False], ", 2 of them were stored all the same"),
+        ([None, False], ", 1 of them may have been stored all the same"),
+        ([True, None], ", 1 of them was stored all the same, and 1 of them may have been stored all the same"),
+    ],
+)
+def test_the_words_for_several(stored: list[bool | None], words: str) -> None:
+    failed = [Refusal(at=0, code=504, message="", took=0, writer=Writer(), was_stored=one) for one in stored]
+    assert describe_stored(failed) == words
