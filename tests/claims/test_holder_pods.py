@@ -9,6 +9,7 @@ from tests.history.observing import advise, follow_log, follow_metadata
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.happened import list_latest
+from webhook.analysis.claims.words import UNLESS_DRY_RUN
 
 DESCHEDULER = put("user", {"username": "system:serviceaccount:kube-system:descheduler"})
 
@@ -106,7 +107,7 @@ def test_a_log_without_bodies_leaves_the_doubt_of_a_dry_run() -> None:
     server.elector("db-0", "shop/db").lead(60)
     server.delete_pod("db-0", put("user", {"username": "alice"}))
     (found,) = facts_of(account(follow_metadata(server), server.now))
-    assert found.message == "pod db-0, which held it, was deleted by alice, unless that was a dry run"
+    assert found.message == f"pod db-0, which held it, was deleted by alice, {UNLESS_DRY_RUN}"
     assert found.arguments["how"] == "unknown"
     assert "identity" not in found.arguments
 
@@ -131,4 +132,4 @@ def test_a_deletion_that_a_kubelet_confirms_was_no_dry_run(*, deletions: tuple[s
         server.wait(0.2)
         server.delete_pod("db-0", KUBELET if who == "kubelet" else put("user", {"username": who}))
     found = facts_of(account(follow_metadata(server), server.now))
-    assert [one.message.endswith("unless that was a dry run") for one in found] == [not is_sure]
+    assert [one.message.endswith(UNLESS_DRY_RUN) for one in found] == [not is_sure]

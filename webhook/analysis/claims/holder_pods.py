@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from webhook.analysis.claims.deleted_pods import find_first_request
-from webhook.analysis.claims.words import describe_by_writer, format_name
+from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_by_writer, format_name
 from webhook.analysis.history.deleted_pods import DeletedPods, is_by_kubelet
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.tenure import Tenure
@@ -25,7 +25,7 @@ class HolderPodDeletion(Struct, frozen=True):
         if is_by_kubelet(self.deletion):
             return f"pod {format_name(self.deletion.name)}, which held it, was deleted, as its kubelet confirmed"
         verb = "evicted" if self.deletion.is_eviction else "deleted"
-        doubt = "" if self.deletion.is_sure else ", unless that was a dry run"
+        doubt = "" if self.deletion.is_sure else f", {UNLESS_DRY_RUN}"
         return (
             f"pod {format_name(self.deletion.name)}, which held it, was "
             f"{verb}{describe_by_writer(self.deletion.writer)}{doubt}"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
-from webhook.analysis.claims.words import describe_by_writer, format_name
+from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_by_writer, format_name
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import TOO_MANY_REQUESTS, By, Refusal
 from webhook.analysis.inputs.items import RelatedWrite, Writer
@@ -25,7 +25,7 @@ _WITHOUT_PARAMETERS: Final = "no params found"
 def describe_related_write(one: RelatedWrite) -> str:
     """`Deployment shop/checkout was scaled by kube-system/downscaler`, with the doubt whether it was."""
     place = f"{format_name(one.namespace)}/" if one.namespace else ""
-    doubt = "" if one.is_sure else ", unless that was a dry run"
+    doubt = "" if one.is_sure else f", {UNLESS_DRY_RUN}"
     return f"{one.kind} {place}{format_name(one.name)} was {one.verb}{describe_by_writer(one.writer)}{doubt}"
 
 
