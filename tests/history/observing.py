@@ -15,6 +15,7 @@ from webhook.analysis.inputs.items import (
     LogEnd,
     Observation,
     PodDeletion,
+    PodRequest,
     RelatedWrite,
 )
 from webhook.analysis.timeline.lanes import TimelineBuilder
@@ -38,7 +39,9 @@ def merge_inputs(*inputs: Iterable[Item], latest: int = LATEST) -> Iterator[Item
 def observe_all(target: ClusterHistory | TimelineBuilder, *inputs: Iterable[Item]) -> None:
     """Have every item observed; none of them may be anything else than an observation."""
     for item in merge_inputs(*inputs):
-        assert isinstance(item, Observation | LogEnd | FenceReport | ElectionEvent | PodDeletion | RelatedWrite)
+        assert isinstance(
+            item, Observation | LogEnd | FenceReport | ElectionEvent | PodDeletion | PodRequest | RelatedWrite
+        )
         if isinstance(target, ClusterHistory):
             target.feed(item)
         else:

@@ -19,6 +19,7 @@ from webhook.analysis.claims.diagnosis import Blame, Diagnosis
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.holder_pods import HolderPodDeletion, find_holder_pod_deletions
 from webhook.analysis.claims.incidents import drop_repeated, find_incidents, is_log_leaky
+from webhook.analysis.claims.pods import PodEvent, find_refused_pods, list_pod_events
 from webhook.analysis.claims.related_writes import find_related_writes
 from webhook.analysis.claims.silent_together import SilentTogether, claim_silent_together, find_silent_together
 from webhook.analysis.claims.takers import claim_no_candidate
@@ -76,6 +77,8 @@ class Account(Struct, frozen=True):
     """Those of the pods of its holders."""
     related_writes: tuple[RelatedWrite, ...] = ()
     """Those to what its holders depend on."""
+    pod_events: tuple[PodEvent, ...] = ()
+    """What a log shows of pods of its workload while no one held it."""
     is_stored_heartbeat: bool = False
     """One list shows a heartbeat, without a history that would say so."""
 
@@ -234,6 +237,7 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
     quoted = tuple(sorted(one for one in said if one[0] <= now))
     candidates = tuple(histories.candidate_events.get((history.namespace, history.name), ()))
     is_coordinated = history.lease is not None and bool(history.lease.spec.strategy)
+    refused_pods = find_refused_pods(histories, history, now)
     deleted = {one.candidate for one in candidates if histories.is_candidate_missing(history.namespace, one.candidate)}
     return Account(
         history,
@@ -250,7 +254,8 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
         candidates=find_candidates(histories, history, status),
         silent_together=find_silent_together(histories, history, status),
         pod_deletions=tuple(find_holder_pod_deletions(histories.deleted_pods, history, now)),
-        related_writes=tuple(find_related_writes(histories.related_writes, history)),
+        related_writes=tuple(find_related_writes(histories.related_writes, history, refused_pods)),
+        pod_events=list_pod_events(histories, history, now),
     )
 
 

@@ -49,6 +49,7 @@ def list_events(account: Account, most: int = MAX_EVENTS) -> Iterator[Line]:
     """Yield the latest events, oldest first."""
     history, now = account.history, account.now
     beside = [*_list_candidates(account), *_list_pod_deletions(account), *_list_related_writes(account)]
+    beside += account.pod_events
     found = sorted([*_list_all(history), *_list_edits(history), *beside, *_list_gaps(account)], key=_TIME)
     if history.is_mixed or (len(found) == 1 and history.tenure and history.tenure.began is Handover.SEEN):
         return  # the headline says as much
@@ -75,6 +76,7 @@ def list_latest(account: Account) -> Iterator[Line]:
     is_cause = any(isinstance(one, Claim) and one.cause == Blame.POD for one in account.findings)
     shown += _list_related_writes(account, has_new_workloads=False)[-_MAX_LATEST:]
     shown += [] if is_cause else _list_pod_deletions(account)[-1:]
+    shown += account.pod_events[-_MAX_LATEST:]
     shown += _list_odd_renewals(history)[-_MAX_LATEST:]
     shown += [*_list_conflicts(history)][-_MAX_LATEST:]
     shown += [] if is_told else _find_last_handover(history)

@@ -6,7 +6,7 @@ from typing import Final
 from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_by_writer, format_name
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import TOO_MANY_REQUESTS, By, Refusal
-from webhook.analysis.inputs.items import RelatedWrite, Writer
+from webhook.analysis.inputs.items import PodRequest, RelatedWrite, Writer
 from webhook.kubernetes.request import UserInfo
 from webhook.kubernetes.times import MINUTE
 
@@ -34,8 +34,13 @@ def is_new_workload(one: RelatedWrite) -> bool:
     return one.kind in _WORKLOADS and one.verb == "created"
 
 
-def find_related_writes(writes: Iterable[RelatedWrite], history: LeaseHistory) -> Iterator[RelatedWrite]:
-    """Yield the writes that may have to do with what happened to a lease, in the order of time."""
+def find_related_writes(
+    writes: Iterable[RelatedWrite], history: LeaseHistory, refused_pods: Sequence[PodRequest] = ()
+) -> Iterator[RelatedWrite]:
+    """Yield the writes that may have to do with what happened to a lease, in the order of time.
+
+    `refused_pods` are creations of pods that were refused while no one held it.
+    """
     processes = _list_processes(history)
     refusals = history.requests.refusals
     accounts = (UserInfo(one.user).service_account for one in processes)
@@ -43,7 +48,8 @@ def find_related_writes(writes: Iterable[RelatedWrite], history: LeaseHistory) -
     places = {"", history.namespace, *(one[0] for one in accounts if one)}
     near = (one for one in writes if one.namespace in places)
     for one in sorted(near, key=lambda one: (one.at, one.kind, one.name)):
-        if _is_of_process(one, processes) or _may_explain(one, refusals, history.namespace):
+        is_of_lease = _is_of_process(one, processes) or _may_explain(one, refusals, history.namespace)
+        if is_of_lease or _may_explain_pods(one, refused_pods):
             yield one
 
 
@@ -76,6 +82,15 @@ def _may_explain(one: RelatedWrite, refusals: Sequence[Refusal], namespace: str)
     return bool(times) and times[0] - before <= one.at <= times[-1] + _BEFORE
 
 
+def _may_explain_pods(one: RelatedWrite, refused: Sequence[PodRequest]) -> bool:
+    """Return whether an object refuses what pods were refused for at about that time."""
+    words = _REFUSALS_OF_PODS.get(one.kind)
+    times = [
+        pod.at for pod in refused if words is not None and words in pod.message and one.namespace in {"", pod.namespace}
+    ]
+    return bool(times) and times[0] - _BEFORE <= one.at <= times[-1] + _BEFORE
+
+
 def _is_by(*parts: By) -> Callable[[Refusal], bool]:
     return lambda refusal: refusal.by in parts and refusal.is_denied
 
@@ -90,3 +105,5 @@ _REFUSALS_OF: Final[dict[str, Callable[[Refusal], bool]]] = {
     "ConfigMap": lambda refusal: _WITHOUT_PARAMETERS in refusal.message,
 }
 """What each kind of object may have to do with."""
+_REFUSALS_OF_PODS: Final = {**dict.fromkeys(_WEBHOOKS, "webhook "), "ResourceQuota": _OVER_QUOTA}
+"""What the answer says to the creation of a pod that each kind of object has refused."""

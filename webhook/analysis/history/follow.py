@@ -18,6 +18,7 @@ from webhook.analysis.history.deleted_pods import DeletedPods
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.going_on import Beat, GoingOn
 from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.pod_requests import PodRequests
 from webhook.analysis.history.refusal import NOT_FOUND, UNKNOWN_RESOURCE, Refusal
 from webhook.analysis.history.renewals import OtherLeases
 from webhook.analysis.history.status import date_renewal
@@ -34,6 +35,7 @@ from webhook.analysis.inputs.items import (
     Observation,
     Place,
     PodDeletion,
+    PodRequest,
     PutBack,
     RecordingGap,
     RelatedWrite,
@@ -179,6 +181,7 @@ class ClusterHistory(Struct):
     election_events: dict[Key, set[tuple[int, str]]] = field(default_factory=dict)
     """Time and text of Events. Clients write them, so they are not part of a history."""
     deleted_pods: DeletedPods = field(default_factory=DeletedPods)
+    pod_requests: PodRequests = field(default_factory=PodRequests)
     related_writes: dict[RelatedWrite, None] = field(default_factory=dict)
     """The latest writes to what leaders depend on, each once, in the order in which they were read."""
     clearings: deque[Observation] = field(default_factory=partial(deque, (), MAX_LISTED))
@@ -249,12 +252,8 @@ class ClusterHistory(Struct):
     def feed(self, seen: Item) -> list[LeaseEvent]:
         """Take in one item, and return what happened: nothing unless it is an observation."""
         self._compared = self._tenures = None
-        if isinstance(seen, PodDeletion):
-            self.deleted_pods.add(seen)
-        elif isinstance(seen, RelatedWrite):
-            self.related_writes[seen] = None
-            if len(self.related_writes) > MAX_RELATED:
-                del self.related_writes[next(iter(self.related_writes))]
+        if isinstance(seen, PodDeletion | PodRequest | RelatedWrite):
+            self._note_beside(seen)
         elif isinstance(seen, LogEnd):
             end = min(seen.at, self.bounds.latest)
             self.bounds.reach(end)
@@ -271,6 +270,17 @@ class ClusterHistory(Struct):
         elif isinstance(seen, Observation):
             return self._feed_observation(seen)
         return []
+
+    def _note_beside(self, seen: PodDeletion | PodRequest | RelatedWrite) -> None:
+        """Remember a request about what holders depend on."""
+        if isinstance(seen, PodDeletion):
+            self.deleted_pods.add(seen)
+        elif isinstance(seen, PodRequest):
+            self.pod_requests.add(seen)
+        else:
+            self.related_writes[seen] = None
+            if len(self.related_writes) > MAX_RELATED:
+                del self.related_writes[next(iter(self.related_writes))]
 
     def _feed_observation(self, seen: Observation) -> list[LeaseEvent]:
         self._note_whether_served(seen)

@@ -34,6 +34,7 @@ from webhook.analysis.inputs.items import (
     Observation,
     Place,
     PodDeletion,
+    PodRequest,
     PutBack,
     RelatedWrite,
     Unreadable,
@@ -274,7 +275,11 @@ def _find_first_time(source: Input, latest: int) -> int:
 
 
 def _get_time(item: Item, latest: int) -> int | None:
-    at = item.at if isinstance(item, LogEnd | FenceReport | PodDeletion | RelatedWrite | Observation) else None
+    at = (
+        item.at
+        if isinstance(item, LogEnd | FenceReport | PodDeletion | PodRequest | RelatedWrite | Observation)
+        else None
+    )
     if at is None and isinstance(item, Observation):
         stamps = [item.latest_stamp]
         if isinstance(item.object, Lease):

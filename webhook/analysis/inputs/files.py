@@ -59,7 +59,7 @@ _is_directory: Final = os.path.isdir
 
 
 def read(
-    file: BinaryIO, path: str, markers: Sequence[bytes] = (b"",), meter: Meter | None = None
+    file: BinaryIO, path: str, markers: Sequence[documents.Marker] = (b"",), meter: Meter | None = None
 ) -> Iterator[Document | Unreadable | LastLine]:
     """Yield the documents of an open file, gzipped or not, each as soon as it is read.
 
@@ -121,7 +121,7 @@ class _MeteredFile(io.FileIO):
 
 
 def read_path(
-    path: str, markers: Sequence[bytes] = (b"",), meter: Meter | None = None
+    path: str, markers: Sequence[documents.Marker] = (b"",), meter: Meter | None = None
 ) -> Iterator[Document | Unreadable | LastLine]:
     """Yield the documents of a file or of standard input, as in `read`; one that cannot be opened is unreadable."""
     meter = Meter() if meter is None else meter

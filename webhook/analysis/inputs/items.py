@@ -392,6 +392,33 @@ class PodDeletion(Struct, frozen=True, gc=False, kw_only=True):
     is_sure: bool = True
 
 
+class PodAct(StrEnum):
+    """What a request about a pod did."""
+
+    REFUSED = "refused"
+    """It was to create a pod, and did not."""
+    STATUS = "status"
+    """It wrote the status of a pod, as its kubelet and the scheduler do."""
+    BOUND = "bound"
+    """It gave a pod a node."""
+
+
+class PodRequest(Struct, frozen=True, gc=False, kw_only=True):
+    """A request about a pod that was answered at `at`, in microseconds since 1970, and not about its deletion.
+
+    `name` is "" if the log does not show it: the API server chooses that of a pod with a generateName. `message` is why
+    a pod was refused, shortened.
+    """
+
+    at: int
+    act: PodAct
+    namespace: str
+    name: str
+    writer: Writer
+    code: int = 200
+    message: str = ""
+
+
 class RelatedWrite(Struct, frozen=True, gc=False, kw_only=True):
     """A write to an object that leaders depend on, which was accepted at `at`, in microseconds since 1970.
 
@@ -408,7 +435,7 @@ class RelatedWrite(Struct, frozen=True, gc=False, kw_only=True):
     is_sure: bool = True
 
 
-AboutInput = LogEnd | ClockSkew | RecordingGap | PodDeletion | RelatedWrite
+AboutInput = LogEnd | ClockSkew | RecordingGap | PodDeletion | PodRequest | RelatedWrite
 """Items that are about no lease alone."""
 Item = AboutInput | Observation | Unreadable | OtherObject | FenceReport
 

@@ -36,12 +36,14 @@ from webhook.analysis.inputs.items import (
     OtherObject,
     Place,
     PodDeletion,
+    PodRequest,
     RecordingGap,
     RelatedWrite,
     Unreadable,
     Writer,
 )
 from webhook.analysis.inputs.lines import NOWHERE, Source
+from webhook.analysis.inputs.pod_requests import POD_MARKERS, interpret_pod_status
 from webhook.analysis.inputs.related_writes import RELATED_MARKERS, interpret_related_write
 from webhook.analysis.inputs.rewriting import Rewriting, find_rewritings, is_mutated, may_be_rewritten
 from webhook.kubernetes import times
@@ -61,6 +63,7 @@ MARKERS: Final = (
     b'"verb":"delete"',
     b'"subresource":"eviction"',
     *RELATED_MARKERS,
+    *POD_MARKERS,
 )
 """Text in every audit event of a lease, in its objectRef, of a fence, in a message, of a pod that is deleted, and of
 what leaders depend on.
@@ -426,7 +429,9 @@ decode_event: Final = msgspec.json.Decoder(AuditEvent, strict=False).decode
 _failures: Final = msgspec.json.Decoder(list[Status])
 
 
-def _interpret_event(document: Document) -> Observation | FenceReport | PodDeletion | RelatedWrite | None:
+def _interpret_event(
+    document: Document,
+) -> Observation | FenceReport | PodDeletion | PodRequest | RelatedWrite | None:
     """Return what one event says of leases, candidates, a fence or a pod; None if it is about something else."""
     data = document.text
     event = decode_event(data)
@@ -442,7 +447,7 @@ def _interpret_event(document: Document) -> Observation | FenceReport | PodDelet
     if kind is None or reference.api_group != GROUP or reference.subresource or act is None:
         if _FENCE_MARKER in data:
             return _interpret_fence(event, document)
-        return _interpret_pod_request(event) or interpret_related_write(event)
+        return _interpret_pod_request(event) or interpret_related_write(event) or interpret_pod_status(event)
     if event.verb == "patch" and event.response_status.code == HTTPStatus.CREATED:
         act = Act.CREATED  # an apply creates what does not exist
     answered, asked = event.answered_at, times.get_instant(times.normalize(event.request_received_timestamp))

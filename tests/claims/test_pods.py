@@ -1,0 +1,226 @@
+"""Pods that could not be created, wait for a node, or had a kubelet while no one led: listed, and never the cause."""
+
+import pytest
+
+from tests.claims.accounts import account, shop, text
+from tests.factories import Tweak, put
+from tests.history.fake_server import Elector, FakeServer, together
+from tests.history.observing import follow_log
+from tests.inputs.test_pod_requests import pod_event, status_event
+from tests.inputs.test_related_writes import write_event
+from webhook.analysis.claims.happened import list_latest
+from webhook.kubernetes.times import format_micro_time
+
+REFUSED = "pods could not be created"
+PENDING = "system:kube-scheduler wrote the status of pod db-7d9c6b5f4-xk2pq"
+KUBELET = "the kubelet of node worker-1 wrote the status of a pod named db-7d9c6b5f4-7hq2x, as the holder's is"
+QUOTA = 'pods "db-7d9c6b5f4-xk2pq" is forbidden: exceeded quota: objects'
+WEBHOOK = 'Internal error occurred: failed calling webhook "w.example.com": connection refused'
+NEW, HOLDER = "db-7d9c6b5f4-xk2pq", "db-7d9c6b5f4-7hq2x"
+SCHEDULER = put("user", {"username": "system:kube-scheduler"})
+
+
+def log_pod(server: FakeServer, *tweaks: Tweak) -> None:
+    server.log.append(pod_event(put("stageTimestamp", format_micro_time(server.now)), *tweaks))
+
+
+def log_status(server: FakeServer, pod: str, *tweaks: Tweak) -> None:
+    now = put("stageTimestamp", format_micro_time(server.now))
+    server.log.append(status_event(now, put("objectRef.name", pod), *tweaks))
+
+
+def lead() -> tuple[FakeServer, Elector, list[Elector]]:
+    """A holder in a pod of a Deployment that has just renewed its lease, and holders of other leases."""
+    server, (db, *others) = shop()
+    db.pod = HOLDER
+    together(20, db, *others)
+    return server, db, others
+
+
+def lose(*events: tuple[str, tuple[Tweak, ...]], is_taken: bool = True) -> FakeServer:
+    """Stop to renew a lease, log events 4 s apart, and have another one take the lease, or nobody."""
+    server, db, others = lead()
+    together(4, *others)
+    for pod, tweaks in events:
+        log_status(server, pod, *tweaks) if pod else log_pod(server, *tweaks)
+        together(4, *others)
+    together(20, *others)
+    if is_taken:
+        server.elector("db-1", "shop/db").take()
+    else:
+        assert db.pod
+    return server
+
+
+def explain(server: FakeServer) -> str:
+    return text(account(follow_log(server), server.now))
+
+
+def answer(code: int, message: str) -> tuple[Tweak, ...]:
+    return put("responseStatus.code", code), put("responseStatus.message", message)
+
+
+def test_creations_that_were_refused_while_no_one_led_are_listed() -> None:
+    server = lose(("", answer(403, QUOTA)), ("", answer(403, QUOTA)))
+    said = explain(server)
+    assert f"{REFUSED}: 2 requests by system:kube-controller-manager in namespace shop were refused with 403" in said
+    assert f"within 4 s, the last one: {QUOTA}" in said
+    assert any(REFUSED in line.text for line in list_latest(account(follow_log(server), server.now)))
+    assert REFUSED not in "".join(one.message for one in account(follow_log(server), server.now).findings)
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "words"),
+    [(500, WEBHOOK, f"failed with 500, the last one: {WEBHOOK}"), (403, "", "was refused with 403\n")],
+)
+def test_one_creation(code: int, message: str, words: str) -> None:
+    assert f"{REFUSED}: 1 request by system:kube-controller-manager in namespace shop {words}" in explain(
+        lose(("", answer(code, message)))
+    )
+
+
+def test_more_than_are_remembered_are_counted_at_least() -> None:
+    server, _, others = lead()
+    for _ in range(70):
+        log_pod(server)
+    together(20, *others)
+    assert f"{REFUSED}: at least 64 requests" in explain(server)
+
+
+@pytest.mark.parametrize(
+    "tweak",
+    [
+        put("responseStatus.message", 'pods "mail-7d9c6b5f4-xk2pq" is forbidden: exceeded quota: objects'),
+        put("objectRef.name", "mail-0"),
+        put("objectRef.namespace", "mail"),
+        put("stageTimestamp", "2026-11-18T08:00:00.000000Z"),
+    ],
+    ids=[
+        "of another workload, by the answer",
+        "of another workload, by its name",
+        "of another namespace",
+        "long before",
+    ],
+)
+def test_other_creations_are_left_out(tweak: Tweak) -> None:
+    assert REFUSED not in explain(lose(("", (*answer(403, QUOTA), tweak))))
+
+
+def test_creations_while_a_holder_leads_are_left_out() -> None:
+    server, db, others = lead()
+    log_pod(server)
+    together(20, db, *others)
+    assert REFUSED not in explain(server)
+
+
+@pytest.mark.parametrize(
+    ("kind", "group", "message", "is_told"),
+    [
+        ("validatingwebhookconfigurations", "admissionregistration.k8s.io", WEBHOOK, True),
+        ("resourcequotas", "", QUOTA, True),
+        ("resourcequotas", "", WEBHOOK, False),
+        ("roles", "rbac.authorization.k8s.io", QUOTA, False),
+    ],
+)
+def test_what_refused_pods_is_told_beside(kind: str, group: str, message: str, is_told: bool) -> None:
+    server, _, others = lead()
+    together(4, *others)
+    server.log.append(write_event(kind, group, put("stageTimestamp", format_micro_time(server.now))))
+    log_pod(server, *answer(500, message))
+    together(20, *others)
+    assert ("was deleted by alice@example.org" in explain(server)) == is_told
+
+
+def test_a_pod_of_the_workload_that_gets_no_node_may_be_pending() -> None:
+    server = lose((NEW, (SCHEDULER,)), (NEW, (SCHEDULER,)), is_taken=False)
+    said = explain(server)
+    assert (
+        f"{PENDING}, 2 times until 11:07:08Z, and the log does not show that it got a node: it may be pending" in said
+    )
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [(NEW, (SCHEDULER,))],
+        [(NEW, (SCHEDULER,)), (NEW, (SCHEDULER,)), (NEW, ())],
+        [(NEW, (SCHEDULER,)), (NEW, (SCHEDULER, put("user.username", "mallory")))],
+        [("mail-7d9c6b5f4-xk2pq", (SCHEDULER,))] * 2,
+        [(HOLDER, (SCHEDULER,))] * 2,
+        [(NEW, (SCHEDULER, put("objectRef.namespace", "mail")))] * 2,
+        [
+            (NEW, (SCHEDULER,)),
+            (NEW, (SCHEDULER,)),
+            (NEW, (put("objectRef.subresource", "binding"), put("verb", "create"))),
+        ],
+    ],
+    ids=[
+        "written once",
+        "its kubelet has it",
+        "written by somebody",
+        "of another workload",
+        "the pod of the holder",
+        "of another namespace",
+        "it got a node",
+    ],
+)
+def test_other_pods_are_not_said_to_be_pending(events: list[tuple[str, tuple[Tweak, ...]]]) -> None:
+    assert "it may be pending" not in explain(lose(*events))
+
+
+def test_a_pod_that_is_pending_while_a_holder_leads_is_left_out() -> None:
+    server, db, others = lead()
+    for _ in range(3):
+        log_status(server, NEW, SCHEDULER)
+        together(4, db, *others)
+    assert "it may be pending" not in explain(server)
+
+
+@pytest.mark.parametrize("is_taken", [True, False])
+def test_the_kubelet_of_a_silent_holder_was_alive_when_it_wrote_the_status_of_its_pod(is_taken: bool) -> None:
+    said = explain(lose((HOLDER, ()), is_taken=is_taken))
+    assert f"{KUBELET}: it was alive then; a container may have ended or restarted" in said
+
+
+def test_several_writes_of_a_kubelet_are_counted() -> None:
+    assert f"{KUBELET}, 2 times until 11:07:08Z: it was alive" in explain(lose((HOLDER, ()), (HOLDER, ())))
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        (NEW, ()),
+        (HOLDER, (put("objectRef.namespace", "mail"),)),
+        (HOLDER, (put("user.username", "mallory"),)),
+        (HOLDER, (put("impersonatedUser", {"username": "system:node:worker-1"}), put("user.username", "mallory"))),
+        (HOLDER, (put("stageTimestamp", "2026-11-18T11:06:50.000000Z"),)),
+        (HOLDER, (put("objectRef.subresource", "binding"), put("verb", "create"))),
+    ],
+    ids=[
+        "of another pod",
+        "of another namespace",
+        "by somebody",
+        "by somebody who acts as a kubelet",
+        "before its last renewal",
+        "it got a node",
+    ],
+)
+def test_other_writes_show_no_kubelet(event: tuple[str, tuple[Tweak, ...]]) -> None:
+    assert "the kubelet of node" not in explain(lose(event))
+
+
+def test_of_a_pod_that_was_deleted_nothing_more_is_said() -> None:
+    server, _, others = lead()
+    server.delete_pod(HOLDER)
+    log_status(server, HOLDER)
+    together(20, *others)
+    assert "the kubelet of node" not in explain(server)
+
+
+def test_a_holder_without_a_pod_has_no_kubelet() -> None:
+    server, (db, *others) = shop()
+    db.pod = ""
+    together(20, db, *others)
+    log_status(server, HOLDER)
+    together(20, *others)
+    assert "the kubelet of node" not in explain(server)

@@ -1,0 +1,173 @@
+"""What a log shows of pods while no one held a lease: which could not be created, wait for a node, or had a kubelet.
+
+Each is listed beside what happened to the lease, and is never given as its cause.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final
+
+from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
+from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.pod_requests import MAX_REQUESTS
+from webhook.analysis.history.status import LeaseState
+from webhook.analysis.history.tenure import Handover, Tenure
+from webhook.analysis.inputs.items import PodAct, PodRequest, Writer
+from webhook.kubernetes.request import UserInfo
+from webhook.kubernetes.times import MINUTE, SECOND, format_length
+
+_BEFORE: Final = MINUTE
+"""How long before a lease was free the creation of a pod may have been refused that would ask for it."""
+_SHORTEST: Final = 2 * SECOND
+"""A lease that was free for less was waited for."""
+_MIN_WRITES: Final = 2
+"""The scheduler writes the status of a pod that it preempts, too, and of one that it cannot place again and again."""
+_FAILED: Final = 500
+_KUBELET: Final = "system:node:"
+_SCHEDULER: Final = "system:kube-scheduler"
+_GENERATED: Final = "[bcdfghjklmnpqrstvwxz2456789]"
+"""The characters of names that Kubernetes makes. Source: apimachinery `pkg/util/rand`."""
+_OF_REPLICA_SET: Final = re.compile(rf"(.+)-{_GENERATED}{{1,10}}-{_GENERATED}{{5}}")
+_NAMED: Final = re.compile(r'pods "([a-z0-9.-]{1,253})" is forbidden: ')
+PodEvent = tuple[int, str]
+
+
+def list_pod_events(histories: ClusterHistory, history: LeaseHistory, now: int) -> tuple[PodEvent, ...]:
+    """Return what a log shows of pods of the workload of a lease while no one held it, with times."""
+    free = list(_list_free_times(history, now))
+    refused = find_refused_pods(histories, history, now)
+    found = [*_list_refused(refused), *_list_waiting(histories, history, free, now)]
+    return tuple(sorted([*found, *_list_kubelets(histories, history, now)]))
+
+
+def find_refused_pods(histories: ClusterHistory, history: LeaseHistory, now: int) -> Sequence[PodRequest]:
+    """Return the creations of pods that were refused when no one held a lease, unless of other workloads."""
+    free = list(_list_free_times(history, now))
+    workloads = _list_workloads(history) if free else ()
+    namespaces = {one for one, _ in workloads} or {history.namespace}
+    refused = histories.pod_requests.list_refused(namespaces) if free else ()
+    near = (one for one in refused if any(start - _BEFORE <= one.at <= end for start, end in free))
+    return [one for one in near if _may_be_of(one, workloads)]
+
+
+def _list_free_times(history: LeaseHistory, now: int) -> Iterator[tuple[int, int]]:
+    """Yield from when to when no one held the lease, in microseconds since 1970: from the last renewal of a holder."""
+    tenures = list(history.tenures)
+    if tenures and tenures[0].began is Handover.CREATED and history.requests.refusals:
+        yield history.requests.refusals[0].at, tenures[0].since
+    for before, after in zip(tenures, [*tenures[1:], None], strict=True):
+        start = before.last_renewal if before.until is None else min(before.until, before.last_renewal)
+        if after is not None and after.since - start > _SHORTEST and after.began is not Handover.PREFERRED:
+            yield start, after.since
+        elif after is None and (before.until is not None or _has_expired(history, now)):
+            yield start, now
+
+
+def _has_expired(history: LeaseHistory, now: int) -> bool:
+    status = history.status(now)
+    return status is not None and status.state is LeaseState.EXPIRED
+
+
+def _list_processes(history: LeaseHistory) -> Sequence[Writer]:
+    """Return the pods that held the lease or asked to write it, by their tokens."""
+    own = (one for tenure in history.tenures for one in (tenure.processes.own, *tenure.processes.others) if one)
+    known = dict.fromkeys((*own, *(one.writer.process for one in history.requests.refusals)))
+    return [one for one in known if one.pod and not one.impersonator and _namespace_of(one)]
+
+
+def _namespace_of(process: Writer) -> str:
+    account = UserInfo(process.user).service_account
+    return account[0] if account else ""
+
+
+def _workload_of(pod: str) -> str:
+    """Return the name of what a pod is of, as its name shows: of a Deployment, or the rest without its last part."""
+    found = _OF_REPLICA_SET.fullmatch(pod)
+    return found[1] if found else pod.rpartition("-")[0]
+
+
+def _list_workloads(history: LeaseHistory) -> Collection[tuple[str, str]]:
+    """Return the namespaces and the workloads of the pods of a lease."""
+    return {(_namespace_of(one), _workload_of(one.pod)) for one in _list_processes(history)}
+
+
+def _list_refused(refused: Sequence[PodRequest]) -> Iterator[PodEvent]:
+    """Yield that pods could not be created, once for each who asked for them."""
+    groups: dict[tuple[str, Writer, int], list[PodRequest]] = {}
+    for one in refused:
+        groups.setdefault((one.namespace, one.writer.process, one.code), []).append(one)
+    for (namespace, process, code), group in groups.items():
+        first, last = group[0], group[-1]
+        within = f" within {format_length(last.at - first.at)}" if last.at - first.at >= SECOND else ""
+        least = "at least " if len(group) == MAX_REQUESTS else ""
+        were = "failed" if code >= _FAILED else "was refused" if len(group) == 1 else "were refused"
+        message = f", the last one: {last.message}" if last.message else ""
+        requests = (
+            f"{least}{format_count(len(group), 'request')} by {describe_writer(process)} "
+            f"in namespace {format_name(namespace)}"
+        )
+        yield first.at, f"pods could not be created: {requests} {were} with {code}{within}{message}"
+
+
+def _may_be_of(one: PodRequest, workloads: Collection[tuple[str, str]]) -> bool:
+    """Return whether a pod that was refused may be of a workload: where a log shows its name, by that."""
+    named = _NAMED.match(one.message)
+    pod = one.name or (named[1] if named else "")
+    return not pod or not workloads or (one.namespace, _workload_of(pod)) in workloads
+
+
+def _list_waiting(
+    histories: ClusterHistory, history: LeaseHistory, free: Sequence[tuple[int, int]], now: int
+) -> Iterator[PodEvent]:
+    """Yield that the scheduler wrote the status of a pod again and again that got no node, as far as the log shows."""
+    known = {(_namespace_of(one), one.pod) for one in _list_processes(history)}
+    for namespace, workload in sorted(_list_workloads(history)):
+        for pod in histories.pod_requests.list_names(namespace):
+            if _workload_of(pod) != workload or (namespace, pod) in known:
+                continue
+            about = [one for one in histories.pod_requests.list_deletions_by(namespace, pod) if one.at <= now]
+            written = [one for one in about if one.act is PodAct.STATUS and _is_by_scheduler(one)]
+            is_only = len(written) == len(about) >= _MIN_WRITES
+            if is_only and any(start <= written[-1].at <= end for start, end in free):
+                times = f"{len(written)} times until {format_clock(written[-1].at, now)}"
+                text = (
+                    f"{_SCHEDULER} wrote the status of pod {format_name(pod)}, "
+                    f"{times}, and the log does not show that it"
+                )
+                yield written[0].at, f"{text} got a node: it may be pending"
+
+
+def _is_by_scheduler(one: PodRequest) -> bool:
+    return one.writer.user == _SCHEDULER and not one.writer.impersonator
+
+
+def _list_kubelets(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iterator[PodEvent]:
+    """Yield that a kubelet wrote the status of the pod of a holder that no longer renewed the lease."""
+    tenures = list(history.tenures)
+    for tenure, after in zip(tenures, [*tenures[1:], None], strict=True):
+        is_lost = after.began is Handover.EXPIRED if after is not None else _has_expired(history, now)
+        own = tenure.processes.own if is_lost and tenure.processes.is_sure else None
+        if own is None or not own.pod or own.impersonator or histories.deleted_pods.list_deletions_by(own):
+            continue
+        until = now if after is None else after.since
+        about = histories.pod_requests.list_deletions_by(_namespace_of(own), own.pod)
+        found = [one for one in about if tenure.last_renewal < one.at <= until and _is_by_kubelet(one)]
+        if found:
+            yield found[0].at, _describe_kubelet(found, tenure, now)
+
+
+def _is_by_kubelet(one: PodRequest) -> bool:
+    return one.act is PodAct.STATUS and one.writer.user.startswith(_KUBELET) and not one.writer.impersonator
+
+
+def _describe_kubelet(found: Sequence[PodRequest], tenure: Tenure, now: int) -> str:
+    first, last = found[0], found[-1]
+    assert tenure.processes.own is not None
+    again = f", {len(found)} times until {format_clock(last.at, now)}" if len(found) > 1 else ""
+    node = format_name(first.writer.user.removeprefix(_KUBELET))
+    return (
+        f"the kubelet of node {node} wrote the status of a pod named "
+        f"{format_name(first.name)}, as the holder's is{again}: it "
+        "was alive then; a container may have ended or restarted, which the log does not show"
+    )
