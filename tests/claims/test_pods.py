@@ -224,3 +224,10 @@ def test_a_holder_without_a_pod_has_no_kubelet() -> None:
     log_status(server, HOLDER)
     together(20, *others)
     assert "the kubelet of node" not in explain(server)
+
+
+def test_a_lease_that_nobody_has_held_yet_says_nothing_of_pods() -> None:
+    server = FakeServer()
+    server.elector("db-0", "shop/db").take(holderIdentity="", renewTime=None)
+    log_pod(server)
+    assert REFUSED not in explain(server)

@@ -50,6 +50,24 @@ def test_one_lease(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
+@pytest.mark.parametrize(("duration", "is_noted"), [(6, True), (15, False)], ids=["tight", "as by default"])
+@pytest.mark.parametrize("is_verbose", [True, False])
+def test_a_tight_timing_is_a_note_below_what_is_to_be_done(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], *, duration: int, is_noted: bool, is_verbose: bool
+) -> None:
+    server = FakeServer()
+    server.elector("db-0", "shop/db", duration=duration).lead(60)
+    path = tmp_path / "leases.json"
+    path.write_bytes(server.watch())
+    _, out, _ = run(capsys, "shop/db", "--input", str(path), *(["--verbose"] if is_verbose else []))
+    assert "warning" not in out
+    above, well, below = out.partition("\nNothing to do now: it is held and renewed.\n")
+    assert well
+    assert "timing-tight" not in above
+    assert ("\nnote  timing-tight\n  it lasts 6 s" in below) is is_noted
+    assert ("-> for an outage of 30 s set duration" in below) is is_noted
+
+
 def test_of_each_finding_it_is_said_what_its_command_is_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     server = FakeServer()
     db, mail = server.elector("db-0", "shop/db"), server.elector("mail-0", "shop/mail")

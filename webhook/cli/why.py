@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from webhook.admission.policy.file import load
 from webhook.analysis.claims.account import Account, as_json, make_account, make_account_of_state
+from webhook.analysis.claims.advice import RISKS
 from webhook.analysis.claims.causes import MAX_OF_A_KIND
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.happened import MAX_EVENTS, list_events, list_latest
@@ -310,6 +311,7 @@ def _format_account(account: Account, as_of: reading.EvaluationTime, *, verbose:
     yield style(indent(escape(advice.sentence), 0), bold=True)
     if advice.command:
         yield format_advice("", escape(advice.command), 2, 2)
+    yield from _format_risks(account)
     if history.is_moment:
         yield ""
         yield indent(_MOMENT, 0)
@@ -327,7 +329,8 @@ def _format_findings(account: Account, command: str, *, verbose: bool) -> Iterat
 
     `command` is that of the advice, which is shown below.
     """
-    worrying = [one for one in account.findings if one.severity is not Severity.INFO]
+    loud = (one for one in account.findings if one.severity is not Severity.INFO)
+    worrying = [one for one in loud if one.check not in RISKS]
     if not verbose:
         block = account.status.block if account.status else None
         worrying = [one for one in worrying if one.check not in _HEADLINES and not (block and block.rule == one.check)]
@@ -345,6 +348,16 @@ def _format_findings(account: Account, command: str, *, verbose: bool) -> Iterat
         yield indent(f"{severity}  {finding.check}{marked}", 0, hanging=2)
         yield indent(escape(finding.message), 2)
         if verbose and finding.fix != command:
+            yield from _format_fix(finding)
+
+
+def _format_risks(account: Account) -> Iterator[str]:
+    """Yield what may cost a leader its lease one day, below what to do now: it is nothing that happened."""
+    for finding in account.findings:
+        if finding.check in RISKS and finding.severity is not Severity.INFO:
+            yield ""
+            yield indent(f"note  {finding.check}", 0, hanging=2)
+            yield indent(escape(finding.message), 2)
             yield from _format_fix(finding)
 
 

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 REPLACED: Final = "replaced"
 """The cause of a finding about a pod that took over the name and the lease of another one."""
+RISKS: Final = frozenset({"timing-tight"})
+"""Findings about what may cost a leader its lease one day: nothing that happened."""
 LOSSES: Final = frozenset({"leader-lost", "renewal-late"})
 """Findings about a holder that lost the lease, or nearly did."""
 WATCH: Final = "kubectl get leases -A -w -o json --output-watch-events --show-managed-fields > leases.json"
@@ -681,7 +683,8 @@ def _find_last_loss(findings: Sequence[ReportFinding]) -> Claim | None:
 
 def _advise_while_held(account: "Account", status: LeaseStatus) -> Advice:
     history = account.history
-    warnings = [one for one in account.findings if one.severity is Severity.WARNING]
+    # A risk is nothing that is wrong now: a lease that has no other finding is well.
+    warnings = [one for one in account.findings if one.severity is Severity.WARNING and one.check not in RISKS]
     if (restored := _advise_after_restore(account)) is not None:
         return restored
     if known := [one for one in warnings if isinstance(one, Claim)]:
@@ -692,10 +695,7 @@ def _advise_while_held(account: "Account", status: LeaseStatus) -> Advice:
     if status.state is LeaseState.UNKNOWN:
         return _advise_when_unknown(account, status)
     if warnings:
-        # A tight timing is a risk, and nothing that is wrong now.
-        is_risk = all(one.check == "timing-tight" for one in warnings)
-        to_do = "to keep it through an outage" if is_risk else "fix the finding"
-        return Advice(f"The lease is held and renewed; {to_do}:", warnings[0].fix)
+        return Advice("The lease is held and renewed; fix the finding:", warnings[0].fix)
     if history.lease and history.lease.metadata.deletion_timestamp:
         sentence = "The lease is held, but was deleted: it is gone as soon as its finalizers are. To see them:"
         return Advice(sentence, f"{_make_command_for_lease(history)} -o yaml")

@@ -5,6 +5,7 @@ Each is listed beside what happened to the lease, and is never given as its caus
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
@@ -56,12 +57,17 @@ def _list_free_times(history: LeaseHistory, now: int) -> Iterator[tuple[int, int
     tenures = list(history.tenures)
     if tenures and tenures[0].began is Handover.CREATED and history.requests.refusals:
         yield history.requests.refusals[0].at, tenures[0].since
-    for before, after in zip(tenures, [*tenures[1:], None], strict=True):
+    for before, after in _pair(tenures):
         start = before.last_renewal if before.until is None else min(before.until, before.last_renewal)
         if after is not None and after.since - start > _SHORTEST and after.began is not Handover.PREFERRED:
             yield start, after.since
         elif after is None and (before.until is not None or _has_expired(history, now)):
             yield start, now
+
+
+def _pair(tenures: Sequence[Tenure]) -> Iterator[tuple[Tenure, Tenure | None]]:
+    """Yield each holder with the one that followed it, None for the latest."""
+    yield from pairwise([*tenures, None]) if tenures else ()
 
 
 def _has_expired(history: LeaseHistory, now: int) -> bool:
@@ -144,8 +150,7 @@ def _is_by_scheduler(one: PodRequest) -> bool:
 
 def _list_kubelets(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iterator[PodEvent]:
     """Yield that a kubelet wrote the status of the pod of a holder that no longer renewed the lease."""
-    tenures = list(history.tenures)
-    for tenure, after in zip(tenures, [*tenures[1:], None], strict=True):
+    for tenure, after in _pair(list(history.tenures)):
         is_lost = after.began is Handover.EXPIRED if after is not None else _has_expired(history, now)
         own = tenure.processes.own if is_lost and tenure.processes.is_sure else None
         if own is None or not own.pod or own.impersonator or histories.deleted_pods.list_deletions_by(own):
