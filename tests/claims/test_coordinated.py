@@ -360,4 +360,38 @@ def test_a_strategy_that_the_api_server_changes_is_said() -> None:
     server, _ = start_coordinated()
     writes(server, strategy="example.com/NewestFirst")
     latest = [line.text for line in list_latest(account(follow_log(server), server.now))]
-    assert 'strategy "OldestEmulationVersion" -> "example.com/NewestFirst" by system:apiserver' in latest
+    changed = 'strategy "OldestEmulationVersion" -> "example.com/NewestFirst" by system:apiserver'
+    assert f"{changed}; no API server chooses a holder by that" in latest
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("example.com/NewestFirst", STRATEGY, True),
+        (STRATEGY, STRATEGY, False),
+        (STRATEGY, None, False),
+        (None, STRATEGY, False),
+    ],
+    ids=["another one", "the same", "none any more", "none before"],
+)
+def test_a_strategy_that_changes_with_the_holder_is_said(before: str | None, after: str | None, *, said: bool) -> None:
+    server, _ = start_coordinated()
+    writes(server, strategy=before)
+    server.wait(30)
+    now = server.elector("b", "shop/db")._time()
+    writes(server, holderIdentity="b_1", renewTime=now, strategy=after)
+    server.wait(5)
+    server.elector("b", "shop/db").renew(strategy=after)
+    texts = [line.text for line in list_events(account(follow_log(server), server.now))]
+    changed = 'strategy "example.com/NewestFirst" -> "OldestEmulationVersion" together with the holder by'
+    assert any(text.startswith(changed) for text in texts) is said
+    assert any("together with the holder" in text for text in texts) is said
+    assert not any("NewestFirst" in text and "Oldest" in text and "by that" in text for text in texts[-2:])
+
+
+def test_a_holder_whose_name_looks_like_a_strategy_says_nothing_of_one() -> None:
+    server, _ = start_coordinated()
+    writes(server, preferredHolder='strategy "a" -> "b"')
+    said = text(explain_server(server))
+    assert "preferredHolder absent -> " in said
+    assert "no API server chooses" not in said

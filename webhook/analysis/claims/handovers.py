@@ -1,5 +1,6 @@
 """Clauses about how one holder followed another, shared by every page and command."""
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -21,6 +22,7 @@ from webhook.analysis.history.refusal import Refusal
 from webhook.analysis.history.status import was_live
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.inputs.items import Writer
+from webhook.kubernetes.objects import OLDEST_EMULATION_VERSION
 from webhook.kubernetes.times import MINUTE, SECOND, format_length
 
 SHORTEST: Final = SECOND // 20
@@ -40,6 +42,8 @@ _HOW: Final = {
     Handover.REPLACED: "replaced",
     Handover.UNKNOWN: "unknown",
 }
+_TO_FOREIGN_STRATEGY: Final = re.compile(rf'(?:^|, )strategy (?:absent|"[^"\\]*+") -> "(?!{OLDEST_EMULATION_VERSION}")')
+"""An edit after which an API server leaves the election to an implementation of the strategy."""
 _CHANGES: Final = frozenset(Handover) - {Handover.SEEN, Handover.CREATED, Handover.DELETED, Handover.REPLACED}
 
 
@@ -129,7 +133,9 @@ def describe_dating_of(event: LeaseEvent) -> str:
 
 def describe_edit(event: LeaseEvent) -> str:
     """Return what a write did beside renewals and handovers, by whom, and how well its time is known, as a clause."""
-    return f"{event.text}{describe_by_writer(event.writer)}{describe_dating_of(event)}"
+    is_foreign = not event.candidate and _TO_FOREIGN_STRATEGY.search(event.text) is not None
+    unknown = "; no API server chooses a holder by that" if is_foreign else ""
+    return f"{event.text}{describe_by_writer(event.writer)}{describe_dating_of(event)}{unknown}"
 
 
 def describe_dating_of_end(tenure: Tenure) -> str:

@@ -67,9 +67,14 @@ class LeaseEvent(Struct, frozen=True, gc=False):
 
 
 def describe_changed_fields(old: LeaseSpec, new: LeaseSpec) -> str:
-    """Return what was edited, as `leaseTransitions 3 -> 2147483647`; "" if nothing was, or the holder changed."""
+    """Return what was edited, as `leaseTransitions 3 -> 2147483647`; "" if nothing was, or if the holder changed.
+
+    Of a write that changed the holder, only another strategy: an API server that chooses writes what it chose by.
+    """
     if (old.holder_identity or "") != (new.holder_identity or ""):
-        return ""
+        is_other = bool(old.strategy and new.strategy) and old.strategy != new.strategy
+        changed = f"strategy {_format_value(old.strategy)} -> {_format_value(new.strategy)}"
+        return f"{changed} together with the holder" if is_other else ""
     before, after = normalize(old.renew_time), normalize(new.renew_time)
     if before == after and is_lease_untouched(old, new):
         return ""
