@@ -2,9 +2,10 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from operator import attrgetter, itemgetter
+from pathlib import PurePath
 from typing import Final, TypeVar
 
 from webhook.analysis.claims.account import Account
@@ -24,6 +25,7 @@ from webhook.analysis.claims.text import Line
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.refusal import Refusal
 from webhook.analysis.history.requests import MAX_REFUSALS
 from webhook.analysis.history.status import RELEASED_DURATION
 from webhook.analysis.history.tenure import API_SERVER, Handover, Tenure
@@ -33,6 +35,7 @@ from webhook.kubernetes.times import SECOND, format_length
 MAX_EVENTS: Final = 16
 MAX_GAPS: Final = 4
 _MAX_LATEST: Final = 2
+_MAX_LOGS: Final = 2
 _MIN_CONFLICTS: Final = 5
 """Who only wants to be the next holder loses a race or two."""
 _DURATION: Final = "leaseDurationSeconds"
@@ -258,6 +261,15 @@ def _list_accepted_writes(history: LeaseHistory) -> Iterator[_Event]:
         yield times[0], f"{writes} by {describe_writer(one)}{beside} {what}"
 
 
+def _name_logs(history: LeaseHistory, refused: Sequence[Refusal]) -> str:
+    """Say in which of several logs some answers are: each may be the log of another API server."""
+    names = {path: PurePath(path).name for path in history.requests.logs}
+    found = sorted({names[one.log] for one in refused if one.log in names})
+    # Names that several folders have say nothing.
+    is_clear = len(names) > 1 and len(set(names.values())) == len(names) and len(found) <= _MAX_LOGS
+    return f" (log {' and '.join(map(format_name, found))})" if is_clear and found else ""
+
+
 def _list_conflicts(history: LeaseHistory) -> Iterator[_Event]:
     """Yield who tried again and again to write a lease that another one held, from a state that had changed by then."""
     wanted = [one for one in history.requests.refusals if one.is_of_other_state and one.writer.user != API_SERVER]
@@ -298,4 +310,5 @@ def _list_refused_writes(history: LeaseHistory) -> Iterator[_Event]:
         tenure = history.find_tenure_at(several[0].at)
         is_cut = history.requests.has_forgotten_since(tenure.since if tenure else 0)
         number = f"{'at least ' if is_cut else ''}{format_count(len(several), 'write')}"
-        yield several[0].at, f"{number} by {who} {what} with {code}{refused_by}{within}{describe_stored(several)}"
+        where = f"{within}{_name_logs(history, several)}"
+        yield several[0].at, f"{number} by {who} {what} with {code}{refused_by}{where}{describe_stored(several)}"

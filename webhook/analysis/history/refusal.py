@@ -69,6 +69,8 @@ class Refusal(Struct, frozen=True):
     """The write would have left no holder, so its writer asked to give the lease up."""
     was_stored: bool | None = False
     """It was stored all the same, although its answer says that it failed; None if that is not known."""
+    log: str = ""
+    """The path of the log that shows it."""
 
     @classmethod
     def from_observation(cls, seen: Observation) -> "Refusal | None":
@@ -89,6 +91,7 @@ class Refusal(Struct, frozen=True):
             is_deletion=seen.act is Act.DELETED,
             is_release=seen.is_refused_release,
             was_stored=seen.was_stored,
+            log=seen.place.path,
         )
 
     @property

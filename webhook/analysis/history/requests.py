@@ -50,6 +50,8 @@ class Requests(Struct):
     """Writes by others than the holder, as far as is known, of which a log does not show what they changed."""
     is_logged: bool = False
     """An audit log has some of them."""
+    logs: set[str] = field(default_factory=set)
+    """The paths of the logs that have some of them; of a write that a watch shows, too, the log is not known."""
     waiting: Waiting = field(default_factory=Waiting)
     heard: Heard = field(default_factory=Heard)
     rewritten: RewrittenFields = field(default_factory=RewrittenFields)
@@ -81,6 +83,8 @@ class Requests(Struct):
     def hear(self, seen: Observation) -> None:
         """Remember from where a process made a request."""
         self.is_logged = True
+        if not seen.is_watched and len(self.logs) < MAX_LISTED:
+            self.logs.add(seen.place.path)
         self.waiting.hear(seen)
         self.heard.hear(seen)
         who = seen.writer.process if seen.writer else Writer()
