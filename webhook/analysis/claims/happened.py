@@ -5,7 +5,6 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from operator import attrgetter, itemgetter
-from pathlib import PurePath
 from typing import Final, TypeVar
 
 from webhook.analysis.claims.account import Account
@@ -263,7 +262,7 @@ def _list_accepted_writes(history: LeaseHistory) -> Iterator[_Event]:
 
 def _name_logs(history: LeaseHistory, refused: Sequence[Refusal]) -> str:
     """Say in which of several logs some answers are: each may be the log of another API server."""
-    names = {path: PurePath(path).name for path in history.requests.logs}
+    names = {path: path.rpartition("/")[2] for path in history.requests.logs}
     found = sorted({names[one.log] for one in refused if one.log in names})
     # Names that several folders have say nothing.
     is_clear = len(names) > 1 and len(set(names.values())) == len(names) and len(found) <= _MAX_LOGS
