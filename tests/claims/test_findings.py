@@ -163,8 +163,9 @@ def test_a_leader_that_applies_fields_of_another_manager_is_followed(tries: int,
     (claim,) = (each for each in as_json(one)["claims"] if each["claim"] == "leader-lost")
     assert (claim["causes"][0] if "causes" in claim else claim["cause"]) == "refused-fields"
     assert advise(one) == (
-        "Let pod db-0 apply with force; or, once no one leads, delete the lease, which any replica creates anew. To "
-        "see who owns its fields: kubectl -n shop get lease db -o yaml --show-managed-fields"
+        "Do not let pod db-0 apply with force while db-1_1 may lead: two leaders would result. Once no one leads, "
+        "delete the lease; any replica will create it again. To see who owns its fields: kubectl -n shop get lease db "
+        "-o yaml --show-managed-fields"
     )
     assert "conflicted" not in text(one)
 
@@ -174,8 +175,64 @@ def test_a_writer_that_applies_fields_of_another_manager_is_refused() -> None:
     together(40, db, *others)
     server.elector("db-1", "shop/db").fail(409, APPLY_CONFLICT, verb="patch")
     assert messages(server)["write-refused"].startswith(
-        "1 write by shop/db from pod db-1 refused with 409 for fields of another field manager, the last one at "
+        "1 write by shop/db from pod db-1 refused with 409 because another field manager owns the fields, the last one "
+        "at "
     )
+
+
+_FORCE_IS_SAFE = (
+    "Once no one leads, let pod db-1 apply with force, or delete the lease; any replica will create it again."
+)
+_FORCE_IS_NOT = "Do not let pod db-1 apply with force while db-0_1 may lead: two leaders would result."
+
+
+@pytest.mark.parametrize(
+    ("user", "silent_for", "advice"),
+    [
+        ("system:serviceaccount:shop:db", 0, _FORCE_IS_NOT),
+        ("system:serviceaccount:shop:db", 20, _FORCE_IS_SAFE.replace("pod db-1", "shop/db")),
+        ("system:serviceaccount:argocd:argocd", 0, "Let argocd/argocd leave out the spec, which the electors write."),
+        ("system:serviceaccount:argocd:argocd", 20, "Let argocd/argocd leave out the spec, which the electors write."),
+    ],
+    ids=["a standby of a live holder", "a standby of a dead one", "a stranger", "a stranger to an expired lease"],
+)
+def test_no_one_is_told_to_take_a_lease_by_force_from_a_live_holder(user: str, silent_for: int, advice: str) -> None:
+    server, (db, *_) = shop()
+    db.lead(30)
+    for _ in range(3):
+        server.elector("db-1", "shop/db", user=user).fail(409, APPLY_CONFLICT, verb="patch")
+        db.lead(4)
+    server.wait(silent_for)
+    if silent_for:
+        server.elector("db-1", "shop/db", user=user).fail(409, APPLY_CONFLICT, verb="patch")
+    one = account(follow_log(server), server.now)
+    (found,) = (each for each in one.findings if each.check == "write-refused")
+    assert isinstance(found, Claim)
+    assert found.advice.startswith(advice)
+    assert ("force" in found.advice) == ("force" in advice)
+
+
+def test_a_holder_whose_fields_another_manager_owns_is_not_called_a_second_leader() -> None:
+    server, (db, *_) = shop()
+    db.lead(30)
+    db.fail(409, APPLY_CONFLICT, verb="patch")
+    db.lead(4)
+    one = account(follow_log(server), server.now)
+    (found,) = (each for each in one.findings if each.check == "write-refused")
+    assert isinstance(found, Claim)
+    assert found.advice == "Another field manager owns what shop/db, the holder, applies. To see who owns its fields:"
+
+
+def test_what_is_applied_to_a_lease_that_the_log_does_not_show_is_not_called_a_stranger_s() -> None:
+    server, (db, *_) = shop()
+    db.lead(4)
+    log = server.log
+    db.fail(409, APPLY_CONFLICT, verb="patch")
+    del log[:-1]
+    one = account(follow_log(server), server.now)
+    (found,) = (each for each in one.findings if each.check == "write-refused")
+    assert isinstance(found, Claim)
+    assert found.advice == "Another field manager owns what shop/db applies. To see who owns its fields:"
 
 
 @pytest.mark.parametrize("leads", [True, False], ids=["others lead", "all are late"])

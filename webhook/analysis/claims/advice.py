@@ -44,6 +44,7 @@ _POLICIES: Final = "kubectl get validatingadmissionpolicies,validatingadmissionp
 _EXPLAINED: Final = frozenset(
     {Blame.SERVER, Blame.NETWORK, Blame.REFUSED, Blame.THROTTLED, Blame.CONFLICT, Blame.REWRITTEN, Blame.POD}
 )
+_FREE: Final = frozenset({LeaseState.EXPIRED, LeaseState.RELEASED, LeaseState.NEVER_HELD})
 _TERMINATED: Final = "because it is being terminated"
 """Source: kubernetes/apiserver `pkg/admission/plugin/namespace/lifecycle/admission.go`."""
 _VERB: Final = re.compile(r'^[^"]*(?:"[^"]*" )?is forbidden: User "[^"]*" cannot ([a-z]{3,20}) resource ')
@@ -246,7 +247,9 @@ def _make_command_for_lease(history: LeaseHistory) -> str:
     return f"{make_kubectl_prefix(history.namespace)} get lease {quote_name(history.name)}"
 
 
-def advise_after_silence(cause: Diagnosis, history: LeaseHistory, tenure: Tenure, *, is_lost: bool = False) -> Advice:
+def advise_after_silence(
+    cause: Diagnosis, history: LeaseHistory, tenure: Tenure, *, now: int, is_lost: bool = False
+) -> Advice:
     """Return where to look after a holder did not renew: if others may write in its name, first who does.
 
     `is_lost`: another holder has the lease since.
@@ -273,7 +276,7 @@ def advise_after_silence(cause: Diagnosis, history: LeaseHistory, tenure: Tenure
         case Blame.SERVER | Blame.NETWORK:
             return _advise_after_outage(cause, history, tenure)
     if cause.blame is Blame.REFUSED and cause.refusal is not None:
-        return advise_after_refusal(history, cause.refusal)
+        return advise_after_refusal(history, cause.refusal, now)
     return _advise_without_cause(history, tenure, is_lost=is_lost)
 
 
@@ -448,8 +451,8 @@ def _advise_on_rare_renewals(history: LeaseHistory, tenure: Tenure) -> Advice:
     return Advice(f"{sentence} To see its arguments:", command)
 
 
-def advise_after_refusal(history: LeaseHistory, refusal: Refusal) -> Advice:
-    """Return what to do about writes that are refused."""
+def advise_after_refusal(history: LeaseHistory, refusal: Refusal, now: int) -> Advice:
+    """Return what to do about writes that are refused, in microseconds since 1970."""
     who = _name_refused(history, refusal)
     held = history.find_tenure_at(refusal.at)
     # An API server that chose the holder took the lease from no one.
@@ -467,11 +470,7 @@ def advise_after_refusal(history: LeaseHistory, refusal: Refusal) -> Advice:
         what = "a release, which leaves no holder," if refusal.is_release else "the writes"
         return Advice(f"See why the policy refuses {what} of {who}:", _POLICIES)
     if refusal.by is By.FIELDS:
-        sentence = (
-            f"Let {who} apply with force; or, once no one leads, delete the lease, which any replica creates anew. To "
-            "see who owns its fields:"
-        )
-        return Advice(sentence, _make_command_for_managers(history))
+        return _advise_on_owned_fields(history, refusal, who, now=now)
     if _TERMINATED in refusal.message:
         is_over = not history.is_deleted and history.find_tenure_at(refusal.at) is not history.tenure
         ended = "was being deleted then, and nothing could be created in it. To see whether it is there again:"
@@ -485,6 +484,32 @@ def advise_after_refusal(history: LeaseHistory, refusal: Refusal) -> Advice:
     if refusal.by is By.OTHER and refusal.code != _FORBIDDEN:
         return _advise_on_malformed_writes(history, refusal, who)
     return _advise_on_missing_rights(history, refusal)
+
+
+def _advise_on_owned_fields(history: LeaseHistory, refusal: Refusal, who: str, *, now: int) -> Advice:
+    """Return what to do about a server-side apply of fields that another manager owns.
+
+    While a holder is live, that refusal is what keeps the lease from others. With force, only a process of the
+    holder's account is to apply: to any other one the lease does not belong.
+    """
+    status, tenure = history.status(now), history.tenure
+    own = tenure.processes.own if tenure else None
+    if own is None or status is None:
+        sentence = f"Another field manager owns what {who} applies."
+    elif own.user != refusal.writer.user or refusal.writer.impersonator:
+        sentence = f"Let {who} leave out the spec, which the electors write."
+    elif status.state in _FREE:
+        sentence = (
+            f"Once no one leads, let {who} apply with force, or delete the lease; any replica will create it again."
+        )
+    elif own.is_same(refusal.writer):
+        sentence = f"Another field manager owns what {who}, the holder, applies."
+    else:
+        sentence = (
+            f"Do not let {who} apply with force while {format_name(status.holder)} may lead: two leaders would "
+            "result. Once no one leads, delete the lease; any replica will create it again."
+        )
+    return Advice(f"{sentence} To see who owns its fields:", _make_command_for_managers(history))
 
 
 def _advise_on_malformed_writes(history: LeaseHistory, refusal: Refusal, who: str) -> Advice:
@@ -645,10 +670,10 @@ def _advise_without_lease(account: "Account") -> Advice:
     if deleted_by and deleted_by.user in CLEANUP_CONTROLLERS and not lacks_rights:
         return advise_after_deletion(history, deleted_by)
     if refused and (history.is_deleted or history.requests.absent):
-        return advise_after_refusal(history, refused[-1])
+        return advise_after_refusal(history, refused[-1], account.now)
     reads = [one for one in history.requests.refusals if one.is_denied]
     if reads and not history.tenures:
-        return advise_after_refusal(history, reads[-1])
+        return advise_after_refusal(history, reads[-1], account.now)
     if history.is_deleted and not history.existence.is_deletion_sure:
         return advise_after_doubtful_deletion(history)
     if history.is_deleted:
@@ -784,7 +809,7 @@ def _advise_after_expiry(account: "Account", status: LeaseStatus) -> Advice:
         sentence = "The log lacks requests, and a renewal may be one of them. To see the lease:"
         return Advice(sentence, f"{_make_command_for_lease(history)} -o yaml")
     if (refusal := _find_refused_successor(account, status)) is not None:
-        after = advise_after_refusal(history, refusal)
+        after = advise_after_refusal(history, refusal, account.now)
         return Advice(f"No other can take the lease while its writes are refused. {after.sentence}", after.command)
     if account.unserved_at is not None:
         sentence = (
@@ -797,7 +822,7 @@ def _advise_after_expiry(account: "Account", status: LeaseStatus) -> Advice:
         tenure.is_ambiguous or (tenure.processes.is_never_renewed and not tenure.is_chosen)
     )
     if cause is not None and tenure and (is_explained or is_odd):
-        return advise_after_silence(cause, history, tenure)
+        return advise_after_silence(cause, history, tenure, now=account.now)
     if (candidates := _advise_on_candidates(account)) is not None:
         return candidates
     pod = _find_pod(history, status.holder, account.tenure)

@@ -23,7 +23,7 @@ _MANY_READS: Final = 3
 _REFUSED_BY: Final = {
     By.RIGHTS: " for lack of permission",
     By.CREDENTIALS: " for lack of credentials",
-    By.FIELDS: " for fields of another field manager",
+    By.FIELDS: " because another field manager owns the fields",
     By.OTHER: "",
 }
 
@@ -69,7 +69,7 @@ def _claim_refused_reads(history: LeaseHistory, group: Sequence[Refusal], now: i
     message += f": {last.message}" if last.message else ""
     message += "; who may not read the lease does not take it"
     return make_claim(
-        *(history, "read-refused", Severity.WARNING, message, advise_after_refusal(history, last), "refused"),
+        *(history, "read-refused", Severity.WARNING, message, advise_after_refusal(history, last, now), "refused"),
         over_since=_find_end(history, last.at, now),
         arguments={
             "by": BySomeone(last.writer),
@@ -124,7 +124,7 @@ def _claim_refusals(history: LeaseHistory, group: Sequence[Refusal], now: int) -
     is_passing = len(group) == 1 and last.by is By.RIGHTS and may_write
     if is_passing:
         message += "; later writes of the same user were stored"
-    severity, advice = Severity.INFO if is_passing else Severity.WARNING, advise_after_refusal(history, last)
+    severity, advice = Severity.INFO if is_passing else Severity.WARNING, advise_after_refusal(history, last, now)
     return make_claim(
         *(history, "write-refused", severity, message, advice, "refused"),
         over_since=over,

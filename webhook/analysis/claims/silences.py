@@ -101,7 +101,7 @@ def claim_late_renewal(history: LeaseHistory, missed: causes.MissedRenewals, now
     is_beat = history.is_heartbeat
     is_harmless = is_beat and missed.longest < (missed.duration or 0) * SECOND
     message = f"{describe_delay(history, missed, since, is_beat=is_beat)}{_describe_other_write(history, missed, now)}"
-    step = advise_after_silence(missed.cause, history, missed.tenure)
+    step = advise_after_silence(missed.cause, history, missed.tenure, now=now)
     ended = "The refusals have ended. " if missed.cause.blame is Blame.REFUSED else ""
     if ended and any(one.is_denied_write and one.at > missed.end for one in history.requests.refusals):
         ended = "Refusals came again after that. "
@@ -146,7 +146,7 @@ def find_ongoing_silence(histories: ClusterHistory, history: LeaseHistory, now: 
         f"{format_clock(last, now)}, for {format_length(silence)}, "
         f"although the lease was renewed every {format_length(usual)} before{holds}. {describe_cause(cause)}"
     )
-    step = advise_after_silence(cause, history, tenure)
+    step = advise_after_silence(cause, history, tenure, now=now)
     yield make_claim(
         history,
         "renewal-late",
@@ -184,7 +184,7 @@ def claim_loss(history: LeaseHistory, missed: causes.MissedRenewals, after: Tenu
         f"{describe_cause(cause)}"
         f"{_describe_return(cause, before, history.renewals.usual, now)}"
     )
-    step = advise_after_silence(cause, history, before, is_lost=after.holder != before.holder)
+    step = advise_after_silence(cause, history, before, now=now, is_lost=after.holder != before.holder)
     return make_claim(
         *(history, "leader-lost", Severity.WARNING, message, step, cause.blame),
         over_since=after.since,
