@@ -30,22 +30,107 @@ def claims_of(one: Account, check: str) -> list[Claim]:
     return [found for found in one.findings if isinstance(found, Claim) and found.check == check]
 
 
-@pytest.mark.parametrize(
-    ("follow", "words"),
-    [
-        (follow_log, "db-1_1 and db-0_1 took the lease from each other 6 times"),
-        (follow_watch, "db-1_1 and db-0_1 were written into the lease in place of each other 6 times"),
-    ],
-)
-def test_takeovers_in_turns_are_one_finding(follow: Follow, words: str) -> None:
+def test_takeovers_in_turns_are_one_finding() -> None:
     server = contend(6)
-    one = account(follow(server), server.now)
+    one = account(follow_log(server), server.now)
     (found,) = claims_of(one, "lease-contended")
-    assert found.message == f"{words} from 11:07:05Z to 11:07:30Z, while it was live: both may lead"
+    assert found.message == (
+        "db-1_1 and db-0_1 took the lease from each other 6 times between 11:07:05Z and 11:07:30Z, each time while it "
+        "was live: both may lead"
+    )
     assert not claims_of(one, "lease-stolen")
     assert found.over_since == 0
     assert advise(one).startswith("Both may lead: stop one of them, and find out why they do not wait")
     assert advise_with_urgency(one).sentence.startswith("Act now. ")
+
+
+def test_takeovers_in_turns_may_be_a_person_s_or_planned_by_a_watch() -> None:
+    server = contend(6)
+    one = account(follow_watch(server), server.now)
+    (found,) = claims_of(one, "lease-contended")
+    assert found.message == (
+        "db-1_1 and db-0_1 were written into the lease in turns 6 times between 11:07:05Z and 11:07:30Z, each time "
+        "while it was live: both may lead, unless they hand it over or another one writes both; the input does not "
+        "show who wrote it"
+    )
+    assert not claims_of(one, "lease-stolen")
+    assert found.over_since == 0
+    assert advise(one) == "The audit log shows who wrote it: lease-webhook why shop/db --input AUDIT-LOG"
+
+
+def hand_over_in_turns() -> FakeServer:
+    """A lease whose holder writes the other one in every half a minute, as is planned."""
+    server = FakeServer()
+    electors = [server.elector(f"db-{number}", "shop/db") for number in range(2)]
+    electors[0].lead(60)
+    for number in range(6):
+        before, after = electors[number % 2], electors[(number + 1) % 2]
+        server.wait(1)
+        before.take(holderIdentity=after.identity)
+        after.lead(30)
+    return server
+
+
+def test_a_log_shows_that_what_looks_like_a_contest_to_a_watch_is_planned() -> None:
+    server = hand_over_in_turns()
+    logged, watched = account(follow_log(server), server.now), account(follow_watch(server), server.now)
+    assert not claims_of(logged, "lease-contended")
+    assert len(claims_of(logged, "handed-over")) == 6
+    assert "two may have led" not in text(logged)
+    (found,) = claims_of(watched, "lease-contended")
+    assert "unless they hand it over or another one writes both" in found.message
+    assert "stop" not in advise(watched)
+
+
+@pytest.mark.parametrize("follow", [follow_log, follow_watch])
+@pytest.mark.parametrize(("seconds", "is_over"), [(12, False), (16, True), (3600, True)])
+def test_a_contest_goes_on_for_as_long_as_the_next_takeover_may_come(
+    follow: Follow, seconds: int, is_over: bool
+) -> None:
+    server = contend(6)
+    taken = server.now
+    server.elector("db-0", "shop/db").lead(seconds)
+    one = account(follow(server), server.now)
+    (found,) = claims_of(one, "lease-contended")
+    assert found.over_since == (taken if is_over else 0)
+    assert advise_with_urgency(one).sentence.startswith("Act now. ") is not is_over
+    assert ("stop one of them" in advise(one)) is (follow is follow_log and not is_over)
+
+
+def test_rare_takeovers_go_on_for_twice_the_longest_time_between_two() -> None:
+    server = FakeServer()
+    electors = [server.elector(f"db-{number}", "shop/db") for number in range(2)]
+    electors[0].lead(20)
+    for number in range(4):
+        electors[(number + 1) % 2].lead(60)
+    (found,) = claims_of(account(follow_log(server), server.now), "lease-contended")
+    assert found.over_since == 0
+    electors[0].lead(62)
+    (found,) = claims_of(account(follow_log(server), server.now), "lease-contended")
+    assert found.over_since == server.now - 122 * SECOND
+
+
+def test_thefts_hours_apart_are_no_contest() -> None:
+    server = FakeServer()
+    electors = [server.elector(f"db-{number}", "shop/db") for number in range(2)]
+    electors[0].lead(20)
+    for number in range(4):
+        electors[(number + 1) % 2].lead(3600)
+    one = account(follow_log(server), server.now)
+    assert not claims_of(one, "lease-contended")
+    assert len(claims_of(one, "lease-stolen")) == 4
+    assert "Act now" not in advise_with_urgency(one).sentence
+
+
+def test_a_contest_across_midnight_has_both_dates() -> None:
+    server = FakeServer()
+    server.wait(12 * 3600 + 50 * 60)
+    electors = [server.elector(f"db-{number}", "shop/db") for number in range(2)]
+    electors[0].lead(20)
+    for number in range(4):
+        electors[(number + 1) % 2].lead(120)
+    (found,) = claims_of(account(follow_log(server), server.now), "lease-contended")
+    assert "4 times between 2026-11-18T23:57:00Z and 2026-11-19T00:03:00Z, each" in found.message
 
 
 def test_a_contest_that_is_over_says_when_it_was() -> None:

@@ -433,8 +433,13 @@ def advise_on_late_taker(history: LeaseHistory, after: Tenure) -> Advice:
     return Advice(f"If {format_name(after.holder)} is a pod, see what it {did}", logs)
 
 
-def advise_on_contest(history: LeaseHistory, last: Tenure, *, is_ongoing: bool) -> Advice:
-    """Return what to do about two processes that take a lease from each other."""
+def advise_on_contest(history: LeaseHistory, last: Tenure, *, is_ongoing: bool, is_known: bool) -> Advice:
+    """Return what to do about two that take a lease from each other; `is_known`: they did so themselves."""
+    if not is_known:
+        return Advice(
+            "The audit log shows who wrote it:",
+            make_command_for_audit_log(history.namespace, history.name),
+        )
     stop = "Both may lead: stop one of them, and find out why they" if is_ongoing else "Find out why they"
     pod = _find_pod(history, last.holder, last)
     return Advice(

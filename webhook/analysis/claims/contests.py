@@ -9,14 +9,18 @@ from msgspec import Struct
 from webhook.analysis.claims.advice import advise_on_contest
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.lease_claim import make_claim
-from webhook.analysis.claims.words import format_clock, format_name
+from webhook.analysis.claims.words import format_clocks, format_name
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.findings import Severity
-from webhook.kubernetes.times import SECOND
+from webhook.kubernetes.times import MINUTE, SECOND
 
 _LEAST: Final = 4
 """The fewest takeovers in turns that count as a contest: each holder takes back what it lost."""
+_LONGEST_PAUSE: Final = 10 * MINUTE
+"""A lease that is taken after a longer time as its holder is taken by itself, and not in answer to what was before."""
+
+_UNKNOWN: Final = ", unless they hand it over or another one writes both; the input does not show who wrote it"
 
 
 class Contest(Struct, frozen=True):
@@ -34,6 +38,18 @@ class Contest(Struct, frozen=True):
         """The last one that took it."""
         return self.tenures[-1]
 
+    @property
+    def is_by_holders(self) -> bool:
+        """Whether each is known to have taken it itself, so that no one wrote both in, or handed it over."""
+        return all(one.processes.taken_by is not None for one in self.tenures)
+
+    def is_ongoing(self, now: int) -> bool:
+        """Return whether the last one holds it, and the other one may be about to take it, by how it went so far."""
+        last, duration = self.last, (self.last.duration or 0) * SECOND
+        longest = max(after.since - before.since for before, after in pairwise(self.tenures))
+        is_live = last.until is None and now - last.last_renewal < duration
+        return is_live and now - last.since < max(2 * longest, duration)
+
 
 def find_contest(tenures: Sequence[Tenure]) -> Contest | None:
     """Return the latest takeovers in turns by two holders, if they are many; `tenures` have the oldest one first."""
@@ -42,7 +58,11 @@ def find_contest(tenures: Sequence[Tenure]) -> Contest | None:
         if not _is_taken_while_live(before, after):
             run = []
             continue
-        is_in_turn = bool(run) and {after.holder, before.holder} == {run[-1].holder, run[-1].previous}
+        is_in_turn = (
+            bool(run)
+            and {after.holder, before.holder} == {run[-1].holder, run[-1].previous}
+            and after.since - run[-1].since <= _LONGEST_PAUSE
+        )
         run = [*run, after] if is_in_turn else [after]
         contest = Contest(tuple(run)) if len(run) >= _LEAST else contest
     return contest
@@ -56,16 +76,16 @@ def _is_taken_while_live(before: Tenure, after: Tenure) -> bool:
 
 def claim_contest(history: LeaseHistory, contest: Contest, now: int) -> Claim:
     """Return the claim that two took the lease from each other."""
-    first, last = contest.first, contest.last
-    is_ongoing = last.until is None and now - last.last_renewal < (last.duration or 0) * SECOND
-    is_known = all(one.processes.taken_by is not None for one in contest.tenures)
-    did = "took the lease from each other" if is_known else "were written into the lease in place of each other"
+    first, last, is_ongoing = contest.first, contest.last, contest.is_ongoing(now)
+    did = "took the lease from each other" if contest.is_by_holders else "were written into the lease in turns"
     led = "both may lead" if is_ongoing else "both may have led all the time"
+    unknown = "" if contest.is_by_holders else _UNKNOWN
+    start, end = format_clocks(now, first.since, last.since)
     message = (
-        f"{format_name(last.previous)} and {format_name(last.holder)} {did} {len(contest.tenures)} times from "
-        f"{format_clock(first.since, now)} to {format_clock(last.since, now)}, while it was live: {led}"
+        f"{format_name(last.previous)} and {format_name(last.holder)} {did} {len(contest.tenures)} times between "
+        f"{start} and {end}, each time while it was live: {led}{unknown}"
     )
-    advice = advise_on_contest(history, last, is_ongoing=is_ongoing)
+    advice = advise_on_contest(history, last, is_ongoing=is_ongoing, is_known=contest.is_by_holders)
     return make_claim(
         *(history, "lease-contended", Severity.ERROR, message, advice, "stolen"),
         over_since=0 if is_ongoing else last.since,

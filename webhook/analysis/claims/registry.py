@@ -203,7 +203,7 @@ _INCIDENTS: Final = (
     Kind(
         "lease-contended",
         "`identity` and `previous` replaced each other `count` times or more in [from, to], each time while the lease "
-        "was live; ongoing: the last of them holds it",
+        "was live; ongoing: the last of them holds it, and the next change would not be late by those before",
         "each of these writes, dated, by writers that are not known to be others than the holders",
         ("identity", "previous", "count", "from", "to"),
         Problem("two holders take the lease from each other again and again, so both may lead", {Severity.ERROR: ""}),

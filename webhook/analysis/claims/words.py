@@ -32,6 +32,12 @@ def format_clock(at: int, now: int) -> str:
     return text[11:] if at // DAY == now // DAY else text
 
 
+def format_clocks(now: int, *instants: int) -> list[str]:
+    """Return times of day, all with the date if not all of them are of the day of `now`."""
+    is_today = all(at // DAY == now // DAY for at in instants)
+    return [format_clock(at, now) if is_today else format_time(at) for at in instants]
+
+
 def format_bound(micros: int) -> str:
     """Return a length of time as an upper bound, never rounded down."""
     unit = next((unit for below, unit in _UNITS if micros < below), 60 * MINUTE)
