@@ -27,6 +27,8 @@ from webhook.kubernetes.times import MINUTE, SECOND, format_length
 
 SHORTEST: Final = SECOND // 20
 """A shorter time without a holder is said to be none."""
+DURATION: Final = 15
+"""Seconds for which a lease is taken to last that does not say it."""
 FREQUENT: Final = 4
 """Changes of the holder within `FREQUENT_WITHIN`; a rolling restart of three replicas makes three at most."""
 FREQUENT_WITHIN: Final = 10 * MINUTE
@@ -72,8 +74,45 @@ def is_handed_over(tenure: Tenure, before: Tenure | None) -> bool:
     other, own = tenure.processes.doubtful_taker, before.processes.own if before else None
     if before is None or other is None or own is None or not own.is_same(other):
         return False
-    is_named = before.processes.names_own_pod and names_pod(before.holder, own.pod)
-    return is_named and before.processes.is_here(own) and not tenure.processes.is_from_pod_of(before.processes)
+    if tenure.processes.is_from_pod_of(before.processes) or is_written_beside(tenure, before):
+        return False
+    return before.processes.names_own_pod and names_pod(before.holder, own.pod) and before.processes.is_here(own)
+
+
+def is_written_beside(tenure: Tenure, before: Tenure) -> bool:
+    """Return whether the pod of a holder wrote the next one in, and its elector did not know of that.
+
+    It went on to renew, or took the lease back at once. Another process of that pod may have written, or another one
+    with its token: the name of a pod says no more of a writer than which token it has.
+    """
+    own, taker = before.processes.own, tenure.processes.taken_by
+    if own is None or taker is None or not own.pod or not own.is_same(taker):
+        return False
+    if tenure.processes.renewals and own.is_same(tenure.processes.own):
+        return False  # it goes on under the other name
+    soon = tenure.since + (before.duration or DURATION) * SECOND
+    tried = before.processes.conflicted_again
+    return (tried is not None and tried < soon) or _is_taken_back(tenure, own, soon)
+
+
+def is_from_one_pod(tenure: Tenure, before: Tenure) -> bool:
+    """Return whether one pod wrote this holder and the one before, and nothing shows two processes in it."""
+    is_one = tenure.processes.is_from_pod_of(before.processes) and not is_written_beside(tenure, before)
+    return is_one or takes_back(tenure, before)
+
+
+def _is_taken_back(tenure: Tenure, own: Writer, before: int) -> bool:
+    """Return whether a process took back, before an instant, what had been written in place of it."""
+    ended = tenure.ended
+    return tenure.is_before_previous and ended is not None and own.is_same(ended.writer) and ended.at < before
+
+
+def takes_back(tenure: Tenure, before: Tenure) -> bool:
+    """Return whether a holder followed a name that was written in from its own pod, and that no process renewed."""
+    taker, own = before.processes.taken_by, tenure.processes.taken_by
+    is_same = taker is not None and own is not None and own.is_same(taker) and bool(own.pod)
+    is_back = is_same and before.previous == tenure.holder and tenure.processes.doubtful_taker is None
+    return is_back and not before.processes.renewals
 
 
 def find_duration_edit(history: LeaseHistory, before: Tenure, after: Tenure) -> LeaseEvent | None:
@@ -272,7 +311,7 @@ def _describe_replacement(tenure: Tenure, before: Tenure | None, took: str, prev
     """Say how a holder followed one that still held the lease: by that one's own write, or by `took`, a clause."""
     if is_handed_over(tenure, before):
         return f"{previous} handed it over to {format_name(tenure.holder)}, without a release"
-    is_one_pod = tenure.processes.is_from_pod_of(before.processes if before else None)
+    is_one_pod = before is not None and is_from_one_pod(tenure, before)
     led = "both were written from one pod" if is_one_pod else "two may have led"
     is_own = tenure.processes.taken_by is not None and tenure.processes.doubtful_taker is None
     return f"{took} {'from' if is_own else 'in place of'} {previous}, which still held it: {led}"

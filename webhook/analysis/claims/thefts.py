@@ -13,11 +13,18 @@ from webhook.analysis.claims.advice import (
     advise_on_writer,
     make_command_for_audit_log,
     make_command_for_log_of_holder,
+    make_command_for_pod_of_writer,
 )
 from webhook.analysis.claims.claim import By as BySomeone
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.collect import bound_write
-from webhook.analysis.claims.handovers import find_duration_edit, is_handed_over
+from webhook.analysis.claims.handovers import (
+    find_duration_edit,
+    is_from_one_pod,
+    is_handed_over,
+    is_written_beside,
+    takes_back,
+)
 from webhook.analysis.claims.lease_claim import MAX_NAMED, find_identity, make_claim
 from webhook.analysis.claims.words import describe_user, describe_writer, format_bound, format_clock, format_name
 from webhook.analysis.history.events import LeaseEvent
@@ -37,6 +44,10 @@ _CONCLUSION: Final = "the lease looked expired to the new holder, if that compar
 _ONE_POD: Final = (
     "both were written from one pod: unless that runs two electors, or its container restarted, one process led "
     "throughout and its identity changed"
+)
+_BESIDE: Final = (
+    "The elector of that pod went on as if it held the lease: another process there, or another one with its token, "
+    "may have written that"
 )
 _RENAMED: Final = "one process led throughout and its identity changed, as acquireTime and leaseTransitions did not"
 
@@ -118,7 +129,7 @@ def _claim_theft(
     left = last + duration * SECOND - after.since if duration else None
     cause = "stolen"
     other = after.processes.doubtful_taker
-    is_one_pod = after.processes.is_from_pod_of(before.processes)
+    is_one_pod = is_from_one_pod(after, before)
     stranger = None if other else _find_stranger(before, after)
     took = _describe_taking(after, other, stranger)
     early = "" if left is None else f", {_describe_time_left(before, after, left)} before it expired"
@@ -138,11 +149,16 @@ def _claim_theft(
     if false_expiry is not None:
         message, cause, advice = f"{message}. {false_expiry.text}", false_expiry.cause, false_expiry.advice
     elif is_one_pod:
+        is_back = takes_back(after, before)
+        written = f" back: {format_name(before.holder)}, written in from the same pod at "
         message = f"at {at} {took}{held}; {_ONE_POD}"
-        cause, sentence = "renamed", "Check whether a webhook rewrites holderIdentity, or the pod runs two electors:"
-        advice = Advice(sentence, "kubectl get mutatingwebhookconfigurations")
+        if is_back:
+            message = f"at {at} {took}{written}{format_clock(before.since, now)}, had not renewed it"
+        cause, advice = "stolen" if is_back else "renamed", _advise_on_one_pod(history, before, after)
     elif other:
-        advice = advise_on_writer(f"Find out why {describe_user(other)} wrote the holder.", history, other)
+        is_beside = is_written_beside(after, before)
+        message += f". {_BESIDE}" if is_beside else ""
+        advice = _advise_on_other_taker(history, after.holder, other, is_beside=is_beside)
     elif after.processes.taken_by is None:
         if after.is_renaming:
             message += f"; or {_RENAMED}"
@@ -160,6 +176,24 @@ def _claim_theft(
         over_since=after.since,
         arguments=_list_arguments(before, after),
     )
+
+
+def _advise_on_one_pod(history: LeaseHistory, before: Tenure, after: Tenure) -> Advice:
+    """Return what to do about two names from one pod: it took back what had been written in its place, or renamed."""
+    if takes_back(after, before) and after.processes.taken_by is not None:
+        return _advise_on_other_taker(history, before.holder, after.processes.taken_by, is_beside=True)
+    sentence = "Check whether a webhook rewrites holderIdentity, or the pod runs two electors:"
+    return Advice(sentence, "kubectl get mutatingwebhookconfigurations")
+
+
+def _advise_on_other_taker(history: LeaseHistory, holder: str, other: Writer, *, is_beside: bool) -> Advice:
+    """Return where to look for who wrote a holder in; `is_beside`: with the token of a pod, not by its elector."""
+    if not is_beside:
+        return advise_on_writer(f"Find out why {describe_user(other)} wrote the holder.", history, other)
+    sentence = (
+        f"Find out which process, in pod {format_name(other.pod)} or with its token, wrote {format_name(holder)}:"
+    )
+    return Advice(sentence, make_command_for_pod_of_writer(history.namespace, other))
 
 
 def _describe_addresses(history: LeaseHistory, other: Writer | None) -> str:

@@ -72,6 +72,8 @@ class HolderProcesses(Struct):
     """The times of the latest writes of its own process that were stored, and left renewTime as it was."""
     heard_again: list[int] = field(default_factory=list)
     """The times of the first requests of its pods after another one had taken the lease."""
+    conflicted_again: int | None = None
+    """When an update of its pods first conflicted after another one had been written in; None if none did."""
 
     # Who writes.
 
@@ -158,6 +160,10 @@ class HolderProcesses(Struct):
         """Remember a request of its pods after another one had taken the lease."""
         if len(self.heard_again) < MAX_HEARD_AGAIN:
             self.heard_again.append(at)
+
+    def conflict_again(self, at: int) -> None:
+        """Remember that its pods tried to renew although another one had been written in."""
+        self.conflicted_again = at if self.conflicted_again is None else self.conflicted_again
 
     # Whose write it was.
 

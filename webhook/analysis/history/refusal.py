@@ -130,6 +130,11 @@ class Refusal(Struct, frozen=True):
         return self.code == _UNPROCESSABLE and self.message == UNAPPLIED_PATCH
 
     @property
+    def is_of_unexpected_state(self) -> bool:
+        """True if an update, or a JSON patch, was made for a state that is not the stored one."""
+        return self.has_conflicted or self.is_unapplied_patch
+
+    @property
     def has_failed(self) -> bool:
         """True if the API server was unable to store it; not if the client hung up before a second had passed."""
         is_abandoned = "context canceled" in self.message and self.took < SLOW

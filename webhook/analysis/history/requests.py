@@ -167,13 +167,12 @@ def hear(seen: Observation, holder: Tenure | None, lost: Tenure | None) -> None:
     if not who.pod or seen.at is None or holder is None:
         return
     received, own = seen.at - seen.took, holder.processes.own
+    is_after_loss = lost is not None and received > holder.since
+    if lost is not None and is_after_loss and lost.processes.own is not None and lost.processes.own.is_same(who):
+        refusal = Refusal.from_observation(seen)
+        if refusal is not None and refusal.is_of_unexpected_state:
+            lost.processes.conflict_again(received)
     if own is not None and own.is_same(who):
         holder.processes.requests.append(received)
-    elif (
-        lost
-        and lost.processes.is_sure
-        and lost.processes.own
-        and lost.processes.own.is_same(who)
-        and received > holder.since
-    ):
+    elif lost and lost.processes.is_sure and lost.processes.own and lost.processes.own.is_same(who) and is_after_loss:
         lost.processes.hear_again(received)

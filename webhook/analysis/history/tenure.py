@@ -129,6 +129,8 @@ class Tenure(Struct):
     """The store had been put back to an earlier state just before: no write of then put it there."""
     may_go_on: bool = False
     """After what was not seen, nothing shows that another one had the lease since the tenure before, of its name."""
+    is_before_previous: bool = False
+    """The holder before it is the one after it, too."""
     is_touched_last: bool = False
     """That was after the last renewal by its own process; times do not show it where API servers' clocks differ."""
 
@@ -152,6 +154,8 @@ class Tenure(Struct):
     def follow(self, before: "Tenure | None", leaderless: int | None) -> None:
         """Remember the holder before, and for how long no one led since, at most; None if that is not known."""
         self.previous, self.leaderless = before.holder if before else "", leaderless
+        if before is not None:
+            before.is_before_previous = before.previous == self.holder
 
     def name_holder(self, holder: str) -> None:
         """Name the holder, for which its writer stood in."""
