@@ -267,7 +267,7 @@ def test_a_lease_with_finalizers_was_deleted_by_who_asked_for_that() -> None:
     [(False, False), (True, False), (False, True)],
     ids=["alone", "beside another writer", "beside another pod of its name"],
 )
-def test_a_holder_that_conflicts_with_itself_runs_several_electors(*, is_edited: bool, is_shared: bool) -> None:
+def test_a_holder_that_conflicts_with_itself_may_run_several_electors(*, is_edited: bool, is_shared: bool) -> None:
     server, (db, mail, cart) = shop()
     other = server.elector("db-1", "shop/db")
     other.identity = db.identity
@@ -282,5 +282,71 @@ def test_a_holder_that_conflicts_with_itself_runs_several_electors(*, is_edited:
             server.wait(0.2)
             other.renew()
     said = text(account(follow_log(server), server.now))
-    words = "its own process, and no one else wrote it: several electors in one process do so"
+    words = (
+        "all are from its holder's own pod, and the log shows no other writer: lost answers or several electors may "
+        "explain that"
+    )
     assert (words in said) is not (is_edited or is_shared)
+
+
+def fail_with_conflicts(pause: float, *, pod: str = "db-0", number: int = 6) -> FakeServer:
+    """A holder of which each so many seconds an update conflicts, and the next one is stored."""
+    server = FakeServer()
+    db = server.elector("db-0", "shop/db", pod=pod)
+    db.lead(30)
+    for _ in range(number):
+        server.wait(1)
+        db.fail(409)
+        server.wait(0.02)
+        db.renew()
+        db.lead(pause - 1)
+    return server
+
+
+@pytest.mark.parametrize(("pause", "is_shown"), [(3, True), (14, True), (17, False), (900, False)])
+def test_answers_that_are_lost_now_and_then_are_no_second_elector(pause: float, is_shown: bool) -> None:
+    server = fail_with_conflicts(pause)
+    said = text(account(follow_log(server), server.now))
+    assert ("lost answers or several electors may explain that" in said) is is_shown
+    assert ("6 updates by shop/db from pod db-0 conflicted (409) until" in said) is is_shown
+
+
+def test_conflicts_of_a_holder_without_a_pod_are_of_its_user() -> None:
+    server = fail_with_conflicts(3, pod="")
+    assert "all are from its holder's own user" in text(account(follow_log(server), server.now))
+
+
+@pytest.mark.parametrize("is_edited", [True, False], ids=["someone whose writes the log lacks", "no one"])
+def test_a_log_that_lacks_writes_does_not_say_that_no_one_else_wrote(is_edited: bool) -> None:
+    server, (db, *_) = shop()
+    db.lead(30)
+    for _ in range(6):
+        if is_edited:
+            server.wait(0.5)
+            server.write("shop/db", server.leases["shop/db"]["spec"], "kubectl-edit", "nina", "")
+            del server.log[-1]
+        server.wait(0.5)
+        db.fail(409)
+        server.wait(0.02)
+        db.lead(4)
+    said = text(account(follow_log(server), server.now))
+    assert "6 updates by shop/db from pod db-0 conflicted (409) until 11:07:" in said
+    assert ("and the log may lack the writes of others" in said) is is_edited
+    assert ("and the log shows no other writer" in said) is not is_edited
+
+
+def test_conflicts_of_which_the_first_are_forgotten_began_then_or_earlier() -> None:
+    server = fail_with_conflicts(2, number=150)
+    (line,) = (each for each in text(account(follow_log(server), server.now)).splitlines() if "conflicted" in each)
+    assert "at least 100 updates by shop/db from pod db-0 conflicted (409) from then or earlier until" in line
+
+
+@pytest.mark.parametrize(("number", "is_cut"), [(5, False), (150, True)])
+def test_refusals_of_which_the_first_are_forgotten_began_then_or_earlier(number: int, is_cut: bool) -> None:
+    server, (db, *_) = shop()
+    db.lead(30)
+    for _ in range(number):
+        server.elector("db-1", "shop/db").fail(403, "no")
+        db.lead(2)
+    (line,) = (each for each in text(account(follow_log(server), server.now)).splitlines() if "were refused" in each)
+    assert line.endswith(", then or earlier") is is_cut

@@ -28,7 +28,7 @@ from webhook.kubernetes.times import MINUTE, SECOND, format_length
 SHORTEST: Final = SECOND // 20
 """A shorter time without a holder is said to be none."""
 DURATION: Final = 15
-"""Seconds for which a lease is taken to last that does not say it."""
+"""Seconds that a lease lasts by the default of client-go, where the input does not say it."""
 FREQUENT: Final = 4
 """Changes of the holder within `FREQUENT_WITHIN`; a rolling restart of three replicas makes three at most."""
 FREQUENT_WITHIN: Final = 10 * MINUTE

@@ -12,6 +12,7 @@ from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.diagnosis import Blame
 from webhook.analysis.claims.failed_writes import describe_stored
 from webhook.analysis.claims.handovers import (
+    DURATION,
     describe_dating_of_end,
     describe_edit,
     describe_ending,
@@ -37,6 +38,11 @@ _MAX_LATEST: Final = 2
 _MAX_LOGS: Final = 2
 _MIN_CONFLICTS: Final = 5
 """Who only wants to be the next holder loses a race or two."""
+_OWN: Final = (
+    "all are from its holder's own {}, and the log shows no other writer: lost answers or several electors may explain "
+    "that"
+)
+_OWN_IN_PARTIAL_LOG: Final = "all are from its holder's own {}, and the log may lack the writes of others"
 _DURATION: Final = "leaseDurationSeconds"
 _PREFERRED: Final = "preferredHolder"
 _STRATEGY: Final = "strategy "
@@ -52,7 +58,7 @@ def list_events(account: Account, most: int = MAX_EVENTS) -> Iterator[Line]:
     history, now = account.history, account.now
     beside = [*_list_candidates(account), *_list_pod_deletions(account), *_list_related_writes(account)]
     beside += account.pod_events
-    found = sorted([*_list_all(history), *_list_edits(history), *beside, *_list_gaps(account)], key=_TIME)
+    found = sorted([*_list_all(account), *_list_edits(history), *beside, *_list_gaps(account)], key=_TIME)
     if history.is_mixed or (len(found) == 1 and history.tenure and history.tenure.began is Handover.SEEN):
         return  # the headline says as much
     if len(found) > most:
@@ -80,7 +86,7 @@ def list_latest(account: Account) -> Iterator[Line]:
     shown += [] if is_cause else _list_pod_deletions(account)[-1:]
     shown += account.pod_events[-_MAX_LATEST:]
     shown += _list_odd_renewals(history)[-_MAX_LATEST:]
-    shown += [*_list_conflicts(history)][-_MAX_LATEST:]
+    shown += [*_list_conflicts(account)][-_MAX_LATEST:]
     shown += [] if is_told else _find_last_handover(history)
     for at, text in [] if history.is_mixed else sorted(shown, key=_TIME):
         yield Line(format_clock(at, account.now), text)
@@ -124,7 +130,7 @@ def _list_gaps(account: Account) -> list[_Event]:
     for gap in account.history.renewals.unseen:
         if gap.start < gap.end and not any(one.start <= gap.end and gap.start <= one.end for one in recorder):
             until = format_clock(gap.end, account.now)
-            known.append((gap.start, f"from then to {until} the input lacks writes; what they changed is not known"))
+            known.append((gap.start, f"the input lacks writes from then until {until}; what they changed is not known"))
     return sorted(known, key=_TIME)[-MAX_GAPS:]
 
 
@@ -173,14 +179,15 @@ def _is_usual(edit: LeaseEvent) -> bool:
     return is_server or (own is not None and own.is_same(who))
 
 
-def _list_all(history: LeaseHistory) -> Iterator[_Event]:
+def _list_all(account: Account) -> Iterator[_Event]:
+    history = account.history
     tenures = list(history.tenures)
     for before, tenure, after in zip(chain([None], tenures), tenures, chain(tenures[1:], [None]), strict=False):
         yield tenure.since, describe_handover(tenure, before)
         yield from _describe_end(history, tenure, after)
     yield from _list_silences(history)
     yield from _list_refused_writes(history)
-    yield from _list_conflicts(history)
+    yield from _list_conflicts(account)
     yield from _list_accepted_writes(history)
     yield from _list_fenced_writes(history)
 
@@ -269,22 +276,35 @@ def _name_logs(history: LeaseHistory, refused: Sequence[Refusal]) -> str:
     return f" (log {' and '.join(map(format_name, found))})" if is_clear and found else ""
 
 
-def _list_conflicts(history: LeaseHistory) -> Iterator[_Event]:
+def _list_conflicts(account: Account) -> Iterator[_Event]:
     """Yield who tried again and again to write a lease that another one held, from a state that had changed by then."""
+    history = account.history
     wanted = [one for one in history.requests.refusals if one.is_of_other_state and one.writer.user != API_SERVER]
     for several in _group_by_tenure(history, wanted, lambda one: (one.at, (one.writer.process, one.is_deletion))):
         tenure, first = history.find_tenure_at(several[0].at), several[0]
         if len(several) < _MIN_CONFLICTS or tenure is None:
             continue
         is_own, last = tenure.is_by(first.writer), several[-1].at
-        if is_own is None or (is_own and _is_written_by_others(history, tenure, first.at, last)):
+        if is_own is None or (is_own and not _is_explained_by_holder(history, tenure, several)):
             continue
-        held = "its own process" if is_own else f"the lease had the holder {format_name(tenure.holder)} then"
-        held = f"{held}, and no one else wrote it: several electors in one process do so" if is_own else held
-        least = "at least " if history.requests.has_forgotten_since(tenure.since) else ""
-        what = "deletions" if first.is_deletion else "updates"
-        until = f"until {format_clock(last, history.moment)}; {held}"
-        yield first.at, f"{least}{len(several)} {what} by {describe_writer(first.writer)} conflicted (409) {until}"
+        held = f"the lease had the holder {format_name(tenure.holder)} then"
+        if is_own:
+            held = _OWN_IN_PARTIAL_LOG if account.is_partial else _OWN
+            held = held.format("pod" if first.writer.pod else "user")
+        is_cut = history.requests.has_forgotten_since(tenure.since)
+        number = f"{'at least ' if is_cut else ''}{len(several)} {'deletions' if first.is_deletion else 'updates'}"
+        until = f"{' from then or earlier' if is_cut else ''} until {format_clock(last, history.moment)}"
+        yield first.at, f"{number} by {describe_writer(first.writer)} conflicted (409){until}; {held}"
+
+
+def _is_explained_by_holder(history: LeaseHistory, tenure: Tenure, conflicts: list[Refusal]) -> bool:
+    """Return whether conflicts of a holder with itself come as often as electors renew, and not with others' writes.
+
+    Now and then an answer is lost, and the next renewal is made for a state that has changed by its own hand.
+    """
+    first, last = conflicts[0].at, conflicts[-1].at
+    is_often = last - first <= (len(conflicts) - 1) * (tenure.duration or DURATION) * SECOND
+    return is_often and not _is_written_by_others(history, tenure, first, last)
 
 
 def _is_written_by_others(history: LeaseHistory, tenure: Tenure, start: int, end: int) -> bool:
@@ -309,5 +329,6 @@ def _list_refused_writes(history: LeaseHistory) -> Iterator[_Event]:
         tenure = history.find_tenure_at(several[0].at)
         is_cut = history.requests.has_forgotten_since(tenure.since if tenure else 0)
         number = f"{'at least ' if is_cut else ''}{format_count(len(several), 'write')}"
-        where = f"{within}{_name_logs(history, several)}"
+        earlier = ", then or earlier" if is_cut else ""
+        where = f"{within}{_name_logs(history, several)}{earlier}"
         yield several[0].at, f"{number} by {who} {what} with {code}{refused_by}{where}{describe_stored(several)}"

@@ -7,9 +7,8 @@ from webhook.analysis.claims import causes
 from webhook.analysis.claims.advice import Advice, advise_after_refusal, make_command_for_pod_of_writer
 from webhook.analysis.claims.claim import By as BySomeone
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.handovers import has_lost_race
+from webhook.analysis.claims.handovers import DURATION, has_lost_race
 from webhook.analysis.claims.lease_claim import make_claim
-from webhook.analysis.claims.silences import DURATION
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import UNAUTHENTICATED, By, Refusal

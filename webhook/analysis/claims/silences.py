@@ -32,8 +32,6 @@ from webhook.text.commands import make_kubectl_prefix
 _MIN_MISSED: Final = 5
 _MIN_SILENCE: Final = 10 * SECOND
 """A holder that has missed so many of its usual renewals, for so long, is late however long its lease lasts."""
-DURATION: Final = 15
-"""Seconds that a lease lasts by the default of client-go, where the input does not say it."""
 _RARE: Final = 2.5
 """Requests whose intervals are so many times the usual one are held back."""
 _ENOUGH: Final = 2
