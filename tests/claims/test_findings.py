@@ -368,7 +368,7 @@ def lose_by_failures(fail: Callable[[Elector, int], None]) -> tuple[Account, Rep
     ("verb", "words", "advice"),
     [
         ("update", "a webhook that it calls for this lease, or the one API server in use", "lease-webhook doctor"),
-        ("get", "reads failed as well, which pass no webhook: the one in use, or its etcd", "/readyz"),
+        ("get", "Reads, which no webhook sees, failed too: look at the API server in use, or its etcd", "/readyz"),
     ],
 )
 def test_no_webhook_makes_reads_fail(verb: str, words: str, advice: str) -> None:

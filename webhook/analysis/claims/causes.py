@@ -345,13 +345,13 @@ def _compare_silence(evidence: SilenceEvidence, slow: int) -> Diagnosis:
     histories, history, hidden = evidence.histories, evidence.history, evidence.hidden
     silence, requests, compared = evidence.silence, evidence.request_count, evidence.other_leases
     start, end = silence.start, silence.end
-    is_silent = requests == 0 and history.kind is InputKind.AUDIT_LOG and not histories.bounds.is_log_leaky
+    is_silent = evidence.is_heard is False and history.kind is InputKind.AUDIT_LOG and not histories.bounds.is_log_leaky
     own = ("stopped", "api-server", *hidden)
     if late := _describe_late(compared):
         if not compared.are_enough:
             why = f"{late}, {_ONE_NODE if compared.is_one_node else _TOO_FEW}"
             return Diagnosis(Blame.UNKNOWN, why, (*own, "network"))
-        return _diagnose_outage(history, late, silence, hidden, is_silent=is_silent and not slow)
+        return _diagnose_outage(evidence, late, is_silent=is_silent and not slow)
     if slow:
         return Diagnosis(
             Blame.SERVER, f"it took up to {format_length(slow)} to answer a renewal", ("api-server", "failed")
@@ -370,8 +370,9 @@ def _compare_silence(evidence: SilenceEvidence, slow: int) -> Diagnosis:
             )
             return Diagnosis(Blame.UNKNOWN, text, ("not-renewing", *conflicting))
         return Diagnosis(Blame.UNKNOWN, f"{others}, so its updates may have conflicted{shown}", conflicting)
-    if not compared.is_known and is_silent and (answered := _count_answered(history, silence)):
-        text = f"the API server answered at least {format_count(answered, 'read')} of this lease by others meanwhile"
+    if not compared.is_known and is_silent and evidence.was_answered_throughout:
+        reads = len(evidence.reads_of_others)
+        text = f"the API server answered at least {reads} reads of this lease by others meanwhile"
         return Diagnosis(Blame.CLIENT, text, own, is_silent=True)
     if not compared.is_known:
         return Diagnosis(Blame.UNKNOWN, WITHOUT_EVIDENCE, (*own, "network"))
@@ -403,26 +404,18 @@ def _find_lease_renewed_meanwhile(evidence: SilenceEvidence) -> LeaseHistory | N
     return None
 
 
-def _diagnose_outage(
-    history: LeaseHistory, late: str, silence: Silence, hidden: Sequence[str], *, is_silent: bool
-) -> Diagnosis:
+def _diagnose_outage(evidence: SilenceEvidence, late: str, *, is_silent: bool) -> Diagnosis:
     """Return the cause if all leases were late; if the holder was silent and others were answered, it is not known."""
-    for_all = _FOR_ALL if hidden else ()
+    for_all = _FOR_ALL if evidence.hidden else ()
     if not is_silent:
         return Diagnosis(Blame.SERVER, late, ("api-server", "network", "stopped", *for_all))
-    answered = _count_answered(history, silence)
-    if answered:
+    if answered := len(evidence.reads_of_others):
         reads = f"the API server answered at least {format_count(answered, 'read')} of this lease meanwhile"
         possible = ("stopped", "network", "api-server", *for_all)
         return Diagnosis(Blame.UNKNOWN, f"{late}, but {reads}", possible)
     heard = "and the log shows no request from the holder until the end of that time"
     possible = ("network", "api-server", "stopped", *for_all)
     return Diagnosis(Blame.NETWORK, f"{late}, {heard}", possible)
-
-
-def _count_answered(history: LeaseHistory, silence: Silence) -> int:
-    """Return how many reads of a lease an API server answered without delay while its holder was silent."""
-    return sum(1 for at in history.requests.answered if silence.start < at <= silence.last_quarter_start)
 
 
 def _is_node_silent(histories: ClusterHistory, history: LeaseHistory, start: int, end: int) -> bool | None:
@@ -474,7 +467,10 @@ def _diagnose_unstored(failed: Sequence[Refusal], compared: OtherLeases) -> Diag
     read = next((one for one in reversed(failed) if one.is_read), None)
     path = "so not the API server as a whole: a webhook that it calls for this lease, or the one API server in use"
     if read is not None:
-        path = "so not all API servers; reads failed as well, which pass no webhook: the one in use, or its etcd"
+        path = (
+            "so not every API server failed. Reads, which no webhook sees, failed too: look at the API server in use, "
+            "or its etcd"
+        )
     return Diagnosis(Blame.SERVER, f"{text}; {_describe_punctual(compared)}, {path}", ("failed",), read or last)
 
 

@@ -3,12 +3,14 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Final
 
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import TOO_MANY_REQUESTS, UNAUTHENTICATED, By, Refusal
 from webhook.analysis.history.renewals import OtherLeases, Silence, estimate_deadline, estimate_last_work
+from webhook.analysis.history.requests import AnsweredRead
 from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.inputs.items import InputKind
 from webhook.kubernetes.times import SECOND
@@ -23,6 +25,8 @@ REFUSED: Final = {
 }
 HIDDEN: Final = (*REFUSED.values(), "failed", "throttled", "conflict")
 """Causes that only an audit log shows."""
+_PARTS: Final = 4
+"""A time without an answer to others is short if it is at most so small a part of a silence."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,34 @@ class SilenceEvidence:
         """
         until = self.silence.last_quarter_start
         return None if self.tenure is None else self.tenure.processes.count_requests(self.start, until)
+
+    @cached_property
+    def is_heard(self) -> bool | None:
+        """Whether an audit log may have a request of its pods meanwhile; None if that cannot be known."""
+        if self.request_count is None:
+            return None
+        return bool(self.request_count) or any(self._may_be_own(one) for one in self._answered_reads)
+
+    @cached_property
+    def reads_of_others(self) -> Sequence[int]:
+        """When an API server answered reads of others with the help of its etcd, which a renewal needs."""
+        return [one.at for one in self._answered_reads if not (one.is_from_cache or self._may_be_own(one))]
+
+    @property
+    def was_answered_throughout(self) -> bool:
+        """Whether reads of others were answered during all of that time: one says nothing of what was after it."""
+        silence = self.silence
+        times = [silence.start, *self.reads_of_others, silence.last_quarter_start]
+        return max(after - before for before, after in pairwise(times)) <= silence.length // _PARTS
+
+    def _may_be_own(self, read: AnsweredRead) -> bool:
+        return self.tenure is None or self.tenure.processes.may_be_own(read.reader)
+
+    @cached_property
+    def _answered_reads(self) -> Sequence[AnsweredRead]:
+        silence = self.silence
+        answered = self.history.requests.answered
+        return [one for one in answered if silence.start < one.at <= silence.last_quarter_start]
 
     @property
     def sources(self) -> set[str]:

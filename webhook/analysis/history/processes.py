@@ -174,6 +174,13 @@ class HolderProcesses(Struct):
         """
         return bool(writer.pod) and not writer.impersonator and fits_pod(self.identity, writer.pod)
 
+    def may_be_own(self, writer: Writer) -> bool:
+        """Return whether a request may be its own process's: also as another user, or with a token without a pod."""
+        own = self.own
+        if own is None or own.is_same(writer) or writer.impersonator == own.user:
+            return True
+        return writer.user == own.user and not (writer.pod and own.pod)
+
     def is_here(self, writer: Writer) -> bool:
         """Return whether a writer is of the lease's namespace: pods of other ones may have the same name."""
         account = UserInfo(writer.user).service_account

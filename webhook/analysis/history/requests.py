@@ -24,6 +24,14 @@ MAX_REFUSALS: Final = 100
 _MAX_ANSWERS: Final = 1000
 
 
+class AnsweredRead(Struct, frozen=True):
+    """A read that an API server answered at an instant, in microseconds since 1970."""
+
+    at: int
+    reader: Writer
+    is_from_cache: bool = False
+
+
 class Requests(Struct):
     """Requests for one lease; the number of those that are kept is limited."""
 
@@ -39,8 +47,8 @@ class Requests(Struct):
     """By user, the pods that read it."""
     absent: tuple[int, int, int] | None = None
     """How many requests were answered that it does not exist, since anything was stored; when the first and last."""
-    answered: deque[int] = field(default_factory=partial(deque, (), _MAX_ANSWERS))
-    """The times at which it was read without delay while it was not renewed."""
+    answered: deque[AnsweredRead] = field(default_factory=partial(deque, (), _MAX_ANSWERS))
+    """The reads that were answered without delay while it was not renewed."""
     _refusals: deque[Refusal] = field(default_factory=partial(deque, (), MAX_REFUSALS))
     _conflicts: deque[Refusal] = field(default_factory=partial(deque, (), MAX_REFUSALS))
     """Kept apart: who shares an identity conflicts every few seconds, and that must not displace what was refused."""
@@ -107,7 +115,8 @@ class Requests(Struct):
         """Remember a read; a client that reads before it writes has its refusals and failures there."""
         self._note_reader(seen)
         if seen.answer and seen.answer.is_stored and seen.answer.took <= SLOW and _is_overdue(renewals, seen.at or 0):
-            self.answered.append(seen.at or 0)
+            reader = seen.writer.process if seen.writer else Writer()
+            self.answered.append(AnsweredRead(seen.at or 0, reader, seen.is_from_cache))
         refusal, at = Refusal.from_observation(seen), seen.at or 0
         if refusal is None or refusal.code < 400:
             return

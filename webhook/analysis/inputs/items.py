@@ -236,6 +236,8 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     """What was stored differently than the request asked; of an audit log only."""
     asked: Lease | None = None
     """The lease that a write requested, if it failed, or if a webhook changed it and a log does not show the result."""
+    is_from_cache: bool = False
+    """A read that an API server may have answered from its memory, without its etcd; of an audit log only."""
     is_watched: bool = False
     """A watch shows the same write as the request of a log."""
     patched_renew_time: str = ""

@@ -410,6 +410,11 @@ class AuditEvent(Struct, frozen=True, rename="camel"):
         return parse_qs(urlsplit(self.request_uri).query, keep_blank_values=True)
 
     @property
+    def is_from_cache(self) -> bool:
+        """Whether an API server may answer without its etcd: a watch, or a read of any state, or of one not older."""
+        return self.verb == "watch" or "resourceVersion" in self.request_uri
+
+    @property
     def source(self) -> str:
         """The address and the program that it came from; "" if the log does not say both."""
         return (
@@ -486,6 +491,7 @@ def _interpret_event(
         resource_version=(named.resource_version or "") if shown is event.response_object else "",
         replaces=reference.resource_version if event.verb == "update" else "",
         source=event.source,
+        is_from_cache=event.is_from_cache,
         user=event.requester,
         rewritings=tuple(_find_rewritings(event, stored)) if shown is event.response_object else (),
         asked=_find_asked(event, kind) if shown is None and act in {Act.CREATED, Act.UPDATED} else None,
