@@ -76,7 +76,7 @@ def test_reads_of_others_that_need_etcd_show_that_it_answered(reader: Reader, *,
     assert ("Why is not known: no other lease" in said) is not counts
 
 
-def test_a_pod_that_reads_as_another_user_did_not_end() -> None:
+def test_a_pod_that_reads_as_another_user_is_not_called_silent() -> None:
     server, (db, *others) = shop()
     together(40, db, *others)
     for _ in range(10):
