@@ -49,9 +49,9 @@ def test_takeovers_in_turns_may_be_a_person_s_or_planned_by_a_watch() -> None:
     one = account(follow_watch(server), server.now)
     (found,) = claims_of(one, "lease-contended")
     assert found.message == (
-        "db-1_1 and db-0_1 were written into the lease in turns 6 times between 11:07:05Z and 11:07:30Z, each time "
-        "while it was live: both may lead, unless they hand it over or another one writes both; the input does not "
-        "show who wrote it"
+        "db-1_1 and db-0_1 were written into the lease in place of each other 6 times between 11:07:05Z and 11:07:30Z, "
+        "each time while it was live: both may lead, unless they hand it over or another one writes both; the input "
+        "does not show who wrote it"
     )
     assert not claims_of(one, "lease-stolen")
     assert found.over_since == 0

@@ -77,7 +77,11 @@ def _is_taken_while_live(before: Tenure, after: Tenure) -> bool:
 def claim_contest(history: LeaseHistory, contest: Contest, now: int) -> Claim:
     """Return the claim that two took the lease from each other."""
     first, last, is_ongoing = contest.first, contest.last, contest.is_ongoing(now)
-    did = "took the lease from each other" if contest.is_by_holders else "were written into the lease in turns"
+    did = (
+        "took the lease from each other"
+        if contest.is_by_holders
+        else "were written into the lease in place of each other"
+    )
     led = "both may lead" if is_ongoing else "both may have led all the time"
     unknown = "" if contest.is_by_holders else _UNKNOWN
     start, end = format_clocks(now, first.since, last.since)
