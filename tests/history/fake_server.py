@@ -18,7 +18,7 @@ from webhook.kubernetes.times import format_micro_time, format_time
 
 SECOND = 1_000_000
 START = 1_795_000_000 * SECOND
-"""2026-11-18T09:06:40Z."""
+"""2026-11-18T11:06:40Z."""
 
 
 class FakeServer(Struct):
