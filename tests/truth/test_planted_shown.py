@@ -86,7 +86,7 @@ def test_a_state_that_says_held_after_the_expiry_is_noticed(monkeypatch: pytest.
         found = find_state(*arguments)
         return LeaseState.LIVE if found is LeaseState.EXPIRED else found
 
-    monkeypatch.setattr(status, "_state", find_held)
+    monkeypatch.setattr(status, "_find_state", find_held)
     assert {"row-state", "json-state"} <= {one.id for one in false_statements()}
 
 
