@@ -232,9 +232,24 @@ def test_pods_that_wrote_in_turns_in_a_log_without_objects_may_have_one_name() -
     b.lead(10)
     history = account(log(server, metadata_only=True)).history
     assert [one.holder for one in history.tenures] == ["a", "c", "b"]
-    assert (history.changes, sum(history.handovers.values())) == (0, 3)
+    assert (history.changes, history.handovers) == (0, {Handover.CREATED: 1, Handover.DELETED: 1})
     server.elector("d", "shop/db").lead(60)
     assert account(log(server, metadata_only=True)).history.changes == 1
+
+
+def test_whom_an_api_server_chose_in_a_log_without_objects_follows_no_other_holder() -> None:
+    server = FakeServer()
+    chosen = {"holderIdentity": "a", "strategy": "OldestEmulationVersion", "leaseTransitions": 0}
+    server.write("shop/db", chosen, "kube-apiserver", API_SERVER, "")
+    server.wait(1)
+    server.elector("a", "shop/db").lead(20)
+    history = account(log(server, metadata_only=True)).history
+    assert [one.holder for one in history.tenures] == [API_SERVER, "a"]
+    assert (history.changes, history.handovers) == (0, {Handover.CREATED: 1})
+    server.wait(20)
+    server.elector("b", "shop/db").lead(60)
+    handovers = account(log(server, metadata_only=True)).history.handovers
+    assert handovers == {Handover.CREATED: 1, Handover.UNKNOWN: 1}
 
 
 def test_no_more_writers_beside_a_holder_are_remembered_than_a_lease_can_have() -> None:

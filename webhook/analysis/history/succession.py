@@ -74,9 +74,12 @@ class Succession(Struct):
             is_known = leaderless is not None and before.leaderless is not None
             leaderless = (leaderless or 0) + (before.leaderless or 0) if is_known else None
         tenure.follow(before, leaderless)
-        if is_new:
+        is_same = before is not None and _may_stand_in_for_same(before, tenure)
+        is_chosen = before is not None and _stands_in_for_chosen(before)
+        # Where only writers are shown, one that goes on may be the holder that was there, or that was chosen.
+        if is_new and not (tenure.began is Handover.UNKNOWN and (is_same or is_chosen)):
             self.handovers[tenure.began] = self.handovers.get(tenure.began, 0) + 1
-        if before is not None and _may_stand_in_for_same(before, tenure):
+        if before is not None and is_same:
             tenure.processes.note_beside(before.processes.beside)
         else:
             self._count_change(tenure.holder)
@@ -104,13 +107,18 @@ class Succession(Struct):
         return ended
 
 
+def _stands_in_for_chosen(tenure: Tenure) -> bool:
+    """Return whether an API server that chooses, in a log without objects, stands in for whom it chose."""
+    return tenure.is_writer and tenure.holder == API_SERVER
+
+
 def _may_stand_in_for_same(before: Tenure, tenure: Tenure) -> bool:
     """Return whether a writer that follows another one in a log without objects may stand in for the same holder.
 
     It may if it is of another account, or wrote beside the one before, as pods do that have one name.
     """
     own, taker = before.processes.own, tenure.processes.taken_by
-    if not before.is_writer or before.holder == API_SERVER or own is None or taker is None:
+    if not before.is_writer or _stands_in_for_chosen(before) or own is None or taker is None:
         return False
     return own.user != taker.user or taker.process in before.processes.beside
 
