@@ -16,7 +16,7 @@ from webhook.analysis.inputs.items import Observation, StampReader
 from webhook.cli.main import main
 from webhook.kubernetes.managed_fields import list_entries
 from webhook.kubernetes.objects import Lease
-from webhook.kubernetes.times import SECOND, format_micro_time, format_time
+from webhook.kubernetes.times import SECOND, format_micro_time, format_time, parse
 
 SUFFIX = "1a2b3c4d"
 AT = format_time(START + 40 * SECOND)
@@ -164,6 +164,25 @@ def test_two_pods_under_one_identity_are_found_in_a_watch(
     assert "identity-shared" in run(
         capsys, "timeline", "--input", watch, "--policy", policy, "--format", "json", "-o", "-"
     )
+
+
+def test_a_deletion_comes_before_the_next_creation_by_stamps_and_not_by_clocks_of_holders(
+    tmp_path: Path, policy: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = StampingServer()
+    db, mail = server.elector("db-0", "shop/db", ahead=3600), server.elector("mail-0", "shop/mail")
+    together(20, db, mail)
+    server.delete("shop/db")
+    deleted = server.now
+    server.wait(1)
+    db.take()
+    together(20, db, mail)
+    watch = written(tmp_path / "watch.json", server.watch())
+    drawn = json.loads(run(capsys, "timeline", "--input", watch, "--policy", policy, "--format", "json", "-o", "-"))
+    (lane,) = [one for one in drawn["leases"] if one["name"] == "db"]
+    (at,) = [parse(one["at"]) for one in lane["marks"] if one["kind"] == "deleted"]
+    assert deleted - 2 * SECOND <= at <= deleted
+    assert [one["kind"] for one in lane["spans"]][-3:] == ["held", "unrecorded", "held"]
 
 
 def test_a_label_is_not_the_holders(tmp_path: Path, policy: str, capsys: pytest.CaptureFixture[str]) -> None:

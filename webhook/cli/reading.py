@@ -200,7 +200,7 @@ def read_for_history(
     merged = None
     meter = progress.meter if progress else Meter()
     if paths or cluster is None:
-        items = merged = Merged(find_inputs(paths, meter), time.time_ns() // 1000 + BOUND)
+        items = merged = Merged(find_inputs(paths, meter), time.time_ns() // 1000 + BOUND, reader)
     elif is_inside:
         items = _take_until_stopped(list_inside(cluster, notes, with_pods=with_pods), meter)
     else:

@@ -10,7 +10,7 @@ from webhook.analysis.history.bounds import Bounds
 from webhook.analysis.history.forged_stamps import find_forged_stamps
 from webhook.analysis.history.status import date_state, find_stamp_between, refine
 from webhook.analysis.history.write import Dating, Write
-from webhook.analysis.inputs.items import Act, InputKind, Observation
+from webhook.analysis.inputs.items import Act, InputKind, Observation, StampReader
 from webhook.kubernetes.managed_fields import Entry
 from webhook.kubernetes.objects import Lease
 from webhook.kubernetes.times import SECOND, get_readable_instant, normalize, stamp_of
@@ -57,6 +57,18 @@ def date_write(seen: Observation, known: Known, bounds: Bounds) -> Write:
             # A log has what came before: the stamp is of an earlier write.
             at, dating, earliest, latest = known.at or at, Dating.ORDER, known.write.earliest, None
     return Write(at, earliest, latest, dating, None if seen.act is Act.STORED else seen.writer, skew=skew)
+
+
+def date_by_itself(seen: Observation, stamps: StampReader) -> int | None:
+    """Return when a state was written, as it shows without any other: where stamps are believed, they say so alone."""
+    if not isinstance(seen.object, Lease):
+        return seen.latest_stamp
+    spec, stamp = seen.object.spec, stamps.date(seen)
+    if stamp is not None:
+        claimed = get_readable_instant(normalize(spec.renew_time))
+        return claimed if claimed is not None and round_up_to_seconds(claimed) == stamp else stamp
+    found = (seen.latest_stamp, date_state(spec, seen.entries))
+    return max((one for one in found if one is not None), default=None)
 
 
 def date_state_before(moment: int | None, at: int, skew: int) -> Write:

@@ -16,9 +16,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from webhook.analysis.history.dating import date_by_itself
 from webhook.analysis.history.failed_writes import find_outcomes
 from webhook.analysis.history.restores import mark_restores
-from webhook.analysis.history.status import date_state
 from webhook.analysis.inputs.items import (
     LISTINGS,
     NO_TEXTS,
@@ -37,6 +37,7 @@ from webhook.analysis.inputs.items import (
     PodRequest,
     PutBack,
     RelatedWrite,
+    StampReader,
     Unreadable,
     parse_number,
 )
@@ -126,14 +127,16 @@ class Merged:
     """The items of all inputs, in order; `unplaced` counts those that are older than what had been passed on before.
 
     `skew` is what the clocks of the API servers that wrote several logs differ by, at least, in microseconds.
-    Moments after `latest`, in microseconds since 1970, are not believed.
+    Moments after `latest`, in microseconds since 1970, are not believed. `stamps` dates states where stamps are
+    believed: what their writers claim may be hours off.
     """
 
-    def __init__(self, inputs: Iterable[Input], latest: int) -> None:
+    def __init__(self, inputs: Iterable[Input], latest: int, stamps: StampReader | None = None) -> None:
         self.unplaced = 0
         self.skew = 0
         self._inputs = list(inputs)
         self._latest = latest
+        self._stamps = stamps or StampReader({})
         self._pending: dict[_Key, list[_DatedItem]] = {}
         self._number = 0
         self._is_list = len(self._inputs) == 1
@@ -143,7 +146,7 @@ class Merged:
         self._clearings: list[Observation] = []
 
     def __iter__(self) -> Iterator[Item]:
-        for item in mark_restores(_merge_by_time(self._inputs, self._latest)):
+        for item in mark_restores(_merge_by_time(self._inputs, self._latest, self._stamps), self._stamps):
             yield from self._feed(item)
         yield from self._pass_on(1)
         if self._end is not None:
@@ -198,7 +201,7 @@ class Merged:
             return
         for one in chain.from_iterable(pending.values()):
             if one.time == _NOT_DATED:
-                at = _get_time(one.item, self._latest)
+                at = _get_time(one.item, self._latest, self._stamps)
                 one.time = -1 if at is None else at
         lanes = {key: _order(items) for key, items in pending.items()}
         _date_deletions(lanes.values())
@@ -241,20 +244,20 @@ def _is_of_dump(seen: _DatedItem) -> bool:
     return isinstance(seen.item, Observation) and seen.item.input_kind is InputKind.DUMP
 
 
-def _merge_by_time(inputs: Sequence[Input], latest: int) -> Iterator[Item]:
+def _merge_by_time(inputs: Sequence[Input], latest: int, stamps: StampReader) -> Iterator[Item]:
     """Yield every item of all inputs, as ordered as each input is; none is opened before its time has come."""
     if len(inputs) == 1:
         yield from inputs[0].read()
         return
     numbers = count()
-    waiting = [(_find_first_time(one, latest), next(numbers), one) for one in inputs]
+    waiting = [(_find_first_time(one, latest, stamps), next(numbers), one) for one in inputs]
     heapq.heapify(waiting)
     ready: list[tuple[int, int, Item, Iterator[Item]]] = []
 
     def take_next(rest: Iterator[Item], before: int) -> None:
         item = next(rest, None)
         if item is not None:
-            at = _get_time(item, latest)
+            at = _get_time(item, latest, stamps)
             heapq.heappush(ready, (before if at is None else at, next(numbers), item, rest))
 
     while waiting or ready:
@@ -266,25 +269,22 @@ def _merge_by_time(inputs: Sequence[Input], latest: int) -> Iterator[Item]:
             take_next(rest, before)
 
 
-def _find_first_time(source: Input, latest: int) -> int:
+def _find_first_time(source: Input, latest: int, stamps: StampReader) -> int:
     """Return when an input begins; 0 if that cannot be known, or not without losing what is read."""
     if source.path == STANDARD_INPUT:
         return 0
-    times = (_get_time(item, latest) for item in islice(source.read(), _MAX_PEEKED))
+    times = (_get_time(item, latest, stamps) for item in islice(source.read(), _MAX_PEEKED))
     return next((at for at in times if at is not None), 0)
 
 
-def _get_time(item: Item, latest: int) -> int | None:
+def _get_time(item: Item, latest: int, stamps: StampReader) -> int | None:
     at = (
         item.at
         if isinstance(item, LogEnd | FenceReport | PodDeletion | PodRequest | RelatedWrite | Observation)
         else None
     )
     if at is None and isinstance(item, Observation):
-        stamps = [item.latest_stamp]
-        if isinstance(item.object, Lease):
-            stamps.append(date_state(item.object.spec, item.entries))
-        seen = max((stamp for stamp in stamps if stamp is not None), default=None)
+        seen = date_by_itself(item, stamps)
         at = None if seen is None else seen + AFTER_LOG
     return None if at is None or at > latest else at
 

@@ -9,9 +9,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.analysis.history.status import date_state
-from webhook.analysis.inputs.items import Act, InputKind, Item, Observation, PutBack, parse_number
-from webhook.kubernetes.objects import Lease
+from webhook.analysis.history.dating import date_by_itself
+from webhook.analysis.inputs.items import Act, InputKind, Item, Observation, PutBack, StampReader, parse_number
 from webhook.kubernetes.times import SECOND
 
 _LATER: Final = 2 * SECOND
@@ -32,8 +31,11 @@ class _Latest(Struct):
     linked: int
 
 
-def mark_restores(items: Iterable[Item]) -> Iterator[Item]:
-    """Yield every item, and a PutBack before the first one that was written after the store had been put back."""
+def mark_restores(items: Iterable[Item], stamps: StampReader) -> Iterator[Item]:
+    """Yield every item, and a PutBack before the first one that was written after the store had been put back.
+
+    `stamps` dates states where stamps are believed.
+    """
     known: dict[_Key, _Latest] = {}
     for item in items:
         if isinstance(item, Observation) and item.input_kind in _ORDERED and item.resource_version and _is_write(item):
@@ -44,9 +46,9 @@ def mark_restores(items: Iterable[Item]) -> Iterator[Item]:
                 known[key] = _Latest(item, revision, parse_number(item.replaces) or revision)
             elif revision > latest.revision:
                 _follow(latest, item, revision)
-            elif revision < latest.revision and _is_put_back(latest, item, revision):
-                at = _bound_storing(item)[0]
-                yield PutBack(_find_latest_before(known, at), at, _REASON)
+            elif revision < latest.revision and _is_put_back(latest, item, revision, stamps):
+                at = _bound_storing(item, stamps)[0]
+                yield PutBack(_find_latest_before(known, at, stamps), at, _REASON)
                 known = {key: _Latest(item, revision, parse_number(item.replaces) or revision)}
         yield item
 
@@ -61,9 +63,9 @@ def _follow(latest: _Latest, state: Observation, revision: int) -> None:
     latest.state, latest.revision = state, revision
 
 
-def _is_put_back(latest: _Latest, state: Observation, revision: int) -> bool:
+def _is_put_back(latest: _Latest, state: Observation, revision: int, stamps: StampReader) -> bool:
     """Return whether nothing else explains a lower resourceVersion than that of the latest state."""
-    if _bound_storing(state)[0] <= _bound_storing(latest.state)[1] + _LATER:
+    if _bound_storing(state, stamps)[0] <= _bound_storing(latest.state, stamps)[1] + _LATER:
         return False
     if state.input_kind is not latest.state.input_kind:
         return False  # another input shows the same write later
@@ -72,15 +74,15 @@ def _is_put_back(latest: _Latest, state: Observation, revision: int) -> bool:
     return latest.linked < revision
 
 
-def _bound_storing(seen: Observation) -> tuple[int, int]:
+def _bound_storing(seen: Observation, stamps: StampReader) -> tuple[int, int]:
     """Return between which moments something was stored, as far as it says: 0 if nothing does."""
     if seen.at is not None:
         return seen.at - seen.took, seen.at
-    stamps = [seen.latest_stamp, date_state(seen.object.spec, seen.entries) if isinstance(seen.object, Lease) else None]
-    at = max((one for one in stamps if one is not None), default=0)
+    at = date_by_itself(seen, stamps) or 0
     return at, at
 
 
-def _find_latest_before(known: dict[_Key, _Latest], at: int) -> int:
+def _find_latest_before(known: dict[_Key, _Latest], at: int, stamps: StampReader) -> int:
     """Return when the latest of all states was stored that was seen before a moment."""
-    return max((end for one in known.values() if (end := _bound_storing(one.state)[1]) <= at), default=at)
+    ends = (_bound_storing(one.state, stamps)[1] for one in known.values())
+    return max((end for end in ends if end <= at), default=at)

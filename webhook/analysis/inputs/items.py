@@ -475,6 +475,12 @@ class StampReader(Struct):
     _last: dict[tuple[str, str], Stamp] = field(default_factory=dict)
     """The last stamp that was seen of each lease."""
 
+    def date(self, seen: Observation) -> int | None:
+        """Return when a lease was written, by its stamp; None where no stamp is believed, or none is there."""
+        here = self.stamps.get(seen.namespace)
+        stamp = _stamp_of(seen.object, here) if here is not None and isinstance(seen.object, Lease) else None
+        return stamp.written if stamp is not None else None
+
     def read(self, item: Item) -> Item:
         """Return an item whose objects have one entry, dated by the stamp; any other item as it is."""
         if not isinstance(item, Observation) or not isinstance(item.object, Lease) or item.namespace not in self.stamps:
