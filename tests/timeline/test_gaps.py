@@ -124,3 +124,20 @@ def test_a_node_has_no_heartbeat_rather_than_no_leader() -> None:
     one = replace(lane(FIRST, replace(OVERDUE, ends=None)), namespace="kube-node-lease")
     (gap,) = one.gaps(END)
     assert gap.text(END) == "no heartbeat since 12:01:00Z"
+
+
+REMOVED = Span(SpanKind.UNRECORDED, NOON + 60 * SECOND, NOON + 75 * SECOND, reason="its holder was removed")
+
+
+def test_who_let_a_lease_expire_after_an_undated_removal_has_a_gap_of_its_own() -> None:
+    written_in = Span(SpanKind.OVERDUE, NOON + 75 * SECOND, None, "b")
+    held = Span(SpanKind.HELD, NOON, NOON + 60 * SECOND, "a")
+    one = lane(held, REMOVED, written_in)
+    (gap,) = one.gaps(END)
+    assert (gap.begins, gap.holder, gap.is_open) == (written_in.begins, "b", True)
+    assert written_in.text(one.gaps(END), END) == "overdue: held by b, not renewed since 12:01:15Z"
+
+
+def test_after_an_undated_removal_that_nothing_follows_there_is_no_gap() -> None:
+    held = Span(SpanKind.HELD, NOON, NOON + 60 * SECOND, "a")
+    assert lane(held, replace(REMOVED, ends=None)).gaps(END) == ()

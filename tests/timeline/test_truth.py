@@ -185,6 +185,23 @@ def test_times_of_writers_clocks_are_said_to_be_theirs() -> None:
     assert ", by its writer's clock" in lane.marks[-1].text
 
 
+def test_a_holder_by_a_writer_s_clock_that_is_behind_ends_no_earlier_holder_before_its_last_renewal() -> None:
+    server = FakeServer()
+    mail = server.elector("mail-0", "shop/mail")
+    together(30, server.elector("a", "shop/db"), mail)
+    together(4, mail)
+    server.elector("b", "shop/db", ahead=-3600).take()
+    together(4, mail)
+    for _, _, one in server.events:
+        if one["metadata"]["name"] == "db":
+            del one["metadata"]["managedFields"]
+    lane, _ = read_watch(server).lanes
+    assert [(one.holder, seconds(one.begins), seconds(one.ends)) for one in lane.spans] == [
+        ("a_1", 0, 30),
+        ("b_1", 30, None),
+    ]
+
+
 def test_fields_that_are_gone_with_all_others_are_no_forged_stamps() -> None:
     server = FakeServer()
     server.elector("a", "shop/db").lead(10)

@@ -142,6 +142,11 @@ class TickRecord(Ticks):
     moments: "array[int]" = field(default_factory=lambda: array("q"))
     buckets: list[Bucket] = field(default_factory=list)
 
+    @property
+    def latest(self) -> int:
+        """The last moment; 0 without any."""
+        return self.moments[-1] if self.moments else 0
+
     def add(self, at: int, most: int) -> None:
         """Take in a renewal; `most` are kept one by one, and older ones in half as many buckets."""
         moments = self.moments

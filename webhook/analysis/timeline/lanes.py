@@ -567,7 +567,9 @@ class _LeaseLane(Struct):
         elif tenure.began is Handover.SEEN and held is SpanKind.UNRECORDED and since < self._latest_write:
             self.spans.begin(SpanKind.HELD, since, tenure, manager, _BY_FIRST_STATE)
             since = min(self._latest_write, self._find_expiry_by_stamp(since))
-        self.spans.begin(held, since, tenure, manager, reason)
+        # By its writer's own clock a holder may seem to have begun before what was seen of the one before.
+        seen = self.ticks.latest if self.history.write.is_claimed else since
+        self.spans.begin(held, max(since, seen), tenure, manager, reason)
         tenures = self.history.tenures
         before = tenures[-2] if len(tenures) > 1 else None
         how = name_taking(tenure, before, is_seen_created=self.history.existence.is_seen_created)

@@ -6,7 +6,7 @@ All times are microseconds since 1970 by the clocks of API servers, as far as th
 from bisect import bisect_right
 from collections.abc import Sequence
 from enum import StrEnum
-from itertools import groupby
+from itertools import groupby, takewhile
 from typing import Any, Final
 
 from msgspec import Struct, field, to_builtins
@@ -267,11 +267,15 @@ class Lane(Struct, frozen=True, gc=False):
         groups = [list(group) for _, group in groupby(self.spans, key=lambda span: span.is_unled)]
         found: list[Gap] = []
         for number, spans in enumerate(groups):
+            if not spans[0].is_unled:
+                continue
+            following = groups[number + 1][0] if number + 1 < len(groups) else None
             # Of a removal that nothing dates, only what followed bounds for how long no one led.
-            if spans[0].is_unled and (spans[0].kind in UNLED or number + 1 < len(groups)):
-                before = groups[number - 1][-1] if number else None
-                following = groups[number + 1][0] if number + 1 < len(groups) else None
-                found.append(self._make_gap(before, spans, following, until))
+            undated = [] if following else list(takewhile(lambda span: span.kind not in UNLED, spans))
+            if dated := spans[len(undated) :]:
+                earlier = groups[number - 1] if number else []
+                before = next(reversed([*earlier, *undated]), None)
+                found.append(self._make_gap(before, dated, following, until))
         return tuple(found)
 
     def _make_gap(self, before: Span | None, spans: list[Span], following: Span | None, until: int) -> Gap:
