@@ -237,6 +237,22 @@ def test_pods_that_wrote_in_turns_in_a_log_without_objects_may_have_one_name() -
     assert account(log(server, metadata_only=True)).history.changes == 1
 
 
+@pytest.mark.parametrize("verb", ["patch", "update"])
+def test_who_changed_a_lease_just_after_its_renewal_has_not_renewed_it(verb: str) -> None:
+    server = FakeServer()
+    held = {"holderIdentity": "a", "leaseDurationSeconds": 15, "renewTime": format_micro_time(server.now)}
+    server.write("shop/db", held, "operator", "system:serviceaccount:shop:db", "a")
+    renewal = server.log[-1]
+    server.wait(0.3)
+    server.write("shop/db", {**held, "preferredHolder": "b"}, "editor", "mallory", "")
+    server.log[:] = [server.log[-1] | {"verb": verb}]
+    assert account(log(server)).renewer is None
+    server.log[:] = [renewal | {"verb": "update"}]
+    renewer = account(log(server)).renewer
+    assert renewer is not None
+    assert renewer.pod == "a"
+
+
 def test_whom_an_api_server_chose_in_a_log_without_objects_follows_no_other_holder() -> None:
     server = FakeServer()
     chosen = {"holderIdentity": "a", "strategy": "OldestEmulationVersion", "leaseTransitions": 0}

@@ -14,7 +14,7 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from webhook.admission.rules.expiry import BOUND, MAX_TOLERANCE, date_last_renewal
+from webhook.admission.rules.expiry import BOUND, MAX_TOLERANCE, date_last_renewal, round_up_to_seconds
 from webhook.admission.rules.stamps import is_constant
 from webhook.analysis.heartbeats import is_heartbeat, is_named_for_heartbeats
 from webhook.analysis.history.bounds import Bounds
@@ -644,13 +644,17 @@ class LeaseHistory(Struct):
         else:
             first = read_first_state(state.lease, state.entries, self.write, state.moment, self.kind)
             # A patch is answered with the state that it found if it changed nothing.
-            known_writer = None if state.seen.verb == "patch" else writer
-            tenure = self._begin_tenure(holder, first.since, Handover.SEEN, known_writer, seen=first.last_renewal)
+            is_renewer = state.seen.verb != "patch" and _may_be_renewal(state.entries, self.write)
+            tenure = self._begin_tenure(
+                holder, first.since, Handover.SEEN, writer if is_renewer else None, seen=first.last_renewal
+            )
             tenure.begin_before_input(is_unseen=first.is_unseen, is_since_own=first.is_since_own)
             if first.is_unseen and self.write.dating is Dating.STAMP:
                 # Any write until the latest stamp may have been a renewal.
                 stamped = (state.seen.latest_stamp or 0) + SECOND
                 tenure.keep(replace(self.write, latest=max(self.write.latest or 0, stamped)))
+            if not is_renewer:
+                tenure.keep(replace(tenure.kept, writer=None))
             tenure.note_claimed(get_readable_instant(normalize(spec.renew_time)))
             self._forget_undated(tenure)
             if first.is_as_chosen:
@@ -1020,6 +1024,12 @@ class LeaseHistory(Struct):
     def _advance_at(self, at: int | None) -> None:
         if at is not None:
             self.at = at if self.at is None else max(self.at, at)
+
+
+def _may_be_renewal(entries: Sequence[Entry], write: Write) -> bool:
+    """Return whether the write of a first state may be the last renewal, by the field managers stamped since then."""
+    began = round_up_to_seconds(write.earliest)
+    return all(one.owns_renew_time for one in entries if one.stamp is not None and one.stamp >= began)
 
 
 def _is_edit(before: Lease | None, after: Lease | None, seen: Observation) -> bool:
