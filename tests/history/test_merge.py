@@ -6,12 +6,14 @@ from functools import partial
 
 import pytest
 
+from tests.claims.accounts import account, text
 from tests.factories import Document
 from tests.history.fake_server import SECOND, FakeServer
-from tests.history.observing import merge_inputs
+from tests.history.observing import cluster_of, merge_inputs
 from tests.inputs.reading import read
 from webhook.analysis.history import merge
 from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.tenure import Handover
 from webhook.analysis.inputs.items import Input, Item, LogEnd, Observation, Place, Unreadable
 from webhook.kubernetes.times import format_micro_time, parse
 
@@ -116,6 +118,32 @@ def test_a_patch_may_be_what_a_log_lacks_between_two_states() -> None:
     unchanged = {**shift(renewal, 0.1), "verb": "patch", "objectRef": {**renewal["objectRef"], "resourceVersion": ""}}
     found = list_in_order([created, renewal, unchanged, patch, last])
     assert [one.verb for one in found] == ["create", "update", "patch", "patch", "update"]
+
+
+@pytest.mark.parametrize(
+    ("ahead", "how"),
+    [
+        pytest.param(None, Handover.STOLEN, id="there is none"),
+        pytest.param(0.5, Handover.UNKNOWN, id="by another clock it came just after the taking"),
+        pytest.param(3.5, Handover.STOLEN, id="no clocks differ by as much"),
+    ],
+)
+def test_a_hidden_write_may_have_removed_the_holder_before_another_one_took_the_lease(
+    ahead: float | None, how: Handover
+) -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(10)
+    server.wait(1)
+    server.write("shop/db", {**server.leases["shop/db"]["spec"], "holderIdentity": ""}, "kubectl-patch", "alice", "")
+    server.wait(0.3)
+    server.elector("b", "shop/db").take()
+    *before, removal, taking = server.log
+    patch = {**patched(removal, ahead or 0), "objectRef": {**removal["objectRef"], "resourceVersion": ""}}
+    whole = [*map(cut_to_request, before), cut_to_request(taking), *([] if ahead is None else [patch])]
+    found = account(cluster_of(b"".join(json.dumps(one).encode() + b"\n" for one in whole)), server.now)
+    assert found.history.tenures[-1].began is how
+    assert ("lease-stolen" in {one.check for one in found.findings}) is (how is Handover.STOLEN)
+    assert "lacks some requests" not in text(found)
 
 
 def test_a_creation_comes_before_the_first_write_to_what_it_created() -> None:

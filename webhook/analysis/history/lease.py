@@ -553,6 +553,8 @@ class LeaseHistory(Struct):
         if self.continuity.is_cut(seen):
             self.continuity.note_skip(seen)
             return True
+        if seen.is_order_unsure and _names_another(self.lease, lease):
+            return True
         if seen.replaces and self.continuity.version:
             # A request names the state that it replaces.
             is_cut = seen.replaces != self.continuity.version and not self._mark_if_explained_by_failure()
@@ -676,7 +678,8 @@ class LeaseHistory(Struct):
         tenure = self.holder
         self.continuity.is_partial = True
         # An API server may store a write and answer that it failed.
-        is_explained = self.hidden_since is not None or any(one.has_failed for one in self.requests.refusals)
+        is_failed = any(one.has_failed for one in self.requests.refusals)
+        is_explained = self.hidden_since is not None or state.seen.is_order_unsure or is_failed
         if self.write.is_logged and not is_explained:
             self.continuity.is_log_leaky = True
         at = state.at
@@ -1030,6 +1033,11 @@ def _may_be_renewal(entries: Sequence[Entry], write: Write) -> bool:
     """Return whether the write of a first state may be the last renewal, by the field managers stamped since then."""
     began = round_up_to_seconds(write.earliest)
     return all(one.owns_renew_time for one in entries if one.stamp is not None and one.stamp >= began)
+
+
+def _names_another(before: Lease, after: Lease) -> bool:
+    """Return whether another text stands in holderIdentity, or none does."""
+    return (before.spec.holder_identity or "") != (after.spec.holder_identity or "")
 
 
 def _is_edit(before: Lease | None, after: Lease | None, seen: Observation) -> bool:

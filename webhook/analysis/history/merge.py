@@ -7,6 +7,7 @@ of the state that it replaced, because the clocks of API servers differ; the res
 
 import heapq
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain, count, islice
 from operator import attrgetter, itemgetter
@@ -311,7 +312,7 @@ def _order(items: Sequence[_DatedItem]) -> list[_DatedItem]:
     chain, rest = _chain(states, rest)
     merged = list(heapq.merge(chain, rest, key=_time))
     if any(map(_is_hidden_write, rest)):
-        merged = _place_late_writes(merged)
+        merged = _mark_unsure_order(_place_late_writes(merged))
     placed = _place_early_deletions(_place_late_deletions(_place_early_creations(merged)))
     return _note_outcomes(_mark_absences(_resolve_contradictions(placed)))
 
@@ -723,6 +724,33 @@ def _place_late_writes(items: Sequence[_DatedItem]) -> list[_DatedItem]:
         since, before = len(placed), one.revision or parse_number(one.observation.resource_version)
         placed += later
     return placed
+
+
+def _mark_unsure_order(items: list[_DatedItem]) -> list[_DatedItem]:
+    """Mark each update before which a write may have been stored that the clock of another API server places after it.
+
+    A log without answers does not show that the state which an update replaced is the one before it.
+    """
+    hidden = deque(one.time for one in items if _is_hidden_write(one))
+    before: _DatedItem | None = None
+    for one in items:
+        if not one.is_stored_write:
+            continue
+        if _is_hidden_write(one):
+            hidden.popleft()
+        elif hidden and hidden[0] <= one.time + _TOLERANCE and not _follows(one, before):
+            one.item = replace(one.observation, is_order_unsure=True)
+        before = one
+    return items
+
+
+def _follows(seen: _DatedItem, before: _DatedItem | None) -> bool:
+    """Return whether a write is known to follow the one before: a watch shows each, or its request names that state."""
+    one = seen.observation
+    if one.act is not Act.UPDATED or one.is_watched or one.input_kind is not InputKind.AUDIT_LOG:
+        return True
+    known = before.revision or parse_number(before.observation.resource_version) if before else 0
+    return 0 < known == parse_number(one.replaces)
 
 
 def _is_hidden_write(seen: _DatedItem) -> bool:
