@@ -6,7 +6,7 @@ of the state that it replaced, because the clocks of API servers differ; the res
 """
 
 import heapq
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain, count, islice
@@ -69,18 +69,22 @@ _NOT_DATED: Final = -2
 _Key = tuple[str, str, str]
 _Default = TypeVar("_Default", int, None)
 _time: Final = attrgetter("time")
+_revision: Final = attrgetter("revision")
+_place: Final = attrgetter("time", "revision")
 
 
 class _DatedItem(Struct):
     """An item and its place in the order; `revision` is 0 if it is not a state.
 
-    `time` is an estimate unless exact, and not known before an order is needed.
+    `time` is an estimate unless exact, and not known before an order is needed. `is_claimed`: of a state, the clock of
+    its writer alone says so.
     """
 
     item: Observation | FenceReport
     time: int = _NOT_DATED
     revision: int = 0
     is_exact: bool = False
+    is_claimed: bool = False
 
     @property
     def observation(self) -> Observation:
@@ -90,6 +94,11 @@ class _DatedItem(Struct):
     @property
     def is_deletion(self) -> bool:
         return isinstance(self.item, Observation) and self.item.is_deletion
+
+    @property
+    def is_undated(self) -> bool:
+        """Whether no API server dates it: a deletion, or a state without stamps."""
+        return self.is_claimed or (self.is_deletion and not self.is_exact)
 
     @property
     def is_stored_write(self) -> bool:
@@ -204,8 +213,9 @@ class Merged:
             if one.time == _NOT_DATED:
                 at = _get_time(one.item, self._latest, self._stamps)
                 one.time = -1 if at is None else at
+                one.is_claimed = bool(one.revision) and not one.is_exact and not self._is_stamped(one.observation)
         lanes = {key: _order(items) for key, items in pending.items()}
-        _date_deletions(lanes.values())
+        _place_undated([one for lane in lanes.values() for one in lane if one.revision])
         if (skew := _measure_skew(lanes.values())) > max(self.skew, _JITTER):
             self.skew = skew
             yield ClockSkew(skew, is_within=len(self._inputs) == 1)
@@ -221,9 +231,12 @@ class Merged:
                 yield from (one.item for one in lane)
             else:
                 streams[key] = lane[:end]
-        # Ties are broken by name, so the order of the input does not matter.
-        for one in heapq.merge(*(streams[key] for key in sorted(streams)), key=_time):
+        # Ties are broken by resourceVersion and name, so the order of the input does not matter.
+        for one in heapq.merge(*(streams[key] for key in sorted(streams)), key=_place):
             yield one.item
+
+    def _is_stamped(self, seen: Observation) -> bool:
+        return seen.latest_stamp is not None or self._stamps.date(seen) is not None
 
     def _clear(self) -> None:
         """Replace each deletion of many objects in a namespace by a deletion of each object."""
@@ -912,14 +925,35 @@ def _is_renewal_after(before: _DatedItem, after: _DatedItem) -> bool:
     return isinstance(shown, Lease) and known is not None and known.spec.renew_time != shown.spec.renew_time
 
 
-def _date_deletions(lanes: Iterable[Sequence[_DatedItem]]) -> None:
-    """Place each deletion that a watch does not date after everything that was stored before it, in whatever object."""
-    every = [one for lane in lanes for one in lane if one.revision]
-    undated = [one for one in every if one.is_deletion and not one.is_exact]
+def _place_undated(states: Sequence[_DatedItem]) -> None:
+    """Place what no API server dates by its resourceVersion, among what they date, in whatever object.
+
+    The clocks of writers may be hours off, and an undated deletion counts from everything that came before it: what a
+    client claims of its own lease must not move that of another one. A state comes among those of its watch, as
+    resourceVersions of several clusters do not compare.
+    """
+    undated = [one for one in states if one.is_undated]
     if not undated:
         return
-    every.sort(key=lambda one: one.revision)
-    revisions = [one.revision for one in every]
-    latest = list(accumulate((one.time for one in every), max))
+    ordered = sorted(states, key=_revision)
+    by_watch: dict[str, list[_DatedItem]] = {}
+    for one in ordered:
+        if not one.is_undated:
+            by_watch.setdefault(one.observation.place.path, []).append(one)
+    for path, dated in by_watch.items():
+        _move_between(dated, [one for one in undated if one.observation.place.path == path and not one.is_deletion])
+    deletions = [one for one in undated if one.is_deletion]
+    dated = [one for one in ordered if not one.is_undated]
+    _move_between(dated or [one for one in ordered if not one.is_deletion], deletions)
+
+
+def _move_between(dated: Sequence[_DatedItem], undated: Sequence[_DatedItem]) -> None:
+    """Move each that is undated after all that are dated and came before it, and no further than before the others."""
+    revisions = [one.revision for one in dated]
+    latest = list(accumulate((one.time for one in dated), max))
+    earliest = list(accumulate((one.time for one in reversed(dated)), min))
     for one in undated:
-        one.time = max(one.time, latest[max(0, bisect_left(revisions, one.revision) - 1)])
+        before = bisect_left(revisions, one.revision)
+        later = len(dated) - bisect_right(revisions, one.revision)
+        one.time = max(one.time, latest[before - 1]) if before else one.time
+        one.time = min(one.time, earliest[later - 1]) if later else one.time
