@@ -37,7 +37,7 @@ def test_a_renewal_that_was_answered_as_failed_and_stored_is_the_last_one() -> N
     said = explain(lose_after_failures(is_stored=True), follow_both)
     assert "db-0_1 last renewed at 11:07:02Z, by a write that was answered with 504 and stored all the same; " in said
     assert "The API server answered that its writes failed: at least 7 requests answered with 500 and 504" in said
-    assert "1 of them was stored all the same" in said
+    assert "1 of which was stored all the same" in said
     assert "failed with 504, and was stored all the same" in said
     assert "could not store" not in said
 
@@ -45,7 +45,7 @@ def test_a_renewal_that_was_answered_as_failed_and_stored_is_the_last_one() -> N
 def test_a_log_alone_says_that_it_may_have_been_stored() -> None:
     said = explain(lose_after_failures(is_stored=True), follow_log)
     assert "failed with 504, and may have been stored all the same" in said
-    assert "1 of them may have been stored all the same" in said
+    assert "1 of which may have been stored all the same" in said
     assert "could not store" not in said
     # What it made may have renewed the lease.
     assert "whether it had expired is not known" in said
@@ -93,9 +93,9 @@ def test_the_last_answer_of_a_silent_holder_may_be_of_a_write_that_was_stored() 
         ([None], ", and may have been stored all the same"),
         ([True], ", and was stored all the same"),
         ([None, None], ", any of which may have been stored all the same"),
-        ([True, True, False], ", 2 of them were stored all the same"),
-        ([None, False], ", 1 of them may have been stored all the same"),
-        ([True, None], ", 1 of them was stored all the same, and 1 of them may have been stored all the same"),
+        ([True, True, False], ", 2 of which were stored all the same"),
+        ([None, False], ", 1 of which may have been stored all the same"),
+        ([True, None], ", 1 of which was stored all the same, and 1 of which may have been stored all the same"),
     ],
 )
 def test_the_words_for_several(stored: list[bool | None], words: str) -> None:

@@ -26,8 +26,8 @@ def describe_stored(failed: Sequence[Refusal]) -> str:
         return f", and {'was' if stored else 'may have been'} {_ALL_THE_SAME}"
     if unknown == len(failed):
         return f", any of which may have been {_ALL_THE_SAME}"
-    parts = [f"{stored} of them {'was' if stored == 1 else 'were'} {_ALL_THE_SAME}"] if stored else []
-    parts += [f"{unknown} of them may have been {_ALL_THE_SAME}"] if unknown else []
+    parts = [f"{stored} of which {'was' if stored == 1 else 'were'} {_ALL_THE_SAME}"] if stored else []
+    parts += [f"{unknown} of which may have been {_ALL_THE_SAME}"] if unknown else []
     return f", {', and '.join(parts)}"
 
 
