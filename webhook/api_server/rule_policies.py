@@ -107,9 +107,9 @@ def make_stamp_policies(policy: Policy, now: int) -> list[Manifest]:
 
 def list_unexported(policy: Policy, now: int) -> Iterator[str]:
     """Yield what of a policy file the objects do not say, and what they need, in sentences."""
-    for number, one in enumerate(policy.document.exempt):
-        if one.until and now < schema.find_end(one):
-            yield f"exempt[{number}] ends after {one.until}, which no policy knows: make these objects again then"
+    for number, exemption in enumerate(policy.document.exempt):
+        if exemption.until and now < schema.find_end(exemption):
+            yield f"exempt[{number}] ends after {exemption.until}, which no policy knows: make these objects again then"
     for namespace, stamps in policy.stamps.items():
         writer = " lease-webhook/stamp-writer=user" if stamps.by_user else ""
         yield (

@@ -281,9 +281,9 @@ def select_accounts(
                 make_account_of_state(histories, key, state, as_of.at, least) if selection.has_labels(lease) else None
             )
         else:
-            one = histories.get_history(key)
-            if selection.has_labels(one.lease):
-                account = make_account(histories, one, as_of.at, as_of.seen_until)
+            history = histories.get_history(key)
+            if selection.has_labels(history.lease):
+                account = make_account(histories, history, as_of.at, as_of.seen_until)
         if account is not None and selection.includes(account):
             yield account
 

@@ -176,11 +176,11 @@ class _Reader:
         """Return the mappings of a merge key as one; of a list of them the first takes precedence."""
         value = self._value(self._next())
         together: Object = {}
-        for one in reversed(value) if isinstance(value, list) else [value]:
-            if not isinstance(one, dict):
+        for part in reversed(value) if isinstance(value, list) else [value]:
+            if not isinstance(part, dict):
                 raise self._error(event, "expected a mapping or list of mappings for merging")
-            self._expand(event, 16 * len(one))
-            together.update(one)
+            self._expand(event, 16 * len(part))
+            together.update(part)
         return together
 
     def _alias(self, event: Any) -> Any:  # noqa: ANN401 - an event

@@ -54,10 +54,10 @@ class TokenCheck(Struct):
 
     def check(self) -> Iterator[ReportFinding]:
         """Yield what was left by old leaders, or by anyone else in their name."""
-        for fence, token, one in self._objects:
+        for fence, token, stamped in self._objects:
             lease = self._leases.get((fence.namespace, fence.lease))
-            if lease is not None and one.metadata is not None:
-                yield from _check_object(fence, token, one, one.metadata, lease)
+            if lease is not None and stamped.metadata is not None:
+                yield from _check_object(fence, token, stamped, stamped.metadata, lease)
 
     def list_complaints(self) -> Iterator[str]:
         """Yield what is not known."""
@@ -83,17 +83,17 @@ def _may_cover(fence: Fence, kind: str) -> bool:
 
 
 def _check_object(
-    fence: Fence, token: int, one: OtherObject, metadata: ObjectMeta, lease: Observation
+    fence: Fence, token: int, other: OtherObject, metadata: ObjectMeta, lease: Observation
 ) -> Iterator[ReportFinding]:
     revision, term = parse_number(metadata.resource_version), lease.term or 0
     its_token = f"its token is of term {token} of lease {fence.lease_text}"
-    where = make_kubectl_prefix(one.namespace) if one.namespace else "kubectl"
-    object_ = f"{where} get {quote_name(one.kind.lower())} {quote_name(one.name)} -o yaml --show-managed-fields"
-    subject, source = ObjectName(one.kind, one.namespace, one.name), str(one.place)
+    where = make_kubectl_prefix(other.namespace) if other.namespace else "kubectl"
+    object_ = f"{where} get {quote_name(other.kind.lower())} {quote_name(other.name)} -o yaml --show-managed-fields"
+    subject, source = ObjectName(other.kind, other.namespace, other.name), str(other.place)
     # A term that began after the lease was listed is not less than the resourceVersion of the lease.
     if 0 < revision <= token or term < token < parse_number(lease.resource_version):
         message = f"{its_token}, and there was no such term, as after a restore of etcd: the leader cannot write it"
-        named = f"{quote_name(one.kind.lower())} {quote_name(one.name)}"
+        named = f"{quote_name(other.kind.lower())} {quote_name(other.name)}"
         reset = f"{where} annotate --overwrite {named} {fence.token_key}={'0' * 18}"
         found = report_problem("token-ahead", message, subject, source=source)
         yield replace(found, fix=f"{reset}   # as a member of system:masters")

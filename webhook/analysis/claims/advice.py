@@ -319,20 +319,22 @@ def _advise_on_pod(tenure: Tenure, pod: _Pod, *, is_lost: bool) -> Advice:
     return Advice(sentence, _describe_or_list_events(pod))
 
 
-def advise_on_mutation(one: RewrittenField) -> Advice:
+def advise_on_mutation(rewritten: RewrittenField) -> Advice:
     """Return what to do about writes that are stored differently than requested."""
-    configurations = dict.fromkeys(webhook.configuration for webhook in one.webhooks)
-    if not configurations or not one.is_named:
-        sentence = f"Look for a mutating webhook or policy that sets {one.name} of leases, and exclude leases from it:"
+    configurations = dict.fromkeys(webhook.configuration for webhook in rewritten.webhooks)
+    if not configurations or not rewritten.is_named:
+        sentence = (
+            f"Look for a mutating webhook or policy that sets {rewritten.name} of leases, and exclude leases from it:"
+        )
         return Advice(sentence, MUTATORS)
     named = " ".join(quote_name(configuration) for configuration in list(configurations)[:_MAX_NAMED])
-    sentence = f"Exclude leases from {name_webhooks(one)}, or have it leave {one.name} alone:"
+    sentence = f"Exclude leases from {name_webhooks(rewritten)}, or have it leave {rewritten.name} alone:"
     return Advice(sentence, f"kubectl get mutatingwebhookconfigurations {named} -o yaml")
 
 
-def name_webhooks(one: RewrittenField) -> str:
+def name_webhooks(rewritten: RewrittenField) -> str:
     """Return the webhooks that a log names for what was stored differently than requested."""
-    return " and ".join(f"webhook {format_name(webhook.name)}" for webhook in list(one.webhooks)[:_MAX_NAMED])
+    return " and ".join(f"webhook {format_name(webhook.name)}" for webhook in list(rewritten.webhooks)[:_MAX_NAMED])
 
 
 def _advise_after_outage(cause: Diagnosis, history: LeaseHistory, tenure: Tenure) -> Advice:
@@ -546,8 +548,12 @@ def _find_refused_pods(history: LeaseHistory, refusal: Refusal) -> list[str]:
     return [] if "" in pods or own.pod in pods else pods[-_MAX_NAMED:]
 
 
-def _is_alike(one: Refusal, other: Refusal) -> bool:
-    return one.is_denied_write and (one.by, one.code, one.writer.user) == (other.by, other.code, other.writer.user)
+def _is_alike(refusal: Refusal, other: Refusal) -> bool:
+    return refusal.is_denied_write and (refusal.by, refusal.code, refusal.writer.user) == (
+        other.by,
+        other.code,
+        other.writer.user,
+    )
 
 
 def _advise_on_missing_rights(history: LeaseHistory, refusal: Refusal) -> Advice:

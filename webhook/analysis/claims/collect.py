@@ -51,15 +51,15 @@ def find_facts(account: "Account") -> Iterator[Claim]:
         changed = f"{write.kind} {write.namespace}/{write.name}" if write.namespace else f"{write.kind} {write.name}"
         arguments = {"object": changed, "how": how, "by": By(write.writer), "to": write.at}
         yield _make_fact(account, "related-write", describe_related_write(write), at=write.at, **arguments)
-    for one in account.pod_deletions:
-        how, by = None if one.deletion.is_sure else "unknown", By(one.deletion.writer)
+    for deletion in account.pod_deletions:
+        how, by = None if deletion.deletion.is_sure else "unknown", By(deletion.deletion.writer)
         arguments = {
-            "identity": None if one.tenure.is_writer else one.tenure.holder,
+            "identity": None if deletion.tenure.is_writer else deletion.tenure.holder,
             "how": how,
             "by": by,
-            "to": one.deletion.at,
+            "to": deletion.deletion.at,
         }
-        yield _make_fact(account, "holder-pod-deleted", one.text, at=one.deletion.at, **arguments)
+        yield _make_fact(account, "holder-pod-deleted", deletion.text, at=deletion.deletion.at, **arguments)
 
 
 def find_claims(account: "Account") -> Iterator[Claim]:

@@ -77,10 +77,10 @@ def describe_deletion(pod: DeletedPod, now: int) -> str:
     return f"{text}{', ' if confirmed else ''}{confirmed}{before}"
 
 
-def _describe_request(one: PodDeletion, now: int) -> str:
-    verb = "evicted" if one.is_eviction else "deleted"
-    doubt = "" if one.is_sure else f" ({UNLESS_DRY_RUN})"
-    return f"{verb} at {format_clock(one.at, now)}{describe_by_writer(one.writer)}{doubt}"
+def _describe_request(deletion: PodDeletion, now: int) -> str:
+    verb = "evicted" if deletion.is_eviction else "deleted"
+    doubt = "" if deletion.is_sure else f" ({UNLESS_DRY_RUN})"
+    return f"{verb} at {format_clock(deletion.at, now)}{describe_by_writer(deletion.writer)}{doubt}"
 
 
 def _find_own(tenure: Tenure) -> Writer | None:
@@ -90,15 +90,15 @@ def _find_own(tenure: Tenure) -> Writer | None:
     return processes.own if is_known and not tenure.is_ambiguous else None
 
 
-def _is_of_this_pod(one: PodDeletion, own: Writer, tenure: Tenure, start: int, *, skew: int) -> bool:
+def _is_of_this_pod(deletion: PodDeletion, own: Writer, tenure: Tenure, start: int, *, skew: int) -> bool:
     """Return whether the pod of a holder was deleted, and not one before it that had its name.
 
     Without a uid in the deletion, its pod is the one that was heard by then. Without one in its requests, which pods
     of a name then look alike, that is so if none renewed after it.
     """
-    if one.uid and own.uid:
+    if deletion.uid and own.uid:
         return True
-    return one.at - skew >= (find_first_request(tenure, own, start) if own.uid else start)
+    return deletion.at - skew >= (find_first_request(tenure, own, start) if own.uid else start)
 
 
 def find_first_request(tenure: Tenure, own: Writer, start: int) -> int:

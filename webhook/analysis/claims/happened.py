@@ -254,17 +254,19 @@ def _list_fenced_writes(history: LeaseHistory) -> Iterator[_Event]:
 def _list_accepted_writes(history: LeaseHistory) -> Iterator[_Event]:
     """Yield who wrote beside the holder what a log does not show."""
     for several in _group_by_tenure(history, history.requests.accepted, lambda one: one):
-        one, times = several[0][1], [at for at, _ in several]
+        writer, times = several[0][1], [at for at, _ in several]
         tenure = history.find_tenure_at(times[0])
         pods = (
-            [held.pod for held in tenure.processes.writers if held.user == one.user and not one.pod] if tenure else []
+            [held.pod for held in tenure.processes.writers if held.user == writer.user and not writer.pod]
+            if tenure
+            else []
         )
         beside = f", not with a token of pod {format_name(pods[-1])}," if pods and pods[-1] else ""
         within = f" within {format_length(times[-1] - times[0])}" if times[-1] - times[0] >= SECOND else ""
         what = f"{'was' if len(times) == 1 else 'were'} accepted{within}; the log does not show what changed"
         is_cut = len(history.requests.accepted) == MAX_REFUSALS and times[0] == history.requests.accepted[0][0]
         writes = f"{'the latest ' if is_cut else ''}{format_count(len(times), 'write')}"
-        yield times[0], f"{writes} by {describe_writer(one)}{beside} {what}"
+        yield times[0], f"{writes} by {describe_writer(writer)}{beside} {what}"
 
 
 def _name_logs(history: LeaseHistory, refused: Sequence[Refusal]) -> str:

@@ -42,12 +42,12 @@ def find_holder_pod_deletions(deleted: DeletedPods, history: LeaseHistory, now: 
         yield from (HolderPodDeletion(tenure, one) for one in sorted(within, key=is_by_kubelet)[:1])
 
 
-def _is_of(one: PodDeletion, own: Writer, tenure: Tenure) -> bool:
+def _is_of(deletion: PodDeletion, own: Writer, tenure: Tenure) -> bool:
     """Return whether a deletion is known to be of the pod of a process, or of one of its name that was heard by then.
 
     The deletions of other uids are left out before.
     """
-    return bool(one.uid and own.uid) or one.at >= find_first_request(tenure, own, tenure.last_renewal)
+    return bool(deletion.uid and own.uid) or deletion.at >= find_first_request(tenure, own, tenure.last_renewal)
 
 
 def find_evictor(found: Sequence[HolderPodDeletion], tenures: Sequence[Tenure]) -> Writer | None:

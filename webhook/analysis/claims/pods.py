@@ -101,8 +101,8 @@ def _list_workloads(history: LeaseHistory) -> Collection[tuple[str, str]]:
 def _list_refused(refused: Sequence[PodRequest]) -> Iterator[PodEvent]:
     """Yield that pods could not be created, once for each who asked for them."""
     groups: dict[tuple[str, Writer, int], list[PodRequest]] = {}
-    for one in refused:
-        groups.setdefault((one.namespace, one.writer.process, one.code), []).append(one)
+    for request in refused:
+        groups.setdefault((request.namespace, request.writer.process, request.code), []).append(request)
     for (namespace, process, code), group in groups.items():
         first, last = group[0], group[-1]
         within = f" within {format_length(last.at - first.at)}" if last.at - first.at >= SECOND else ""
@@ -116,11 +116,11 @@ def _list_refused(refused: Sequence[PodRequest]) -> Iterator[PodEvent]:
         yield first.at, f"pods could not be created: {requests} {were} with {code}{within}{message}"
 
 
-def _may_be_of(one: PodRequest, workloads: Collection[tuple[str, str]]) -> bool:
+def _may_be_of(request: PodRequest, workloads: Collection[tuple[str, str]]) -> bool:
     """Return whether a pod that was refused may be of a workload: where a log shows its name, by that."""
-    named = _NAMED.match(one.message)
-    pod = one.name or (named[1] if named else "")
-    return not pod or not workloads or (one.namespace, _workload_of(pod)) in workloads
+    named = _NAMED.match(request.message)
+    pod = request.name or (named[1] if named else "")
+    return not pod or not workloads or (request.namespace, _workload_of(pod)) in workloads
 
 
 def _list_waiting(
@@ -144,8 +144,8 @@ def _list_waiting(
                 yield written[0].at, f"{text} got a node: it may be pending"
 
 
-def _is_by_scheduler(one: PodRequest) -> bool:
-    return one.writer.user == _SCHEDULER and not one.writer.impersonator
+def _is_by_scheduler(request: PodRequest) -> bool:
+    return request.writer.user == _SCHEDULER and not request.writer.impersonator
 
 
 def _list_kubelets(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iterator[PodEvent]:
@@ -162,8 +162,8 @@ def _list_kubelets(histories: ClusterHistory, history: LeaseHistory, now: int) -
             yield found[0].at, _describe_kubelet(found, tenure, now)
 
 
-def _is_by_kubelet(one: PodRequest) -> bool:
-    return one.act is PodAct.STATUS and one.writer.user.startswith(_KUBELET) and not one.writer.impersonator
+def _is_by_kubelet(request: PodRequest) -> bool:
+    return request.act is PodAct.STATUS and request.writer.user.startswith(_KUBELET) and not request.writer.impersonator
 
 
 def _describe_kubelet(found: Sequence[PodRequest], tenure: Tenure, now: int) -> str:

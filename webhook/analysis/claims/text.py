@@ -155,14 +155,14 @@ def _list_waiting(account: Account) -> Iterator[str]:
     tenure = account.tenure
     if tenure is None or tenure.processes.own is None or not tenure.processes.own.pod:
         return
-    for one, (number, at) in account.history.requests.readers.items():
+    for reader, (number, at) in account.history.requests.readers.items():
         is_still = account.now - at < (tenure.duration or 0) * SECOND
         is_peer = (
-            one in account.history.requests.accounts.get(tenure.processes.own.user, ())
-            and one not in tenure.processes.pods
+            reader in account.history.requests.accounts.get(tenure.processes.own.user, ())
+            and reader not in tenure.processes.pods
         )
         if is_peer and is_still and number >= _MIN_READS and at >= tenure.since:
-            yield format_name(one)
+            yield format_name(reader)
 
 
 def _format_since(account: Account) -> str:

@@ -24,11 +24,11 @@ class DeletedPods(Struct):
 
     _found: dict[tuple[str, str], list[PodDeletion]] = field(default_factory=dict)
 
-    def add(self, one: PodDeletion) -> None:
+    def add(self, deletion: PodDeletion) -> None:
         """Remember a deletion, and forget the name that was deleted longest ago if there are too many."""
-        key = (one.namespace, one.name)
+        key = (deletion.namespace, deletion.name)
         found = self._found.pop(key, [])
-        self._found[key] = [*found, one][-MAX_DELETIONS:]
+        self._found[key] = [*found, deletion][-MAX_DELETIONS:]
         if len(self._found) > MAX_PODS:
             del self._found[next(iter(self._found))]
 
@@ -45,21 +45,21 @@ class DeletedPods(Struct):
         return [replace(one, is_sure=one.is_sure or _is_confirmed(one, own)) for one in own]
 
 
-def is_by_kubelet(one: PodDeletion) -> bool:
+def is_by_kubelet(deletion: PodDeletion) -> bool:
     """Return whether a deletion is that by which a kubelet confirms that the containers of a pod have ended."""
-    return one.writer.user.startswith(_KUBELET) and not one.writer.impersonator
+    return deletion.writer.user.startswith(_KUBELET) and not deletion.writer.impersonator
 
 
-def _is_confirmed(one: PodDeletion, known: Sequence[PodDeletion]) -> bool:
+def _is_confirmed(deletion: PodDeletion, known: Sequence[PodDeletion]) -> bool:
     """Return whether a kubelet confirmed a deletion, which then was no dry run, as nobody else had asked for one."""
-    confirmed = next((other.at for other in known if is_by_kubelet(other) and other.at >= one.at), None)
+    confirmed = next((other.at for other in known if is_by_kubelet(other) and other.at >= deletion.at), None)
     if confirmed is None:
         return False
-    earlier = [other.at for other in known if is_by_kubelet(other) and other.at < one.at]
+    earlier = [other.at for other in known if is_by_kubelet(other) and other.at < deletion.at]
     since = max([confirmed - _WITHIN, *earlier])
     asked = [other for other in known if not is_by_kubelet(other) and since <= other.at <= confirmed]
-    return asked == [one]
+    return asked == [deletion]
 
 
-def _has_other_uid(one: PodDeletion, process: Writer) -> bool:
-    return bool(one.uid and process.uid) and one.uid != process.uid
+def _has_other_uid(deletion: PodDeletion, process: Writer) -> bool:
+    return bool(deletion.uid and process.uid) and deletion.uid != process.uid

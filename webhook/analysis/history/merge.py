@@ -205,15 +205,15 @@ class Merged:
         pending, self._pending, self._number = self._pending, {}, 0
         if all(len(lane) == 1 and _is_of_dump(lane[0]) for lane in pending.values()):
             # A list shows each object once: there is nothing to bring into an order.
-            for key, (one,) in pending.items():
-                self._passed[key] = max(one.revision, self._passed.get(key, 0))
-                yield one.item
+            for key, (item,) in pending.items():
+                self._passed[key] = max(item.revision, self._passed.get(key, 0))
+                yield item.item
             return
-        for one in chain.from_iterable(pending.values()):
-            if one.time == _NOT_DATED:
-                at = _get_time(one.item, self._latest, self._stamps)
-                one.time = -1 if at is None else at
-                one.is_claimed = bool(one.revision) and not one.is_exact and not self._is_stamped(one.observation)
+        for item in chain.from_iterable(pending.values()):
+            if item.time == _NOT_DATED:
+                at = _get_time(item.item, self._latest, self._stamps)
+                item.time = -1 if at is None else at
+                item.is_claimed = bool(item.revision) and not item.is_exact and not self._is_stamped(item.observation)
         lanes = {key: _order(items) for key, items in pending.items()}
         _place_undated([one for lane in lanes.values() for one in lane if one.revision])
         if (skew := _measure_skew(lanes.values())) > max(self.skew, _JITTER):
@@ -232,8 +232,8 @@ class Merged:
             else:
                 streams[key] = lane[:end]
         # Ties are broken by resourceVersion and name, so the order of the input does not matter.
-        for one in heapq.merge(*(streams[key] for key in sorted(streams)), key=_place):
-            yield one.item
+        for item in heapq.merge(*(streams[key] for key in sorted(streams)), key=_place):
+            yield item.item
 
     def _is_stamped(self, seen: Observation) -> bool:
         return seen.latest_stamp is not None or self._stamps.date(seen) is not None
@@ -309,11 +309,11 @@ def _order(items: Sequence[_DatedItem]) -> list[_DatedItem]:
         return list(items)
     groups: dict[tuple[int, bool], list[_DatedItem]] = {}
     others: dict[object, _DatedItem] = {}
-    for one in items:
-        if one.revision:
-            groups.setdefault((one.revision, one.is_deletion), []).append(one)
+    for item in items:
+        if item.revision:
+            groups.setdefault((item.revision, item.is_deletion), []).append(item)
         else:
-            others.setdefault(_identify(one.item), one)
+            others.setdefault(_identify(item.item), item)
     states = []
     for _, group in sorted(groups.items(), key=lambda pair: pair[0]):
         first, *repeated = _join(group)
@@ -338,8 +338,8 @@ def _note_outcomes(items: list[_DatedItem]) -> list[_DatedItem]:
         noted[id(request)] = replace(request, was_stored=was_stored)
         if state is not None:
             noted[id(state)] = replace(state, writer=request.writer)
-    for one in items if noted else ():
-        one.item = noted.get(id(one.item), one.item)
+    for item in items if noted else ():
+        item.item = noted.get(id(item.item), item.item)
     return items
 
 
@@ -368,8 +368,8 @@ def _join(group: Sequence[_DatedItem]) -> list[_DatedItem]:
     requests = list({_identify(one.item): one for one in logged}.values())
     maker = _find_maker(requests)
     rest = [one for one in requests if one is not maker]
-    for one in rest:
-        one.revision = 0
+    for item in rest:
+        item.revision = 0
     if any(_may_be_the_maker(one, maker) for one in rest):
         maker.item = replace(maker.observation, writer=None)
     return [maker if shown is None else maker.join_with(shown), *rest]
@@ -400,11 +400,11 @@ def _may_be_the_maker(other: _DatedItem, maker: _DatedItem) -> bool:
 def _date(states: Sequence[_DatedItem]) -> None:
     """Make times follow the order of what is stored: an estimate is neither before nor after what is exact."""
     latest = -1
-    for one in states:
-        if one.is_exact:
-            latest = max(latest, one.time)
+    for state in states:
+        if state.is_exact:
+            latest = max(latest, state.time)
         else:
-            one.time = max(one.time, latest)
+            state.time = max(state.time, latest)
     for before, after in zip(reversed(states[:-1]), reversed(states[1:]), strict=True):
         before.time = min(before.time, after.time) if after.time >= 0 else before.time
 
@@ -509,17 +509,17 @@ def _is_between(before: int, at: int, after: int | None) -> bool:
 def _group_by_replaced(writes: Sequence[_DatedItem]) -> dict[int, list[_DatedItem]]:
     """Return the writes by the revision that they replaced, 0 for creations, and where a log does not show it."""
     groups: dict[int, list[_DatedItem]] = {}
-    for one in writes:
-        groups.setdefault(parse_number(one.observation.replaces), []).append(one)
+    for write in writes:
+        groups.setdefault(parse_number(write.observation.replaces), []).append(write)
     return groups
 
 
 def _group_patches(writes: Sequence[_DatedItem]) -> dict[int | str | None, list[_DatedItem]]:
     """Return the patches of which a log shows the renewTime that they asked for, by that."""
     groups: dict[int | str | None, list[_DatedItem]] = {}
-    for one in writes:
-        if asked := normalize(one.observation.patched_renew_time):
-            groups.setdefault(asked, []).append(one)
+    for patch in writes:
+        if asked := normalize(patch.observation.patched_renew_time):
+            groups.setdefault(asked, []).append(patch)
     return groups
 
 
@@ -701,16 +701,16 @@ def _chain(states: Sequence[_DatedItem], rest: Sequence[_DatedItem]) -> tuple[li
     """Return the states with the requests of which a log shows what state they found, and what has no such place."""
     places = [(one.revision, 0, 0, one) for one in states]
     without = []
-    for number, one in enumerate(rest):
-        unchanged = parse_number(one.observation.resource_version) if one.is_stored_write else 0
-        replaced = parse_number(one.observation.replaces) if one.is_stored_write else 0
+    for number, state in enumerate(rest):
+        unchanged = parse_number(state.observation.resource_version) if state.is_stored_write else 0
+        replaced = parse_number(state.observation.replaces) if state.is_stored_write else 0
         if unchanged:
             # It made no state of its own, and was answered with the one that it found before another one replaced that.
-            places.append((unchanged, 1, number, one))
+            places.append((unchanged, 1, number, state))
         elif replaced:
-            places.append((replaced, 2, number, one))
+            places.append((replaced, 2, number, state))
         else:
-            without.append(one)
+            without.append(state)
     return [one for *_, one in sorted(places, key=itemgetter(0, 1, 2))], without
 
 
@@ -722,19 +722,19 @@ def _place_late_writes(items: Sequence[_DatedItem]) -> list[_DatedItem]:
     """
     placed: list[_DatedItem] = []
     since = before = 0
-    for one in items:
-        if not one.is_stored_write or _is_hidden_write(one):
-            placed.append(one)
+    for item in items:
+        if not item.is_stored_write or _is_hidden_write(item):
+            placed.append(item)
             continue
         later: list[_DatedItem] = []
-        if 0 < before == parse_number(one.observation.replaces):
+        if 0 < before == parse_number(item.observation.replaces):
             between = placed[since:]
             del placed[since:]
             for write in between:
-                is_later = _is_hidden_write(write) and one.time <= write.time + _TOLERANCE
+                is_later = _is_hidden_write(write) and item.time <= write.time + _TOLERANCE
                 (later if is_later else placed).append(write)
-        placed.append(one)
-        since, before = len(placed), one.revision or parse_number(one.observation.resource_version)
+        placed.append(item)
+        since, before = len(placed), item.revision or parse_number(item.observation.resource_version)
         placed += later
     return placed
 
@@ -746,24 +746,24 @@ def _mark_unsure_order(items: list[_DatedItem]) -> list[_DatedItem]:
     """
     hidden = deque(one.time for one in items if _is_hidden_write(one))
     before: _DatedItem | None = None
-    for one in items:
-        if not one.is_stored_write:
+    for item in items:
+        if not item.is_stored_write:
             continue
-        if _is_hidden_write(one):
+        if _is_hidden_write(item):
             hidden.popleft()
-        elif hidden and hidden[0] <= one.time + _TOLERANCE and not _follows(one, before):
-            one.item = replace(one.observation, is_order_unsure=True)
-        before = one
+        elif hidden and hidden[0] <= item.time + _TOLERANCE and not _follows(item, before):
+            item.item = replace(item.observation, is_order_unsure=True)
+        before = item
     return items
 
 
 def _follows(seen: _DatedItem, before: _DatedItem | None) -> bool:
     """Return whether a write is known to follow the one before: a watch shows each, or its request names that state."""
-    one = seen.observation
-    if one.act is not Act.UPDATED or one.is_watched or one.input_kind is not InputKind.AUDIT_LOG:
+    item = seen.observation
+    if item.act is not Act.UPDATED or item.is_watched or item.input_kind is not InputKind.AUDIT_LOG:
         return True
     known = before.revision or parse_number(before.observation.resource_version) if before else 0
-    return 0 < known == parse_number(one.replaces)
+    return 0 < known == parse_number(item.replaces)
 
 
 def _is_hidden_write(seen: _DatedItem) -> bool:
@@ -774,10 +774,10 @@ def _is_hidden_write(seen: _DatedItem) -> bool:
 
 def _place_early_creations(items: list[_DatedItem]) -> list[_DatedItem]:
     """Place a creation of which a log does not show the state before the first writes to what it created."""
-    for number, one in enumerate(items):
-        if one.is_creation and not one.revision:
+    for number, item in enumerate(items):
+        if item.is_creation and not item.revision:
             place = _find_place_of_creation(items, number)
-            items[place : number + 1] = [one, *items[place:number]]
+            items[place : number + 1] = [item, *items[place:number]]
     return items
 
 
@@ -805,10 +805,10 @@ def _place_late_deletions(items: list[_DatedItem]) -> list[_DatedItem]:
 
     Then another object was created. A log does not say which state a deletion follows.
     """
-    for number, one in enumerate(items):
-        if one.is_deletion and not one.revision and one.observation.is_stored:
+    for number, item in enumerate(items):
+        if item.is_deletion and not item.revision and item.observation.is_stored:
             place = _find_place_of_deletion(items, number)
-            items[number : place + 1] = [*items[number + 1 : place + 1], one]
+            items[number : place + 1] = [*items[number + 1 : place + 1], item]
     return items
 
 
@@ -833,10 +833,10 @@ def _find_place_of_deletion(items: Sequence[_DatedItem], number: int) -> int:
 
 def _place_early_deletions(items: list[_DatedItem]) -> list[_DatedItem]:
     """Place a deletion that names what it deleted before the first writes of the object that was created after it."""
-    for number, one in enumerate(items):
-        if one.is_deletion and not one.revision and one.observation.is_stored and one.observation.uid:
+    for number, item in enumerate(items):
+        if item.is_deletion and not item.revision and item.observation.is_stored and item.observation.uid:
             place = _find_first_write_of_another(items, number)
-            items[place : number + 1] = [one, *items[place:number]]
+            items[place : number + 1] = [item, *items[place:number]]
     return items
 
 
@@ -860,25 +860,25 @@ def _resolve_contradictions(items: list[_DatedItem]) -> list[_DatedItem]:
     If a log does not show whether it was one, it is enough that the object was read.
     """
     uid, is_updated, read_at = "", False, -1
-    for one in reversed(items):
-        item = one.item
+    for dated in reversed(items):
+        item = dated.item
         if not isinstance(item, Observation) or not item.is_stored:
             continue
         if item.verb in LISTINGS:
             continue
         if item.act is Act.READ:
-            read_at = max(read_at, one.time - item.took)
+            read_at = max(read_at, dated.time - item.took)
             continue
         if item.act is Act.CREATED:
             read_at = -1
-        if item.act is Act.DELETED and not item.is_sure and read_at > one.time + _TOLERANCE:
-            one.item = replace(item, is_dry_run=True)
+        if item.act is Act.DELETED and not item.is_sure and read_at > dated.time + _TOLERANCE:
+            dated.item = replace(item, is_dry_run=True)
             continue
         if item.act is not Act.DELETED:
             answer = item.answer or Answer(0)
             uid, is_updated = item.uid, item.act is Act.UPDATED and answer.code == 200
-        elif not one.revision and (is_updated if not item.uid or not uid else item.uid == uid):
-            one.item = replace(item, is_dry_run=True)
+        elif not dated.revision and (is_updated if not item.uid or not uid else item.uid == uid):
+            dated.item = replace(item, is_dry_run=True)
         else:
             uid, is_updated = "", False
     return items
@@ -890,14 +890,14 @@ def _mark_absences(items: list[_DatedItem]) -> list[_DatedItem]:
     Clocks of API servers differ, and a read may be answered from what one of them knew before.
     """
     is_there = False
-    for one in reversed(items):
-        item = one.item
+    for dated in reversed(items):
+        item = dated.item
         if not isinstance(item, Observation) or item.verb in LISTINGS:
             continue
         if item.is_stored:
             is_there = item.act is not Act.CREATED
         elif item.has_not_found and not is_there:
-            one.item = replace(item, is_of_none=True)
+            dated.item = replace(item, is_of_none=True)
     return items
 
 
@@ -906,13 +906,13 @@ def _measure_skew(lanes: Iterable[Sequence[_DatedItem]]) -> int:
     writes = []
     for lane in lanes:
         before = None
-        for one in lane:
-            if not one.revision:
+        for item in lane:
+            if not item.revision:
                 continue
             # A request that changes nothing is answered with an old resourceVersion.
-            if one.is_exact and before is not None and _is_renewal_after(before, one):
-                writes.append((one.revision, one.time - one.observation.took, one.time))
-            before = one
+            if item.is_exact and before is not None and _is_renewal_after(before, item):
+                writes.append((item.revision, item.time - item.observation.took, item.time))
+            before = item
     skew = latest = 0
     for _, received, answered in sorted(writes):
         skew = max(skew, latest - answered)
@@ -937,9 +937,9 @@ def _place_undated(states: Sequence[_DatedItem]) -> None:
         return
     ordered = sorted(states, key=_revision)
     by_watch: dict[str, list[_DatedItem]] = {}
-    for one in ordered:
-        if not one.is_undated:
-            by_watch.setdefault(one.observation.place.path, []).append(one)
+    for item in ordered:
+        if not item.is_undated:
+            by_watch.setdefault(item.observation.place.path, []).append(item)
     for path, dated in by_watch.items():
         _move_between(dated, [one for one in undated if one.observation.place.path == path and not one.is_deletion])
     deletions = [one for one in undated if one.is_deletion]
@@ -952,8 +952,8 @@ def _move_between(dated: Sequence[_DatedItem], undated: Sequence[_DatedItem]) ->
     revisions = [one.revision for one in dated]
     latest = list(accumulate((one.time for one in dated), max))
     earliest = list(accumulate((one.time for one in reversed(dated)), min))
-    for one in undated:
-        before = bisect_left(revisions, one.revision)
-        later = len(dated) - bisect_right(revisions, one.revision)
-        one.time = max(one.time, latest[before - 1]) if before else one.time
-        one.time = min(one.time, earliest[later - 1]) if later else one.time
+    for item in undated:
+        before = bisect_left(revisions, item.revision)
+        later = len(dated) - bisect_right(revisions, item.revision)
+        item.time = max(item.time, latest[before - 1]) if before else item.time
+        item.time = min(item.time, earliest[later - 1]) if later else item.time

@@ -20,13 +20,13 @@ class PodRequests(Struct):
     _refused: _Kept = field(default_factory=dict)
     _others: _Kept = field(default_factory=dict)
 
-    def add(self, one: PodRequest) -> None:
+    def add(self, request: PodRequest) -> None:
         """Remember a request, and forget the pod, or the writer, of which nothing was heard for longest."""
-        is_refused = one.act is PodAct.REFUSED
-        kept, key = (self._refused, one.writer.user) if is_refused else (self._others, one.name)
-        found = kept.pop((one.namespace, key), None) or deque[PodRequest](maxlen=MAX_REQUESTS)
-        found.append(one)
-        kept[one.namespace, key] = found
+        is_refused = request.act is PodAct.REFUSED
+        kept, key = (self._refused, request.writer.user) if is_refused else (self._others, request.name)
+        found = kept.pop((request.namespace, key), None) or deque[PodRequest](maxlen=MAX_REQUESTS)
+        found.append(request)
+        kept[request.namespace, key] = found
         if len(kept) > MAX_PODS:
             del kept[next(iter(kept))]
 

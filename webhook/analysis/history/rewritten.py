@@ -51,11 +51,16 @@ class RewrittenFields(Struct):
         self._version = seen.resource_version
         at = seen.at or 0
         self.latest = at
-        for one in seen.rewritings:
-            known = self.found.setdefault(one.field, RewrittenField(one.field, at - seen.took, at))
-            known.count, known.latest, known.asked, known.stored = known.count + 1, at, one.asked, one.stored
+        for rewriting in seen.rewritings:
+            known = self.found.setdefault(rewriting.field, RewrittenField(rewriting.field, at - seen.took, at))
+            known.count, known.latest, known.asked, known.stored = (
+                known.count + 1,
+                at,
+                rewriting.asked,
+                rewriting.stored,
+            )
             known.writer = seen.writer.process if seen.writer else Writer()
-            known.is_named = known.is_named and bool(one.webhooks)
-            for webhook in one.webhooks:
+            known.is_named = known.is_named and bool(rewriting.webhooks)
+            for webhook in rewriting.webhooks:
                 if len(known.webhooks) < MAX_LISTED:
                     known.webhooks[webhook] = None

@@ -40,13 +40,13 @@ def find_contents(paths: Sequence[str]) -> Contents:
             found = [*islice(read_path(file), MOST)]
             if not found:
                 empty.append(file)
-            for one in found:
-                if not isinstance(one, Document):
+            for value in found:
+                if not isinstance(value, Document):
                     continue
-                if one.api_version.startswith(AUDIT):
-                    events[_find_resource(one)] += 1
+                if value.api_version.startswith(AUDIT):
+                    events[_find_resource(value)] += 1
                 else:
-                    objects[_name_kind(one)] += 1
+                    objects[_name_kind(value)] += 1
     return Contents(events, objects, tuple(empty), tuple(bare))
 
 

@@ -214,14 +214,14 @@ def decode_our_object(
     Raises ValueError if it is not JSON, RecursionError if nested deeply.
     """
     try:
-        one = decode_object(kind, version, data)
+        decoded = decode_object(kind, version, data)
     except WrongTypesError as error:
         problem, path = error.problems[0]
         said = f"{path or 'the object'} {explain_problem(problem) or problem}"
         found = msgspec.json.decode(data)
         namespace, name = _get_text(found, "metadata", "namespace"), _get_text(found, "metadata", "name")
         return None, ObjectMeta(namespace=namespace, name=name), said
-    return one, one.metadata, ""
+    return decoded, decoded.metadata, ""
 
 
 def _get_text(value: object, *path: str) -> str:
@@ -251,9 +251,9 @@ def _interpret_object(document: Document) -> Item | None:
         metadata = _with_metadata.decode(data).metadata if _TOKEN_MARKER in data else None
         if not is_holder and metadata is None:
             return OtherObject(place, kind or "no kind")
-        one = msgspec.json.decode(data)
-        namespace, name = _get_text(one, "metadata", "namespace"), _get_text(one, "metadata", "name")
-        account = _get_text(one, "spec", "serviceAccountName") if name and is_holder and kind == "Pod" else ""
+        decoded = msgspec.json.decode(data)
+        namespace, name = _get_text(decoded, "metadata", "namespace"), _get_text(decoded, "metadata", "name")
+        account = _get_text(decoded, "spec", "serviceAccountName") if name and is_holder and kind == "Pod" else ""
         return OtherObject(place, kind or "no kind", namespace, name, account, metadata)
     shown, named, problem = decode_our_object(kind, version, data)
     return Observation(
@@ -280,15 +280,15 @@ def _interpret_gap(document: Document) -> RecordingGap:
 
 def _interpret_election_event(place: Place, data: bytes) -> OtherObject:
     """Return what an Event says of a leader, as client-go records it (`tools/leaderelection/resourcelock`)."""
-    one = msgspec.json.decode(data)
-    said = _get_text(one, "message") or _get_text(one, "note")
-    texts = [text for path in _EVENT_TIMES if (text := _get_text(one, *path))]
+    event = msgspec.json.decode(data)
+    said = _get_text(event, "message") or _get_text(event, "note")
+    texts = [text for path in _EVENT_TIMES if (text := _get_text(event, *path))]
     at = times.stamp_of(texts[0]) if texts else None
-    about = "involvedObject" if _get_text(one, "involvedObject", "kind") else "regarding"
-    if at is None or _get_text(one, about, "kind") != "Lease" or not _LED.fullmatch(said):
+    about = "involvedObject" if _get_text(event, "involvedObject", "kind") else "regarding"
+    if at is None or _get_text(event, about, "kind") != "Lease" or not _LED.fullmatch(said):
         return OtherObject(place, "Event")
     return ElectionEvent(
-        place, "Event", _get_text(one, about, "namespace"), lease=_get_text(one, about, "name"), at=at, text=said
+        place, "Event", _get_text(event, about, "namespace"), lease=_get_text(event, about, "name"), at=at, text=said
     )
 
 

@@ -130,23 +130,23 @@ class TimelineBuilder(Struct):
 
     def _draw(self, key: Key, ends: int) -> Lane:
         """Return the lane of one lease as it stands at `ends`, with the causes that are known."""
-        one = self._leases[key]
+        lane = self._leases[key]
         return Lane(
             shorten_for_page(key[0]),
             shorten_for_page(key[1]),
-            one.duration_held,
-            one.spans.spans(
-                one.overdue_at,
+            lane.duration_held,
+            lane.spans.spans(
+                lane.overdue_at,
                 ends,
-                one.find_freeze(ends),
-                is_gone=one.history.is_deleted,
-                hidden_since=one.history.hidden_since,
+                lane.find_freeze(ends),
+                is_gone=lane.history.is_deleted,
+                hidden_since=lane.history.hidden_since,
             ),
-            one.ticks,
-            tuple(map(one.add_cause, one.marks)),
-            one.history.is_moment,
-            handovers=one.history.changes,
-            is_claimed=one.is_claimed,
+            lane.ticks,
+            tuple(map(lane.add_cause, lane.marks)),
+            lane.history.is_moment,
+            handovers=lane.history.changes,
+            is_claimed=lane.is_claimed,
         )
 
     def timeline(

@@ -207,8 +207,8 @@ def describe_exclusion(found: Documents, namespace: str) -> str:
     "" if one of them may select it, or there is none.
     """
     labels = {NAMESPACE_NAME: namespace}
-    one = found.find_by_name("Namespace").get(namespace)
-    known = None if one is None else one.metadata.labels or {}
+    namespace_object = found.find_by_name("Namespace").get(namespace)
+    known = None if namespace_object is None else namespace_object.metadata.labels or {}
     selectors = {entry.webhook.name: entry.webhook.namespace_selector for entry in found.dedicated}
     selectors |= dict(_find_rule_policies(found))
     if not selectors or any(may_select(selector, namespace, known) for selector in selectors.values()):

@@ -59,14 +59,14 @@ def read_expectations(path: str) -> dict[str, Expectation]:
         if not line.strip():
             continue
         try:
-            one = _decoder.decode(line)
+            expectation = _decoder.decode(line)
         except RecursionError:
             raise Failure(f"{path}: line {number}: nested too deeply") from None
         except ValueError as error:
             raise Failure(f"{path}: line {number}: {error}") from None
-        if one.review in found:
-            raise Failure(f"{path}: line {number}: {quote(truncate(one.review))} has a line already")
-        found[one.review] = one
+        if expectation.review in found:
+            raise Failure(f"{path}: line {number}: {quote(truncate(expectation.review))} has a line already")
+        found[expectation.review] = expectation
     return found
 
 
