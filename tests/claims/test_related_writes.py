@@ -123,6 +123,23 @@ def test_the_account_of_a_holder_is_told_and_its_doubt() -> None:
     assert "ServiceAccount shop/mail" not in explain(server)
 
 
+def test_an_account_that_was_created_again_is_told_first_and_one_that_was_new_only_in_full() -> None:
+    server, (db, *_) = shop()
+    log_write(server, "serviceaccounts", "", put("verb", "create"))
+    db.lead(20)
+    new = account(follow_log(server), server.now)
+    assert "ServiceAccount shop/db was created by alice@example.org" in text(new)
+    assert not any("ServiceAccount" in line.text for line in list_latest(new))
+    log_write(server, "serviceaccounts", "")
+    server.wait(2)
+    log_write(server, "serviceaccounts", "", put("verb", "create"))
+    latest = [line.text for line in list_latest(account(follow_log(server), server.now))]
+    assert [one for one in latest if "ServiceAccount" in one] == [
+        "ServiceAccount shop/db was deleted by alice@example.org",
+        "ServiceAccount shop/db was created by alice@example.org",
+    ]
+
+
 def test_a_user_without_an_account_has_no_workload() -> None:
     server, (db, *_) = shop()
     db.user, db.pod = "dave", ""

@@ -9,6 +9,8 @@ from tests.factories import Document, Tweak, changed, drop, put
 from tests.history.fake_server import START
 from tests.inputs.reading import read
 from webhook.analysis.inputs.items import LogEnd, RelatedWrite, Writer
+from webhook.analysis.inputs.kinds import may_say_something
+from webhook.analysis.inputs.related_writes import KINDS
 from webhook.kubernetes.times import format_micro_time
 
 ALICE = "alice@example.org"
@@ -67,6 +69,42 @@ def test_each_kind_of_object(kind: str, group: str, tweaks: tuple[Tweak, ...], w
     (found,) = read_events(write_event(kind, group, *tweaks))
     assert isinstance(found, RelatedWrite)
     assert f"{found.kind} {found.verb}" == what
+
+
+def lay_out(event: Document, form: str) -> bytes:
+    """A log of one event as an API server writes it, as a tool with spaces does, or of both, one after another."""
+    compact = json.dumps(event, separators=(",", ":")).encode() + b"\n"
+    spaced = json.dumps(event).encode() + b"\n"
+    other = json.dumps(write_event("secrets", "", put("verb", "create")), separators=(",", ":")).encode() + b"\n"
+    return {"compact": compact, "with spaces": spaced, "with spaces after compact": other + spaced}[form]
+
+
+@pytest.mark.parametrize("form", ["compact", "with spaces", "with spaces after compact"])
+@pytest.mark.parametrize("verb", ["create", "update", "patch", "delete"])
+@pytest.mark.parametrize(("group", "resource"), KINDS, ids=lambda value: value)
+def test_each_kind_of_object_is_found_in_each_form_of_a_log(group: str, resource: str, verb: str, form: str) -> None:
+    log = lay_out(write_event(resource, group, put("verb", verb)), form)
+    found = [item for item in read("audit.log", [log]) if not isinstance(item, LogEnd)]
+    assert [one.kind for one in found if isinstance(one, RelatedWrite)] == [KINDS[group, resource]]
+
+
+@pytest.mark.parametrize("verb", ["get", "list", "watch"])
+@pytest.mark.parametrize(("group", "resource"), KINDS, ids=lambda value: value)
+def test_reads_which_are_most_requests_are_not_decoded(group: str, resource: str, verb: str) -> None:
+    assert not may_say_something(lay_out(write_event(resource, group, put("verb", verb)), "compact"))
+
+
+def test_a_write_that_quotes_a_read_is_found() -> None:
+    quoting = put("requestObject", {"data": {"verb": "get", "x": '"verb":"get"'}}), put("userAgent", '"verb":"get"')
+    (found,) = read_events(write_event("configmaps", "", put("verb", "update"), *quoting))
+    assert isinstance(found, RelatedWrite)
+
+
+def test_what_only_quotes_a_kind_is_not_decoded() -> None:
+    quoting = put("userAgent", '"resource":"configmaps"')
+    secret = write_event("secrets", "", put("verb", "create"), quoting)
+    assert not may_say_something(lay_out(secret, "compact"))
+    assert may_say_something(lay_out(write_event("configmaps", "", put("verb", "create")), "compact"))
 
 
 def test_a_namespace_is_in_no_namespace() -> None:

@@ -20,7 +20,7 @@ from webhook.analysis.claims.handovers import (
     describe_renewals_of_another,
     has_lost_race,
 )
-from webhook.analysis.claims.related_writes import describe_related_write, is_new_workload
+from webhook.analysis.claims.related_writes import describe_related_write, is_new
 from webhook.analysis.claims.text import Line
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
 from webhook.analysis.history.events import LeaseEvent
@@ -82,7 +82,7 @@ def list_latest(account: Account) -> Iterator[Line]:
     shown = [*_list_gaps(account)[-1:], *_list_edits(history, by_others=True)[-_MAX_LATEST:]]
     shown += _list_candidates(account, are_missing=bool(account.missing_candidates))[-_MAX_LATEST:]
     is_cause = any(isinstance(one, Claim) and one.cause == Blame.POD for one in account.findings)
-    shown += _list_related_writes(account, has_new_workloads=False)[-_MAX_LATEST:]
+    shown += _list_related_writes(account, has_new=False)[-_MAX_LATEST:]
     shown += [] if is_cause else _list_pod_deletions(account)[-1:]
     shown += account.pod_events[-_MAX_LATEST:]
     shown += _list_odd_renewals(history)[-_MAX_LATEST:]
@@ -162,9 +162,9 @@ def _list_pod_deletions(account: Account) -> list[_Event]:
     return [(one.deletion.at, one.text) for one in account.pod_deletions]
 
 
-def _list_related_writes(account: Account, *, has_new_workloads: bool = True) -> list[_Event]:
-    """Return what was done to what its holders depend on, with the creation of workloads or without."""
-    found = (one for one in account.related_writes if has_new_workloads or not is_new_workload(one))
+def _list_related_writes(account: Account, *, has_new: bool = True) -> list[_Event]:
+    """Return what was done to what its holders depend on, with the creation of workloads and accounts or without."""
+    found = (one for one in account.related_writes if has_new or not is_new(one, account.related_writes))
     return [(one.at, describe_related_write(one)) for one in found]
 
 

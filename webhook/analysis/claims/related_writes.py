@@ -14,6 +14,7 @@ _BEFORE: Final = 2 * MINUTE
 """How long before the first refusal, and after the last one, a write may have to do with them."""
 _RIGHTS: Final = frozenset({"Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"})
 _WORKLOADS: Final = frozenset({"Deployment", "StatefulSet"})
+_ACCOUNT: Final = "ServiceAccount"
 _POLICIES: Final = frozenset({"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"})
 _WEBHOOKS: Final = frozenset({"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"})
 _PRIORITIES: Final = frozenset({"FlowSchema", "PriorityLevelConfiguration"})
@@ -29,9 +30,15 @@ def describe_related_write(one: RelatedWrite) -> str:
     return f"{one.kind} {place}{format_name(one.name)} was {one.verb}{describe_by_writer(one.writer)}{doubt}"
 
 
-def is_new_workload(one: RelatedWrite) -> bool:
-    """Return whether a workload was created, as each is before its leaders come."""
-    return one.kind in _WORKLOADS and one.verb == "created"
+def is_new(one: RelatedWrite, writes: Iterable[RelatedWrite]) -> bool:
+    """Return whether a workload or its account was created, as each is before its leaders come.
+
+    An account that was deleted before, as `writes` show, was lacking until it was created again.
+    """
+    if one.verb != "created" or one.kind not in {*_WORKLOADS, _ACCOUNT}:
+        return False
+    gone = ((past.kind, past.namespace, past.name) for past in writes if past.verb == "deleted" and past.at <= one.at)
+    return one.kind != _ACCOUNT or (one.kind, one.namespace, one.name) not in gone
 
 
 def find_related_writes(
@@ -64,7 +71,7 @@ def _is_of_process(one: RelatedWrite, processes: Iterable[Writer]) -> bool:
         account = UserInfo(process.user).service_account
         if account is None or one.namespace != account[0] or process.impersonator:
             continue
-        if one.kind == "ServiceAccount" and one.name == account[1] and one.verb in {"deleted", "created"}:
+        if one.kind == _ACCOUNT and one.name == account[1] and one.verb in {"deleted", "created"}:
             return True
         if one.kind in _WORKLOADS and process.pod.startswith(f"{one.name}-"):
             return True

@@ -31,8 +31,8 @@ MAX_LIST: Final = 512 * 1024 * 1024
 """Bytes of a List, which is held while its items are read; a device or a pipe may never end."""
 
 Value = dict[str, Any]
-Marker = bytes | tuple[bytes, ...]
-"""Text in a line; of a tuple all of it."""
+IsWanted = Callable[[bytes], bool]
+"""Whether a line of an audit log is to be read: it may be of anything in the cluster."""
 
 _MAX_WASTED: Final = 4 * MAX_DOCUMENT
 """Bytes that may be read again after broken values, before the rest is skipped."""
@@ -143,11 +143,14 @@ def split_list(path: str, opened: Callable[[], Iterator[bytes]]) -> Iterator[_Fo
     )
 
 
-def split_audit_log(path: str, lines: Iterable[bytes], markers: Sequence[Marker]) -> Iterator[_Found | LastLine]:
-    """Yield every line that contains a marker; one without its end is a part of one that is too long."""
+def want_all(_: bytes) -> bool:
+    """Read every line."""
+    return True
+
+
+def split_audit_log(path: str, lines: Iterable[bytes], is_wanted: IsWanted) -> Iterator[_Found | LastLine]:
+    """Yield every line that is wanted; one without its end is a part of one that is too long."""
     last, number, is_rest = b"", 0, False
-    plain = [one for one in markers if isinstance(one, bytes)]
-    composed = [one for one in markers if not isinstance(one, bytes)]
     for line in lines:
         if not is_rest:
             number += 1
@@ -160,7 +163,7 @@ def split_audit_log(path: str, lines: Iterable[bytes], markers: Sequence[Marker]
         place = Place(path, number)
         if is_too_long:
             yield Unreadable(place, "a line of more than 20 MiB")
-        elif any(marker in line for marker in plain) or any(all(map(line.__contains__, parts)) for parts in composed):
+        elif is_wanted(line):
             if AUDIT_EVENT.match(line):
                 yield Document(place=place, kind="Event", api_version="audit.k8s.io/v1", text=line)
             else:

@@ -19,7 +19,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from webhook.analysis.inputs import documents, kinds
-from webhook.analysis.inputs.documents import KIND_OF_TEMPLATE, MAX_DOCUMENT, Document, LastLine, Value
+from webhook.analysis.inputs.documents import (
+    KIND_OF_TEMPLATE,
+    MAX_DOCUMENT,
+    Document,
+    IsWanted,
+    LastLine,
+    Value,
+    want_all,
+)
 from webhook.analysis.inputs.items import (
     STANDARD_INPUT,
     Answer,
@@ -59,11 +67,11 @@ _is_directory: Final = os.path.isdir
 
 
 def read(
-    file: BinaryIO, path: str, markers: Sequence[documents.Marker] = (b"",), meter: Meter | None = None
+    file: BinaryIO, path: str, is_wanted: IsWanted = want_all, meter: Meter | None = None
 ) -> Iterator[Document | Unreadable | LastLine]:
     """Yield the documents of an open file, gzipped or not, each as soon as it is read.
 
-    `path` is its name in what is found; of an audit log only lines that contain one of the markers are read.
+    `path` is its name in what is found; of an audit log only lines that are wanted are read.
     """
     try:
         plain = _unzip(file) if meter is None else meter.wrap(_unzip(file))
@@ -78,7 +86,7 @@ def read(
             start = b"".join(first)
         if documents.AUDIT_EVENT.match(start):
             lines = iter(partial(plain.readline, MAX_DOCUMENT + 1), b"")
-            yield from documents.split_audit_log(path, chain(first, lines), markers)
+            yield from documents.split_audit_log(path, chain(first, lines), is_wanted)
         elif not first and (items := _read_list(plain, path, start)):
             yield from items
         else:
@@ -121,16 +129,16 @@ class _MeteredFile(io.FileIO):
 
 
 def read_path(
-    path: str, markers: Sequence[documents.Marker] = (b"",), meter: Meter | None = None
+    path: str, is_wanted: IsWanted = want_all, meter: Meter | None = None
 ) -> Iterator[Document | Unreadable | LastLine]:
     """Yield the documents of a file or of standard input, as in `read`; one that cannot be opened is unreadable."""
     meter = Meter() if meter is None else meter
     if path == STANDARD_INPUT:
-        yield from read(_open_standard_input(meter), path, markers, meter)
+        yield from read(_open_standard_input(meter), path, is_wanted, meter)
         return
     try:
         with io.BufferedReader(_MeteredFile(path, meter), _PIECE) as file:
-            yield from read(file, path, markers, meter)
+            yield from read(file, path, is_wanted, meter)
     except OSError as error:
         yield Unreadable(Place(path, is_only=True), error.strerror or str(error))
 
@@ -215,7 +223,7 @@ def _get_size(path: str) -> int:
 
 def _read_file_for_check(path: str, meter: Meter, *, skip: bool) -> Iterator[Submitted | Input]:
     """Yield the items of one file, the first once it is known whether there is a second."""
-    found = read_path(path, kinds.MARKERS, meter)
+    found = read_path(path, kinds.may_say_something, meter)
     read = list(islice(found, 2)) or [Unreadable(Place(path), "empty", is_foreign=True)]
     if len(read) == 1 and not isinstance(read[0], LastLine):
         read[0] = replace(read[0], place=replace(read[0].place, is_only=True))
@@ -265,7 +273,7 @@ def find_inputs(paths: Sequence[str], meter: Meter | None = None) -> Iterator[In
 
 def _read_file_for_history(path: str, received: "CaptureIndex", meter: Meter) -> Iterator[Item]:
     was_denied = received.was_denied(path)
-    observations = kinds.interpret_all(read_path(path, kinds.MARKERS, meter), received.find_moment(path))
+    observations = kinds.interpret_all(read_path(path, kinds.may_say_something, meter), received.find_moment(path))
     for item in _take_until_stopped(observations, meter):
         yield replace(item, answer=Answer(403)) if was_denied and isinstance(item, Observation) else item
 

@@ -43,8 +43,8 @@ from webhook.analysis.inputs.items import (
     Writer,
 )
 from webhook.analysis.inputs.lines import NOWHERE, Source
-from webhook.analysis.inputs.pod_requests import POD_MARKERS, interpret_pod_status
-from webhook.analysis.inputs.related_writes import RELATED_MARKERS, interpret_related_write
+from webhook.analysis.inputs.pod_requests import interpret_pod_status, may_be_pod_request
+from webhook.analysis.inputs.related_writes import interpret_related_write, may_be_related_write
 from webhook.analysis.inputs.rewriting import Rewriting, find_rewritings, is_mutated, may_be_rewritten
 from webhook.kubernetes import times
 from webhook.kubernetes.decoding_errors import explain_problem
@@ -57,20 +57,8 @@ FENCE_ANNOTATION: Final = "validation.policy.admission.k8s.io/validation_failure
 NO_POD: Final = "a token without a pod"
 _FENCE_MARKER: Final = b"(fence "
 """The start of the last part of every message of a fence."""
-MARKERS: Final = (
-    b"coordination.k8s.io",
-    _FENCE_MARKER,
-    b'"verb":"delete"',
-    b'"subresource":"eviction"',
-    *RELATED_MARKERS,
-    *POD_MARKERS,
-)
-"""Text in every audit event of a lease, in its objectRef, of a fence, in a message, of a pod that is deleted, and of
-what leaders depend on.
-
-Other events, nearly all of most logs, are not decoded.
-"""
-
+_MARKERS: Final = (b"coordination.k8s.io", _FENCE_MARKER, b'"delete"', b'"eviction"')
+"""Text in every audit event of a lease, in its objectRef, of a fence, in a message, and of a pod that is deleted."""
 _TOKEN_MARKER: Final = b"lease-webhook/token-"
 """The prefix of the annotations in which fences keep tokens."""
 _LEVELS_WITH_BODIES: Final = frozenset({"Request", "RequestResponse"})
@@ -148,6 +136,11 @@ class Manifest(Struct, frozen=True):
 
 Submitted = Document | Manifest | OtherObject | Unreadable
 """The document is an AdmissionReview, byte for byte as it was recorded."""
+
+
+def may_say_something(line: bytes) -> bool:
+    """Return whether a line of an audit log may say something of a lease; nearly all others are not decoded."""
+    return any(marker in line for marker in _MARKERS) or may_be_related_write(line) or may_be_pod_request(line)
 
 
 def is_of_history(document: Document | Unreadable) -> bool:

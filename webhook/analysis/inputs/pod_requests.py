@@ -4,6 +4,7 @@ In: an audit event. Out: that a pod was refused, that somebody wrote the status 
 that concerns a lease is for others to say. What a status says is not read: most logs do not show it.
 """
 
+import re
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
@@ -13,11 +14,9 @@ from webhook.text.quoting import truncate
 if TYPE_CHECKING:
     from webhook.analysis.inputs.kinds import AuditEvent
 
-POD_MARKERS: Final = (
-    (b'"resource":"pods"', b'"verb":"create"'),
-    (b'"resource":"pods"', b'"subresource":"status"'),
-)
-"""Text in the audit events that are read for this: all of one of these, since most requests about pods say nothing."""
+_POD: Final = re.compile(rb'"resource":\s*+"pods"')
+_ACT: Final = re.compile(rb'"verb":\s*+"create"|"subresource":\s*+"status"')
+"""Of the requests about pods, which are most of many logs, nearly all say nothing."""
 _MAX_MESSAGE: Final = 200
 _ACTS: Final = {
     ("create", ""): PodAct.REFUSED,
@@ -25,6 +24,11 @@ _ACTS: Final = {
     ("patch", "status"): PodAct.STATUS,
     ("update", "status"): PodAct.STATUS,
 }
+
+
+def may_be_pod_request(line: bytes) -> bool:
+    """Return whether a line of a log may be of a request that `interpret_pod_status` reads."""
+    return _POD.search(line) is not None and _ACT.search(line) is not None
 
 
 def interpret_pod_status(event: "AuditEvent") -> PodRequest | None:

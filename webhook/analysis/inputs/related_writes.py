@@ -3,6 +3,7 @@
 In: an audit event. Out: who changed which object, and when; whether that concerns a lease is for others to say.
 """
 
+import re
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qs, urlsplit
 
@@ -11,16 +12,7 @@ from webhook.analysis.inputs.items import RelatedWrite
 if TYPE_CHECKING:
     from webhook.analysis.inputs.kinds import AuditEvent
 
-RELATED_MARKERS: Final = (
-    b'"rbac.authorization.k8s.io"',
-    b'"admissionregistration.k8s.io"',
-    b'"flowcontrol.apiserver.k8s.io"',
-    b'"resource":"deployments"',
-    b'"resource":"statefulsets"',
-    b'"resource":"resourcequotas"',
-)
-"""Text in the audit events that are read for this, beside deletions, which are read anyway."""
-_KINDS: Final = {
+KINDS: Final = {
     ("", "serviceaccounts"): "ServiceAccount",
     ("", "resourcequotas"): "ResourceQuota",
     ("", "namespaces"): "Namespace",
@@ -38,6 +30,16 @@ _KINDS: Final = {
     ("flowcontrol.apiserver.k8s.io", "flowschemas"): "FlowSchema",
     ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"): "PriorityLevelConfiguration",
 }
+"""By group and resource, the kinds of what leaders depend on."""
+_RELATED: Final = re.compile(
+    rb'"resource":\s*+"(?:%b)"' % b"|".join(resource.encode() for resource in dict.fromkeys(name for _, name in KINDS))
+)
+"""The resource of an objectRef, as an API server writes it, or with spaces; a text in an event has quotes escaped."""
+_READ: Final = re.compile(
+    rb'\{"kind":"Event","apiVersion":"audit\.k8s\.io/v1","level":"\w*+",(?:"auditID":"[^"\\]*+",)?+"stage":"\w*+",'
+    rb'"requestURI":"[^"\\]*+","verb":"(?:get|list|watch)"'
+)
+"""The start of an event about a read, whole, as API servers write it: what comes after that may quote a client."""
 _DONE: Final = {"create": "created", "update": "changed", "patch": "changed", "delete": "deleted"}
 _CONTROLLERS: Final = (
     "system:apiserver",
@@ -49,10 +51,15 @@ _CONTROLLERS: Final = (
 """Users that write these objects all the time without changing what was asked of them."""
 
 
+def may_be_related_write(line: bytes) -> bool:
+    """Return whether a line of a log may be of a write to what leaders depend on; most lines are not, so it is fast."""
+    return _RELATED.search(line) is not None and _READ.match(line) is None
+
+
 def interpret_related_write(event: "AuditEvent") -> RelatedWrite | None:
     """Return what a request changed; None if it was refused, was a dry run, or is about something else."""
     reference, at = event.object_ref, event.answered_at
-    kind, done = _KINDS.get((reference.api_group, reference.resource)), _DONE.get(event.verb)
+    kind, done = KINDS.get((reference.api_group, reference.resource)), _DONE.get(event.verb)
     is_whole = reference.subresource in {"", "scale"} and bool(reference.name) and at is not None
     if kind is None or done is None or not is_whole or not 200 <= event.response_status.code < 300:
         return None
