@@ -131,23 +131,68 @@ def test_a_candidate_that_was_deleted_and_not_created_again_cannot_be_chosen() -
         assert any(gone in line for line in lines) is is_gone
 
 
+UNKNOWN = "the server could not find the requested resource"
+
+
+def list_candidates(server: FakeServer, code: int, message: str, version: str = "v1beta1", verb: str = "list") -> None:
+    """Have the log show a request for LeaseCandidates of a version."""
+    event(server, verb, {"kind": "Status", "message": message}, code)
+    server.log[-1]["responseStatus"]["message"] = message
+    server.log[-1]["objectRef"]["apiVersion"] = version
+    del server.log[-1]["objectRef"]["name"]
+
+
+def is_said_unserved(server: FakeServer) -> bool:
+    """Return whether it is said that the API server serves no candidates; all that says so agrees."""
+    one = account(cluster_of(server.audit_log()), server.now)
+    said = {
+        "that it does not serve LeaseCandidates, so it chooses no holder" in text(one),
+        advise(one).startswith("The API server holds no coordinated elections"),
+        any(found.check == "candidates-not-served" for found in one.claims),
+    }
+    (answer,) = said
+    return answer
+
+
 @pytest.mark.parametrize(
     ("code", "message", "is_served"),
     [
-        (404, "the server could not find the requested resource", False),
+        (404, UNKNOWN, False),
         (404, 'leasecandidates.coordination.k8s.io "db-1" not found', True),
         (200, "", True),
-        (403, "the server could not find the requested resource", True),
+        (403, UNKNOWN, True),
     ],
     ids=["an unknown resource", "a candidate that does not exist", "a list", "no right to list"],
 )
-def test_an_api_server_that_knows_no_candidates_names_no_holder(*, code: int, message: str, is_served: bool) -> None:
+def test_an_api_server_that_serves_no_candidates_chooses_no_holder(*, code: int, message: str, is_served: bool) -> None:
     server, _ = start_coordinated()
     server.wait(40)
-    event(server, "list", {"kind": "Status", "message": message}, code)
-    server.log[-1]["responseStatus"]["message"] = message
-    del server.log[-1]["objectRef"]["name"]
-    one = account(cluster_of(server.audit_log()), server.now)
-    assert ("that it knows no LeaseCandidates" in text(one)) is not is_served
-    assert advise(one).startswith("The API server holds no coordinated elections") is not is_served
-    assert any(found.check == "candidates-not-served" for found in one.claims) is not is_served
+    list_candidates(server, code, message)
+    assert is_said_unserved(server) is not is_served
+
+
+@pytest.mark.parametrize("other", ["v1alpha1", "v1alpha2"])
+def test_a_request_by_a_version_that_is_not_served_says_nothing_of_a_version_that_is(other: str) -> None:
+    server, _ = start_coordinated()
+    list_candidates(server, 200, "")
+    server.wait(40)
+    list_candidates(server, 404, UNKNOWN, other)
+    assert not is_said_unserved(server)
+    list_candidates(server, 404, UNKNOWN)
+    assert is_said_unserved(server)
+
+
+def test_a_version_that_no_release_needs_says_nothing() -> None:
+    server, _ = start_coordinated()
+    server.wait(40)
+    list_candidates(server, 404, UNKNOWN, "v9")
+    assert not is_said_unserved(server)
+
+
+@pytest.mark.parametrize(("code", "is_served"), [(201, True), (409, False)])
+def test_candidates_are_served_again_once_one_is_created(*, code: int, is_served: bool) -> None:
+    server, _ = start_coordinated()
+    server.wait(40)
+    list_candidates(server, 404, UNKNOWN)
+    list_candidates(server, code, "", verb="create")
+    assert is_said_unserved(server) is not is_served

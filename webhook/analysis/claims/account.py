@@ -68,7 +68,7 @@ class Account(Struct, frozen=True):
     missing_candidates: frozenset[str] = frozenset()
     """Those that were deleted, and are not known to be there again."""
     unserved_at: int | None = None
-    """When the API server last answered that it knows no LeaseCandidates, if its election is coordinated."""
+    """When the API server last answered that it does not serve LeaseCandidates, if its election is coordinated."""
     candidates: Candidates | None = None
     """Who asks for it since it is free; None if it is not, or the input does not show that."""
     silent_together: SilentTogether | None = None

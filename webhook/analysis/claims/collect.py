@@ -44,7 +44,7 @@ def find_facts(account: "Account") -> Iterator[Claim]:
     for before, tenure in zip([None, *account.history.tenures], account.history.tenures, strict=False):
         yield from _collect_tenure(account, before, tenure)
     if account.unserved_at is not None:
-        text = "the API server answered that it knows no LeaseCandidates (404): it names no holder then"
+        text = "the API server answered (404) that it does not serve LeaseCandidates, so it chooses no holder then"
         yield _make_fact(account, "candidates-not-served", text, to=account.unserved_at)
     for write in account.related_writes:
         how = None if write.is_sure else "unknown"

@@ -136,7 +136,8 @@ _COORDINATED: Final = (
     ),
     Kind(
         "candidates-not-served",
-        "a request for LeaseCandidates was answered at `to` with 404, as by an API server that does not serve them",
+        "a request for LeaseCandidates was answered at `to` with 404, as by an API server that does not serve that "
+        "version, and none of another version, or later, was answered otherwise",
         "the request in an audit log, and a lease with a strategy",
         ("to",),
     ),

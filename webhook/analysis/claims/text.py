@@ -42,9 +42,8 @@ def list_facts(account: Account, *, verbose: bool = True) -> Iterator[Line]:
     yield from _list_touch(account)
     if account.unserved_at is not None:
         when = format_clock(account.unserved_at, account.now)
-        yield Line(
-            "Election", f"the API server answered at {when} that it knows no LeaseCandidates: it names no holder"
-        )
+        said = "it does not serve LeaseCandidates, so it chooses no holder"
+        yield Line("Election", f"the API server answered at {when} that {said}")
     if account.tenure is not None and account.tenure.term is not None:
         yield Line("Term", f"{account.tenure.term}: the token of its writes, where a fence asks for one")
     yield from _list_state(account, verbose=verbose)

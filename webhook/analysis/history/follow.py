@@ -43,6 +43,7 @@ from webhook.analysis.inputs.items import (
 )
 from webhook.analysis.inputs.kinds import interpret_for_history
 from webhook.kubernetes.objects import Lease, LeaseCandidate
+from webhook.kubernetes.request import VERSIONS_OF
 from webhook.kubernetes.times import MINUTE, SECOND, stamp_of
 
 Key = tuple[str, str]
@@ -186,8 +187,8 @@ class ClusterHistory(Struct):
     """The latest writes to what leaders depend on, each once, in the order in which they were read."""
     clearings: deque[Observation] = field(default_factory=partial(deque, (), MAX_LISTED))
     """The latest requests that deleted leases of which the log does not show which they were."""
-    unserved_at: int | None = None
-    """When an API server last answered that it knows no LeaseCandidates; None if it has answered otherwise since."""
+    _served: dict[str, int | None] = field(default_factory=dict)
+    """By version of LeaseCandidates, when an API server last answered that it does not serve it; None if it does."""
     bounds: Bounds = field(default_factory=Bounds)
     has_managed_fields: bool = False
     stamped: frozenset[str] = frozenset()
@@ -209,6 +210,16 @@ class ClusterHistory(Struct):
         """True if leases were shown, and all of them without managedFields."""
         is_any_shown = self.stored.numbers or any(one.lease for one in self.leases.values())
         return bool(is_any_shown) and not self.has_managed_fields
+
+    @property
+    def unserved_at(self) -> int | None:
+        """When an API server last answered that it serves no LeaseCandidates of a version.
+
+        None if it has not, or serves another one.
+        """
+        if None in self._served.values():
+            return None
+        return max((at for at in self._served.values() if at is not None), default=None)
 
     @property
     def number(self) -> int:
@@ -300,10 +311,15 @@ class ClusterHistory(Struct):
         return bool(candidate) and (namespace, candidate) not in self.candidates
 
     def _note_whether_served(self, seen: Observation) -> None:
-        """Note whether an API server knows LeaseCandidates: without them it holds no coordinated elections."""
-        if seen.kind == "LeaseCandidate" and seen.answer is not None and seen.answer.code in {200, NOT_FOUND}:
-            is_unknown = seen.answer.code == NOT_FOUND and seen.answer.message == UNKNOWN_RESOURCE
-            self.unserved_at = seen.at if is_unknown else None
+        """Note whether an API server serves LeaseCandidates: without them it holds no coordinated elections."""
+        if seen.kind != "LeaseCandidate" or seen.answer is None:
+            return
+        is_unknown = seen.answer.code == NOT_FOUND and seen.answer.message == UNKNOWN_RESOURCE
+        # Anyone may ask for a version that is not served any longer, or not yet.
+        if is_unknown and seen.version in VERSIONS_OF["leasecandidates"]:
+            self._served[seen.version] = seen.at
+        elif not is_unknown and (seen.answer.is_stored or seen.answer.code == NOT_FOUND):
+            self._served[seen.version] = None
 
     def _feed_candidate(self, key: Key, seen: Observation) -> None:
         """Remember a candidate, and what was done to it that no renewal does, by the lease that it is for."""

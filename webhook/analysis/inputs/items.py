@@ -218,6 +218,8 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     uid: str = ""
     resource_version: str = ""
     replaces: str = ""
+    version: str = ""
+    """The version of the API that a request is by, as a log says."""
     source: str = ""
     """The address and the program that a request came from, as a log says."""
     user: UserInfo | None = None

@@ -483,6 +483,7 @@ def _interpret_event(
         # The object of a request has the version that it replaces.
         resource_version=(named.resource_version or "") if shown is event.response_object else "",
         replaces=reference.resource_version if event.verb == "update" else "",
+        version=reference.api_version,
         source=event.source,
         is_from_cache=event.is_from_cache,
         user=event.requester,
