@@ -100,7 +100,7 @@ def test_rights_in_the_namespace_of_an_account_do_not_explain_refusals_of_a_leas
 
 def test_the_workload_of_a_holder_is_told() -> None:
     server, (db, *_) = shop()
-    db.pod = "db-7c9-0"
+    db.pod = "db-7c9d-x2x8p"
     log_write(server, "deployments", "apps", put("verb", "create"))
     db.lead(20)
     log_write(server, "deployments", "apps", put("verb", "patch"), put("objectRef.subresource", "scale"))
@@ -112,6 +112,31 @@ def test_the_workload_of_a_holder_is_told() -> None:
     latest = [line.text for line in list_latest(account(follow_log(server), server.now))]
     assert "Deployment shop/db was scaled by alice@example.org" in latest
     assert "Deployment shop/db was created by alice@example.org" not in latest
+
+
+@pytest.mark.parametrize(
+    ("pod", "kind", "name", "is_its"),
+    [
+        ("checkout-operator-5f-x2x8p", "deployments", "checkout", False),
+        ("checkout-operator-5f-x2x8p", "deployments", "checkout-operator", True),
+        ("checkout-canary-x2x8p", "deployments", "checkout", False),
+        ("db-66f7cb-x2x8p", "deployments", "db", True),
+        ("web-0", "deployments", "web", False),
+        ("web-0", "statefulsets", "web", True),
+        ("web-12", "statefulsets", "web", True),
+        ("web-canary-0", "statefulsets", "web", False),
+        ("web-canary-0", "statefulsets", "web-canary", True),
+        ("web-01", "statefulsets", "web", False),
+        ("web-66f7cb-x2x8p", "statefulsets", "web", False),
+        ("web", "statefulsets", "web", False),
+    ],
+)
+def test_a_workload_is_that_of_a_pod_by_its_whole_name(pod: str, kind: str, name: str, *, is_its: bool) -> None:
+    server, (db, *_) = shop()
+    db.pod = pod
+    db.lead(20)
+    log_write(server, kind, "apps", put("objectRef.name", name))
+    assert (f" shop/{name} was deleted" in explain(server)) is is_its
 
 
 def test_the_account_of_a_holder_is_told_and_its_doubt() -> None:

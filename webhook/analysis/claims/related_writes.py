@@ -1,5 +1,6 @@
 """Writes of a log to what a lease's holders depend on, where what happened to the lease may have to do with them."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
@@ -14,6 +15,14 @@ _BEFORE: Final = 2 * MINUTE
 """How long before the first refusal, and after the last one, a write may have to do with them."""
 _RIGHTS: Final = frozenset({"Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"})
 _WORKLOADS: Final = frozenset({"Deployment", "StatefulSet"})
+_PODS: Final = {
+    "Deployment": re.compile(r"[4-9bcdf]{1,10}-[bcdfghjklmnpqrstvwxz2456789]{5}"),
+    "StatefulSet": re.compile(r"0|[1-9][0-9]{0,9}"),
+}
+"""What follows the name of a workload in that of its pod: a hash and a random text, or a number.
+
+Source: `SafeEncodeString` and `String` of apimachinery `pkg/util/rand`; of a hash, it encodes decimal digits.
+"""
 _ACCOUNT: Final = "ServiceAccount"
 _POLICIES: Final = frozenset({"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"})
 _WEBHOOKS: Final = frozenset({"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"})
@@ -73,9 +82,15 @@ def _is_of_process(one: RelatedWrite, processes: Iterable[Writer]) -> bool:
             continue
         if one.kind == _ACCOUNT and one.name == account[1] and one.verb in {"deleted", "created"}:
             return True
-        if one.kind in _WORKLOADS and process.pod.startswith(f"{one.name}-"):
+        if one.kind in _WORKLOADS and _is_pod_of(process.pod, one):
             return True
     return False
+
+
+def _is_pod_of(pod: str, workload: RelatedWrite) -> bool:
+    """Return whether a pod is named as those of a workload are; one with a longer name may be of another workload."""
+    rest = pod.removeprefix(f"{workload.name}-")
+    return rest != pod and _PODS[workload.kind].fullmatch(rest) is not None
 
 
 def _may_explain(one: RelatedWrite, refusals: Sequence[Refusal], namespace: str) -> bool:
