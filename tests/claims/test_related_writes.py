@@ -17,6 +17,12 @@ ADMISSION = "admissionregistration.k8s.io"
 QUOTA = 'leases.coordination.k8s.io "db" is forbidden: exceeded quota: objects'
 POLICY = "leases.coordination.k8s.io \"db\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request"
 PARAMETERS = f"{POLICY}: failed to configure binding: no params found"
+PRIORITIES = "flowcontrol.apiserver.k8s.io"
+INVALID = 'Lease.coordination.k8s.io "db" is invalid: spec.leaseDurationSeconds: Invalid value: 0: must be greater'
+TERMINATING = (
+    "leases.coordination.k8s.io is forbidden: unable to create new content in namespace shop because it is being "
+    "terminated"
+)
 WEBHOOK = 'admission webhook "w.example.com" denied the request: no'
 UNREACHED = 'failed calling webhook "w.example.com": context deadline exceeded'
 
@@ -42,31 +48,127 @@ def explain(server: FakeServer) -> str:
 
 
 @pytest.mark.parametrize(
-    ("code", "message", "kind", "group", "words"),
+    ("code", "message", "kind", "group", "verb", "words"),
     [
-        (403, FORBIDDEN, "rolebindings", RIGHTS, "RoleBinding shop/db was deleted by alice@example.org"),
-        (403, FORBIDDEN, "roles", RIGHTS, "Role shop/db was deleted"),
-        (403, QUOTA, "resourcequotas", "", "ResourceQuota shop/db was deleted"),
-        (422, PARAMETERS, "configmaps", "", "ConfigMap shop/db was deleted"),
-        (
-            422,
-            POLICY,
-            "validatingadmissionpolicies",
-            "admissionregistration.k8s.io",
-            "ValidatingAdmissionPolicy shop/db",
-        ),
-        (403, WEBHOOK, "validatingwebhookconfigurations", ADMISSION, "ValidatingWebhookConfig"),
-        (500, UNREACHED, "mutatingwebhookconfigurations", ADMISSION, "MutatingWebhookConfig"),
-        (429, "too many requests", "prioritylevelconfigurations", "flowcontrol.apiserver.k8s.io", "PriorityLevel"),
+        (403, FORBIDDEN, "rolebindings", RIGHTS, "delete", "RoleBinding shop/db was deleted by alice@example.org"),
+        (403, FORBIDDEN, "roles", RIGHTS, "delete", "Role shop/db was deleted"),
+        (403, QUOTA, "resourcequotas", "", "create", "ResourceQuota shop/db was created"),
+        (422, PARAMETERS, "configmaps", "", "delete", "ConfigMap shop/db was deleted"),
+        (422, POLICY, "validatingadmissionpolicies", ADMISSION, "create", "ValidatingAdmissionPolicy shop/db was"),
+        (403, WEBHOOK, "validatingwebhookconfigurations", ADMISSION, "create", "ValidatingWebhookConfiguration shop/"),
+        (500, UNREACHED, "mutatingwebhookconfigurations", ADMISSION, "create", "MutatingWebhookConfiguration shop/db"),
+        (429, "too many requests", "prioritylevelconfigurations", PRIORITIES, "delete", "PriorityLevelConfiguration"),
+        (403, TERMINATING, "namespaces", "", "delete", "Namespace db was deleted"),
+        (403, WEBHOOK, "namespaces", "", "patch", "Namespace db was "),
+        (422, POLICY, "namespaces", "", "patch", "Namespace db was "),
+        (500, UNREACHED, "namespaces", "", "patch", "Namespace db was "),
     ],
     ids=lambda value: value if isinstance(value, str) and value.isalpha() else "",
 )
-def test_what_grants_or_refuses_is_told_beside_refusals(
-    code: int, message: str, kind: str, group: str, words: str
+def test_what_may_grant_or_refuse_is_told_beside_refusals(
+    code: int, message: str, kind: str, group: str, verb: str, words: str
 ) -> None:
-    server = refuse(code, message, kind, group)
+    server = refuse(code, message, kind, group, put("verb", verb))
     assert words in explain(server)
     assert any(words in line.text for line in list_latest(account(follow_log(server), server.now)))
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "kind", "group", "verb"),
+    [
+        (403, FORBIDDEN, "rolebindings", RIGHTS, "create"),
+        (403, QUOTA, "resourcequotas", "", "delete"),
+        (422, POLICY, "validatingadmissionpolicies", ADMISSION, "delete"),
+        (403, WEBHOOK, "validatingwebhookconfigurations", ADMISSION, "delete"),
+        (422, PARAMETERS, "configmaps", "", "create"),
+        (422, INVALID, "namespaces", "", "patch"),
+        (403, FORBIDDEN, "namespaces", "", "patch"),
+    ],
+    ids=lambda value: value if isinstance(value, str) and value.isalpha() else "",
+)
+def test_what_cannot_have_caused_refusals_is_not_told_before_them(
+    code: int, message: str, kind: str, group: str, verb: str
+) -> None:
+    assert " by alice@example.org" not in explain(refuse(code, message, kind, group, put("verb", verb)))
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "kind", "group", "verb", "is_told"),
+    [
+        (403, FORBIDDEN, "roles", RIGHTS, "create", True),
+        (403, FORBIDDEN, "roles", RIGHTS, "update", True),
+        (403, FORBIDDEN, "roles", RIGHTS, "delete", False),
+        (403, QUOTA, "resourcequotas", "", "delete", True),
+        (403, QUOTA, "resourcequotas", "", "create", False),
+        (429, "too many requests", "flowschemas", PRIORITIES, "create", True),
+    ],
+    ids=lambda value: value if isinstance(value, str) and value.isalpha() else "",
+)
+def test_what_may_have_ended_refusals_is_told_after_them(
+    code: int, message: str, kind: str, group: str, verb: str, *, is_told: bool
+) -> None:
+    server, (db, mail, cart) = shop()
+    together(20, db, mail, cart)
+    for _ in range(4):
+        server.wait(2)
+        db.fail(code, message)
+    log_write(server, kind, group, put("verb", verb))
+    db.lead(20)
+    assert (" by alice@example.org" in explain(server)) is is_told
+
+
+@pytest.mark.parametrize(
+    ("seconds", "is_told"),
+    [(30, True), (110, True), (130, False), (3600, False), (7070, False), (7100, True)],
+    ids=str,
+)
+def test_a_write_is_told_near_the_start_or_the_end_of_refusals_and_not_between(seconds: int, *, is_told: bool) -> None:
+    """A right is refused once at the start and once two hours later, and a role is changed between."""
+    server, (db, *_) = shop()
+    db.lead(20)
+    db.fail(403, FORBIDDEN)
+    db.lead(seconds)
+    log_write(server, "roles", RIGHTS, put("verb", "update"))
+    db.lead(7200 - seconds)
+    db.fail(403, FORBIDDEN)
+    db.lead(20)
+    assert ("Role shop/db was " in explain(server)) is is_told
+
+
+def test_a_write_in_the_middle_of_a_run_of_refusals_neither_caused_nor_ended_them() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    for number in range(20):
+        server.wait(2)
+        db.fail(403, FORBIDDEN)
+        if number == 10:
+            log_write(server, "roles", RIGHTS, put("verb", "update"))
+    assert "Role shop/db" not in explain(server)
+
+
+def test_what_began_for_another_process_meanwhile_may_have_been_caused() -> None:
+    server, (db, mail, _) = shop()
+    mail.lease = db.lease
+    db.lead(20)
+    for number in range(20):
+        server.wait(2)
+        db.fail(403, FORBIDDEN)
+        if number == 10:
+            log_write(server, "roles", RIGHTS, put("verb", "update"))
+        if number > 10:
+            mail.fail(403, FORBIDDEN)
+    assert "Role shop/db" in explain(server)
+
+
+def test_where_the_start_of_refusals_is_forgotten_no_write_is_before_it() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    for number in range(130):
+        if number == 20:
+            log_write(server, "roles", RIGHTS, put("verb", "update"))
+        server.wait(2)
+        db.fail(403, FORBIDDEN)
+    assert "Role shop/db" not in explain(server)
 
 
 @pytest.mark.parametrize(

@@ -119,8 +119,9 @@ _RELATED: Final = (
     Kind(
         "related-write",
         "`by` created, changed, scaled or deleted `object` at `to`; if `how` is unknown, it may have been a dry run. "
-        "It is the account or the workload of a process that held the lease or asked for it, or grants or refuses "
-        "what was refused at about that time; that it was why is not said",
+        "It is the account of a process that held the lease or asked for it, or the workload that its pod is named "
+        "after, or it may grant or refuse what was refused for the first time after it, or for the last time before "
+        "it, within two minutes; whether it does is not said",
         "the request in an audit log",
         ("object", "by", "to", "how"),
     ),

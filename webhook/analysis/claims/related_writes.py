@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_by_writer, format_name
@@ -11,8 +12,11 @@ from webhook.analysis.inputs.items import PodRequest, RelatedWrite, Writer
 from webhook.kubernetes.request import UserInfo
 from webhook.kubernetes.times import MINUTE
 
-_BEFORE: Final = 2 * MINUTE
-"""How long before the first refusal, and after the last one, a write may have to do with them."""
+_NEAR: Final = 2 * MINUTE
+"""How long before the first of a run of refusals a write may have caused them, and after the last one ended them.
+
+Refusals of one process that lie further apart are of different runs.
+"""
 _RIGHTS: Final = frozenset({"Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"})
 _WORKLOADS: Final = frozenset({"Deployment", "StatefulSet"})
 _PODS: Final = {
@@ -27,6 +31,12 @@ _ACCOUNT: Final = "ServiceAccount"
 _POLICIES: Final = frozenset({"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"})
 _WEBHOOKS: Final = frozenset({"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"})
 _PRIORITIES: Final = frozenset({"FlowSchema", "PriorityLevelConfiguration"})
+_GRANTING: Final = frozenset({*_RIGHTS, "ConfigMap", "Namespace"})
+"""Kinds whose objects refuse nothing by being there: to create one causes no refusal, and to delete it ends none."""
+_REFUSING: Final = frozenset({*_POLICIES, *_WEBHOOKS, "ResourceQuota"})
+"""Kinds whose objects grant nothing by being there."""
+_TERMINATING: Final = "because it is being terminated"
+"""Of a creation in a namespace that is being deleted."""
 _OVER_QUOTA: Final = "exceeded quota"
 _WITHOUT_PARAMETERS: Final = "no params found"
 """Of a policy whose parameters, such as a ConfigMap, are gone."""
@@ -58,13 +68,15 @@ def find_related_writes(
     `refused_pods` are creations of pods that were refused while no one held it.
     """
     processes = _list_processes(history)
-    refusals = history.requests.refusals
     accounts = (UserInfo(one.user).service_account for one in processes)
     # Each lease of an input asks this, and most writes are of other namespaces.
     places = {"", history.namespace, *(one[0] for one in accounts if one)}
-    near = (one for one in writes if one.namespace in places)
-    for one in sorted(near, key=lambda one: (one.at, one.kind, one.name)):
-        is_of_lease = _is_of_process(one, processes) or _may_explain(one, refusals, history.namespace)
+    near = sorted((one for one in writes if one.namespace in places), key=lambda one: (one.at, one.kind, one.name))
+    kinds = {one.kind for one in near if one.namespace in {"", history.namespace}}
+    runs = {kind: list(_find_runs(history, _REFUSALS_OF[kind])) for kind in kinds if kind in _REFUSALS_OF}
+    for one in near:
+        is_here = one.namespace in {"", history.namespace}
+        is_of_lease = _is_of_process(one, processes) or (is_here and _may_explain(one, runs.get(one.kind, ())))
         if is_of_lease or _may_explain_pods(one, refused_pods):
             yield one
 
@@ -93,15 +105,30 @@ def _is_pod_of(pod: str, workload: RelatedWrite) -> bool:
     return rest != pod and _PODS[workload.kind].fullmatch(rest) is not None
 
 
-def _may_explain(one: RelatedWrite, refusals: Sequence[Refusal], namespace: str) -> bool:
-    """Return whether an object grants or refuses what was refused at about that time."""
-    if one.namespace not in {"", namespace}:
-        return False
-    is_like = _REFUSALS_OF.get(one.kind)
-    times = [refusal.at for refusal in refusals if is_like is not None and is_like(refusal)]
-    # A right that is granted refuses nothing.
-    before = 0 if one.kind in _RIGHTS and one.verb == "created" else _BEFORE
-    return bool(times) and times[0] - before <= one.at <= times[-1] + _BEFORE
+def _find_runs(history: LeaseHistory, is_like: Callable[[Refusal], bool]) -> Iterator[tuple[int | None, int]]:
+    """Yield when the first and the last one of each run of refusals came; None if the first may be forgotten."""
+    times: dict[Writer, list[int]] = {}
+    for refusal in filter(is_like, history.requests.refusals):
+        times.setdefault(refusal.writer.process, []).append(refusal.at)
+    for found in times.values():
+        breaks = [number for number, (one, after) in enumerate(pairwise(found), 1) if after - one > _NEAR]
+        for start, end in pairwise([0, *breaks, len(found)]):
+            first, last = found[start], found[end - 1]
+            yield None if history.requests.has_forgotten_since(first - _NEAR) else first, last
+
+
+def _may_explain(one: RelatedWrite, runs: Iterable[tuple[int | None, int]]) -> bool:
+    """Return whether an object may grant or refuse what was refused, and was written when that began or ended.
+
+    What was written in the middle of a run neither caused the refusals nor ended them.
+    """
+    may_cause = one.kind not in {"created": _GRANTING, "deleted": _REFUSING}.get(one.verb, ())
+    may_end = one.kind not in {"created": _REFUSING, "deleted": _GRANTING}.get(one.verb, ())
+    return any(
+        (may_cause and first is not None and first - _NEAR <= one.at <= first)
+        or (may_end and last <= one.at <= last + _NEAR)
+        for first, last in runs
+    )
 
 
 def _may_explain_pods(one: RelatedWrite, refused: Sequence[PodRequest]) -> bool:
@@ -110,7 +137,7 @@ def _may_explain_pods(one: RelatedWrite, refused: Sequence[PodRequest]) -> bool:
     times = [
         pod.at for pod in refused if words is not None and words in pod.message and one.namespace in {"", pod.namespace}
     ]
-    return bool(times) and times[0] - _BEFORE <= one.at <= times[-1] + _BEFORE
+    return bool(times) and times[0] - _NEAR <= one.at <= times[-1] + _NEAR
 
 
 def _is_by(*parts: By) -> Callable[[Refusal], bool]:
@@ -123,9 +150,11 @@ _REFUSALS_OF: Final[dict[str, Callable[[Refusal], bool]]] = {
     **dict.fromkeys(_WEBHOOKS, lambda refusal: refusal.by is By.WEBHOOK or bool(refusal.failed_webhook)),
     **dict.fromkeys(_PRIORITIES, lambda refusal: refusal.code == TOO_MANY_REQUESTS),
     "ResourceQuota": lambda refusal: _OVER_QUOTA in refusal.message,
-    "Namespace": lambda refusal: refusal.is_denied,
+    "Namespace": lambda refusal: (
+        refusal.by in {By.WEBHOOK, By.POLICY} or bool(refusal.failed_webhook) or _TERMINATING in refusal.message
+    ),
     "ConfigMap": lambda refusal: _WITHOUT_PARAMETERS in refusal.message,
 }
-"""What each kind of object may have to do with."""
+"""What each kind of object may have to do with; labels of a namespace choose webhooks and policies."""
 _REFUSALS_OF_PODS: Final = {**dict.fromkeys(_WEBHOOKS, "webhook "), "ResourceQuota": _OVER_QUOTA}
 """What the answer says to the creation of a pod that each kind of object has refused."""
