@@ -42,22 +42,22 @@ _WITHOUT_PARAMETERS: Final = "no params found"
 """Of a policy whose parameters, such as a ConfigMap, are gone."""
 
 
-def describe_related_write(one: RelatedWrite) -> str:
+def describe_related_write(write: RelatedWrite) -> str:
     """`Deployment shop/checkout was scaled by kube-system/downscaler`, with the doubt whether it was."""
-    place = f"{format_name(one.namespace)}/" if one.namespace else ""
-    doubt = "" if one.is_sure else f", {UNLESS_DRY_RUN}"
-    return f"{one.kind} {place}{format_name(one.name)} was {one.verb}{describe_by_writer(one.writer)}{doubt}"
+    place = f"{format_name(write.namespace)}/" if write.namespace else ""
+    doubt = "" if write.is_sure else f", {UNLESS_DRY_RUN}"
+    return f"{write.kind} {place}{format_name(write.name)} was {write.verb}{describe_by_writer(write.writer)}{doubt}"
 
 
-def is_new(one: RelatedWrite, writes: Iterable[RelatedWrite]) -> bool:
+def is_new(write: RelatedWrite, writes: Iterable[RelatedWrite]) -> bool:
     """Return whether a workload or its account was created, as each is before its leaders come.
 
     An account that was deleted before, as `writes` show, was lacking until it was created again.
     """
-    if one.verb != "created" or one.kind not in {*_WORKLOADS, _ACCOUNT}:
+    if write.verb != "created" or write.kind not in {*_WORKLOADS, _ACCOUNT}:
         return False
-    gone = ((past.kind, past.namespace, past.name) for past in writes if past.verb == "deleted" and past.at <= one.at)
-    return one.kind != _ACCOUNT or (one.kind, one.namespace, one.name) not in gone
+    gone = ((past.kind, past.namespace, past.name) for past in writes if past.verb == "deleted" and past.at <= write.at)
+    return write.kind != _ACCOUNT or (write.kind, write.namespace, write.name) not in gone
 
 
 def find_related_writes(
@@ -74,11 +74,11 @@ def find_related_writes(
     near = sorted((one for one in writes if one.namespace in places), key=lambda one: (one.at, one.kind, one.name))
     kinds = {one.kind for one in near if one.namespace in {"", history.namespace}}
     runs = {kind: list(_find_runs(history, _REFUSALS_OF[kind])) for kind in kinds if kind in _REFUSALS_OF}
-    for one in near:
-        is_here = one.namespace in {"", history.namespace}
-        is_of_lease = _is_of_process(one, processes) or (is_here and _may_explain(one, runs.get(one.kind, ())))
-        if is_of_lease or _may_explain_pods(one, refused_pods):
-            yield one
+    for write in near:
+        is_here = write.namespace in {"", history.namespace}
+        is_of_lease = _is_of_process(write, processes) or (is_here and _may_explain(write, runs.get(write.kind, ())))
+        if is_of_lease or _may_explain_pods(write, refused_pods):
+            yield write
 
 
 def _list_processes(history: LeaseHistory) -> Sequence[Writer]:
@@ -86,15 +86,15 @@ def _list_processes(history: LeaseHistory) -> Sequence[Writer]:
     return list(dict.fromkeys((*own, *(one.writer.process for one in history.requests.refusals))))
 
 
-def _is_of_process(one: RelatedWrite, processes: Iterable[Writer]) -> bool:
+def _is_of_process(write: RelatedWrite, processes: Iterable[Writer]) -> bool:
     """Return whether an object is the account, or the workload, of a process that held the lease or asked for it."""
     for process in processes:
         account = UserInfo(process.user).service_account
-        if account is None or one.namespace != account[0] or process.impersonator:
+        if account is None or write.namespace != account[0] or process.impersonator:
             continue
-        if one.kind == _ACCOUNT and one.name == account[1] and one.verb in {"deleted", "created"}:
+        if write.kind == _ACCOUNT and write.name == account[1] and write.verb in {"deleted", "created"}:
             return True
-        if one.kind in _WORKLOADS and _is_pod_of(process.pod, one):
+        if write.kind in _WORKLOADS and _is_pod_of(process.pod, write):
             return True
     return False
 
@@ -117,27 +117,29 @@ def _find_runs(history: LeaseHistory, is_like: Callable[[Refusal], bool]) -> Ite
             yield None if history.requests.has_forgotten_since(first - _NEAR) else first, last
 
 
-def _may_explain(one: RelatedWrite, runs: Iterable[tuple[int | None, int]]) -> bool:
+def _may_explain(write: RelatedWrite, runs: Iterable[tuple[int | None, int]]) -> bool:
     """Return whether an object may grant or refuse what was refused, and was written when that began or ended.
 
     What was written in the middle of a run neither caused the refusals nor ended them.
     """
-    may_cause = one.kind not in {"created": _GRANTING, "deleted": _REFUSING}.get(one.verb, ())
-    may_end = one.kind not in {"created": _REFUSING, "deleted": _GRANTING}.get(one.verb, ())
+    may_cause = write.kind not in {"created": _GRANTING, "deleted": _REFUSING}.get(write.verb, ())
+    may_end = write.kind not in {"created": _REFUSING, "deleted": _GRANTING}.get(write.verb, ())
     return any(
-        (may_cause and first is not None and first - _NEAR <= one.at <= first)
-        or (may_end and last <= one.at <= last + _NEAR)
+        (may_cause and first is not None and first - _NEAR <= write.at <= first)
+        or (may_end and last <= write.at <= last + _NEAR)
         for first, last in runs
     )
 
 
-def _may_explain_pods(one: RelatedWrite, refused: Sequence[PodRequest]) -> bool:
+def _may_explain_pods(write: RelatedWrite, refused: Sequence[PodRequest]) -> bool:
     """Return whether an object refuses what pods were refused for at about that time."""
-    words = _REFUSALS_OF_PODS.get(one.kind)
+    words = _REFUSALS_OF_PODS.get(write.kind)
     times = [
-        pod.at for pod in refused if words is not None and words in pod.message and one.namespace in {"", pod.namespace}
+        pod.at
+        for pod in refused
+        if words is not None and words in pod.message and write.namespace in {"", pod.namespace}
     ]
-    return bool(times) and times[0] - _NEAR <= one.at <= times[-1] + _NEAR
+    return bool(times) and times[0] - _NEAR <= write.at <= times[-1] + _NEAR
 
 
 def _is_by(*parts: By) -> Callable[[Refusal], bool]:
