@@ -51,17 +51,17 @@ def test_a_deletion() -> None:
     ("kind", "group", "tweaks", "what"),
     [
         ("deployments", "apps", (put("verb", "patch"), put("objectRef.subresource", "scale")), "Deployment scaled"),
-        ("statefulsets", "apps", (put("verb", "update"),), "StatefulSet changed"),
-        ("resourcequotas", "", (put("verb", "patch"),), "ResourceQuota changed"),
+        ("statefulsets", "apps", (put("verb", "update"),), "StatefulSet updated"),
+        ("resourcequotas", "", (put("verb", "patch"),), "ResourceQuota updated"),
         ("serviceaccounts", "", (), "ServiceAccount deleted"),
         ("clusterroles", "rbac.authorization.k8s.io", (put("verb", "create"),), "ClusterRole created"),
         (
             "validatingwebhookconfigurations",
             "admissionregistration.k8s.io",
             (put("verb", "update"),),
-            "ValidatingWebhookConfiguration changed",
+            "ValidatingWebhookConfiguration updated",
         ),
-        ("flowschemas", "flowcontrol.apiserver.k8s.io", (put("verb", "patch"),), "FlowSchema changed"),
+        ("flowschemas", "flowcontrol.apiserver.k8s.io", (put("verb", "patch"),), "FlowSchema updated"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

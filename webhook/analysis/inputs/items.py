@@ -428,7 +428,7 @@ class PodRequest(Struct, frozen=True, gc=False, kw_only=True):
 class RelatedWrite(Struct, frozen=True, gc=False, kw_only=True):
     """A write to an object that leaders depend on, which was accepted at `at`, in microseconds since 1970.
 
-    `namespace` is "" for an object of the whole cluster; `verb` is `created`, `changed`, `scaled` or `deleted`.
+    `namespace` is "" for an object of the whole cluster; `verb` is `created`, `updated`, `scaled` or `deleted`.
     `is_sure`: a log at level Metadata hides whether a deletion was a dry run.
     """
 

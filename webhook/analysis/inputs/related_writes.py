@@ -40,7 +40,7 @@ _READ: Final = re.compile(
     rb'"requestURI":"[^"\\]*+","verb":"(?:get|list|watch)"'
 )
 """The start of an event about a read, whole, as API servers write it: what comes after that may quote a client."""
-_DONE: Final = {"create": "created", "update": "changed", "patch": "changed", "delete": "deleted"}
+_DONE: Final = {"create": "created", "update": "updated", "patch": "updated", "delete": "deleted"}
 _CONTROLLERS: Final = (
     "system:apiserver",
     "system:kube-controller-manager",
