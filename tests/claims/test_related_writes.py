@@ -7,7 +7,7 @@ from tests.factories import Tweak, put
 from tests.history.fake_server import FakeServer, together
 from tests.history.observing import follow_log
 from tests.inputs.test_related_writes import write_event
-from webhook.analysis.claims.happened import list_latest
+from webhook.analysis.claims.happened import list_events, list_latest
 from webhook.analysis.history import follow
 from webhook.kubernetes.times import format_micro_time
 
@@ -25,6 +25,9 @@ TERMINATING = (
 )
 WEBHOOK = 'admission webhook "w.example.com" denied the request: no'
 UNREACHED = 'failed calling webhook "w.example.com": context deadline exceeded'
+
+
+BY_BOB = put("user.username", "bob@example.org")
 
 
 def log_write(server: FakeServer, kind: str, group: str, *tweaks: Tweak) -> None:
@@ -264,6 +267,24 @@ def test_an_account_that_was_created_again_is_told_first_and_one_that_was_new_on
     assert [one for one in latest if "ServiceAccount" in one] == [
         "ServiceAccount shop/db was deleted by alice@example.org",
         "ServiceAccount shop/db was created by alice@example.org",
+    ]
+
+
+def test_an_autoscaler_does_not_displace_what_happened_to_the_lease() -> None:
+    server, (db, *_) = shop()
+    db.pod = "db-7c9d-x2x8p"
+    other = server.elector("db-1", "shop/db")
+    db.lead(20)
+    other.take()  # while it is live
+    for _ in range(29):
+        log_write(server, "deployments", "apps", put("verb", "update"), put("objectRef.subresource", "scale"))
+        other.lead(60)
+    log_write(server, "deployments", "apps", put("verb", "patch"), put("objectRef.subresource", "scale"), BY_BOB)
+    lines = [line.text for line in list_events(account(follow_log(server), server.now))]
+    assert any("db-1_1" in one for one in lines)
+    assert [one for one in lines if one.startswith("Deployment")] == [
+        "Deployment shop/db was scaled 29 times until 11:35:00Z by alice@example.org",
+        "Deployment shop/db was scaled by bob@example.org",
     ]
 
 

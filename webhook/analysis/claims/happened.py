@@ -29,6 +29,7 @@ from webhook.analysis.history.refusal import Refusal
 from webhook.analysis.history.requests import MAX_REFUSALS
 from webhook.analysis.history.status import RELEASED_DURATION
 from webhook.analysis.history.tenure import API_SERVER, Handover, Tenure
+from webhook.analysis.inputs.items import RelatedWrite
 from webhook.findings import ReportFinding, Severity
 from webhook.kubernetes.times import SECOND, format_length
 
@@ -163,9 +164,17 @@ def _list_pod_deletions(account: Account) -> list[_Event]:
 
 
 def _list_related_writes(account: Account, *, has_new: bool = True) -> list[_Event]:
-    """Return what was done to what its holders depend on, with the creation of workloads and accounts or without."""
+    """Return what was done to what its holders depend on, with the creation of workloads and accounts or without.
+
+    What is done again and again, as by an autoscaler, is one line, lest it displaces what happened to the lease.
+    """
     found = (one for one in account.related_writes if has_new or not is_new(one, account.related_writes))
-    return [(one.at, describe_related_write(one)) for one in found]
+    groups = _group_by_tenure(account.history, found, lambda one: (one.at, describe_related_write(one)))
+    return [(group[0].at, describe_related_write(group[0], _count_times(group, account.now))) for group in groups]
+
+
+def _count_times(group: Sequence[RelatedWrite], now: int) -> str:
+    return f" {len(group)} times until {format_clock(group[-1].at, now)}" if len(group) > 1 else ""
 
 
 def _is_usual(edit: LeaseEvent) -> bool:

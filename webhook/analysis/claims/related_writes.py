@@ -42,11 +42,11 @@ _WITHOUT_PARAMETERS: Final = "no params found"
 """Of a policy whose parameters, such as a ConfigMap, are gone."""
 
 
-def describe_related_write(write: RelatedWrite) -> str:
+def describe_related_write(write: RelatedWrite, times: str = "") -> str:
     """`Deployment shop/checkout was scaled by kube-system/downscaler`, with the doubt whether it was."""
     place = f"{format_name(write.namespace)}/" if write.namespace else ""
     doubt = "" if write.is_sure else f", {UNLESS_DRY_RUN}"
-    return f"{write.kind} {place}{format_name(write.name)} was {write.verb}{describe_by_writer(write.writer)}{doubt}"
+    return f"{write.kind} {place}{format_name(write.name)} was {write.verb}{times}{describe_by_writer(write.writer)}{doubt}"
 
 
 def is_new(write: RelatedWrite, writes: Iterable[RelatedWrite]) -> bool:
