@@ -62,8 +62,8 @@ def test_a_holder_that_steps_down_as_it_was_asked_is_no_fault() -> None:
     server.elector("mail-0", "shop/mail").lead(12)
     said = text(explain_server(server))
     assert (
-        "A coordinated election: it was asked to step down for b_1 by system:apiserver, and did, or stopped then."
-        in said
+        "A coordinated election: it was asked to step down for b_1 by system:apiserver; it did, or stopped at that "
+        "time." in said
     )
     assert "To see the candidates: kubectl -n shop get leasecandidates -o yaml" in said
 

@@ -103,7 +103,7 @@ def test_a_pod_that_was_deleted_before_its_process_was_silent(at: float, uid: st
     assert (found.cause, causes_of(found)) == (Blame.POD, ["pod-deleted"])
     assert "s later. Its pod was deleted at 11:0" in found.message
     assert found.message.endswith("Z by kube-system/replicaset-controller.")
-    assert found.advice.startswith("See which pods run now, and why that of db-0_1 was deleted")
+    assert found.advice.startswith("See which pods run now, and why the pod of db-0_1 was deleted")
     assert found.fix == "kubectl -n shop get pods,events"
 
 

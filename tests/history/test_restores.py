@@ -1,4 +1,4 @@
-"""A store of an API server that is put back to an earlier state: resourceVersions begin again there."""
+"""A store of an API server that is put back to an earlier state: resourceVersions go back there."""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -54,7 +54,8 @@ def test_a_holder_after_the_restore_is_not_accused(show: Callable[[FakeServer], 
     last = histories.leases[LEASE].tenures[-1]
     assert (last.holder, last.is_unseen, last.leaderless) == (second.identity, True, None)
     assert {one.check for one in found.findings} == {"leader-lost", "timing-tight"}
-    assert "etcd was put back to an earlier state" in text(found)
+    said = "resourceVersions went back to an earlier value: etcd was put back to an earlier state, or these are several"
+    assert f"{said} clusters; no conclusion is drawn across this point" in text(found)
 
 
 @VIEWS
@@ -131,9 +132,9 @@ def test_after_a_restore_nobody_took_the_lease_and_the_holder_before_may_have_le
             other.renew()
     found = account(history_of(show(server)), server.now)
     said = text(found)
-    words = "db-0_1 held it, by the state that was put back, or since a time that was not recorded"
+    words = "db-0_1 held it according to the restored state, or since a time that was not recorded"
     assert f"{words}; db-1_1, the holder before, may have led until it noticed" in said
-    assert "If etcd was put back, db-1_1 may have led beside it until it noticed" in said
+    assert "db-1_1 may have led beside it until it noticed; writes made after the restored state are lost." in said
 
 
 def test_a_lease_that_is_created_again_at_an_earlier_version_shows_the_restore() -> None:

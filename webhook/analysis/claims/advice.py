@@ -283,7 +283,7 @@ def advise_after_silence(
 def _advise_after_deletion(history: LeaseHistory, tenure: Tenure) -> Advice:
     """Return where to look after the pod of a holder was deleted: in its namespace, for others and for the reason."""
     place = _find_namespace(history.namespace, tenure.processes.own or Writer())
-    sentence = f"See which pods run now, and why that of {format_name(tenure.holder)} was deleted:"
+    sentence = f"See which pods run now, and why the pod of {format_name(tenure.holder)} was deleted:"
     return Advice(sentence, f"{make_kubectl_prefix(place)} get pods,events")
 
 
@@ -783,7 +783,7 @@ def _advise_after_restore(account: "Account") -> Advice | None:
     if held is None or not held.is_put_back or any(end == 0 or end > held.since for end in ends):
         return None
     beside = f"{format_name(held.previous)} may have led beside it until it noticed; " if held.previous else ""
-    lost = "what had been written after the state that was put back is lost."
+    lost = "writes made after the restored state are lost."
     return Advice(f"It is held and renewed now. If etcd was put back, {beside}{lost}")
 
 

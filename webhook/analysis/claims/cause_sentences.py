@@ -53,7 +53,7 @@ def describe_cause(cause: Diagnosis) -> str:
     if cause.blame in _OPENINGS:
         return f"{_OPENINGS[cause.blame]} {cause.evidence}."
     if cause.blame is Blame.COORDINATED:
-        return f"{_SENTENCES[cause.blame]}: {cause.evidence}, and did, or stopped then."
+        return f"{_SENTENCES[cause.blame]}: {cause.evidence}; it did, or stopped at that time."
     if cause.blame is Blame.REWRITTEN:
         return f"It may not have found itself as the holder, or stopped: {cause.evidence}."
     return f"{_describe_outside(cause)}: {cause.evidence}.{_describe_end(cause)}"

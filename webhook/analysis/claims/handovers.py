@@ -294,7 +294,7 @@ def _describe_resumption(tenure: Tenure) -> str:
         f"; {format_name(tenure.previous)}, the holder before, may have led until it noticed" if tenure.previous else ""
     )
     return (
-        f"{format_name(tenure.holder)} held it, by the state that was put back, "
+        f"{format_name(tenure.holder)} held it according to the restored state, "
         f"or since a time that was not recorded{led}"
     )
 

@@ -142,7 +142,7 @@ class Continuity(Struct):
             self.change(Change.WRITE_IS_MISSING)
 
     def forget_revisions(self) -> None:
-        """Forget what came first by resourceVersions: they begin again at an earlier one."""
+        """Forget what came first by resourceVersions: they went back to an earlier value."""
         self._revision, self.version = 0, ""
 
     def advance_to(self, lease: Lease, *, is_deleted: bool) -> bool:

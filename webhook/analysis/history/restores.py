@@ -1,6 +1,6 @@
 """Where an input shows that the store of an API server was put back to an earlier state.
 
-Then resourceVersions begin again at an earlier one, so that they no longer say what came first. A log can show the
+Then resourceVersions go back to an earlier value, so that they no longer say what came first. A log can show the
 same if the clocks of API servers differ. It proves a restore only if each write that it shows replaced the one before.
 """
 
@@ -16,7 +16,7 @@ from webhook.kubernetes.times import SECOND
 _LATER: Final = 2 * SECOND
 _ORDERED: Final = frozenset({InputKind.WATCH, InputKind.AUDIT_LOG})
 _REASON: Final = (
-    "resourceVersions begin again at an earlier one: etcd was put back to an earlier state, or these are several "
+    "resourceVersions went back to an earlier value: etcd was put back to an earlier state, or these are several "
     "clusters"
 )
 

@@ -379,7 +379,7 @@ class PutBack(RecordingGap, frozen=True):
 
     def __str__(self) -> str:
         between = f"between {format_time(self.start)} and {format_time(self.end)}"
-        return f"{between} {self.reason}; nothing is concluded across that"
+        return f"{between} {self.reason}; no conclusion is drawn across this point"
 
 
 class PodDeletion(Struct, frozen=True, gc=False, kw_only=True):
