@@ -46,7 +46,8 @@ def describe_related_write(write: RelatedWrite, times: str = "") -> str:
     """`Deployment shop/checkout was scaled by kube-system/downscaler`, with the doubt whether it was."""
     place = f"{format_name(write.namespace)}/" if write.namespace else ""
     doubt = "" if write.is_sure else f", {UNLESS_DRY_RUN}"
-    return f"{write.kind} {place}{format_name(write.name)} was {write.verb}{times}{describe_by_writer(write.writer)}{doubt}"
+    what = f"{write.kind} {place}{format_name(write.name)} was {write.verb}{times}"
+    return f"{what}{describe_by_writer(write.writer)}{doubt}"
 
 
 def is_new(write: RelatedWrite, writes: Iterable[RelatedWrite]) -> bool:
