@@ -207,9 +207,9 @@ class ClusterHistory(Struct):
 
     @property
     def hides_stamps(self) -> bool:
-        """True if leases were shown, and all of them without managedFields."""
+        """True if leases were shown, all of them without managedFields, and no audit log dates their writes."""
         is_any_shown = self.stored.numbers or any(one.lease for one in self.leases.values())
-        return bool(is_any_shown) and not self.has_managed_fields
+        return bool(is_any_shown) and not (self.has_managed_fields or self.bounds.logged_until)
 
     @property
     def unserved_at(self) -> int | None:
