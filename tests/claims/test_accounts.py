@@ -7,7 +7,7 @@ import pytest
 from tests.claims.accounts import account, shop, text
 from tests.history.fake_server import SECOND, FakeServer, strip_stamps, together
 from tests.history.observing import View, advise, cluster_of, follow_both, follow_log, follow_metadata, follow_watch
-from webhook.analysis.claims.account import as_json
+from webhook.analysis.claims.account_json import as_json
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.words import format_age, format_clock, format_count, format_name
 from webhook.analysis.history.bounds import MAX_LISTED

@@ -9,7 +9,7 @@ from tests.claims.accounts import account, shop, text
 from tests.history.fake_server import SECOND, START, Elector, FakeServer, together
 from tests.history.observing import advise, cluster_of, follow_both, follow_log, follow_watch
 from tests.history.test_refusal import APPLY_CONFLICT
-from webhook.analysis.claims.account import as_json
+from webhook.analysis.claims.account_json import as_json
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.takers import find_late_takers
 from webhook.analysis.history.follow import ClusterHistory

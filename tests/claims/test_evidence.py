@@ -12,7 +12,7 @@ from tests.factories import Document, make_entry, to_bytes
 from tests.history.fake_server import SECOND, FakeServer, together
 from tests.history.observing import LEASE, cluster_of, follow_log, follow_watch, merge_inputs
 from tests.inputs.reading import read
-from webhook.analysis.claims.account import as_json
+from webhook.analysis.claims.account_json import as_json
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.status import LeaseState
 from webhook.analysis.history.tenure import Handover

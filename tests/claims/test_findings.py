@@ -21,7 +21,8 @@ from tests.history.observing import (
 )
 from tests.history.test_refusal import APPLY_CONFLICT, POLICY, RIGHTS, UNAPPLIED, WEBHOOK
 from tests.inputs.reading import read
-from webhook.analysis.claims.account import Account, as_json, make_account
+from webhook.analysis.claims.account import Account, make_account
+from webhook.analysis.claims.account_json import as_json
 from webhook.analysis.claims.advice import make_command_for_pod_of_holder, make_command_for_rights
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.collect import find_claims

@@ -13,7 +13,8 @@ from tests.inputs.reading import read
 from tests.truth.evaluation import evaluate
 from tests.truth.inputs import Kind, input_of
 from tests.truth.stored import play_stored
-from webhook.analysis.claims.account import as_json, make_account
+from webhook.analysis.claims.account import make_account
+from webhook.analysis.claims.account_json import as_json
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.tenure import Handover

@@ -8,7 +8,7 @@ from tests.claims.accounts import account, text
 from tests.factories import Document
 from tests.history.fake_server import Elector, FakeServer
 from tests.history.observing import LEASE, follow_log, follow_watch
-from webhook.analysis.claims.account import as_json
+from webhook.analysis.claims.account_json import as_json
 from webhook.analysis.history.follow import ClusterHistory
 
 

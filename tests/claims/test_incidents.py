@@ -8,7 +8,7 @@ import pytest
 
 from tests.incidents import AUDIT_LOG, SOURCES, WATCH, Incident, incident, incidents, instant
 from tests.inputs.reading import read
-from webhook.analysis.claims.account import as_json
+from webhook.analysis.claims.account_json import as_json
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.diagnosis import Blame
 from webhook.analysis.claims.happened import list_events

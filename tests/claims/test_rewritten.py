@@ -9,7 +9,7 @@ from tests.claims.accounts import account, shop, text
 from tests.history.fake_server import FakeServer, hide_responses, together
 from tests.history.observing import advise, follow_both, follow_log
 from tests.inputs.reading import read
-from webhook.analysis.claims.account import as_json
+from webhook.analysis.claims.account_json import as_json
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.history.rewritten import RewrittenFields
 from webhook.analysis.inputs.items import Observation

@@ -13,7 +13,8 @@ from tests.truth.inputs import Kind, input_of
 from tests.truth.planting import Defect, move_instants, says
 from tests.truth.predicates import PREDICATES
 from tests.truth.stored import play_stored
-from webhook.analysis.claims.account import as_json, make_account
+from webhook.analysis.claims.account import make_account
+from webhook.analysis.claims.account_json import as_json
 from webhook.analysis.history.bounds import MAX_LISTED
 
 

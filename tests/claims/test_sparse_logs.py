@@ -9,7 +9,7 @@ from tests.claims.accounts import account, text
 from tests.history.fake_server import Elector, FakeServer
 from tests.history.observing import follow_log
 from tests.inputs.reading import read
-from webhook.analysis.claims.account import as_json
+from webhook.analysis.claims.account_json import as_json
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.inputs.items import ClockSkew
 

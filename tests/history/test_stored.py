@@ -10,7 +10,8 @@ import pytest
 from tests.factories import NOW, Tweak, drop, make_lease, put
 from tests.history.observing import input_of
 from tests.inputs.reading import read
-from webhook.analysis.claims.account import as_json, make_account, make_account_of_state
+from webhook.analysis.claims.account import make_account, make_account_of_state
+from webhook.analysis.claims.account_json import as_json
 from webhook.analysis.history.follow import ClusterHistory, StoredLeases
 from webhook.analysis.history.merge import Merged
 from webhook.analysis.inputs.items import Item, Observation

@@ -12,7 +12,8 @@ from tests.factories import Document
 from tests.history.fake_server import SECOND, Elector, FakeServer, together
 from tests.history.observing import input_of, observe_all
 from tests.inputs.reading import read
-from webhook.analysis.claims.account import Account, as_json, make_account
+from webhook.analysis.claims.account import Account, make_account
+from webhook.analysis.claims.account_json import as_json
 from webhook.analysis.claims.handovers import describe_ending
 from webhook.analysis.claims.happened import list_events
 from webhook.analysis.history import merge

@@ -8,7 +8,8 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from webhook.admission.policy.file import load
-from webhook.analysis.claims.account import Account, as_json, make_account, make_account_of_state
+from webhook.analysis.claims.account import Account, make_account, make_account_of_state
+from webhook.analysis.claims.account_json import as_json
 from webhook.analysis.claims.advice import RISKS
 from webhook.analysis.claims.causes import MAX_OF_A_KIND
 from webhook.analysis.claims.claim import Claim

@@ -1,17 +1,15 @@
 """Whether something is to be done now: the start of an advice, in words that are true at the end of the input."""
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from msgspec.structs import replace
 
+from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.advice import Advice
 from webhook.analysis.claims.marks import is_ongoing
 from webhook.analysis.history.status import LeaseState
 from webhook.findings import Severity
 from webhook.kubernetes.times import SECOND
-
-if TYPE_CHECKING:
-    from webhook.analysis.claims.account import Account
 
 _NOW: Final = "Act now. "
 _IF_USED: Final = "Act now if it is used. "
@@ -20,7 +18,7 @@ _HELD_UNTIL_LATER: Final = "Held now. "
 """Start of an advice where a renewal is due, or more than one, but none is so late that it would be a finding."""
 
 
-def advise_with_urgency(account: "Account") -> Advice:
+def advise_with_urgency(account: Account) -> Advice:
     """Return the advice about a lease, which begins with whether something is to be done now, if that is known."""
     advice, start = account.advice, _find_start(account)
     sentence = advice.sentence
@@ -29,7 +27,7 @@ def advise_with_urgency(account: "Account") -> Advice:
     return replace(advice, sentence=f"{start}{sentence}")
 
 
-def _find_start(account: "Account") -> str:
+def _find_start(account: Account) -> str:
     if account.status is None or account.history.is_mixed:
         return ""
     loud = [one for one in account.findings if one.severity is not Severity.INFO]
