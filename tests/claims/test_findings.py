@@ -23,9 +23,10 @@ from tests.history.test_refusal import APPLY_CONFLICT, POLICY, RIGHTS, UNAPPLIED
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account, make_account
 from webhook.analysis.claims.account_json import as_json
-from webhook.analysis.claims.advice import make_command_for_pod_of_holder, make_command_for_rights
+from webhook.analysis.claims.advice import advise as find_advice
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.collect import find_claims
+from webhook.analysis.claims.commands import make_command_for_pod_of_holder, make_command_for_rights
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.words import format_bound, format_count
 from webhook.analysis.history.follow import ClusterHistory
@@ -63,7 +64,7 @@ def test_a_leader_whose_writes_were_refused_is_followed(message: str, said: str,
     (lost,) = (found for found in one.findings if found.severity.value == "warning")
     assert f"Its writes were refused: 1 write answered with 403, the last one: {message}." in lost.message
     assert said in advise(one)
-    assert command in one.advice.command
+    assert command in find_advice(one).command
 
 
 def test_writes_to_a_subresource_are_none_of_the_lease() -> None:
@@ -658,7 +659,7 @@ def test_a_log_without_bodies_does_not_show_that_a_lease_was_deleted() -> None:
         in (messages_of(one)["lease-deleted"])
     )
     assert "alice may have deleted the lease, which db-0 wrote last" in text(one)
-    assert one.advice.command == "kubectl -n shop get lease db"
+    assert find_advice(one).command == "kubectl -n shop get lease db"
     assert "does-not-exist" not in {claim.check for claim in find_claims(one)}
 
 
@@ -1098,7 +1099,7 @@ def test_refusals_while_the_holder_does_not_renew_are_said_once() -> None:
     one = account(follow_log(server), server.now)
     assert "Why: Its writes were refused: 1 write answered with 403" in text(one)
     assert [found.check for found in one.findings if found.severity.value == "warning"] == ["expired"]
-    assert one.advice.command.startswith("kubectl auth can-i update")
+    assert find_advice(one).command.startswith("kubectl auth can-i update")
 
 
 TAKEOVER = 'admission webhook "leases.lease-webhook.svc" denied the request: spec.holderIdentity: Forbidden: held'
@@ -1300,7 +1301,7 @@ def test_an_expired_lease_of_which_only_the_present_is_known_by_name() -> None:
     db.take(holderIdentity="node/1 $(reboot)")
     server.wait(60)
     one = account(cluster_of(server.dump()), server.now)
-    assert one.advice.command == "kubectl -n shop get pods"
+    assert find_advice(one).command == "kubectl -n shop get pods"
 
 
 def test_a_stored_object_that_breaks_a_rule_comes_first() -> None:
@@ -1308,8 +1309,8 @@ def test_a_stored_object_that_breaks_a_rule_comes_first() -> None:
     db.take(leaseTransitions=-1)
     one = account(cluster_of(server.dump()), server.now)
     assert one.findings[0].severity.value == "error"
-    assert one.advice.sentence == "Fix it:"
-    assert one.advice.command == one.findings[0].fix
+    assert find_advice(one).sentence == "Fix it:"
+    assert find_advice(one).command == one.findings[0].fix
 
 
 @pytest.mark.parametrize(
@@ -1327,7 +1328,7 @@ def test_the_repair_of_a_frozen_lease_quotes_its_names(field: str, value: int) -
     server.elector("db-0", "a;b/$(reboot)").take(**{field: value})
     histories = cluster_of(server.dump())
     one = make_account(histories, histories.leases["a;b", "$(reboot)"], server.now)
-    assert shlex.split(one.advice.command)[:6] == ["kubectl", "-n", "a;b", "patch", "lease", "$(reboot)"]
+    assert shlex.split(find_advice(one).command)[:6] == ["kubectl", "-n", "a;b", "patch", "lease", "$(reboot)"]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from tests.factories import Document
 from tests.history.fake_server import Elector, FakeServer
 from tests.history.observing import LEASE, follow_log, follow_watch
 from webhook.analysis.claims.account_json import as_json
+from webhook.analysis.claims.advice import advise as find_advice
 from webhook.analysis.history.follow import ClusterHistory
 
 
@@ -165,7 +166,7 @@ def test_a_pod_whose_name_another_one_has_may_lead_on() -> None:
     assert found["severity"] == "warning"
     assert "ongoing" not in found
     assert "another pod began to renew it as leader, 1 s after the one before had done so: unless" in found["text"]
-    assert account(follow_log(server), server.now).advice.command.endswith("get pods db-0 db-1 -o wide")
+    assert find_advice(account(follow_log(server), server.now)).command.endswith("get pods db-0 db-1 -o wide")
     first.fail_unauthenticated()
     renew_in_turns(server, second, times=10)
     (found,) = claims(follow_log(server), server, "identity-shared")
@@ -221,7 +222,7 @@ def test_a_watch_may_show_renewals_in_the_name_of_a_holder(changes: dict[str, ob
     server.elector("mail-0", "shop/mail").lead(2)
     (late,) = claims(follow_watch(server), server, "renewal-late")
     assert late["text"].startswith("leader, or someone writing in its name, has not renewed since")
-    advice = account(follow_watch(server), server.now).advice
+    advice = find_advice(account(follow_watch(server), server.now))
     assert "shows who writes in the name of leader" in advice.sentence
 
 

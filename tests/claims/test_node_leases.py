@@ -7,8 +7,8 @@ import pytest
 from tests.history.fake_server import FakeServer, together
 from tests.history.observing import advise, follow_log, follow_watch
 from webhook.analysis.claims.account import make_account
-from webhook.analysis.claims.advice import make_command_for_pod_of_holder
 from webhook.analysis.claims.claim import Claim
+from webhook.analysis.claims.commands import make_command_for_pod_of_holder
 
 NODE = ("kube-node-lease", "n1")
 KUBELET = "system:node:n1"

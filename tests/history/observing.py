@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from tests.history.fake_server import FakeServer
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account
+from webhook.analysis.claims.advice import advise as find_advice
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.merge import Merged
 from webhook.analysis.inputs.items import (
@@ -50,7 +51,8 @@ def observe_all(target: ClusterHistory | TimelineBuilder, *inputs: Iterable[Item
 
 def advise(account: Account) -> str:
     """What a person on call is told to do, and to run."""
-    return f"{account.advice.sentence} {account.advice.command}".rstrip()
+    advice = find_advice(account)
+    return f"{advice.sentence} {advice.command}".rstrip()
 
 
 def cluster_of(data: bytes) -> ClusterHistory:

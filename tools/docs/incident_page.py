@@ -10,6 +10,7 @@ from tests.incidents import AUDIT_LOG, BOTH, METADATA, SOURCES, THREE, WATCH, In
 from tools.docs.pages import DOCS
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.account_json import as_json
+from webhook.analysis.claims.advice import advise
 from webhook.analysis.claims.words import format_bound
 from webhook.findings import Severity
 from webhook.kubernetes.times import format_length
@@ -152,7 +153,8 @@ def _quote_account(account: Account) -> Iterator[str]:
         yield "nothing is wrong"
     for incident in worrying:
         yield from wrap(f"{incident.check}: {escape(incident.message)}", _WIDTH, break_long_words=False)
-    yield from wrap(f"What to do: {escape(account.advice.sentence)}", _WIDTH, break_long_words=False)
-    if account.advice.command:
-        yield f"  {escape(account.advice.command)}"
+    advice = advise(account)
+    yield from wrap(f"What to do: {escape(advice.sentence)}", _WIDTH, break_long_words=False)
+    if advice.command:
+        yield f"  {escape(advice.command)}"
     yield "```\n"

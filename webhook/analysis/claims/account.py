@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from webhook.admission.rules.stamps import NAMES, is_constant
 from webhook.analysis.audit.leases import Subject, check_stamps, check_stored_object
 from webhook.analysis.claims import causes
-from webhook.analysis.claims.advice import Advice, advise
 from webhook.analysis.claims.candidates import Candidates, find_candidates
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.collect import find_claims
@@ -204,11 +203,6 @@ class Account(Struct, frozen=True):
     def is_heartbeat(self) -> bool:
         """True if the lease shows that one process is alive, and no one else would ever take it."""
         return self.is_stored_heartbeat or self.history.is_heartbeat
-
-    @property
-    def advice(self) -> Advice:
-        """Advice for the person on call."""
-        return advise(self)
 
 
 def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, seen_until: int = 0) -> Account:

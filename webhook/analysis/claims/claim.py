@@ -22,6 +22,15 @@ INSTANTS: Final = frozenset({EARLIEST, LATEST, FROM, TO})
 """Arguments that are instants: microseconds since 1970 here, RFC 3339 in JSON."""
 _LENGTHS: Final = frozenset({"seconds", "longest_seconds"})
 """Arguments that are lengths of time: microseconds here, seconds in JSON."""
+REPLACED: Final = "replaced"
+"""The cause of a finding about a pod that took over the name and the lease of another one."""
+
+
+class Advice(Struct, frozen=True):
+    """Advice in one or two sentences, and the command to run, which may be empty."""
+
+    sentence: str
+    command: str = ""
 
 
 class By(Struct, frozen=True):

@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.analysis.claims.advice import advise_on_contest
+from webhook.analysis.claims.advice_on_writers import advise_on_contest
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.lease_claim import make_claim
 from webhook.analysis.claims.words import format_clocks, format_name

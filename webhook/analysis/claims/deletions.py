@@ -3,17 +3,16 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from webhook.admission.rules.change import GARBAGE_COLLECTOR, NAMESPACE_CONTROLLER
-from webhook.analysis.claims.advice import (
-    Advice,
+from webhook.analysis.claims.advice_on_writers import (
     advise_after_deletion,
     advise_after_doubtful_deletion,
     advise_on_user_of_electors,
     advise_on_writer,
-    make_command_for_audit_log,
 )
+from webhook.analysis.claims.claim import Advice, Claim
 from webhook.analysis.claims.claim import By as BySomeone
-from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.collect import bound_write
+from webhook.analysis.claims.commands import make_command_for_audit_log
 from webhook.analysis.claims.handovers import SHORTEST, describe_creation
 from webhook.analysis.claims.lease_claim import find_identity, make_claim
 from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_writer, format_bound, format_clock, format_name

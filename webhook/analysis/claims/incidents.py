@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from webhook.analysis.claims import causes
-from webhook.analysis.claims.advice import Advice, make_command_for_audit_log
-from webhook.analysis.claims.claim import Claim
+from webhook.analysis.claims.claim import Advice, Claim
+from webhook.analysis.claims.commands import make_command_for_audit_log
 from webhook.analysis.claims.contests import claim_contest, find_contest
 from webhook.analysis.claims.deletions import find_deletion
 from webhook.analysis.claims.diagnosis import Blame, Diagnosis

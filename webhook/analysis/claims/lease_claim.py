@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from webhook.analysis.claims.advice import Advice
-from webhook.analysis.claims.claim import Claim
+from webhook.analysis.claims.claim import Advice, Claim
 from webhook.analysis.claims.collect import drop_unknown
 from webhook.analysis.claims.diagnosis import Diagnosis
 from webhook.analysis.history.lease import LeaseHistory

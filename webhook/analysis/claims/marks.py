@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from webhook.analysis.claims.advice import REPLACED
-from webhook.analysis.claims.claim import BY, EARLIEST, IDENTITY, LATEST, TO, By, Claim
+from webhook.analysis.claims.claim import BY, EARLIEST, IDENTITY, LATEST, REPLACED, TO, By, Claim
 from webhook.analysis.claims.words import describe_writer, format_clock, format_name
 from webhook.findings import ReportFinding
 

@@ -4,9 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 
 from webhook.analysis.claims import causes
-from webhook.analysis.claims.advice import Advice, advise_after_refusal, make_command_for_pod_of_writer
+from webhook.analysis.claims.advice_after_refusal import advise_after_refusal
+from webhook.analysis.claims.claim import Advice, Claim
 from webhook.analysis.claims.claim import By as BySomeone
-from webhook.analysis.claims.claim import Claim
+from webhook.analysis.claims.commands import make_command_for_pod_of_writer
 from webhook.analysis.claims.handovers import DURATION, has_lost_race
 from webhook.analysis.claims.lease_claim import make_claim
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
-from webhook.analysis.claims.advice import Advice, advise_on_writer, make_command_for_audit_log
+from webhook.analysis.claims.advice_on_writers import advise_on_writer
+from webhook.analysis.claims.claim import Advice, Claim
 from webhook.analysis.claims.claim import By as BySomeone
-from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.collect import bound_write
+from webhook.analysis.claims.commands import make_command_for_audit_log
 from webhook.analysis.claims.lease_claim import find_identity, make_claim
 from webhook.analysis.claims.thefts import describe_strict
 from webhook.analysis.claims.words import describe_user, describe_writer, format_bound, format_clock, format_name

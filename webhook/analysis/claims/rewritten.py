@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from webhook.analysis.claims.advice import advise_on_mutation, name_webhooks
+from webhook.analysis.claims.advice_on_mutation import advise_on_mutation, name_webhooks
 from webhook.analysis.claims.claim import By, Claim
 from webhook.analysis.claims.lease_claim import make_claim
 from webhook.analysis.claims.words import describe_writer, format_clock, format_name

@@ -5,15 +5,9 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
-from webhook.analysis.claims.advice import (
-    REPLACED,
-    Advice,
-    advise_after_sharing,
-    advise_on_writer,
-    find_user_without_pod,
-    make_command_for_audit_log,
-)
-from webhook.analysis.claims.claim import Claim
+from webhook.analysis.claims.advice_on_writers import advise_after_sharing, advise_on_writer
+from webhook.analysis.claims.claim import REPLACED, Advice, Claim
+from webhook.analysis.claims.commands import find_user_without_pod, make_command_for_audit_log
 from webhook.analysis.claims.lease_claim import MAX_NAMED, find_identity, make_claim
 from webhook.analysis.claims.refusals import is_nameless
 from webhook.analysis.claims.words import describe_user, describe_writer, format_clock, format_count, format_name

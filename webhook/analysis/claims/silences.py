@@ -5,9 +5,9 @@ from itertools import pairwise
 from typing import Final
 
 from webhook.analysis.claims import causes
-from webhook.analysis.claims.advice import Advice, advise_after_silence
+from webhook.analysis.claims.advice_after_silence import advise_after_silence
 from webhook.analysis.claims.cause_sentences import SURE_HABITS, describe_cause
-from webhook.analysis.claims.claim import Claim
+from webhook.analysis.claims.claim import Advice, Claim
 from webhook.analysis.claims.diagnosis import Blame, Diagnosis
 from webhook.analysis.claims.failed_writes import describe_last_renewal
 from webhook.analysis.claims.lease_claim import find_identity, list_possible_causes, make_claim

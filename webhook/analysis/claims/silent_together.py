@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from webhook.analysis.claims.advice import Advice
-from webhook.analysis.claims.claim import Claim
+from webhook.analysis.claims.claim import Advice, Claim
 from webhook.analysis.claims.lease_claim import MAX_NAMED, make_claim
 from webhook.analysis.claims.words import format_clock, format_name
 from webhook.analysis.heartbeats import is_of_api_server

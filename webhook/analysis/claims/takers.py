@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.analysis.claims.advice import Advice, advise_on_late_taker
+from webhook.analysis.claims.advice_on_writers import advise_on_late_taker
 from webhook.analysis.claims.candidates import SHORTEST
 from webhook.analysis.claims.causes import describe_other_writers
-from webhook.analysis.claims.claim import Claim
+from webhook.analysis.claims.claim import Advice, Claim
 from webhook.analysis.claims.handovers import describe_edit, find_duration_edit
 from webhook.analysis.claims.lease_claim import make_claim
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name

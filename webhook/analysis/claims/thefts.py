@@ -6,18 +6,17 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.admission.policy.model import is_always_exempt
-from webhook.analysis.claims.advice import (
+from webhook.analysis.claims.advice_on_mutation import advise_on_mutation
+from webhook.analysis.claims.advice_on_writers import advise_on_writer
+from webhook.analysis.claims.claim import Advice, Claim
+from webhook.analysis.claims.claim import By as BySomeone
+from webhook.analysis.claims.collect import bound_write
+from webhook.analysis.claims.commands import (
     MUTATORS,
-    Advice,
-    advise_on_mutation,
-    advise_on_writer,
     make_command_for_audit_log,
     make_command_for_log_of_holder,
     make_command_for_pod_of_writer,
 )
-from webhook.analysis.claims.claim import By as BySomeone
-from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.collect import bound_write
 from webhook.analysis.claims.handovers import (
     find_duration_edit,
     is_from_one_pod,

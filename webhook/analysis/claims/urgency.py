@@ -5,7 +5,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from webhook.analysis.claims.account import Account
-from webhook.analysis.claims.advice import Advice
+from webhook.analysis.claims.advice import advise
+from webhook.analysis.claims.claim import Advice
 from webhook.analysis.claims.marks import is_ongoing
 from webhook.analysis.history.status import LeaseState
 from webhook.findings import Severity
@@ -20,7 +21,7 @@ _HELD_UNTIL_LATER: Final = "Held now. "
 
 def advise_with_urgency(account: Account) -> Advice:
     """Return the advice about a lease, which begins with whether something is to be done now, if that is known."""
-    advice, start = account.advice, _find_start(account)
+    advice, start = advise(account), _find_start(account)
     sentence = advice.sentence
     if not start or sentence.startswith(("Nothing to do", "It is held", "The lease is held")):
         return advice

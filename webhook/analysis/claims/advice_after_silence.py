@@ -1,0 +1,197 @@
+"""Advice about a holder that did not renew, by what caused it."""
+
+from typing import Final
+
+from webhook.admission.rules.change import NODE_LEASES
+from webhook.analysis.claims.advice_after_refusal import advise_after_refusal
+from webhook.analysis.claims.advice_on_mutation import advise_on_mutation
+from webhook.analysis.claims.advice_on_writers import advise_after_sharing, advise_on_writer
+from webhook.analysis.claims.claim import Advice
+from webhook.analysis.claims.commands import (
+    WATCH,
+    WEBHOOKS,
+    Pod,
+    find_namespace_of_writer,
+    find_pod,
+    find_user_without_pod,
+    make_command_for_audit_log,
+    make_command_for_lease,
+    make_command_for_managers,
+    make_command_for_node,
+    make_command_for_pod_or_its_events,
+    name_holder,
+)
+from webhook.analysis.claims.diagnosis import Blame, Diagnosis
+from webhook.analysis.claims.words import describe_user, describe_writer, format_name
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.tenure import Tenure
+from webhook.analysis.inputs.items import Writer
+from webhook.analysis.inputs.rewriting import HOLDER_IDENTITY
+from webhook.text.commands import make_kubectl_prefix
+
+_PRIORITY: Final = "kubectl get --raw /debug/api_priority_and_fairness/dump_priority_levels"
+_NEXT_STEPS: Final = {
+    Blame.SERVER: Advice(
+        "Look at the API server, its etcd and its webhooks (lease-webhook doctor):",
+        "kubectl get --raw '/readyz?verbose'",
+    ),
+    Blame.NETWORK: Advice(
+        "Look at the API server and at everything between it and its clients:",
+        "kubectl get --raw '/readyz?verbose'; kubectl get nodes",
+    ),
+    Blame.UNKNOWN: Advice("To know the cause, watch all leases the next time:", WATCH),
+}
+
+
+def advise_after_silence(
+    cause: Diagnosis, history: LeaseHistory, tenure: Tenure, *, now: int, is_lost: bool = False
+) -> Advice:
+    """Return where to look after a holder did not renew: if others may write in its name, first who does.
+
+    `is_lost`: another holder has the lease since.
+    """
+    if tenure.is_ambiguous:
+        sentence = f"The audit log shows who writes in the name of {format_name(tenure.holder)}:"
+        return Advice(sentence, make_command_for_audit_log(history.namespace, history.name))
+    if tenure.processes.is_never_renewed and tenure.processes.taken_by is not None and not tenure.is_chosen:
+        return _advise_on_appointed_holder(history, tenure, tenure.processes.taken_by)
+    match cause.blame:
+        case Blame.CONFLICT:
+            sentence = "Find out who else writes the lease, and stop it, or let it write something else:"
+            return Advice(sentence, make_command_for_managers(history))
+        case Blame.CLIENT | Blame.POD:
+            return _advise_on_silent_client(history, tenure, cause, is_lost=is_lost)
+        case Blame.THROTTLED:
+            return Advice("See which priority level limits it:", _PRIORITY)
+        case Blame.COORDINATED:
+            return Advice(
+                "To see the candidates:", f"{make_kubectl_prefix(history.namespace)} get leasecandidates -o yaml"
+            )
+        case Blame.REWRITTEN:
+            return advise_on_mutation(history.requests.rewritten.found[HOLDER_IDENTITY])
+        case Blame.SERVER | Blame.NETWORK:
+            return _advise_after_outage(cause, history, tenure)
+    if cause.blame is Blame.REFUSED and cause.refusal is not None:
+        return advise_after_refusal(history, cause.refusal, now)
+    return _advise_without_cause(history, tenure, is_lost=is_lost)
+
+
+def _advise_after_deletion(history: LeaseHistory, tenure: Tenure) -> Advice:
+    """Return where to look after the pod of a holder was deleted: in its namespace, for others and for the reason."""
+    place = find_namespace_of_writer(history.namespace, tenure.processes.own or Writer())
+    sentence = f"See which pods run now, and why the pod of {format_name(tenure.holder)} was deleted:"
+    return Advice(sentence, f"{make_kubectl_prefix(place)} get pods,events")
+
+
+def _advise_without_cause(history: LeaseHistory, tenure: Tenure, *, is_lost: bool) -> Advice:
+    """Return what to do if the input does not show why a holder did not renew."""
+    if history.namespace == NODE_LEASES:
+        return _advise_on_silent_node(history)
+    pod = find_pod(history, tenure.holder, tenure)
+    if not pod.name:
+        return _NEXT_STEPS[Blame.UNKNOWN]
+    step = _advise_on_pod(tenure, pod, is_lost=is_lost)
+    if history.requests.is_logged:
+        return step
+    sentence = "To know the cause the next time, watch all leases (-A) and keep the audit log."
+    return Advice(f"{sentence} {step.sentence}", step.command)
+
+
+def _advise_on_silent_node(history: LeaseHistory) -> Advice:
+    """Return the advice for a silent kubelet: to look at its node."""
+    return Advice(f"See why node {format_name(history.name)} did not report:", make_command_for_node(history.name))
+
+
+def _advise_on_pod(tenure: Tenure, pod: Pod, *, is_lost: bool) -> Advice:
+    """Return how to see the pod of a holder, if it has one: a text may be chosen that names none."""
+    holder, lost = format_name(tenure.holder), ", which lost the lease" if is_lost else ""
+    own = tenure.processes.own
+    if not pod.is_logged:
+        sentence = f"If {holder}{lost and f'{lost},'} is a pod, see it:"
+    elif own and tenure.processes.renewals and not tenure.processes.is_pod(own):
+        sentence = f"See the pod that renewed as {holder}:"
+    else:
+        sentence = f"See the pod of {holder}{lost}:"
+    return Advice(sentence, make_command_for_pod_or_its_events(pod))
+
+
+def _advise_after_outage(cause: Diagnosis, history: LeaseHistory, tenure: Tenure) -> Advice:
+    """Return where to look if it was not the holder; at its pod as well, if that may have stopped by itself."""
+    if cause.refusal and cause.refusal.failed_webhook:
+        webhook = format_name(cause.refusal.failed_webhook)
+        return Advice(f"See why webhook {webhook}, which the API server calls for each write, fails:", WEBHOOKS)
+    if cause.is_of_its_writes and cause.refusal and cause.refusal.is_read:
+        sentence = (
+            "Look at the API server that answered it, and its connection to etcd, in its log and at its own address:"
+        )
+        return Advice(sentence, "kubectl get --raw '/readyz?verbose'")
+    if cause.is_of_its_writes:
+        return Advice("Look for a webhook that the API server calls for this lease:", WEBHOOKS)
+    step = _NEXT_STEPS[cause.blame]
+    if "stopped" not in cause.possible_causes or tenure.until is None or tenure.processes.heard_again:
+        return step
+    pod = find_pod(history, tenure.holder, tenure)
+    sentence = f"{step.sentence.removesuffix(':')}; {name_holder(tenure.holder, pod)} may have stopped by itself:"
+    return Advice(sentence, f"{step.command}; {make_command_for_pod_or_its_events(pod)}" if pod.name else step.command)
+
+
+def _advise_on_silent_client(history: LeaseHistory, tenure: Tenure, cause: Diagnosis, *, is_lost: bool) -> Advice:
+    if cause.blame is Blame.POD:
+        return _advise_after_deletion(history, tenure)
+    if history.namespace == NODE_LEASES:
+        return _advise_on_silent_node(history)
+    if cause.possible_causes == ("interval",):
+        return _advise_on_rare_renewals(history, tenure)
+    if _is_kept_by_another(tenure):
+        return advise_after_sharing(history, tenure)
+    own = find_user_without_pod(tenure)
+    if own is not None and "refused-credentials" in cause.possible_causes:
+        sentence = (
+            f"Check whether the credentials of {describe_user(own)}, such as a "
+            "certificate, have expired. To see the lease:"
+        )
+        return Advice(sentence, f"{make_command_for_lease(history)} -o yaml")
+    if own is not None:
+        sentence = (
+            f"Look where {format_name(tenure.holder)} runs: it writes as "
+            f"{describe_user(own)}, and not with the token of a pod."
+        )
+        return advise_on_writer(sentence, history, own)
+    pod = find_pod(history, tenure.holder, tenure)
+    if tenure.processes.heard_again and pod.name:
+        return _advise_on_heard_pod(tenure, pod, cause, is_lost=is_lost)
+    if not pod.name:
+        holder = f"{format_name(tenure.holder)}{', which lost the lease,' if is_lost else ''}"
+        return Advice(
+            f"Check whether {holder} is one of the pods:", f"{make_kubectl_prefix(history.namespace)} get pods"
+        )
+    return _advise_on_pod(tenure, pod, is_lost=is_lost)
+
+
+def _advise_on_heard_pod(tenure: Tenure, pod: Pod, cause: Diagnosis, *, is_lost: bool) -> Advice:
+    """Return how to see what a pod did meanwhile: in a container that has ended since, if it restarted."""
+    lost, again = ", which lost the lease," if is_lost else "", "" if cause.requests else " again"
+    sentence = f"The pod of {format_name(tenure.holder)}{lost} was heard{again}; see what it did meanwhile:"
+    logs = f"{make_kubectl_prefix(pod.namespace)} logs {pod.name}"
+    return Advice(sentence, f"{logs}; {logs} --previous")
+
+
+def _is_kept_by_another(tenure: Tenure) -> bool:
+    """Return whether another process went on to renew it again and again after the holder's own no longer did."""
+    processes = tenure.processes
+    return any(processes.others[one].last > tenure.last_renewal for one in processes.sharers[-1:])
+
+
+def _advise_on_appointed_holder(history: LeaseHistory, tenure: Tenure, taker: Writer) -> Advice:
+    """Return what to do about a holder that no process is known to renew as."""
+    sentence = f"Check whether {format_name(tenure.holder)}, which {describe_writer(taker)} wrote in, exists:"
+    return Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get pods")
+
+
+def _advise_on_rare_renewals(history: LeaseHistory, tenure: Tenure) -> Advice:
+    pod, sentence = find_pod(history, tenure.holder, tenure), "Let it renew several times within the lease's duration."
+    if find_user_without_pod(tenure):
+        return Advice(f"{sentence} To see the lease:", f"{make_command_for_lease(history)} -o yaml")
+    which = f"pod {pod.name}" if pod.name else "pods"
+    command = f"{make_kubectl_prefix(pod.namespace)} get {which} -o jsonpath='{{..args}}'"
+    return Advice(f"{sentence} To see its arguments:", command)

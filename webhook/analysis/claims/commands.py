@@ -1,0 +1,144 @@
+"""The commands that an advice names, and the pod that such a command shows."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.admission.rules.change import NODE_LEASES
+from webhook.analysis.audit.leases import find_named_pod, guess_named_pod
+from webhook.analysis.claims.words import format_name
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.tenure import Tenure
+from webhook.analysis.inputs.items import Writer
+from webhook.kubernetes.request import UserInfo
+from webhook.text.commands import make_kubectl_prefix, quote_for_shell, quote_name
+
+WATCH: Final = "kubectl get leases -A -w -o json --output-watch-events --show-managed-fields > leases.json"
+WEBHOOKS: Final = "lease-webhook doctor"
+MUTATORS: Final = "kubectl get mutatingwebhookconfigurations,mutatingadmissionpolicies"
+
+
+class Pod(Struct, frozen=True):
+    """The pod of a holder, "" if it has none; `is_logged`: a log shows that pod, and not only a text that it chose."""
+
+    namespace: str
+    name: str
+    is_logged: bool = False
+
+
+def make_command_for_pod_of_holder(namespace: str, holder: str) -> str:
+    """Return the command that shows the pod of a holder."""
+    return _make_command_for_holder("describe pod", namespace, holder)
+
+
+def make_command_for_log_of_holder(namespace: str, holder: str) -> str:
+    """Return the command that shows what a holder logged."""
+    return _make_command_for_holder("logs", namespace, holder)
+
+
+def _make_command_for_holder(verb: str, namespace: str, holder: str) -> str:
+    if namespace == NODE_LEASES:
+        return make_command_for_node(holder)
+    where, pod = make_kubectl_prefix(namespace), guess_named_pod(holder)
+    return f"{where} {verb} {pod}" if pod else f"{where} get pods"
+
+
+def make_command_for_node(node: str) -> str:
+    """Return the command that shows a node."""
+    return f"kubectl describe node {quote_name(node)}"
+
+
+def make_command_for_pod_of_writer(namespace: str, writer: Writer) -> str:
+    """Return the command that shows the pod of a writer; `namespace` is that of the lease."""
+    where, pod = make_kubectl_prefix(find_namespace_of_writer(namespace, writer)), find_named_pod(writer.pod)
+    return f"{where} describe pod {pod}" if pod else f"{where} get pods"
+
+
+def find_namespace_of_writer(namespace: str, writer: Writer) -> str:
+    """Return where the pod of a writer is: a pod runs in the namespace of its service account."""
+    account = UserInfo(writer.user).service_account
+    return account[0] if account else namespace
+
+
+def find_pod(history: LeaseHistory, holder: str, tenure: Tenure | None) -> Pod:
+    """Return the pod of a holder: that of its process if a log shows it, else the one that its text may name.
+
+    Kubelets run outside pods.
+    """
+    if history.namespace == NODE_LEASES:
+        return Pod(history.namespace, "")
+    own = tenure.processes.own if tenure else None
+    if tenure and own and own.pod and not own.impersonator and (tenure.processes.is_sure or tenure.processes.renewals):
+        return Pod(find_namespace_of_writer(history.namespace, own), find_named_pod(own.pod), is_logged=True)
+    if tenure and find_user_without_pod(tenure):
+        return Pod(history.namespace, "")
+    return Pod(history.namespace, guess_named_pod(holder))
+
+
+def find_user_without_pod(tenure: Tenure) -> Writer | None:
+    """Return the user that a log shows as the holder, unless it is a service account, whose token names a pod."""
+    own = tenure.processes.own
+    is_pod = own is None or own.pod or own.uid or UserInfo(own.user).service_account
+    return None if is_pod or not tenure.processes.renewals else own
+
+
+def name_holder(holder: str, pod: Pod) -> str:
+    """Return a holder as part of a sentence: perhaps a pod, if its command shows a pod that no log shows."""
+    return f"{format_name(holder)}{', perhaps a pod,' if pod.name and not pod.is_logged else ''}"
+
+
+def make_command_for_pods(history: LeaseHistory, pod: Pod) -> str:
+    """Return the command that lists the replicas, and shows the pod of the holder if it has one."""
+    pods = f"{make_kubectl_prefix(history.namespace)} get pods"
+    return f"{pods}; {make_command_for_pod(pod)}" if pod.name else pods
+
+
+def make_command_for_pod(pod: Pod) -> str:
+    """Return the command that shows a pod."""
+    return f"{make_kubectl_prefix(pod.namespace)} describe pod {pod.name}"
+
+
+def make_command_for_pod_or_its_events(pod: Pod) -> str:
+    """Return the command that shows a pod; if it is gone, its Events, which stay for an hour."""
+    events = f"{make_kubectl_prefix(pod.namespace)} get events --field-selector involvedObject.name={pod.name}"
+    return f"{make_command_for_pod(pod)} || {events}"
+
+
+def make_command_for_rights(verb: str, namespace: str, name: str, writer: Writer) -> str:
+    """Return the command that asks whether a writer has the right to `verb` a lease."""
+    # RBAC authorizes a creation before the name is known.
+    lease = "leases.coordination.k8s.io" if verb == "create" else quote_name(f"leases.coordination.k8s.io/{name}")
+    return (
+        f"kubectl auth can-i {verb} {lease} -n "
+        f"{quote_name(namespace)}{make_options_to_act_as(writer.user, writer.groups)}"
+    )
+
+
+def make_options_to_act_as(user: str, groups: Sequence[str]) -> str:
+    """Return the options by which kubectl acts as a user."""
+    options = [f" --as={quote_for_shell(user)}"] if user else []
+    if not UserInfo(user).service_account:
+        # The API server gives a service account its groups, and everyone the last of these.
+        options += [f" --as-group={quote_for_shell(one)}" for one in groups if one != "system:authenticated"]
+    return "".join(options)
+
+
+def make_command_for_writers(history: LeaseHistory) -> str:
+    """Return the command that lists who may write a lease."""
+    return f"lease-webhook writers {quote_name(f'{history.namespace}/{history.name}')}"
+
+
+def make_command_for_managers(history: LeaseHistory) -> str:
+    """Return the command that shows a lease with its field managers."""
+    return f"{make_command_for_lease(history)} -o yaml --show-managed-fields"
+
+
+def make_command_for_audit_log(namespace: str, name: str) -> str:
+    """Return the command that explains a lease from the audit log, which names its writers."""
+    return f"lease-webhook why {quote_name(f'{namespace}/{name}')} --input AUDIT-LOG"
+
+
+def make_command_for_lease(history: LeaseHistory) -> str:
+    """Return the command that gets a lease, to which options may be added."""
+    return f"{make_kubectl_prefix(history.namespace)} get lease {quote_name(history.name)}"
