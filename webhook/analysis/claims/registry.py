@@ -63,11 +63,11 @@ _SUCCESSION: Final = (
     Kind(
         "taken",
         "holderIdentity changed to `identity` (from `previous`) in [earliest, latest], or `previous` had released the "
-        "lease and was still named; by `how` after-release: it was "
-        "empty, because it had been released or removed; after-expiry: it was not live; while-live: it was; "
-        "after-deletion: the lease was deleted and created; created: it did not exist; first: it had never been held; "
-        "unknown: nothing is said of that; it was at most `seconds` after the holder before was removed "
-        "(after-release), or had renewed it last (after-expiry), between the answers if a log has both",
+        "lease and was still named. `how` says what came before. after-release: no one held the lease, because its "
+        "holder had released it or been removed. after-expiry: it was not live. while-live: it was live. "
+        "after-deletion: it was deleted and created again. created: it did not exist. first: it had never been held. "
+        "unknown: nothing is said of that. At most `seconds` had passed since the holder before was removed "
+        "(after-release) or last renewed it (after-expiry), between the answers if a log has both",
         "both states; `how` needs the renewal before and the change to be dated, further apart than the clocks differ; "
         "first needs its creation and every write since",
         (*_INTERVAL, "previous", "how", "by", "seconds"),

@@ -551,7 +551,10 @@ def _get_time_of_answer(seen: _DatedItem) -> int:
 
 
 def _forget_what_was_sent(seen: _DatedItem) -> None:
-    """Keep of a write that it was made: where holders are rewritten, what was sent is not what was stored."""
+    """Discard the content of a write but keep the fact that it happened.
+
+    Where holders are rewritten, the request differs from what was stored.
+    """
     if isinstance(seen.item, Observation) and _is_as_sent(seen.item):
         seen.item = replace(seen.item, object=None)
 

@@ -49,7 +49,7 @@ class HolderProcesses(Struct):
     namespace: str = ""
     """That of the lease."""
     own: Writer | None = None
-    """The process that took it; of one that another writer wrote in, that which renews it; None if it is not known."""
+    """The process that took the lease, or, if another writer named the holder, the one that renews; None if unknown."""
     is_sure: bool = False
     """The process is surely the one whose pod the holder names, or took the lease and renewed it."""
     renewals: int = 0

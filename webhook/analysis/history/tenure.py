@@ -120,9 +120,9 @@ class Tenure(Struct):
     touched_time: int | None = None
     """The renewTime that this one wrote; None if the input does not show it."""
     waited: tuple[int, ...] = ()
-    """When its process asked for the lease since the last write before the one that put it there, that included."""
+    """When its process asked for the lease, from the previous write up to and including the taking one."""
     waited_since: int | None = None
-    """When that write was made: who asked before is not known. None if no request of its process was heard."""
+    """When the previous write was made: who asked before is not known. None if no request of its process was heard."""
     asked: str = ""
     """The holder that its latest write asked for, if another one was stored: of a log with the objects of requests."""
     is_put_back: bool = False

@@ -1,7 +1,7 @@
 """The states of a connection, as a table of data: every change is an event that the table allows, or an error.
 
-`diagram` draws the table for docs/architecture.md. Independent of the state: a client that does not read its responses
-is not read from, and what a read holds beyond its first request waits for the round robin.
+`draw_diagram` renders the table for docs/architecture.md. Independent of the state: a client that does not read its
+responses is not read from, and what a read holds beyond its first request waits for the round robin.
 """
 
 from collections.abc import Mapping

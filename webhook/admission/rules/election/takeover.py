@@ -100,7 +100,10 @@ def takeover_across_namespaces(change: LeaseChange) -> Iterable[Finding]:
 
 
 def _report_takeover(change: LeaseChange, addition: str) -> tuple[Finding, ...]:
-    """`addition` is the end of a clause about the writer, `{}`."""
+    """Report that a live lease was taken.
+
+    `addition` is an optional clause about the writer; `{}` is the user name.
+    """
     if _is_by_the_stamped_pod(change):
         return NO_FINDINGS
     return report_loss(
