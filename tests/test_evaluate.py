@@ -337,7 +337,7 @@ OTHERS: list[tuple[str, list[Tweak], str]] = [
 
 
 @pytest.mark.parametrize(("tweaks", "text"), [pytest.param(tweaks, text, id=name) for name, tweaks, text in OTHERS])
-def test_what_is_not_ours_is_allowed_and_said(tweaks: list[Tweak], text: str) -> None:
+def test_an_object_of_another_kind_is_allowed_with_a_warning(tweaks: list[Tweak], text: str) -> None:
     verdict = evaluated(make_review(*tweaks))
     assert verdict.allowed
     assert verdict.warnings == (f"lease webhook: {text}; narrow the rules of the webhook configuration",)

@@ -109,7 +109,7 @@ def test_a_rule_is_asked_for_so_many_findings_and_no_more() -> None:
         pytest.param(put("metadata.annotations", {f"a/b/{number}": "" for number in range(MANY)}), id="annotations"),
     ],
 )
-def test_warnings_that_do_not_fit_are_told_of(tweak: Tweak) -> None:
+def test_a_last_warning_stands_for_those_that_do_not_fit(tweak: Tweak) -> None:
     reply = respond(to_bytes(make_review(new=make_lease(tweak))), load("observe"), NOW)
     warnings = accept(reply.body, UID).warnings
     assert warnings[-1] == "lease webhook: more findings than fit into warnings; fix these first"

@@ -271,7 +271,7 @@ def test_why_a_recorded_review_gets_more_than_120_characters(preset: str, reason
 
 @pytest.mark.uncounted
 def test_half_of_the_denials_have_at_most_200_characters_before_the_name_of_their_rule() -> None:
-    """Of all that recorded reviews and recorded attacks are denied with, by the presets that deny."""
+    """All denials of recorded reviews and recorded attacks count, by the presets that deny."""
     verdicts = [
         recorded_verdict(recording.body_without_exemption(), preset, recording.received)
         for recording in recordings()

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 DASHBOARD = ROOT / "deploy" / "components" / "monitoring" / "dashboard.json"
 PICTURE = ROOT / "docs" / "images" / "dashboard.svg"
 KEPT = ROOT / "build" / "dashboard-data.json.gz"
-"""Of a run, until it has ended."""
+"""The data of a run, until it has ended."""
 DATA = Path(__file__).with_name("dashboard-data.json.gz")
 """What is drawn."""
 RATE_INTERVAL = "12s"

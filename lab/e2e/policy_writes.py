@@ -14,7 +14,7 @@ from tests import protobuf
 Document = dict[str, Any]
 
 NAMES: Final = tuple(f"lease-{number}" for number in range(8))
-"""Of leases; the policy binds the first two, and an override is about the third."""
+"""The leases; the policy binds the first two, and an override is about the third."""
 HOLDERS: Final = (
     "op-0_1", "op-1_1", "op-0", "op-0-b", "op-0.0c3c9c0e-5b0e-4a55-9d2f-0d3f7f0b6c10", "mallory_1", "",
     "a\"b'\\{}${pod}", "op-0_?*", "\u200bop-0_1", "caf\u00e9", "\U0001f40c", "tab\there", "line\nbreak", "\ufffd",

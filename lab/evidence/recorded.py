@@ -13,7 +13,7 @@ from tests.evidence.stored_lease import Entry, Lease, lease_of
 from tests.recordings import recordings
 
 VERSION: Final = "1.36.3"
-"""Of the recordings, and of the modules that the field manager is built from."""
+"""The version of the recordings, and of the modules that the field manager is built from."""
 
 REPRODUCED: Final = 175
 """How many recorded updates come out with equal managedFields; for the others the request cannot be guessed.

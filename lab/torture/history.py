@@ -74,7 +74,7 @@ class History(Struct, frozen=True):
     attacks: list[Attack]
     denials: list[Denial]
     versions: tuple[str, ...] = ("v1.37.1",)
-    """Of Kubernetes, which the API servers have in turn."""
+    """Versions of Kubernetes, which the API servers have in turn."""
 
     def find_suffix(self, revision: int) -> str:
         """Return the suffix of the stamps at a revision, "" while the policies were not all in force."""

@@ -263,7 +263,7 @@ def test_only_a_likely_pod_has_logs_to_look_at(holder: str, pod: str) -> None:
     assert found.fix.endswith(f"kubectl -n shop logs {pod} --previous")
 
 
-def test_without_any_managed_fields_nothing_is_said_of_stamps() -> None:
+def test_missing_stamps_are_no_finding_if_no_lease_has_managed_fields() -> None:
     assert audited(make_lease(SLOW, drop("metadata.managedFields"))) == []
     found = audited(make_lease(SLOW, drop("metadata.managedFields")), node_lease())
     assert checks(found) == {"lease-without-stamps": "warning"}

@@ -98,7 +98,7 @@ def test_a_review_that_contradicts_itself_is_denied() -> None:
     assert first(text)["code"] == 400
 
 
-def test_what_is_not_evaluated_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_first_documents_are_evaluated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reviewing, "MAX_DOCUMENTS", 1)
     assert len(review(f"{TAKEN}---\n{LIVE}", STRICT)) == 1
 

@@ -425,7 +425,7 @@ def test_a_dump_without_managed_fields() -> None:
     assert as_json(one)["evidence"] == "holder"
 
 
-def test_a_clock_that_is_off_is_said() -> None:
+def test_a_clock_that_is_off_is_reported() -> None:
     server, (db, *_) = shop()
     db.ahead = -30
     db.lead(20)

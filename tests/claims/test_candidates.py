@@ -76,7 +76,9 @@ CREATED = ("create", candidate(), 201)
         (("delete", None, 200), "LeaseCandidate db-1 was deleted by mallory"),
     ],
 )
-def test_an_edit_or_a_deletion_is_said_with_its_writer(write: tuple[str, Document | None, int], said: str) -> None:
+def test_an_edit_or_a_deletion_of_a_candidate_is_shown_with_its_writer(
+    write: tuple[str, Document | None, int], said: str
+) -> None:
     server = led(CREATED, write)
     one = account(cluster_of(server.audit_log()), server.now)
     (line,) = [line.text for line in list_latest(one) if "LeaseCandidate" in line.text]
@@ -96,7 +98,7 @@ def test_an_edit_or_a_deletion_is_said_with_its_writer(write: tuple[str, Documen
     ],
     ids=["a renewal", "a ping", "a refused edit", "a refused deletion", "a read"],
 )
-def test_what_changes_nothing_is_not_said(write: tuple[str, Document | None, int]) -> None:
+def test_requests_that_change_no_candidate_are_not_shown(write: tuple[str, Document | None, int]) -> None:
     server = led(CREATED, write)
     one = account(cluster_of(server.audit_log()), server.now)
     assert "LeaseCandidate" not in text(one)

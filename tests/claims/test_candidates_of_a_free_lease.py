@@ -165,7 +165,7 @@ def test_who_asks_for_it_is_named(pod: str, user: str, code: int, asks: str) -> 
     ("message", "end"),
     [(APPLY_CONFLICT, ", as another field manager owns fields that it applies"), ("the object has been modified", "")],
 )
-def test_who_asks_for_it_in_vain_as_it_applies_without_force_is_said_to(message: str, end: str) -> None:
+def test_the_headline_names_a_pod_that_applies_without_force_in_vain(message: str, end: str) -> None:
     server, others = abandoned()
     server.elector("db-1", "shop/db").fail(409, message, verb="patch")
     together(2, *others)
@@ -401,7 +401,7 @@ def test_reads_are_not_counted_beside_writes_that_were_refused() -> None:
 
 
 def late_with(wait: int = 20, of: Any = follow_log, **changes: object) -> str:
-    """What is said of a late taker after somebody else wrote to the expired lease, and it waited for a while."""
+    """The claim about a process that took an expired lease late, after another user wrote it and a wait."""
     server, (db, *others) = shop()
     db.ask()
     successor = server.elector("db-1", "shop/db")
@@ -529,7 +529,7 @@ def test_a_taker_whose_writes_failed_is_late_for_that() -> None:
     assert "22 writes of it failed, the last one with 500: mvcc: database space exceeded" in said
 
 
-def test_a_taker_after_a_time_without_any_request_is_not_said_to_have_been_away() -> None:
+def test_a_hole_in_the_log_does_not_show_that_a_taker_was_away() -> None:
     server, (db, *others) = shop()
     db.ask()
     together(20, db, *others)
@@ -567,7 +567,7 @@ def test_a_taker_whose_reads_failed_is_late_for_that() -> None:
     assert "22 requests of it failed, the last one with 500: corrupt object" in said
 
 
-def test_a_taker_that_was_refused_is_not_said_to_wait_for_too_long() -> None:
+def test_a_refused_taker_is_not_blamed_for_waiting_too_long() -> None:
     said = late(taken_after_tries(lambda _, successor: successor.fail(403, "no", verb="get")))
     assert "were refused in that time" in said
     assert "waits for longer than it must" not in said

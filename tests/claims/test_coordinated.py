@@ -120,7 +120,7 @@ def test_reads_that_are_answered_with_404_show_that_it_does_not_exist() -> None:
     assert advise(one).startswith("It does not exist; its clients create it when they may: kubectl -n shop get leases")
 
 
-def test_a_client_that_the_api_server_throttles_is_told_apart() -> None:
+def test_a_throttled_client_has_a_cause_of_its_own() -> None:
     server, (db, *_) = shop()
     db.lead(40)
     server.wait(10)
@@ -356,7 +356,7 @@ def test_a_holder_that_is_chosen_again_had_let_the_lease_expire() -> None:
     assert [one.kind for one in spans if one.holder == "b_1"] == [SpanKind.HELD, SpanKind.OVERDUE, SpanKind.HELD]
 
 
-def test_a_strategy_that_the_api_server_changes_is_said() -> None:
+def test_a_strategy_that_the_api_server_changes_is_shown() -> None:
     server, _ = start_coordinated()
     writes(server, strategy="example.com/NewestFirst")
     latest = [line.text for line in list_latest(account(follow_log(server), server.now))]
@@ -374,7 +374,7 @@ def test_a_strategy_that_the_api_server_changes_is_said() -> None:
     ],
     ids=["another one", "the same", "none any more", "none before"],
 )
-def test_a_strategy_that_changes_with_the_holder_is_said(before: str | None, after: str | None, *, said: bool) -> None:
+def test_a_strategy_that_changes_with_the_holder_is_shown(before: str | None, after: str | None, *, said: bool) -> None:
     server, _ = start_coordinated()
     writes(server, strategy=before)
     server.wait(30)

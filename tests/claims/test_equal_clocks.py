@@ -99,7 +99,7 @@ def test_an_identity_is_no_name_of_a_program() -> None:
 
 
 def written_in(address: str = "", uid: str = "uid-of-db-1") -> str:
-    """What is said after db-1, which asks for the lease, writes db-2 in."""
+    """The text of `why` after db-1, which asks for the lease, wrote db-2 into it."""
     server, (db, *others) = shop()
     server.uids = {"db-1": uid, "db-2": "uid-of-db-2"}
     follower = server.elector("db-1", "shop/db")
@@ -127,7 +127,7 @@ def test_an_address_that_a_client_says_it_has_is_none() -> None:
     assert "192.0.2.1" not in said
 
 
-def test_of_one_address_nothing_is_said() -> None:
+def test_a_single_address_does_not_suggest_a_stolen_token() -> None:
     assert "has its token" not in written_in()
 
 

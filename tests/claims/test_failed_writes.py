@@ -1,4 +1,4 @@
-"""What is said of writes whose answer says that they failed, and which were stored, or may have been."""
+"""Writes whose answers say that they failed, although they were stored, or may have been."""
 
 import pytest
 

@@ -198,7 +198,7 @@ _FORCE_IS_NOT = "Do not let pod db-1 apply with force while db-0_1 may lead: two
     ],
     ids=["a standby of a live holder", "a standby of a dead one", "a stranger", "a stranger to an expired lease"],
 )
-def test_no_one_is_told_to_take_a_lease_by_force_from_a_live_holder(user: str, silent_for: int, advice: str) -> None:
+def test_no_advice_takes_a_lease_by_force_from_a_live_holder(user: str, silent_for: int, advice: str) -> None:
     server, (db, *_) = shop()
     db.lead(30)
     for _ in range(3):
@@ -334,7 +334,7 @@ def describe_taking_after_writes(
 
 
 @pytest.mark.parametrize("writer", ["shop/labeler", ""], ids=["another one wrote", "no one else did"])
-def test_a_conflict_with_no_other_write_is_not_said_to_be_with_others(writer: str) -> None:
+def test_a_conflict_needs_another_write_to_be_the_cause(writer: str) -> None:
     server, (db, *others) = shop()
     together(40, db, *others)
     for second in range(18):
@@ -580,7 +580,7 @@ OWN: Final = "system:serviceaccount:shop:db"
 
 
 def play_deletion(user: str, pod: str, *, has_pods: bool = True, seconds: float = 0.5) -> Account:
-    """What is said of a lease that another one creates again after it was deleted."""
+    """The account of a lease that was deleted, and that another process then created again."""
     server, (db, *_) = shop()
     db = db if has_pods else server.elector("db-0", "shop/db", pod="")
     db.lead(40)
@@ -842,7 +842,7 @@ def test_refusals_are_listed_by_writer() -> None:
 
 
 @pytest.mark.parametrize(("verb", "check"), [("update", "write-refused"), ("get", "read-refused")])
-def test_who_was_refused_last_is_said_last(verb: str, check: str) -> None:
+def test_the_writer_refused_last_comes_last(verb: str, check: str) -> None:
     server, (db, *_) = shop()
     writers = {pod: server.elector(pod, "shop/db", user=f"system:serviceaccount:shop:{pod}") for pod in ("a", "b")}
     for pod in "abbba":
@@ -857,7 +857,7 @@ def test_who_was_refused_last_is_said_last(verb: str, check: str) -> None:
     ]
 
 
-def test_of_many_that_were_refused_those_of_late_are_said() -> None:
+def test_the_latest_of_many_refused_writers_are_named() -> None:
     server, (db, *_) = shop()
     writers = [server.elector(f"w{number}", "shop/db") for number in range(12)]
     db.lead(10)
@@ -872,7 +872,7 @@ def test_of_many_that_were_refused_those_of_late_are_said() -> None:
 
 
 def refused_often(*, every: float, code: int, message: str, is_named: bool = True) -> str:
-    """What is said of a lease that db-0 lost while its writes and those of another pod were refused."""
+    """The text of `why` after db-0 lost the lease while its writes and those of another pod were refused."""
     server, (db, *others) = shop()
     together(20, db, *others)
     waiting = server.elector("db-1", "shop/db")
@@ -928,7 +928,7 @@ def test_how_often_a_writer_was_refused_is_a_bound_if_some_are_remembered_no_lon
 
 
 def fenced_writes(*pods: str) -> list[str]:
-    """What is said of writes that a fence refused, by pods one after another."""
+    """How the findings begin about writes that a fence refused, by pods one after another."""
     server, (db, *_) = shop()
     db.lead(20)
     histories = follow_log(server)
@@ -950,7 +950,7 @@ def fenced_writes(*pods: str) -> list[str]:
     return [one.partition(" that did")[0] for one in found]
 
 
-def test_who_was_fenced_last_is_said_last() -> None:
+def test_the_writer_fenced_last_comes_last() -> None:
     assert fenced_writes("db-1", "db-2", "db-1") == [
         "fence fence-db refused 1 write by shop/db from pod db-2",
         "fence fence-db refused 2 writes by shop/db from pod db-1",
@@ -1089,7 +1089,7 @@ def test_refused_reads_keep_a_refusal_going_on(is_own: bool) -> None:
     assert found.is_over is not is_own
 
 
-def test_refusals_while_the_holder_does_not_renew_are_said_once() -> None:
+def test_refusals_while_the_holder_does_not_renew_are_reported_once() -> None:
     server, (db, *_) = shop()
     db.lead(20)
     server.wait(14)
@@ -1127,7 +1127,7 @@ def test_a_webhook_keeps_a_lease_only_if_it_refuses_a_takeover(message: str, sai
     assert advise(account(follow_log(server), server.now)).startswith(said)
 
 
-def test_who_labels_a_lease_is_not_said_to_have_held_it() -> None:
+def test_a_writer_that_only_labels_a_lease_is_not_listed_as_its_holder() -> None:
     server = FakeServer()
     server.elector("db-0", "shop/db").lead(20)
     labeller = server.elector("label-0", "shop/db", user="system:serviceaccount:ops:label")
@@ -1513,7 +1513,7 @@ def test_who_impersonates_a_pod_is_not_the_holder() -> None:
 
 
 @pytest.mark.parametrize("is_impersonated", [False, True])
-def test_a_successor_at_metadata_is_said_once(is_impersonated: bool) -> None:
+def test_a_successor_in_a_log_without_objects_is_reported_once(is_impersonated: bool) -> None:
     server = FakeServer()
     server.elector("db-0", "shop/db").lead(20)
     server.wait(20)
@@ -1559,7 +1559,7 @@ def test_events_that_are_left_out_are_counted() -> None:
     assert "5 earlier events left out" in text(account(follow_metadata(server), server.now))
 
 
-def test_a_single_write_is_not_said_to_go_on() -> None:
+def test_a_single_write_is_not_reported_as_lasting() -> None:
     server = FakeServer()
     db = server.elector("db-0", "shop/db")
     db.take()

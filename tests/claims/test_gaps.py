@@ -119,7 +119,7 @@ def test_a_log_that_dropped_events_does_not_show_that_a_process_made_no_request(
     assert "It stopped renewing, its writes were refused or failed, or its API server hung" in dropped
 
 
-def test_a_lease_is_not_said_to_have_expired_by_a_log_that_lacks_requests() -> None:
+def test_a_log_that_lacks_requests_does_not_show_that_a_lease_expired() -> None:
     server, (db, *others) = shop()
     together(30, db, *others)
     whole = account(follow_log(server), server.now + 30 * SECOND)
@@ -163,7 +163,7 @@ def test_a_write_that_was_stored_although_it_failed_is_not_missing() -> None:
     assert not account(follow_log(server), server.now).is_log_leaky
 
 
-def test_a_gap_that_a_recorder_reports_is_said_once() -> None:
+def test_a_gap_that_a_recorder_reports_is_shown_once() -> None:
     server, histories = led(), ClusterHistory()
     lines = watch_again(server.watch(), 30, 60).splitlines()
     at = next(number for number, line in enumerate(lines) if json.loads(line)["type"] == "ERROR")

@@ -143,7 +143,7 @@ def test_a_replica_that_reads_the_lease_again_and_again_is_waiting(reads: int, w
     assert said == [f"{name} (reads the lease again and again)" for name in waiting]
 
 
-def test_a_lease_that_is_free_is_not_said_to_be_so_after_the_end() -> None:
+def test_the_claim_that_a_lease_is_free_does_not_begin_after_the_end() -> None:
     server, (db, *_) = shop()
     db.lead(20)
     db.release()
@@ -186,7 +186,7 @@ def test_refusals_that_have_ended_are_over(seconds: int, is_over: bool) -> None:
     assert refused.is_over is is_over
 
 
-def test_a_holder_that_never_renewed_is_not_said_to_have_renewed_last() -> None:
+def test_an_expiry_counts_from_the_naming_of_a_holder_that_never_renewed() -> None:
     server, (db, mail, cart) = shop()
     together(20, db, mail, cart)
     db.release()

@@ -42,7 +42,7 @@ def test_an_eviction_before_a_release_is_listed() -> None:
     assert "pod db-0, which held it, was evicted by kube-system/descheduler" in text(one)
 
 
-def test_the_latest_deletion_is_said_without_verbose() -> None:
+def test_the_latest_deletion_of_a_pod_is_shown_without_verbose() -> None:
     server = lead_in_turns(3)
     latest = [line.text for line in list_latest(account(follow_log(server), server.now))]
     assert "pod db-1, which held it, was evicted by kube-system/descheduler" in latest
@@ -68,7 +68,7 @@ def test_frequent_changes_without_one_who_deletes_say_where_to_look(server: Fake
     assert "Its log may say why" in advise(account(follow_log(server), server.now))
 
 
-def test_a_live_lease_whose_pod_was_deleted_is_not_said_to_need_nothing() -> None:
+def test_a_live_lease_whose_pod_was_deleted_needs_a_look() -> None:
     server = FakeServer(uids={"db-0": "u-0"})
     server.elector("db-0", "shop/db").lead(60)
     server.wait(0.5)

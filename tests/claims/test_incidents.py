@@ -104,7 +104,7 @@ def _new_leaders(one: Incident) -> list[str]:
 
 @EACH
 @EITHER
-def test_the_time_without_a_leader_is_at_most_what_is_said(one: Incident, source: str) -> None:
+def test_the_time_without_a_leader_is_at_most_the_reported_bound(one: Incident, source: str) -> None:
     account = one.account(source)
     handed = [tenure for tenure in account.history.tenures if tenure.began in {Handover.EXPIRED, Handover.RELEASED}]
     gaps = [gap["seconds"] for gap in one.truth["leaderless"] if gap["seconds"] > 0.2]
@@ -120,7 +120,7 @@ def test_the_time_without_a_leader_is_at_most_what_is_said(one: Incident, source
 
 @EACH
 @EITHER
-def test_only_what_goes_on_now_is_said_to_go_on(one: Incident, source: str) -> None:
+def test_only_findings_that_can_last_are_reported_as_ongoing(one: Incident, source: str) -> None:
     explained = [found for found in one.account(source).findings if isinstance(found, Claim)]
     over = {found.check for found in explained if found.is_over}
     assert over <= {"leader-lost", "renewal-late", "lease-stolen", "lease-deleted"}
@@ -138,7 +138,7 @@ def test_two_pods_under_one_identity_are_in_the_headline() -> None:
 
 
 @EACH
-def test_two_leaders_at_once_are_always_said(one: Incident) -> None:
+def test_two_leaders_at_once_are_always_reported(one: Incident) -> None:
     account = one.account(AUDIT_LOG)
     is_said = any(
         found.severity is Severity.ERROR or "it may have acted as leader until it noticed" in found.message

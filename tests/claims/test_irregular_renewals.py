@@ -28,7 +28,7 @@ def explain(intervals: Sequence[float], *, code: int = 0) -> list[str]:
     return [one.message for one in found if one.check == "renewal-late"]
 
 
-def test_irregular_renewals_are_said_before_what_else_it_may_be() -> None:
+def test_irregular_renewals_come_before_other_possible_causes() -> None:
     said = explain(JITTER)
     assert len(said) == 2
     assert f"{HABIT}1 s to 11 s long, so that may be how its holder works; if not, why is not known: " in said[1]

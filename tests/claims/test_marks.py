@@ -45,7 +45,7 @@ def test_a_finding_about_a_stored_object_has_no_end() -> None:
     assert describe_end(ReportFinding("renewal-late", Severity.WARNING, "it is"), NOW) == ""
 
 
-def test_of_what_came_before_it_is_said_whom_it_was_about_and_when() -> None:
+def test_earlier_findings_are_summed_up_with_their_subject_and_time() -> None:
     lost = make("leader-lost", previous="db-0", identity="db-1", to=MINUTE_AGO)
     late = make("renewal-late", identity="db-2", to=MINUTE_AGO)
     refused = make("write-refused", by=By(Writer("system:serviceaccount:shop:db", "db-3")), to=MINUTE_AGO)

@@ -123,7 +123,7 @@ def read_expected(name: str, source: str) -> Document:
 
 @pytest.mark.parametrize("source", SOURCES)
 @EACH
-def test_nothing_false_is_said(name: str, source: str) -> None:
+def test_no_claim_about_a_measured_incident_is_false(name: str, source: str) -> None:
     found, expect = explain_source(name, source), read_expected(name, source)
     is_claimed = claims(name, found)
     assert [term for term in expect.get("never", ()) if is_claimed(term)] == []
@@ -134,7 +134,7 @@ def test_nothing_false_is_said(name: str, source: str) -> None:
 
 @pytest.mark.parametrize("source", ["watch", "log", "three", "both"])
 @EACH
-def test_what_happened_is_said(name: str, source: str) -> None:
+def test_a_measured_incident_has_a_claim_that_names_it(name: str, source: str) -> None:
     found, expect = explain_source(name, source), read_expected(name, source)
     is_claimed = claims(name, found)
     assert any(is_claimed(term) for term in (*expect.get("need", ()), *expect.get("half", ()))) or expect.get("clean")

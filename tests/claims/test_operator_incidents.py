@@ -41,14 +41,16 @@ def explain(name: str, source: str, capsys: pytest.CaptureFixture[str]) -> str:
     ("name", "source"),
     [(name, source) for name in NAMES for source in ("log", "watch") if source in expected_of(name)],
 )
-def test_what_is_said_of_an_incident(name: str, source: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_text_about_an_incident_has_what_it_must_and_nothing_false(
+    name: str, source: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     said, wanted = explain(name, source, capsys), expected_of(name)[source]
     assert [words for words in wanted["says"] if words not in said] == []
     assert [words for words in wanted["never"] if words in said] == []
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_of_both_inputs_what_one_of_them_says_is_said(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_log_and_a_watch_together_show_what_either_shows(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """What a log says; of one that hides what was written, what the watch beside it says."""
     wanted = expected_of(name)["log" if "log" in expected_of(name) else "watch"]
     said = explain(name, "both", capsys)

@@ -122,7 +122,7 @@ def test_creations_while_a_holder_leads_are_left_out() -> None:
         ("roles", "rbac.authorization.k8s.io", QUOTA, False),
     ],
 )
-def test_what_refused_pods_is_told_beside(kind: str, group: str, message: str, is_told: bool) -> None:
+def test_changes_of_what_refused_pods_are_listed(kind: str, group: str, message: str, is_told: bool) -> None:
     server, _, others = lead()
     together(4, *others)
     server.log.append(write_event(kind, group, put("stageTimestamp", format_micro_time(server.now))))
@@ -164,7 +164,7 @@ def test_a_pod_of_the_workload_that_gets_no_node_may_be_pending() -> None:
         "it got a node",
     ],
 )
-def test_other_pods_are_not_said_to_be_pending(events: list[tuple[str, tuple[Tweak, ...]]]) -> None:
+def test_other_pods_are_not_taken_for_pending(events: list[tuple[str, tuple[Tweak, ...]]]) -> None:
     assert "it may be pending" not in explain(lose(*events))
 
 
@@ -209,7 +209,7 @@ def test_other_writes_show_no_kubelet(event: tuple[str, tuple[Tweak, ...]]) -> N
     assert "the kubelet of node" not in explain(lose(event))
 
 
-def test_of_a_pod_that_was_deleted_nothing_more_is_said() -> None:
+def test_a_deleted_pod_shows_nothing_about_its_kubelet() -> None:
     server, _, others = lead()
     server.delete_pod(HOLDER)
     log_status(server, HOLDER)

@@ -68,7 +68,7 @@ def explain(server: FakeServer) -> str:
     ],
     ids=lambda value: value if isinstance(value, str) and value.isalpha() else "",
 )
-def test_what_may_grant_or_refuse_is_told_beside_refusals(
+def test_changes_of_what_may_grant_or_refuse_are_listed_beside_refusals(
     code: int, message: str, kind: str, group: str, verb: str, words: str
 ) -> None:
     server = refuse(code, message, kind, group, put("verb", verb))
@@ -89,7 +89,7 @@ def test_what_may_grant_or_refuse_is_told_beside_refusals(
     ],
     ids=lambda value: value if isinstance(value, str) and value.isalpha() else "",
 )
-def test_what_cannot_have_caused_refusals_is_not_told_before_them(
+def test_changes_that_cannot_cause_refusals_are_not_listed_before_them(
     code: int, message: str, kind: str, group: str, verb: str
 ) -> None:
     assert " by alice@example.org" not in explain(refuse(code, message, kind, group, put("verb", verb)))
@@ -107,7 +107,7 @@ def test_what_cannot_have_caused_refusals_is_not_told_before_them(
     ],
     ids=lambda value: value if isinstance(value, str) and value.isalpha() else "",
 )
-def test_what_may_have_ended_refusals_is_told_after_them(
+def test_changes_that_may_have_ended_refusals_are_listed_after_them(
     code: int, message: str, kind: str, group: str, verb: str, *, is_told: bool
 ) -> None:
     server, (db, mail, cart) = shop()
@@ -125,7 +125,7 @@ def test_what_may_have_ended_refusals_is_told_after_them(
     [(30, True), (110, True), (130, False), (3600, False), (7070, False), (7100, True)],
     ids=str,
 )
-def test_a_write_is_told_near_the_start_or_the_end_of_refusals_and_not_between(seconds: int, *, is_told: bool) -> None:
+def test_a_write_is_listed_near_the_start_or_end_of_refusals_but_not_between(seconds: int, *, is_told: bool) -> None:
     """A right is refused once at the start and once two hours later, and a role is changed between."""
     server, (db, *_) = shop()
     db.lead(20)
@@ -183,9 +183,7 @@ def test_where_the_start_of_refusals_is_forgotten_no_write_is_before_it() -> Non
     ],
     ids=["refused for another reason", "of another namespace", "an hour before"],
 )
-def test_rights_that_have_nothing_to_do_with_it_are_not_told(
-    code: int, message: str, tweaks: tuple[Tweak, ...]
-) -> None:
+def test_unrelated_changes_of_rights_are_not_listed(code: int, message: str, tweaks: tuple[Tweak, ...]) -> None:
     assert " was deleted by alice@example.org" not in explain(refuse(code, message, "rolebindings", RIGHTS, *tweaks))
 
 
@@ -203,7 +201,7 @@ def test_rights_in_the_namespace_of_an_account_do_not_explain_refusals_of_a_leas
     assert "RoleBinding ops/db" not in found
 
 
-def test_the_workload_of_a_holder_is_told() -> None:
+def test_changes_of_the_workload_of_a_holder_are_listed() -> None:
     server, (db, *_) = shop()
     db.pod = "db-7c9d-x2x8p"
     log_write(server, "deployments", "apps", put("verb", "create"))
@@ -244,7 +242,7 @@ def test_a_workload_is_that_of_a_pod_by_its_whole_name(pod: str, kind: str, name
     assert (f" shop/{name} was deleted" in explain(server)) is is_its
 
 
-def test_the_account_of_a_holder_is_told_and_its_doubt() -> None:
+def test_a_deleted_account_of_a_holder_is_listed_unless_that_was_a_dry_run() -> None:
     server, (db, *_) = shop()
     db.lead(20)
     log_write(server, "serviceaccounts", "", put("responseObject", None))
@@ -253,7 +251,7 @@ def test_the_account_of_a_holder_is_told_and_its_doubt() -> None:
     assert "ServiceAccount shop/mail" not in explain(server)
 
 
-def test_an_account_that_was_created_again_is_told_first_and_one_that_was_new_only_in_full() -> None:
+def test_a_recreated_account_is_among_the_latest_lines_and_a_new_one_is_not() -> None:
     server, (db, *_) = shop()
     log_write(server, "serviceaccounts", "", put("verb", "create"))
     db.lead(20)

@@ -132,7 +132,7 @@ def test_each_field_says_what_follows(asked: dict[str, Any], effect: str) -> Non
         {"acquireTime": "yesterday"},
     ],
 )
-def test_what_an_api_server_may_change_itself_is_not_said(asked: dict[str, Any]) -> None:
+def test_what_an_api_server_may_change_itself_is_no_claim(asked: dict[str, Any]) -> None:
     server = led(**asked)
     assert "stored-other-than-asked" not in text(account(follow_log(server), server.now))
 

@@ -78,7 +78,7 @@ def test_of_a_user_of_several_replicas_only_the_holder_writes_before_the_expiry(
     assert ("could not store its writes" in lost) == is_own
 
 
-def test_a_lease_that_another_one_held_on_is_not_said_to_have_expired_earlier() -> None:
+def test_a_lease_that_another_process_kept_did_not_expire_earlier() -> None:
     server, (db, *others) = shop()
     together(20, db, *others)
     other = server.elector("toolbox", "shop/db", user="system:serviceaccount:shop:toolbox")

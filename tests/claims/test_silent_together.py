@@ -136,7 +136,7 @@ def watch(shop: Shop) -> None:
         pytest.param(watch, id="someone watched it"),
     ],
 )
-def test_it_is_not_said_of_others(play: Callable[[Shop], None]) -> None:
+def test_other_silences_are_no_silence_together(play: Callable[[Shop], None]) -> None:
     shop = Shop()
     shop.work()
     play(shop)
@@ -144,7 +144,7 @@ def test_it_is_not_said_of_others(play: Callable[[Shop], None]) -> None:
     assert "Together" not in shop.explain()
 
 
-def test_of_one_process_nothing_is_said() -> None:
+def test_a_single_process_does_not_fall_silent_together() -> None:
     shop = Shop()
     shop.go_on(60, shop.holder, renewing=(shop.holder,))
     shop.go_on(60)
@@ -170,7 +170,7 @@ def test_who_had_ended_before_did_not_fall_silent_with_them() -> None:
     assert one["count"] == 2
 
 
-def test_of_many_processes_some_of_which_are_not_kept_nothing_is_said() -> None:
+def test_too_many_processes_to_remember_make_no_claim_of_a_common_silence() -> None:
     shop = Shop()
     shop.candidates += [shop.server.elector(f"more-{number}", "shop/db") for number in range(MAX_LISTED)]
     for one in shop.candidates:

@@ -26,7 +26,7 @@ from tests.truth.stored import play_stored
         ("stamps-dated-ahead-before-the-lease-is-deleted", Kind.SENT),
     ],
 )
-def test_nothing_that_is_said_is_false(name: str, kind: Kind) -> None:
+def test_no_claim_about_a_stored_history_is_false(name: str, kind: Kind) -> None:
     history = play_stored(name)
     given = input_of(history, kind)
     assert given

@@ -491,7 +491,7 @@ def test_a_removal_without_a_date_may_have_come_after_the_lease_had_expired() ->
     assert found.arguments["how"] == "unknown"
 
 
-def test_a_holder_that_writes_without_renewing_is_said_to_do_so() -> None:
+def test_a_holder_that_writes_without_renewing_is_the_cause_of_its_loss() -> None:
     server = FakeServer()
     db, *others = (server.elector(f"{name}-0", f"shop/{name}") for name in ("db", "cache", "queue"))
     together(20, db, *others)

@@ -35,7 +35,7 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> str:
         ("[1]\n---\nkind: Pod\napiVersion: v1\n", None),
     ],
 )
-def test_what_was_read_is_said(
+def test_an_input_without_leases_is_described(
     command: list[str], content: str, lines: list[str] | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "x.log"
@@ -80,7 +80,7 @@ def test_several_inputs_are_named_by_the_first(tmp_path: Path, capsys: pytest.Ca
         ),
     ],
 )
-def test_a_file_in_the_wrong_place_is_told_its_place(
+def test_a_file_in_the_wrong_place_gets_a_hint_where_it_belongs(
     words: list[str], text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "x.log"

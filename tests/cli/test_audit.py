@@ -108,7 +108,7 @@ def test_pods_and_nodes_of_the_input_show_orphans(tmp_path: Path, capsys: pytest
     assert "; 1 skipped (Service 1)" in run(capsys, "--input", path, "--now", NOW)[1]
 
 
-def test_hidden_managed_fields_are_said_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_hidden_managed_fields_are_noted_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lease = make_lease(drop("metadata.managedFields"))
     code, _, err = run(capsys, "--input", dump(tmp_path, lease, lease), "--now", NOW)
     assert (code, err.count("--show-managed-fields")) == (0, 1)

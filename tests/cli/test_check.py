@@ -398,7 +398,7 @@ def test_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert lines(out)[0]["source"] == "-#1"
 
 
-def test_nothing_to_judge_is_said(run: Run) -> None:
+def test_an_input_with_nothing_to_evaluate_is_reported(run: Run) -> None:
     Path("empty").mkdir()
     code, out, _ = run("empty")
     assert (code, out) == (

@@ -139,7 +139,7 @@ def test_a_history_is_no_state(check: Check) -> None:
     assert "--old is what is stored at one moment" in err
 
 
-def test_who_may_not_list_leases_is_told_so(fake: Install, check: Check) -> None:
+def test_a_user_who_may_not_list_leases_sees_the_refusal(fake: Install, check: Check) -> None:
     fake(fails=True)
     code, lines, err = check()
     assert (code, lines) == (2, [])

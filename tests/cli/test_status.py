@@ -376,7 +376,7 @@ def test_a_policy_that_lets_the_dry_run_pass_is_named(
     assert " ".join(capsys.readouterr().out.split()).startswith(begin)
 
 
-def test_a_call_that_failed_closed_is_told_with_what_the_api_server_says(
+def test_a_call_that_failed_closed_is_shown_with_the_message_of_the_api_server(
     pods: Pods, cluster: Install, capsys: pytest.CaptureFixture[str]
 ) -> None:
     said = (
@@ -389,7 +389,9 @@ def test_a_call_that_failed_closed_is_told_with_what_the_api_server_says(
     assert checks == ["no-ready-endpoint"]
 
 
-def test_who_is_exempt_is_told_so(cluster: Install, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_exempt_user_is_warned_that_policies_do_not_bind_them(
+    cluster: Install, capsys: pytest.CaptureFixture[str]
+) -> None:
     cluster(auth=who("admin", "system:masters", "system:authenticated"))
     assert main(["status", "-n", "shop"]) == 0
     out = " ".join(capsys.readouterr().out.split())
@@ -400,7 +402,7 @@ def test_who_is_exempt_is_told_so(cluster: Install, capsys: pytest.CaptureFixtur
     assert "system:masters" not in capsys.readouterr().out
 
 
-def test_a_namespace_that_is_out_of_scope_is_said_to_be_so(
+def test_a_namespace_out_of_scope_is_reported_as_not_in_force(
     cluster: Install, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cluster(create=(0, "created", ""))

@@ -88,7 +88,7 @@ def test_refusals(arguments: list[str], words: str, capsys: pytest.CaptureFixtur
     assert words in err
 
 
-def test_what_cannot_be_read_is_said_and_the_rest_counts(
+def test_unreadable_parts_are_reported_and_the_rest_counts(
     log: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "MAX_NAMED", 1)

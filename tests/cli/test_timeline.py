@@ -147,7 +147,7 @@ COMPLAINTS = [
 
 
 @pytest.mark.parametrize(("words", "text"), COMPLAINTS)
-def test_what_cannot_be_drawn_is_said_in_one_line(
+def test_what_cannot_be_drawn_is_reported_in_one_line(
     words: list[str], text: str, watched: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, out, err = run(capsys, "--input", watched, *words)

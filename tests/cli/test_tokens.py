@@ -173,7 +173,7 @@ def test_a_token_that_cannot_be(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert found["fix"].startswith(f"kubectl annotate --overwrite proxy left {KEY}=000000000000000000 ")
 
 
-def test_what_is_not_known_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_terms_that_are_not_known_are_reported_as_unknown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bare = changed(OBJECT, drop("metadata.annotations"))
     proxy = {"apiVersion": "example.com/v1", "kind": "Proxy", "metadata": {"name": "p"}}
     soon = changed(OBJECT, token("soon"))

@@ -90,7 +90,7 @@ def test_a_cluster_that_has_not_answered_is_waited_for(tmp_path: Path) -> None:
     assert "of 0 leases" not in plain(shown)
 
 
-def test_a_cluster_that_cannot_be_watched_is_not_said_to_have_no_leases(tmp_path: Path) -> None:
+def test_a_cluster_that_cannot_be_watched_does_not_seem_to_have_no_leases(tmp_path: Path) -> None:
     kubectl = tmp_path / "kubectl"
     kubectl.write_text("#!/bin/sh\necho 'Forbidden: cannot list leases at the cluster scope' >&2\nexit 1\n")
     kubectl.chmod(0o755)

@@ -68,7 +68,7 @@ def test_a_tight_timing_is_a_note_below_what_is_to_be_done(
     assert ("-> for an outage of 30 s set duration" in below) is is_noted
 
 
-def test_of_each_finding_it_is_said_what_its_command_is_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_command_of_a_finding_comes_with_its_purpose(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     server = FakeServer()
     db, mail = server.elector("db-0", "shop/db"), server.elector("mail-0", "shop/mail")
     together(40, db, mail)
@@ -158,9 +158,7 @@ def test_another_moment(watched: str, capsys: pytest.CaptureFixture[str]) -> Non
     assert "as of 2026-11-18T12:00:00Z (--now)" in out
 
 
-def test_a_moment_before_the_end_of_the_input_is_said_to_be_one(
-    watched: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_moment_before_the_end_of_the_input_is_marked_so(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run(capsys, "shop/db", "--input", watched, "--now", "2026-11-18T11:00:00Z")
     said = out.splitlines()[1]
     assert said.startswith("as of 2026-11-18T11:00:00Z (--now, before the end of the input at 2026-11-18T11:")
@@ -185,7 +183,7 @@ def test_a_moment_before_the_end_of_the_input_is_said_to_be_one(
         (("--input", "/dev/null"), "no lease is in the input: /dev/null is empty"),
     ],
 )
-def test_what_is_missing_is_said(
+def test_a_lease_that_cannot_be_found_is_explained(
     words: tuple[str, ...], complaint: str, watched: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, out, err = run(capsys, *(watched if word == "FILE" else word for word in words))
@@ -211,7 +209,7 @@ def test_a_namespace_selects_the_leases_of_an_input(watched: str, capsys: pytest
     assert "no lease of namespace mall is in the input" in err
 
 
-def test_what_cannot_be_read_is_said_and_the_rest_is_used(
+def test_unreadable_parts_are_reported_and_the_rest_is_used(
     watched: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     broken = tmp_path / "broken.json"
@@ -223,7 +221,7 @@ def test_what_cannot_be_read_is_said_and_the_rest_is_used(
     assert "2 more could not be read" in err
 
 
-def test_hidden_managed_fields_are_said_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_hidden_managed_fields_are_noted_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "dump.json"
     server = FakeServer()
     server.elector("db-0", "shop/db").lead(4)

@@ -51,7 +51,7 @@ def test_a_lease_that_no_one_may_write(capsys: pytest.CaptureFixture[str], file:
     assert "no one but system:masters may write this lease" in out
 
 
-def test_a_role_that_is_missing_is_said(capsys: pytest.CaptureFixture[str], file: Path) -> None:
+def test_a_missing_role_is_reported(capsys: pytest.CaptureFixture[str], file: Path) -> None:
     assert "its role does not exist, or was not read" in run(capsys, file, BINDING)[2]
 
 

@@ -9,7 +9,7 @@ from tests.conformance.comparison import evaluate_case, in_words_of_1_36, left_o
 from tests.conformance.corpus import cases
 
 VERSIONS: Final = ("1.36.3", "1.31.14")
-"""Of the API servers whose validation was recorded."""
+"""The versions of the API servers whose validation was recorded."""
 
 
 @cache

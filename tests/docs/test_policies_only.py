@@ -11,7 +11,7 @@ def test_the_table_is_as_the_rules_say() -> None:
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_a_rule_is_said_in_cel_or_has_its_reason(name: str) -> None:
+def test_a_rule_is_written_in_cel_or_has_a_reason_why_not(name: str) -> None:
     about = RULES[name].in_cel
     assert about.is_said or about.lacks.endswith(".")
     assert bool(about.broken) == bool(about.message)

@@ -294,7 +294,7 @@ def test_without_an_input_the_cluster_is_asked(
     assert capsys.readouterr().err == "lease-webhook: the configurations cannot be read: refused\n"
 
 
-def test_a_pipe_that_is_not_read_is_said_to_be_none(
+def test_doctor_warns_that_it_does_not_read_standard_input(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "kubectl").write_text("#!/bin/sh\necho '{}'\n")
@@ -323,7 +323,7 @@ fences: [{name: shop, lease: shop/a, writers: [shop/a], resources: [configmaps],
         pytest.param("*admission*", "Error: forbidden", 0, id="none may be read"),
     ],
 )
-def test_what_was_not_read_is_not_said_to_be_missing(
+def test_objects_that_were_not_read_are_not_reported_missing(
     kinds: str,
     answer: str,
     missing: int,

@@ -189,7 +189,7 @@ def test_the_policies_without_the_webhook_may_have_been_applied(
     assert code(made) == (mode != "off")
 
 
-def test_nothing_is_said_without_stamps() -> None:
+def test_a_policy_without_stamps_has_no_findings() -> None:
     assert list(examine_stamps(Documents(applied()), with_stamps({}), NOW)) == []
 
 

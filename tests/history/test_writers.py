@@ -480,7 +480,7 @@ def test_users_are_not_called_service_accounts() -> None:
         max_size=40,
     )
 )
-def test_whatever_events_say_nothing_else_is_said(said: list[tuple[int, str, str, str]]) -> None:
+def test_texts_of_events_change_nothing_else_in_an_account(said: list[tuple[int, str, str, str]]) -> None:
     server = FakeServer()
     a, b = server.elector("a", "shop/db"), server.elector("b", "shop/db")
     a.lead(20)
@@ -688,7 +688,7 @@ def print_account(found: Account) -> str:
     return "\n".join(line.text for line in list_events(found))
 
 
-def test_a_release_that_only_a_field_manager_shows_is_said_to_be_one() -> None:
+def test_a_release_that_only_a_field_manager_shows_is_marked_so() -> None:
     said = print_account(account(watch(released_and_taken())))
     assert "a_1 released it (as far as field managers show)\n" in said
     assert "b_1 took it after a_1 released it (as far as field managers show)" in said

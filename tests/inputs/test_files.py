@@ -206,7 +206,7 @@ def test_a_namespace_with_candidates_alone_is_not_without(fake: Install) -> None
     assert one.kind == "LeaseCandidate"
 
 
-def test_a_missing_kubectl_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_missing_kubectl_is_an_error_in_words(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(InputError, match="kubectl cannot be run"):
         list(cluster.list_items(Cluster(), []))

@@ -32,7 +32,7 @@ SIZE: Final = 5 * 1024 * 1024
 """Bytes of each body: more than any form may have, and enough to show what grows."""
 
 MAX_MEMORY: Final = 26 * SIZE
-"""Of Python's own: the worst is an empty owner reference, of three bytes and 75 of memory."""
+"""Memory that Python itself may take: the worst is an empty owner reference, three bytes that take 75."""
 
 REVIEW = to_bytes(make_review())
 

@@ -44,7 +44,7 @@ _METADATA: Final = ("labels", "annotations", "ownerReferences", "finalizers", "g
 Fields = dict[str, Any]
 """Values by path: the fields of a document that managedFields know."""
 Admission = Callable[[User, str, Document | None, Document | None], Document | None]
-"""Of the writer, the operation, the object before and after: the object as it is to be stored; or Refused is raised."""
+"""Takes the writer, the operation, the objects before and after; returns the object to store, or raises Refused."""
 
 
 class Refused(Exception):  # noqa: N818 - it is an answer

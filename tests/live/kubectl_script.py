@@ -38,7 +38,7 @@ def install(folder: Path, *watches: bytes) -> None:
 
 
 def process_ids(folder: Path) -> list[int]:
-    """Of every call so far."""
+    """The process ids of every call so far."""
     return [int(line) for line in (folder / "pids").read_text().split()]
 
 

@@ -91,7 +91,7 @@ REASONS: Final = {
 @pytest.mark.uncounted
 @pytest.mark.parametrize("path", WATCHES, ids=lambda path: path.parent.name)
 def test_why_says_the_same_of_every_recorded_incident(path: Path, tmp_path: Path) -> None:
-    """Of the record as one text, and of the directory, whose files are small here."""
+    """The record is read as one text, and as a directory, whose files are small here."""
     data = gzip.decompress(path.read_bytes())
     expected = accounts(read("in", [data]))
     record = condensed(observations(data))

@@ -117,7 +117,7 @@ def test_a_lease_that_nobody_renews_changes_when_its_time_runs_out(clock: Clock)
     assert lane.spans[-1].kind is SpanKind.OVERDUE
 
 
-def test_a_cause_comes_once_more_when_the_other_leases_have_said_theirs(clock: Clock) -> None:
+def test_a_cause_is_sent_again_after_the_other_leases_have_been_read(clock: Clock) -> None:
     server, feed = FakeServer(), Feed("x")
     a, m = server.elector("a", "shop/db"), server.elector("m", "shop/mail")
     together(30, a, m)

@@ -146,7 +146,7 @@ def test_whoever_does_not_know_the_address_gets_nothing(served: Served) -> None:
         assert served.status_of() == 404
 
 
-def test_an_address_in_use_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_address_in_use_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         taken = f"127.0.0.1:{listener.getsockname()[1]}"
         assert main(["timeline", "--serve", "--bind", taken]) == 2

@@ -185,7 +185,7 @@ def test_a_change_sends_the_lane_and_no_other(get: Get, feed: Feed, server: Fake
     assert [lane["id"] for lane in changed] == ["shop/mail"]
 
 
-def test_the_end_is_said_and_ends_the_events(get: Get, feed: Feed) -> None:
+def test_the_end_is_announced_and_ends_the_events(get: Get, feed: Feed) -> None:
     feed.end("kubectl has gone")
     (last,) = stream(get)
     assert (last["status"], last["hasEnded"]) == ("kubectl has gone", True)

@@ -48,7 +48,9 @@ class Listener:
     ],
     ids=["one reason", "a kind that is not served", "a version that is not served", "another reason"],
 )
-def test_a_reason_is_said_once(reasons: list[str], said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reason_why_a_watch_ended_is_reported_once(
+    reasons: list[str], said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     left = iter(reasons)
 
     def watching(cluster: Cluster, resource: str) -> None:
@@ -85,7 +87,7 @@ def test_what_kubectl_says_of_a_deprecated_version_is_left_out(capsys: pytest.Ca
     assert capsys.readouterr().err == "open a browser\n"
 
 
-def test_who_may_watch_no_cluster_is_told_of_one_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_who_may_not_watch_the_cluster_is_pointed_to_one_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
     forbidden = 'Error from server (Forbidden): User "dev" cannot list resource "leases" at the cluster scope'
     words = [sys.executable, "-c", "import sys; sys.exit(sys.argv[1])", forbidden]
 

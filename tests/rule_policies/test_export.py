@@ -303,7 +303,7 @@ def test_each_name_of_a_variable_is_of_one_expression() -> None:
     assert shared.isdisjoint(own)
 
 
-def test_what_a_file_needs_beside_the_objects_is_said() -> None:
+def test_the_export_lists_what_a_file_needs_beside_the_objects() -> None:
     more = (
         "exempt: [{owner: o, reason: r, users: [ann], namespaces: ['*']}]\n"
         "stamps: [{suffix: 1a2b3c4d, namespaces: [shop]}, {suffix: 2a2b3c4d, namespaces: [b], writer: user}]\n"

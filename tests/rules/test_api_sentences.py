@@ -97,7 +97,7 @@ PAGES = [
 
 
 @pytest.mark.parametrize("place", PAGES)
-def test_what_no_webhook_enforces_is_said_where_one_would_look(place: str) -> None:
+def test_what_no_webhook_enforces_is_documented_where_a_reader_would_look(place: str) -> None:
     page, _, anchor = place.partition("#")
     assert anchor in find_anchors(ROOT / page)
 

@@ -34,7 +34,7 @@ MAX_EXPIRIES: Final = 3
 
 OK: Final = b"HTTP/1.1 200 OK\r\n"
 MAX_TICKS: Final = 40
-"""Of the event loop, in which a response in blocks is written, unless its client does not read."""
+"""Turns of the event loop within which a response in blocks is written, unless its client does not read."""
 
 
 class Watched(Connection):

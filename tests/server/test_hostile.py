@@ -28,7 +28,7 @@ BURST = 40
 WARM_BURSTS = 8
 BURSTS = 12
 MAX_GROWTH_KIB = 10 * 1024
-"""Of one worker's memory over 480 connections. One that is kept costs 45 KiB, so a leak of each is 21 MiB."""
+"""How far one worker's memory may grow over 480 connections. A connection that is kept costs 45 KiB: all, 21 MiB."""
 
 HEAD = b"POST /validate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 

@@ -72,7 +72,7 @@ def test_a_merge_key_without_expansion_is_a_key() -> None:
 
 
 @pytest.mark.parametrize("text", ["a: b: c", "a: [", "\x00", "\ud800"])
-def test_a_syntax_error_is_said_to_be_one(text: str) -> None:
+def test_a_syntax_error_is_marked_as_a_syntax_error(text: str) -> None:
     with pytest.raises(YamlError) as refused:
         read(text, TEXTS)
     assert refused.value.is_syntax

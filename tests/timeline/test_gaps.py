@@ -1,4 +1,4 @@
-"""What is said of one lane: who led, and for how long no one did."""
+"""What one lane shows: who led, and for how long no one did."""
 
 from msgspec.structs import replace
 

@@ -198,7 +198,7 @@ def test_renewals_of_500_leases_fit_as_they_are() -> None:
     assert fit_into(timeline) is timeline
 
 
-def test_what_is_thinned_is_said_and_counted() -> None:
+def test_a_thinned_timeline_names_what_was_thinned_and_keeps_the_counts() -> None:
     timeline = large(20, 300, 250)
     thin = fit_into(timeline, 150_000)
     assert len(encode_page_data(thin)) <= 150_000

@@ -116,7 +116,7 @@ def test_a_release_leaves_nobody_until_the_next_one_comes(view: View) -> None:
 
 
 @LOGGED
-def test_who_was_removed_by_another_one_is_not_said_to_hold_it_nor_to_lead_no_more(view: View) -> None:
+def test_a_holder_that_another_user_removed_neither_holds_the_lease_nor_stopped_leading(view: View) -> None:
     server = FakeServer()
     a = server.elector("a", "shop/db")
     a.lead(10)
@@ -171,7 +171,7 @@ def test_a_lease_that_had_expired_before_the_log_may_lack_writes_is_overdue_unti
     assert [kind for kind, *_ in spans(a_lane)] == ["held", "overdue", "unrecorded"]
 
 
-def test_times_of_writers_clocks_are_said_to_be_theirs() -> None:
+def test_times_by_a_writers_clock_are_marked_as_such() -> None:
     server = FakeServer()
     server.elector("a", "shop/db", ahead=60).lead(10)
     server.wait(17)

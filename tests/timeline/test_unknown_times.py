@@ -229,7 +229,7 @@ def test_a_lease_that_had_expired_is_held_again_once_another_one_makes_it_last_l
     ]
 
 
-def test_until_another_one_shortened_it_a_lease_was_held_for_as_long_as_it_said() -> None:
+def test_a_lease_was_held_for_its_stated_duration_until_another_user_shortened_it() -> None:
     server = FakeServer()
     server.elector("a", "shop/db").lead(10)
     server.wait(2)

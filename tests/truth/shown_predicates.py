@@ -460,7 +460,7 @@ def _duration(facts: Facts, shown: Claim) -> bool:
 
 @_is("row-usual")
 def _usual(facts: Facts, shown: Claim) -> bool:
-    """Of a log without objects the table has who wrote the lease last, and how often that one writes it."""
+    """For a log without objects, the table shows who wrote the lease last, and how often that writer does."""
     if shown.get("are_writers"):
         pairs = [pair for pair in pairwise(facts.writes) if pair[0].process.writer == pair[1].process.writer]
         gaps = [later.begin - earlier.end for earlier, later in pairs]

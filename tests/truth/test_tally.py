@@ -25,7 +25,7 @@ KILLED = Plan(
 )
 
 
-def test_of_a_killed_holder_it_is_said_who_took_the_lease_and_how() -> None:
+def test_a_killed_holder_counts_with_its_taker_and_how_it_took_the_lease() -> None:
     history = play(KILLED)
     given = input_of(history, Kind.LOG)
     assert given is not None
@@ -33,7 +33,7 @@ def test_of_a_killed_holder_it_is_said_who_took_the_lease_and_how() -> None:
     assert (said[LOSSES], said[TAKER], said[HOW]) == (1, 1, 1)
 
 
-def test_what_nobody_says_is_not_counted_as_said() -> None:
+def test_what_no_command_reports_does_not_count_as_reported() -> None:
     history = play(KILLED)
     given = input_of(history, Kind.LOG)
     assert given is not None

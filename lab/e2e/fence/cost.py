@@ -23,7 +23,7 @@ from lab.e2e.toolchain import VERSIONS, Binaries
 
 ROUNDS: Final = 8
 WRITES: Final = 60
-"""Of each kind in each round."""
+"""How many writes of each kind a round has."""
 KINDS: Final[Mapping[str, Mapping[str, Any]]] = {
     "fence": {},
     "token": {"token": True},

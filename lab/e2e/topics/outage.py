@@ -20,7 +20,7 @@ EVERYTHING = "-everything"
 """Ends the namespaces whose configuration has no matchConditions: every renewal waits for the webhook."""
 CLIENT_GO, ASYNCIO = "client-go", "kubernetes-asyncio"
 FEWEST_RENEWALS = 0.9
-"""Of those without a webhook, for a leader that the outage does not slow down."""
+"""The fraction of renewals, compared with no webhook, of a leader that the outage does not slow down."""
 
 
 class _Outcome(Struct, frozen=True):

@@ -21,7 +21,7 @@ from tests.waiting import wait_for
 NAMESPACE = "rotation"
 LEAVES = 10
 RESTARTS = 2
-"""Of each of the two servers."""
+"""How often each of the two servers is restarted."""
 WRITERS = 3
 PAUSE_SECONDS = 0.05
 PRE_STOP_SECONDS = 2.0

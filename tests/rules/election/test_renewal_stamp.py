@@ -562,7 +562,7 @@ def texts(rule: str, review: Document) -> list[str]:
 NO_STAMP = drop(TIME)
 
 
-def test_what_is_said_of_emptied_stamps() -> None:
+def test_the_message_about_emptied_stamps_names_the_manager() -> None:
     manager = "a-manager-with-a-name-of-more-than-forty-characters"
     (without,) = texts("renewal-stamp-tampered", update(put(ENTRIES, []), old=[NO_STAMP]))
     (long,) = texts("renewal-stamp-tampered", update(put(ENTRIES, []), old=[put(f"{ENTRIES}[0].manager", manager)]))

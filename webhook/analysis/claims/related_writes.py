@@ -36,10 +36,10 @@ _GRANTING: Final = frozenset({*_RIGHTS, "ConfigMap", "Namespace"})
 _REFUSING: Final = frozenset({*_POLICIES, *_WEBHOOKS, "ResourceQuota"})
 """Kinds whose objects grant nothing by being there."""
 _TERMINATING: Final = "because it is being terminated"
-"""Of a creation in a namespace that is being deleted."""
+"""What refuses a creation in a namespace that is being deleted."""
 _OVER_QUOTA: Final = "exceeded quota"
 _WITHOUT_PARAMETERS: Final = "no params found"
-"""Of a policy whose parameters, such as a ConfigMap, are gone."""
+"""What a policy refuses with if its parameters, such as a ConfigMap, are gone."""
 
 
 def describe_related_write(write: RelatedWrite, times: str = "") -> str:
