@@ -705,3 +705,10 @@ def test_a_writer_may_be_a_service_account(run: Run) -> None:
     at = ("--now", "2025-11-20T12:00:05Z", "--old", "live.yaml")
     assert run(*at, "new.yaml", "--user", STRANGER)[0] == 1
     assert run(*at, "new.yaml", "--user", KEEPER)[0] == 0
+
+
+def test_standard_warns_of_no_heartbeat_of_another_project(capsys: pytest.CaptureFixture[str]) -> None:
+    """Their durations and holders are not those of electors."""
+    heartbeats = Path(__file__).parents[1] / "data" / "leases" / "heartbeats.json"
+    assert main(["check", str(heartbeats), "--policy", "standard", "--fail-on", "warn"]) == 0
+    assert "5 evaluated: 5 allowed" in capsys.readouterr().out

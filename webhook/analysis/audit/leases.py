@@ -60,7 +60,7 @@ _POD: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """A UUID: some electors use one as their whole identity. It is not the name of a pod."""
 TIGHTEST: Final = 10
-"""Seconds of duration: no default of a known client is shorter."""
+"""Seconds of duration: no default of a known elector is shorter."""
 _SLOWEST: Final = 10 * SECOND
 """After which nearly all clients give a request up."""
 _POD_OF_DEPLOYMENT: Final = re.compile(
