@@ -258,6 +258,27 @@ def test_a_holder_that_waited_through_a_hole_knows_nothing_of_a_restore(is_put_b
     assert (history.hidden_since is not None) == is_put_back
 
 
+def test_a_status_that_was_asked_for_is_not_known_once_the_lease_is_out_of_sight() -> None:
+    server, _, _, _ = shop()
+    history = follow_log(server).leases[LEASE]
+    known = history.status(server.now)
+    assert known is not None
+    history.lose_sight(server.now)
+    assert history.status(server.now) is None
+    history.regain_sight(server.now)
+    assert history.status(server.now) == known
+    history.miss_write()
+    assert history.status(server.now) is None
+
+
+def test_a_status_that_was_asked_for_is_not_known_once_the_store_was_put_back() -> None:
+    server, _, _, _ = shop()
+    history = follow_log(server).leases[LEASE]
+    assert history.status(server.now) is not None
+    history.put_back(server.now)
+    assert history.status(server.now) is None
+
+
 def test_a_holder_that_reads_more_often_than_it_renews_did_not_wait_through_a_hole() -> None:
     server = FakeServer()
     db, mail = server.elector("db-0", "shop/db"), server.elector("mail-0", "shop/mail")

@@ -107,8 +107,8 @@ class LeaseHistory(Struct):
     _shared: Tenure | None = None
     """The tenure already reported as shared by several processes."""
     _events: list[LeaseEvent] = field(default_factory=list)
-    _status: tuple[int, LeaseStatus | None] | None = None
-    """At the moment that was asked for last."""
+    _status: tuple[int, LeaseStatus] | None = None
+    """At the moment that was asked for last, since the latest observation."""
 
     @property
     def kind(self) -> InputKind:
@@ -147,9 +147,11 @@ class LeaseHistory(Struct):
 
     def status(self, now: int) -> LeaseStatus | None:
         """Return the status of the lease; None if its object was never seen, or is gone."""
+        # Sight is lost between observations, too: that is asked each time, and what is kept does not depend on it.
+        if self.lease is None or self.is_deleted or self.is_mixed or self.hidden_since:
+            return None
         if self._status is None or self._status[0] != now:
-            is_known = not (self.is_deleted or self.is_mixed or self.hidden_since)
-            self._status = now, self._find_status(self.lease, now) if self.lease and is_known else None
+            self._status = now, self._find_status(self.lease, now)
         return self._status[1]
 
     def _find_status(self, lease: Lease, now: int) -> LeaseStatus:
