@@ -145,13 +145,14 @@ class Continuity(Struct):
         """Forget what came first by resourceVersions: they went back to an earlier value."""
         self._revision, self.version = 0, ""
 
-    def advance_to(self, lease: Lease, *, is_deleted: bool) -> bool:
-        """Go on to a state; return False if it is older than one that is known: lines of logs may be out of order."""
+    def is_older(self, lease: Lease, *, is_deleted: bool) -> bool:
+        """Return whether a state is older than one that is known: lines of logs may be out of order."""
         revision = parse_number(lease.metadata.resource_version)
-        if 0 < revision < self._revision or (is_deleted and 0 < revision == self._revision):
-            return False
-        self._revision = revision or self._revision
-        return True
+        return 0 < revision < self._revision or (is_deleted and 0 < revision == self._revision)
+
+    def advance_to(self, lease: Lease) -> None:
+        """Go on to a state, which is not older than those that are known."""
+        self._revision = parse_number(lease.metadata.resource_version) or self._revision
 
     def is_cut(self, seen: Observation) -> bool:
         """Return whether a state follows one that was hidden, unless its request names the one that is known."""

@@ -61,10 +61,12 @@ class Existence(Struct):
     def _unmark(self) -> None:
         self.marked_at, self._marked_by = 0, None
 
-    def replace_uid(self, known: str | None, uid: str | None) -> bool:
-        """Return whether the lease that was known is gone, and one of another uid was created with its name."""
-        if not known or not uid or known == uid:
-            return False
+    def replace_uid(self, known: str | None, uid: str | None) -> None:
+        """Note that the lease that was known is gone, and one of another uid was created with its name."""
         self.is_mixed = self.is_mixed or uid == self._uid_before
         self._uid_before = known
-        return True
+
+
+def is_other_uid(known: str | None, uid: str | None) -> bool:
+    """Return whether a uid is that of another lease than the one that is known."""
+    return bool(known) and bool(uid) and known != uid

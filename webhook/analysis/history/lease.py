@@ -21,7 +21,7 @@ from webhook.analysis.history.bounds import Bounds
 from webhook.analysis.history.continuity import Change, Continuity, Sight
 from webhook.analysis.history.dating import Known, date_state_before, date_write
 from webhook.analysis.history.events import EventKind, LeaseEvent, describe_changed_fields
-from webhook.analysis.history.existence import Existence
+from webhook.analysis.history.existence import Existence, is_other_uid
 from webhook.analysis.history.first_state import read_first_state
 from webhook.analysis.history.forged_stamps import find_forged_stamps
 from webhook.analysis.history.hidden_write import (
@@ -69,6 +69,21 @@ _READS_OF_NONE: Final = 2
 
 _KEPT_AFTER_VACANCY: Final = frozenset({Handover.RELEASED, Handover.UNKNOWN})
 """How a tenure ended if the next holder of a lease that names none took it so, too; else it was claimed."""
+
+
+class Gap(Struct, frozen=True):
+    """What is missing between the state that is known and the next one.
+
+    `is_gap`: what was written between the two was not seen. `is_skip`: the next one follows another one, which is
+    hidden, or not known. `is_doubtful`: a write of the holder is missing that was answered as failed, so it was stored.
+    """
+
+    is_gap: bool = False
+    is_skip: bool = False
+    is_doubtful: bool = False
+
+
+_NOTHING_MISSING: Final = Gap()
 
 
 class LeaseHistory(Struct):
@@ -393,7 +408,8 @@ class LeaseHistory(Struct):
 
     def _store_state_before(self, seen: Observation) -> None:
         """Take in the state that a write replaced, if the input shows it."""
-        if isinstance(seen.old, Lease) and self._advance_to(seen.old):
+        if isinstance(seen.old, Lease) and not self._is_older(seen.old):
+            self.continuity.advance_to(seen.old)
             write = self.write
             self._change(seen, seen.old, list_entries(seen.old.metadata.managed_fields), Act.STORED)
             self.write = write
@@ -402,7 +418,8 @@ class LeaseHistory(Struct):
         if seen.is_deletion:
             self._store_deletion(seen)
         elif isinstance(seen.object, Lease):
-            if self._advance_to(seen.object):
+            if not self._is_older(seen.object):
+                self.continuity.advance_to(seen.object)
                 self._change(seen, seen.object, seen.entries, seen.act)
             if seen.act is Act.DELETED:
                 self.existence.mark(seen.writer, self.moment)
@@ -416,8 +433,9 @@ class LeaseHistory(Struct):
             else:
                 self._take_logged_write(seen, seen.at)
 
-    def _advance_to(self, lease: Lease) -> bool:
-        return self.continuity.advance_to(lease, is_deleted=self.is_deleted)
+    def _is_older(self, lease: Lease) -> bool:
+        """Return whether a state is older than one that is known: lines of logs may be out of order."""
+        return self.continuity.is_older(lease, is_deleted=self.is_deleted)
 
     # Deletion, and creation with the same name.
 
@@ -429,8 +447,12 @@ class LeaseHistory(Struct):
             holder.note_end_dated(is_dated=False)
             if self.hidden_since is not None:
                 self._record_event(EventKind.MISSED, self.hidden_since)
-        if not self.is_deleted and (not isinstance(seen.object, Lease) or self._advance_to(seen.object)):
-            self._delete(seen, self.moment)
+        shown = seen.object if isinstance(seen.object, Lease) else None
+        if self.is_deleted or (shown is not None and self._is_older(shown)):
+            return
+        if shown is not None:
+            self.continuity.advance_to(shown)
+        self._delete(seen, self.moment)
 
     def _delete(self, seen: Observation, at: int) -> None:
         holder, is_dated = self.holder, seen.at is not None
@@ -490,10 +512,14 @@ class LeaseHistory(Struct):
     def _move_to(self, seen: Observation, lease: Lease, entries: Sequence[Entry], act: Act) -> NextState:
         """Make a state the present one; return it beside the one before, which may have been deleted unseen."""
         is_old_state = lease is seen.old
-        is_other = self.existence.replace_uid(self.lease.metadata.uid if self.lease else None, lease.metadata.uid)
-        is_gap = self._is_gap(seen, lease, act, is_other=is_other)
+        uid = self.lease.metadata.uid if self.lease else None
+        is_other = is_other_uid(uid, lease.metadata.uid)
+        if is_other:
+            self.existence.replace_uid(uid, lease.metadata.uid)
+        gap = self._find_gap(seen, lease, act, is_other=is_other)
+        self._apply_gap(gap, seen)
         # A review of a creation comes before it is known whether the lease exists.
-        if not is_gap and (is_other or (act is Act.CREATED and self.kind is not InputKind.REVIEW)):
+        if not gap.is_gap and (is_other or (act is Act.CREATED and self.kind is not InputKind.REVIEW)):
             self._delete_unseen(seen)
         was_deleted = self.is_deleted
         if act is Act.CREATED and not self.tenures:
@@ -516,9 +542,16 @@ class LeaseHistory(Struct):
             at=moment or self.at or 0,
             moment=moment,
             writer=None if is_old_state else seen.writer,
-            is_gap=is_gap,
+            is_gap=gap.is_gap,
             is_new=was_deleted or act is Act.CREATED,
         )
+
+    def _apply_gap(self, gap: Gap, seen: Observation) -> None:
+        """Remember what a write shows to be missing before it."""
+        if gap.is_skip:
+            self.continuity.note_skip(seen)
+        if gap.is_doubtful:
+            self.write = replace(self.write, is_doubtful=True)
 
     def _follow_holder(self, state: NextState) -> None:
         """Have the next state renew, end or begin a tenure, or do neither."""
@@ -548,33 +581,32 @@ class LeaseHistory(Struct):
         is_logged = is_seen and is_made and self.kind is InputKind.AUDIT_LOG
         self._logged = state.seen.at if is_logged and date_last_renewal(state.entries) is None else None
 
-    def _is_gap(self, seen: Observation, lease: Lease, act: Act, *, is_other: bool) -> bool:
-        """Return whether what was written since the state before was not seen."""
+    def _find_gap(self, seen: Observation, lease: Lease, act: Act, *, is_other: bool) -> Gap:
+        """Find what is missing between the state that is known and the next one."""
         if self.lease is None or self.is_deleted:
-            return False
+            return _NOTHING_MISSING
         if self.continuity.is_cut(seen):
-            self.continuity.note_skip(seen)
-            return True
+            return Gap(is_gap=True, is_skip=True)
         if seen.is_order_unsure and _names_another(self.lease, lease):
-            return True
-        if seen.replaces and self.continuity.version:
-            # A request names the state that it replaces.
-            is_cut = seen.replaces != self.continuity.version and not self._mark_if_explained_by_failure()
-            if is_cut:
-                self.continuity.note_skip(seen)
-            return is_cut
-        return self.continuity.has_gap_between(seen, self.lease, lease, act, is_other=is_other)
+            return Gap(is_gap=True)
+        if not (seen.replaces and self.continuity.version):
+            is_gap = self.continuity.has_gap_between(seen, self.lease, lease, act, is_other=is_other)
+            return Gap(is_gap=True) if is_gap else _NOTHING_MISSING
+        # A request names the state that it replaces.
+        if seen.replaces == self.continuity.version:
+            return _NOTHING_MISSING
+        is_explained = self._is_explained_by_failure()
+        return Gap(is_gap=not is_explained, is_skip=not is_explained, is_doubtful=is_explained)
 
-    def _mark_if_explained_by_failure(self) -> bool:
+    def _is_explained_by_failure(self) -> bool:
         """Return whether the write that is missing is one of the holder that was stored although its answer failed."""
         refusals = self.requests.refusals
         # Whoever asks meanwhile may be refused, which stores nothing.
         unknown = [one for one in refusals if one.was_stored is None]
         last = next(reversed(unknown or refusals), None)
-        if last and last.code >= 500 and last.at >= (self.at or 0):
-            is_doubtful = self.holder is not None and self.holder.is_by(last.writer) is True
-            self.write = replace(self.write, is_doubtful=is_doubtful)
-        return self.write.is_doubtful
+        if self.holder is None or last is None or last.code < 500 or last.at < (self.at or 0):
+            return False
+        return self.holder.is_by(last.writer) is True
 
     def _note_facts(self, tenure: Tenure, state: NextState) -> None:
         """Have the holder remember its term, how long the lease lasts, and whether it is asked to step down."""
@@ -745,8 +777,9 @@ class LeaseHistory(Struct):
         self._forget_undated(tenure)
         if before and before.holder == state.holder and not (writer and writer.user):
             tenure.note_manager(before.manager)
-            is_other = self._follow_manager(tenure, spec, spec)
-            tenure.note_ambiguity(is_other=is_other or before.is_ambiguous)
+            manager = find_manager(self.entries, date_last_renewal(self.entries))
+            tenure.note_ambiguity(is_other=tenure.has_other_manager(manager) or before.is_ambiguous)
+            tenure.follow_manager(manager)
         tenure.begin_unseen()
         return tenure
 
@@ -869,7 +902,9 @@ class LeaseHistory(Struct):
         at, writer = state.at, state.writer
         self._measure_clock(tenure)
         if not (writer and writer.user):
-            tenure.note_ambiguity(is_other=self._follow_manager(tenure, state.old, state.new))
+            manager = find_manager(self.entries, date_last_renewal(self.entries))
+            tenure.note_ambiguity(is_other=_hints_at_another(tenure, manager, state.old, state.new))
+            tenure.follow_manager(manager)
         is_first = tenure.processes.renewals == 1 and (tenure.is_chosen or tenure.inherited is not None)
         if is_first and tenure.is_chosen and tenure.leaderless is not None:
             # The API server chose it; that it leads is known from its own first renewal.
@@ -885,12 +920,6 @@ class LeaseHistory(Struct):
         is_counted = self.kind is not InputKind.REVIEW and not is_restarted and self.write.is_dated
         silence = self.renewals.add(at, tenure.duration, doubt) if is_counted else None
         self._record_event(EventKind.RENEWED, at, writer=writer, silence=silence)
-
-    def _follow_manager(self, tenure: Tenure, old: LeaseSpec, new: LeaseSpec) -> bool:
-        """Return whether field managers or leaseTransitions hint that another one renewed it: a client may lie."""
-        is_other_manager = tenure.change_manager(find_manager(self.entries, date_last_renewal(self.entries)))
-        is_counted = (new.lease_transitions or 0) != (old.lease_transitions or 0)
-        return (is_counted and tenure.processes.renewals > 1) or is_other_manager
 
     def _replace(self, tenure: Tenure, at: int, writer: Writer | None) -> None:
         """Begin the tenure of another pod that renews under the same identity: it may not know of the one before."""
@@ -1049,6 +1078,12 @@ def _is_edit(before: Lease | None, after: Lease | None, seen: Observation) -> bo
     old, new = before.spec, after.spec
     kept = (old.holder_identity, old.renew_time, old.lease_duration_seconds)
     return kept == (new.holder_identity, new.renew_time, new.lease_duration_seconds)
+
+
+def _hints_at_another(tenure: Tenure, manager: str, old: LeaseSpec, new: LeaseSpec) -> bool:
+    """Return whether field managers or leaseTransitions hint that another one renewed it: a client may lie."""
+    is_counted = (new.lease_transitions or 0) != (old.lease_transitions or 0)
+    return (is_counted and tenure.processes.renewals > 1) or tenure.has_other_manager(manager)
 
 
 def _measure_doubt(before: Write, write: Write, at: int) -> int:

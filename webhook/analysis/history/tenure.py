@@ -278,10 +278,13 @@ class Tenure(Struct):
         """Note a renewal of which the input does not show who made it; `is_other`: there are hints of another one."""
         self.is_ambiguous = self.is_ambiguous or is_other
 
-    def change_manager(self, manager: str) -> bool:
-        """Remember the field manager of a renewal, if it is known; return whether it is another one than before."""
-        before, self.manager = self.manager, manager or self.manager
-        return before != "" and manager not in {"", before}
+    def has_other_manager(self, manager: str) -> bool:
+        """Return whether the field manager of a renewal is known to be another one than that of the one before."""
+        return self.manager != "" and manager not in {"", self.manager}
+
+    def follow_manager(self, manager: str) -> None:
+        """Remember the field manager of a renewal, if it is known."""
+        self.manager = manager or self.manager
 
     def measure_clock(self, ahead: int | None, skew: int) -> None:
         """Measure the holder's clock by its latest write."""
