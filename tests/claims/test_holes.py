@@ -17,6 +17,7 @@ from webhook.analysis.claims.account import make_account
 from webhook.analysis.claims.account_json import as_json
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.observe import observe
 from webhook.analysis.history.tenure import Handover
 from webhook.analysis.inputs.items import Observation
 from webhook.analysis.timeline.lanes import TimelineBuilder
@@ -254,7 +255,7 @@ def test_a_holder_that_waited_through_a_hole_knows_nothing_of_a_restore(is_put_b
     server.log_request("shop/db", "get", db.user, db.pod, server.leases["shop/db"], took=20)
     *_, waited, _ = read("log", [server.audit_log()])
     assert isinstance(waited, Observation)
-    history.feed(waited, histories.bounds)
+    observe(history, waited, histories.bounds)
     assert (history.hidden_since is not None) == is_put_back
 
 

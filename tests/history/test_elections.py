@@ -13,6 +13,7 @@ from webhook.analysis.history import bounds as bounds_of_input
 from webhook.analysis.history.bounds import Bounds
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.observe import observe
 from webhook.analysis.history.renewals import OtherLeases
 from webhook.analysis.history.status import LeaseState
 from webhook.analysis.history.tenure import Handover
@@ -527,7 +528,7 @@ def test_a_holder_that_was_never_seen_renews() -> None:
     server.write("shop/db", {"holderIdentity": "a", "renewTime": None}, "kubectl-create", "admin", "")
     for item in read("in", [server.watch()]):
         assert isinstance(item, Observation)
-        history.feed(item, Bounds())
+        observe(history, item, Bounds())
     assert [one.holder for one in history.tenures] == ["a"]
 
 

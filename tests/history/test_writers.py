@@ -22,6 +22,7 @@ from webhook.analysis.history.events import EventKind
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.merge import Merged
+from webhook.analysis.history.observe import observe
 from webhook.analysis.history.processes import MAX_WRITERS, HolderProcesses
 from webhook.analysis.history.status import LeaseState
 from webhook.analysis.history.tenure import API_SERVER, Handover, Tenure
@@ -313,7 +314,7 @@ def test_a_deletion_that_is_shown_twice_is_one() -> None:
     server.events.append(server.events[-1])
     history = LeaseHistory(*LEASE)
     kinds = [
-        event.kind for one in watch(server) if isinstance(one, Observation) for event in history.feed(one, Bounds())
+        event.kind for one in watch(server) if isinstance(one, Observation) for event in observe(history, one, Bounds())
     ]
     assert kinds.count(EventKind.DELETED) == 1
 

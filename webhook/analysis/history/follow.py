@@ -18,6 +18,7 @@ from webhook.analysis.history.deleted_pods import DeletedPods
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.going_on import Beat, GoingOn
 from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.observe import observe
 from webhook.analysis.history.pod_requests import PodRequests
 from webhook.analysis.history.refusal import NOT_FOUND, UNKNOWN_RESOURCE, Refusal
 from webhook.analysis.history.renewals import OtherLeases
@@ -240,7 +241,7 @@ class ClusterHistory(Struct):
             return self.leases[key]
         history, state = LeaseHistory(*key), self.stored.get(key)
         assert state is not None
-        history.feed(state, self.bounds)
+        observe(history, state, self.bounds)
         return history
 
     def take(self, seen: Item) -> None:
@@ -350,7 +351,7 @@ class ClusterHistory(Struct):
             self._note_missing(key, seen.writer.process)
         history = self._find_history(key) or self._begin_history(key)
         before = Beat.of(history) if self._going_on.is_asked_for else None
-        events = history.feed(seen, self.bounds)
+        events = observe(history, seen, self.bounds)
         self._decide_hole(history, seen, before)
         self.bounds.is_log_leaky = self.bounds.is_log_leaky or history.continuity.is_log_leaky
         self.has_managed_fields = self.has_managed_fields or seen.has_managed_fields

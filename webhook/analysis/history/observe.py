@@ -1,0 +1,941 @@
+"""Takes in the observations of one lease: each write is classified once, and gives events.
+
+The observations come in order, each of them once: `webhook.analysis.history.merge` sees to that. Here the parts come
+together: what links the states (`continuity`), whether the lease exists (`existence`), what the next state does to the
+holder (`transition`), one holder after another (`succession`), how the lease was taken (`taking`), logs without objects
+(`hidden_write`, `rival`), and what an audit log shows beside (`requests`).
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from webhook.admission.rules.expiry import BOUND, MAX_TOLERANCE, date_last_renewal, round_up_to_seconds
+from webhook.admission.rules.stamps import is_constant
+from webhook.analysis.history.bounds import Bounds
+from webhook.analysis.history.continuity import Change, Sight
+from webhook.analysis.history.dating import date_state_before, date_write
+from webhook.analysis.history.events import EventKind, LeaseEvent, describe_changed_fields
+from webhook.analysis.history.existence import is_other_uid
+from webhook.analysis.history.first_state import read_first_state
+from webhook.analysis.history.forged_stamps import find_forged_stamps
+from webhook.analysis.history.hidden_write import (
+    HiddenWrite,
+    classify_write_to_known,
+    classify_write_to_unknown,
+    name_writer,
+)
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.processes import HolderProcesses
+from webhook.analysis.history.requests import hear
+from webhook.analysis.history.resumption import date_resumed_renewal, may_renew_with, read_resumption
+from webhook.analysis.history.status import (
+    RELEASED_DURATION,
+    date_duration_by_another,
+    date_naming,
+    date_renewal,
+    date_state,
+    find_manager,
+    find_manager_of_write,
+    find_stamp_between,
+    is_duration_by_another,
+    is_release,
+    is_renewal_logged,
+    is_set_back,
+    measure_ahead,
+)
+from webhook.analysis.history.step import Step
+from webhook.analysis.history.taking import classify_write, find_taking
+from webhook.analysis.history.tenure import API_SERVER, Handover, Tenure
+from webhook.analysis.history.transition import NextState, Transition
+from webhook.analysis.history.write import Dating, Write
+from webhook.analysis.inputs.items import Act, InputKind, Observation, Writer
+from webhook.kubernetes.managed_fields import Entry, list_entries
+from webhook.kubernetes.objects import Lease, LeaseSpec
+from webhook.kubernetes.times import SECOND, get_readable_instant, normalize, stamp_of
+
+_READS_OF_NONE: Final = 2
+
+_KEPT_AFTER_VACANCY: Final = frozenset({Handover.RELEASED, Handover.UNKNOWN})
+"""How a tenure ended if the next holder of a lease that names none took it so, too; else it was claimed."""
+
+
+class Gap(Struct, frozen=True):
+    """What is missing between the state that is known and the next one.
+
+    `is_gap`: what was written between the two was not seen. `is_skip`: the next one follows another one, which is
+    hidden, or not known. `is_doubtful`: a write of the holder is missing that was answered as failed, so it was stored.
+    """
+
+    is_gap: bool = False
+    is_skip: bool = False
+    is_doubtful: bool = False
+
+
+_NOTHING_MISSING: Final = Gap()
+
+
+def observe(history: LeaseHistory, seen: Observation, bounds: Bounds) -> list[LeaseEvent]:
+    """Take in one observation of a lease, and return what happened; those of one lease come in order."""
+    step = _begin(history, seen, bounds)
+    _take(step)
+    history.write = step.write
+    return step.events
+
+
+def _begin(history: LeaseHistory, seen: Observation, bounds: Bounds) -> Step:
+    write = date_write(seen, history.known_state, bounds)
+    history.forget_status()
+    history.moment = write.at
+    history.continuity.begin(seen, write, history.write, bounds)
+    history.is_moment = history.is_moment and seen.input_kind is InputKind.DUMP
+    return Step(history, seen, bounds, write, history.write)
+
+
+def _take(step: Step) -> None:
+    history, seen = step.history, step.seen
+    if seen.input_kind is InputKind.AUDIT_LOG:
+        _hear(step)
+    if history.is_deleted and (seen.is_of_none or (seen.act is Act.CREATED and seen.is_stored)):
+        _confirm_deletion(step)
+    if seen.act is Act.READ:
+        history.requests.take_read(seen, history.renewals)
+    else:
+        history.requests.take_write(seen)
+    if seen.is_of_none:
+        _take_absence(step)
+    if seen.act is not Act.READ and seen.is_stored:
+        _take_stored(step)
+
+
+def _take_stored(step: Step) -> None:
+    """Take in what a write stored."""
+    history, before = step.history, step.history.lease
+    _store_state_before(step)
+    _store(step)
+    history.stored_write = step.write
+    if history.holder is not None:
+        history.holder.note_asked(history.requests.rewritten.asked_holder)
+    if not _is_edit(before, history.lease, step.seen):
+        history.requests.waiting.restart(history.moment)
+    _note_sight(step)
+    _report_sharing(step)
+
+
+def _hear(step: Step) -> None:
+    """Note what any request in an audit log shows."""
+    history, seen = step.history, step.seen
+    history.requests.hear(seen)
+    hear(seen, history.tenure, history.succession.before)
+    if history.continuity.sight is Sight.IN_HOLE and _has_waited(step):
+        history.continuity.change(Change.HOLDER_HAD_WAITED)
+
+
+def _has_waited(step: Step) -> bool:
+    """Return whether the holder had waited for this answer since its last renewal: it made no other request then.
+
+    If anything else was written, the next write to the lease replaces a state that is not known.
+    """
+    history, seen = step.history, step.seen
+    holder, last = history.holder, history.renewals.last
+    if seen.at is None or holder is None or last is None:
+        return False
+    received, usual = seen.at - seen.took, min(history.renewals.usual or 0, holder.processes.find_longest_pause(last))
+    return received <= last + usual + usual // 2 and holder.is_by(seen.writer) is True
+
+
+def _note_sight(step: Step) -> None:
+    """Note what of the present state is known after a write."""
+    history, seen = step.history, step.seen
+    if not history.is_deleted and step.write.is_dated:
+        history.continuity.note_state(step.write, step.bounds)
+    is_hidden = _is_change_hidden(step) and seen.at is not None
+    history.continuity.change(Change.WRITE_WAS_HIDDEN if is_hidden else Change.STATE_WAS_SHOWN, seen.at)
+
+
+def _is_change_hidden(step: Step) -> bool:
+    """Return whether a log does not show what a write changed, nor a watch beside it, and it may be no renewal."""
+    history, seen = step.history, step.seen
+    if seen.object is not None or history.lease is None:
+        return False
+    if history.is_deleted:
+        return history.existence.is_creation_hidden
+    if history.continuity.path != seen.place.path:
+        return False
+    is_own = history.holder is not None and history.holder.is_by(seen.writer) is True
+    return not (is_own and seen.verb == "update")
+
+
+def _report_sharing(step: Step) -> None:
+    """Report each tenure once if several processes take turns to renew it."""
+    history = step.history
+    tenure = history.tenure
+    if (
+        tenure
+        and tenure is not history.shared
+        and tenure.processes.has_several_writers
+        and tenure.processes.renews_in_turns
+        and len(tenure.processes.writers) > 1
+    ):
+        history.shared = tenure
+        _record_event(step, EventKind.SHARED, history.at or 0)
+
+
+def _record_event(
+    step: Step, kind: EventKind, at: int, writer: Writer | None = None, text: str = "", *, silence: int | None = None
+) -> None:
+    event = LeaseEvent(
+        kind,
+        at,
+        step.history.tenure,
+        writer=writer,
+        text=text,
+        silence=silence,
+        is_dated=step.write.is_dated or kind is EventKind.EXPIRED,
+        is_claimed=step.write.is_claimed and kind is not EventKind.EXPIRED,
+    )
+    step.events.append(event)
+
+
+def _store_state_before(step: Step) -> None:
+    """Take in the state that a write replaced, if the input shows it."""
+    history, old = step.history, step.seen.old
+    if isinstance(old, Lease) and not history.is_older(old):
+        history.continuity.advance_to(old)
+        # Its write is another one, which this copy has.
+        _change(replace(step), old, list_entries(old.metadata.managed_fields), Act.STORED)
+
+
+def _store(step: Step) -> None:
+    history, seen = step.history, step.seen
+    if seen.is_deletion:
+        _store_deletion(step)
+    elif isinstance(seen.object, Lease):
+        if not history.is_older(seen.object):
+            history.continuity.advance_to(seen.object)
+            _change(step, seen.object, seen.entries, seen.act)
+        if seen.act is Act.DELETED:
+            history.existence.mark(seen.writer, history.moment)
+        elif marked := stamp_of(seen.object.metadata.deletion_timestamp):
+            history.existence.mark(None, marked)
+    elif seen.at is not None and not seen.problem:
+        if history.lease is not None:
+            if seen.act is Act.CREATED:
+                history.existence.note_hidden_creation()
+            _take_hidden_write(step, seen.at)
+        else:
+            _take_logged_write(step, seen.at)
+
+
+def _store_deletion(step: Step) -> None:
+    history, seen = step.history, step.seen
+    if history.holder and (history.hidden_since is not None or history.continuity.is_after_gap):
+        # Another one may have held it by then.
+        holder = history.holder
+        _end_tenure(step, history.hidden_since or history.moment, Handover.UNKNOWN)
+        holder.note_end_dated(is_dated=False)
+        if history.hidden_since is not None:
+            _record_event(step, EventKind.MISSED, history.hidden_since)
+    shown = seen.object if isinstance(seen.object, Lease) else None
+    if history.is_deleted or (shown is not None and history.is_older(shown)):
+        return
+    if shown is not None:
+        history.continuity.advance_to(shown)
+    _delete(step, seen, history.moment)
+
+
+def _delete(step: Step, seen: Observation, at: int) -> None:
+    history = step.history
+    holder, is_dated = history.holder, seen.at is not None
+    if holder is not None:
+        # Who asks again for a deletion that waits for finalizers removes none of them.
+        is_request = seen.act is Act.DELETED and seen.writer is not None
+        by, marked_at = history.existence.find_deleter(seen), 0 if is_request else history.existence.marked_at
+        holder.note_deletion(by, is_dated=is_dated, marked_at=marked_at, last_finalizer_by=seen.writer)
+        holder.is_deletion_sure = seen.is_sure
+    step.events.append(LeaseEvent(EventKind.DELETED, at, holder, seen.writer, is_dated=is_dated))
+    if holder is not None or history.lease is None:
+        _end_tenure(step, at, Handover.DELETED)
+    history.existence.delete(at, is_sure=seen.is_sure)
+    _advance_at(step, at)
+
+
+def _take_absence(step: Step) -> None:
+    """Take in that the lease does not exist: its deletion was not seen. A single read may be answered from a cache.
+
+    What an input shows before may have been replaced unseen.
+    """
+    history, seen = step.history, step.seen
+    is_known = history.lease is not None or history.holder is not None
+    number = history.requests.absent[0] if history.requests.absent else 0
+    if history.is_deleted or not is_known or (seen.act is Act.READ and number < _READS_OF_NONE):
+        return
+    if history.holder and (history.hidden_since is not None or history.continuity.is_after_gap):
+        _end_tenure(step, history.hidden_since or history.at or 0, Handover.UNKNOWN)
+    _delete(step, replace(seen, act=Act.STORED, at=None, writer=None, is_sure=True), history.at or 0)
+
+
+def _confirm_deletion(step: Step) -> None:
+    """Note that a deletion was none of a dry run."""
+    history = step.history
+    history.existence.is_deletion_sure = True
+    if history.tenure is not None:
+        history.tenure.is_deletion_sure = True
+
+
+def _delete_unseen(step: Step) -> None:
+    """Take in a deletion that the input does not show, which therefore has neither a time nor a writer."""
+    history = step.history
+    if history.lease is not None and not history.is_deleted:
+        _delete(step, replace(step.seen, at=None, writer=None), history.at or 0)
+
+
+def _change(step: Step, lease: Lease, entries: Sequence[Entry], act: Act) -> None:
+    """Take in the next state of the lease; the observation shows it, or shows it as the state before."""
+    history, seen = step.history, step.seen
+    is_same_path = history.continuity.path == seen.place.path
+    state = _move_to(step, lease, entries, act)
+    _note_log(step, state)
+    is_dated_by_stamp = state.before is not None and seen.at is None
+    history.stamped = find_stamp_between(state.old, state.new, state.known, entries) if is_dated_by_stamp else 0
+    history.is_resumed = state.is_gap and act is Act.STORED
+    _follow_holder(step, state)
+    if history.holder:
+        _note_facts(step, history.holder, state)
+    if not state.is_gap:
+        _examine(step, state, is_same_path=is_same_path)
+    _advance_at(step, state.moment or None)
+
+
+def _move_to(step: Step, lease: Lease, entries: Sequence[Entry], act: Act) -> NextState:
+    """Make a state the present one; return it beside the one before, which may have been deleted unseen."""
+    history, seen = step.history, step.seen
+    is_old_state = lease is seen.old
+    uid = history.lease.metadata.uid if history.lease else None
+    is_other = is_other_uid(uid, lease.metadata.uid)
+    if is_other:
+        history.existence.replace_uid(uid, lease.metadata.uid)
+    gap = _find_gap(history, seen, lease, act, is_other=is_other)
+    _apply_gap(step, gap)
+    # A review of a creation comes before it is known whether the lease exists.
+    if not gap.is_gap and (is_other or (act is Act.CREATED and history.kind is not InputKind.REVIEW)):
+        _delete_unseen(step)
+    was_deleted = history.is_deleted
+    if act is Act.CREATED and not history.tenures:
+        history.existence.is_seen_created = True
+    before, known = (None, ()) if was_deleted else (history.lease, history.entries)
+    moment: int | None = history.moment
+    if is_old_state:
+        moment = None if history.known_state.has_same_renewal(lease) else date_state(lease.spec, entries)
+        step.write = date_state_before(moment, history.at or 0, step.write.skew)
+    history.lease, history.entries = lease, entries
+    history.existence.restore(is_other=is_other)
+    history.continuity.path, history.continuity.version = seen.place.path, seen.resource_version
+    return NextState(
+        seen=seen,
+        act=act,
+        lease=lease,
+        entries=entries,
+        before=before,
+        known=known,
+        at=moment or history.at or 0,
+        moment=moment,
+        writer=None if is_old_state else seen.writer,
+        is_gap=gap.is_gap,
+        is_new=was_deleted or act is Act.CREATED,
+    )
+
+
+def _apply_gap(step: Step, gap: Gap) -> None:
+    """Remember what a write shows to be missing before it."""
+    if gap.is_skip:
+        step.history.continuity.note_skip(step.seen)
+    if gap.is_doubtful:
+        step.write = replace(step.write, is_doubtful=True)
+
+
+def _follow_holder(step: Step, state: NextState) -> None:
+    """Have the next state renew, end or begin a tenure, or do neither."""
+    match state.classify(is_released=step.history.vacancy.how is Handover.RELEASED):
+        case Transition.RENEWAL:
+            _renew(step, state)
+        case Transition.TAKING:
+            _take_from_holder(step, state)
+        case Transition.CLAIM:
+            _claim(step, state)
+        case Transition.RELEASE:
+            _release(step, state)
+        case Transition.BEGINNING:
+            _begin_state(step, state)
+        case Transition.RESUMPTION:
+            _resume(step, state)
+        case _:
+            pass
+
+
+def _note_log(step: Step, state: NextState) -> None:
+    """Note when a log shows the last renewal, if the new state has no stamp of it."""
+    history = step.history
+    if state.before is not None and not state.has_other_renew_time:
+        return
+    # After what was not seen, the renewal may be of another write than the one that shows it.
+    is_seen = not state.is_gap or is_renewal_logged(state.new, state.entries, step.write)
+    is_made = state.before is not None or state.act is Act.CREATED
+    is_logged = is_seen and is_made and history.kind is InputKind.AUDIT_LOG
+    history.logged = state.seen.at if is_logged and date_last_renewal(state.entries) is None else None
+
+
+def _find_gap(history: LeaseHistory, seen: Observation, lease: Lease, act: Act, *, is_other: bool) -> Gap:
+    """Find what is missing between the state that is known and the next one."""
+    if history.lease is None or history.is_deleted:
+        return _NOTHING_MISSING
+    if history.continuity.is_cut(seen):
+        return Gap(is_gap=True, is_skip=True)
+    if seen.is_order_unsure and _names_another(history.lease, lease):
+        return Gap(is_gap=True)
+    if not (seen.replaces and history.continuity.version):
+        is_gap = history.continuity.has_gap_between(seen, history.lease, lease, act, is_other=is_other)
+        return Gap(is_gap=True) if is_gap else _NOTHING_MISSING
+    # A request names the state that it replaces.
+    if seen.replaces == history.continuity.version:
+        return _NOTHING_MISSING
+    is_explained = _is_explained_by_failure(history)
+    return Gap(is_gap=not is_explained, is_skip=not is_explained, is_doubtful=is_explained)
+
+
+def _is_explained_by_failure(history: LeaseHistory) -> bool:
+    """Return whether the write that is missing is one of the holder that was stored although its answer failed."""
+    refusals = history.requests.refusals
+    # Whoever asks meanwhile may be refused, which stores nothing.
+    unknown = [one for one in refusals if one.was_stored is None]
+    last = next(reversed(unknown or refusals), None)
+    if history.holder is None or last is None or last.code < 500 or last.at < (history.at or 0):
+        return False
+    return history.holder.is_by(last.writer) is True
+
+
+def _note_facts(step: Step, tenure: Tenure, state: NextState) -> None:
+    """Have the holder remember its term, how long the lease lasts, and whether it is asked to step down."""
+    old, new = state.old, state.new
+    tenure.note_term(None if state.is_before_write or state.seen.is_stamp_old else state.seen.term)
+    # After a gap, a renewal may stand beside the duration that another manager wrote.
+    is_renewed = state.has_other_renew_time and not is_duration_by_another(state.entries)
+    if is_renewed:
+        tenure.confirm_duration()
+    if tenure.duration != new.lease_duration_seconds:
+        is_begun = any(one.kind is EventKind.ACQUIRED for one in step.events)
+        is_same_write = state.has_other_renew_time or is_begun or state.is_gap
+        if not is_same_write and _is_last_renewal_known(step, tenure):
+            # By what it lasted until then it may have expired before it was made to last longer.
+            _report_expiry(step, tenure.least_duration, tenure.kept_until, state.at, tenure.shortened_at)
+        managers = [find_manager(entries, date_last_renewal(entries)) for entries in (state.entries, state.known)]
+        at = step.write.at if state.before else max(step.write.at, date_duration_by_another(state.entries))
+        tenure.set_duration(new.lease_duration_seconds, state.writer, *managers, at=at, is_renewed=is_renewed)
+        if not state.has_other_renew_time and (new.lease_duration_seconds or 0) < (old.lease_duration_seconds or 0):
+            tenure.shortened_at = step.write.at  # until then it lasted as long as it said before
+    asker = None if state.is_gap or state.act is Act.STORED else state.writer
+    tenure.ask(old.preferred_holder, new.preferred_holder, step.write, asker)
+
+
+def _examine(step: Step, state: NextState, *, is_same_path: bool) -> None:
+    """Find what a write did beside the holder and the renewal."""
+    history = step.history
+    before, at = state.before, state.at
+    if history.holder and not step.events and state.act is Act.UPDATED:
+        who = state.writer.name if state.writer and state.writer.user else state.manager
+        history.others.append((at, who))
+        if state.writer is not None and history.holder.is_by(state.writer):
+            history.holder.processes.unrenewed.append(at)
+    version = state.lease.metadata.resource_version
+    if state.act is Act.STORED or (before and version and before.metadata.resource_version == version):
+        return
+    if before is None or state.seen.old or is_same_path:
+        problem = find_forged_stamps(state.seen, before, state.known, at, is_dated=step.write.is_dated)
+        if problem:
+            _record_event(step, EventKind.FORGED, at, writer=state.writer, text=problem)
+    if before is not None and (edit := describe_changed_fields(state.old, state.new)):
+        # A stamp has whole seconds, and the write before may have been in the same one.
+        at = max(at, step.write_before.at) if step.write.may_include(step.write_before.at) else at
+        _record_event(step, EventKind.EDITED, at, writer=state.writer, text=edit)
+        history.edits.append(step.events[-1])
+
+
+def _begin_state(step: Step, state: NextState) -> None:
+    """Begin with a state before which the lease did not exist, or was not known."""
+    if state.holder:
+        _begin_holder(step, state, state.holder)
+    _report_creation(step, state)
+
+
+def _begin_holder(step: Step, state: NextState, holder: str) -> None:
+    history = step.history
+    tenure, spec, writer = history.holder, state.new, state.writer
+    if tenure and tenure.is_writer and tenure.holder and holder.startswith(tenure.holder):
+        # A log without objects showed who writes; now a watch shows the holder identity.
+        tenure.name_holder(holder)
+    elif history.vacancy.how is Handover.DELETED or state.is_new:
+        is_unseen = history.vacancy.how is Handover.UNKNOWN
+        how = Handover.DELETED if history.vacancy.how is Handover.DELETED else Handover.CREATED
+        # After a gap the first state need not be the one that was created.
+        is_first = not history.continuity.is_after_gap or step.write.is_logged
+        if state.act is Act.UPDATED or (history.existence.is_creation_hidden and state.act is not Act.CREATED):
+            is_first = False  # what is updated was created before
+        at = state.moment or date_renewal(spec, state.entries) or 0
+        tenure = _begin_tenure(step, holder, at, how if is_first else Handover.UNKNOWN, writer)
+        if not is_first:
+            tenure.begin_unseen()
+        if is_unseen or not is_first:
+            tenure.forget_previous()
+    else:
+        first = read_first_state(state.lease, state.entries, step.write, state.moment, history.kind)
+        # A patch is answered with the state that it found if it changed nothing.
+        is_renewer = state.seen.verb != "patch" and _may_be_renewal(state.entries, step.write)
+        tenure = _begin_tenure(
+            step, holder, first.since, Handover.SEEN, writer if is_renewer else None, seen=first.last_renewal
+        )
+        tenure.begin_before_input(is_unseen=first.is_unseen, is_since_own=first.is_since_own)
+        if first.is_unseen and step.write.dating is Dating.STAMP:
+            # Any write until the latest stamp may have been a renewal.
+            stamped = (state.seen.latest_stamp or 0) + SECOND
+            tenure.keep(replace(step.write, latest=max(step.write.latest or 0, stamped)))
+        if not is_renewer:
+            tenure.keep(replace(tenure.kept, writer=None))
+        tenure.note_claimed(get_readable_instant(normalize(spec.renew_time)))
+        _forget_undated(step, tenure)
+        if first.is_as_chosen:
+            history.renewals.forget()  # the API server made what looks like its last renewal
+
+
+def _report_creation(step: Step, state: NextState) -> None:
+    """Say when a lease came to exist; a watch and a dump show only when it was created."""
+    history = step.history
+    if history.holder and (not step.events or history.holder.began is not Handover.SEEN):
+        return
+    created, at = stamp_of(state.lease.metadata.creation_timestamp), state.moment or history.at or 0
+    if state.act is Act.STORED and created is not None and created <= at + BOUND:
+        _record_event(step, EventKind.CREATED, min(created, at), text="it was created, by its creationTimestamp")
+    elif state.act is Act.CREATED:
+        _record_event(step, EventKind.CREATED, at, writer=state.writer)
+
+
+def _resume(step: Step, state: NextState) -> None:
+    """Go on after what was not seen: neither a silence nor how the holder changed is known."""
+    history = step.history
+    assert state.before is not None
+    tenure = history.holder
+    history.continuity.is_partial = True
+    # An API server may store a write and answer that it failed.
+    is_failed = any(one.has_failed for one in history.requests.refusals)
+    is_explained = history.hidden_since is not None or state.seen.is_order_unsure or is_failed
+    if step.write.is_logged and not is_explained:
+        history.continuity.is_log_leaky = True
+    at = state.at
+    if not step.write.is_logged and at < (history.at or 0) - MAX_TOLERANCE:
+        # A stamp that is older than what was seen before is forged: the write came later.
+        at = history.at or 0
+        step.write = replace(step.write, at=at, latest=None, dating=Dating.ORDER)
+    resumed = read_resumption(
+        tenure,
+        (state.before, state.lease),
+        (state.known, state.entries),
+        step.write,
+        at=at,
+        seen_until=history.hidden_since or history.at,
+        longest_usual=history.renewals.longest_usual,
+    )
+    at, last = resumed.at, resumed.last
+    if resumed.is_missed:
+        _record_event(step, EventKind.MISSED, last)
+        history.renewals.miss(last, at)
+    if tenure and resumed.is_kept:
+        _resume_tenure(step, tenure, state, at)
+        return
+    if tenure:
+        _end_tenure(step, last, Handover.UNKNOWN)
+        if not state.holder or tenure.is_last_unseen:
+            tenure.note_end_dated(is_dated=False)
+        if history.continuity.sight is Sight.PUT_BACK:
+            history.vacancy.forget_since()
+    elif not state.holder:
+        # Another one may have held and released it.
+        history.vacancy.begin(None, Handover.UNKNOWN)
+    if state.holder:
+        following = _add_unseen(step, tenure, state, at, is_new=not resumed.may_go_on)
+        following.note_resumption(is_put_back=history.continuity.sight is Sight.PUT_BACK, may_go_on=resumed.may_go_on)
+
+
+def _resume_tenure(step: Step, tenure: Tenure, state: NextState, at: int) -> None:
+    assert state.before is not None
+    # Nothing shows what the write changed: it need not have been a renewal.
+    at, is_dated = date_resumed_renewal(state.new, state.entries, step.write, at)
+    is_by_other = is_dated and may_renew_with(step.write, at) and tenure.is_by(state.writer) is False
+    tenure.resume(at, is_seen=is_dated and not is_by_other)
+    if is_by_other:
+        tenure.touch(at, state.writer)  # when its own process renewed it last was not seen
+    tenure.keep(step.write)
+    step.history.renewals.restart(at)
+    _forget_undated(step, tenure)
+    is_same = normalize(state.new.renew_time) == normalize(state.before.spec.renew_time)
+    _record_event(step, EventKind.RESUMED if is_same else EventKind.RENEWED, at, writer=state.writer)
+
+
+def _add_unseen(step: Step, before: Tenure | None, state: NextState, at: int, *, is_new: bool) -> Tenure:
+    """Add a holder that took the lease by a time, unseen; without `is_new` it may continue the tenure before."""
+    history = step.history
+    spec, named = state.new, date_naming(state.entries)
+    # A patch may leave the holder that it found, whoever sent it.
+    is_named_with = named is not None and may_renew_with(step.write, named)
+    writer = state.writer if state.seen.verb != "patch" or is_named_with else None
+    tenure = _begin_tenure(step, state.holder, at, Handover.UNKNOWN, writer, is_new=is_new)
+    renewed, is_dated = date_resumed_renewal(spec, state.entries, step.write, at)
+    tenure.resume(renewed, is_seen=is_dated)
+    tenure.note_claimed(get_readable_instant(normalize(spec.renew_time)))
+    _forget_undated(step, tenure)
+    if before and before.holder == state.holder and not (writer and writer.user):
+        tenure.note_manager(before.manager)
+        manager = find_manager(history.entries, date_last_renewal(history.entries))
+        tenure.note_ambiguity(is_other=tenure.has_other_manager(manager) or before.is_ambiguous)
+        tenure.follow_manager(manager)
+    tenure.begin_unseen()
+    return tenure
+
+
+def _forget_undated(step: Step, tenure: Tenure) -> None:
+    """Count no silence from a last renewal of which neither stamps nor a log show when it was made."""
+    if tenure.has_unseen_renewals and not step.write.is_logged:
+        step.history.renewals.forget()
+
+
+def _note_last_manager(step: Step, known: Sequence[Entry]) -> None:
+    history = step.history
+    if history.tenure:
+        history.tenure.note_manager(find_manager(known, date_last_renewal(known)))
+
+
+def _claim(step: Step, state: NextState) -> None:
+    """Begin the tenure of a holder that was written into a free lease."""
+    _note_last_manager(step, state.known)
+    how = step.history.vacancy.how
+    began = how if how in _KEPT_AFTER_VACANCY else Handover.CLAIMED
+    following = _begin_tenure(step, state.holder, state.at, began, state.writer)
+    _note_waiting(step, following, state.writer)
+    if how is Handover.UNKNOWN:
+        # Before the input showed it again without a holder, another one may have held it.
+        following.forget_previous()
+
+
+def _take_from_holder(step: Step, state: NextState) -> None:
+    """End the tenure of a holder that was still named when another one took the lease."""
+    history = step.history
+    _note_last_manager(step, state.known)
+    before, at = history.tenure, state.at
+    taking = find_taking(before, state.old, state.known, step.write, at)
+    if taking.has_expired:
+        _report_expiry(step, taking.duration, taking.kept_until, at)
+    _end_tenure(step, taking.ended, taking.how)
+    history.vacancy.begin_earlier(at if taking.kept_until is None else taking.kept_until)
+    following = _begin_tenure(step, state.holder, at, taking.how, state.writer)
+    following.note_close(is_close=taking.is_close)
+    _note_waiting(step, following, state.writer)
+    is_stale = following.processes.foreign_taker is not None and state.has_earlier_renew_time
+    if before is None or (state.has_other_renew_time and not is_stale):
+        following.note_renaming(state.old, state.new)
+    else:
+        following.inherit(before)
+
+
+def _note_waiting(step: Step, following: Tenure, writer: Writer | None) -> None:
+    """Note when the next holder asked for the lease before it took it."""
+    history = step.history
+    if writer is not None and (asking := history.requests.waiting.asking.get(writer.process)):
+        following.note_waiting(history.requests.waiting.since, asking.times)
+
+
+def _release(step: Step, state: NextState) -> None:
+    """End a tenure whose holder was removed, by itself or by another writer: then it may go on as the leader."""
+    history = step.history
+    _note_last_manager(step, state.known)
+    holder = history.holder
+    if holder:
+        manager, is_field_gone = find_manager_of_write(state.entries, state.known), state.new.holder_identity is None
+        holder.note_removal(state.writer, manager, is_field_gone=is_field_gone)
+    _end_tenure(step, state.at, Handover.RELEASED, state.writer)
+    if holder and holder.removal.may_be_by_another:
+        history.vacancy.begin(holder.last_renewal, Handover.RELEASED)  # it may have stopped long before
+
+
+def _renew(step: Step, state: NextState) -> None:
+    """Renew the tenure, by its own process or by another one; a write of the name alone may begin one."""
+    history = step.history
+    tenure, old, new, at, writer = history.holder, state.old, state.new, state.at, state.writer
+    if tenure is not None and is_release(old) and (new.lease_duration_seconds or 0) > RELEASED_DURATION:
+        # The holder that was written into a lease that stayed released takes it only now.
+        _end_tenure(step, at, Handover.UNKNOWN)
+        tenure = None
+    if tenure is None:
+        # The holder that had released it takes it again under the same name.
+        _begin_tenure(step, state.holder, at, Handover.UNKNOWN, writer)
+        return
+    if state.seen.stretch is not None:
+        history.renewals.resume(state.seen.stretch, at)
+        tenure.resume_stretch(at - state.seen.stretch.latest[-1])
+    if state.act is not Act.STORED and _is_expiry_known(step, tenure, writer):
+        _report_expiry(step, tenure.duration, tenure.kept_until, at)
+    if history.succession.is_replaced_by(writer, at):
+        _replace(step, tenure, at, writer)
+        return
+    tenure.keep(step.write)
+    if not _note_own_renewal(step, tenure, state):
+        tenure.touch(at, writer, get_readable_instant(normalize(new.renew_time)))
+        _record_event(step, EventKind.RENEWED, at, writer=writer)
+        return
+    _count_renewal(step, tenure, state)
+    if is_release(new) and (old.lease_duration_seconds or 0) > RELEASED_DURATION:
+        _end_tenure(step, at, Handover.RELEASED, writer)
+
+
+def _is_expiry_known(step: Step, tenure: Tenure, writer: Writer | None) -> bool:
+    """Return whether the input shows when a holder let the lease expire, if it did, before a renewal.
+
+    Who was chosen has not until it takes up the lease; where it is chosen again instead, it had expired.
+    """
+    is_taken_up = tenure.is_chosen and not (tenure.processes.renewals or tenure.is_unseen)
+    is_first = is_taken_up and not (writer is None and _is_renewed_by_chooser(step.history, tenure))
+    return _is_last_renewal_known(step, tenure) and not is_first
+
+
+def _is_last_renewal_known(step: Step, tenure: Tenure) -> bool:
+    """Return whether the input shows the last renewal of a holder before a write, by the clock of that write."""
+    is_shown = step.history.kind is not InputKind.REVIEW and not tenure.is_last_unseen
+    return is_shown and tenure.kept.is_claimed == step.write.is_claimed
+
+
+def _note_own_renewal(step: Step, tenure: Tenure, state: NextState) -> bool:
+    history = step.history
+    if state.writer is None and (history.kind is InputKind.AUDIT_LOG or _is_renewed_by_chooser(history, tenure)):
+        return False
+    within = None if step.write.is_claimed else (step.write.earliest, step.write.latest or state.at)
+    return tenure.note_renewal(state.writer, state.at, within, is_set_back=is_set_back(state.old, state.new))
+
+
+def _is_renewed_by_chooser(history: LeaseHistory, tenure: Tenure) -> bool:
+    """Return whether the field manager of an API server that chose a holder also made the last renewal."""
+    manager = find_manager(history.entries, date_last_renewal(history.entries))
+    return tenure.is_chosen and manager != "" and manager == tenure.taken_manager
+
+
+def _count_renewal(step: Step, tenure: Tenure, state: NextState) -> None:
+    """Count a renewal by the holder's own process."""
+    history = step.history
+    at, writer = state.at, state.writer
+    _measure_clock(step, tenure)
+    if not (writer and writer.user):
+        manager = find_manager(history.entries, date_last_renewal(history.entries))
+        tenure.note_ambiguity(is_other=_hints_at_another(tenure, manager, state.old, state.new))
+        tenure.follow_manager(manager)
+    is_first = tenure.processes.renewals == 1 and (tenure.is_chosen or tenure.inherited is not None)
+    if is_first and tenure.is_chosen and tenure.leaderless is not None:
+        # The API server chose it; that it leads is known from its own first renewal.
+        unled = max(0, (step.write.latest or at) - (tenure.taken.latest or tenure.since))
+        tenure.extend_leaderless(unled)
+        history.vacancy.extend(unled)
+    last = tenure.renewed or tenure.taken
+    doubt = _measure_doubt(last, step.write, at)
+    is_restarted = is_first or last.is_claimed != step.write.is_claimed  # another clock dates it
+    tenure.renew(at, step.write)
+    if is_restarted:
+        history.renewals.restart(at)
+    is_counted = history.kind is not InputKind.REVIEW and not is_restarted and step.write.is_dated
+    silence = history.renewals.add(at, tenure.duration, doubt) if is_counted else None
+    _record_event(step, EventKind.RENEWED, at, writer=writer, silence=silence)
+
+
+def _replace(step: Step, tenure: Tenure, at: int, writer: Writer | None) -> None:
+    """Begin the tenure of another pod that renews under the same identity: it may not know of the one before."""
+    is_dated = step.write.is_dated_by_a_server
+    how = classify_write(tenure, tenure.kept_until, tenure.duration, step.write, is_dated=is_dated)
+    is_expired = how is Handover.EXPIRED
+    how = Handover.EXPIRED if is_expired else Handover.REPLACED
+    _end_tenure(step, tenure.last_renewal if is_expired else at, how)
+    _begin_tenure(step, tenure.holder, at, how, writer).begin_with_renewal(step.write, tenure)
+
+
+def _measure_clock(step: Step, tenure: Tenure) -> None:
+    history = step.history
+    tenure.measure_clock(measure_ahead(history.lease.spec, history.entries) if history.lease else None, step.write.skew)
+
+
+def _report_expiry(step: Step, duration: int | None, last: int | None, before: int, shortened_at: int = 0) -> None:
+    """Say when the lease expired, if that was before the write that is seen; not before it was shortened."""
+    if last is not None and duration and duration > 0:
+        expired = max(last + duration * SECOND, shortened_at)
+        if expired < before:
+            _record_event(step, EventKind.EXPIRED, expired)
+
+
+def _take_logged_write(step: Step, at: int) -> None:
+    """Take in a write to a lease that no input shows: who writes regularly leads, as far as can be known."""
+    history, seen = step.history, step.seen
+    writer, tenure = seen.writer or Writer(), history.holder
+    if tenure is None:
+        history.existence.restore(is_other=False)
+        _begin_tenure(step, name_writer(writer), at, _begin_of_writer(step), writer).stand_in()
+        history.rival.begin(seen.verb)
+    else:
+        _take_next_logged_write(step, tenure, seen.verb, at, writer)
+    _advance_at(step, at)
+
+
+def _take_next_logged_write(step: Step, tenure: Tenure, verb: str, at: int, writer: Writer) -> None:
+    history = step.history
+    match classify_write_to_unknown(tenure, history.rival, writer, verb):
+        case HiddenWrite.RENEWAL:
+            tenure.processes.note_beside(history.rival.others)
+            history.rival.note_holder(verb)
+            _renew_hidden(step, tenure, at, writer)
+        case HiddenWrite.BY_RIVAL:
+            history.requests.accepted.append((at, writer))
+            history.rival.add(at, writer)
+            _follow_rival(step, tenure, at, writer)
+        case _:
+            history.requests.accepted.append((at, writer))
+
+
+def _begin_of_writer(step: Step) -> Handover:
+    history = step.history
+    if step.seen.act is Act.CREATED:
+        return Handover.DELETED if history.vacancy.how is Handover.DELETED else Handover.CREATED
+    return Handover.UNKNOWN if history.tenure else Handover.SEEN
+
+
+def _follow_rival(step: Step, tenure: Tenure, at: int, writer: Writer) -> None:
+    history = step.history
+    if not history.rival.has_followed(at, history.renewals.usual):
+        return
+    (since, _), *renewals = history.rival.writes
+    _end_tenure(step, tenure.last_renewal, Handover.UNKNOWN)
+    if tenure.holder == API_SERVER:
+        history.vacancy.forget_since()  # it may have named this writer, or another one that never led
+    following = _begin_tenure(step, name_writer(writer), since, Handover.UNKNOWN, writer)
+    following.stand_in()
+    history.requests.drop_accepted(writer, since)
+    for renewed, _ in renewals:
+        _renew_hidden(step, following, renewed, writer)
+    history.rival.writes.clear()
+
+
+def _take_hidden_write(step: Step, at: int) -> None:
+    """Take in such a write to a lease that is known: a renewal, unless another input shows it."""
+    history, seen = step.history, step.seen
+    tenure, history.continuity.version = history.holder, ""
+    if tenure and seen.writer:
+        _take_hidden_write_by(step, seen.writer, tenure, seen.verb, at)
+    _advance_at(step, at)
+
+
+def _take_hidden_write_by(step: Step, writer: Writer, tenure: Tenure, verb: str, at: int) -> None:
+    history = step.history
+    match classify_write_to_known(tenure, writer, verb, at, history.renewals.usual):
+        case HiddenWrite.RENEWAL:
+            history.logged = at
+            _renew_hidden(step, tenure, at, writer)
+        case HiddenWrite.SHOWN_RENEWAL:
+            tenure.note_renewal(writer, at)
+        case HiddenWrite.BY_ANOTHER:
+            history.requests.accepted.append((at, writer))
+        case _:
+            pass
+
+
+def _renew_hidden(step: Step, tenure: Tenure, at: int, writer: Writer | None) -> None:
+    tenure.note_renewal(writer, at)
+    tenure.renew_hidden(at)
+    _record_event(step, EventKind.RENEWED, at, writer=writer, silence=step.history.renewals.add(at, tenure.duration))
+
+
+def _begin_tenure(
+    step: Step,
+    holder: str,
+    since: int,
+    how: Handover,
+    writer: Writer | None,
+    *,
+    seen: int | None = None,
+    is_new: bool = True,
+) -> Tenure:
+    """Add a holder; `seen` is its last renewal if it had the lease already when the input begins.
+
+    Without `is_new` it may continue the tenure before.
+    """
+    history = step.history
+    tenure = Tenure(
+        HolderProcesses(holder, history.namespace),
+        since,
+        how,
+        since if seen is None else seen,
+        is_dated=step.write.is_dated or how is Handover.SEEN,
+        taken=step.write,
+        kept=step.write,
+        is_coordinated=history.lease is not None and bool(history.lease.spec.strategy),
+    )
+    manager = "" if is_constant(history.entries) else find_manager_of_write(history.entries, ())
+    if how is Handover.SEEN:
+        tenure.begin_seen(writer, manager)
+    else:
+        known = None if how is Handover.REPLACED else history.succession.find_process(holder, writer)
+        tenure.begin(writer, manager, known)
+    _measure_clock(step, tenure)
+    history.succession.begin(tenure, is_new=is_new, shows_renewals=history.kind is not InputKind.REVIEW)
+    history.renewals.restart_with_holder(tenure.last_renewal, has_expired=how is Handover.EXPIRED)
+    if step.write.is_claimed:
+        history.renewals.set_back(tenure.last_renewal)
+    history.renewals.latest.clear()
+    _record_event(step, EventKind.ACQUIRED, since, writer=writer)
+    return tenure
+
+
+def _end_tenure(step: Step, at: int, how: Handover, writer: Writer | None = None) -> None:
+    ended = step.history.succession.end(at, how, step.write, step.write_before)
+    if ended is not None and how is Handover.RELEASED:
+        _record_event(step, EventKind.RELEASED, at, writer=writer)
+
+
+def _advance_at(step: Step, at: int | None) -> None:
+    history = step.history
+    if at is not None:
+        history.at = at if history.at is None else max(history.at, at)
+
+
+def _may_be_renewal(entries: Sequence[Entry], write: Write) -> bool:
+    """Return whether the write of a first state may be the last renewal, by the field managers stamped since then."""
+    began = round_up_to_seconds(write.earliest)
+    return all(one.owns_renew_time for one in entries if one.stamp is not None and one.stamp >= began)
+
+
+def _names_another(before: Lease, after: Lease) -> bool:
+    """Return whether another text stands in holderIdentity, or none does."""
+    return (before.spec.holder_identity or "") != (after.spec.holder_identity or "")
+
+
+def _is_edit(before: Lease | None, after: Lease | None, seen: Observation) -> bool:
+    """Return whether a write is known to have left what electors wait for as it was: the holder, and its renewal."""
+    if before is None or after is None or seen.object is None or before.metadata.uid != after.metadata.uid:
+        return False
+    old, new = before.spec, after.spec
+    kept = (old.holder_identity, old.renew_time, old.lease_duration_seconds)
+    return kept == (new.holder_identity, new.renew_time, new.lease_duration_seconds)
+
+
+def _hints_at_another(tenure: Tenure, manager: str, old: LeaseSpec, new: LeaseSpec) -> bool:
+    """Return whether field managers or leaseTransitions hint that another one renewed it: a client may lie."""
+    is_counted = (new.lease_transitions or 0) != (old.lease_transitions or 0)
+    return (is_counted and tenure.processes.renewals > 1) or tenure.has_other_manager(manager)
+
+
+def _measure_doubt(before: Write, write: Write, at: int) -> int:
+    """Return by how many microseconds the time between two renewals, the second one at `at`, may be longer."""
+    if before.is_exact and write.is_exact:
+        return 0
+    return max(0, (write.latest or at) - at) + max(0, before.at - before.earliest)
