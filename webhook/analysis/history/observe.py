@@ -13,7 +13,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from webhook.admission.rules.expiry import BOUND, MAX_TOLERANCE, date_last_renewal, round_up_to_seconds
-from webhook.admission.rules.stamps import is_constant
 from webhook.analysis.history.bounds import Bounds
 from webhook.analysis.history.continuity import Change, Sight
 from webhook.analysis.history.dating import date_state_before, date_write
@@ -28,7 +27,6 @@ from webhook.analysis.history.hidden_write import (
     name_writer,
 )
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.processes import HolderProcesses
 from webhook.analysis.history.requests import hear
 from webhook.analysis.history.resumption import date_resumed_renewal, may_renew_with, read_resumption
 from webhook.analysis.history.status import (
@@ -44,11 +42,20 @@ from webhook.analysis.history.status import (
     is_release,
     is_renewal_logged,
     is_set_back,
-    measure_ahead,
 )
 from webhook.analysis.history.step import Step
 from webhook.analysis.history.taking import classify_write, find_taking
 from webhook.analysis.history.tenure import API_SERVER, Handover, Tenure
+from webhook.analysis.history.tenure_steps import (
+    advance_at,
+    begin_tenure,
+    end_tenure,
+    forget_undated,
+    is_last_renewal_known,
+    measure_clock,
+    record_event,
+    report_expiry,
+)
 from webhook.analysis.history.transition import NextState, Transition
 from webhook.analysis.history.write import Dating, Write
 from webhook.analysis.inputs.items import Act, InputKind, Observation, Writer
@@ -180,23 +187,7 @@ def _report_sharing(step: Step) -> None:
         and len(tenure.processes.writers) > 1
     ):
         history.shared = tenure
-        _record_event(step, EventKind.SHARED, history.at or 0)
-
-
-def _record_event(
-    step: Step, kind: EventKind, at: int, writer: Writer | None = None, text: str = "", *, silence: int | None = None
-) -> None:
-    event = LeaseEvent(
-        kind,
-        at,
-        step.history.tenure,
-        writer=writer,
-        text=text,
-        silence=silence,
-        is_dated=step.write.is_dated or kind is EventKind.EXPIRED,
-        is_claimed=step.write.is_claimed and kind is not EventKind.EXPIRED,
-    )
-    step.events.append(event)
+        record_event(step, EventKind.SHARED, history.at or 0)
 
 
 def _store_state_before(step: Step) -> None:
@@ -234,10 +225,10 @@ def _store_deletion(step: Step) -> None:
     if history.holder and (history.hidden_since is not None or history.continuity.is_after_gap):
         # Another one may have held it by then.
         holder = history.holder
-        _end_tenure(step, history.hidden_since or history.moment, Handover.UNKNOWN)
+        end_tenure(step, history.hidden_since or history.moment, Handover.UNKNOWN)
         holder.note_end_dated(is_dated=False)
         if history.hidden_since is not None:
-            _record_event(step, EventKind.MISSED, history.hidden_since)
+            record_event(step, EventKind.MISSED, history.hidden_since)
     shown = seen.object if isinstance(seen.object, Lease) else None
     if history.is_deleted or (shown is not None and history.is_older(shown)):
         return
@@ -257,9 +248,9 @@ def _delete(step: Step, seen: Observation, at: int) -> None:
         holder.is_deletion_sure = seen.is_sure
     step.events.append(LeaseEvent(EventKind.DELETED, at, holder, seen.writer, is_dated=is_dated))
     if holder is not None or history.lease is None:
-        _end_tenure(step, at, Handover.DELETED)
+        end_tenure(step, at, Handover.DELETED)
     history.existence.delete(at, is_sure=seen.is_sure)
-    _advance_at(step, at)
+    advance_at(step, at)
 
 
 def _take_absence(step: Step) -> None:
@@ -273,7 +264,7 @@ def _take_absence(step: Step) -> None:
     if history.is_deleted or not is_known or (seen.act is Act.READ and number < _READS_OF_NONE):
         return
     if history.holder and (history.hidden_since is not None or history.continuity.is_after_gap):
-        _end_tenure(step, history.hidden_since or history.at or 0, Handover.UNKNOWN)
+        end_tenure(step, history.hidden_since or history.at or 0, Handover.UNKNOWN)
     _delete(step, replace(seen, act=Act.STORED, at=None, writer=None, is_sure=True), history.at or 0)
 
 
@@ -306,7 +297,7 @@ def _change(step: Step, lease: Lease, entries: Sequence[Entry], act: Act) -> Non
         _note_facts(step, history.holder, state)
     if not state.is_gap:
         _examine(step, state, is_same_path=is_same_path)
-    _advance_at(step, state.moment or None)
+    advance_at(step, state.moment or None)
 
 
 def _move_to(step: Step, lease: Lease, entries: Sequence[Entry], act: Act) -> NextState:
@@ -427,9 +418,9 @@ def _note_facts(step: Step, tenure: Tenure, state: NextState) -> None:
     if tenure.duration != new.lease_duration_seconds:
         is_begun = any(one.kind is EventKind.ACQUIRED for one in step.events)
         is_same_write = state.has_other_renew_time or is_begun or state.is_gap
-        if not is_same_write and _is_last_renewal_known(step, tenure):
+        if not is_same_write and is_last_renewal_known(step, tenure):
             # By what it lasted until then it may have expired before it was made to last longer.
-            _report_expiry(step, tenure.least_duration, tenure.kept_until, state.at, tenure.shortened_at)
+            report_expiry(step, tenure.least_duration, tenure.kept_until, state.at, tenure.shortened_at)
         managers = [find_manager(entries, date_last_renewal(entries)) for entries in (state.entries, state.known)]
         at = step.write.at if state.before else max(step.write.at, date_duration_by_another(state.entries))
         tenure.set_duration(new.lease_duration_seconds, state.writer, *managers, at=at, is_renewed=is_renewed)
@@ -454,11 +445,11 @@ def _examine(step: Step, state: NextState, *, is_same_path: bool) -> None:
     if before is None or state.seen.old or is_same_path:
         problem = find_forged_stamps(state.seen, before, state.known, at, is_dated=step.write.is_dated)
         if problem:
-            _record_event(step, EventKind.FORGED, at, writer=state.writer, text=problem)
+            record_event(step, EventKind.FORGED, at, writer=state.writer, text=problem)
     if before is not None and (edit := describe_changed_fields(state.old, state.new)):
         # A stamp has whole seconds, and the write before may have been in the same one.
         at = max(at, step.write_before.at) if step.write.may_include(step.write_before.at) else at
-        _record_event(step, EventKind.EDITED, at, writer=state.writer, text=edit)
+        record_event(step, EventKind.EDITED, at, writer=state.writer, text=edit)
         history.edits.append(step.events[-1])
 
 
@@ -483,7 +474,7 @@ def _begin_holder(step: Step, state: NextState, holder: str) -> None:
         if state.act is Act.UPDATED or (history.existence.is_creation_hidden and state.act is not Act.CREATED):
             is_first = False  # what is updated was created before
         at = state.moment or date_renewal(spec, state.entries) or 0
-        tenure = _begin_tenure(step, holder, at, how if is_first else Handover.UNKNOWN, writer)
+        tenure = begin_tenure(step, holder, at, how if is_first else Handover.UNKNOWN, writer)
         if not is_first:
             tenure.begin_unseen()
         if is_unseen or not is_first:
@@ -492,7 +483,7 @@ def _begin_holder(step: Step, state: NextState, holder: str) -> None:
         first = read_first_state(state.lease, state.entries, step.write, state.moment, history.kind)
         # A patch is answered with the state that it found if it changed nothing.
         is_renewer = state.seen.verb != "patch" and _may_be_renewal(state.entries, step.write)
-        tenure = _begin_tenure(
+        tenure = begin_tenure(
             step, holder, first.since, Handover.SEEN, writer if is_renewer else None, seen=first.last_renewal
         )
         tenure.begin_before_input(is_unseen=first.is_unseen, is_since_own=first.is_since_own)
@@ -503,7 +494,7 @@ def _begin_holder(step: Step, state: NextState, holder: str) -> None:
         if not is_renewer:
             tenure.keep(replace(tenure.kept, writer=None))
         tenure.note_claimed(get_readable_instant(normalize(spec.renew_time)))
-        _forget_undated(step, tenure)
+        forget_undated(step, tenure)
         if first.is_as_chosen:
             history.renewals.forget()  # the API server made what looks like its last renewal
 
@@ -515,9 +506,9 @@ def _report_creation(step: Step, state: NextState) -> None:
         return
     created, at = stamp_of(state.lease.metadata.creation_timestamp), state.moment or history.at or 0
     if state.act is Act.STORED and created is not None and created <= at + BOUND:
-        _record_event(step, EventKind.CREATED, min(created, at), text="it was created, by its creationTimestamp")
+        record_event(step, EventKind.CREATED, min(created, at), text="it was created, by its creationTimestamp")
     elif state.act is Act.CREATED:
-        _record_event(step, EventKind.CREATED, at, writer=state.writer)
+        record_event(step, EventKind.CREATED, at, writer=state.writer)
 
 
 def _resume(step: Step, state: NextState) -> None:
@@ -547,13 +538,13 @@ def _resume(step: Step, state: NextState) -> None:
     )
     at, last = resumed.at, resumed.last
     if resumed.is_missed:
-        _record_event(step, EventKind.MISSED, last)
+        record_event(step, EventKind.MISSED, last)
         history.renewals.miss(last, at)
     if tenure and resumed.is_kept:
         _resume_tenure(step, tenure, state, at)
         return
     if tenure:
-        _end_tenure(step, last, Handover.UNKNOWN)
+        end_tenure(step, last, Handover.UNKNOWN)
         if not state.holder or tenure.is_last_unseen:
             tenure.note_end_dated(is_dated=False)
         if history.continuity.sight is Sight.PUT_BACK:
@@ -576,9 +567,9 @@ def _resume_tenure(step: Step, tenure: Tenure, state: NextState, at: int) -> Non
         tenure.touch(at, state.writer)  # when its own process renewed it last was not seen
     tenure.keep(step.write)
     step.history.renewals.restart(at)
-    _forget_undated(step, tenure)
+    forget_undated(step, tenure)
     is_same = normalize(state.new.renew_time) == normalize(state.before.spec.renew_time)
-    _record_event(step, EventKind.RESUMED if is_same else EventKind.RENEWED, at, writer=state.writer)
+    record_event(step, EventKind.RESUMED if is_same else EventKind.RENEWED, at, writer=state.writer)
 
 
 def _add_unseen(step: Step, before: Tenure | None, state: NextState, at: int, *, is_new: bool) -> Tenure:
@@ -588,11 +579,11 @@ def _add_unseen(step: Step, before: Tenure | None, state: NextState, at: int, *,
     # A patch may leave the holder that it found, whoever sent it.
     is_named_with = named is not None and may_renew_with(step.write, named)
     writer = state.writer if state.seen.verb != "patch" or is_named_with else None
-    tenure = _begin_tenure(step, state.holder, at, Handover.UNKNOWN, writer, is_new=is_new)
+    tenure = begin_tenure(step, state.holder, at, Handover.UNKNOWN, writer, is_new=is_new)
     renewed, is_dated = date_resumed_renewal(spec, state.entries, step.write, at)
     tenure.resume(renewed, is_seen=is_dated)
     tenure.note_claimed(get_readable_instant(normalize(spec.renew_time)))
-    _forget_undated(step, tenure)
+    forget_undated(step, tenure)
     if before and before.holder == state.holder and not (writer and writer.user):
         tenure.note_manager(before.manager)
         manager = find_manager(history.entries, date_last_renewal(history.entries))
@@ -600,12 +591,6 @@ def _add_unseen(step: Step, before: Tenure | None, state: NextState, at: int, *,
         tenure.follow_manager(manager)
     tenure.begin_unseen()
     return tenure
-
-
-def _forget_undated(step: Step, tenure: Tenure) -> None:
-    """Count no silence from a last renewal of which neither stamps nor a log show when it was made."""
-    if tenure.has_unseen_renewals and not step.write.is_logged:
-        step.history.renewals.forget()
 
 
 def _note_last_manager(step: Step, known: Sequence[Entry]) -> None:
@@ -619,7 +604,7 @@ def _claim(step: Step, state: NextState) -> None:
     _note_last_manager(step, state.known)
     how = step.history.vacancy.how
     began = how if how in _KEPT_AFTER_VACANCY else Handover.CLAIMED
-    following = _begin_tenure(step, state.holder, state.at, began, state.writer)
+    following = begin_tenure(step, state.holder, state.at, began, state.writer)
     _note_waiting(step, following, state.writer)
     if how is Handover.UNKNOWN:
         # Before the input showed it again without a holder, another one may have held it.
@@ -633,10 +618,10 @@ def _take_from_holder(step: Step, state: NextState) -> None:
     before, at = history.tenure, state.at
     taking = find_taking(before, state.old, state.known, step.write, at)
     if taking.has_expired:
-        _report_expiry(step, taking.duration, taking.kept_until, at)
-    _end_tenure(step, taking.ended, taking.how)
+        report_expiry(step, taking.duration, taking.kept_until, at)
+    end_tenure(step, taking.ended, taking.how)
     history.vacancy.begin_earlier(at if taking.kept_until is None else taking.kept_until)
-    following = _begin_tenure(step, state.holder, at, taking.how, state.writer)
+    following = begin_tenure(step, state.holder, at, taking.how, state.writer)
     following.note_close(is_close=taking.is_close)
     _note_waiting(step, following, state.writer)
     is_stale = following.processes.foreign_taker is not None and state.has_earlier_renew_time
@@ -661,7 +646,7 @@ def _release(step: Step, state: NextState) -> None:
     if holder:
         manager, is_field_gone = find_manager_of_write(state.entries, state.known), state.new.holder_identity is None
         holder.note_removal(state.writer, manager, is_field_gone=is_field_gone)
-    _end_tenure(step, state.at, Handover.RELEASED, state.writer)
+    end_tenure(step, state.at, Handover.RELEASED, state.writer)
     if holder and holder.removal.may_be_by_another:
         history.vacancy.begin(holder.last_renewal, Handover.RELEASED)  # it may have stopped long before
 
@@ -672,28 +657,28 @@ def _renew(step: Step, state: NextState) -> None:
     tenure, old, new, at, writer = history.holder, state.old, state.new, state.at, state.writer
     if tenure is not None and is_release(old) and (new.lease_duration_seconds or 0) > RELEASED_DURATION:
         # The holder that was written into a lease that stayed released takes it only now.
-        _end_tenure(step, at, Handover.UNKNOWN)
+        end_tenure(step, at, Handover.UNKNOWN)
         tenure = None
     if tenure is None:
         # The holder that had released it takes it again under the same name.
-        _begin_tenure(step, state.holder, at, Handover.UNKNOWN, writer)
+        begin_tenure(step, state.holder, at, Handover.UNKNOWN, writer)
         return
     if state.seen.stretch is not None:
         history.renewals.resume(state.seen.stretch, at)
         tenure.resume_stretch(at - state.seen.stretch.latest[-1])
     if state.act is not Act.STORED and _is_expiry_known(step, tenure, writer):
-        _report_expiry(step, tenure.duration, tenure.kept_until, at)
+        report_expiry(step, tenure.duration, tenure.kept_until, at)
     if history.succession.is_replaced_by(writer, at):
         _replace(step, tenure, at, writer)
         return
     tenure.keep(step.write)
     if not _note_own_renewal(step, tenure, state):
         tenure.touch(at, writer, get_readable_instant(normalize(new.renew_time)))
-        _record_event(step, EventKind.RENEWED, at, writer=writer)
+        record_event(step, EventKind.RENEWED, at, writer=writer)
         return
     _count_renewal(step, tenure, state)
     if is_release(new) and (old.lease_duration_seconds or 0) > RELEASED_DURATION:
-        _end_tenure(step, at, Handover.RELEASED, writer)
+        end_tenure(step, at, Handover.RELEASED, writer)
 
 
 def _is_expiry_known(step: Step, tenure: Tenure, writer: Writer | None) -> bool:
@@ -703,13 +688,7 @@ def _is_expiry_known(step: Step, tenure: Tenure, writer: Writer | None) -> bool:
     """
     is_taken_up = tenure.is_chosen and not (tenure.processes.renewals or tenure.is_unseen)
     is_first = is_taken_up and not (writer is None and _is_renewed_by_chooser(step.history, tenure))
-    return _is_last_renewal_known(step, tenure) and not is_first
-
-
-def _is_last_renewal_known(step: Step, tenure: Tenure) -> bool:
-    """Return whether the input shows the last renewal of a holder before a write, by the clock of that write."""
-    is_shown = step.history.kind is not InputKind.REVIEW and not tenure.is_last_unseen
-    return is_shown and tenure.kept.is_claimed == step.write.is_claimed
+    return is_last_renewal_known(step, tenure) and not is_first
 
 
 def _note_own_renewal(step: Step, tenure: Tenure, state: NextState) -> bool:
@@ -730,7 +709,7 @@ def _count_renewal(step: Step, tenure: Tenure, state: NextState) -> None:
     """Count a renewal by the holder's own process."""
     history = step.history
     at, writer = state.at, state.writer
-    _measure_clock(step, tenure)
+    measure_clock(step, tenure)
     if not (writer and writer.user):
         manager = find_manager(history.entries, date_last_renewal(history.entries))
         tenure.note_ambiguity(is_other=_hints_at_another(tenure, manager, state.old, state.new))
@@ -749,7 +728,7 @@ def _count_renewal(step: Step, tenure: Tenure, state: NextState) -> None:
         history.renewals.restart(at)
     is_counted = history.kind is not InputKind.REVIEW and not is_restarted and step.write.is_dated
     silence = history.renewals.add(at, tenure.duration, doubt) if is_counted else None
-    _record_event(step, EventKind.RENEWED, at, writer=writer, silence=silence)
+    record_event(step, EventKind.RENEWED, at, writer=writer, silence=silence)
 
 
 def _replace(step: Step, tenure: Tenure, at: int, writer: Writer | None) -> None:
@@ -758,21 +737,8 @@ def _replace(step: Step, tenure: Tenure, at: int, writer: Writer | None) -> None
     how = classify_write(tenure, tenure.kept_until, tenure.duration, step.write, is_dated=is_dated)
     is_expired = how is Handover.EXPIRED
     how = Handover.EXPIRED if is_expired else Handover.REPLACED
-    _end_tenure(step, tenure.last_renewal if is_expired else at, how)
-    _begin_tenure(step, tenure.holder, at, how, writer).begin_with_renewal(step.write, tenure)
-
-
-def _measure_clock(step: Step, tenure: Tenure) -> None:
-    history = step.history
-    tenure.measure_clock(measure_ahead(history.lease.spec, history.entries) if history.lease else None, step.write.skew)
-
-
-def _report_expiry(step: Step, duration: int | None, last: int | None, before: int, shortened_at: int = 0) -> None:
-    """Say when the lease expired, if that was before the write that is seen; not before it was shortened."""
-    if last is not None and duration and duration > 0:
-        expired = max(last + duration * SECOND, shortened_at)
-        if expired < before:
-            _record_event(step, EventKind.EXPIRED, expired)
+    end_tenure(step, tenure.last_renewal if is_expired else at, how)
+    begin_tenure(step, tenure.holder, at, how, writer).begin_with_renewal(step.write, tenure)
 
 
 def _take_logged_write(step: Step, at: int) -> None:
@@ -781,11 +747,11 @@ def _take_logged_write(step: Step, at: int) -> None:
     writer, tenure = seen.writer or Writer(), history.holder
     if tenure is None:
         history.existence.restore(is_other=False)
-        _begin_tenure(step, name_writer(writer), at, _begin_of_writer(step), writer).stand_in()
+        begin_tenure(step, name_writer(writer), at, _begin_of_writer(step), writer).stand_in()
         history.rival.begin(seen.verb)
     else:
         _take_next_logged_write(step, tenure, seen.verb, at, writer)
-    _advance_at(step, at)
+    advance_at(step, at)
 
 
 def _take_next_logged_write(step: Step, tenure: Tenure, verb: str, at: int, writer: Writer) -> None:
@@ -815,10 +781,10 @@ def _follow_rival(step: Step, tenure: Tenure, at: int, writer: Writer) -> None:
     if not history.rival.has_followed(at, history.renewals.usual):
         return
     (since, _), *renewals = history.rival.writes
-    _end_tenure(step, tenure.last_renewal, Handover.UNKNOWN)
+    end_tenure(step, tenure.last_renewal, Handover.UNKNOWN)
     if tenure.holder == API_SERVER:
         history.vacancy.forget_since()  # it may have named this writer, or another one that never led
-    following = _begin_tenure(step, name_writer(writer), since, Handover.UNKNOWN, writer)
+    following = begin_tenure(step, name_writer(writer), since, Handover.UNKNOWN, writer)
     following.stand_in()
     history.requests.drop_accepted(writer, since)
     for renewed, _ in renewals:
@@ -832,7 +798,7 @@ def _take_hidden_write(step: Step, at: int) -> None:
     tenure, history.continuity.version = history.holder, ""
     if tenure and seen.writer:
         _take_hidden_write_by(step, seen.writer, tenure, seen.verb, at)
-    _advance_at(step, at)
+    advance_at(step, at)
 
 
 def _take_hidden_write_by(step: Step, writer: Writer, tenure: Tenure, verb: str, at: int) -> None:
@@ -852,60 +818,7 @@ def _take_hidden_write_by(step: Step, writer: Writer, tenure: Tenure, verb: str,
 def _renew_hidden(step: Step, tenure: Tenure, at: int, writer: Writer | None) -> None:
     tenure.note_renewal(writer, at)
     tenure.renew_hidden(at)
-    _record_event(step, EventKind.RENEWED, at, writer=writer, silence=step.history.renewals.add(at, tenure.duration))
-
-
-def _begin_tenure(
-    step: Step,
-    holder: str,
-    since: int,
-    how: Handover,
-    writer: Writer | None,
-    *,
-    seen: int | None = None,
-    is_new: bool = True,
-) -> Tenure:
-    """Add a holder; `seen` is its last renewal if it had the lease already when the input begins.
-
-    Without `is_new` it may continue the tenure before.
-    """
-    history = step.history
-    tenure = Tenure(
-        HolderProcesses(holder, history.namespace),
-        since,
-        how,
-        since if seen is None else seen,
-        is_dated=step.write.is_dated or how is Handover.SEEN,
-        taken=step.write,
-        kept=step.write,
-        is_coordinated=history.lease is not None and bool(history.lease.spec.strategy),
-    )
-    manager = "" if is_constant(history.entries) else find_manager_of_write(history.entries, ())
-    if how is Handover.SEEN:
-        tenure.begin_seen(writer, manager)
-    else:
-        known = None if how is Handover.REPLACED else history.succession.find_process(holder, writer)
-        tenure.begin(writer, manager, known)
-    _measure_clock(step, tenure)
-    history.succession.begin(tenure, is_new=is_new, shows_renewals=history.kind is not InputKind.REVIEW)
-    history.renewals.restart_with_holder(tenure.last_renewal, has_expired=how is Handover.EXPIRED)
-    if step.write.is_claimed:
-        history.renewals.set_back(tenure.last_renewal)
-    history.renewals.latest.clear()
-    _record_event(step, EventKind.ACQUIRED, since, writer=writer)
-    return tenure
-
-
-def _end_tenure(step: Step, at: int, how: Handover, writer: Writer | None = None) -> None:
-    ended = step.history.succession.end(at, how, step.write, step.write_before)
-    if ended is not None and how is Handover.RELEASED:
-        _record_event(step, EventKind.RELEASED, at, writer=writer)
-
-
-def _advance_at(step: Step, at: int | None) -> None:
-    history = step.history
-    if at is not None:
-        history.at = at if history.at is None else max(history.at, at)
+    record_event(step, EventKind.RENEWED, at, writer=writer, silence=step.history.renewals.add(at, tenure.duration))
 
 
 def _may_be_renewal(entries: Sequence[Entry], write: Write) -> bool:
