@@ -16,6 +16,7 @@ from webhook.admission.rules.expiry import BOUND, MAX_TOLERANCE, date_last_renew
 from webhook.analysis.history.bounds import Bounds
 from webhook.analysis.history.continuity import Change, Sight
 from webhook.analysis.history.dating import date_state_before, date_write
+from webhook.analysis.history.deletion import confirm_deletion, delete_unseen, store_deletion, take_absence
 from webhook.analysis.history.events import EventKind, LeaseEvent, describe_changed_fields
 from webhook.analysis.history.existence import is_other_uid
 from webhook.analysis.history.first_state import read_first_state
@@ -63,8 +64,6 @@ from webhook.kubernetes.managed_fields import Entry, list_entries
 from webhook.kubernetes.objects import Lease, LeaseSpec
 from webhook.kubernetes.times import SECOND, get_readable_instant, normalize, stamp_of
 
-_READS_OF_NONE: Final = 2
-
 _KEPT_AFTER_VACANCY: Final = frozenset({Handover.RELEASED, Handover.UNKNOWN})
 """How a tenure ended if the next holder of a lease that names none took it so, too; else it was claimed."""
 
@@ -106,13 +105,13 @@ def _take(step: Step) -> None:
     if seen.input_kind is InputKind.AUDIT_LOG:
         _hear(step)
     if history.is_deleted and (seen.is_of_none or (seen.act is Act.CREATED and seen.is_stored)):
-        _confirm_deletion(step)
+        confirm_deletion(step)
     if seen.act is Act.READ:
         history.requests.take_read(seen, history.renewals)
     else:
         history.requests.take_write(seen)
     if seen.is_of_none:
-        _take_absence(step)
+        take_absence(step)
     if seen.act is not Act.READ and seen.is_stored:
         _take_stored(step)
 
@@ -202,7 +201,7 @@ def _store_state_before(step: Step) -> None:
 def _store(step: Step) -> None:
     history, seen = step.history, step.seen
     if seen.is_deletion:
-        _store_deletion(step)
+        store_deletion(step)
     elif isinstance(seen.object, Lease):
         if not history.is_older(seen.object):
             history.continuity.advance_to(seen.object)
@@ -218,69 +217,6 @@ def _store(step: Step) -> None:
             _take_hidden_write(step, seen.at)
         else:
             _take_logged_write(step, seen.at)
-
-
-def _store_deletion(step: Step) -> None:
-    history, seen = step.history, step.seen
-    if history.holder and (history.hidden_since is not None or history.continuity.is_after_gap):
-        # Another one may have held it by then.
-        holder = history.holder
-        end_tenure(step, history.hidden_since or history.moment, Handover.UNKNOWN)
-        holder.note_end_dated(is_dated=False)
-        if history.hidden_since is not None:
-            record_event(step, EventKind.MISSED, history.hidden_since)
-    shown = seen.object if isinstance(seen.object, Lease) else None
-    if history.is_deleted or (shown is not None and history.is_older(shown)):
-        return
-    if shown is not None:
-        history.continuity.advance_to(shown)
-    _delete(step, seen, history.moment)
-
-
-def _delete(step: Step, seen: Observation, at: int) -> None:
-    history = step.history
-    holder, is_dated = history.holder, seen.at is not None
-    if holder is not None:
-        # Who asks again for a deletion that waits for finalizers removes none of them.
-        is_request = seen.act is Act.DELETED and seen.writer is not None
-        by, marked_at = history.existence.find_deleter(seen), 0 if is_request else history.existence.marked_at
-        holder.note_deletion(by, is_dated=is_dated, marked_at=marked_at, last_finalizer_by=seen.writer)
-        holder.is_deletion_sure = seen.is_sure
-    step.events.append(LeaseEvent(EventKind.DELETED, at, holder, seen.writer, is_dated=is_dated))
-    if holder is not None or history.lease is None:
-        end_tenure(step, at, Handover.DELETED)
-    history.existence.delete(at, is_sure=seen.is_sure)
-    advance_at(step, at)
-
-
-def _take_absence(step: Step) -> None:
-    """Take in that the lease does not exist: its deletion was not seen. A single read may be answered from a cache.
-
-    What an input shows before may have been replaced unseen.
-    """
-    history, seen = step.history, step.seen
-    is_known = history.lease is not None or history.holder is not None
-    number = history.requests.absent[0] if history.requests.absent else 0
-    if history.is_deleted or not is_known or (seen.act is Act.READ and number < _READS_OF_NONE):
-        return
-    if history.holder and (history.hidden_since is not None or history.continuity.is_after_gap):
-        end_tenure(step, history.hidden_since or history.at or 0, Handover.UNKNOWN)
-    _delete(step, replace(seen, act=Act.STORED, at=None, writer=None, is_sure=True), history.at or 0)
-
-
-def _confirm_deletion(step: Step) -> None:
-    """Note that a deletion was none of a dry run."""
-    history = step.history
-    history.existence.is_deletion_sure = True
-    if history.tenure is not None:
-        history.tenure.is_deletion_sure = True
-
-
-def _delete_unseen(step: Step) -> None:
-    """Take in a deletion that the input does not show, which therefore has neither a time nor a writer."""
-    history = step.history
-    if history.lease is not None and not history.is_deleted:
-        _delete(step, replace(step.seen, at=None, writer=None), history.at or 0)
 
 
 def _change(step: Step, lease: Lease, entries: Sequence[Entry], act: Act) -> None:
@@ -312,7 +248,7 @@ def _move_to(step: Step, lease: Lease, entries: Sequence[Entry], act: Act) -> Ne
     _apply_gap(step, gap)
     # A review of a creation comes before it is known whether the lease exists.
     if not gap.is_gap and (is_other or (act is Act.CREATED and history.kind is not InputKind.REVIEW)):
-        _delete_unseen(step)
+        delete_unseen(step)
     was_deleted = history.is_deleted
     if act is Act.CREATED and not history.tenures:
         history.existence.is_seen_created = True
