@@ -12,14 +12,14 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.admission.rules.expiry import BOUND, MAX_TOLERANCE, date_last_renewal, round_up_to_seconds
+from webhook.admission.rules.expiry import MAX_TOLERANCE, date_last_renewal
+from webhook.analysis.history.beginning import begin_state
 from webhook.analysis.history.bounds import Bounds
 from webhook.analysis.history.continuity import Change, Sight
 from webhook.analysis.history.dating import date_state_before, date_write
 from webhook.analysis.history.deletion import confirm_deletion, delete_unseen, store_deletion, take_absence
 from webhook.analysis.history.events import EventKind, LeaseEvent, describe_changed_fields
 from webhook.analysis.history.existence import is_other_uid
-from webhook.analysis.history.first_state import read_first_state
 from webhook.analysis.history.forged_stamps import find_forged_stamps
 from webhook.analysis.history.hidden_write import (
     HiddenWrite,
@@ -34,7 +34,6 @@ from webhook.analysis.history.status import (
     RELEASED_DURATION,
     date_duration_by_another,
     date_naming,
-    date_renewal,
     date_state,
     find_manager,
     find_manager_of_write,
@@ -62,7 +61,7 @@ from webhook.analysis.history.write import Dating, Write
 from webhook.analysis.inputs.items import Act, InputKind, Observation, Writer
 from webhook.kubernetes.managed_fields import Entry, list_entries
 from webhook.kubernetes.objects import Lease, LeaseSpec
-from webhook.kubernetes.times import SECOND, get_readable_instant, normalize, stamp_of
+from webhook.kubernetes.times import get_readable_instant, normalize, stamp_of
 
 _KEPT_AFTER_VACANCY: Final = frozenset({Handover.RELEASED, Handover.UNKNOWN})
 """How a tenure ended if the next holder of a lease that names none took it so, too; else it was claimed."""
@@ -295,7 +294,7 @@ def _follow_holder(step: Step, state: NextState) -> None:
         case Transition.RELEASE:
             _release(step, state)
         case Transition.BEGINNING:
-            _begin_state(step, state)
+            begin_state(step, state)
         case Transition.RESUMPTION:
             _resume(step, state)
         case _:
@@ -387,64 +386,6 @@ def _examine(step: Step, state: NextState, *, is_same_path: bool) -> None:
         at = max(at, step.write_before.at) if step.write.may_include(step.write_before.at) else at
         record_event(step, EventKind.EDITED, at, writer=state.writer, text=edit)
         history.edits.append(step.events[-1])
-
-
-def _begin_state(step: Step, state: NextState) -> None:
-    """Begin with a state before which the lease did not exist, or was not known."""
-    if state.holder:
-        _begin_holder(step, state, state.holder)
-    _report_creation(step, state)
-
-
-def _begin_holder(step: Step, state: NextState, holder: str) -> None:
-    history = step.history
-    tenure, spec, writer = history.holder, state.new, state.writer
-    if tenure and tenure.is_writer and tenure.holder and holder.startswith(tenure.holder):
-        # A log without objects showed who writes; now a watch shows the holder identity.
-        tenure.name_holder(holder)
-    elif history.vacancy.how is Handover.DELETED or state.is_new:
-        is_unseen = history.vacancy.how is Handover.UNKNOWN
-        how = Handover.DELETED if history.vacancy.how is Handover.DELETED else Handover.CREATED
-        # After a gap the first state need not be the one that was created.
-        is_first = not history.continuity.is_after_gap or step.write.is_logged
-        if state.act is Act.UPDATED or (history.existence.is_creation_hidden and state.act is not Act.CREATED):
-            is_first = False  # what is updated was created before
-        at = state.moment or date_renewal(spec, state.entries) or 0
-        tenure = begin_tenure(step, holder, at, how if is_first else Handover.UNKNOWN, writer)
-        if not is_first:
-            tenure.begin_unseen()
-        if is_unseen or not is_first:
-            tenure.forget_previous()
-    else:
-        first = read_first_state(state.lease, state.entries, step.write, state.moment, history.kind)
-        # A patch is answered with the state that it found if it changed nothing.
-        is_renewer = state.seen.verb != "patch" and _may_be_renewal(state.entries, step.write)
-        tenure = begin_tenure(
-            step, holder, first.since, Handover.SEEN, writer if is_renewer else None, seen=first.last_renewal
-        )
-        tenure.begin_before_input(is_unseen=first.is_unseen, is_since_own=first.is_since_own)
-        if first.is_unseen and step.write.dating is Dating.STAMP:
-            # Any write until the latest stamp may have been a renewal.
-            stamped = (state.seen.latest_stamp or 0) + SECOND
-            tenure.keep(replace(step.write, latest=max(step.write.latest or 0, stamped)))
-        if not is_renewer:
-            tenure.keep(replace(tenure.kept, writer=None))
-        tenure.note_claimed(get_readable_instant(normalize(spec.renew_time)))
-        forget_undated(step, tenure)
-        if first.is_as_chosen:
-            history.renewals.forget()  # the API server made what looks like its last renewal
-
-
-def _report_creation(step: Step, state: NextState) -> None:
-    """Say when a lease came to exist; a watch and a dump show only when it was created."""
-    history = step.history
-    if history.holder and (not step.events or history.holder.began is not Handover.SEEN):
-        return
-    created, at = stamp_of(state.lease.metadata.creation_timestamp), state.moment or history.at or 0
-    if state.act is Act.STORED and created is not None and created <= at + BOUND:
-        record_event(step, EventKind.CREATED, min(created, at), text="it was created, by its creationTimestamp")
-    elif state.act is Act.CREATED:
-        record_event(step, EventKind.CREATED, at, writer=state.writer)
 
 
 def _resume(step: Step, state: NextState) -> None:
@@ -755,12 +696,6 @@ def _renew_hidden(step: Step, tenure: Tenure, at: int, writer: Writer | None) ->
     tenure.note_renewal(writer, at)
     tenure.renew_hidden(at)
     record_event(step, EventKind.RENEWED, at, writer=writer, silence=step.history.renewals.add(at, tenure.duration))
-
-
-def _may_be_renewal(entries: Sequence[Entry], write: Write) -> bool:
-    """Return whether the write of a first state may be the last renewal, by the field managers stamped since then."""
-    began = round_up_to_seconds(write.earliest)
-    return all(one.owns_renew_time for one in entries if one.stamp is not None and one.stamp >= began)
 
 
 def _names_another(before: Lease, after: Lease) -> bool:
