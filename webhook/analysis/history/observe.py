@@ -12,7 +12,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.admission.rules.expiry import MAX_TOLERANCE, date_last_renewal
+from webhook.admission.rules.expiry import date_last_renewal
 from webhook.analysis.history.beginning import begin_state
 from webhook.analysis.history.bounds import Bounds
 from webhook.analysis.history.continuity import Change, Sight
@@ -29,11 +29,10 @@ from webhook.analysis.history.hidden_write import (
 )
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.requests import hear
-from webhook.analysis.history.resumption import date_resumed_renewal, may_renew_with, read_resumption
+from webhook.analysis.history.resuming import resume
 from webhook.analysis.history.status import (
     RELEASED_DURATION,
     date_duration_by_another,
-    date_naming,
     date_state,
     find_manager,
     find_manager_of_write,
@@ -50,14 +49,13 @@ from webhook.analysis.history.tenure_steps import (
     advance_at,
     begin_tenure,
     end_tenure,
-    forget_undated,
     is_last_renewal_known,
     measure_clock,
     record_event,
     report_expiry,
 )
 from webhook.analysis.history.transition import NextState, Transition
-from webhook.analysis.history.write import Dating, Write
+from webhook.analysis.history.write import Write
 from webhook.analysis.inputs.items import Act, InputKind, Observation, Writer
 from webhook.kubernetes.managed_fields import Entry, list_entries
 from webhook.kubernetes.objects import Lease, LeaseSpec
@@ -296,7 +294,7 @@ def _follow_holder(step: Step, state: NextState) -> None:
         case Transition.BEGINNING:
             begin_state(step, state)
         case Transition.RESUMPTION:
-            _resume(step, state)
+            resume(step, state)
         case _:
             pass
 
@@ -386,88 +384,6 @@ def _examine(step: Step, state: NextState, *, is_same_path: bool) -> None:
         at = max(at, step.write_before.at) if step.write.may_include(step.write_before.at) else at
         record_event(step, EventKind.EDITED, at, writer=state.writer, text=edit)
         history.edits.append(step.events[-1])
-
-
-def _resume(step: Step, state: NextState) -> None:
-    """Go on after what was not seen: neither a silence nor how the holder changed is known."""
-    history = step.history
-    assert state.before is not None
-    tenure = history.holder
-    history.continuity.is_partial = True
-    # An API server may store a write and answer that it failed.
-    is_failed = any(one.has_failed for one in history.requests.refusals)
-    is_explained = history.hidden_since is not None or state.seen.is_order_unsure or is_failed
-    if step.write.is_logged and not is_explained:
-        history.continuity.is_log_leaky = True
-    at = state.at
-    if not step.write.is_logged and at < (history.at or 0) - MAX_TOLERANCE:
-        # A stamp that is older than what was seen before is forged: the write came later.
-        at = history.at or 0
-        step.write = replace(step.write, at=at, latest=None, dating=Dating.ORDER)
-    resumed = read_resumption(
-        tenure,
-        (state.before, state.lease),
-        (state.known, state.entries),
-        step.write,
-        at=at,
-        seen_until=history.hidden_since or history.at,
-        longest_usual=history.renewals.longest_usual,
-    )
-    at, last = resumed.at, resumed.last
-    if resumed.is_missed:
-        record_event(step, EventKind.MISSED, last)
-        history.renewals.miss(last, at)
-    if tenure and resumed.is_kept:
-        _resume_tenure(step, tenure, state, at)
-        return
-    if tenure:
-        end_tenure(step, last, Handover.UNKNOWN)
-        if not state.holder or tenure.is_last_unseen:
-            tenure.note_end_dated(is_dated=False)
-        if history.continuity.sight is Sight.PUT_BACK:
-            history.vacancy.forget_since()
-    elif not state.holder:
-        # Another one may have held and released it.
-        history.vacancy.begin(None, Handover.UNKNOWN)
-    if state.holder:
-        following = _add_unseen(step, tenure, state, at, is_new=not resumed.may_go_on)
-        following.note_resumption(is_put_back=history.continuity.sight is Sight.PUT_BACK, may_go_on=resumed.may_go_on)
-
-
-def _resume_tenure(step: Step, tenure: Tenure, state: NextState, at: int) -> None:
-    assert state.before is not None
-    # Nothing shows what the write changed: it need not have been a renewal.
-    at, is_dated = date_resumed_renewal(state.new, state.entries, step.write, at)
-    is_by_other = is_dated and may_renew_with(step.write, at) and tenure.is_by(state.writer) is False
-    tenure.resume(at, is_seen=is_dated and not is_by_other)
-    if is_by_other:
-        tenure.touch(at, state.writer)  # when its own process renewed it last was not seen
-    tenure.keep(step.write)
-    step.history.renewals.restart(at)
-    forget_undated(step, tenure)
-    is_same = normalize(state.new.renew_time) == normalize(state.before.spec.renew_time)
-    record_event(step, EventKind.RESUMED if is_same else EventKind.RENEWED, at, writer=state.writer)
-
-
-def _add_unseen(step: Step, before: Tenure | None, state: NextState, at: int, *, is_new: bool) -> Tenure:
-    """Add a holder that took the lease by a time, unseen; without `is_new` it may continue the tenure before."""
-    history = step.history
-    spec, named = state.new, date_naming(state.entries)
-    # A patch may leave the holder that it found, whoever sent it.
-    is_named_with = named is not None and may_renew_with(step.write, named)
-    writer = state.writer if state.seen.verb != "patch" or is_named_with else None
-    tenure = begin_tenure(step, state.holder, at, Handover.UNKNOWN, writer, is_new=is_new)
-    renewed, is_dated = date_resumed_renewal(spec, state.entries, step.write, at)
-    tenure.resume(renewed, is_seen=is_dated)
-    tenure.note_claimed(get_readable_instant(normalize(spec.renew_time)))
-    forget_undated(step, tenure)
-    if before and before.holder == state.holder and not (writer and writer.user):
-        tenure.note_manager(before.manager)
-        manager = find_manager(history.entries, date_last_renewal(history.entries))
-        tenure.note_ambiguity(is_other=tenure.has_other_manager(manager) or before.is_ambiguous)
-        tenure.follow_manager(manager)
-    tenure.begin_unseen()
-    return tenure
 
 
 def _note_last_manager(step: Step, known: Sequence[Entry]) -> None:
