@@ -35,7 +35,6 @@ from webhook.analysis.history.status import (
     date_duration_by_another,
     date_state,
     find_manager,
-    find_manager_of_write,
     find_stamp_between,
     is_duration_by_another,
     is_release,
@@ -43,7 +42,8 @@ from webhook.analysis.history.status import (
     is_set_back,
 )
 from webhook.analysis.history.step import Step
-from webhook.analysis.history.taking import classify_write, find_taking
+from webhook.analysis.history.taking import classify_write
+from webhook.analysis.history.taking_over import claim, release, take_from_holder
 from webhook.analysis.history.tenure import API_SERVER, Handover, Tenure
 from webhook.analysis.history.tenure_steps import (
     advance_at,
@@ -60,9 +60,6 @@ from webhook.analysis.inputs.items import Act, InputKind, Observation, Writer
 from webhook.kubernetes.managed_fields import Entry, list_entries
 from webhook.kubernetes.objects import Lease, LeaseSpec
 from webhook.kubernetes.times import get_readable_instant, normalize, stamp_of
-
-_KEPT_AFTER_VACANCY: Final = frozenset({Handover.RELEASED, Handover.UNKNOWN})
-"""How a tenure ended if the next holder of a lease that names none took it so, too; else it was claimed."""
 
 
 class Gap(Struct, frozen=True):
@@ -286,11 +283,11 @@ def _follow_holder(step: Step, state: NextState) -> None:
         case Transition.RENEWAL:
             _renew(step, state)
         case Transition.TAKING:
-            _take_from_holder(step, state)
+            take_from_holder(step, state)
         case Transition.CLAIM:
-            _claim(step, state)
+            claim(step, state)
         case Transition.RELEASE:
-            _release(step, state)
+            release(step, state)
         case Transition.BEGINNING:
             begin_state(step, state)
         case Transition.RESUMPTION:
@@ -384,64 +381,6 @@ def _examine(step: Step, state: NextState, *, is_same_path: bool) -> None:
         at = max(at, step.write_before.at) if step.write.may_include(step.write_before.at) else at
         record_event(step, EventKind.EDITED, at, writer=state.writer, text=edit)
         history.edits.append(step.events[-1])
-
-
-def _note_last_manager(step: Step, known: Sequence[Entry]) -> None:
-    history = step.history
-    if history.tenure:
-        history.tenure.note_manager(find_manager(known, date_last_renewal(known)))
-
-
-def _claim(step: Step, state: NextState) -> None:
-    """Begin the tenure of a holder that was written into a free lease."""
-    _note_last_manager(step, state.known)
-    how = step.history.vacancy.how
-    began = how if how in _KEPT_AFTER_VACANCY else Handover.CLAIMED
-    following = begin_tenure(step, state.holder, state.at, began, state.writer)
-    _note_waiting(step, following, state.writer)
-    if how is Handover.UNKNOWN:
-        # Before the input showed it again without a holder, another one may have held it.
-        following.forget_previous()
-
-
-def _take_from_holder(step: Step, state: NextState) -> None:
-    """End the tenure of a holder that was still named when another one took the lease."""
-    history = step.history
-    _note_last_manager(step, state.known)
-    before, at = history.tenure, state.at
-    taking = find_taking(before, state.old, state.known, step.write, at)
-    if taking.has_expired:
-        report_expiry(step, taking.duration, taking.kept_until, at)
-    end_tenure(step, taking.ended, taking.how)
-    history.vacancy.begin_earlier(at if taking.kept_until is None else taking.kept_until)
-    following = begin_tenure(step, state.holder, at, taking.how, state.writer)
-    following.note_close(is_close=taking.is_close)
-    _note_waiting(step, following, state.writer)
-    is_stale = following.processes.foreign_taker is not None and state.has_earlier_renew_time
-    if before is None or (state.has_other_renew_time and not is_stale):
-        following.note_renaming(state.old, state.new)
-    else:
-        following.inherit(before)
-
-
-def _note_waiting(step: Step, following: Tenure, writer: Writer | None) -> None:
-    """Note when the next holder asked for the lease before it took it."""
-    history = step.history
-    if writer is not None and (asking := history.requests.waiting.asking.get(writer.process)):
-        following.note_waiting(history.requests.waiting.since, asking.times)
-
-
-def _release(step: Step, state: NextState) -> None:
-    """End a tenure whose holder was removed, by itself or by another writer: then it may go on as the leader."""
-    history = step.history
-    _note_last_manager(step, state.known)
-    holder = history.holder
-    if holder:
-        manager, is_field_gone = find_manager_of_write(state.entries, state.known), state.new.holder_identity is None
-        holder.note_removal(state.writer, manager, is_field_gone=is_field_gone)
-    end_tenure(step, state.at, Handover.RELEASED, state.writer)
-    if holder and holder.removal.may_be_by_another:
-        history.vacancy.begin(holder.last_renewal, Handover.RELEASED)  # it may have stopped long before
 
 
 def _renew(step: Step, state: NextState) -> None:
