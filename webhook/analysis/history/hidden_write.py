@@ -1,6 +1,6 @@
 """What a write means whose object a log does not show: a renewal, or a write by another one.
 
-In: the holder and the writer. Out: one of a few kinds, by the two tables below. `LeaseHistory` does what follows.
+In: the holder and the writer. Out: one of a few kinds, by the two tables below. `inferring` does what follows.
 """
 
 from enum import Enum, auto

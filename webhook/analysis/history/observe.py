@@ -21,12 +21,7 @@ from webhook.analysis.history.deletion import confirm_deletion, delete_unseen, s
 from webhook.analysis.history.events import EventKind, LeaseEvent, describe_changed_fields
 from webhook.analysis.history.existence import is_other_uid
 from webhook.analysis.history.forged_stamps import find_forged_stamps
-from webhook.analysis.history.hidden_write import (
-    HiddenWrite,
-    classify_write_to_known,
-    classify_write_to_unknown,
-    name_writer,
-)
+from webhook.analysis.history.inferring import take_hidden_write, take_logged_write
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.renewing import renew
 from webhook.analysis.history.requests import hear
@@ -41,17 +36,10 @@ from webhook.analysis.history.status import (
 )
 from webhook.analysis.history.step import Step
 from webhook.analysis.history.taking_over import claim, release, take_from_holder
-from webhook.analysis.history.tenure import API_SERVER, Handover, Tenure
-from webhook.analysis.history.tenure_steps import (
-    advance_at,
-    begin_tenure,
-    end_tenure,
-    is_last_renewal_known,
-    record_event,
-    report_expiry,
-)
+from webhook.analysis.history.tenure import Handover, Tenure
+from webhook.analysis.history.tenure_steps import advance_at, is_last_renewal_known, record_event, report_expiry
 from webhook.analysis.history.transition import NextState, Transition
-from webhook.analysis.inputs.items import Act, InputKind, Observation, Writer
+from webhook.analysis.inputs.items import Act, InputKind, Observation
 from webhook.kubernetes.managed_fields import Entry, list_entries
 from webhook.kubernetes.objects import Lease
 from webhook.kubernetes.times import stamp_of
@@ -203,9 +191,9 @@ def _store(step: Step) -> None:
         if history.lease is not None:
             if seen.act is Act.CREATED:
                 history.existence.note_hidden_creation()
-            _take_hidden_write(step, seen.at)
+            take_hidden_write(step, seen.at)
         else:
-            _take_logged_write(step, seen.at)
+            take_logged_write(step, seen.at)
 
 
 def _change(step: Step, lease: Lease, entries: Sequence[Entry], act: Act) -> None:
@@ -376,86 +364,6 @@ def _examine(step: Step, state: NextState, *, is_same_path: bool) -> None:
         at = max(at, step.write_before.at) if step.write.may_include(step.write_before.at) else at
         record_event(step, EventKind.EDITED, at, writer=state.writer, text=edit)
         history.edits.append(step.events[-1])
-
-
-def _take_logged_write(step: Step, at: int) -> None:
-    """Take in a write to a lease that no input shows: who writes regularly leads, as far as can be known."""
-    history, seen = step.history, step.seen
-    writer, tenure = seen.writer or Writer(), history.holder
-    if tenure is None:
-        history.existence.restore(is_other=False)
-        begin_tenure(step, name_writer(writer), at, _begin_of_writer(step), writer).stand_in()
-        history.rival.begin(seen.verb)
-    else:
-        _take_next_logged_write(step, tenure, seen.verb, at, writer)
-    advance_at(step, at)
-
-
-def _take_next_logged_write(step: Step, tenure: Tenure, verb: str, at: int, writer: Writer) -> None:
-    history = step.history
-    match classify_write_to_unknown(tenure, history.rival, writer, verb):
-        case HiddenWrite.RENEWAL:
-            tenure.processes.note_beside(history.rival.others)
-            history.rival.note_holder(verb)
-            _renew_hidden(step, tenure, at, writer)
-        case HiddenWrite.BY_RIVAL:
-            history.requests.accepted.append((at, writer))
-            history.rival.add(at, writer)
-            _follow_rival(step, tenure, at, writer)
-        case _:
-            history.requests.accepted.append((at, writer))
-
-
-def _begin_of_writer(step: Step) -> Handover:
-    history = step.history
-    if step.seen.act is Act.CREATED:
-        return Handover.DELETED if history.vacancy.how is Handover.DELETED else Handover.CREATED
-    return Handover.UNKNOWN if history.tenure else Handover.SEEN
-
-
-def _follow_rival(step: Step, tenure: Tenure, at: int, writer: Writer) -> None:
-    history = step.history
-    if not history.rival.has_followed(at, history.renewals.usual):
-        return
-    (since, _), *renewals = history.rival.writes
-    end_tenure(step, tenure.last_renewal, Handover.UNKNOWN)
-    if tenure.holder == API_SERVER:
-        history.vacancy.forget_since()  # it may have named this writer, or another one that never led
-    following = begin_tenure(step, name_writer(writer), since, Handover.UNKNOWN, writer)
-    following.stand_in()
-    history.requests.drop_accepted(writer, since)
-    for renewed, _ in renewals:
-        _renew_hidden(step, following, renewed, writer)
-    history.rival.writes.clear()
-
-
-def _take_hidden_write(step: Step, at: int) -> None:
-    """Take in such a write to a lease that is known: a renewal, unless another input shows it."""
-    history, seen = step.history, step.seen
-    tenure, history.continuity.version = history.holder, ""
-    if tenure and seen.writer:
-        _take_hidden_write_by(step, seen.writer, tenure, seen.verb, at)
-    advance_at(step, at)
-
-
-def _take_hidden_write_by(step: Step, writer: Writer, tenure: Tenure, verb: str, at: int) -> None:
-    history = step.history
-    match classify_write_to_known(tenure, writer, verb, at, history.renewals.usual):
-        case HiddenWrite.RENEWAL:
-            history.logged = at
-            _renew_hidden(step, tenure, at, writer)
-        case HiddenWrite.SHOWN_RENEWAL:
-            tenure.note_renewal(writer, at)
-        case HiddenWrite.BY_ANOTHER:
-            history.requests.accepted.append((at, writer))
-        case _:
-            pass
-
-
-def _renew_hidden(step: Step, tenure: Tenure, at: int, writer: Writer | None) -> None:
-    tenure.note_renewal(writer, at)
-    tenure.renew_hidden(at)
-    record_event(step, EventKind.RENEWED, at, writer=writer, silence=step.history.renewals.add(at, tenure.duration))
 
 
 def _names_another(before: Lease, after: Lease) -> bool:

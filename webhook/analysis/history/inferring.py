@@ -1,0 +1,96 @@
+"""Writes whose object a log does not show: who writes regularly leads, as far as can be known.
+
+In: a step; `hidden_write` says of which kind it is. Out: tenures of writers, or renewals of the holder that is known.
+"""
+
+from webhook.analysis.history.events import EventKind
+from webhook.analysis.history.hidden_write import (
+    HiddenWrite,
+    classify_write_to_known,
+    classify_write_to_unknown,
+    name_writer,
+)
+from webhook.analysis.history.step import Step
+from webhook.analysis.history.tenure import API_SERVER, Handover, Tenure
+from webhook.analysis.history.tenure_steps import advance_at, begin_tenure, end_tenure, record_event
+from webhook.analysis.inputs.items import Act, Writer
+
+
+def take_logged_write(step: Step, at: int) -> None:
+    """Take in a write to a lease that no input shows: who writes regularly leads, as far as can be known."""
+    history, seen = step.history, step.seen
+    writer, tenure = seen.writer or Writer(), history.holder
+    if tenure is None:
+        history.existence.restore(is_other=False)
+        begin_tenure(step, name_writer(writer), at, _begin_of_writer(step), writer).stand_in()
+        history.rival.begin(seen.verb)
+    else:
+        _take_next_logged_write(step, tenure, seen.verb, at, writer)
+    advance_at(step, at)
+
+
+def _take_next_logged_write(step: Step, tenure: Tenure, verb: str, at: int, writer: Writer) -> None:
+    history = step.history
+    match classify_write_to_unknown(tenure, history.rival, writer, verb):
+        case HiddenWrite.RENEWAL:
+            tenure.processes.note_beside(history.rival.others)
+            history.rival.note_holder(verb)
+            _renew_hidden(step, tenure, at, writer)
+        case HiddenWrite.BY_RIVAL:
+            history.requests.accepted.append((at, writer))
+            history.rival.add(at, writer)
+            _follow_rival(step, tenure, at, writer)
+        case _:
+            history.requests.accepted.append((at, writer))
+
+
+def _begin_of_writer(step: Step) -> Handover:
+    history = step.history
+    if step.seen.act is Act.CREATED:
+        return Handover.DELETED if history.vacancy.how is Handover.DELETED else Handover.CREATED
+    return Handover.UNKNOWN if history.tenure else Handover.SEEN
+
+
+def _follow_rival(step: Step, tenure: Tenure, at: int, writer: Writer) -> None:
+    history = step.history
+    if not history.rival.has_followed(at, history.renewals.usual):
+        return
+    (since, _), *renewals = history.rival.writes
+    end_tenure(step, tenure.last_renewal, Handover.UNKNOWN)
+    if tenure.holder == API_SERVER:
+        history.vacancy.forget_since()  # it may have named this writer, or another one that never led
+    following = begin_tenure(step, name_writer(writer), since, Handover.UNKNOWN, writer)
+    following.stand_in()
+    history.requests.drop_accepted(writer, since)
+    for renewed, _ in renewals:
+        _renew_hidden(step, following, renewed, writer)
+    history.rival.writes.clear()
+
+
+def take_hidden_write(step: Step, at: int) -> None:
+    """Take in such a write to a lease that is known: a renewal, unless another input shows it."""
+    history, seen = step.history, step.seen
+    tenure, history.continuity.version = history.holder, ""
+    if tenure and seen.writer:
+        _take_hidden_write_by(step, seen.writer, tenure, seen.verb, at)
+    advance_at(step, at)
+
+
+def _take_hidden_write_by(step: Step, writer: Writer, tenure: Tenure, verb: str, at: int) -> None:
+    history = step.history
+    match classify_write_to_known(tenure, writer, verb, at, history.renewals.usual):
+        case HiddenWrite.RENEWAL:
+            history.logged = at
+            _renew_hidden(step, tenure, at, writer)
+        case HiddenWrite.SHOWN_RENEWAL:
+            tenure.note_renewal(writer, at)
+        case HiddenWrite.BY_ANOTHER:
+            history.requests.accepted.append((at, writer))
+        case _:
+            pass
+
+
+def _renew_hidden(step: Step, tenure: Tenure, at: int, writer: Writer | None) -> None:
+    tenure.note_renewal(writer, at)
+    tenure.renew_hidden(at)
+    record_event(step, EventKind.RENEWED, at, writer=writer, silence=step.history.renewals.add(at, tenure.duration))
