@@ -1,7 +1,7 @@
 """The next state of a lease beside the one that it follows, and what it does to the holder.
 
-In: two states and what showed them. Out: a frozen value, and one of a few kinds by the table below. `LeaseHistory` does
-what follows.
+In: two states and what showed them. Out: a frozen value, and one of a few kinds by the table below. `states` does what
+follows.
 """
 
 from collections.abc import Sequence
