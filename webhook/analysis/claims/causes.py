@@ -482,11 +482,10 @@ def _describe_punctual(compared: OtherLeases) -> str:
         verb = "was" if compared.on_time == 1 else "were"
         others = f"{compared.on_time} of {number} other leases with regular renewals {verb}"
         late = f", and {compared.late} {'was' if compared.late == 1 else 'were'} late at the same time"
-    if compared.silent_for:
-        return (
-            f"{others} renewed again meanwhile, after up to "
-            f"{format_length(compared.silent_for)} without a renewal{late}"
-        )
+    if compared.paused:
+        which = "" if compared.paused == compared.on_time else f"{compared.paused} of them "
+        pause = format_length(compared.silent_for)
+        return f"{others} renewed meanwhile, {which}after up to {pause} without a renewal{late}"
     return f"{others} renewed on time{late}"
 
 

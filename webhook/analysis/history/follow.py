@@ -451,8 +451,15 @@ class ClusterHistory(Struct):
         nodes = {other.find_node_at(start) for other in (history, *late)}
         is_one_node = len(nodes) == 1 and "" not in nodes
         on_time = [other for other, is_late in zip(others, were_late, strict=True) if is_late is False]
-        silent = max((other.renewals.find_longest_silence(start, end) for other in on_time), default=0)
-        return OtherLeases(len(late), len(on_time), is_sample=step > 1, is_one_node=is_one_node, silent_for=silent)
+        silences = [silence for other in on_time if (silence := other.renewals.find_longest_silence(start, end))]
+        return OtherLeases(
+            late=len(late),
+            on_time=len(on_time),
+            is_sample=step > 1,
+            is_one_node=is_one_node,
+            paused=len(silences),
+            silent_for=max(silences, default=0),
+        )
 
     def compare_silent_with_others(self, history: LeaseHistory, now: int) -> OtherLeases:
         """Return how many other held leases were last renewed when an expired one was, and how many after it.

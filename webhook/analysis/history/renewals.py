@@ -251,13 +251,14 @@ class OtherLeases(Struct, frozen=True):
     """The other leases while one was silent; `is_sample` if only some of them were compared.
 
     `is_one_node` is set if all that were late are known to be held from one node, as the one that was silent is.
-    `silent_for` is the longest time, in microseconds, in which one that was on time missed renewals.
+    `paused` of those that were on time missed renewals first, for `silent_for` microseconds at most.
     """
 
     late: int = 0
     on_time: int = 0
     is_sample: bool = False
     is_one_node: bool = False
+    paused: int = 0
     silent_for: int = 0
 
     @property
