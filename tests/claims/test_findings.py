@@ -370,7 +370,11 @@ def lose_by_failures(fail: Callable[[Elector, int], None]) -> tuple[Account, Rep
     ("verb", "words", "advice"),
     [
         ("update", "a webhook that it calls for this lease, or the one API server in use", "lease-webhook doctor"),
-        ("get", "Reads, which no webhook sees, failed too: look at the API server in use, or its etcd", "/readyz"),
+        (
+            "get",
+            "No admission webhook sees reads: look at the API server in use, its etcd, and the authorizers",
+            "/readyz",
+        ),
     ],
 )
 def test_no_webhook_makes_reads_fail(verb: str, words: str, advice: str) -> None:

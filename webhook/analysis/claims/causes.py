@@ -468,8 +468,8 @@ def _diagnose_unstored(failed: Sequence[Refusal], compared: OtherLeases) -> Diag
     path = "so not the API server as a whole: a webhook that it calls for this lease, or the one API server in use"
     if read is not None:
         path = (
-            "so not every API server failed. Reads, which no webhook sees, failed too: look at the API server in use, "
-            "or its etcd"
+            "so not every API server failed. No admission webhook sees reads: look at the API server in use, its etcd, "
+            "and the authorizers that it asks"
         )
     return Diagnosis(Blame.SERVER, f"{text}; {_describe_punctual(compared)}, {path}", ("failed",), read or last)
 
