@@ -450,7 +450,7 @@ def test_a_node_that_may_not_renew_is_looked_at() -> None:
     node.fail(403, RIGHTS)
     histories = follow_log(server)
     one = make_account(histories, histories.leases["kube-node-lease", "worker-7"], server.now)
-    assert advise(one).startswith("The API server refused the writes of system:node:worker-7. To see the node:")
+    assert advise(one).startswith("The API server refused the requests of system:node:worker-7. To see the node:")
     assert advise(one).endswith("kubectl describe node worker-7")
 
 

@@ -454,7 +454,7 @@ def test_a_write_without_credentials_is_not_the_holder_s_if_that_is_heard() -> N
     server.wait(16)
     server.elector("db-1", "shop/db").lead(10)
     found = messages(server)
-    assert "refused with 401 for lack of credentials" in found["write-refused"]
+    assert "refused with 401, as no credentials were accepted" in found["write-refused"]
     assert "Its writes were refused" not in found["leader-lost"]
 
 

@@ -61,5 +61,46 @@ def test_a_node_is_named_whatever_its_name_looks_like(follow: Any, name: str, re
     assert all(f"kubectl describe node {name}" in one for one in said if "describe" in one)
 
 
+def explain_refusals(user: str, *, code: int, impersonator: str = "") -> str:
+    """Return the advice beside four writes of a user that were refused to it, while the kubelet of n1 renews."""
+    server = silent(0)
+    other = server.elector("m1", "kube-node-lease/n1", user=user, pod="")
+    for _ in range(4):
+        server.wait(2)
+        if code == 401:
+            other.fail_unauthenticated()
+        else:
+            other.fail(code, f'leases.coordination.k8s.io "n1" is forbidden: User "{user}" cannot update resource')
+        if impersonator:
+            server.log[-1] |= {"user": {"username": impersonator}, "impersonatedUser": {"username": user}}
+    histories = follow_log(server)
+    found = make_account(histories, histories.leases[NODE], server.now).findings
+    (said,) = [f"{one.advice} {one.fix}" for one in found if isinstance(one, Claim) and one.check == "write-refused"]
+    return said
+
+
+def test_who_asks_for_the_lease_of_another_node_is_to_be_looked_at() -> None:
+    said = explain_refusals("system:node:m1", code=403)
+    assert "credentials may be in other hands" in said
+    assert said.endswith("kubectl describe node m1")
+
+
+@pytest.mark.parametrize(
+    ("user", "impersonator"),
+    [(KUBELET, ""), ("system:node:m1", "alice@example.org")],
+    ids=["its own kubelet", "somebody who acts as the kubelet of another node"],
+)
+def test_no_credentials_of_another_node_were_used(user: str, impersonator: str) -> None:
+    said = explain_refusals(user, code=403, impersonator=impersonator)
+    assert "other hands" not in said
+    assert said.endswith("kubectl describe node n1")
+
+
+def test_whose_requests_were_refused_without_credentials_is_not_known() -> None:
+    said = explain_refusals("", code=401)
+    assert "Whose requests these were is not known" in said
+    assert said.endswith("kubectl describe node n1")
+
+
 def test_the_command_for_its_holder_describes_the_node() -> None:
     assert make_command_for_pod_of_holder("kube-node-lease", "n1") == "kubectl describe node n1"

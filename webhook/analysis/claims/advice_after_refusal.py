@@ -45,6 +45,12 @@ def advise_after_refusal(history: LeaseHistory, refusal: Refusal, now: int) -> A
         )
     if refusal.by is By.WEBHOOK:
         return Advice(f"See why webhook {format_name(refusal.name)} refuses the writes of {who}:", WEBHOOKS)
+    if refusal.by is By.CREDENTIALS and history.namespace == NODE_LEASES:
+        sentence = (
+            "The API server did not accept the credentials, such as a certificate that had expired. Whose requests "
+            "these were is not known. To see the node of the lease:"
+        )
+        return Advice(sentence, make_command_for_node(history.name))
     if refusal.by is By.CREDENTIALS:
         sentence = "The API server did not accept the credentials, such as a token that had expired. To see the pods:"
         return Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get pods")
@@ -136,9 +142,7 @@ def _advise_on_missing_rights(history: LeaseHistory, refusal: Refusal) -> Advice
     """Return what to do about writes that an authorizer refused."""
     who = format_name(refusal.writer.name) or "the writer"
     if history.namespace == NODE_LEASES and refusal.writer.user.startswith(_NODE_USER):
-        return Advice(
-            f"The API server refused the writes of {who}. To see the node:", make_command_for_node(history.name)
-        )
+        return _advise_on_refused_node(history, refusal, who)
     found = _VERB.search(refusal.message)
     verb = found[1] if found else "update"
     known = {one.processes.own.user for one in history.tenures if one.processes.own}
@@ -155,6 +159,16 @@ def _advise_on_missing_rights(history: LeaseHistory, refusal: Refusal) -> Advice
         what = f"{who} needs a Role and RoleBinding that allow {verb} on the lease."
     sentence = f"{what} To see whether it may {verb} it now:"
     return Advice(sentence, make_command_for_rights(verb, history.namespace, history.name, refusal.writer))
+
+
+def _advise_on_refused_node(history: LeaseHistory, refusal: Refusal, who: str) -> Advice:
+    """Return which node to look at: a kubelet asks for the lease of no other node, but who has its credentials may."""
+    node = refusal.writer.user.removeprefix(_NODE_USER)
+    if node == history.name or refusal.writer.impersonator:
+        sentence = f"The API server refused the requests of {who}. To see the node:"
+        return Advice(sentence, make_command_for_node(history.name))
+    sentence = f"{who} asked for the lease of another node: its credentials may be in other hands. To see its own node:"
+    return Advice(sentence, make_command_for_node(node))
 
 
 def _has_written_since(history: LeaseHistory, refusal: Refusal) -> bool:

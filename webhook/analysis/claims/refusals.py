@@ -22,7 +22,7 @@ _MANY_READS: Final = 3
 """Refused reads after which a process waits for the lease, and not a person who looked at it."""
 _REFUSED_BY: Final = {
     By.RIGHTS: " for lack of permission",
-    By.CREDENTIALS: " for lack of credentials",
+    By.CREDENTIALS: ", as no credentials were accepted",
     By.FIELDS: " because another field manager owns the fields",
     By.OTHER: "",
 }
