@@ -84,7 +84,11 @@ def test_a_stranger_needs_no_rights() -> None:
     ("user", "sentence", "command"),
     [
         (NAMESPACE_CONTROLLER, "Its namespace was deleted, and all that was in it.", "kubectl get namespace shop"),
-        (GARBAGE_COLLECTOR, "Kubernetes deletes what belongs to an owner that is gone.", "ownerReferences"),
+        (
+            GARBAGE_COLLECTOR,
+            "Kubernetes deletes what names only owners that do not exist.",
+            "lease-webhook writers shop/db",
+        ),
         ("alice", "Decide whether alice should delete leases.", "lease-webhook writers shop/db"),
     ],
 )

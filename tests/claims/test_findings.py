@@ -626,7 +626,10 @@ def test_of_a_person_who_holds_and_deletes_a_lease_the_right_is_shown() -> None:
 def test_the_garbage_collector_deletes_what_has_no_owner() -> None:
     found = deletion_in(play_deletion(COLLECTOR, ""))
     assert found.severity is Severity.WARNING
-    assert "deleted the lease, whose owner is gone, at 11:07:20Z while db-0_1 held it; db-1_1" in found.message
+    assert (
+        "deleted the lease, as no owner that it named exists, at 11:07:20Z while db-0_1 held it; db-1_1"
+        in found.message
+    )
     assert found.message.endswith(": two may have led at once, unless the owner was the pod of db-0_1")
 
 

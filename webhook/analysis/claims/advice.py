@@ -102,8 +102,8 @@ def _advise_without_lease(account: Account) -> Advice:
     refused = [one for one in writes if one.received > history.existence.deleted_at]
     lacks_rights = bool(refused) and refused[-1].by is By.RIGHTS
     deleted_by = tenure.deleted_by if history.is_deleted and tenure else None
-    if deleted_by and deleted_by.user in CLEANUP_CONTROLLERS and not lacks_rights:
-        return advise_after_deletion(history, deleted_by)
+    if tenure and deleted_by and deleted_by.user in CLEANUP_CONTROLLERS and not lacks_rights:
+        return advise_after_deletion(history, tenure, deleted_by)
     if refused and (history.is_deleted or history.requests.absent):
         return advise_after_refusal(history, refused[-1], account.now)
     reads = [one for one in history.requests.refusals if one.is_denied]

@@ -15,6 +15,7 @@ from webhook.analysis.claims.commands import (
     make_command_for_writers,
     make_options_to_act_as,
 )
+from webhook.analysis.claims.owners import find_owners_added_to, is_by_holder
 from webhook.analysis.claims.words import describe_user, format_name
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.tenure import API_SERVER, Tenure
@@ -119,14 +120,19 @@ def advise_after_doubtful_deletion(history: LeaseHistory) -> Advice:
     return Advice("The lease may have been deleted. To see whether it exists:", make_command_for_lease(history))
 
 
-def advise_after_deletion(history: LeaseHistory, who: Writer) -> Advice:
-    """Return what to do after someone deleted a lease that was held."""
+def advise_after_deletion(history: LeaseHistory, before: Tenure, who: Writer) -> Advice:
+    """Return what to do after someone deleted a lease that `before` held."""
     if who.user == NAMESPACE_CONTROLLER:
         sentence = "Its namespace was deleted, and all that was in it. To see whether it exists again:"
         return Advice(sentence, f"kubectl get namespace {quote_name(history.namespace)}")
     if who.user in CLEANUP_CONTROLLERS:
-        sentence = "Kubernetes deletes what belongs to an owner that is gone. To see the lease's owner:"
-        return Advice(sentence, f"{make_command_for_lease(history)} -o jsonpath='{{.metadata.ownerReferences}}'")
+        sentence = "Kubernetes deletes what names only owners that do not exist."
+        added = find_owners_added_to(history, before)
+        if added and added.writer and added.writer.name and not is_by_holder(added):
+            sentence += f" Find out why {format_name(added.writer.name)} added one."
+            return advise_on_writer(sentence, history, added.writer)
+        # Neither a deleted lease nor the next one of its name shows what owners it had.
+        return Advice(f"{sentence} To see who may add one:", make_command_for_writers(history))
     return advise_on_writer(f"Decide whether {format_name(who.name)} should delete leases.", history, who)
 
 

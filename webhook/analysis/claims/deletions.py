@@ -15,6 +15,7 @@ from webhook.analysis.claims.collect import bound_write
 from webhook.analysis.claims.commands import make_command_for_audit_log
 from webhook.analysis.claims.handovers import SHORTEST, describe_creation
 from webhook.analysis.claims.lease_claim import find_identity, make_claim
+from webhook.analysis.claims.owners import describe_added_owners, find_owners_added_to
 from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_writer, format_bound, format_clock, format_name
 from webhook.analysis.heartbeats import is_named_for_heartbeats
 from webhook.analysis.history.follow import ClusterHistory
@@ -47,6 +48,8 @@ def find_deletion(
     message = _describe_deletion(history, before, now)
     if clearings:
         message += f" ({_describe_clearing(clearings[-1], now)})"
+    if (added := find_owners_added_to(history, before)) is not None:
+        message += f" ({describe_added_owners(added, f' at {format_clock(added.at, now)}')})"
     if before.had_expired:
         message += f", which had not renewed it for {format_length(silence)}: it had expired"
     if after is not None:
@@ -97,7 +100,7 @@ def _may_be_by_its_holder(before: Tenure) -> bool:
 
 
 def _is_collected(before: Tenure) -> bool:
-    """Return whether the garbage collector deleted the lease, as its owner was gone."""
+    """Return whether the garbage collector deleted the lease, as no owner of it exists."""
     return before.deleted_by is not None and before.deleted_by.user == GARBAGE_COLLECTOR
 
 
@@ -119,7 +122,7 @@ def _advise(history: LeaseHistory, before: Tenure, clearings: Sequence[Observati
     if not before.is_deletion_sure:
         return advise_after_doubtful_deletion(history)
     if who and who.name:
-        return advise_after_deletion(history, who)
+        return advise_after_deletion(history, before, who)
     if clearings and (suspect := clearings[-1].writer) and suspect.name:
         return advise_on_writer(f"See which leases {format_name(suspect.name)} deleted.", history, suspect)
     sentence = "A watch does not show who deleted it; the audit log does:"
@@ -146,7 +149,7 @@ def _describe_deletion(history: LeaseHistory, before: Tenure, now: int) -> str:
     """Say who deleted a held lease, and when it was gone: with finalizers that is when the last of them is removed."""
     who, last = before.deleted_by, before.last_finalizer_by
     by = f"{describe_writer(who)} deleted the lease" if who and who.name else "the lease was deleted"
-    by += ", whose owner is gone," if _is_collected(before) else ""
+    by += ", as no owner that it named exists," if _is_collected(before) else ""
     later = " or later" if not before.is_end_dated or (history.kind is InputKind.WATCH and not who) else ""
     doubt = "" if before.is_deletion_sure else f" ({UNLESS_DRY_RUN})"
     at = doubt if before.until is None else f" at {format_clock(before.until, now)}{later}{doubt}"

@@ -20,6 +20,7 @@ from webhook.analysis.claims.handovers import (
     describe_renewals_of_another,
     has_lost_race,
 )
+from webhook.analysis.claims.owners import describe_added_owners, is_by_holder
 from webhook.analysis.claims.related_writes import describe_related_write, is_new
 from webhook.analysis.claims.text import Line
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
@@ -59,7 +60,10 @@ def list_events(account: Account, most: int = MAX_EVENTS) -> Iterator[Line]:
     history, now = account.history, account.now
     beside = [*_list_candidates(account), *_list_pod_deletions(account), *_list_related_writes(account)]
     beside += account.pod_events
-    found = sorted([*_list_all(account), *_list_edits(history), *beside, *_list_gaps(account)], key=_TIME)
+    found = sorted(
+        [*_list_all(account), *_list_edits(history), *_list_added_owners(history), *beside, *_list_gaps(account)],
+        key=_TIME,
+    )
     if history.is_mixed or (len(found) == 1 and history.tenure and history.tenure.began is Handover.SEEN):
         return  # the headline says as much
     if len(found) > most:
@@ -81,6 +85,7 @@ def list_latest(account: Account) -> Iterator[Line]:
     since = history.tenure.since if history.tenure else 0
     is_told = any(one.check not in _OF_NO_CHANGE and (one.over_since or since) >= since for one in loud)
     shown = [*_list_gaps(account)[-1:], *_list_edits(history, by_others=True)[-_MAX_LATEST:]]
+    shown += _list_added_owners(history, by_others=True)[-_MAX_LATEST:]
     shown += _list_candidates(account, are_missing=bool(account.missing_candidates))[-_MAX_LATEST:]
     is_cause = any(isinstance(one, Claim) and one.cause == Blame.POD for one in account.findings)
     shown += _list_related_writes(account, has_new=False)[-_MAX_LATEST:]
@@ -141,6 +146,13 @@ def _list_edits(history: LeaseHistory, *, by_others: bool = False) -> list[_Even
     A watch does not show whose an edit is: what it has is listed of a log as well, where that names the writer.
     """
     return [(one.at, describe_edit(one)) for one in history.edits if not (by_others and _is_usual(one))]
+
+
+def _list_added_owners(history: LeaseHistory, *, by_others: bool = False) -> list[_Event]:
+    """Return the additions of owners, or those that need not be its holder's own doing."""
+    return [
+        (one.at, describe_added_owners(one)) for one in history.added_owners if not (by_others and is_by_holder(one))
+    ]
 
 
 def _list_candidates(account: Account, *, are_missing: bool = False) -> list[_Event]:

@@ -18,6 +18,7 @@ from webhook.analysis.history.events import EventKind, describe_changed_fields
 from webhook.analysis.history.existence import is_other_uid
 from webhook.analysis.history.forged_stamps import find_forged_stamps
 from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.owners import find_added_owners
 from webhook.analysis.history.renewing import renew
 from webhook.analysis.history.resuming import resume
 from webhook.analysis.history.status import (
@@ -226,3 +227,5 @@ def _examine(step: Step, state: NextState, *, is_same_path: bool) -> None:
         at = max(at, step.write_before.at) if step.write.may_include(step.write_before.at) else at
         record_event(step, EventKind.EDITED, at, writer=state.writer, text=edit)
         history.edits.append(step.events[-1])
+    if (added := find_added_owners(state, history.tenure, step.write)) is not None:
+        history.added_owners.append(added)

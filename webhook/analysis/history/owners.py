@@ -1,0 +1,61 @@
+"""The owners that a write added to a lease: Kubernetes deletes what names only owners that do not exist."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.analysis.history.tenure import Tenure
+from webhook.analysis.history.transition import NextState
+from webhook.analysis.history.write import Write
+from webhook.analysis.inputs.items import Writer
+from webhook.kubernetes.managed_fields import Entry
+from webhook.kubernetes.objects import OwnerReference
+
+_OWNERS: Final = "f:ownerReferences"
+
+
+class AddedOwners(Struct, frozen=True):
+    """A write that added owners, by kind and name, at `at`, while `tenure` was the latest holder.
+
+    `manager` is the field manager that wrote them, "" if that is not known, or renews the lease as well. `is_dated` and
+    `is_claimed` are those of a `LeaseEvent`.
+    """
+
+    at: int
+    owners: tuple[tuple[str, str], ...]
+    tenure: Tenure | None
+    writer: Writer | None
+    manager: str
+    is_dated: bool
+    is_claimed: bool
+
+
+def find_added_owners(state: NextState, tenure: Tenure | None, write: Write) -> AddedOwners | None:
+    """Return the owners that `write` added to the state before; None if it added none, or none was known."""
+    if state.before is None or state.before.metadata.owner_references == state.lease.metadata.owner_references:
+        return None
+    known = {one.uid for one in _list_owners(state.before.metadata.owner_references)}
+    now = _list_owners(state.lease.metadata.owner_references)
+    added = tuple((one.kind or "", one.name or "") for one in now if one.uid not in known)
+    if not added:
+        return None
+    return AddedOwners(
+        at=state.at,
+        owners=added,
+        tenure=tenure,
+        writer=state.writer,
+        manager=_find_other_manager(state.known, state.entries),
+        is_dated=write.is_dated,
+        is_claimed=write.is_claimed,
+    )
+
+
+def _list_owners(references: Sequence[OwnerReference | None] | None) -> Sequence[OwnerReference]:
+    return [one for one in references or () if one is not None]
+
+
+def _find_other_manager(known: Iterable[Entry], entries: Iterable[Entry]) -> str:
+    """Return the field manager of a write of owners, "" if it is not known, or renews the lease as well."""
+    found = [one for one in entries if _OWNERS in one.owned.in_metadata and one not in known]
+    return found[0].manager or "" if len(found) == 1 and not found[0].owns_renew_time else ""
