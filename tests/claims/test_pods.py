@@ -5,7 +5,7 @@ import pytest
 from tests.claims.accounts import account, shop, text
 from tests.factories import Tweak, put
 from tests.history.fake_server import Elector, FakeServer, together
-from tests.history.observing import follow_log
+from tests.history.observing import follow_log, follow_metadata
 from tests.inputs.test_pod_requests import pod_event, status_event
 from tests.inputs.test_related_writes import write_event
 from webhook.analysis.claims.happened import list_latest
@@ -231,3 +231,27 @@ def test_a_lease_that_nobody_has_held_yet_says_nothing_of_pods() -> None:
     server.elector("db-0", "shop/db").take(holderIdentity="", renewTime=None)
     log_pod(server)
     assert REFUSED not in explain(server)
+
+
+def play_writes(*tweaks: Tweak, seconds: float, retry: float = 2) -> str:
+    """What is said of a log without objects, in which a pod is refused and the last writer was silent for so long."""
+    server, (db, *_) = shop()
+    db.pod, db.retry = HOLDER, retry
+    db.lead(60 * retry)
+    log_pod(server, *answer(403, QUOTA), *tweaks)
+    server.wait(seconds)
+    return text(account(follow_metadata(server), server.now))
+
+
+@pytest.mark.parametrize(("seconds", "retry"), [(20, 2), (70, 30)], ids=["as most write", "that writes rarely"])
+def test_pods_that_were_refused_are_listed_beside_a_silent_writer(seconds: float, retry: float) -> None:
+    assert REFUSED in play_writes(seconds=seconds, retry=retry)
+
+
+@pytest.mark.parametrize(("seconds", "retry"), [(10, 2), (50, 30)], ids=["as most write", "that writes rarely"])
+def test_pods_that_were_refused_are_left_out_beside_a_writer_that_may_write_on(seconds: float, retry: float) -> None:
+    assert REFUSED not in play_writes(seconds=seconds, retry=retry)
+
+
+def test_refused_pods_of_another_workload_are_left_out_beside_a_silent_writer() -> None:
+    assert REFUSED not in play_writes(put("responseStatus.message", QUOTA.replace("db-7d9c", "mail-7d9c")), seconds=20)

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
+from webhook.analysis.claims.handovers import DURATION
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
@@ -61,13 +62,20 @@ def _list_free_times(history: LeaseHistory, now: int) -> Iterator[tuple[int, int
         start = before.last_renewal if before.until is None else min(before.until, before.last_renewal)
         if after is not None and after.since - start > _SHORTEST and after.began is not Handover.PREFERRED:
             yield start, after.since
-        elif after is None and (before.until is not None or _has_expired(history, now)):
+        elif after is None and (before.until is not None or _is_silent(history, before, now)):
             yield start, now
 
 
 def _pair(tenures: Sequence[Tenure]) -> Iterator[tuple[Tenure, Tenure | None]]:
     """Yield each holder with the one that followed it, None for the latest."""
     yield from pairwise([*tenures, None]) if tenures else ()
+
+
+def _is_silent(history: LeaseHistory, tenure: Tenure, now: int) -> bool:
+    """Return whether a lease has expired, or may have: where only writes are seen, that its last writer went silent."""
+    if not tenure.is_writer:
+        return _has_expired(history, now)
+    return now - tenure.last_renewal > max(DURATION * SECOND, 2 * (history.renewals.usual or 0))
 
 
 def _has_expired(history: LeaseHistory, now: int) -> bool:
