@@ -107,7 +107,7 @@ def test_a_log_without_bodies_leaves_the_doubt_of_a_dry_run() -> None:
     server.elector("db-0", "shop/db").lead(60)
     server.delete_pod("db-0", put("user", {"username": "alice"}))
     (found,) = facts_of(account(follow_metadata(server), server.now))
-    assert found.message == f"pod db-0, which held it, was deleted by alice, {UNLESS_DRY_RUN}"
+    assert found.message == f"pod db-0, which wrote it, was deleted by alice, {UNLESS_DRY_RUN}"
     assert found.arguments["how"] == "unknown"
     assert "identity" not in found.arguments
 
@@ -133,3 +133,51 @@ def test_a_deletion_that_a_kubelet_confirms_was_no_dry_run(*, deletions: tuple[s
         server.delete_pod("db-0", KUBELET if who == "kubelet" else put("user", {"username": who}))
     found = facts_of(account(follow_metadata(server), server.now))
     assert [one.message.endswith(UNLESS_DRY_RUN) for one in found] == [not is_sure]
+
+
+def play_writers(*, is_deleted_before: bool) -> Account:
+    """A log without objects in which a pod writes, and then another one, which the first one's deletion precedes."""
+    server = FakeServer(uids={"db-0": "u-0", "db-1": "u-1"})
+    server.elector("db-0", "shop/db").lead(60)
+    server.wait(0.3)
+    if is_deleted_before:
+        server.delete_pod("db-0", uid="u-0")
+    server.wait(17.7)
+    server.elector("db-1", "shop/db").lead(10)
+    if not is_deleted_before:
+        server.delete_pod("db-0", uid="u-0")
+    return account(follow_metadata(server), server.now)
+
+
+def test_a_writer_whose_pod_is_deleted_after_its_last_write_is_named_in_both_lines() -> None:
+    found = play_writers(is_deleted_before=True)
+    latest = [line.text for line in list_latest(found)]
+    assert "neither it nor db-0 wrote it for 18 s" in text(found)
+    assert any("pod db-0, which wrote it, was deleted by kube-system/replicaset-controller" in one for one in latest)
+
+
+def test_the_deletion_of_a_pod_after_another_one_wrote_is_not_listed() -> None:
+    assert "pod db-0, which wrote it" not in text(play_writers(is_deleted_before=False))
+
+
+def test_the_deletion_of_a_pod_after_its_lease_was_deleted_is_not_listed() -> None:
+    server = FakeServer(uids={"db-0": "u-0"})
+    server.elector("db-0", "shop/db").lead(60)
+    server.delete("shop/db")
+    server.wait(4)
+    server.delete_pod("db-0", uid="u-0")
+    server.wait(4)
+    server.elector("db-1", "shop/db").lead(10)
+    assert "pod db-0, which wrote it" not in text(account(follow_metadata(server), server.now))
+
+
+def test_a_writer_that_creates_the_lease_again_is_compared_with_no_other() -> None:
+    server = FakeServer()
+    db = server.elector("db-0", "shop/db")
+    db.lead(60)
+    server.delete("shop/db")
+    server.wait(18)
+    db.lead(10)
+    said = text(account(follow_metadata(server), server.now))
+    assert "after it was deleted; it had not written it for 1" in said
+    assert "neither" not in said

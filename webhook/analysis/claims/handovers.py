@@ -350,7 +350,11 @@ def describe_renewals_of_another(tenure: Tenure, other: Writer, seen: OtherProce
 def _describe_first_write(tenure: Tenure) -> str:
     """Say when someone first wrote a lease that the log does not show, as a clause."""
     who = f" ({describe_writer(tenure.processes.taken_by)})" if tenure.processes.taken_by else ""
-    gap = "" if tenure.leaderless is None else f"; neither wrote it for {format_length(tenure.leaderless)}"
+    gap = ""
+    if tenure.leaderless is not None:
+        is_other = tenure.previous not in {"", tenure.holder}
+        none = f"neither it nor {format_name(tenure.previous)} wrote it" if is_other else "it had not written it"
+        gap = f"; {none} for {format_length(tenure.leaderless)}"
     went_on = " from then on" if tenure.last_renewal > tenure.since else ""
     verb, when = ("created it", "") if tenure.began is Handover.CREATED else ("wrote it", went_on)
     if tenure.began is Handover.DELETED:

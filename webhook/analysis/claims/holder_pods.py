@@ -1,6 +1,7 @@
 """Deletions and evictions of the pods of holders, while they held the lease: often why they released it."""
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -22,22 +23,23 @@ class HolderPodDeletion(Struct, frozen=True):
     @property
     def text(self) -> str:
         """`pod checkout-1, which held it, was evicted by kube-system/descheduler`."""
+        pod = f"pod {format_name(self.deletion.name)}, which {'wrote' if self.tenure.is_writer else 'held'} it"
         if is_by_kubelet(self.deletion):
-            return f"pod {format_name(self.deletion.name)}, which held it, was deleted, as its kubelet confirmed"
+            return f"{pod}, was deleted, as its kubelet confirmed"
         verb = "evicted" if self.deletion.is_eviction else "deleted"
         doubt = "" if self.deletion.is_sure else f", {UNLESS_DRY_RUN}"
-        return (
-            f"pod {format_name(self.deletion.name)}, which held it, was "
-            f"{verb}{describe_by_writer(self.deletion.writer)}{doubt}"
-        )
+        return f"{pod}, was {verb}{describe_by_writer(self.deletion.writer)}{doubt}"
 
 
 def find_holder_pod_deletions(deleted: DeletedPods, history: LeaseHistory, now: int) -> Iterator[HolderPodDeletion]:
     """Yield the deletions of pods of holders by `now`, in microseconds since 1970, the oldest one first."""
-    for tenure in history.tenures:
+    for tenure, after in pairwise([*history.tenures, None]):
+        assert tenure is not None
         own = tenure.processes.own if tenure.processes.is_sure and not tenure.processes.others else None
         found = deleted.list_deletions_by(own) if own is not None else ()
-        until = min(now, tenure.until if tenure.until is not None else now)
+        until = now if tenure.until is None else min(now, tenure.until)
+        if tenure.is_writer and after is not None and not tenure.is_deleted:
+            until = min(now, after.since)  # its last write ends it, where a log shows nothing else
         within = (one for one in found if own and tenure.since <= one.at <= until and _is_of(one, own, tenure))
         yield from (HolderPodDeletion(tenure, one) for one in sorted(within, key=is_by_kubelet)[:1])
 
