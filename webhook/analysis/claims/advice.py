@@ -10,6 +10,7 @@ from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.advice_after_refusal import advise_after_refusal
 from webhook.analysis.claims.advice_after_silence import advise_after_silence
 from webhook.analysis.claims.advice_on_writers import advise_after_deletion, advise_after_doubtful_deletion
+from webhook.analysis.claims.api_servers import advise_after_end_of_api_server, is_identity_lease
 from webhook.analysis.claims.claim import REPLACED, Advice, Claim
 from webhook.analysis.claims.commands import (
     find_pod,
@@ -111,6 +112,8 @@ def _advise_without_lease(account: Account) -> Advice:
         return advise_after_refusal(history, reads[-1], account.now)
     if history.is_deleted and not history.existence.is_deletion_sure:
         return advise_after_doubtful_deletion(history)
+    if history.is_deleted and is_identity_lease(history):
+        return advise_after_end_of_api_server(tenure)
     if history.is_deleted:
         return Advice("The lease was deleted; a client that runs and may create it does so:", f"{lease} --watch")
     if history.requests.absent:

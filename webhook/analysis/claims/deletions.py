@@ -153,7 +153,7 @@ def _describe_deletion(history: LeaseHistory, before: Tenure, now: int) -> str:
     later = " or later" if not before.is_end_dated or (history.kind is InputKind.WATCH and not who) else ""
     doubt = "" if before.is_deletion_sure else f" ({UNLESS_DRY_RUN})"
     at = doubt if before.until is None else f" at {format_clock(before.until, now)}{later}{doubt}"
-    held = "held it"
+    held = "renewed it" if is_named_for_heartbeats(history.namespace, history.name) else "held it"
     if before.is_writer:
         held = "wrote it regularly" if before.last_renewal > before.since else "had written it last"
     if not before.marked_at or (before.until or 0) - before.marked_at < SECOND:

@@ -8,14 +8,13 @@ from operator import attrgetter, itemgetter
 from typing import Final, TypeVar
 
 from webhook.analysis.claims.account import Account
+from webhook.analysis.claims.api_servers import describe_end
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.diagnosis import Blame
 from webhook.analysis.claims.failed_writes import describe_stored
 from webhook.analysis.claims.handovers import (
     DURATION,
-    describe_dating_of_end,
     describe_edit,
-    describe_ending,
     describe_handover,
     describe_renewals_of_another,
     has_lost_race,
@@ -104,14 +103,14 @@ def _find_last_handover(history: LeaseHistory) -> list[_Event]:
     if last is None:
         return []
     if last.until is not None:
-        return [(last.until, f"{describe_ending(last)}{describe_dating_of_end(last)}")]
+        return [(last.until, describe_end(history, last))]
     previous = before[0]
     if previous is None:
         return []
     handover = (last.since, describe_handover(last, previous))
     if previous.is_deleted and last.began is Handover.CLAIMED and previous.until is not None:
         # Who held it lost it then, and another one created it without a holder.
-        return [(previous.until, f"{describe_ending(previous)}{describe_dating_of_end(previous)}"), handover]
+        return [(previous.until, describe_end(history, previous)), handover]
     return [handover]
 
 
@@ -227,7 +226,7 @@ def _describe_end(history: LeaseHistory, tenure: Tenure, after: Tenure | None) -
     if tenure.is_deleted or tenure is history.tenure or is_free:
         # A watch does not say when a lease was deleted; it was before the lease was created again.
         at = min(tenure.until, after.since if after is not None else tenure.until)
-        yield at, f"{describe_ending(tenure)}{describe_dating_of_end(tenure)}"
+        yield at, describe_end(history, tenure)
     elif after and after.began is Handover.EXPIRED and duration > RELEASED_DURATION:
         expired = tenure.kept_until + duration * SECOND
         yield expired, f"the lease expired, {duration} s after {_describe_last_sign(tenure)}"

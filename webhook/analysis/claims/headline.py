@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from webhook.admission.rules.stamps import is_constant
+from webhook.analysis.claims.api_servers import is_identity_lease
 from webhook.analysis.claims.candidates import describe_candidates
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.words import (
@@ -35,7 +36,8 @@ def make_headline(account: "Account") -> str:
         return _describe_hidden(account, history.hidden_since, holder)
     if history.is_deleted:
         verb = "was" if history.existence.is_deletion_sure else "may have been"
-        return f"the lease {verb} deleted{_describe_deletion(account)}"
+        what = "the lease of an API server, by which no one elects," if is_identity_lease(history) else "the lease"
+        return f"{what} {verb} deleted{_describe_deletion(account)}"
     if status is None:
         return _describe_unseen(account, describe_writer(later) if later else holder)
     if account.is_heartbeat and account.state in {LeaseState.LIVE, LeaseState.EXPIRED}:

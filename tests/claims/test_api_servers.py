@@ -1,0 +1,64 @@
+"""The lease by which an API server shows that it runs: it deletes it when it ends, and no one elects by it."""
+
+from typing import Any
+
+import pytest
+
+from tests.claims.accounts import text
+from tests.history.fake_server import FakeServer
+from tests.history.observing import follow_log, follow_metadata, follow_watch
+from webhook.analysis.claims.account import make_account
+from webhook.analysis.claims.happened import list_latest
+
+NAME = f"apiserver-{'x2' * 13}"
+ENDS = "system:apiserver deleted the lease of an API server, as API servers do when they end"
+NO_ELECTION = "the lease of an API server, by which no one elects,"
+
+
+def explain(*, name: str = NAME, user: str = "system:apiserver", follow: Any = follow_log) -> str:
+    """What is said of a lease of kube-system that was deleted, with the lines that are shown without --verbose."""
+    server = FakeServer()
+    server.elector(name, f"kube-system/{name}", user="system:apiserver", pod="").lead(60)
+    server.wait(1)
+    server.delete(f"kube-system/{name}", user)
+    server.wait(30)
+    histories = follow(server)
+    one = make_account(histories, histories.leases["kube-system", name], server.now)
+    facts = "\n".join(found.message for found in one.claims)
+    return f"{text(one)}\n{facts}\n" + "\n".join(line.text for line in list_latest(one))
+
+
+def test_an_api_server_that_ends_deletes_its_lease_and_nothing_is_missing() -> None:
+    said = explain()
+    assert said.startswith(f"{NO_ELECTION} was deleted 30 s ago by system:apiserver")
+    assert said.count(ENDS) == 2
+    assert "while" not in said.replace(f"while {NAME}_1 renewed it", "")
+    assert "nothing is missing if one ended. To see those that run: kubectl -n kube-system get leases -l" in said
+    assert "may create it" not in said
+
+
+def test_a_watch_does_not_show_that_an_api_server_deleted_its_lease() -> None:
+    said = explain(follow=follow_watch)
+    assert said.startswith(f"{NO_ELECTION} was deleted")
+    assert "the lease of an API server was deleted, then or later" in said
+    assert "when they end" not in said
+    assert "nothing is missing" not in said
+
+
+def test_whoever_else_deletes_the_lease_of_an_api_server_is_named() -> None:
+    said = explain(user="alice")
+    assert "alice deleted the lease of an API server\n" in said
+    assert "when they end" not in said
+    assert "which creates it again while it runs" in said
+
+
+def test_a_deletion_that_may_have_been_a_dry_run_is_doubted() -> None:
+    said = explain(user="alice", follow=follow_metadata)
+    assert "alice may have deleted the lease of an API server\n" in said
+
+
+@pytest.mark.parametrize("name", ["apiserver-proxy", "apiserver-network-proxy-controller-1", "x2" * 13])
+def test_another_lease_of_kube_system_elects(name: str) -> None:
+    said = explain(name=name)
+    assert "of an API server" not in said
+    assert "may create it" in said
