@@ -22,7 +22,9 @@ from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import UNAUTHENTICATED, By, Refusal
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.history.waiting import MAX_TIMES
+from webhook.analysis.inputs.items import PodAct
 from webhook.findings import Severity
+from webhook.kubernetes.request import UserInfo
 from webhook.kubernetes.times import SECOND, format_length
 
 if TYPE_CHECKING:
@@ -110,6 +112,8 @@ class _LateTakeover(Struct, frozen=True, dict=True):
     is_logged: bool
     has_hole: bool = False
     """The log has no request at all for a part of that time."""
+    bound_at: int | None = None
+    """When its pod got a node meanwhile; None if the log does not show that."""
 
     @property
     def taker(self) -> str:
@@ -131,6 +135,19 @@ class _LateTakeover(Struct, frozen=True, dict=True):
         number = f"{self.least}{format_count(len(refused), 'request')}"
         were = "was" if len(refused) == 1 else "were"
         return f"; {number} by {describe_writer(own)} {were} refused in that time, the last one with {refused[-1].code}"
+
+    def describe_unauthenticated(self) -> str:
+        """Return a clause about requests that may be its own: from its address and program, without a name."""
+        requests = self.history.requests
+        sources = requests.find_sources(self.after)
+        found = [one for one in self.nameless if one.source in sources]
+        if not found:
+            return ""
+        is_shared = not all(requests.is_only_source_of(self.after, one.source) for one in found)
+        shared = ", which others use, too," if is_shared else ""
+        number = f"{self.least}{format_count(len(found), 'request')}"
+        were = "was" if len(found) == 1 else "were"
+        return f"{number} from its address and program{shared} {were} answered with {UNAUTHENTICATED} in that time"
 
     @property
     def least(self) -> str:
@@ -181,7 +198,11 @@ def _claim_late_taker(
     # Of tokens that name no pod, several processes may have one user.
     is_logged = after.taken.is_logged and is_whole and has_waited and own is not None and bool(own.uid or own.pod)
     is_logged = is_logged and other is None  # else it is not known whose requests these were
-    late = _LateTakeover(history, after, since, now, is_logged, has_hole=bounds.has_hole(since, after.since))
+    late = _LateTakeover(
+        *(history, after, since, now, is_logged),
+        has_hole=bounds.has_hole(since, after.since),
+        bound_at=_find_binding(histories, after, since),
+    )
     # One whose own writes conflict meanwhile does not wait.
     edit = None if late.conflicts else _find_last_edit(history, before, after)
     waits, could = (before.duration or 0) * SECOND, since
@@ -301,6 +322,9 @@ def _explain_nothing(late: _LateTakeover) -> _Explanation:
     if own is not None and not (own.uid or own.pod) and late.after.taken.is_logged:
         text = "its requests name no pod, so the log does not show which process asked for the lease, and which ran"
         return _Explanation("unknown", text)
+    known = _describe_what_is_known(late)
+    if known:
+        return _Explanation("unknown", known)
     shows_reads = late.history.has_reads_of_holders
     if shows_reads and late.has_hole:
         text = "the log has no request at all for a part of that time: nothing was asked then, or it lacks requests"
@@ -309,6 +333,29 @@ def _explain_nothing(late: _LateTakeover) -> _Explanation:
         return _Explanation("unknown", "the log does not show whether it ran then, and asked for the lease")
     text = "whether it ran then, and who asked for the lease, is not known; an audit log that has reads shows it"
     return _Explanation("unknown", text)
+
+
+def _describe_what_is_known(late: _LateTakeover) -> str:
+    """Say what a log shows of the taker's pod, although it may lack some of its requests; "" if it shows nothing."""
+    own = late.after.processes.own
+    # Whoever else has its user may have asked.
+    if own is not None and (own.uid or own.pod) and late.describe_refused():
+        return "its pod asked for the lease"
+    if late.bound_at is not None:
+        return f"its pod got a node only at {format_clock(late.bound_at, late.now)}, and did not run before"
+    unauthenticated = late.describe_unauthenticated()
+    return f"{unauthenticated}: it may have asked for the lease" if unauthenticated else ""
+
+
+def _find_binding(histories: ClusterHistory, after: Tenure, since: int) -> int | None:
+    """Return when the pod of a taker got its node, if that was after an instant and before it took the lease."""
+    own = after.processes.own
+    account = UserInfo(own.user).service_account if own else None
+    if own is None or account is None or not own.pod:
+        return None
+    requests = histories.pod_requests.list_deletions_by(account[0], own.pod)
+    times = [one.at for one in requests if one.act is PodAct.BOUND and since < one.at < after.since]
+    return max(times, default=None)
 
 
 _EXPLANATIONS: Final[tuple[Callable[[_LateTakeover], _Explanation | None], ...]] = (

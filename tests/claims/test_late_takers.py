@@ -1,0 +1,117 @@
+"""What a log that lacks requests shows of who took a lease late all the same: refusals, and when its pod got a node."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.claims.accounts import account, shop
+from tests.claims.test_pods import log_pod
+from tests.factories import Tweak, put
+from tests.history.fake_server import Elector, FakeServer, together
+from tests.history.observing import follow_log
+
+UNKNOWN = "the log does not show whether it ran then, and asked for the lease"
+BOUND = "its pod got a node only at 11:07:30Z, and did not run before"
+
+
+def late(attempt: Callable[[FakeServer, Elector], object], *, user: str = "system:serviceaccount:shop:db") -> str:
+    """Return why db-1 took the lease late, after it tried something 45 s before, by a log that lacks requests."""
+    server, (db, *others) = shop()
+    db.ask()
+    successor = server.elector("db-1", "shop/db", user=user)
+    successor.ask()
+    together(20, db, *others)
+    for second in range(0, 60, 2):
+        together(2, *others)
+        if second == 28:
+            attempt(server, successor)
+    successor.take()
+    together(10, successor, *others)
+    histories = follow_log(server)
+    histories.bounds.is_log_leaky = True
+    (found,) = (one for one in account(histories, server.now).findings if one.check == "taken-late")
+    return found.message.partition("11:07:15Z: ")[2]
+
+
+def refuse(*names: str, is_named: bool = True) -> Callable[[FakeServer, Elector], None]:
+    """Have requests of pods refused: by name, or without accepted credentials."""
+
+    def attempt(server: FakeServer, _: Elector) -> None:
+        for name in names:
+            one = server.elector(name, "shop/db")
+            server.wait(0.001)
+            if is_named:
+                one.fail(403, "no", verb="get")
+            else:
+                one.fail_unauthenticated("get")
+
+    return attempt
+
+
+def test_requests_that_were_refused_are_requests() -> None:
+    assert late(refuse("db-1")) == (
+        "its pod asked for the lease; 1 request by shop/db from pod db-1 was refused in that time, the last one with "
+        "403"
+    )
+
+
+def test_requests_of_another_replica_that_were_refused_say_nothing_of_the_taker() -> None:
+    assert late(refuse("db-2")) == UNKNOWN
+
+
+def test_requests_without_credentials_from_its_address_may_be_its_own() -> None:
+    assert late(refuse("db-1", "db-1", is_named=False)) == (
+        "2 requests from its address and program were answered with 401 in that time: it may have asked for the lease"
+    )
+
+
+def test_requests_without_credentials_from_elsewhere_say_nothing_of_the_taker() -> None:
+    assert late(refuse("db-2", is_named=False)) == UNKNOWN
+
+
+def test_requests_without_credentials_from_a_shared_address_are_said_to_be_so() -> None:
+    def attempt(server: FakeServer, successor: Elector) -> None:
+        successor.fail_unauthenticated("get")
+        address = server.log[-1]["sourceIPs"]
+        server.elector("db-2", "shop/db").ask()
+        server.log[-1]["sourceIPs"] = address
+
+    assert late(attempt) == (
+        "1 request from its address and program, which others use, too, was answered with 401 in that time: it may "
+        "have asked for the lease"
+    )
+
+
+def bind(pod: str, *tweaks: Tweak) -> Callable[[FakeServer, Elector], None]:
+    """Have a pod get a node."""
+
+    def attempt(server: FakeServer, _: Elector) -> None:
+        named = put("objectRef.name", pod), put("objectRef.subresource", "binding"), put("verb", "create")
+        log_pod(server, *named, put("responseStatus.code", 201), *tweaks)
+
+    return attempt
+
+
+def test_a_pod_that_got_its_node_later_did_not_run_before() -> None:
+    assert late(bind("db-1")) == BOUND
+
+
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        bind("db-2"),
+        bind("db-1", put("objectRef.namespace", "other")),
+        bind("db-1", put("responseStatus.code", 409)),
+        bind("db-1", put("objectRef.subresource", "status"), put("verb", "patch")),
+        bind("db-1", put("stageTimestamp", "2026-11-18T11:07:00.000000Z")),
+    ],
+    ids=["another pod", "in another namespace", "a refused one", "a status", "before the lease was free"],
+)
+def test_what_else_is_written_of_pods_does_not_show_when_a_taker_began(
+    attempt: Callable[[FakeServer, Elector], None],
+) -> None:
+    assert late(attempt) == UNKNOWN
+
+
+def test_a_taker_that_is_no_service_account_has_no_pod_that_a_log_shows() -> None:
+    assert late(bind("db-1"), user="nina@example.org") == UNKNOWN
