@@ -615,7 +615,9 @@ def test_a_lease_that_was_deleted() -> None:
     one = account(follow_log(server), server.now)
     assert make_headline(one) == "the lease was deleted 0 s ago by admin"
     assert "11:07:00Z: admin deleted the lease while db-0_1 held it" in text(one)
-    assert advise(one).startswith("The lease was deleted; a client that runs and may create it does so")
+    assert advise(one).startswith(
+        "The lease was deleted, and does not exist. A client that may create it does so when it next asks: kubectl"
+    )
     assert as_json(one)["holder"] is None
     server.wait(4)
     db.lead(4)

@@ -115,7 +115,8 @@ def _advise_without_lease(account: Account) -> Advice:
     if history.is_deleted and is_identity_lease(history):
         return advise_after_end_of_api_server(tenure)
     if history.is_deleted:
-        return Advice("The lease was deleted; a client that runs and may create it does so:", f"{lease} --watch")
+        sentence = "The lease was deleted, and does not exist. A client that may create it does so when it next asks:"
+        return Advice(sentence, f"{lease} --watch")
     if history.requests.absent:
         pods = f"{make_kubectl_prefix(history.namespace)} get leases,pods"
         return Advice("It does not exist; its clients create it when they may:", pods)

@@ -10,6 +10,9 @@ from webhook.findings import ReportFinding
 _ENDS: Final = {"renewal-late": "ended", "identity-shared": "last seen", "lease-contended": "ended"}
 """Findings that last. Any other one is of a moment, which its sentence has: it neither ends nor goes on."""
 
+_OF_REQUESTS: Final = ("write-", "read-")
+"""So begin the checks of findings that are about who made requests."""
+
 
 def is_ongoing(finding: ReportFinding) -> bool:
     """Return whether a finding lasts, and went on at the end of the input."""
@@ -36,18 +39,21 @@ def describe_earlier(earlier: Sequence[ReportFinding], now: int, *, is_cut: bool
         return f"{len(earlier)} more" if earlier else ""
     number = f"{len(claims)}{' or more' if is_cut else ''} earlier"
     last = "the last " if len(claims) > 1 else ""
-    return f"{number}, {last}of {_name_subject(claims[-1])}{_describe_moment(claims[-1], now)}"
+    subject, moment = _name_subject(claims[-1]), _describe_moment(claims[-1], now)
+    said = " ".join(filter(None, (f"of {subject}" if subject else "", moment)))
+    return f"{number}, {last}{said}" if said else number
 
 
 def _name_subject(claim: Claim) -> str:
+    """Return whose writes, reads or loss a finding is about, "" if that is not known."""
     by = claim.arguments.get(BY)
-    if isinstance(by, By) and by.writer is not None and by.writer.user and claim.check.startswith("write-"):
+    if isinstance(by, By) and by.writer is not None and by.writer.user and claim.check.startswith(_OF_REQUESTS):
         return describe_writer(by.writer)
     identity = claim.arguments.get("previous") or claim.arguments.get(IDENTITY)
-    return format_name(str(identity)) if identity else "one"
+    return format_name(str(identity)) if identity else ""
 
 
 def _describe_moment(claim: Claim, now: int) -> str:
     at = claim.arguments.get(TO) or claim.over_since or claim.arguments.get(LATEST)
     is_bound = EARLIEST in claim.arguments and LATEST not in claim.arguments and TO not in claim.arguments
-    return f" at {format_clock(at, now)}{' or later' if is_bound else ''}" if isinstance(at, int) and at else ""
+    return f"at {format_clock(at, now)}{' or later' if is_bound else ''}" if isinstance(at, int) and at else ""
