@@ -59,7 +59,8 @@ FINDINGS: Final[Mapping[str, Kind]] = {
             Problem(
                 "several programs, or service accounts, use one lease",
                 {Severity.WARNING: "", Severity.INFO: "if it was long ago, or may be one application"},
-                fix="if they are two applications, give each a lease name of its own",
+                fix="if they are two applications, give each a lease name of its own, unless one is meant to wait for "
+                "the other",
             ),
         ),
         Kind(

@@ -183,7 +183,10 @@ def _find_applications(history: LeaseHistory, status: LeaseStatus | None) -> Ite
     shown = ", ".join(format_name(one) for one in names[:MAX_NAMED])
     more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
     message = f"at least {len(names)} {kind} have {'held' if held else 'written'} this lease: {shown}{more}"
-    sentence = "If they are two applications, give each a lease name (election ID) of its own. To see what runs there:"
+    sentence = (
+        "If they are two applications, give each a lease name (election ID) of its own, unless one is meant to wait for "
+        "the other. To see what runs there:"
+    )
     severity = Severity.WARNING
     if held and _has_passed_on(history):
         message += (

@@ -16,7 +16,7 @@ from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState, LeaseStatus, date_naming
 from webhook.analysis.history.tenure import Handover
 from webhook.analysis.inputs.items import InputKind, Writer, is_dated_by_stamp
-from webhook.kubernetes.times import SECOND, format_length
+from webhook.kubernetes.times import SECOND, format_length, get_readable_instant, normalize
 
 MAX_WAITING: Final = 4
 _MIN_READS: Final = 3
@@ -179,17 +179,32 @@ def _format_since(account: Account) -> str:
         return f", since when is not known: {said}"
     if tenure and not tenure.is_dated:
         return f", since {format_clock(tenure.since, now)} or later: the input does not say when"
-    return (
-        f", since {format_clock(tenure.since, now)} ({format_age(tenure.since, now)}{by_own_clock})" if tenure else ""
-    )
+    if tenure is None:
+        return ""
+    # Of the first write of a log without objects, nothing says that it was the first one.
+    least = " at least" if tenure.is_writer and tenure.began is Handover.SEEN else ""
+    return f", since {format_clock(tenure.since, now)}{least} ({format_age(tenure.since, now)}{by_own_clock})"
 
 
 def _describe_first_sight(account: Account) -> str:
     """Say since when it has been held at the latest, if that is all that a state shows."""
     stamp = date_naming(account.history.entries) if account.history.lease else None
     if stamp is None or stamp > account.now:
-        return "; since when is not known"
+        acquired = _find_acquire_time(account)
+        by_client = (
+            f": acquireTime, which clients write, says {format_clock(acquired, account.now)}" if acquired else ""
+        )
+        return f"; since when is not known{by_client}"
     return f", since {format_clock(stamp, account.now)} at the latest"
+
+
+def _find_acquire_time(account: Account) -> int | None:
+    """Return acquireTime of a lease, if a log shows that the holder renews it, and it is none of the future."""
+    tenure, lease, history = account.tenure, account.history.lease, account.history
+    if tenure is None or lease is None or history.kind is not InputKind.AUDIT_LOG or not tenure.processes.renewals:
+        return None
+    acquired = get_readable_instant(normalize(lease.spec.acquire_time))
+    return acquired if acquired is not None and acquired <= tenure.last_renewal else None
 
 
 def _describe_writer(account: Account) -> str:
