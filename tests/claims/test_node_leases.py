@@ -4,11 +4,17 @@ from typing import Any
 
 import pytest
 
+from tests.claims.accounts import text
+from tests.factories import put
 from tests.history.fake_server import FakeServer, together
 from tests.history.observing import advise, follow_log, follow_watch
+from tests.inputs.test_related_writes import write_event
+from webhook.admission.rules.change import GARBAGE_COLLECTOR
 from webhook.analysis.claims.account import make_account
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.commands import make_command_for_pod_of_holder
+from webhook.analysis.claims.happened import list_latest
+from webhook.kubernetes.times import format_micro_time
 
 NODE = ("kube-node-lease", "n1")
 KUBELET = "system:node:n1"
@@ -104,3 +110,50 @@ def test_whose_requests_were_refused_without_credentials_is_not_known() -> None:
 
 def test_the_command_for_its_holder_describes_the_node() -> None:
     assert make_command_for_pod_of_holder("kube-node-lease", "n1") == "kubectl describe node n1"
+
+
+def delete_node(name: str, *, lease: str = "kube-node-lease/n1", is_back: bool = True, wait: float = 60) -> FakeServer:
+    """A kubelet whose Node, or another one, is deleted, and its lease with it; the kubelet creates that again."""
+    server = FakeServer()
+    node = server.elector("n1", lease, user=KUBELET, retry=10, duration=40)
+    node.identity, node.pod = "n1", ""
+    node.lead(60)
+    about = put("objectRef", {"resource": "nodes", "name": name, "apiVersion": "v1"})
+    server.log.append(write_event("nodes", "", about, put("stageTimestamp", format_micro_time(server.now))))
+    server.wait(1)
+    server.delete(lease, GARBAGE_COLLECTOR)
+    server.wait(wait)
+    if is_back:
+        node.lead(60)
+    return server
+
+
+def explain_deleted_node(server: FakeServer, key: tuple[str, str] = NODE) -> str:
+    histories = follow_log(server)
+    found = make_account(histories, histories.leases[key], server.now)
+    return f"{text(found)}\n" + "\n".join(line.text for line in list_latest(found))
+
+
+def test_the_deletion_of_the_node_of_a_lease_is_listed_and_the_node_is_looked_at() -> None:
+    said = explain_deleted_node(delete_node("n1"))
+    assert said.count("Node n1 was deleted by alice@example.org") == 2
+    assert "its Node was to be deleted at 11:07:40Z" in said
+    assert "kubectl describe node n1" in said
+
+
+def test_while_the_lease_of_a_deleted_node_is_gone_the_node_is_looked_for() -> None:
+    said = explain_deleted_node(delete_node("n1", is_back=False))
+    assert "Kubernetes deletes the lease of a node with its Node." in said
+    assert "lease-webhook writers" not in said
+
+
+def test_the_deletion_of_another_node_is_left_out() -> None:
+    said = explain_deleted_node(delete_node("n2"))
+    assert "Node n2" not in said
+    assert "its Node was to be deleted" not in said
+
+
+def test_a_lease_that_is_named_like_a_node_elsewhere_has_no_node() -> None:
+    said = explain_deleted_node(delete_node("n1", lease="shop/n1"), ("shop", "n1"))
+    assert "Node n1" not in said
+    assert "describe node" not in said

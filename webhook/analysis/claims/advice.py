@@ -27,6 +27,7 @@ from webhook.analysis.claims.commands import (
 from webhook.analysis.claims.diagnosis import Blame
 from webhook.analysis.claims.handovers import find_frequent_changes, is_used_as_lock
 from webhook.analysis.claims.holder_pods import find_evictor, is_gone
+from webhook.analysis.claims.related_writes import is_of_node
 from webhook.analysis.claims.words import describe_user, describe_writer, format_clock, format_name
 from webhook.analysis.heartbeats import find_owner
 from webhook.analysis.history.refusal import By, Refusal
@@ -235,6 +236,12 @@ def _advise_when_renewed(account: Account, status: LeaseStatus) -> Advice:
     if account.tenure is not None and is_gone(account.pod_deletions, account.tenure):
         sentence = "It is held and was renewed, but its pod was deleted then. See which pods run now:"
         return Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get pods,events")
+    if gone := [one for one in account.related_writes if is_of_node(one, history)]:
+        sentence = (
+            f"It is held and renewed now, but its Node was to be deleted at {format_clock(gone[-1].at, account.now)}. "
+            "See whether it has its labels, taints and pods:"
+        )
+        return Advice(sentence, make_command_for_node(history.name))
     if account.candidate_events:
         candidates = f"{make_kubectl_prefix(history.namespace)} get leasecandidates -o yaml"
         return Advice("It is held and renewed now. Check whether its candidates should have changed:", candidates)

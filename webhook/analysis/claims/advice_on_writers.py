@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from webhook.admission.rules.change import CLEANUP_CONTROLLERS, NAMESPACE_CONTROLLER
+from webhook.admission.rules.change import CLEANUP_CONTROLLERS, NAMESPACE_CONTROLLER, NODE_LEASES
 from webhook.analysis.audit.leases import find_named_pod
 from webhook.analysis.claims.claim import Advice
 from webhook.analysis.claims.commands import (
@@ -11,6 +11,7 @@ from webhook.analysis.claims.commands import (
     make_command_for_audit_log,
     make_command_for_lease,
     make_command_for_managers,
+    make_command_for_node,
     make_command_for_pod_of_writer,
     make_command_for_writers,
     make_options_to_act_as,
@@ -125,6 +126,9 @@ def advise_after_deletion(history: LeaseHistory, before: Tenure, who: Writer) ->
     if who.user == NAMESPACE_CONTROLLER:
         sentence = "Its namespace was deleted, and all that was in it. To see whether it exists again:"
         return Advice(sentence, f"kubectl get namespace {quote_name(history.namespace)}")
+    if who.user in CLEANUP_CONTROLLERS and history.namespace == NODE_LEASES:
+        sentence = "Kubernetes deletes the lease of a node with its Node. To see whether that is there again:"
+        return Advice(sentence, make_command_for_node(history.name))
     if who.user in CLEANUP_CONTROLLERS:
         sentence = "Kubernetes deletes what names only owners that do not exist."
         added = find_owners_added_to(history, before)

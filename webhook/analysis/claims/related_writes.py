@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
+from webhook.admission.rules.change import NODE_LEASES
 from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_by_writer, format_name
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import TOO_MANY_REQUESTS, By, Refusal
@@ -28,6 +29,7 @@ _PODS: Final = {
 Source: `SafeEncodeString` and `String` of apimachinery `pkg/util/rand`; of a hash, it encodes decimal digits.
 """
 _ACCOUNT: Final = "ServiceAccount"
+_NODE: Final = "Node"
 _POLICIES: Final = frozenset({"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"})
 _WEBHOOKS: Final = frozenset({"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"})
 _PRIORITIES: Final = frozenset({"FlowSchema", "PriorityLevelConfiguration"})
@@ -78,8 +80,13 @@ def find_related_writes(
     for write in near:
         is_here = write.namespace in {"", history.namespace}
         is_of_lease = _is_of_process(write, processes) or (is_here and _may_explain(write, runs.get(write.kind, ())))
-        if is_of_lease or _may_explain_pods(write, refused_pods):
+        if is_of_lease or is_of_node(write, history) or _may_explain_pods(write, refused_pods):
             yield write
+
+
+def is_of_node(write: RelatedWrite, history: LeaseHistory) -> bool:
+    """Return whether a write is about the Node of a node's lease, which goes with it."""
+    return write.kind == _NODE and history.namespace == NODE_LEASES and write.name == history.name
 
 
 def _list_processes(history: LeaseHistory) -> Sequence[Writer]:

@@ -16,6 +16,7 @@ KINDS: Final = {
     ("", "serviceaccounts"): "ServiceAccount",
     ("", "resourcequotas"): "ResourceQuota",
     ("", "namespaces"): "Namespace",
+    ("", "nodes"): "Node",
     ("", "configmaps"): "ConfigMap",
     ("apps", "deployments"): "Deployment",
     ("apps", "statefulsets"): "StatefulSet",
@@ -65,8 +66,8 @@ def interpret_related_write(event: "AuditEvent") -> RelatedWrite | None:
         return None
     writer = event.writer
     is_dry_run = "dryRun" in parse_qs(urlsplit(event.request_uri).query) or b"dryRun" in bytes(event.request_object)
-    if is_dry_run or (done != "deleted" and writer.user in _CONTROLLERS):
-        return None
+    if is_dry_run or (done != "deleted" and (writer.user in _CONTROLLERS or kind == "Node")):
+        return None  # of nodes, nearly all that is written are labels and taints, by many
     assert at is not None
     return RelatedWrite(
         at=at,
