@@ -184,8 +184,8 @@ def _find_applications(history: LeaseHistory, status: LeaseStatus | None) -> Ite
     more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
     message = f"at least {len(names)} {kind} have {'held' if held else 'written'} this lease: {shown}{more}"
     sentence = (
-        "If they are two applications, give each a lease name (election ID) of its own, unless one is meant to wait for "
-        "the other. To see what runs there:"
+        "If they are two applications, give each a lease name (election ID) of its own, unless one is meant to wait "
+        "for the other. To see what runs there:"
     )
     severity = Severity.WARNING
     if held and _has_passed_on(history):
