@@ -17,7 +17,7 @@ from webhook.analysis.claims.commands import (
 )
 from webhook.analysis.claims.words import describe_writer, format_name
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.refusal import By, Refusal
+from webhook.analysis.history.refusal import UNAUTHENTICATED, By, Refusal
 from webhook.analysis.history.status import LeaseState
 from webhook.text.commands import make_kubectl_prefix, quote_name
 
@@ -52,7 +52,7 @@ def advise_after_refusal(history: LeaseHistory, refusal: Refusal, now: int) -> A
         )
         return Advice(sentence, make_command_for_node(history.name))
     if refusal.by is By.CREDENTIALS:
-        sentence = "The API server did not accept the credentials, such as a token that had expired. To see the pods:"
+        sentence = f"{_describe_unaccepted(history)} To see the pods:"
         return Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get pods")
     if refusal.by is By.POLICY:
         what = "a release, which leaves no holder," if refusal.is_release else "the writes"
@@ -108,6 +108,20 @@ def _advise_on_malformed_writes(history: LeaseHistory, refusal: Refusal, who: st
         return Advice(f"The API server refused what {who} wrote; compare images with the holder's:", pods)
     return Advice(
         f"The API server refused what {who} wrote. To see the lease:", f"{make_command_for_lease(history)} -o yaml"
+    )
+
+
+def _describe_unaccepted(history: LeaseHistory) -> str:
+    """Say which API server did not accept credentials, if the logs of several show that."""
+    path = history.requests.find_log_that_authenticates_none(UNAUTHENTICATED)
+    names = [one.rpartition("/")[2] for one in history.requests.logs]
+    name = path.rpartition("/")[2]
+    if not path or names.count(name) > 1:
+        return "The API server did not accept the credentials, such as a token that had expired."
+    return (
+        f"Only the API server with the log {format_name(name)} did not accept the credentials; another one accepted "
+        "those of the same clients. Compare how both authenticate, such as their service account keys; or a token had "
+        "expired."
     )
 
 

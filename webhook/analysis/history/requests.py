@@ -40,6 +40,8 @@ class Requests(Struct):
     """How often pods, or users without one, read the lease, and when last."""
     sources: dict[str, list[Writer]] = field(default_factory=dict)
     """By address and program of requests, the processes that made them."""
+    authenticating: dict[str, set[str]] = field(default_factory=dict)
+    """By address and program of requests, the paths of the logs whose API server accepted credentials from there."""
     users: set[str] = field(default_factory=set)
     """Users that read it: an audit policy may leave out the reads of others."""
     is_watched: bool = False
@@ -102,6 +104,8 @@ class Requests(Struct):
             known = self.sources.setdefault(seen.source, [])
             if len(known) < MAX_LISTED and who not in known:
                 known.append(who)
+            if not seen.is_watched and seen.place.path in self.logs:
+                self.authenticating.setdefault(seen.source, set()).add(seen.place.path)
 
     def take_write(self, seen: Observation) -> None:
         """Remember a write, if it was refused, or answered late."""
@@ -165,6 +169,16 @@ class Requests(Struct):
     def find_elsewhere(self, seen: Observation) -> Elsewhere | None:
         """Return from where a write came, if that is not where its pod renews; None if that cannot be known."""
         return self.addresses.find_elsewhere(seen, self.sources)
+
+    def find_log_that_authenticates_none(self, code: int) -> str:
+        """Return the path of the only log with answers of `code`, 401; "" unless another one knew such a client.
+
+        No request from the same addresses and programs had a name in that log: its API server may know none of them.
+        """
+        refused = [one for one in self._refusals if one.code == code and not one.writer.user]
+        logs, sources = {one.log for one in refused}, {one.source for one in refused}
+        accepting = {path for source in sources for path in self.authenticating.get(source, ())}
+        return next(iter(logs)) if len(logs) == 1 and accepting and not logs & accepting else ""
 
     def is_only_source_of(self, tenure: Tenure | None, source: str) -> bool:
         """Return whether no other process was heard from there."""
