@@ -107,6 +107,30 @@ def test_of_several_findings_of_one_kind_the_latest_is_shown(
     assert "db-3_1 took the expired lease" in " ".join(out.split())
 
 
+@pytest.mark.parametrize("quiet", [1, 2])
+def test_the_latest_finding_of_a_kind_does_not_hide_a_worse_one(
+    quiet: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A lease that was deleted while its holder led, and then once or twice after it had expired."""
+    server = FakeServer()
+    mail = server.elector("mail-0", "shop/mail")
+    together(20, server.elector("db-0", "shop/db"), mail)
+    server.delete("shop/db")
+    for number in range(quiet):
+        together(10, server.elector(f"db-{number + 1}", "shop/db"), mail)
+        together(40, mail)
+        server.delete("shop/db")
+    together(10, server.elector("db-9", "shop/db"), mail)
+    path = tmp_path / "audit.log"
+    path.write_bytes(server.audit_log())
+    _, out, _ = run(capsys, "shop/db", "--input", str(path))
+    worse, _, latest = out.partition("\nwarning  lease-deleted")
+    assert "\nerror  lease-deleted\n" in worse
+    assert "while db-0_1 held it" in worse
+    assert latest.startswith(" (1 earlier, of db-1_1 at" if quiet == 2 else "\n")
+    assert f"db-{quiet}_1 held it" in latest
+
+
 @pytest.mark.parametrize(("writers", "earlier"), [(9, "8 earlier"), (14, "9 or more earlier")])
 def test_of_many_refused_writers_the_number_is_a_bound(
     writers: int, earlier: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

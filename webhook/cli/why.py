@@ -34,7 +34,7 @@ from webhook.cli.selection import Selection, selection_options
 from webhook.cli.tables import print_table
 from webhook.cli.terminal import Failure, encode_line, format_advice, indent, measure_width, print_message, style
 from webhook.cli.watching import watch_all, watch_one
-from webhook.findings import ReportFinding, Severity
+from webhook.findings import ORDER, ReportFinding, Severity
 from webhook.kubernetes.objects import Lease
 from webhook.text import yaml_writer
 from webhook.text.quoting import escape
@@ -372,10 +372,19 @@ def _format_fix(finding: ReportFinding) -> Iterator[str]:
 
 
 def _split_latest(groups: Iterable[list[ReportFinding]], most: int) -> Iterator[list[ReportFinding]]:
-    """Yield the latest findings of each kind, each alone: the first of these after the earlier ones of its kind."""
+    """Yield the latest findings of each kind, and the latest of its worst ones, each alone.
+
+    The first one comes after the earlier ones of its kind, the others after those in between that are left out.
+    """
     for group in groups:
         first = max(0, len(group) - most)
-        yield group[: first + 1]
+        worst_severity = min((one.severity for one in group), key=ORDER.__getitem__)
+        worst = max(number for number, one in enumerate(group) if one.severity is worst_severity)
+        if worst < first:
+            yield group[: worst + 1]
+            yield group[worst + 1 : first + 1]
+        else:
+            yield group[: first + 1]
         yield from ([one] for one in group[first + 1 :])
 
 

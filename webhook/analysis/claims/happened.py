@@ -214,7 +214,7 @@ def _list_all(account: Account) -> Iterator[_Event]:
 
 def _describe_end(history: LeaseHistory, tenure: Tenure, after: Tenure | None) -> Iterator[_Event]:
     duration = tenure.duration or 0
-    if tenure.processes.heard_again and tenure.removal.is_own is not True:
+    if tenure.processes.heard_again and tenure.removal.is_own is not True and not _comes_to_delete(tenure, after):
         # Who released it is expected to ask for it again.
         text = f"pod {format_name(tenure.processes.pods[-1])}, the holder before, asks for it"
         yield tenure.processes.heard_again[0], text
@@ -230,6 +230,14 @@ def _describe_end(history: LeaseHistory, tenure: Tenure, after: Tenure | None) -
     elif after and after.began is Handover.EXPIRED and duration > RELEASED_DURATION:
         expired = tenure.kept_until + duration * SECOND
         yield expired, f"the lease expired, {duration} s after {_describe_last_sign(tenure)}"
+
+
+def _comes_to_delete(tenure: Tenure, after: Tenure | None) -> bool:
+    """Return whether a holder that is heard again has not asked for the lease, but deletes it at once."""
+    own, deleter = tenure.processes.own, after.deleted_by if after else None
+    if own is None or after is None or after.until is None or not own.is_same(deleter):
+        return False
+    return after.until - SECOND <= tenure.processes.heard_again[0] <= after.until
 
 
 def _describe_last_sign(tenure: Tenure) -> str:
