@@ -179,11 +179,12 @@ def _format_since(account: Account) -> str:
         return f", since when is not known: {said}"
     if tenure and not tenure.is_dated:
         return f", since {format_clock(tenure.since, now)} or later: the input does not say when"
-    if tenure is None:
-        return ""
     # Of the first write of a log without objects, nothing says that it was the first one.
-    least = " at least" if tenure.is_writer and tenure.began is Handover.SEEN else ""
-    return f", since {format_clock(tenure.since, now)}{least} ({format_age(tenure.since, now)}{by_own_clock})"
+    least = " at least" if tenure and tenure.is_writer and tenure.began is Handover.SEEN else ""
+    since = (
+        f"{format_clock(tenure.since, now)}{least} ({format_age(tenure.since, now)}{by_own_clock})" if tenure else ""
+    )
+    return since and f", since {since}"
 
 
 def _describe_first_sight(account: Account) -> str:
