@@ -220,16 +220,15 @@ def _advise_when_renewed(account: Account, status: LeaseStatus) -> Advice:
     history = account.history
     if changes := find_frequent_changes(history.tenures, account.now):
         ended = [one for one in history.tenures if one.until is not None][-changes.count :]
-        changed = "it was taken" if changes.is_taken_back else "its holder changed"
         if (who := find_evictor(account.pod_deletions, ended)) is not None:
             sentence = (
-                f"The lease is held and renewed, but {changed} {changes.count} times since "
+                f"The lease is held and renewed, but its holder changed {changes.count} times since "
                 f"{format_clock(changes.since, account.now)}, each time after "
                 f"{describe_writer(who)} had asked to delete its pod:"
             )
             return Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get pods,events")
         sentence = (
-            f"The lease is held and renewed, but {changed} {changes.count} times since "
+            f"The lease is held and renewed, but its holder changed {changes.count} times since "
             f"{format_clock(changes.since, account.now)}. Its log may say why:"
         )
         return Advice(sentence, make_command_for_log_of_holder(history.namespace, status.holder))

@@ -9,7 +9,6 @@ from msgspec import Struct
 from webhook.admission.rules.holders import names_pod
 from webhook.analysis.claims.words import (
     describe_by_writer,
-    describe_remover,
     describe_writer,
     format_bound,
     format_clock,
@@ -60,14 +59,10 @@ def has_lost_race(refusal: Refusal, history: LeaseHistory) -> bool:
 
 
 class FrequentChanges(Struct, frozen=True):
-    """The number of recent changes of a holder, and the time of the first, in microseconds since 1970.
-
-    `is_taken_back`: some of them are of a holder that took again what it had released, or had been removed from.
-    """
+    """The number of recent changes of a holder, and the time of the first, in microseconds since 1970."""
 
     count: int
     since: int
-    is_taken_back: bool = False
 
 
 def is_handed_over(tenure: Tenure, before: Tenure | None) -> bool:
@@ -128,9 +123,8 @@ def find_duration_edit(history: LeaseHistory, before: Tenure, after: Tenure) -> 
 
 def find_frequent_changes(tenures: Iterable[Tenure], now: int) -> FrequentChanges | None:
     """Return the latest changes of the holder, if they are many: at each moment such a lease looks well."""
-    changes = [one for one in tenures if one.began in _CHANGES and now - one.since <= FREQUENT_WITHIN]
-    is_taken_back = any(one.began is Handover.RELEASED and one.previous == one.holder for one in changes)
-    return FrequentChanges(len(changes), changes[0].since, is_taken_back) if len(changes) >= FREQUENT else None
+    changes = [one.since for one in tenures if one.began in _CHANGES and now - one.since <= FREQUENT_WITHIN]
+    return FrequentChanges(len(changes), changes[0]) if len(changes) >= FREQUENT else None
 
 
 def is_used_as_lock(tenures: Sequence[Tenure]) -> bool:
@@ -388,7 +382,7 @@ def describe_ending(tenure: Tenure) -> str:
         remover = tenure.removal.writer
         if remover is None or not (remover.user or tenure.removal.is_own is False):
             return f"{holder} was removed as the holder"
-        return f"{describe_remover(tenure.removal)} removed {holder} as the holder"
+        return f"{describe_writer(remover)} removed {holder} as the holder"
     if tenure.processes.is_never_renewed and tenure.removal.writer and tenure.removal.writer.user:
         # The text of a holder that no process is known to have renewed may stand for none.
         return f"{describe_writer(tenure.removal.writer)} removed {holder} from it"

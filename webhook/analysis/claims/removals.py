@@ -9,21 +9,13 @@ from webhook.analysis.claims.collect import bound_write
 from webhook.analysis.claims.commands import make_command_for_audit_log
 from webhook.analysis.claims.lease_claim import find_identity, make_claim
 from webhook.analysis.claims.thefts import describe_strict
-from webhook.analysis.claims.words import (
-    describe_remover,
-    describe_user,
-    describe_writer,
-    format_bound,
-    format_clock,
-    format_name,
-)
+from webhook.analysis.claims.words import describe_user, describe_writer, format_bound, format_clock, format_name
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import was_live
 from webhook.analysis.history.tenure import API_SERVER, Tenure
 from webhook.analysis.inputs.items import Writer
 from webhook.findings import Severity
 from webhook.kubernetes.times import SECOND, format_length
-from webhook.text.commands import quote_for_shell
 
 
 def was_removed_while_leading(tenure: Tenure, now: int) -> bool:
@@ -41,7 +33,7 @@ def claim_removal(history: LeaseHistory, before: Tenure, after: Tenure | None, n
 
 def _claim_foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Claim:
     who = before.removal.writer or Writer()
-    by, at = describe_remover(before.removal), before.until or now
+    by, at = describe_writer(who), before.until or now
     led, severity = ", which still led", Severity.ERROR
     silent, longest = at - before.last_renewal, history.renewals.longest_usual
     has_stopped = longest is not None and silent > longest and not before.has_unseen_renewals
@@ -66,8 +58,7 @@ def _claim_foreign_release(history: LeaseHistory, before: Tenure, after: Tenure 
             f"; {format_name(after.holder)} took the lease {bound} later: two may "
             "have led at once, until the old one noticed"
         )
-    sentence = f"Find out why {describe_writer(who)} removed the holder{describe_strict(who)}."
-    advice = _advise_on_token(before) or advise_on_writer(sentence, history, who)
+    advice = advise_on_writer(f"Find out why {by} removed the holder{describe_strict(who)}.", history, who)
     return make_claim(
         *(history, "foreign-release", severity, message, advice, "foreign-release"),
         over_since=at,
@@ -86,7 +77,7 @@ def _claim_removed_holder(history: LeaseHistory, before: Tenure, after: Tenure |
     who = before.removal.writer
     did = f"{format_name(before.holder)} was removed as the holder"
     if who is not None and who.user:
-        did = f"{describe_remover(before.removal)} removed {format_name(before.holder)} as the holder"
+        did = f"{describe_writer(who)} removed {format_name(before.holder)} as the holder"
     risk = ": if the holder did not do that itself, two may have led at once"
     if after is not None and after.holder == before.holder:
         risk = f"; the next one was {format_name(after.holder)} again, from {format_clock(after.since, now)} on"
@@ -99,27 +90,12 @@ def _claim_removed_holder(history: LeaseHistory, before: Tenure, after: Tenure |
         )
     advice = Advice("The audit log shows who removed it:", make_command_for_audit_log(history.namespace, history.name))
     if who is not None and who.user:
-        sentence = f"Find out which program of {describe_user(who)} removed it."
-        advice = _advise_on_token(before) or advise_on_writer(sentence, history, who)
+        advice = advise_on_writer(f"Find out which program of {describe_user(who)} removed it.", history, who)
     within, renewal = {**bound_write(before.ended)}, before.renewed or before.taken
     if "earliest" in within and not renewal.is_claimed:
         within["earliest"] = max(within["earliest"], renewal.earliest)  # which came before the removal
     arguments = {"previous": find_identity(before), "how": None if is_dated else "unknown", **within}
     return make_claim(history, "holder-removed", Severity.WARNING, message, advice, over_since=at, arguments=arguments)
-
-
-def _advise_on_token(before: Tenure) -> Advice | None:
-    """Return where to look for who has the token of a pod, if the holder was removed with it from another address."""
-    elsewhere, who = before.removal.elsewhere, before.removal.writer
-    if elsewhere is None or who is None:
-        return None
-    pod, address = format_name(who.pod), format_name(elsewhere.address)
-    sentence = (
-        f"Find out who used the token of pod {pod} from {address}. Unless the pod did so through a proxy or NAT, "
-        "delete the pod, which revokes its token. To see which pod has that address:"
-    )
-    options = quote_for_shell(f"status.podIP={elsewhere.address}")
-    return Advice(sentence, f"kubectl get pods -A -o wide --field-selector {options}")
 
 
 def find_preferred_holders(history: LeaseHistory, now: int) -> Iterator[Claim]:

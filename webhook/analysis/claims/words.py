@@ -3,7 +3,6 @@
 import re
 from typing import Final
 
-from webhook.analysis.history.removal import Removal
 from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.times import DAY, MINUTE, SECOND, format_length, format_time
@@ -60,17 +59,6 @@ def describe_writer(process: Writer) -> str:
         f"{describe_user(process)} from the pod with uid {format_name(process.uid)}"
         if process.uid
         else describe_user(process)
-    )
-
-
-def describe_remover(removal: Removal) -> str:
-    """Return who removed a holder; of a write from elsewhere, only that it had the token of a pod."""
-    who, elsewhere = removal.writer or Writer(), removal.elsewhere
-    if elsewhere is None:
-        return describe_writer(who)
-    return (
-        f"{describe_user(who)}, with the token of pod {format_name(who.pod)} from {format_name(elsewhere.address)} "
-        f"(that pod renewed from {format_name(elsewhere.own)}),"
     )
 
 
