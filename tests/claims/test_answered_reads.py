@@ -11,7 +11,7 @@ from tests.history.observing import follow_log
 
 
 class Reader(Struct, frozen=True):
-    """Who reads a lease while its holder is silent: with the token of a pod, or as another user."""
+    """Read a lease while its holder is silent, with the token of a pod or as another user."""
 
     user: str = "nina@example.org"
     pod: str = ""

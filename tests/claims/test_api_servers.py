@@ -16,7 +16,7 @@ NO_ELECTION = "the lease of an API server, by which no one elects,"
 
 
 def explain(*, name: str = NAME, user: str = "system:apiserver", follow: Any = follow_log) -> str:
-    """What is said of a lease of kube-system that was deleted, with the lines that are shown without --verbose."""
+    """Return the text about a deleted lease of kube-system, with the lines that are shown without --verbose."""
     server = FakeServer()
     server.elector(name, f"kube-system/{name}", user="system:apiserver", pod="").lead(60)
     server.wait(1)

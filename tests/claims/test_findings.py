@@ -935,7 +935,7 @@ def test_how_often_a_writer_was_refused_is_a_bound_if_some_are_remembered_no_lon
 
 
 def fenced_writes(*pods: str) -> list[str]:
-    """How the findings begin about writes that a fence refused, by pods one after another."""
+    """Return the beginnings of the findings about writes by several pods that a fence refused."""
     server, (db, *_) = shop()
     db.lead(20)
     histories = follow_log(server)

@@ -1,4 +1,4 @@
-"""What a log that lacks requests shows of who took a lease late all the same: refusals, and when its pod got a node."""
+"""Late takers in a log that lacks requests: their refusals, and when their pods got a node."""
 
 from collections.abc import Callable
 

@@ -234,7 +234,7 @@ def test_a_lease_that_nobody_has_held_yet_says_nothing_of_pods() -> None:
 
 
 def play_writes(*tweaks: Tweak, seconds: float, retry: float = 2) -> str:
-    """What is said of a log without objects, in which a pod is refused and the last writer was silent for so long."""
+    """Return the text about a log without objects in which a pod is refused after the last writer was silent."""
     server, (db, *_) = shop()
     db.pod, db.retry = HOLDER, retry
     db.lead(60 * retry)

@@ -4,7 +4,7 @@ import pytest
 
 from tests.claims.accounts import account, shop, text
 from tests.factories import Tweak, put
-from tests.history.fake_server import FakeServer, together
+from tests.history.fake_server import Elector, FakeServer, together
 from tests.history.observing import follow_log
 from tests.inputs.test_related_writes import write_event
 from webhook.analysis.claims.happened import list_events, list_latest
@@ -138,14 +138,21 @@ def test_a_write_is_listed_near_the_start_or_end_of_refusals_but_not_between(sec
     assert ("Role shop/db was " in explain(server)) is is_told
 
 
+def refuse_around_a_write(server: FakeServer, elector: Elector, *later: Elector) -> None:
+    """Refuse an elector before and after a Role is updated, and others after it alone."""
+    for number in range(20):
+        server.wait(2)
+        elector.fail(403, FORBIDDEN)
+        if number == 10:
+            log_write(server, "roles", RIGHTS, put("verb", "update"))
+        for other in later if number > 10 else ():
+            other.fail(403, FORBIDDEN)
+
+
 def test_a_write_in_the_middle_of_a_run_of_refusals_neither_caused_nor_ended_them() -> None:
     server, (db, *_) = shop()
     db.lead(20)
-    for number in range(20):
-        server.wait(2)
-        db.fail(403, FORBIDDEN)
-        if number == 10:
-            log_write(server, "roles", RIGHTS, put("verb", "update"))
+    refuse_around_a_write(server, db)
     assert "Role shop/db" not in explain(server)
 
 
@@ -153,13 +160,7 @@ def test_what_began_for_another_process_meanwhile_may_have_been_caused() -> None
     server, (db, mail, _) = shop()
     mail.lease = db.lease
     db.lead(20)
-    for number in range(20):
-        server.wait(2)
-        db.fail(403, FORBIDDEN)
-        if number == 10:
-            log_write(server, "roles", RIGHTS, put("verb", "update"))
-        if number > 10:
-            mail.fail(403, FORBIDDEN)
+    refuse_around_a_write(server, db, mail)
     assert "Role shop/db" in explain(server)
 
 

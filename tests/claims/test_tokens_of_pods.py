@@ -1,4 +1,4 @@
-"""Who has the token of a holder's pod may write as it: what its elector does next shows whether that wrote."""
+"""Writes with the token of a holder's pod: what its elector does next shows whether the elector made them."""
 
 import pytest
 

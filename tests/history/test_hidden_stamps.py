@@ -1,4 +1,4 @@
-"""Whether only holders say when they renewed, as no state has managedFields and no log dates the writes."""
+"""Inputs without managedFields: only an audit log still dates the renewals."""
 
 import json
 

@@ -13,8 +13,8 @@ def test_of_one_pod_the_latest_requests_are_remembered_in_the_order_of_time() ->
     known = PodRequests()
     for at in range(MAX_REQUESTS + 1, 0, -1):
         known.add(request(at))
-    assert [one.at for one in known.list_deletions_by("shop", "db-0")] == list(range(1, MAX_REQUESTS + 1))
-    assert not known.list_deletions_by("mail", "db-0")
+    assert [one.at for one in known.list_about("shop", "db-0")] == list(range(1, MAX_REQUESTS + 1))
+    assert not known.list_about("mail", "db-0")
 
 
 def test_the_pod_of_which_nothing_was_heard_for_longest_is_forgotten() -> None:

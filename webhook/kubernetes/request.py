@@ -15,6 +15,8 @@ from webhook.kubernetes.objects import Lease, LeaseCandidate, list_versions
 from webhook.text.quoting import cached_if_short
 
 GROUP: Final = "coordination.k8s.io"
+NODE_USER: Final = "system:node:"
+"""What the name of a kubelet as a user begins with; that of its node follows."""
 NULL: Final = Raw(b"null")
 
 MAX_REQUEST: Final = 3 * 1024 * 1024

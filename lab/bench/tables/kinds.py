@@ -49,7 +49,7 @@ CONNECTIONS: Final = 8
 
 LEASES: Final = (100, 1_000, 10_000)
 RENEWALS_A_SECOND: Final = 0.5
-"""How often one lease is renewed: client-go's RetryPeriod is 2 s."""
+"""Renewals of one lease: client-go's RetryPeriod is 2 s."""
 CHANGES_A_DAY: Final = 24
 """Other writes of one lease: four restarts with a release, a claim and a first renewal each, and twelve more."""
 PODS: Final = 2

@@ -23,7 +23,7 @@ from lab.e2e.toolchain import VERSIONS, Binaries
 
 ROUNDS: Final = 8
 WRITES: Final = 60
-"""How many writes of each kind a round has."""
+"""Writes of each kind in a round."""
 KINDS: Final[Mapping[str, Mapping[str, Any]]] = {
     "fence": {},
     "token": {"token": True},

@@ -32,7 +32,7 @@ DURATION: Final = 15
 """Seconds, as client-go has by default."""
 RENEWAL: Final = 2.0
 OWN_WRITES: Final = 10
-"""How often the new leader writes the object that both write, in each trial."""
+"""Writes by the new leader to the shared object in each trial."""
 STALLS: Final = (0.5, 3.0, 8.0)
 """Seconds for which the deposed leader goes on while the watch is held, in turn."""
 HONEST: Final = 10_000

@@ -21,7 +21,7 @@ from tests.waiting import wait_for
 NAMESPACE = "rotation"
 LEAVES = 10
 RESTARTS = 2
-"""How often each of the two servers is restarted."""
+"""Restarts of each of the two servers."""
 WRITERS = 3
 PAUSE_SECONDS = 0.05
 PRE_STOP_SECONDS = 2.0

@@ -19,6 +19,7 @@ from webhook.analysis.claims.words import describe_writer, format_name
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import UNAUTHENTICATED, By, Refusal
 from webhook.analysis.history.status import LeaseState
+from webhook.kubernetes.request import NODE_USER
 from webhook.text.commands import make_kubectl_prefix, quote_name
 
 _POLICIES: Final = "kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings -o yaml"
@@ -29,7 +30,6 @@ _VERB: Final = re.compile(r'^[^"]*(?:"[^"]*" )?is forbidden: User "[^"]*" cannot
 _QUOTA: Final = re.compile(r" is forbidden: exceeded quota: ([a-z0-9.-]{1,253}),")
 """`exceeded quota` of kubernetes `staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go`."""
 _FORBIDDEN: Final = 403
-_NODE_USER: Final = "system:node:"
 _MAX_NAMED: Final = 3
 
 
@@ -155,7 +155,7 @@ def _is_alike(refusal: Refusal, other: Refusal) -> bool:
 def _advise_on_missing_rights(history: LeaseHistory, refusal: Refusal) -> Advice:
     """Return what to do about writes that an authorizer refused."""
     who = format_name(refusal.writer.name) or "the writer"
-    if history.namespace == NODE_LEASES and refusal.writer.user.startswith(_NODE_USER):
+    if history.namespace == NODE_LEASES and refusal.writer.user.startswith(NODE_USER):
         return _advise_on_refused_node(history, refusal, who)
     found = _VERB.search(refusal.message)
     verb = found[1] if found else "update"
@@ -177,7 +177,7 @@ def _advise_on_missing_rights(history: LeaseHistory, refusal: Refusal) -> Advice
 
 def _advise_on_refused_node(history: LeaseHistory, refusal: Refusal, who: str) -> Advice:
     """Return which node to look at: a kubelet asks for the lease of no other node, but who has its credentials may."""
-    node = refusal.writer.user.removeprefix(_NODE_USER)
+    node = refusal.writer.user.removeprefix(NODE_USER)
     if node == history.name or refusal.writer.impersonator:
         sentence = f"The API server refused the requests of {who}. To see the node:"
         return Advice(sentence, make_command_for_node(history.name))

@@ -10,13 +10,14 @@ from typing import Final
 
 from webhook.analysis.claims.handovers import DURATION
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
+from webhook.analysis.history.deleted_pods import is_kubelet
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.pod_requests import MAX_REQUESTS
 from webhook.analysis.history.status import LeaseState
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.inputs.items import PodAct, PodRequest, Writer
-from webhook.kubernetes.request import UserInfo
+from webhook.kubernetes.request import NODE_USER, UserInfo
 from webhook.kubernetes.times import MINUTE, SECOND, format_length
 
 _BEFORE: Final = MINUTE
@@ -26,7 +27,6 @@ _SHORTEST: Final = 2 * SECOND
 _MIN_WRITES: Final = 2
 """The scheduler writes the status of a pod that it preempts, too, and of one that it cannot place again and again."""
 _FAILED: Final = 500
-_KUBELET: Final = "system:node:"
 _SCHEDULER: Final = "system:kube-scheduler"
 _GENERATED: Final = "[bcdfghjklmnpqrstvwxz2456789]"
 """The characters of names that Kubernetes makes. Source: apimachinery `pkg/util/rand`."""
@@ -140,7 +140,7 @@ def _list_waiting(
         for pod in histories.pod_requests.list_names(namespace):
             if _workload_of(pod) != workload or (namespace, pod) in known:
                 continue
-            about = [one for one in histories.pod_requests.list_deletions_by(namespace, pod) if one.at <= now]
+            about = [one for one in histories.pod_requests.list_about(namespace, pod) if one.at <= now]
             written = [one for one in about if one.act is PodAct.STATUS and _is_by_scheduler(one)]
             is_only = len(written) == len(about) >= _MIN_WRITES
             if is_only and any(start <= written[-1].at <= end for start, end in free):
@@ -164,21 +164,21 @@ def _list_kubelets(histories: ClusterHistory, history: LeaseHistory, now: int) -
         if own is None or not own.pod or own.impersonator or histories.deleted_pods.list_deletions_by(own):
             continue
         until = now if after is None else after.since
-        about = histories.pod_requests.list_deletions_by(_namespace_of(own), own.pod)
+        about = histories.pod_requests.list_about(_namespace_of(own), own.pod)
         found = [one for one in about if tenure.last_renewal < one.at <= until and _is_by_kubelet(one)]
         if found:
             yield found[0].at, _describe_kubelet(found, tenure, now)
 
 
 def _is_by_kubelet(request: PodRequest) -> bool:
-    return request.act is PodAct.STATUS and request.writer.user.startswith(_KUBELET) and not request.writer.impersonator
+    return request.act is PodAct.STATUS and is_kubelet(request.writer)
 
 
 def _describe_kubelet(found: Sequence[PodRequest], tenure: Tenure, now: int) -> str:
     first, last = found[0], found[-1]
     assert tenure.processes.own is not None
     again = f", {len(found)} times until {format_clock(last.at, now)}" if len(found) > 1 else ""
-    node = format_name(first.writer.user.removeprefix(_KUBELET))
+    node = format_name(first.writer.user.removeprefix(NODE_USER))
     return (
         f"the kubelet of node {node} wrote the status of a pod named "
         f"{format_name(first.name)}, as the holder's is{again}: it "

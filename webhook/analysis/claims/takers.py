@@ -353,7 +353,7 @@ def _find_binding(histories: ClusterHistory, after: Tenure, since: int) -> int |
     account = UserInfo(own.user).service_account if own else None
     if own is None or account is None or not own.pod:
         return None
-    requests = histories.pod_requests.list_deletions_by(account[0], own.pod)
+    requests = histories.pod_requests.list_about(account[0], own.pod)
     times = [one.at for one in requests if one.act is PodAct.BOUND and since < one.at < after.since]
     return max(times, default=None)
 

@@ -7,12 +7,11 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from webhook.analysis.inputs.items import PodDeletion, Writer
-from webhook.kubernetes.request import UserInfo
+from webhook.kubernetes.request import NODE_USER, UserInfo
 from webhook.kubernetes.times import MINUTE
 
 MAX_PODS: Final = 5000
 """Namespaces and names of pods whose deletions are remembered."""
-_KUBELET: Final = "system:node:"
 _WITHIN: Final = 10 * MINUTE
 """For how long a pod may take to end."""
 MAX_DELETIONS: Final = 16
@@ -47,7 +46,12 @@ class DeletedPods(Struct):
 
 def is_by_kubelet(deletion: PodDeletion) -> bool:
     """Return whether a deletion is that by which a kubelet confirms that the containers of a pod have ended."""
-    return deletion.writer.user.startswith(_KUBELET) and not deletion.writer.impersonator
+    return is_kubelet(deletion.writer)
+
+
+def is_kubelet(writer: Writer) -> bool:
+    """Return whether a writer is a kubelet, and nobody who acts as one."""
+    return writer.user.startswith(NODE_USER) and not writer.impersonator
 
 
 def _is_confirmed(deletion: PodDeletion, known: Sequence[PodDeletion]) -> bool:

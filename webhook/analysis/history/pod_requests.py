@@ -35,7 +35,7 @@ class PodRequests(Struct):
         found = (one for key, kept in self._refused.items() if key[0] in namespaces for one in kept)
         return sorted(found, key=lambda one: one.at)
 
-    def list_deletions_by(self, namespace: str, pod: str) -> Sequence[PodRequest]:
+    def list_about(self, namespace: str, pod: str) -> Sequence[PodRequest]:
         """Return the requests about a pod of a name, in order of time."""
         return sorted(self._others.get((namespace, pod), ()), key=lambda one: one.at)
 

@@ -49,7 +49,7 @@ from webhook.analysis.inputs.rewriting import Rewriting, find_rewritings, is_mut
 from webhook.kubernetes import times
 from webhook.kubernetes.decoding_errors import explain_problem
 from webhook.kubernetes.objects import Lease, LeaseCandidate, ObjectMeta, WrongTypesError, decode_object
-from webhook.kubernetes.request import GROUP, KIND_OF, NULL, VERSIONS_OF, Operation, UserInfo, decode_user
+from webhook.kubernetes.request import GROUP, KIND_OF, NODE_USER, NULL, VERSIONS_OF, Operation, UserInfo, decode_user
 from webhook.kubernetes.review import ReviewError, decode
 from webhook.text.quoting import truncate
 
@@ -68,7 +68,6 @@ _PARTIAL: Final = frozenset({"labelSelector", "limit", "continue"})
 """Parameters with which a deletion of many objects may leave some."""
 _BY_NAME: Final = re.compile(r"metadata\.name==?([a-z0-9.-]{1,253})")
 """A field selector of one object."""
-_KUBELET: Final = "system:node:"
 _NEVER_DRY: Final = frozenset({"system:kube-controller-manager", "system:kube-scheduler"}) | {
     f"system:serviceaccount:kube-system:{name}"
     for name in (
@@ -542,7 +541,7 @@ def _interpret_pod_request(event: AuditEvent) -> PodDeletion | None:
     is_about_pod = what in {("delete", "pods", ""), ("create", "pods", "eviction")}
     if not is_about_pod or reference.api_group not in {"", "policy"} or at is None or not reference.name:
         return None
-    is_gone = event.response_status.code == HTTPStatus.NOT_FOUND and event.writer.user.startswith(_KUBELET)
+    is_gone = event.response_status.code == HTTPStatus.NOT_FOUND and event.writer.user.startswith(NODE_USER)
     if not (is_gone or 200 <= event.response_status.code < 300):
         return None
     body, answer = bytes(event.request_object), bytes(event.response_object)
@@ -568,7 +567,7 @@ def _interpret_pod_request(event: AuditEvent) -> PodDeletion | None:
 def _is_never_dry(event: AuditEvent) -> bool:
     """Return whether a part of Kubernetes that deletes in earnest made a request, and not somebody who acts as one."""
     writer = event.writer
-    is_known = writer.user in _NEVER_DRY or writer.user.startswith(_KUBELET)
+    is_known = writer.user in _NEVER_DRY or writer.user.startswith(NODE_USER)
     return is_known and not writer.impersonator and "dryRun" not in event.query
 
 

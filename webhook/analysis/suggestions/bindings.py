@@ -32,7 +32,7 @@ from webhook.analysis.inputs.items import (
 )
 from webhook.kubernetes.formats import MAX_NAME, dns_label, dns_subdomain
 from webhook.kubernetes.objects import Lease, LeaseSpec
-from webhook.kubernetes.request import UserInfo
+from webhook.kubernetes.request import NODE_USER, UserInfo
 from webhook.kubernetes.times import DAY, format_span, format_time
 from webhook.text.yaml_writer import write_comment, write_flow, write_scalar
 
@@ -366,7 +366,7 @@ def _find_account(user: str) -> tuple[str, str] | None:
 def _is_stranger(user: str, namespace: str) -> bool:
     """Return whether a user is a node, or a service account of another namespace."""
     account = _find_account(user)
-    return user.startswith("system:node:") or (account is not None and account[0] != namespace)
+    return user.startswith(NODE_USER) or (account is not None and account[0] != namespace)
 
 
 def _describe_user(user: str) -> str:

@@ -8,7 +8,7 @@ from msgspec import Struct
 from webhook.admission.policy.schema import suggest_nearest
 from webhook.analysis.inputs.documents import Value, encode
 from webhook.kubernetes.objects import ObjectMeta, OwnerReference, list_spec_fields, list_versions
-from webhook.kubernetes.request import GROUP
+from webhook.kubernetes.request import GROUP, NODE_USER
 from webhook.text.quoting import quote, truncate
 
 Key = tuple[str, str, str]
@@ -43,7 +43,7 @@ def make_user_info(name: str, groups: Sequence[str] = ()) -> Value:
     if name.startswith(_SERVICE_ACCOUNT):
         namespace = name.removeprefix(_SERVICE_ACCOUNT).partition(":")[0]
         found += ["system:serviceaccounts", f"system:serviceaccounts:{namespace}"]
-    if name.startswith("system:node:"):
+    if name.startswith(NODE_USER):
         found.append("system:nodes")
     return {"username": name, "groups": list(dict.fromkeys([*found, "system:authenticated"]))}
 
