@@ -88,8 +88,7 @@ def measure_small(browser: Any, origin: str, costs: Costs) -> None:
     with costs.measure("the next view: review"):
         web.page.select_option("#examples", label="Another namespace takes a live lease")
         web.page.wait_for_selector("#verdicts .card")
-    web.page.evaluate("navigator.serviceWorker.ready.then(() => null)")
-    web.page.wait_for_function("navigator.serviceWorker.controller !== null")
+    web.wait_for_cache()
     with costs.measure("the first view after a reload"):
         web.page.goto(f"{origin}/?again")
         web.open(*files)

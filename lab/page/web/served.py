@@ -13,6 +13,12 @@ SITE: Final = ROOT / "build/web/page"
 PATIENCE: Final = 40_000
 """Milliseconds until Python has started on a machine that does much else."""
 
+_CONTROL: Final = """async () => {
+    const workers = navigator.serviceWorker;
+    await workers.ready;
+    if (!workers.controller) await new Promise((resolve) => workers.addEventListener("controllerchange", resolve));
+}"""
+
 
 class _Handler(SimpleHTTPRequestHandler):
     def log_message(self, *_words: object) -> None:
@@ -63,6 +69,11 @@ class Web:
         """Remove the files and refusals of earlier actions, so that they are not taken for later ones."""
         self.page.evaluate("for (const id of ['recognized', 'verdicts']) document.getElementById(id).replaceChildren()")
         self.page.evaluate("document.getElementById('error').hidden = true")
+
+    def wait_for_cache(self) -> None:
+        """Wait until the service worker has all files and answers for this page."""
+        # Not wait_for_function, which evaluates its text in the page, as the policy of the page forbids.
+        self.page.evaluate(_CONTROL)
 
     def show(self, view: str) -> None:
         """Go to a view."""

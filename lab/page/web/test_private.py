@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from lab.page.web.conftest import Start
-from lab.page.web.served import SITE, Web, serve
+from lab.page.web.served import SITE, serve
 from lab.page.web.test_views import LEASE, LOG, WATCH, check_views
 
 REQUEST = """(url) => fetch(url).then(() => "answered", (error) => "refused")"""
@@ -17,11 +17,6 @@ CACHED = """async () => {
     return found;
 }"""
 STORED = "() => [localStorage.length, sessionStorage.length, document.cookie.length]"
-
-
-def wait_for_cache(web: Web) -> None:
-    web.page.evaluate("navigator.serviceWorker.ready.then(() => null)")
-    web.page.wait_for_function("navigator.serviceWorker.controller !== null")
 
 
 def test_only_files_of_the_page_are_requested_while_files_are_read(start: Start) -> None:
@@ -57,7 +52,7 @@ def test_nothing_of_what_is_opened_is_stored(start: Start) -> None:
     web = start()
     web.open(LOG, WATCH)
     check_views(web)
-    wait_for_cache(web)
+    web.wait_for_cache()
     assert web.page.evaluate(STORED) == [0, 0, 0]
     assert web.page.evaluate("indexedDB.databases().then((all) => all.length)") == 0
     files = {f"{web.origin}/{file.relative_to(SITE)}" for file in SITE.rglob("*")}
@@ -67,7 +62,7 @@ def test_nothing_of_what_is_opened_is_stored(start: Start) -> None:
 def test_without_a_network_everything_works(start: Start) -> None:
     web = start()
     web.open(LOG)
-    wait_for_cache(web)
+    web.wait_for_cache()
     web.page.context.set_offline(True)
     web.page.reload()
     web.open(LOG, WATCH)

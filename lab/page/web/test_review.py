@@ -11,6 +11,14 @@ from webhook.cli.options import parse_moment
 
 EXAMPLE = "Another namespace takes a live lease"
 TAKEN, LIVE = ((ROOT / f"docs/examples/{name}-lease.yaml").read_text() for name in ("taken", "live"))
+READ_CURL = """async () => {
+    let text = "";
+    for (let tries = 0; tries < 200 && !text.startsWith("curl "); tries += 1) {
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        text = await navigator.clipboard.readText();
+    }
+    return text;
+}"""
 
 
 @pytest.fixture
@@ -86,8 +94,7 @@ def test_copies_are_a_file_for_check_and_a_request(denied: Web) -> None:
     fixture = denied.page.evaluate("navigator.clipboard.readText()")
     assert json.loads(fixture) == json.loads(denied.page.input_value("#object"))
     denied.page.click("#verdicts button:text-is('Copy as curl')")
-    denied.page.wait_for_function("navigator.clipboard.readText().then((text) => text.startsWith('curl '))")
-    curl = denied.page.evaluate("navigator.clipboard.readText()")
+    curl = denied.page.evaluate(READ_CURL)
     assert curl.splitlines()[1:] == [fixture, "REVIEW"]
 
 
