@@ -198,6 +198,9 @@ def _advise_when_unknown(account: Account, status: LeaseStatus) -> Advice:
                 f"{make_command_for_lease(history)} -o yaml",
             )
         return Advice(f"{sentence}:", make_command_for_pod_of_holder(history.namespace, status.holder))
+    if status.is_within_skew:
+        sentence = "Compare the clocks of the API servers' nodes; see whether the lease is renewed now:"
+        return Advice(sentence, f"{make_command_for_lease(history)} --watch")
     if is_constant(history.entries):
         lease = quote_for_shell(f"{history.namespace}/{history.name}")
         sentence = "With the policy file that names its namespace in `stamps`, it says when it was renewed:"

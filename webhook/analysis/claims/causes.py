@@ -22,7 +22,7 @@ from webhook.analysis.claims.words import describe_writer, format_count, format_
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import TOO_MANY_REQUESTS, UNAUTHENTICATED, Refusal
-from webhook.analysis.history.renewals import OtherLeases, Silence
+from webhook.analysis.history.renewals import OtherLeases, Silence, estimate_deadline
 from webhook.analysis.history.status import RELEASED_DURATION
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.inputs.items import InputKind
@@ -52,7 +52,8 @@ def find_late_renewals(histories: ClusterHistory, history: LeaseHistory) -> Iter
     """Yield the latest renewals that came beyond the deadline of most clients, oldest first."""
     for silence in history.late_silences[-MAX_OF_A_KIND:]:
         tenure = history.find_tenure_of_silence(silence)
-        if tenure is None:
+        # By clocks that differ, it may have been shorter.
+        if tenure is None or silence.length - history.skew < estimate_deadline(silence.duration):
             continue
         is_claimed = tenure.is_claimed
         is_one_clock = not (history.renewals.has_several_clocks or tenure.touched or tenure.is_coordinated)

@@ -103,6 +103,11 @@ def _describe_held(account: "Account", status: LeaseStatus, holder: str) -> str:
         until = status.block.until
         end = "it is repaired" if until is None else format_clock(until, account.now)
         return f"{holder} keeps it until {end}: {status.block.reason}"
+    if status.is_within_skew:
+        skew = format_length(account.history.skew // SECOND * SECOND)
+        # The clocks of several clusters need not differ, and a state that was put back has old numbers.
+        why = f"the times of the API servers contradict the order of the writes by {skew} or more"
+        return f"{holder} is named; whether the lease has expired is not known: {why}"
     if status.duration is not None and status.last_renewal is not None:
         why = "--policy FILE says which stamps to believe"
         if not is_constant(account.history.entries):

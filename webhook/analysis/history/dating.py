@@ -37,7 +37,9 @@ class Known(Struct, frozen=True):
 
 def date_write(seen: Observation, known: Known, bounds: Bounds) -> Write:
     """Return when something happened: by its own time, else by its stamps, else when anything was last seen."""
-    is_one_clock = known.path == seen.place.path and not bounds.is_skewed_within
+    # What a watch shows was stamped, or logged, by any of the API servers.
+    is_of_watch = seen.is_watched or seen.input_kind is InputKind.WATCH
+    is_one_clock = known.path == seen.place.path and not (bounds.is_skewed_within or is_of_watch)
     skew = 0 if is_one_clock else bounds.skew
     moment = _find_moment(seen, known, bounds)
     at = min(moment or known.at or 0, bounds.latest)

@@ -259,6 +259,8 @@ class ClusterHistory(Struct):
                 lease.put_back(seen.start)
         if isinstance(seen, ClockSkew):
             self.bounds.skew, self.bounds.is_skewed_within = seen.least, seen.is_within
+            for lease in self.leases.values():
+                lease.note_skew(seen.least)
         self.feed(seen)
 
     def feed(self, seen: Item) -> list[LeaseEvent]:

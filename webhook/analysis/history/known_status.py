@@ -56,6 +56,13 @@ def find_status(
     return replace(status, ahead=0 if ahead and is_over else ahead)
 
 
+def doubt_expiry(status: LeaseStatus, now: int, skew: int) -> LeaseStatus:
+    """Return the status at `now`, by clocks that differ by `skew` microseconds: by one of them it may be live."""
+    if skew and status.state is LeaseState.EXPIRED and now - skew < (status.takeable_at or 0):
+        return replace(status, state=LeaseState.UNKNOWN, is_within_skew=True)
+    return status
+
+
 def date_known_renewal(holder: Tenure | None, *, is_moment: bool) -> int | None:
     """Return the last renewal under the present holder that an API server dates; None if there is none.
 

@@ -12,7 +12,7 @@ from webhook.analysis.history.continuity import Change, Continuity
 from webhook.analysis.history.dating import Known
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.existence import Existence
-from webhook.analysis.history.known_status import date_known_renewal, find_status
+from webhook.analysis.history.known_status import date_known_renewal, doubt_expiry, find_status
 from webhook.analysis.history.owners import AddedOwners
 from webhook.analysis.history.renewals import Renewals, Silence, estimate_deadline
 from webhook.analysis.history.requests import MAX_REFUSALS, Requests
@@ -48,6 +48,8 @@ class LeaseHistory(Struct):
     """Estimated time of the latest write, in microseconds since 1970; unlike `at`, it may go back."""
     write: Write = Write()
     """That of the latest observation."""
+    skew: int = 0
+    """The least difference between the clocks of the API servers, in microseconds, as far as is known."""
     existence: Existence = field(default_factory=Existence)
     continuity: Continuity = field(default_factory=Continuity)
     succession: Succession = field(default_factory=Succession)
@@ -112,7 +114,7 @@ class LeaseHistory(Struct):
         return self._status[1]
 
     def _find_status(self, lease: Lease, now: int) -> LeaseStatus:
-        return find_status(
+        status = find_status(
             lease,
             self.entries,
             self.succession,
@@ -121,6 +123,13 @@ class LeaseHistory(Struct):
             is_seen_created=self.existence.is_seen_created,
             is_moment=self.is_moment,
         )
+        return doubt_expiry(status, now, self.skew)
+
+    def note_skew(self, skew: int) -> None:
+        """Note by how much the clocks of the API servers differ, in microseconds, whenever that is found."""
+        if skew != self.skew:
+            self.skew = skew
+            self.forget_status()
 
     def forget_status(self) -> None:
         """Forget the status that was asked for, as an observation may change it."""

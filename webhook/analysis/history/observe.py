@@ -35,6 +35,7 @@ def observe(history: LeaseHistory, seen: Observation, bounds: Bounds) -> list[Le
 def _begin(history: LeaseHistory, seen: Observation, bounds: Bounds) -> Step:
     write = date_write(seen, history.known_state, bounds)
     history.forget_status()
+    history.note_skew(bounds.skew)
     history.moment = write.at
     history.continuity.begin(seen, write, history.write, bounds)
     history.is_moment = history.is_moment and seen.input_kind is InputKind.DUMP

@@ -67,6 +67,7 @@ class LeaseStatus(Struct, frozen=True, gc=False):
     or the holder's clock is wrong.
     `takeable_at` is from when another may take the lease, None for never or if that cannot be known.
     `ahead` is how far the holder's clock is ahead of the API server's, None if it cannot be known.
+    `is_within_skew`: it has expired by the clock of one API server, and may be live by that of another.
     """
 
     state: LeaseState
@@ -78,6 +79,7 @@ class LeaseStatus(Struct, frozen=True, gc=False):
     is_disputed: bool = False
     manager: str = ""
     ahead: int | None = None
+    is_within_skew: bool = False
     block: TakeoverBlock | None = None
 
 

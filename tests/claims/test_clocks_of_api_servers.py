@@ -1,0 +1,163 @@
+"""API servers whose clocks differ by more than a lease lasts: nothing within that difference is concluded."""
+
+import json
+
+import pytest
+
+from tests.claims.accounts import account, text
+from tests.factories import Document
+from tests.history.fake_server import SECOND, FakeServer
+from tests.history.observing import follow_log, merge_inputs
+from tests.inputs.reading import read
+from webhook.analysis.claims.account import Account
+from webhook.analysis.claims.urgency import advise_with_urgency
+from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.status import LeaseState
+from webhook.analysis.inputs.items import ClockSkew
+from webhook.kubernetes.times import format_micro_time, format_time, parse, parse_seconds
+
+BEHIND = 25
+SECOND_SERVER = "second"
+"""The field manager of its clients."""
+INPUTS = pytest.mark.parametrize("is_watched", [False, True], ids=["logs", "logs and a watch"])
+
+
+class TwoServers:
+    """The requests of db-0 end at one API server; those of db-1 and mail-0 at another one, of another clock."""
+
+    def __init__(self) -> None:
+        self.server = FakeServer()
+        self.first = self.server.elector("db-0", "shop/db")
+        self.second = self.server.elector("db-1", "shop/db", manager=SECOND_SERVER)
+        self.mail = self.server.elector("mail-0", "shop/mail", manager=SECOND_SERVER)
+        self.first.take()
+        self.mail.take()
+
+    def go_on(self, seconds: int, *renewing: int) -> None:
+        """Let time pass, in which mail-0 renews, and those of the two that are named by number."""
+        for _ in range(0, seconds, 2):
+            self.server.wait(2)
+            self.mail.renew()
+            for number in renewing:
+                (self.first, self.second)[number].renew()
+
+    def explain(self, *, behind: int, is_watched: bool) -> Account:
+        logs: tuple[list[Document], list[Document]] = ([], [])
+        for event in self.server.log:
+            is_second = _pod_of(event) != "db-0"
+            times = {
+                key: format_micro_time(parse(event[key]) - is_second * behind * SECOND)
+                for key in ("requestReceivedTimestamp", "stageTimestamp")
+            }
+            shown = _set_stamps_back(event["responseObject"], behind)
+            logs[is_second].append({**event, **times, "responseObject": shown})
+        texts = ["\n".join(json.dumps(one, separators=(",", ":")) for one in log).encode() for log in logs]
+        items = [list(read(f"{number}.log", [one])) for number, one in enumerate(texts)]
+        if is_watched:
+            events = [(at, kind, _set_stamps_back(one, behind)) for at, kind, one in self.server.events]
+            items.append(list(read("watch.json", [FakeServer(events=events).watch()])))
+        histories = ClusterHistory()
+        for item in merge_inputs(*items):
+            histories.take(item)
+        assert (histories.bounds.skew > 20 * SECOND) is (behind == BEHIND)
+        return account(histories, self.server.now)
+
+
+def _pod_of(event: Document) -> str:
+    (pod,) = event["user"]["extra"]["authentication.kubernetes.io/pod-name"]
+    return str(pod)
+
+
+def _set_stamps_back(lease: Document, behind: int) -> Document:
+    """Return a lease with the stamps that the second API server made by its own clock."""
+    entries = [
+        {**one, "time": format_time(parse_seconds(one["time"]) - (one["manager"] == SECOND_SERVER) * behind * SECOND)}
+        for one in lease["metadata"]["managedFields"]
+    ]
+    return {**lease, "metadata": {**lease["metadata"], "managedFields": entries}}
+
+
+def hand_over() -> TwoServers:
+    """The first one ends, and the second one takes the lease once it has expired."""
+    play = TwoServers()
+    play.go_on(40, 0)
+    play.go_on(16)
+    play.second.take()
+    play.go_on(20, 1)
+    return play
+
+
+@INPUTS
+def test_a_takeover_by_another_clock_is_no_theft(is_watched: bool) -> None:
+    said = text(hand_over().explain(behind=BEHIND, is_watched=is_watched))
+    assert "lease-stolen" not in said
+    assert "whether it had expired is not known" in said
+
+
+def test_a_takeover_that_only_a_watch_shows_is_no_theft_by_its_stamp() -> None:
+    play = hand_over()
+    play.server.log = [one for one in play.server.log if _pod_of(one) != "db-1"]
+    said = text(play.explain(behind=BEHIND, is_watched=True))
+    assert "lease-stolen" not in said
+
+
+@INPUTS
+def test_a_takeover_by_the_same_clock_is_one_of_an_expired_lease(is_watched: bool) -> None:
+    said = text(hand_over().explain(behind=0, is_watched=is_watched))
+    assert "db-1_1 took the expired lease" in said
+
+
+@INPUTS
+def test_a_lease_that_has_expired_by_one_clock_alone_may_be_live(is_watched: bool) -> None:
+    found = hand_over().explain(behind=BEHIND, is_watched=is_watched)
+    assert found.state is LeaseState.UNKNOWN
+    said = text(found)
+    assert "db-1_1 is named; whether the lease has expired is not known: the times of the API servers" in said
+    assert "holder-clock" not in said
+    advice = advise_with_urgency(found)
+    assert advice.sentence.startswith("Compare the clocks of the API servers' nodes")
+    assert advice.command == "kubectl -n shop get lease db --watch"
+
+
+@INPUTS
+def test_a_lease_that_has_expired_by_every_clock_has(is_watched: bool) -> None:
+    play = hand_over()
+    play.go_on(44)
+    found = play.explain(behind=BEHIND, is_watched=is_watched)
+    assert found.state is LeaseState.EXPIRED
+    assert advise_with_urgency(found).sentence.startswith("Act now")
+
+
+@INPUTS
+def test_a_clock_that_is_off_by_more_than_those_of_the_servers_is_wrong(is_watched: bool) -> None:
+    play = TwoServers()
+    play.second.ahead = 90
+    play.go_on(40, 0)
+    play.go_on(16)
+    play.second.take()
+    play.go_on(20, 1)
+    ahead = play.explain(behind=BEHIND, is_watched=is_watched).status
+    assert ahead is not None
+    assert ahead.ahead is not None
+    assert ahead.ahead > 60 * SECOND
+
+
+@pytest.mark.parametrize(("behind", "is_late"), [(0, True), (BEHIND, False)], ids=["equal clocks", "other clocks"])
+def test_a_renewal_is_late_only_by_more_than_clocks_differ(behind: int, is_late: bool) -> None:
+    play = TwoServers()
+    play.go_on(40, 0)
+    play.go_on(12)
+    play.go_on(20, 0)
+    found = play.explain(behind=behind, is_watched=False)
+    assert any(one.check == "renewal-late" for one in found.claims) is is_late
+
+
+def test_a_difference_that_is_found_later_counts_for_what_was_read_before() -> None:
+    server = FakeServer()
+    server.elector("db-0", "shop/db").lead(20)
+    server.wait(30)
+    histories = follow_log(server)
+    assert account(histories, server.now).state is LeaseState.EXPIRED
+    histories = follow_log(server)
+    histories.take(ClockSkew(BEHIND * SECOND))
+    assert account(histories, server.now).state is LeaseState.UNKNOWN
