@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from webhook.admission.rules.stamps import NAMES, is_constant
 from webhook.analysis.audit.leases import Subject, check_stamps, check_stored_object
 from webhook.analysis.claims import causes
-from webhook.analysis.claims.candidates import Candidates, find_candidates
+from webhook.analysis.claims.candidates import Candidates, find_candidates, find_patient_reader
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.collect import find_claims
 from webhook.analysis.claims.diagnosis import Blame, Diagnosis
@@ -66,6 +66,8 @@ class Account(Struct, frozen=True):
     """When the API server last answered that it does not serve LeaseCandidates, if its election is coordinated."""
     candidates: Candidates | None = None
     """Who asks for it since it is free; None if it is not, or the input does not show that."""
+    patient_reader: Writer | None = None
+    """Who could take it since it has expired by the log, and only reads it; None if no one does."""
     silent_together: SilentTogether | None = None
     """All who asked for it, if they fell silent together."""
     pod_deletions: tuple[HolderPodDeletion, ...] = ()
@@ -100,6 +102,11 @@ class Account(Struct, frozen=True):
     def is_partial(self) -> bool:
         """Whether the input lacks, or may lack, what happened to it between its begin and its end."""
         return self.history.is_partial or self.is_log_leaky or bool(self.unrecorded)
+
+    @property
+    def may_lack_renewals(self) -> bool:
+        """Whether a log may lack renewals by which it has not expired."""
+        return self.is_log_leaky or self.patient_reader is not None
 
     @property
     def last_renewal(self) -> int | None:
@@ -211,13 +218,15 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
     The other leases of `histories` show whether only one was late or all were. `seen_until` is that of a `Subject`.
     """
     status, bounds = history.status(now), histories.bounds
-    cause = find_ongoing_cause(histories, history, now)
+    reader = find_patient_reader(histories, history, status)
+    cause = None if reader else find_ongoing_cause(histories, history, now)
     findings: list[ReportFinding] = list(find_incidents(histories, history, now, cause))
     if history.lease is not None and status is not None:
         known = history.interval, status, seen_until, history.is_as_sent, not history.is_heartbeat
         limits = histories.find_limits(history.namespace, history.name)
         subject = Subject(history.lease, history.namespace, history.name, now, *known, limits=limits)
-        findings += drop_repeated(findings, check_stored_object(subject), is_log_leaky=is_log_leaky(histories, history))
+        may_lack_renewals = is_log_leaky(histories, history) or reader is not None
+        findings += drop_repeated(findings, check_stored_object(subject), may_lack_renewals=may_lack_renewals)
         findings += check_stamps(subject, histories.stamped, has_managed_fields=histories.has_managed_fields)
     if cause is not None and cause.blame is Blame.POD:
         # A deleted pod has no log.
@@ -242,6 +251,7 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
         missing_candidates=frozenset(deleted),
         unserved_at=histories.unserved_at if is_coordinated else None,
         candidates=find_candidates(histories, history, status),
+        patient_reader=reader,
         silent_together=find_silent_together(histories, history, status),
         pod_deletions=tuple(find_holder_pod_deletions(histories.deleted_pods, history, now)),
         related_writes=tuple(find_related_writes(histories.related_writes, history, refused_pods)),

@@ -11,6 +11,7 @@ from webhook.analysis.claims.advice_after_refusal import advise_after_refusal
 from webhook.analysis.claims.advice_after_silence import advise_after_silence
 from webhook.analysis.claims.advice_on_writers import advise_after_deletion, advise_after_doubtful_deletion
 from webhook.analysis.claims.api_servers import advise_after_end_of_api_server, is_identity_lease
+from webhook.analysis.claims.candidates import describe_process
 from webhook.analysis.claims.claim import REPLACED, Advice, Claim
 from webhook.analysis.claims.commands import (
     find_pod,
@@ -257,6 +258,12 @@ def _advise_after_expiry(account: Account, status: LeaseStatus) -> Advice:
     if account.is_log_leaky:
         sentence = "The log lacks requests, and a renewal may be one of them. To see the lease:"
         return Advice(sentence, f"{make_command_for_lease(history)} -o yaml")
+    if account.patient_reader is not None:
+        sentence = (
+            "See whether it is renewed now. If so, collect the logs of all API servers; if not, see why "
+            f"{describe_process(account.patient_reader)} does not take it:"
+        )
+        return Advice(sentence, f"{make_command_for_lease(history)} --watch")
     if (refusal := _find_refused_successor(account, status)) is not None:
         after = advise_after_refusal(history, refusal, account.now)
         return Advice(f"No other can take the lease while its writes are refused. {after.sentence}", after.command)

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
+from webhook.admission.rules.expiry import MAX_TOLERANCE
 from webhook.analysis.claims.words import format_name
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 SHORTEST: Final = 10 * SECOND
 """Followers of client-go read every 2 to 4.4 s; who restarts takes a few seconds."""
+
+_AGAIN: Final = 4
+"""Reads since a lease has expired by which its reader waits for it."""
 
 
 class Candidates(Struct, frozen=True):
@@ -47,6 +51,33 @@ def find_candidates(histories: ClusterHistory, history: LeaseHistory, status: Le
     return Candidates(since, until, tuple(waiting.find_others(own, since)), history.has_reads_of_holders)
 
 
+def find_patient_reader(histories: ClusterHistory, history: LeaseHistory, status: LeaseStatus | None) -> Writer | None:
+    """Return a process of the holder's account that reads an expired lease until the end, and does not take it.
+
+    It would have had the time: so the holder may renew the lease through an API server whose log is missing. None if
+    there is none, or if a watch shows what every API server stored.
+    """
+    own, at = _find_own(history), status.takeable_at if status else None
+    if status is None or status.state is not LeaseState.EXPIRED or at is None or own is None or histories.is_watched:
+        return None
+    if _has_reason_to_wait(history, status):
+        return None
+    lasts, until = (status.duration or 0) * SECOND, histories.bounds.logged_until
+    tried = [one.writer for one in history.requests.refusals if one.received >= at and not one.is_read]
+    for who, asking in history.requests.waiting.find_others(own, at + lasts):
+        is_of_account = who.user == own.user and asking.code < 400
+        goes_on = until - asking.last <= lasts and sum(1 for one in asking.times if one >= at) >= _AGAIN
+        if is_of_account and goes_on and not any(map(who.is_same, tried)):
+            return who
+    return None
+
+
+def _has_reason_to_wait(history: LeaseHistory, status: LeaseStatus) -> bool:
+    """Return whether who reads an expired lease may wait: for an API server to choose, or until renewTime is past."""
+    is_coordinated = history.lease is not None and bool(history.lease.spec.strategy)
+    return is_coordinated or (status.ahead or 0) > MAX_TOLERANCE
+
+
 def _find_own(history: LeaseHistory) -> Writer | None:
     return history.tenure.processes.own if history.tenure else None
 
@@ -67,10 +98,11 @@ def describe_candidates(account: "Account") -> str:
         refused += ", as another field manager owns fields that it applies"
     elif asking.message == UNKNOWN_RESOURCE:
         refused += ", as the API server does not serve the version that it asks for"
-    return f"; {_describe_process(who)} asks for it{refused}"
+    return f"; {describe_process(who)} asks for it{refused}"
 
 
-def _describe_process(who: Writer) -> str:
+def describe_process(who: Writer) -> str:
+    """Return a process that asks for a lease as part of a sentence: by its pod, if it has one."""
     if not who.user:
         return "one without accepted credentials"
     return f"pod {format_name(who.pod)}" if who.pod else format_name(who.name)

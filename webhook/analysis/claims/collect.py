@@ -129,7 +129,12 @@ def _collect_state(account: "Account") -> Iterator[Claim]:
     is_dated = status.takeable_at is not None and status.from_stamps
     takeable = (status.takeable_at // SECOND + 1) * SECOND if is_dated and status.takeable_at else None
     # A renewal may be among the requests that a log lacks.
-    if status.state is LeaseState.EXPIRED and takeable is not None and takeable <= now and not account.is_log_leaky:
+    if (
+        status.state is LeaseState.EXPIRED
+        and takeable is not None
+        and takeable <= now
+        and not account.may_lack_renewals
+    ):
         since = _find_expiry(account, takeable)
         text = f"{format_name(holder)} is named and the lease has expired"
         text += "" if since is None else f", since {format_clock(since, now)}"

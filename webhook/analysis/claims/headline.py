@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from webhook.admission.rules.stamps import is_constant
 from webhook.analysis.claims.api_servers import is_identity_lease
-from webhook.analysis.claims.candidates import describe_candidates
+from webhook.analysis.claims.candidates import describe_candidates, describe_process
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.words import (
     describe_by_writer,
@@ -18,6 +18,7 @@ from webhook.analysis.claims.words import (
 from webhook.analysis.heartbeats import find_owner
 from webhook.analysis.history.status import LeaseState, LeaseStatus
 from webhook.analysis.history.tenure import Handover
+from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.times import SECOND, format_length
 
 if TYPE_CHECKING:
@@ -45,8 +46,7 @@ def make_headline(account: "Account") -> str:
     if account.state is LeaseState.LIVE:
         return _describe_live(account, status, holder)
     if account.state is LeaseState.EXPIRED:
-        is_doubted = later or account.is_log_leaky or history.continuity.sparse_since is not None
-        return f"{_describe_expired(account, holder)}{', as far as the log shows' if is_doubted else ''}"
+        return _describe_expired(account, holder, is_written_later=later is not None)
     if account.state is LeaseState.RELEASED:
         return _describe_freed(account, status)
     if account.state is LeaseState.NEVER_HELD:
@@ -156,7 +156,16 @@ def _is_silent(account: "Account") -> bool:
     return any(one.over_since == 0 for one in late)
 
 
-def _describe_expired(account: "Account", holder: str) -> str:
+def _describe_expired(account: "Account", holder: str, *, is_written_later: bool) -> str:
+    """Say what is known of a lease that has expired, if only as far as a log shows."""
+    if account.patient_reader is not None:
+        return _describe_expired_by_log(account, account.patient_reader, holder)
+    is_sparse = account.history.continuity.sparse_since is not None
+    is_doubted = is_written_later or account.is_log_leaky or is_sparse
+    return f"{_describe_silence(account, holder)}{', as far as the log shows' if is_doubted else ''}"
+
+
+def _describe_silence(account: "Account", holder: str) -> str:
     """Say what is known of a lease that is not renewed."""
     lease, tenure, now = account.history.lease, account.tenure, account.now
     stalled = _describe_stalled(account)
@@ -174,6 +183,15 @@ def _describe_expired(account: "Account", holder: str) -> str:
         return f"{describe_writer(taker)} wrote {holder} into it{since}, and {holder} has not renewed it"
     return (
         f"{holder} has not renewed it{_describe_lateness(account, account.last_renewal)}{describe_candidates(account)}"
+    )
+
+
+def _describe_expired_by_log(account: "Account", reader: Writer, holder: str) -> str:
+    """Say that a lease has expired as far as a log shows, which one who would take it does not."""
+    return (
+        f"as far as the log shows, {holder} has not renewed it{_describe_lateness(account, account.last_renewal)}; but "
+        f"{describe_process(reader)} reads it and does not take it: it may be renewed through an API server whose log "
+        "is missing"
     )
 
 

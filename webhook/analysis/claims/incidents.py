@@ -112,14 +112,14 @@ def is_log_leaky(histories: ClusterHistory, history: LeaseHistory) -> bool:
 
 
 def drop_repeated(
-    found: Sequence[ReportFinding], stored: Iterable[ReportFinding], *, is_log_leaky: bool
+    found: Sequence[ReportFinding], stored: Iterable[ReportFinding], *, may_lack_renewals: bool
 ) -> list[ReportFinding]:
     """Return what a stored lease shows beside its history, without a guess at what the history shows.
 
-    `is_log_leaky`: a log lacks requests, and a renewal may be one of them, so the lease need not have expired.
+    `may_lack_renewals`: a log lacks requests, and a renewal may be one of them, so the lease need not have expired.
     """
     dropped = {one.check for one in found if one.check == "lease-shared"}
-    if is_log_leaky:
+    if may_lack_renewals:
         dropped.add("expired")
     if any(_is_about(one, RENEW_TIME) for one in found):
         dropped.add("holder-clock")  # the stored time is not that of its writer's clock

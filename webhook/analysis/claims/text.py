@@ -87,7 +87,8 @@ def _list_state(account: Account, *, verbose: bool) -> Iterator[Line]:
     if status is None:
         return
     # No one takes a heartbeat, whether it has expired or not.
-    if verbose and (account.state is LeaseState.LIVE or not account.is_heartbeat):
+    is_taken_by_no_one = account.state is not LeaseState.LIVE and account.is_heartbeat
+    if verbose and not (is_taken_by_no_one or account.patient_reader):
         is_coordinated = account.history.lease is not None and bool(account.history.lease.spec.strategy)
         yield from _list_takeable_time(status, now, is_coordinated=is_coordinated)
     if verbose and status.ahead is not None and abs(status.ahead) > 2 * SECOND and status.block is None:

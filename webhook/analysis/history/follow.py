@@ -197,7 +197,7 @@ class ClusterHistory(Struct):
     find_limits: FindLimits = find_default_limits
     """The numbers of rules for a lease, as a policy file says."""
     _going_on: GoingOn = field(default_factory=GoingOn)
-    _is_watched: bool = False
+    is_watched: bool = False
     """A watch shows what happened, whatever a log beside it lacks."""
     _compared: _Compared | None = None
     _tenures: dict[str, list[tuple[LeaseHistory, Tenure]]] | None = None
@@ -402,12 +402,12 @@ class ClusterHistory(Struct):
 
     def _find_hole(self, seen: Observation) -> None:
         """Have every lease remember since when an audit log may lack requests, if it does before this one."""
-        self._is_watched = self._is_watched or seen.is_watched or seen.input_kind is InputKind.WATCH
+        self.is_watched = self.is_watched or seen.is_watched or seen.input_kind is InputKind.WATCH
         if seen.input_kind is not InputKind.AUDIT_LOG or seen.at is None:
             return
         since = self.bounds.note_request(seen.at)
         # A log has no requests about a single lease either while no one wants it.
-        if since is not None and not self._is_watched and len(self.leases) > 1:
+        if since is not None and not self.is_watched and len(self.leases) > 1:
             self._going_on.ask()
             for lease in self.leases.values():
                 lease.lose_sight(since)

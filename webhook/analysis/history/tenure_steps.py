@@ -96,9 +96,8 @@ def advance_at(step: Step, at: int | None) -> None:
 def measure_clock(step: Step, tenure: Tenure) -> None:
     """Measure the clock of a holder by the state that is known."""
     history = step.history
-    tenure.measure_clock(
-        measure_ahead(history.lease.spec, history.entries) if history.lease else None, step.bounds.skew
-    )
+    ahead = measure_ahead(history.lease.spec, history.entries) if history.lease else None
+    tenure.measure_clock(ahead, step.bounds.skew)
 
 
 def forget_undated(step: Step, tenure: Tenure) -> None:
