@@ -6,6 +6,7 @@ from webhook.admission.rules.change import NODE_LEASES
 from webhook.analysis.claims.advice_after_refusal import advise_after_refusal
 from webhook.analysis.claims.advice_on_mutation import advise_on_mutation
 from webhook.analysis.claims.advice_on_writers import advise_after_sharing, advise_on_writer
+from webhook.analysis.claims.api_servers import API_SERVERS
 from webhook.analysis.claims.claim import Advice
 from webhook.analysis.claims.commands import (
     WATCH,
@@ -128,6 +129,8 @@ def _advise_after_outage(cause: Diagnosis, history: LeaseHistory, tenure: Tenure
     if cause.is_of_its_writes:
         return Advice("Look for a webhook that the API server calls for this lease:", WEBHOOKS)
     step = _NEXT_STEPS[cause.blame]
+    if cause.has_ended_log:
+        step = Advice("See which API servers run now, and what leads clients to them:", API_SERVERS)
     if "stopped" not in cause.possible_causes or tenure.until is None or tenure.processes.heard_again:
         return step
     pod = find_pod(history, tenure.holder, tenure)

@@ -13,6 +13,8 @@ from webhook.analysis.history.tenure import API_SERVER, Tenure
 
 _NAME: Final = re.compile(r"apiserver-[a-z2-7]{26}")
 """Source: kubernetes `pkg/controlplane/apiserver/server.go`: 16 bytes of a hash, in base32."""
+API_SERVERS: Final = f"kubectl -n kube-system get leases -l {IDENTITY_LABEL}"
+"""Lists the leases of the API servers that run."""
 _ENDS: Final = ", as API servers do when they end"
 
 
@@ -46,4 +48,4 @@ def advise_after_end_of_api_server(tenure: Tenure | None) -> Advice:
     sentence = "No one elects by the lease of an API server, which creates it again while it runs."
     if is_own:
         sentence = "No one elects by it, and an API server that ends deletes its own: nothing is missing if one ended."
-    return Advice(f"{sentence} To see those that run:", f"kubectl -n kube-system get leases -l {IDENTITY_LABEL}")
+    return Advice(f"{sentence} To see those that run:", API_SERVERS)

@@ -18,7 +18,7 @@ from webhook.analysis.claims.silence_evidence import (
     list_answers,
     list_refusals,
 )
-from webhook.analysis.claims.words import describe_writer, format_count, format_name
+from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import TOO_MANY_REQUESTS, UNAUTHENTICATED, Refusal
@@ -325,7 +325,7 @@ def _diagnose_silence(evidence: SilenceEvidence) -> Diagnosis:
     cause = _add_signs_of_life(cause, evidence)
     cause = _add_answers(cause, own, () if evidence.sources else evidence.unauthenticated, least=evidence.least)
     cause = _add_answers_to_sharers(cause, evidence.answers_to_sharers)
-    cause = _add_deleted_pod(cause, evidence)
+    cause = _add_ended_log(_add_deleted_pod(cause, evidence), evidence)
     if own and not slow and cause.blame is Blame.CLIENT:
         stored = describe_stored(own[-1:])
         return replace(cause, evidence=f"{cause.evidence}; its last write was answered with {own[-1].code}{stored}")
@@ -341,12 +341,24 @@ def _add_deleted_pod(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
     return replace(cause, evidence=text, possible_causes=(*cause.possible_causes, "pod-deleted"))
 
 
+def _add_ended_log(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
+    """Return the cause of a silence, with the log that ends meanwhile."""
+    ended = evidence.ended_log
+    if ended is None:
+        return cause
+    name = format_name(ended.path.rpartition("/")[2])
+    text = f"log {name} ends at {format_clock(ended.at, evidence.end)} and another goes on"
+    text = f"{cause.evidence}; {text}: its API server may have ended, or the rest of it is missing"
+    return replace(cause, evidence=text, has_ended_log=True)
+
+
 def _compare_silence(evidence: SilenceEvidence, slow: int) -> Diagnosis:
     """Return the cause by how other leases fared; `slow` is how long the slowest answer to the holder took."""
     histories, history, hidden = evidence.histories, evidence.history, evidence.hidden
     silence, requests, compared = evidence.silence, evidence.request_count, evidence.other_leases
     start, end = silence.start, silence.end
-    is_silent = evidence.is_heard is False and history.kind is InputKind.AUDIT_LOG and not histories.bounds.is_log_leaky
+    is_whole = history.kind is InputKind.AUDIT_LOG and not (histories.bounds.is_log_leaky or evidence.ended_log)
+    is_silent = evidence.is_heard is False and is_whole
     own = ("stopped", "api-server", *hidden)
     if late := _describe_late(compared):
         if not compared.are_enough:

@@ -49,6 +49,9 @@ class Diagnosis(Struct, frozen=True):
     may_be_stored: bool = False
     """True if writes that failed were stored all the same, or may have been."""
 
+    has_ended_log: bool = False
+    """True if the log of one of several API servers ends in that time."""
+
     @property
     def is_of_its_writes(self) -> bool:
         """Whether writes of this lease failed, and not the API server as a whole; they may have been limited too."""

@@ -8,6 +8,7 @@ from typing import Final
 
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.log_spans import EndedLog
 from webhook.analysis.history.refusal import TOO_MANY_REQUESTS, UNAUTHENTICATED, By, Refusal
 from webhook.analysis.history.renewals import OtherLeases, Silence, estimate_deadline, estimate_last_work
 from webhook.analysis.history.requests import AnsweredRead
@@ -47,8 +48,16 @@ class SilenceEvidence:
         """The causes that the input does not show: where a log may lack requests, it shows no more than a watch."""
         bounds = self.histories.bounds
         has_forgotten = self.history.requests.has_forgotten_since(self.start)
-        is_whole = not (bounds.is_log_leaky or bounds.has_hole(self.start, self.end) or has_forgotten)
+        is_leaky = bounds.is_log_leaky or self.ended_log is not None
+        is_whole = not (is_leaky or bounds.has_hole(self.start, self.end) or has_forgotten)
         return () if self.history.kind is InputKind.AUDIT_LOG and is_whole else HIDDEN
+
+    @cached_property
+    def ended_log(self) -> EndedLog | None:
+        """A log of one of several API servers that ends meanwhile: later requests to that one are not shown."""
+        bounds = self.histories.bounds
+        # By clocks that differ, a log may seem to end early.
+        return bounds.log_spans.find_ended(self.start, self.end) if bounds.skew <= SECOND else None
 
     @property
     def least(self) -> str:

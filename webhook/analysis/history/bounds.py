@@ -6,6 +6,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from webhook.analysis.history.log_spans import LogSpans
 from webhook.analysis.history.status import refine
 from webhook.analysis.inputs.items import Act, InputKind, Observation, RecordingGap
 from webhook.kubernetes.times import SECOND
@@ -35,6 +36,7 @@ class Bounds(Struct):
     """Whether they do within one input, which several of them wrote."""
     is_log_leaky: bool = False
     """An audit log lacks requests here and there, as one does whose collector drops events."""
+    log_spans: LogSpans = field(default_factory=LogSpans)
     logged_until: int = 0
     """The last moment that an audit log shows."""
     holes: deque[tuple[int, int]] = field(default_factory=partial(deque, (), MAX_LISTED))

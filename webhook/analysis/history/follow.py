@@ -405,6 +405,7 @@ class ClusterHistory(Struct):
         self.is_watched = self.is_watched or seen.is_watched or seen.input_kind is InputKind.WATCH
         if seen.input_kind is not InputKind.AUDIT_LOG or seen.at is None:
             return
+        self.bounds.log_spans.note(seen.log or seen.place.path, seen.at)
         since = self.bounds.note_request(seen.at)
         # A log has no requests about a single lease either while no one wants it.
         if since is not None and not self.is_watched and len(self.leases) > 1:

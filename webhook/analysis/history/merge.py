@@ -121,6 +121,7 @@ class _DatedItem(Struct):
             object=seen.object,
             resource_version=seen.resource_version,
             place=seen.place,
+            log=request.log or request.place.path,
             rewritings=rewritings,
             is_watched=seen.input_kind is InputKind.WATCH,
             is_sure=True,

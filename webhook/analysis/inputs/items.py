@@ -244,6 +244,8 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     """A read that an API server may have answered from its memory, without its etcd; of an audit log only."""
     is_watched: bool = False
     """A watch shows the same write as the request of a log."""
+    log: str = ""
+    """The path of the log that has the request, if `place` is that of a watch."""
     patched_renew_time: str = ""
     """The renewTime that a patch asked for, if a log shows the patch, and not what was stored."""
 
