@@ -21,6 +21,7 @@ from webhook.analysis.history.refusal import UNAUTHENTICATED, By, Refusal
 from webhook.analysis.history.status import LeaseState
 from webhook.kubernetes.request import NODE_USER
 from webhook.text.commands import make_kubectl_prefix, quote_name
+from webhook.text.quoting import quote
 
 _POLICIES: Final = "kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings -o yaml"
 _FREE: Final = frozenset({LeaseState.EXPIRED, LeaseState.RELEASED, LeaseState.NEVER_HELD})
@@ -160,6 +161,12 @@ def _advise_on_missing_rights(history: LeaseHistory, refusal: Refusal) -> Advice
     found = _VERB.search(refusal.message)
     verb = found[1] if found else "update"
     known = {one.processes.own.user for one in history.tenures if one.processes.own}
+    if refusal.by is By.RIGHTS and refusal.reason:
+        sentence = f"An authorizer refused it, and gave the reason {quote(refusal.reason)}; ask who runs that."
+        if _has_written_since(history, refusal):
+            return Advice(f"{sentence} {who} has written the lease since then.")
+        command = make_command_for_rights(verb, history.namespace, history.name, refusal.writer)
+        return Advice(f"{sentence} To see whether {who} may {verb} it now:", command)
     if refusal.by is By.RIGHTS and _has_written_since(history, refusal):
         sentence = f"{who} may write it now. To see what gives it the right, and who changed that:"
         return Advice(

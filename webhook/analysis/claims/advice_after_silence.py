@@ -25,16 +25,18 @@ from webhook.analysis.claims.commands import (
 from webhook.analysis.claims.diagnosis import Blame, Diagnosis
 from webhook.analysis.claims.words import describe_user, describe_writer, format_name
 from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.refusal import AUTHORIZATION_FAILED
 from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.inputs.items import Writer
 from webhook.analysis.inputs.rewriting import HOLDER_IDENTITY
 from webhook.text.commands import make_kubectl_prefix
 
 _PRIORITY: Final = "kubectl get --raw /debug/api_priority_and_fairness/dump_priority_levels"
+_READY: Final = "kubectl get --raw '/readyz?verbose'"
 _NEXT_STEPS: Final = {
     Blame.SERVER: Advice(
         "Look at the API server, its etcd and its webhooks (lease-webhook doctor):",
-        "kubectl get --raw '/readyz?verbose'",
+        _READY,
     ),
     Blame.NETWORK: Advice(
         "Look at the API server and at everything between it and its clients:",
@@ -121,11 +123,14 @@ def _advise_after_outage(cause: Diagnosis, history: LeaseHistory, tenure: Tenure
     if cause.refusal and cause.refusal.failed_webhook:
         webhook = format_name(cause.refusal.failed_webhook)
         return Advice(f"See why webhook {webhook}, which the API server calls for each write, fails:", WEBHOOKS)
+    if cause.is_of_its_writes and cause.refusal and cause.refusal.reason == AUTHORIZATION_FAILED:
+        return Advice("Look at the authorizers of the API server, such as a webhook, in its log:", _READY)
     if cause.is_of_its_writes and cause.refusal and cause.refusal.is_read:
         sentence = (
-            "Look at the API server that answered it, and its connection to etcd, in its log and at its own address:"
+            "Look at the API server that answered it, its connection to etcd and the authorizers that it asks, "
+            "in its log and at its own address:"
         )
-        return Advice(sentence, "kubectl get --raw '/readyz?verbose'")
+        return Advice(sentence, _READY)
     if cause.is_of_its_writes:
         return Advice("Look for a webhook that the API server calls for this lease:", WEBHOOKS)
     step = _NEXT_STEPS[cause.blame]

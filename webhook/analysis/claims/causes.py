@@ -21,7 +21,7 @@ from webhook.analysis.claims.silence_evidence import (
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.refusal import TOO_MANY_REQUESTS, UNAUTHENTICATED, Refusal
+from webhook.analysis.history.refusal import AUTHORIZATION_FAILED, TOO_MANY_REQUESTS, UNAUTHENTICATED, Refusal
 from webhook.analysis.history.renewals import OtherLeases, Silence, estimate_deadline
 from webhook.analysis.history.status import RELEASED_DURATION
 from webhook.analysis.history.tenure import Handover, Tenure
@@ -484,6 +484,8 @@ def _diagnose_unstored(failed: Sequence[Refusal], compared: OtherLeases) -> Diag
             "so not every API server failed. No admission webhook sees reads: look at the API server in use, its etcd, "
             "and the authorizers that it asks"
         )
+    if all(one.reason == AUTHORIZATION_FAILED for one in failed):
+        path = "and the log says that authorization failed: look at the authorizers, such as a webhook"
     return Diagnosis(Blame.SERVER, f"{text}; {_describe_punctual(compared)}, {path}", ("failed",), read or last)
 
 

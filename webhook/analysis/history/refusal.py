@@ -16,6 +16,12 @@ from webhook.text.quoting import truncate
 SLOW: Final = 1 * SECOND
 """An answer that took longer is remembered: clients give up after a few seconds."""
 MAX_MESSAGE: Final = 400
+MAX_REASON: Final = 100
+_REASON: Final = "authorization.k8s.io/reason"
+"""An annotation that the API server writes. Source: kubernetes/apiserver `pkg/endpoints/filters/authorization.go`."""
+AUTHORIZATION_FAILED: Final = "internal error"
+"""The reason that it writes if an authorizer failed, and did not refuse."""
+_RBAC: Final = "RBAC: "
 UNAUTHENTICATED: Final = 401
 NOT_FOUND: Final = 404
 UNKNOWN_RESOURCE: Final = "the server could not find the requested resource"
@@ -71,6 +77,8 @@ class Refusal(Struct, frozen=True):
     """It was stored all the same, although its answer says that it failed; None if that is not known."""
     log: str = ""
     """The path of the log that shows it."""
+    reason: str = ""
+    """What an authorizer gave as its reason, "" if none did, or if RBAC is what decided."""
 
     @classmethod
     def from_observation(cls, seen: Observation) -> "Refusal | None":
@@ -79,6 +87,7 @@ class Refusal(Struct, frozen=True):
         if answer is None or (answer.is_stored and answer.took <= SLOW):
             return None
         message = truncate(answer.message, MAX_MESSAGE)
+        reason = truncate(answer.annotations.get(_REASON, ""), MAX_REASON)
         return cls(
             at=seen.at or 0,
             code=answer.code,
@@ -92,6 +101,7 @@ class Refusal(Struct, frozen=True):
             is_release=seen.is_refused_release,
             was_stored=seen.was_stored,
             log=seen.place.path,
+            reason="" if reason.startswith(_RBAC) else reason,
         )
 
     @property
