@@ -6,9 +6,11 @@ from tests.claims.accounts import account, text
 from tests.factories import Document
 from tests.history.fake_server import FakeServer
 from tests.history.observing import follow_log, follow_watch
+from tests.timeline.test_truth import View, read_log, read_watch
 from webhook.admission.rules.change import GARBAGE_COLLECTOR
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.happened import list_latest
+from webhook.analysis.timeline.model import MarkKind
 from webhook.kubernetes.times import format_time
 
 ADDED = "the owner ConfigMap settings was added"
@@ -120,3 +122,22 @@ def test_owners_that_are_written_in_another_order_or_removed_are_not_added() -> 
         server.wait(1)
         write_owners(server, UI, owners)
     assert text(account(follow_log(server), server.now)).count("added") == 1
+
+
+@pytest.mark.parametrize("view", [read_log, read_watch], ids=["audit log", "watch"])
+def test_a_timeline_marks_the_write_that_added_owners(view: View) -> None:
+    server = play(UI, ("ConfigMap", "settings"))
+    (lane,) = view(server).lanes
+    (mark,) = (mark for mark in lane.marks if mark.kind is MarkKind.EDIT)
+    assert mark.text.startswith(ADDED)
+    assert mark.holder == "db-0_1"
+
+
+def test_owners_of_a_lease_without_a_holder_are_not_marked() -> None:
+    server = FakeServer()
+    server.elector("db-0", "shop/db").lead(20)
+    server.elector("db-0", "shop/db").release()
+    server.wait(1)
+    write_owners(server, UI, own_by(("ConfigMap", "settings")))
+    (lane,) = read_log(server).lanes
+    assert not [mark for mark in lane.marks if mark.kind is MarkKind.EDIT]

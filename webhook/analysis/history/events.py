@@ -40,6 +40,8 @@ class EventKind(StrEnum):
     DELETED = "deleted"
     EDITED = "edited"
     """Fields that no renewal writes were changed; `text` says which."""
+    OWNED = "owned"
+    """Owners were added: `LeaseHistory.added_owners` ends with them."""
     FORGED = "forged"
     """The write put managedFields there that no API server makes; `text` says which."""
     SHARED = "shared"

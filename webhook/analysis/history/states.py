@@ -229,3 +229,4 @@ def _examine(step: Step, state: NextState, *, is_same_path: bool) -> None:
         history.edits.append(step.events[-1])
     if (added := find_added_owners(state, history.tenure, step.write)) is not None:
         history.added_owners.append(added)
+        record_event(step, EventKind.OWNED, added.at, writer=added.writer)

@@ -21,6 +21,7 @@ from webhook.analysis.claims.handovers import (
     has_lost_race,
     name_taking,
 )
+from webhook.analysis.claims.owners import describe_added_owners
 from webhook.analysis.claims.silences import describe_delay
 from webhook.analysis.claims.words import describe_by_writer, format_clock, format_count, format_name
 from webhook.analysis.history.events import EventKind, LeaseEvent
@@ -497,6 +498,8 @@ class _LeaseLane(Struct):
                 )
             case EventKind.EDITED if self.holder:
                 self.mark(MarkKind.EDIT, at, describe_edit(event), who, self.holder)
+            case EventKind.OWNED if self.holder:
+                self.mark(MarkKind.EDIT, at, describe_added_owners(self.history.added_owners[-1]), who, self.holder)
             case EventKind.FORGED:
                 self.mark(
                     MarkKind.FORGED_STAMPS, at, f"this write{describe_by_writer(who)} {event.text}", who, self.holder
