@@ -11,8 +11,10 @@ from tests.rules.findings import RIVAL, SECOND, by_service_account, by_user, tak
 from webhook.admission.evaluate import evaluate
 from webhook.admission.policy.model import Policy
 from webhook.admission.policy.parse import parse
-from webhook.admission.rules.registry import RULES, Checks
-from webhook.admission.rules.rule import Finding, Mode
+from webhook.admission.rules.checks import Checks
+from webhook.admission.rules.finding import Finding
+from webhook.admission.rules.mode import Mode
+from webhook.admission.rules.registry import RULES
 from webhook.admission.verdict import Verdict, encode
 from webhook.kubernetes.field import invalid
 from webhook.kubernetes.review import decode

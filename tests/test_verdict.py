@@ -14,7 +14,7 @@ from tests.rules.findings import by_node, by_service_account, by_user, take, upd
 from tests.test_evaluate import ABSURD, OBSERVE, STANDARD, STEAL, STRICT, UNSTAMPED, evaluated, policy
 from webhook.admission.policy.file import load
 from webhook.admission.policy.model import Policy
-from webhook.admission.rules.rule import MAX_FINDINGS, Statement, escape_braces
+from webhook.admission.rules.finding import MAX_FINDINGS, Statement, escape_braces
 from webhook.admission.verdict import Verdict, encode
 from webhook.kubernetes.request import AdmissionRequest
 from webhook.server.reviewer import respond

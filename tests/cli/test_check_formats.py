@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft4Validator
 
 from tests.factories import HOLDER, drop, make_lease, put, to_bytes
-from webhook.admission.rules.rule import Mode
+from webhook.admission.rules.mode import Mode
 from webhook.analysis.inputs.items import Place, Unreadable
 from webhook.cli.checking.annotations import format_annotations
 from webhook.cli.checking.junit import format_junit

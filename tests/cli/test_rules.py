@@ -24,7 +24,7 @@ def test_one_rule_explained(rule: str, capsys: pytest.CaptureFixture[str]) -> No
     assert main(["rules", rule]) == 0
     out = capsys.readouterr().out
     assert out.startswith(f"{rule}\n  ")
-    assert " ".join(list_all_rules()[rule].texts.summary.split()) in " ".join(out.split())
+    assert " ".join(list_all_rules()[rule].summary.split()) in " ".join(out.split())
     facts = dict(line.split(maxsplit=1) for line in out.splitlines() if line.startswith(("  source ", "  file ")))
     assert (Path(webhook.__file__).parents[1] / facts["file"]).is_file()
     assert facts["source"]
@@ -32,7 +32,7 @@ def test_one_rule_explained(rule: str, capsys: pytest.CaptureFixture[str]) -> No
         assert f"\n  {title}\n    " in out
     assert "](" not in out
     is_stored = "\n  How to fix a stored object\n    " in out
-    assert is_stored == bool(list_all_rules()[rule].texts.stored)
+    assert is_stored == bool(list_all_rules()[rule].stored)
     assert all(len(line) <= 100 or line.startswith("    kubectl ") for line in out.splitlines())
 
 
@@ -99,7 +99,7 @@ def test_an_unknown_rule(name: str, hint: str, capsys: pytest.CaptureFixture[str
 
 
 def test_no_summary_is_longer_than_a_line() -> None:
-    assert [rule.id for rule in RULES.values() if len(rule.texts.summary) > 110] == []
+    assert [rule.id for rule in RULES.values() if len(rule.summary) > 110] == []
 
 
 def test_everything_counts_the_same_rules(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,9 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
+from msgspec import Struct
 
 from tools.docs.pages import find_section
-from tools.docs.rule_pages import FOLDER, make_rule_pages
+from tools.docs.rule_pages import FOLDER, describe_numbers, make_rule_pages
 from webhook.admission.policy.parse import parse
 from webhook.cli.rules import list_all_rules
 
@@ -30,6 +31,14 @@ def test_a_rule_explains_itself_in_whole_sentences(rule: str) -> None:
     for text in (about.why, about.who, about.fix):
         assert text.endswith(".")
         assert "  " not in text
+
+
+def test_a_number_without_a_meaning_is_refused() -> None:
+    class Unexplained(Struct, frozen=True):
+        above_seconds: int = 5
+
+    with pytest.raises(ValueError, match=r"Unexplained\.above_seconds has no meaning: declare it as Annotated"):
+        [*describe_numbers(Unexplained)]
 
 
 @pytest.mark.parametrize("page", RELAXED)

@@ -9,7 +9,7 @@ from msgspec import Struct
 from tests.evidence.stamping import SUFFIX
 from webhook.admission.policy.model import Policy
 from webhook.admission.policy.parse import parse
-from webhook.admission.rules.rule import Mode
+from webhook.admission.rules.mode import Mode
 from webhook.server.reviewer import respond
 
 STRICT: Final[Policy] = parse("apiVersion: lease-webhook/v1\npreset: strict\n")

@@ -7,7 +7,7 @@ import pytest
 from tests.factories import NOW, UID, drop, make_lease, make_review, put, to_bytes
 from webhook.admission.policy.file import load
 from webhook.admission.policy.model import Policy
-from webhook.admission.rules.rule import Mode
+from webhook.admission.rules.mode import Mode
 from webhook.kubernetes.review import ReviewError, decode, read_uid
 from webhook.server.reviewer import respond
 

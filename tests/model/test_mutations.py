@@ -10,7 +10,8 @@ from tests.model.honest_search import PLACES, explore
 from tests.model.world import LawBrokenError
 from webhook.admission import evaluate as evaluation
 from webhook.admission.rules import change, expiry
-from webhook.admission.rules.registry import RULES, Checks
+from webhook.admission.rules.checks import Checks
+from webhook.admission.rules.registry import RULES
 from webhook.kubernetes.managed_fields import Entry
 
 pytestmark = pytest.mark.deep

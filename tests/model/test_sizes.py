@@ -14,7 +14,7 @@ from tests.model.arsenal import TAKE
 from tests.model.attacker import ATTACKERS, scene
 from tests.model.managed_fields import APPLY, SECOND, Entry
 from tests.model.world import MINUTE, World
-from webhook.admission.rules.rule import Mode
+from webhook.admission.rules.mode import Mode
 
 SIZES: Final = {
     "256 KiB": 256 * 1024,

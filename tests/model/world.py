@@ -20,7 +20,7 @@ from tests.model.stamping import stamped
 from webhook.admission import evaluate as decision_path
 from webhook.admission.policy.model import Policy
 from webhook.admission.policy.parse import parse
-from webhook.admission.rules.rule import Mode
+from webhook.admission.rules.mode import Mode
 from webhook.admission.verdict import Verdict
 from webhook.kubernetes.review import decode
 

@@ -8,8 +8,8 @@ from tests.policy.files import ENTRY, UPDATE, policy
 from webhook.admission.policy.explain import explain, find_applying
 from webhook.admission.policy.model import Policy
 from webhook.admission.policy.schema import RULE_IDS
+from webhook.admission.rules.mode import Mode
 from webhook.admission.rules.registry import RULES
-from webhook.admission.rules.rule import Mode
 
 MADE = policy(
     preset="strict",

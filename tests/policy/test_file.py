@@ -7,7 +7,7 @@ import pytest
 
 from webhook.admission.policy.file import LARGEST, PolicyFile, PolicyFileError, load
 from webhook.admission.policy.parse import parse
-from webhook.admission.rules.rule import Mode
+from webhook.admission.rules.mode import Mode
 
 DATA = Path(__file__).parents[1] / "data" / "policies"
 HEAD = "apiVersion: lease-webhook/v1\n"

@@ -6,8 +6,8 @@ from tests.policy.files import policy
 from webhook.admission.policy.parse import make_preset
 from webhook.admission.policy.schema import PRESETS, RULE_IDS
 from webhook.admission.rules.limits import DEFAULT_LIMITS
+from webhook.admission.rules.mode import Mode
 from webhook.admission.rules.registry import RULES
-from webhook.admission.rules.rule import Mode
 
 
 def test_each_preset_is_at_least_as_strict_as_the_one_before() -> None:

@@ -16,8 +16,8 @@ from tests.rules.findings import SECOND
 from tests.rules.pinned_writes import pinned_writes
 from webhook.admission.policy.model import Policy
 from webhook.admission.policy.parse import parse
+from webhook.admission.rules.mode import Mode
 from webhook.admission.rules.registry import RULES
-from webhook.admission.rules.rule import Mode
 
 SPEAKING: Final = [rule for rule in RULES.values() if rule.in_cel.is_said]
 DENYING: Final = "".join(

@@ -6,14 +6,14 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.factories import Document, Tweak, as_version, changed, drop, make_candidate, make_lease, make_review, put
 from tests.rule_policies.in_process import ExportedPolicies, evaluated
 from webhook.admission.policy.parse import parse
 from webhook.admission.policy.schema import PolicyError
-from webhook.admission.rules import rule
+from webhook.admission.rules.in_cel import RuleInCel
 from webhook.admission.rules.registry import RULES
-from webhook.admission.rules.rule import RuleInCel
 from webhook.api_server import rule_policies as policies
 from webhook.api_server.fence.objects import BINDING, POLICY, make_literal
 from webhook.api_server.rule_policies import list_unexported, make_manifests, make_stamp_policies
@@ -253,12 +253,17 @@ def test_what_no_policy_can_hold_is_refused(more: str, path: str) -> None:
     assert refused.value.path == path
 
 
+def say_of_jumps(monkeypatch: pytest.MonkeyPatch, in_cel: RuleInCel) -> None:
+    """Have the rule about jumps say something else to an API server."""
+    monkeypatch.setitem(RULES, "transitions-jump", replace(RULES["transitions-jump"], in_cel=in_cel))
+
+
 def test_a_rule_that_never_denies_warns_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     warned = RuleInCel(
         warned="variables.count > variables.oldCount + $warn_jump_above",
         warning="spec.leaseTransitions: Forbidden: it is {variables.count}",
     )
-    monkeypatch.setitem(rule._IN_CEL, "transitions_jump", warned)
+    say_of_jumps(monkeypatch, warned)
     (found,) = (
         one
         for one in ExportedPolicies(parse(HEAD)).broken(update(put("spec.leaseTransitions", 7)))
@@ -282,7 +287,7 @@ def test_variables_of_a_rule_alone_are_in_its_policies_after_those_that_they_use
             "unusedCount": "variables.oldCount",
         },
     )
-    monkeypatch.setitem(rule._IN_CEL, "transitions_jump", jump)
+    say_of_jumps(monkeypatch, jump)
     (found,) = ExportedPolicies(parse(HEAD)).broken(update(put("spec.leaseTransitions", 7)))
     assert (found.rule, found.mode) == ("transitions-jump", "deny")
     assert "it is 7" in found.text

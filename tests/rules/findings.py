@@ -19,10 +19,11 @@ from tests.factories import (
     to_bytes,
 )
 from webhook.admission.rules.change import CandidateChange, LeaseChange, change_made_by
+from webhook.admission.rules.finding import Finding
 from webhook.admission.rules.holders import Binding
 from webhook.admission.rules.limits import DEFAULT_LIMITS, Limits
+from webhook.admission.rules.mode import Mode
 from webhook.admission.rules.registry import CHECKS, RULES
-from webhook.admission.rules.rule import Finding, Mode
 from webhook.admission.rules.stamps import Stamps
 from webhook.kubernetes import times
 from webhook.kubernetes.field import ErrorType, FieldError

@@ -26,7 +26,7 @@ from webhook.admission.evaluate import evaluate
 from webhook.admission.policy.parse import parse
 from webhook.admission.rules.change import Event
 from webhook.admission.rules.expiry import Expiry, find_expiry, find_tolerance, stamp_of_write
-from webhook.admission.rules.rule import Mode
+from webhook.admission.rules.mode import Mode
 from webhook.kubernetes import times
 from webhook.kubernetes.managed_fields import HOLDER, RENEW_TIME, Entry, list_entries
 from webhook.kubernetes.review import decode

@@ -19,8 +19,8 @@ from tests.rules.findings import (
     take,
     written,
 )
+from webhook.admission.rules.finding import Statement
 from webhook.admission.rules.holders import Binding
-from webhook.admission.rules.rule import Statement
 from webhook.admission.rules.stamps import Stamps
 
 POD = "checkout-6d5f9c-x2x8p"

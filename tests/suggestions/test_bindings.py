@@ -11,7 +11,7 @@ from webhook.admission.evaluate import evaluate
 from webhook.admission.policy.model import Policy
 from webhook.admission.policy.parse import parse
 from webhook.admission.rules.holders import Binding
-from webhook.admission.rules.rule import Mode
+from webhook.admission.rules.mode import Mode
 from webhook.analysis.inputs.items import Item, LogEnd, Observation
 from webhook.analysis.suggestions import bindings
 from webhook.analysis.suggestions.bindings import AllWrites, make_binding_policy

@@ -371,7 +371,7 @@ def test_an_apply_that_others_keep_from_its_fields_has_a_mark() -> None:
 
 
 def said(rule: str) -> str:
-    return RULES[rule].texts.summary.rstrip(".")
+    return RULES[rule].summary.rstrip(".")
 
 
 ANNOTATIONS = [

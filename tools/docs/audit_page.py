@@ -31,7 +31,8 @@ def make_rows() -> Iterator[str]:
     """Yield a row for the rules of one severity whose objects have the same meaning."""
     found: dict[tuple[str, str], list[str]] = {}
     for rule in STORED_RULES.values():
-        found.setdefault((rule.texts.stored_means, _describe_severity(rule)), []).append(f"`{rule.id}`")
+        assert rule.stored
+        found.setdefault((rule.stored.means, _describe_severity(rule)), []).append(f"`{rule.id}`")
     yield "| rule | severity | what it means |"
     yield "|---|---|---|"
     for (means, severity), rules in found.items():

@@ -28,7 +28,7 @@ def make_json_schema() -> dict[str, Any]:
             definition["description"] = " ".join(definition["description"].split())
         del definition["title"]
     for rule, setting in definitions["Rules"]["properties"].items():
-        setting["description"] = RULES[rule].texts.summary
+        setting["description"] = RULES[rule].summary
     definitions["Exemption"]["anyOf"] = [
         {"required": [name], "properties": {name: {"minItems": 1}}}
         for name in ("users", "groups", "service_accounts", "namespaces", "leases")

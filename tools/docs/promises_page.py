@@ -4,8 +4,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from tools.docs.pages import DOCS, replace_generated
+from webhook.admission.rules.mode import Mode
 from webhook.admission.rules.registry import OBJECT_TYPES_RULE, RULES_IN_ORDER
-from webhook.admission.rules.rule import DeniedRenewal, Mode, Rule
+from webhook.admission.rules.rule import Rule
+from webhook.admission.rules.texts import DeniedRenewal
 
 PAGE: Final = DOCS / "promises.md"
 _BEGIN: Final = "<!-- written by make docs from webhook/admission/rules -->\n"

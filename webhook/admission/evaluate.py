@@ -5,8 +5,10 @@ from typing import Final
 
 from webhook.admission.policy.model import Policy
 from webhook.admission.rules.change import change_made_by
+from webhook.admission.rules.finding import MAX_FINDINGS, Finding
+from webhook.admission.rules.mode import Mode
 from webhook.admission.rules.registry import CHECKS, OBJECT_TYPES_RULE
-from webhook.admission.rules.rule import MAX_FINDINGS, Finding, Mode, Rule
+from webhook.admission.rules.rule import Rule
 from webhook.admission.verdict import (
     Downgrade,
     Result,

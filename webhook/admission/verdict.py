@@ -13,7 +13,8 @@ from msgspec import Struct
 
 from webhook.admission.policy.model import Policy
 from webhook.admission.policy.parse import find_denying_rules
-from webhook.admission.rules.rule import ELLIPSIS, Mode, Statement
+from webhook.admission.rules.finding import ELLIPSIS, Statement
+from webhook.admission.rules.mode import Mode
 from webhook.kubernetes.field import FieldError
 from webhook.kubernetes.formats import MAX_NAME
 from webhook.kubernetes.request import AdmissionRequest

@@ -22,8 +22,10 @@ from webhook.admission.policy.schema import ANYWHERE, MODE, PolicyError
 from webhook.admission.rules import holders
 from webhook.admission.rules.change import Condition, Event
 from webhook.admission.rules.holders import POD, Binding
+from webhook.admission.rules.in_cel import RuleInCel
+from webhook.admission.rules.mode import Mode
 from webhook.admission.rules.registry import EXEMPTIBLE, RULES
-from webhook.admission.rules.rule import Mode, Rule, RuleInCel
+from webhook.admission.rules.rule import Rule
 from webhook.api_server.fence.objects import ACTIONS, BINDING, MADE_BY, make_literal, make_pair
 from webhook.api_server.install.objects import stamp_objects
 from webhook.kubernetes.request import GROUP, VERSIONS_OF, Operation
@@ -217,7 +219,7 @@ class _PolicyInCel:
             full = _make_message(f"{text} (lease webhook, rule {rule.id}{self._policy.end_with_page(rule.id)})")
             yield {
                 "expression": f"!variables.{name}",
-                "message": f"lease webhook, rule {rule.id}: {rule.texts.summary}",
+                "message": f"lease webhook, rule {rule.id}: {rule.summary}",
                 "messageExpression": f'variables.{name} ? {full} : ""',
                 "reason": "Forbidden" if ": Forbidden: " in _insert_phrases(about) else "Invalid",
             }

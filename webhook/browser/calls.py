@@ -69,7 +69,7 @@ class Page:
         return {
             "presets": reviewing.make_preset_files(),
             "schema": msgspec.json.decode(schema),
-            "rules": {rule.id: rule.texts.summary for rule in list_all_rules().values()},
+            "rules": {rule.id: rule.summary for rule in list_all_rules().values()},
         }
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from webhook.admission.policy.model import Policy
 from webhook.admission.rules.expiry import BOUND
-from webhook.admission.rules.rule import Mode
+from webhook.admission.rules.mode import Mode
 from webhook.analysis.audit.leases import Inventory
 from webhook.analysis.audit.tokens import TokenCheck
 from webhook.analysis.claims.account import make_account

@@ -12,7 +12,7 @@ from typing import Final
 import click
 
 from webhook.admission.policy.file import load
-from webhook.admission.rules.rule import Mode
+from webhook.admission.rules.mode import Mode
 from webhook.analysis.claims.words import format_count
 from webhook.analysis.history.observed_requests import Writes
 from webhook.analysis.inputs.cluster import Cluster

@@ -14,7 +14,7 @@ from webhook.admission.policy.explain import SettingSource, explain, find_applyi
 from webhook.admission.policy.file import DEFAULT_PRESET, LARGEST, PolicyFileError, load, load_text
 from webhook.admission.policy.model import Policy
 from webhook.admission.policy.schema import ANYWHERE, MODE
-from webhook.admission.rules.rule import Mode
+from webhook.admission.rules.mode import Mode
 from webhook.analysis.inputs.items import STANDARD_INPUT
 from webhook.cli.options import Command, complete_files, complete_policies, format_option, parse_lease_name
 from webhook.cli.terminal import Failure, encode_line, format_table, measure_width, style

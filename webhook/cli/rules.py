@@ -59,7 +59,7 @@ def describe_renewals(rule: Rule) -> str:
 
 def describe_repair(rule: Rule) -> str:
     """Return how to fix a stored object, a command or a sentence; "" if one alone cannot break the rule."""
-    repair = fill_in(rule.texts.stored, "NAMESPACE", "NAME")
+    repair = fill_in(rule.repair, "NAMESPACE", "NAME")
     return repair if not repair or is_command(repair) else f"{repair[0].upper()}{repair[1:]}."
 
 
@@ -102,8 +102,8 @@ def as_json(rule: Rule) -> dict[str, Any]:
         "modes": dict(zip(PRESETS, _find_modes(rule.id), strict=True)),
         "numbers": _find_limits(rule.id),
         "fields": [field.path for field in fields_of(rule)],
-        "summary": rule.texts.summary,
-        "text": " ".join((rule.texts.summary, *rule.texts.details)),
+        "summary": rule.summary,
+        "text": " ".join((rule.summary, *rule.details)),
         "source": rule.texts.source,
         "why": rule.texts.why,
         "who": rule.texts.who,
@@ -113,7 +113,7 @@ def as_json(rule: Rule) -> dict[str, Any]:
 
 
 def _list_all() -> list[str]:
-    rows = [(one.id, *_find_modes(one.id), one.texts.summary) for one in list_all_rules().values()]
+    rows = [(one.id, *_find_modes(one.id), one.summary) for one in list_all_rules().values()]
     note = "observe denies nothing: what strict would deny becomes a warning; the rest is as in standard."
     lines = list(format_table([("rule", *PRESETS, "summary"), *rows], by=0, columns=measure_width()))
     if measure_width() < _WIDE:
@@ -139,11 +139,11 @@ def _explain(rule: Rule) -> list[str]:
         facts.append(("change it", f"in a policy file: rules: {{{rule.id}: {{mode: warn}}}}"))
     lines = [
         style(rule.id, bold=True),
-        indent(rule.texts.summary, 2),
+        indent(rule.summary, 2),
         "",
         *format_table([*facts, ("source", rule.texts.source), ("file", find_file(rule))], columns=measure_width()),
     ]
-    for paragraph in rule.texts.details:
+    for paragraph in rule.details:
         lines += ["", indent(_drop_links(paragraph), 2)]
     sections = {"Why": rule.texts.why, "Who is affected": rule.texts.who, "How to fix": rule.texts.fix}
     for title, text in sections.items():

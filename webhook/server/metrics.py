@@ -24,8 +24,8 @@ from prometheus_client.registry import Collector
 from webhook import __version__
 from webhook.admission.policy.model import Policy
 from webhook.admission.rules.change import Event
+from webhook.admission.rules.mode import Mode
 from webhook.admission.rules.registry import ALL_RULES
-from webhook.admission.rules.rule import Mode
 from webhook.certificates.files import Certificate
 from webhook.kubernetes.request import Resource
 from webhook.server.http.message import REFUSAL_KINDS

@@ -15,7 +15,7 @@ from typing import IO, Any, Final
 
 import msgspec
 
-from webhook.admission.rules.rule import Mode
+from webhook.admission.rules.mode import Mode
 from webhook.admission.verdict import Result, Verdict
 from webhook.kubernetes.request import AdmissionRequest
 from webhook.server.logs import LOG, LogThrottle, log_verdict

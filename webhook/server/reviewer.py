@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from webhook.admission.evaluate import evaluate
 from webhook.admission.policy.model import Policy
-from webhook.admission.rules.rule import Mode
+from webhook.admission.rules.mode import Mode
 from webhook.admission.verdict import Verdict, encode
 from webhook.kubernetes.request import AdmissionRequest
 from webhook.kubernetes.review import ReviewError, decode, read_uid

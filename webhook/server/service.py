@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from webhook.admission.policy.file import PolicyFile
-from webhook.admission.rules.rule import Mode
+from webhook.admission.rules.mode import Mode
 from webhook.certificates.files import Certificate
 from webhook.kubernetes.review import may_be_a_review
 from webhook.server.hooks import Hooks, ServerStatus

@@ -4,7 +4,7 @@ import pytest
 
 from tests.policy.files import UPDATE, policy
 from webhook.admission.rules.holders import Binding
-from webhook.admission.rules.rule import Mode
+from webhook.admission.rules.mode import Mode
 
 BINDING = {
     "namespace": "shop",

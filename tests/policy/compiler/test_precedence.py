@@ -6,7 +6,7 @@ import pytest
 
 from tests.policy.files import CREATE, DELETE, UPDATE, policy
 from webhook.admission.rules.limits import DEFAULT_LIMITS
-from webhook.admission.rules.rule import Mode
+from webhook.admission.rules.mode import Mode
 from webhook.kubernetes.request import Operation
 
 RULE = "takeover-before-expiry"

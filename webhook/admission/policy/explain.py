@@ -11,8 +11,8 @@ from webhook.admission.policy.fences import Fence
 from webhook.admission.policy.model import Policy
 from webhook.admission.policy.parse import BOUND
 from webhook.admission.rules import holders
+from webhook.admission.rules.mode import Mode
 from webhook.admission.rules.registry import RULES
-from webhook.admission.rules.rule import Mode
 from webhook.kubernetes.request import Operation
 from webhook.text.quoting import escape
 

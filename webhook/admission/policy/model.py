@@ -12,10 +12,11 @@ from msgspec.structs import asdict, replace
 from webhook.admission.policy.fences import Fence
 from webhook.admission.policy.schema import ANYWHERE, MODE, PolicyDocument, PolicyError, Setting, Value
 from webhook.admission.rules import holders
+from webhook.admission.rules.checks import NO_RULES
 from webhook.admission.rules.holders import Binding
-from webhook.admission.rules.limits import DEFAULT_LIMITS, Limits
-from webhook.admission.rules.registry import EXEMPTIBLE, NO_RULES, RULES
-from webhook.admission.rules.rule import Mode
+from webhook.admission.rules.limits import DEFAULT_LIMITS, Limits, find_numbers
+from webhook.admission.rules.mode import Mode
+from webhook.admission.rules.registry import EXEMPTIBLE, RULES
 from webhook.admission.rules.stamps import Stamps
 from webhook.kubernetes.request import Operation, UserInfo, cached
 
@@ -41,7 +42,7 @@ class LeasePolicy(Struct, frozen=True):
     def numbers(self, rule: str) -> dict[str, int]:
         """Return the numbers of a rule by their names; most rules have none."""
         numbers = RULES[rule].limits if rule in RULES else None
-        return asdict(self.limits[numbers]) if numbers else {}
+        return asdict(find_numbers(self.limits, numbers)) if numbers else {}
 
 
 class ExemptRules(Struct, frozen=True):
@@ -180,7 +181,7 @@ def apply_settings(policy: LeasePolicy, settings: Mapping[Setting, Value]) -> Le
         else:
             limits_type = RULES[rule].limits
             assert limits_type is not None
-            limits[limits_type] = replace(limits[limits_type], **{name: value})
+            limits[limits_type] = replace(find_numbers(limits, limits_type), **{name: value})
     return LeasePolicy(modes, limits)
 
 

@@ -27,8 +27,8 @@ from webhook.admission.policy.model import (
     apply_settings,
 )
 from webhook.admission.rules.holders import Binding
+from webhook.admission.rules.mode import Mode
 from webhook.admission.rules.registry import EXEMPTIBLE, OBJECT_TYPES_ID, RULES
-from webhook.admission.rules.rule import Mode
 from webhook.admission.rules.stamps import Stamps
 from webhook.kubernetes.decoding_errors import (
     MISSING_FIELD,

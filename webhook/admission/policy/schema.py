@@ -8,8 +8,8 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, field, to_builtins
 from msgspec.structs import fields
 
+from webhook.admission.rules.mode import Mode
 from webhook.admission.rules.registry import EXEMPTIBLE, RULES
-from webhook.admission.rules.rule import Mode
 from webhook.kubernetes.request import Operation
 from webhook.text.quoting import escape, quote, truncate
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from webhook.admission.rules.expiry import Expiry, find_expiry, round_up_to_seconds, stamp_of_write
 from webhook.admission.rules.holders import Binding
-from webhook.admission.rules.limits import DEFAULT_LIMITS, Limits
+from webhook.admission.rules.limits import DEFAULT_LIMITS, Limits, find_numbers
 from webhook.admission.rules.stamps import Stamp, Stamps, is_writer, stamp_in
 from webhook.kubernetes.managed_fields import HOLDER, RENEW_TIME, Entry, list_entries
 from webhook.kubernetes.objects import (
@@ -247,8 +247,7 @@ class Change(Struct, frozen=True, dict=True):
 
     def find_limits(self, numbers: type[_Numbers]) -> _Numbers:
         """Return the numbers of a rule that count for the lease, by their type."""
-        found: _Numbers = self.limits[numbers]
-        return found
+        return find_numbers(self.limits, numbers)
 
     @property
     def is_create(self) -> bool:

@@ -33,7 +33,7 @@ class Field(Struct, frozen=True):
     @property
     def rules(self) -> Iterator[Rule]:
         """The rules that read it, in the order of the registry."""
-        reading = (rule for rule in RULES_IN_ORDER if not rule.reads.isdisjoint(self.paths))
+        reading = (rule for rule in RULES_IN_ORDER if any(path in rule.reads for path in self.paths))
         return (rule for rule in reading if self.kind == ANY_KIND or _RESOURCE[self.kind] in rule.resources)
 
     @property

@@ -4,7 +4,8 @@ from functools import partial
 
 from webhook.admission.rules.change import LeaseChange
 from webhook.admission.rules.expiry import Expiry
-from webhook.admission.rules.rule import Finding, Mode, Statement
+from webhook.admission.rules.finding import Finding, Statement
+from webhook.admission.rules.mode import Mode
 from webhook.kubernetes.field import forbidden
 from webhook.text.quoting import LazyText
 

@@ -21,8 +21,9 @@ from webhook.admission.rules.change import (
 from webhook.admission.rules.expiry import BOUND
 from webhook.admission.rules.holders import host_name
 from webhook.admission.rules.limits import DEFAULT_LIMITS, Limits
+from webhook.admission.rules.mode import Mode
 from webhook.admission.rules.registry import RULES
-from webhook.admission.rules.rule import Mode, Rule
+from webhook.admission.rules.rule import Rule
 from webhook.admission.rules.stamps import is_constant
 from webhook.analysis.audit.candidates import Candidate, find_conflicts
 from webhook.analysis.audit.registry import OUTAGE, report_problem
@@ -48,7 +49,7 @@ from webhook.text.commands import fill_in
 from webhook.text.quoting import quote, truncate
 
 STORED_RULES: Final[dict[str, Rule]] = {
-    id_: rule for id_, rule in RULES.items() if rule.texts.stored and Operation.CREATE in rule.operations
+    id_: rule for id_, rule in RULES.items() if rule.stored and Operation.CREATE in rule.operations
 }
 """Rules that a stored object alone can break."""
 _RULES_OF: Final = {
@@ -173,7 +174,7 @@ def check_rules(subject: Subject) -> Iterator[ReportFinding]:
         for found in rule.check(change):
             if not _is_reported(subject, rule.id):
                 severity = Severity.ERROR if found.tier is Mode.DENY else Severity.WARNING
-                yield subject.report_broken_rule(rule.id, severity, str(found.error), rule.texts.stored)
+                yield subject.report_broken_rule(rule.id, severity, str(found.error), rule.repair)
 
 
 def _is_reported(subject: Subject, rule: str) -> bool:

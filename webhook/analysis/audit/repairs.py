@@ -25,4 +25,4 @@ _REPAIRS: Final = {"metadata.managedFields": _DROP_UNREADABLE_ENTRIES, "spec.ren
 
 def make_repair_command(block: TakeoverBlock) -> str:
     """Return the command after which another replica can take the lease: that of the field, or of the rule."""
-    return _REPAIRS.get(block.field) or RULES[block.rule].texts.stored
+    return _REPAIRS.get(block.field) or RULES[block.rule].repair

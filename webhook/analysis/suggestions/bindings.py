@@ -14,8 +14,8 @@ from webhook.admission.policy.model import is_always_exempt
 from webhook.admission.policy.parse import parse
 from webhook.admission.rules.change import CLEANUP_CONTROLLERS, is_untouched
 from webhook.admission.rules.holders import POD, WILDCARDS, fits_pod
+from webhook.admission.rules.mode import Mode
 from webhook.admission.rules.registry import RULES
-from webhook.admission.rules.rule import Mode
 from webhook.analysis.claims.words import format_count
 from webhook.analysis.history.events import EventKind
 from webhook.analysis.history.follow import ClusterHistory

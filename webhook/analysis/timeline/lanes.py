@@ -603,4 +603,4 @@ def _describe_bug(error: Exception) -> str:
 
 def _describe_rules(rules: Iterable[str]) -> str:
     """Return the names of rules with what they say, as far as they are known."""
-    return "; ".join(f"{name} ({RULES[name].texts.summary.rstrip('.')})" if name in RULES else name for name in rules)
+    return "; ".join(f"{name} ({RULES[name].summary.rstrip('.')})" if name in RULES else name for name in rules)

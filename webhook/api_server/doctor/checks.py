@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from webhook.admission.policy.model import Policy
 from webhook.admission.policy.schema import OPERATIONS
 from webhook.admission.rules.change import KUBE_SYSTEM, NODE_LEASES
-from webhook.admission.rules.rule import Mode
+from webhook.admission.rules.mode import Mode
 from webhook.api_server.doctor.certificate import check_bundle, examine_certificate
 from webhook.api_server.doctor.documents import (
     MUTATING,

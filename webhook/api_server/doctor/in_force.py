@@ -12,8 +12,8 @@ from msgspec import Struct, ValidationError, convert
 from webhook.admission.policy.model import Policy
 from webhook.admission.policy.parse import parse
 from webhook.admission.policy.schema import PolicyError
+from webhook.admission.rules.mode import Mode
 from webhook.admission.rules.registry import ALL_RULES
-from webhook.admission.rules.rule import Mode
 from webhook.api_server.doctor.certificate import SOON, check_bundle, find_end_of_bundle, refuse
 from webhook.api_server.doctor.checks import check_form, examine
 from webhook.api_server.doctor.documents import NAMESPACE_NAME, VALIDATING, ClusterObject, Documents, Entry, may_select

@@ -7,7 +7,7 @@ https://docs.github.com/actions/reference/workflows-and-actions/workflow-command
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from webhook.admission.rules.rule import Mode
+from webhook.admission.rules.mode import Mode
 from webhook.analysis.inputs.items import Unreadable
 from webhook.cli.checking.evaluation import Evaluation
 from webhook.cli.checking.problems import list_problems

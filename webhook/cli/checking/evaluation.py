@@ -11,7 +11,7 @@ from webhook.admission.evaluate import evaluate
 from webhook.admission.policy.model import Policy
 from webhook.admission.rules.change import change_made_by
 from webhook.admission.rules.expiry import BOUND, stamp_of_writer
-from webhook.admission.rules.rule import Mode
+from webhook.admission.rules.mode import Mode
 from webhook.admission.rules.stamps import is_constant, stamp_in
 from webhook.admission.verdict import Cause, Outcome, Verdict
 from webhook.analysis.history.merge import Merged

@@ -13,7 +13,7 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta, Struct, field
 
-from webhook.admission.rules.rule import Mode
+from webhook.admission.rules.mode import Mode
 from webhook.admission.verdict import Outcome, Verdict
 from webhook.analysis.inputs.items import Place
 from webhook.cli.checking.evaluation import Evaluation

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Final
 from xml.etree import ElementTree as ET
 
-from webhook.admission.rules.rule import Mode
+from webhook.admission.rules.mode import Mode
 from webhook.analysis.inputs.items import OtherObject, Unreadable
 from webhook.cli.checking.evaluation import DocumentOutcome, Evaluation
 from webhook.cli.checking.problems import list_problems

@@ -5,7 +5,7 @@ from typing import Final, TextIO
 
 from msgspec import Struct, field
 
-from webhook.admission.rules.rule import Mode
+from webhook.admission.rules.mode import Mode
 from webhook.analysis.inputs.items import OtherObject
 from webhook.cli.checking.annotations import format_annotations
 from webhook.cli.checking.evaluation import DocumentOutcome, Evaluation

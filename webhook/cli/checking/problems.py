@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.admission.policy.model import Policy
-from webhook.admission.rules.rule import Mode
+from webhook.admission.rules.mode import Mode
 from webhook.admission.verdict import Result
 from webhook.analysis.inputs.items import Unreadable
 from webhook.cli.checking.evaluation import Evaluation

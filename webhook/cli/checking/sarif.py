@@ -12,7 +12,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from webhook import __version__
-from webhook.admission.rules.rule import Mode
+from webhook.admission.rules.mode import Mode
 from webhook.analysis.inputs.items import OtherObject, Place
 from webhook.cli.checking.evaluation import DocumentOutcome, Evaluation
 from webhook.cli.checking.problems import NOT_RULES, Problem, list_problems
@@ -58,9 +58,9 @@ def format_sarif(outcomes: Iterable[DocumentOutcome]) -> str:
 def _describe_rule(name: str) -> Object:
     if name in NOT_RULES:
         return {"id": name, "shortDescription": {"text": NOT_RULES[name]}}
-    texts = list_all_rules()[name].texts
-    text = escape(" ".join((texts.summary, *texts.details)))
-    return {"id": name, "shortDescription": {"text": escape(texts.summary)}, "help": {"text": text}}
+    rule = list_all_rules()[name]
+    text = escape(" ".join((rule.summary, *rule.details)))
+    return {"id": name, "shortDescription": {"text": escape(rule.summary)}, "help": {"text": text}}
 
 
 def _make_result(place: Place, subject: str, problem: Problem, index: int, seen: Counter[str]) -> Object:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
-from webhook.admission.rules.rule import Mode
+from webhook.admission.rules.mode import Mode
 from webhook.admission.verdict import Result
 from webhook.analysis.inputs.documents import KIND_OF_TEMPLATE
 from webhook.analysis.inputs.items import OtherObject, Place, Unreadable

@@ -1,48 +1,23 @@
 """Limits the writers of an API server's identity lease."""
 
 from collections.abc import Iterable
+from typing import Final
 
 from webhook.admission.rules.change import (
     IDENTITY_LABEL,
     KUBE_SYSTEM,
+    Condition,
     LeaseChange,
 )
-from webhook.admission.rules.rule import (
-    ANOTHER_CHANGE,
-    NO_FINDINGS,
-    NOT_A_RENEWAL,
-    Finding,
-    Statement,
-    denies_renewals,
-    in_cel,
-    reads,
-    texts,
-)
+from webhook.admission.rules.finding import NO_FINDINGS, Finding, Statement
+from webhook.admission.rules.in_cel import RuleInCel
+from webhook.admission.rules.mode import Mode
+from webhook.admission.rules.occasions import ALL_EVENTS, LEASES, NOT_A_RENEWAL, UPDATE
+from webhook.admission.rules.rule import Rule
+from webhook.admission.rules.texts import ANOTHER_CHANGE, DeniedRenewal, Texts
 from webhook.kubernetes.field import forbidden
 
 
-@texts(
-    source="ours: only the API server's own loopback client writes these leases",
-    why="These leases say which API servers are running, and controllers of the control plane rely on them.",
-    who="No known client.",
-    fix="Leave the lease to its API server; it repairs or recreates it.",
-    attack="wrote the identity of an API server",
-)
-@denies_renewals(ANOTHER_CHANGE, condition="if the identity label is removed from an API server's lease")
-@reads("metadata.name", "metadata.labels")
-@in_cel(
-    broken="""
-    request.namespace == 'kube-system' && request.name.startsWith('apiserver-') && variables.user !=
-    'system:apiserver' && variables.old.metadata.?labels[?'apiserver.kubernetes.io/identity'].hasValue() &&
-    (!variables.new.metadata.?labels[?'apiserver.kubernetes.io/identity'].hasValue() || !(variables.event in
-    ['renewal', 'untouched']))
-    """,
-    message=r"""
-    {variables.new.metadata.?labels[?'apiserver.kubernetes.io/identity'].hasValue() ? 'spec: Forbidden: an API
-    server\'s identity lease may be written' : 'metadata.labels: Forbidden: apiserver.kubernetes.io/identity may be
-    removed from an API server\'s identity lease'} by system:apiserver only
-    """,
-)
 def apiserver_lease_writer(change: LeaseChange) -> Iterable[Finding]:
     """The identity lease of an API server may be written by system:apiserver only.
 
@@ -63,3 +38,39 @@ def apiserver_lease_writer(change: LeaseChange) -> Iterable[Finding]:
     detail = "an API server's identity lease may be written by system:apiserver only"
     happened = Statement("{0} wrote the identity lease of an API server", (change.user.username,))
     return (Finding(forbidden("spec", detail), happened=happened),)
+
+
+APISERVER_LEASE_WRITER: Final = Rule(
+    check=apiserver_lease_writer,
+    resources=LEASES,
+    operations=UPDATE,
+    events=ALL_EVENTS,
+    only_if=Condition.SYSTEM_LEASE,
+    about_writer=True,
+    standard=Mode.DENY,
+    strict=Mode.DENY,
+    texts=Texts(
+        source="ours: only the API server's own loopback client writes these leases",
+        why="These leases say which API servers are running, and controllers of the control plane rely on them.",
+        who="No known client.",
+        fix="Leave the lease to its API server; it repairs or recreates it.",
+        attack="wrote the identity of an API server",
+    ),
+    denied_renewal=DeniedRenewal(
+        reason=ANOTHER_CHANGE, condition="if the identity label is removed from an API server's lease"
+    ),
+    reads=("metadata.name", "metadata.labels"),
+    in_cel=RuleInCel(
+        broken="""
+        request.namespace == 'kube-system' && request.name.startsWith('apiserver-') && variables.user !=
+        'system:apiserver' && variables.old.metadata.?labels[?'apiserver.kubernetes.io/identity'].hasValue() &&
+        (!variables.new.metadata.?labels[?'apiserver.kubernetes.io/identity'].hasValue() || !(variables.event in
+        ['renewal', 'untouched']))
+        """,
+        message=r"""
+        {variables.new.metadata.?labels[?'apiserver.kubernetes.io/identity'].hasValue() ? 'spec: Forbidden: an API
+        server\'s identity lease may be written' : 'metadata.labels: Forbidden: apiserver.kubernetes.io/identity may be
+        removed from an API server\'s identity lease'} by system:apiserver only
+        """,
+    ),
+)

@@ -1,39 +1,20 @@
 """A live lease is deleted."""
 
 from collections.abc import Iterable
+from typing import Final
 
-from webhook.admission.rules.change import CLEANUP_CONTROLLERS, LeaseChange
+from webhook.admission.rules.change import CLEANUP_CONTROLLERS, Event, LeaseChange
 from webhook.admission.rules.expiry import EXPIRY_FIELDS
+from webhook.admission.rules.finding import NO_FINDINGS, Finding
+from webhook.admission.rules.in_cel import RuleInCel
 from webhook.admission.rules.loss import report_loss
-from webhook.admission.rules.rule import (
-    ANOTHER_CHANGE,
-    NO_FINDINGS,
-    Finding,
-    Mode,
-    denies_renewals,
-    in_cel,
-    reads,
-    texts,
-)
+from webhook.admission.rules.mode import Mode
+from webhook.admission.rules.occasions import DELETE, LEASES, UPDATE
+from webhook.admission.rules.rule import Rule
+from webhook.admission.rules.texts import ANOTHER_CHANGE, DeniedRenewal, Texts
 from webhook.text.quoting import quote
 
 
-@texts(
-    source="ours: kube-apiserver, konnectivity and medik8s delete their own leases, so only audited by default",
-    why="After a live lease is deleted, another process can create it and lead at the same time as the old leader.",
-    who="`helm uninstall` and `kubectl delete` while the program runs; konnectivity and medik8s, which delete their "
-    "own leases; a controller that removes its finalizer from a deleted lease that is held again.",
-    fix="Stop the holder first, and delete when its lease has expired or was released.",
-    attack="deleted a lease that was held",
-)
-@denies_renewals(ANOTHER_CHANGE, condition="if `renewTime` stays, and it removes the last finalizer of a deleted lease")
-@reads(*EXPIRY_FIELDS)
-@in_cel(
-    lacks="""
-    A DELETE has no time, and an expression has no clock. With [stamps](stamp.md), a lease that is held is deleted
-    by its writer only.
-    """,
-)
 def live_lease_deleted(change: LeaseChange) -> Iterable[Finding]:
     """A live lease may not be deleted, except by the garbage collector and the namespace controller.
 
@@ -52,3 +33,32 @@ def live_lease_deleted(change: LeaseChange) -> Iterable[Finding]:
     return report_loss(
         change, "metadata", detail, "{0} of {1} was deleted", tier=Mode.WARN if of_its_elector else Mode.DENY
     )
+
+
+LIVE_LEASE_DELETED: Final = Rule(
+    check=live_lease_deleted,
+    resources=LEASES,
+    operations=DELETE | UPDATE,
+    events=frozenset({Event.DELETE}),
+    about_writer=True,
+    standard=Mode.AUDIT,
+    strict=Mode.DENY,
+    texts=Texts(
+        source="ours: kube-apiserver, konnectivity and medik8s delete their own leases, so only audited by default",
+        why="After a live lease is deleted, another process can create it and lead at the same time as the old leader.",
+        who="`helm uninstall` and `kubectl delete` while the program runs; konnectivity and medik8s, which delete "
+        "their own leases; a controller that removes its finalizer from a deleted lease that is held again.",
+        fix="Stop the holder first, and delete when its lease has expired or was released.",
+        attack="deleted a lease that was held",
+    ),
+    denied_renewal=DeniedRenewal(
+        reason=ANOTHER_CHANGE, condition="if `renewTime` stays, and it removes the last finalizer of a deleted lease"
+    ),
+    reads=(*EXPIRY_FIELDS,),
+    in_cel=RuleInCel(
+        lacks="""
+        A DELETE has no time, and an expression has no clock. With [stamps](stamp.md), a lease that is held is deleted
+        by its writer only.
+        """,
+    ),
+)

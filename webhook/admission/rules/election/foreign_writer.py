@@ -1,36 +1,21 @@
 """A live lease is written by another writer than the one that the API server stamped on it."""
 
 from collections.abc import Iterable
+from typing import Final
 
-from webhook.admission.rules.change import CLEANUP_CONTROLLERS, Event, LeaseChange
+from webhook.admission.rules.change import CLEANUP_CONTROLLERS, Condition, Event, LeaseChange
 from webhook.admission.rules.expiry import EXPIRY_FIELDS
+from webhook.admission.rules.finding import NO_FINDINGS, Finding
+from webhook.admission.rules.in_cel import RuleInCel
 from webhook.admission.rules.loss import report_loss
-from webhook.admission.rules.rule import NO_FINDINGS, Finding, denies_renewals, in_cel, reads, texts
+from webhook.admission.rules.mode import Mode
+from webhook.admission.rules.occasions import ALL_EVENTS, DELETE, LEASES, UPDATE
+from webhook.admission.rules.rule import Rule
 from webhook.admission.rules.stamps import is_writer
+from webhook.admission.rules.texts import DeniedRenewal, Texts
 from webhook.text.quoting import quote
 
 
-@texts(
-    source="ours: the writer is the pod and the user of an authenticated token, which no client chooses",
-    why="The holder is a text that any client may write, so a client that writes in the holder's name looks like the "
-    "holder. The stamp does not.",
-    who="A new pod of a StatefulSet that resumes its predecessor's identity; replicas that write as one user, unless "
-    "`writer: user` is set; people who repair a lease by hand.",
-    fix="Wait until the lease has expired, or ask the holder to release it. If the replicas of one user are one "
-    "writer, set `writer: user` in the policy, and label the namespace `lease-webhook/stamp-writer=user`.",
-    attack="wrote a lease that another writer held",
-)
-@denies_renewals(
-    "a writer other than the [stamped one](../stamp.md) of a live lease, in the namespaces that your policy lists "
-    "under `stamps`"
-)
-@reads(*EXPIRY_FIELDS, "metadata.annotations")
-@in_cel(
-    lacks="""
-    `lease-webhook-stamp-guard` says it, with texts of its own, where the policy file lists `stamps`, from
-    Kubernetes 1.36 on.
-    """,
-)
 def foreign_writer(change: LeaseChange) -> Iterable[Finding]:
     """A live lease may be written only by the writer that the API server stamped on it.
 
@@ -69,3 +54,36 @@ def foreign_writer(change: LeaseChange) -> Iterable[Finding]:
     what = {Event.STEAL: "taken from {1}", Event.DELETE: "deleted, held by {1},"}
     happened = what.get(change.event, "written by a writer other than that of {1}")
     return report_loss(change, "spec" if change.request.new else "metadata", detail, f"{{0}} was {happened}", fact)
+
+
+FOREIGN_WRITER: Final = Rule(
+    check=foreign_writer,
+    resources=LEASES,
+    operations=UPDATE | DELETE,
+    events=ALL_EVENTS,
+    only_if=Condition.STAMPED,
+    about_writer=True,
+    standard=Mode.WARN,
+    strict=Mode.DENY,
+    texts=Texts(
+        source="ours: the writer is the pod and the user of an authenticated token, which no client chooses",
+        why="The holder is a text that any client may write, so a client that writes in the holder's name looks like "
+        "the holder. The stamp does not.",
+        who="A new pod of a StatefulSet that resumes its predecessor's identity; replicas that write as one user, "
+        "unless `writer: user` is set; people who repair a lease by hand.",
+        fix="Wait until the lease has expired, or ask the holder to release it. If the replicas of one user are one "
+        "writer, set `writer: user` in the policy, and label the namespace `lease-webhook/stamp-writer=user`.",
+        attack="wrote a lease that another writer held",
+    ),
+    denied_renewal=DeniedRenewal(
+        reason="a writer other than the [stamped one](../stamp.md) of a live lease, in the namespaces that your policy "
+        "lists under `stamps`"
+    ),
+    reads=(*EXPIRY_FIELDS, "metadata.annotations"),
+    in_cel=RuleInCel(
+        lacks="""
+        `lease-webhook-stamp-guard` says it, with texts of its own, where the policy file lists `stamps`, from
+        Kubernetes 1.36 on.
+        """,
+    ),
+)

@@ -9,11 +9,17 @@ from typing import Final
 from webhook.admission.rules.change import (
     CLEANUP_CONTROLLERS,
     CandidateChange,
+    Condition,
     Event,
     LeaseChange,
 )
+from webhook.admission.rules.finding import NO_FINDINGS, Finding, Statement
 from webhook.admission.rules.holders import POD, Binding, holder_matches
-from webhook.admission.rules.rule import NO_FINDINGS, Finding, Mode, Statement, denies_renewals, in_cel, reads, texts
+from webhook.admission.rules.in_cel import RuleInCel
+from webhook.admission.rules.mode import Mode
+from webhook.admission.rules.occasions import ALL_EVENTS, ANY_OPERATION, BOTH
+from webhook.admission.rules.rule import Rule
+from webhook.admission.rules.texts import DeniedRenewal, Texts
 from webhook.kubernetes.field import forbidden
 from webhook.kubernetes.request import UserInfo
 from webhook.text.quoting import quote
@@ -22,64 +28,6 @@ _FIELD: Final = "spec.holderIdentity"
 _ASK: Final = "ask the operators of lease-webhook"
 
 
-@texts(
-    source="ours: a holder identity is free text, so only a person can say who may write it",
-    why="The holder string is not an identity. The binding says who may write the lease.",
-    who="Writers that are missing from the binding: a second operator, a backup tool, a person with kubectl.",
-    fix="Ask the owner of the webhook's policy to add the writer to the binding, if it belongs there.",
-    attack="wrote a lease that is bound to other writers",
-)
-@denies_renewals("a writer or a holder that a binding of yours excludes")
-@reads(
-    "spec.holderIdentity",
-    "spec.leaseName",
-    "metadata.name",
-    "metadata.labels",
-    "metadata.annotations",
-    "metadata.finalizers",
-    "metadata.ownerReferences",
-)
-@in_cel(
-    broken="""
-    variables.isBound && !(variables.event in ['delete', 'untouched'] && variables.isCleanup) && (variables.event !=
-    'untouched' || variables.disturbs && !variables.isListed) && (!variables.isListed || variables.event != 'delete'
-    && variables.holder != '' && variables.isListed && !variables.fits && variables.isCheckable)
-    """,
-    message="""
-    {variables.field}: Forbidden: {variables.isListed ? variables.misfit : variables.unlisted}; ask the operators of
-    lease-webhook
-    """,
-    warned="""
-    variables.isBound && !(variables.event in ['delete', 'untouched']) && variables.holder != '' &&
-    variables.isListed && !variables.fits && !variables.isCheckable
-    """,
-    warning="""
-    {variables.field}: Forbidden: {!variables.user} does not write from a pod, so its holder name cannot be checked
-    (binding {variables.bound[0].shown[0]}); write from a pod, or ask the operators of lease-webhook
-    """,
-    lacks="A holder of more than 4,096 characters fits no template but `*`.",
-    variables={
-        # Without the name of a pod, a template that has it cannot be checked.
-        "isCheckable": """
-        variables.pod != "" || variables.bound.all(b, size(b.needs) > 0 || !b.holders.exists(h, h.contains("${pod}")))
-        """,
-        # \Q to \E is literal text. A longer holder would cost more than an expression may.
-        "fits": r"""
-        variables.bound.exists(b, b.holders.exists(h, h == "^(?s).*$" || size(variables.holder) <= 4096
-        && [variables.pod, variables.host].exists(n, (n == "" ? !h.contains("${pod}") : !n.contains("\\"))
-        && variables.holder.matches(h.replace("${pod}", "\\Q" + n + "\\E")))))
-        """,
-    },
-    phrases={
-        "misfit": """
-        the holder of this lease must match the binding {variables.bound[0].shown[0]}, and {!variables.holder} does not
-        """,
-        "unlisted": """
-        only the writers bound in the webhook's policy may write this {variables.candidate}lease, and {!variables.user}
-        is not one of them
-        """,
-    },
-)
 def identity_binding(change: LeaseChange | CandidateChange) -> Iterable[Finding]:
     """A lease that the policy binds may be written only by a bound writer, under a holder identity that matches.
 
@@ -117,6 +65,79 @@ def identity_binding(change: LeaseChange | CandidateChange) -> Iterable[Finding]
     if deleted or is_untouched or not holder:
         return NO_FINDINGS
     return _holder_findings(field, holder, user, binding)
+
+
+IDENTITY_BINDING: Final = Rule(
+    check=identity_binding,
+    resources=BOTH,
+    operations=ANY_OPERATION,
+    events=ALL_EVENTS,
+    only_if=Condition.BOUND,
+    about_writer=True,
+    standard=Mode.DENY,
+    strict=Mode.DENY,
+    texts=Texts(
+        source="ours: a holder identity is free text, so only a person can say who may write it",
+        why="The holder string is not an identity. The binding says who may write the lease.",
+        who="Writers that are missing from the binding: a second operator, a backup tool, a person with kubectl.",
+        fix="Ask the owner of the webhook's policy to add the writer to the binding, if it belongs there.",
+        attack="wrote a lease that is bound to other writers",
+    ),
+    denied_renewal=DeniedRenewal(reason="a writer or a holder that a binding of yours excludes"),
+    attack_at_any_mode=False,
+    reads=(
+        "spec.holderIdentity",
+        "spec.leaseName",
+        "metadata.name",
+        "metadata.labels",
+        "metadata.annotations",
+        "metadata.finalizers",
+        "metadata.ownerReferences",
+    ),
+    in_cel=RuleInCel(
+        broken="""
+        variables.isBound && !(variables.event in ['delete', 'untouched'] && variables.isCleanup) && (variables.event !=
+        'untouched' || variables.disturbs && !variables.isListed) && (!variables.isListed || variables.event != 'delete'
+        && variables.holder != '' && variables.isListed && !variables.fits && variables.isCheckable)
+        """,
+        message="""
+        {variables.field}: Forbidden: {variables.isListed ? variables.misfit : variables.unlisted}; ask the operators of
+        lease-webhook
+        """,
+        warned="""
+        variables.isBound && !(variables.event in ['delete', 'untouched']) && variables.holder != '' &&
+        variables.isListed && !variables.fits && !variables.isCheckable
+        """,
+        warning="""
+        {variables.field}: Forbidden: {!variables.user} does not write from a pod, so its holder name cannot be checked
+        (binding {variables.bound[0].shown[0]}); write from a pod, or ask the operators of lease-webhook
+        """,
+        lacks="A holder of more than 4,096 characters fits no template but `*`.",
+        variables={
+            # Without the name of a pod, a template that has it cannot be checked.
+            "isCheckable": """
+            variables.pod != "" || variables.bound.all(b, size(b.needs) > 0 || !b.holders.exists(h,
+            h.contains("${pod}")))
+            """,
+            # \Q to \E is literal text. A longer holder would cost more than an expression may.
+            "fits": r"""
+            variables.bound.exists(b, b.holders.exists(h, h == "^(?s).*$" || size(variables.holder) <= 4096
+            && [variables.pod, variables.host].exists(n, (n == "" ? !h.contains("${pod}") : !n.contains("\\"))
+            && variables.holder.matches(h.replace("${pod}", "\\Q" + n + "\\E")))))
+            """,
+        },
+        phrases={
+            "misfit": """
+            the holder of this lease must match the binding {variables.bound[0].shown[0]}, and {!variables.holder} does
+            not
+            """,
+            "unlisted": """
+            only the writers bound in the webhook's policy may write this {variables.candidate}lease, and
+            {!variables.user} is not one of them
+            """,
+        },
+    ),
+)
 
 
 def _disturbs_the_holder(change: LeaseChange | CandidateChange) -> bool:

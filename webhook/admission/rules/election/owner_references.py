@@ -3,18 +3,13 @@
 from collections.abc import Iterable
 from typing import Final
 
-from webhook.admission.rules.change import CLEANUP_CONTROLLERS, NODE_LEASES, LeaseChange
-from webhook.admission.rules.rule import (
-    ANOTHER_CHANGE,
-    NO_FINDINGS,
-    Finding,
-    Mode,
-    Statement,
-    denies_renewals,
-    in_cel,
-    reads,
-    texts,
-)
+from webhook.admission.rules.change import CLEANUP_CONTROLLERS, NODE_LEASES, Condition, LeaseChange
+from webhook.admission.rules.finding import NO_FINDINGS, Finding, Statement
+from webhook.admission.rules.in_cel import RuleInCel
+from webhook.admission.rules.mode import Mode
+from webhook.admission.rules.occasions import ALL_EVENTS, LEASES, UPDATE
+from webhook.admission.rules.rule import Rule
+from webhook.admission.rules.texts import ANOTHER_CHANGE, DeniedRenewal, Texts
 from webhook.kubernetes.field import forbidden
 from webhook.kubernetes.objects import OwnerReference
 from webhook.text.quoting import quote
@@ -25,42 +20,6 @@ _Owner = tuple[str, str, str, str]
 _COUNTED_TO_100: Final = "On a lease with more than 100 owners each change counts."
 
 
-@texts(
-    source="ours: seen with the real garbage collector; the plugin OwnerReferencesPermissionEnforcement helps too",
-    why="The garbage collector deletes an object whose owner does not exist. With `update` alone, this deletes a live "
-    "lease.",
-    who="Operators that adopt a lease after its elector created it, such as "
-    "[CloudNativePG's](../protect-postgresql.md); of a bound lease also before.",
-    fix="Set the owner when the lease is created, or let a writer that a binding lists add it.",
-    attack="gave a held lease an owner with which it is deleted",
-)
-@denies_renewals(
-    ANOTHER_CHANGE,
-    condition="if `renewTime` stays; in a lease that a binding names, also in `standard`, and in any renewal",
-)
-@reads("spec.holderIdentity", "spec.renewTime", "metadata.ownerReferences")
-@in_cel(
-    broken="""
-    (variables.isBound || !variables.isOfElector) && (variables.oldHolder != '' || variables.oldRenewTime != '' ||
-    variables.isBound) && size(variables.added) > 0 && !variables.isCleanup && !variables.isListed &&
-    !variables.isStampedWriter && !(request.namespace == 'kube-node-lease' && variables.user == 'system:node:' +
-    request.name && variables.added.all(o, o.kind == 'Node' && o.name == request.name))
-    """,
-    message="metadata.ownerReferences: Forbidden: {variables.ownerless}",
-    warned="""
-    !variables.isBound && variables.isOfElector && (variables.oldHolder != '' || variables.oldRenewTime != '') &&
-    size(variables.added) > 0 && !variables.isCleanup && !variables.isStampedWriter && !(request.namespace ==
-    'kube-node-lease' && variables.user == 'system:node:' + request.name && variables.added.all(o, o.kind == 'Node'
-    && o.name == request.name))
-    """,
-    lacks=_COUNTED_TO_100,
-    phrases={
-        "ownerless": """
-        the garbage collector deletes this lease if {!variables.added[0].kind} {!variables.added[0].name} does not
-        exist; add owners when the lease is created
-        """,
-    },
-)
 def owner_reference_added(change: LeaseChange) -> Iterable[Finding]:
     """An ownerReference may not be added to a lease that has a holder or a renewTime, or that the policy binds.
 
@@ -91,43 +50,56 @@ def owner_reference_added(change: LeaseChange) -> Iterable[Finding]:
     return (Finding(forbidden("metadata.ownerReferences", detail), tier=tier, happened=happened),)
 
 
-@texts(
-    source="ours: one removal by a stranger made a strict webhook refuse each renewal of an elector that restores it",
-    why="Whoever removes the owner of a live lease keeps it from being cleaned up with its program, and waits for its "
-    "holder to set it again.",
-    who="People and operators that disown a lease while it is held. No known elector removes an owner without "
-    "renewing.",
-    fix="Remove the owner after the release, or let the holder do so with its next renewal.",
-    attack="removed the owner of a held lease",
-)
-@denies_renewals(ANOTHER_CHANGE, condition="if `renewTime` stays")
-@reads("spec.holderIdentity", "spec.renewTime", "metadata.ownerReferences")
-@in_cel(
-    broken="""
-    !variables.isOfElector && variables.oldHolder != '' && size(variables.removed) > 0 && size(variables.added) == 0
-    && !variables.isCleanup && !variables.isListed && !variables.isStampedWriter && !(request.namespace ==
-    'kube-node-lease' && variables.user == 'system:node:' + request.name && variables.removed.all(o, o.kind ==
-    'Node' && o.name == request.name))
-    """,
-    message="metadata.ownerReferences: Forbidden: {variables.disowned}",
-    lacks=_COUNTED_TO_100,
-    variables={
-        # The version of an owner may change.
-        "removed": """
-        variables.owners == variables.oldOwners ? []
-        : size(variables.owners) + size(variables.oldOwners) > 100 ? variables.oldOwners
-        : variables.oldOwners.filter(o, !variables.owners.exists(p, p.uid == o.uid && p.name == o.name
-        && p.kind == o.kind && (p.apiVersion.contains("/") ? p.apiVersion.split("/")[0] : "")
-        == (o.apiVersion.contains("/") ? o.apiVersion.split("/")[0] : "")))
+OWNER_REFERENCE_ADDED: Final = Rule(
+    check=owner_reference_added,
+    resources=LEASES,
+    operations=UPDATE,
+    events=ALL_EVENTS,
+    only_if=Condition.OWNED,
+    about_writer=True,
+    standard=Mode.WARN,
+    strict=Mode.DENY,
+    # An owner that does not exist would have the bound lease deleted.
+    bound=Mode.DENY,
+    texts=Texts(
+        source="ours: seen with the real garbage collector; the plugin OwnerReferencesPermissionEnforcement helps too",
+        why="The garbage collector deletes an object whose owner does not exist. With `update` alone, this deletes a "
+        "live lease.",
+        who="Operators that adopt a lease after its elector created it, such as "
+        "[CloudNativePG's](../protect-postgresql.md); of a bound lease also before.",
+        fix="Set the owner when the lease is created, or let a writer that a binding lists add it.",
+        attack="gave a held lease an owner with which it is deleted",
+    ),
+    denied_renewal=DeniedRenewal(
+        reason=ANOTHER_CHANGE,
+        condition="if `renewTime` stays; in a lease that a binding names, also in `standard`, and in any renewal",
+    ),
+    reads=("spec.holderIdentity", "spec.renewTime", "metadata.ownerReferences"),
+    in_cel=RuleInCel(
+        broken="""
+        (variables.isBound || !variables.isOfElector) && (variables.oldHolder != '' || variables.oldRenewTime != '' ||
+        variables.isBound) && size(variables.added) > 0 && !variables.isCleanup && !variables.isListed &&
+        !variables.isStampedWriter && !(request.namespace == 'kube-node-lease' && variables.user == 'system:node:' +
+        request.name && variables.added.all(o, o.kind == 'Node' && o.name == request.name))
         """,
-    },
-    phrases={
-        "disowned": """
-        the lease is held by {!variables.oldHolder}, and only its holder may remove its owner
-        {!variables.removed[0].kind} {!variables.removed[0].name}, in a renewal; remove it after the release
+        message="metadata.ownerReferences: Forbidden: {variables.ownerless}",
+        warned="""
+        !variables.isBound && variables.isOfElector && (variables.oldHolder != '' || variables.oldRenewTime != '') &&
+        size(variables.added) > 0 && !variables.isCleanup && !variables.isStampedWriter && !(request.namespace ==
+        'kube-node-lease' && variables.user == 'system:node:' + request.name && variables.added.all(o, o.kind == 'Node'
+        && o.name == request.name))
         """,
-    },
+        lacks=_COUNTED_TO_100,
+        phrases={
+            "ownerless": """
+            the garbage collector deletes this lease if {!variables.added[0].kind} {!variables.added[0].name} does not
+            exist; add owners when the lease is created
+            """,
+        },
+    ),
 )
+
+
 def owner_reference_removed(change: LeaseChange) -> Iterable[Finding]:
     """An ownerReference may not be removed from a lease that is held, except in a write that renews or takes it.
 
@@ -153,6 +125,56 @@ def owner_reference_removed(change: LeaseChange) -> Iterable[Finding]:
         "the lease of {2} lost its owner {0} {1}", (first.kind or "", first.name or "", change.old_holder)
     )
     return (Finding(forbidden("metadata.ownerReferences", detail), happened=happened),)
+
+
+OWNER_REFERENCE_REMOVED: Final = Rule(
+    check=owner_reference_removed,
+    resources=LEASES,
+    operations=UPDATE,
+    events=ALL_EVENTS,
+    only_if=Condition.OWNED,
+    about_writer=True,
+    standard=Mode.WARN,
+    strict=Mode.DENY,
+    texts=Texts(
+        source="ours: one removal by a stranger made a strict webhook refuse each renewal of an elector that restores "
+        "it",
+        why="Whoever removes the owner of a live lease keeps it from being cleaned up with its program, and waits for "
+        "its holder to set it again.",
+        who="People and operators that disown a lease while it is held. No known elector removes an owner without "
+        "renewing.",
+        fix="Remove the owner after the release, or let the holder do so with its next renewal.",
+        attack="removed the owner of a held lease",
+    ),
+    denied_renewal=DeniedRenewal(reason=ANOTHER_CHANGE, condition="if `renewTime` stays"),
+    reads=("spec.holderIdentity", "spec.renewTime", "metadata.ownerReferences"),
+    in_cel=RuleInCel(
+        broken="""
+        !variables.isOfElector && variables.oldHolder != '' && size(variables.removed) > 0 && size(variables.added) == 0
+        && !variables.isCleanup && !variables.isListed && !variables.isStampedWriter && !(request.namespace ==
+        'kube-node-lease' && variables.user == 'system:node:' + request.name && variables.removed.all(o, o.kind ==
+        'Node' && o.name == request.name))
+        """,
+        message="metadata.ownerReferences: Forbidden: {variables.disowned}",
+        lacks=_COUNTED_TO_100,
+        variables={
+            # The version of an owner may change.
+            "removed": """
+            variables.owners == variables.oldOwners ? []
+            : size(variables.owners) + size(variables.oldOwners) > 100 ? variables.oldOwners
+            : variables.oldOwners.filter(o, !variables.owners.exists(p, p.uid == o.uid && p.name == o.name
+            && p.kind == o.kind && (p.apiVersion.contains("/") ? p.apiVersion.split("/")[0] : "")
+            == (o.apiVersion.contains("/") ? o.apiVersion.split("/")[0] : "")))
+            """,
+        },
+        phrases={
+            "disowned": """
+            the lease is held by {!variables.oldHolder}, and only its holder may remove its owner
+            {!variables.removed[0].kind} {!variables.removed[0].name}, in a renewal; remove it after the release
+            """,
+        },
+    ),
+)
 
 
 def _owner(reference: OwnerReference) -> _Owner:

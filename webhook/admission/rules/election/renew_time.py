@@ -4,20 +4,13 @@ from collections.abc import Iterable
 from typing import Final
 
 from webhook.admission.rules.change import NODE_LEASES, CandidateChange, Event, LeaseChange
-from webhook.admission.rules.limits import FutureLimits, ShiftLimits, has_limits
-from webhook.admission.rules.rule import (
-    ABSURD_VALUE,
-    NO_FINDINGS,
-    NO_TAKEOVER,
-    Finding,
-    Mode,
-    Statement,
-    Stored,
-    denies_renewals,
-    in_cel,
-    reads,
-    texts,
-)
+from webhook.admission.rules.finding import NO_FINDINGS, Finding, Statement
+from webhook.admission.rules.in_cel import RuleInCel
+from webhook.admission.rules.limits import FutureLimits, SecondsAheadToWarn, ShiftLimits
+from webhook.admission.rules.mode import Mode
+from webhook.admission.rules.occasions import CANDIDATES, LEASES, SAME_HOLDER, SPEC_EVENTS, UPDATE, WRITES
+from webhook.admission.rules.rule import Rule
+from webhook.admission.rules.texts import ABSURD_VALUE, NO_TAKEOVER, DeniedRenewal, Stored, Texts
 from webhook.kubernetes.field import invalid
 from webhook.kubernetes.times import SECOND, format_span, format_time, get_readable_instant, is_time_zone
 
@@ -37,7 +30,7 @@ class RenewTimeFutureLimits(FutureLimits, frozen=True):
 class CandidateFutureLimits(FutureLimits, frozen=True):
     """The same of a candidate; the election works in windows of 5 s."""
 
-    warn_above_seconds: int = 10
+    warn_above_seconds: SecondsAheadToWarn = 10
 
 
 class RenewTimeShiftLimits(ShiftLimits, frozen=True):
@@ -48,45 +41,6 @@ class CandidateShiftLimits(ShiftLimits, frozen=True):
     """The same of a candidate."""
 
 
-@texts(
-    source="ours: kubernetes/kubernetes#108844; kubernetes_asyncio east of Greenwich writes up to 14 h ahead",
-    why="Clients that compare `renewTime` with their own clock wait for it, so a dead holder keeps the lease.",
-    who="kubernetes_asyncio on a machine east of Greenwich, which writes local time as UTC (up to 14 h, a warning); "
-    "machines whose clock runs ahead.",
-    fix="Correct the client's clock. If the difference is whole hours, the client writes local time as UTC: run it "
-    "with `TZ=UTC`.",
-    attack="dated a renewal far ahead, so that no one else could take the lease",
-    stored=Stored(
-        means=NO_TAKEOVER,
-        fix="set the clock of the holder's node; update a client that writes local time as UTC",
-    ),
-)
-@denies_renewals(ABSURD_VALUE, condition="in kube-node-lease it only warns")
-@has_limits(RenewTimeFutureLimits)
-@reads("spec.renewTime", "metadata.managedFields")
-@in_cel(
-    broken="""
-    request.namespace != 'kube-node-lease' && variables.clock != 0 && variables.renewedTo - variables.clock >
-    $deny_above_seconds && (variables.renewedFrom == 0 || variables.renewedTo - variables.renewedFrom >
-    $deny_above_seconds)
-    """,
-    message="""
-    spec.renewTime: Invalid value: {!variables.renewTime}: must not be more than {$deny_above_seconds}
-    {variables.ahead}
-    """,
-    warned="""
-    variables.event != 'renewal' && variables.clock != 0 && variables.renewedTo - variables.clock >
-    $warn_above_seconds && (variables.renewedFrom == 0 || variables.renewedTo - variables.renewedFrom >
-    $warn_above_seconds) || request.namespace == 'kube-node-lease' && variables.clock != 0 && variables.renewedTo -
-    variables.clock > $deny_above_seconds && (variables.renewedFrom == 0 || variables.renewedTo -
-    variables.renewedFrom > $deny_above_seconds)
-    """,
-    warning="""
-    spec.renewTime: Invalid value: {!variables.renewTime}: must not be more than {$warn_above_seconds}
-    {variables.ahead}
-    """,
-    lacks=_NO_CLOCK,
-)
 def renew_time_in_future(change: LeaseChange) -> Iterable[Finding]:
     """spec.renewTime must not be set more than a day ahead of both the API server's clock and its old value.
 
@@ -97,41 +51,103 @@ def renew_time_in_future(change: LeaseChange) -> Iterable[Finding]:
     return _check_ahead(change, RenewTimeFutureLimits, strongest)
 
 
-@texts(
-    source="ours: the election works in windows of 5 s, so 10 s already warn",
-    why="Such a candidate seems to have answered every ping, and is never removed.",
-    who="Machines whose clock runs ahead by more than 10 s (a warning).",
-    fix="Correct the client's clock.",
-    attack="dated a candidate far ahead",
+RENEW_TIME_IN_FUTURE: Final = Rule(
+    check=renew_time_in_future,
+    resources=LEASES,
+    operations=WRITES,
+    events=SPEC_EVENTS,
+    standard=Mode.DENY,
+    strict=Mode.DENY,
+    limits=RenewTimeFutureLimits,
+    texts=Texts(
+        source="ours: kubernetes/kubernetes#108844; kubernetes_asyncio east of Greenwich writes up to 14 h ahead",
+        why="Clients that compare `renewTime` with their own clock wait for it, so a dead holder keeps the lease.",
+        who="kubernetes_asyncio on a machine east of Greenwich, which writes local time as UTC (up to 14 h, a "
+        "warning); machines whose clock runs ahead.",
+        fix="Correct the client's clock. If the difference is whole hours, the client writes local time as UTC: run it "
+        "with `TZ=UTC`.",
+        attack="dated a renewal far ahead, so that no one else could take the lease",
+    ),
+    stored=Stored(
+        means=NO_TAKEOVER,
+        fix="set the clock of the holder's node; update a client that writes local time as UTC",
+    ),
+    denied_renewal=DeniedRenewal(reason=ABSURD_VALUE, condition="in kube-node-lease it only warns"),
+    without_effect="a deny_above_seconds below 86400",
+    attack_at_any_mode=False,
+    reads=("spec.renewTime", "metadata.managedFields"),
+    in_cel=RuleInCel(
+        broken="""
+        request.namespace != 'kube-node-lease' && variables.clock != 0 && variables.renewedTo - variables.clock >
+        $deny_above_seconds && (variables.renewedFrom == 0 || variables.renewedTo - variables.renewedFrom >
+        $deny_above_seconds)
+        """,
+        message="""
+        spec.renewTime: Invalid value: {!variables.renewTime}: must not be more than {$deny_above_seconds}
+        {variables.ahead}
+        """,
+        warned="""
+        variables.event != 'renewal' && variables.clock != 0 && variables.renewedTo - variables.clock >
+        $warn_above_seconds && (variables.renewedFrom == 0 || variables.renewedTo - variables.renewedFrom >
+        $warn_above_seconds) || request.namespace == 'kube-node-lease' && variables.clock != 0 && variables.renewedTo -
+        variables.clock > $deny_above_seconds && (variables.renewedFrom == 0 || variables.renewedTo -
+        variables.renewedFrom > $deny_above_seconds)
+        """,
+        warning="""
+        spec.renewTime: Invalid value: {!variables.renewTime}: must not be more than {$warn_above_seconds}
+        {variables.ahead}
+        """,
+        lacks=_NO_CLOCK,
+    ),
+)
+
+
+def candidate_renew_time_in_future(change: CandidateChange) -> Iterable[Finding]:
+    """spec.renewTime of a candidate must not lie more than a day ahead of the API server's clock."""
+    return _check_ahead(change, CandidateFutureLimits, Mode.DENY)
+
+
+CANDIDATE_RENEW_TIME_IN_FUTURE: Final = Rule(
+    check=candidate_renew_time_in_future,
+    resources=CANDIDATES,
+    operations=WRITES,
+    events=SPEC_EVENTS,
+    standard=Mode.DENY,
+    strict=Mode.DENY,
+    limits=CandidateFutureLimits,
+    texts=Texts(
+        source="ours: the election works in windows of 5 s, so 10 s already warn",
+        why="Such a candidate seems to have answered every ping, and is never removed.",
+        who="Machines whose clock runs ahead by more than 10 s (a warning).",
+        fix="Correct the client's clock.",
+        attack="dated a candidate far ahead",
+    ),
     stored=Stored(
         means=NO_TAKEOVER,
         fix="set the clock of the candidate's node",
     ),
+    attack_at_any_mode=False,
+    reads=("spec.renewTime", "metadata.managedFields"),
+    in_cel=RuleInCel(
+        broken="""
+        variables.clock != 0 && variables.renewedTo - variables.clock > $deny_above_seconds && (variables.renewedFrom ==
+        0 || variables.renewedTo - variables.renewedFrom > $deny_above_seconds)
+        """,
+        message="""
+        spec.renewTime: Invalid value: {!variables.renewTime}: must not be more than {$deny_above_seconds}
+        {variables.ahead}
+        """,
+        warned="""
+        variables.clock != 0 && variables.renewedTo - variables.clock > $warn_above_seconds && (variables.renewedFrom ==
+        0 || variables.renewedTo - variables.renewedFrom > $warn_above_seconds)
+        """,
+        warning="""
+        spec.renewTime: Invalid value: {!variables.renewTime}: must not be more than {$warn_above_seconds}
+        {variables.ahead}
+        """,
+        lacks=_NO_CLOCK,
+    ),
 )
-@has_limits(CandidateFutureLimits)
-@reads("spec.renewTime", "metadata.managedFields")
-@in_cel(
-    broken="""
-    variables.clock != 0 && variables.renewedTo - variables.clock > $deny_above_seconds && (variables.renewedFrom ==
-    0 || variables.renewedTo - variables.renewedFrom > $deny_above_seconds)
-    """,
-    message="""
-    spec.renewTime: Invalid value: {!variables.renewTime}: must not be more than {$deny_above_seconds}
-    {variables.ahead}
-    """,
-    warned="""
-    variables.clock != 0 && variables.renewedTo - variables.clock > $warn_above_seconds && (variables.renewedFrom ==
-    0 || variables.renewedTo - variables.renewedFrom > $warn_above_seconds)
-    """,
-    warning="""
-    spec.renewTime: Invalid value: {!variables.renewTime}: must not be more than {$warn_above_seconds}
-    {variables.ahead}
-    """,
-    lacks=_NO_CLOCK,
-)
-def candidate_renew_time_in_future(change: CandidateChange) -> Iterable[Finding]:
-    """spec.renewTime of a candidate must not lie more than a day ahead of the API server's clock."""
-    return _check_ahead(change, CandidateFutureLimits, Mode.DENY)
 
 
 def _check_ahead(
@@ -173,25 +189,6 @@ def _report_too_far(change: LeaseChange | CandidateChange, new: int, clock: int,
     return Finding(invalid(_RENEW_TIME, change.new_spec.renew_time, detail), tier=tier, happened=happened)
 
 
-@texts(
-    source="ours: kubernetes/kubernetes#113081; setting a clock right may not become an outage",
-    why="A renewTime that falls makes a live lease look expired to clients that trust it.",
-    who="Machines whose clock is set back. Correcting a clock must not cause an outage, so no preset denies it.",
-    fix="Keep clocks synchronized.",
-)
-@has_limits(RenewTimeShiftLimits)
-@reads("spec.holderIdentity", "spec.renewTime")
-@in_cel(
-    broken="""
-    variables.holder == variables.oldHolder && variables.renewedTo != 0 && variables.renewedFrom != 0 &&
-    variables.renewedFrom - variables.renewedTo > $above_seconds
-    """,
-    message="""
-    spec.renewTime: Invalid value: {!variables.renewTime}: must not be more than {$above_seconds} s before the old
-    value; check the holder's clock
-    """,
-    lacks=_NO_FRACTIONS,
-)
 def renew_time_backwards(change: LeaseChange) -> Iterable[Finding]:
     """spec.renewTime must not move back by more than an hour while the holder stays."""
     if change.new_holder != change.old_holder:
@@ -200,29 +197,69 @@ def renew_time_backwards(change: LeaseChange) -> Iterable[Finding]:
     return _check_backwards(change, change.find_limits(RenewTimeShiftLimits).above_seconds, "holder", risk)
 
 
-@texts(
-    source="ours: clocks step back, so only audited",
-    why="A candidate whose renewTime falls may be removed although it still runs.",
-    who="Machines whose clock is set back.",
-    fix="Keep clocks synchronized.",
+RENEW_TIME_BACKWARDS: Final = Rule(
+    check=renew_time_backwards,
+    resources=LEASES,
+    operations=UPDATE,
+    events=SAME_HOLDER,
+    standard=Mode.AUDIT,
+    strict=Mode.WARN,
+    limits=RenewTimeShiftLimits,
+    texts=Texts(
+        source="ours: kubernetes/kubernetes#113081; setting a clock right may not become an outage",
+        why="A renewTime that falls makes a live lease look expired to clients that trust it.",
+        who="Machines whose clock is set back. Correcting a clock must not cause an outage, so no preset denies it.",
+        fix="Keep clocks synchronized.",
+    ),
+    without_effect="mode deny",
+    reads=("spec.holderIdentity", "spec.renewTime"),
+    in_cel=RuleInCel(
+        broken="""
+        variables.holder == variables.oldHolder && variables.renewedTo != 0 && variables.renewedFrom != 0 &&
+        variables.renewedFrom - variables.renewedTo > $above_seconds
+        """,
+        message="""
+        spec.renewTime: Invalid value: {!variables.renewTime}: must not be more than {$above_seconds} s before the old
+        value; check the holder's clock
+        """,
+        lacks=_NO_FRACTIONS,
+    ),
 )
-@has_limits(CandidateShiftLimits)
-@reads("spec.renewTime")
-@in_cel(
-    broken="""
-    variables.renewedTo != 0 && variables.renewedFrom != 0 && variables.renewedFrom - variables.renewedTo >
-    $above_seconds
-    """,
-    message="""
-    spec.renewTime: Invalid value: {!variables.renewTime}: must not be more than {$above_seconds} s before the old
-    value; check the candidate's clock
-    """,
-    lacks=_NO_FRACTIONS,
-)
+
+
 def candidate_renew_time_backwards(change: CandidateChange) -> Iterable[Finding]:
     """spec.renewTime of a candidate must not move back by more than an hour."""
     risk = "the election may leave this candidate out"
     return _check_backwards(change, change.find_limits(CandidateShiftLimits).above_seconds, "candidate", risk)
+
+
+CANDIDATE_RENEW_TIME_BACKWARDS: Final = Rule(
+    check=candidate_renew_time_backwards,
+    resources=CANDIDATES,
+    operations=UPDATE,
+    events=SPEC_EVENTS,
+    standard=Mode.OFF,
+    strict=Mode.AUDIT,
+    limits=CandidateShiftLimits,
+    texts=Texts(
+        source="ours: clocks step back, so only audited",
+        why="A candidate whose renewTime falls may be removed although it still runs.",
+        who="Machines whose clock is set back.",
+        fix="Keep clocks synchronized.",
+    ),
+    reads=("spec.renewTime",),
+    in_cel=RuleInCel(
+        broken="""
+        variables.renewedTo != 0 && variables.renewedFrom != 0 && variables.renewedFrom - variables.renewedTo >
+        $above_seconds
+        """,
+        message="""
+        spec.renewTime: Invalid value: {!variables.renewTime}: must not be more than {$above_seconds} s before the old
+        value; check the candidate's clock
+        """,
+        lacks=_NO_FRACTIONS,
+    ),
+)
 
 
 def _check_backwards(change: LeaseChange | CandidateChange, limit: int, whose: str, risk: str) -> Iterable[Finding]:

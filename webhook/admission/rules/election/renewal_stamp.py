@@ -11,23 +11,18 @@ from typing import Final
 
 from webhook.admission.rules.change import LeaseChange, SetFields, set_fields
 from webhook.admission.rules.expiry import BOUND
-from webhook.admission.rules.rule import (
-    NO_FINDINGS,
-    Finding,
-    Mode,
-    Statement,
-    denies_renewals,
-    escape_braces,
-    in_cel,
-    reads,
-    texts,
-)
+from webhook.admission.rules.finding import NO_FINDINGS, Finding, Statement, escape_braces
+from webhook.admission.rules.in_cel import RuleInCel
+from webhook.admission.rules.mode import Mode
+from webhook.admission.rules.occasions import ALL_EVENTS, LEASES, WRITES
+from webhook.admission.rules.rule import Rule
 from webhook.admission.rules.tampering import (
     find_tampering_in_create,
     find_tampering_in_update,
     has_usual_entries,
     is_stamped,
 )
+from webhook.admission.rules.texts import DeniedRenewal, Texts
 from webhook.kubernetes.field import forbidden
 from webhook.kubernetes.managed_fields import (
     APPLY,
@@ -46,27 +41,6 @@ _REMOVE: Final = "remove metadata.managedFields from the file or patch and send 
 _RESTORE: Final = "`kubectl apply --server-side` of apiVersion, kind, name and namespace only brings a stamp back"
 
 
-@texts(
-    source="ours: a client may send any managedFields, and apimachinery's field manager keeps invented entries",
-    why="The stamps in managedFields are the only evidence of when a lease was renewed. Without them a live lease "
-    "looks expired, or an expired one live.",
-    who="Clients that send back an object whose `metadata.managedFields` was edited or comes from an older copy: "
-    "Velero restoring over an existing Lease, `kubectl replace` of a saved file, kubectl's migration of a manifest "
-    "with `renewTime` to server-side apply.",
-    fix="Delete `metadata.managedFields` from the file or the request; the API server then keeps its own.",
-    attack="forged the record of the last renewal",
-)
-@denies_renewals(
-    "removed or forged stamps (of a lease of 1 MiB or more, removed ones are a warning: the API server removes them "
-    "itself from what is too large for etcd)"
-)
-@reads("metadata.managedFields")
-@in_cel(
-    lacks="""
-    It compares the entries of two lists, and dates entries without a stamp by a clock; an expression has no clock.
-    With [stamps](stamp.md), managedFields are not used as evidence.
-    """,
-)
 def renewal_stamp_tampered(change: LeaseChange) -> Iterable[Finding]:
     """A write may not bring managedFields that no API server would make of it.
 
@@ -87,6 +61,37 @@ def renewal_stamp_tampered(change: LeaseChange) -> Iterable[Finding]:
         detail = f"this write {problem}, as the API server does if etcd refuses the object as too large; {_RESTORE}"
         return (Finding(forbidden(_FIELD, detail), tier=Mode.WARN, happened=happened),)
     return (Finding(forbidden(_FIELD, f"this write {problem}; {_REMOVE}"), happened=happened),)
+
+
+RENEWAL_STAMP_TAMPERED: Final = Rule(
+    check=renewal_stamp_tampered,
+    resources=LEASES,
+    operations=WRITES,
+    events=ALL_EVENTS,
+    standard=Mode.DENY,
+    strict=Mode.DENY,
+    texts=Texts(
+        source="ours: a client may send any managedFields, and apimachinery's field manager keeps invented entries",
+        why="The stamps in managedFields are the only evidence of when a lease was renewed. Without them a live lease "
+        "looks expired, or an expired one live.",
+        who="Clients that send back an object whose `metadata.managedFields` was edited or comes from an older copy: "
+        "Velero restoring over an existing Lease, `kubectl replace` of a saved file, kubectl's migration of a manifest "
+        "with `renewTime` to server-side apply.",
+        fix="Delete `metadata.managedFields` from the file or the request; the API server then keeps its own.",
+        attack="forged the record of the last renewal",
+    ),
+    denied_renewal=DeniedRenewal(
+        reason="removed or forged stamps (of a lease of 1 MiB or more, removed ones are a warning: the API server "
+        "removes them itself from what is too large for etcd)"
+    ),
+    reads=("metadata.managedFields",),
+    in_cel=RuleInCel(
+        lacks="""
+        It compares the entries of two lists, and dates entries without a stamp by a clock; an expression has no clock.
+        With [stamps](stamp.md), managedFields are not used as evidence.
+        """,
+    ),
+)
 
 
 def _check_update(change: LeaseChange) -> str | None:
@@ -186,23 +191,6 @@ _MIN_BYTES_OF_FALLBACK: Final = 1024 * 1024
 """Bytes of JSON, which are more than those of protobuf in etcd, from which on etcd may refuse a lease."""
 
 
-@texts(
-    source="ours: kube-apiserver drops managedFields of what etcd refuses as too large, and with them all stamps",
-    why="Where etcd refuses an object as too large, the API server removes its managedFields, and with them all that "
-    "proves when the lease was renewed. Whoever may update a lease can fill it up to that limit.",
-    who="Attackers. Leases of known clients have a few thousand bytes.",
-    fix="Write fewer or shorter labels, owners, finalizers and entries of managedFields. A lease that is larger than "
-    "256 KiB already can be renewed, taken over and made smaller.",
-    attack="filled a lease so that etcd would refuse its next write",
-)
-@denies_renewals("growth by more than 256 KiB in one write, to more than 256 KiB")
-@reads("metadata.labels", "metadata.annotations", "metadata.finalizers", "metadata.managedFields")
-@in_cel(
-    lacks="""
-    An expression cannot measure an object. With [stamps](stamp.md), `lease-webhook-stamp-bounds` limits what a
-    write adds.
-    """,
-)
 def lease_too_large(change: LeaseChange) -> Iterable[Finding]:
     """A lease may not grow beyond 256 KiB.
 
@@ -226,6 +214,33 @@ def lease_too_large(change: LeaseChange) -> Iterable[Finding]:
     )
     happened = Statement(f"the lease grew from {before} to {after} bytes: etcd refuses objects that are too large")
     return (Finding(forbidden("metadata", detail), happened=happened),)
+
+
+LEASE_TOO_LARGE: Final = Rule(
+    check=lease_too_large,
+    resources=LEASES,
+    operations=WRITES,
+    events=ALL_EVENTS,
+    standard=Mode.DENY,
+    strict=Mode.DENY,
+    texts=Texts(
+        source="ours: kube-apiserver drops managedFields of what etcd refuses as too large, and with them all stamps",
+        why="Where etcd refuses an object as too large, the API server removes its managedFields, and with them all "
+        "that proves when the lease was renewed. Whoever may update a lease can fill it up to that limit.",
+        who="Attackers. Leases of known clients have a few thousand bytes.",
+        fix="Write fewer or shorter labels, owners, finalizers and entries of managedFields. A lease that is larger "
+        "than 256 KiB already can be renewed, taken over and made smaller.",
+        attack="filled a lease so that etcd would refuse its next write",
+    ),
+    denied_renewal=DeniedRenewal(reason="growth by more than 256 KiB in one write, to more than 256 KiB"),
+    reads=("metadata.labels", "metadata.annotations", "metadata.finalizers", "metadata.managedFields"),
+    in_cel=RuleInCel(
+        lacks="""
+        An expression cannot measure an object. With [stamps](stamp.md), `lease-webhook-stamp-bounds` limits what a
+        write adds.
+        """,
+    ),
+)
 
 
 def _may_lose_entries(change: LeaseChange) -> bool:

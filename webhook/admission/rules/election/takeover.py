@@ -6,9 +6,14 @@ from typing import Final
 
 from webhook.admission.rules.change import NODE_LEASES, NODES, Event, LeaseChange
 from webhook.admission.rules.expiry import EXPIRY_FIELDS
+from webhook.admission.rules.finding import NO_FINDINGS, Finding
+from webhook.admission.rules.in_cel import RuleInCel
 from webhook.admission.rules.loss import report_loss
-from webhook.admission.rules.rule import NO_FINDINGS, Finding, in_cel, reads, texts
+from webhook.admission.rules.mode import Mode
+from webhook.admission.rules.occasions import LEASES, UPDATE
+from webhook.admission.rules.rule import Rule
 from webhook.admission.rules.stamps import is_same_pod
+from webhook.admission.rules.texts import Texts
 from webhook.kubernetes.times import SECOND, format_time
 from webhook.text.quoting import quote
 
@@ -19,22 +24,6 @@ refuses the takeover.
 """
 
 
-@texts(
-    source="ours: client-go, fabric8, client-java and Python retry and win after expiry, so a denial only delays",
-    why="Two processes believe that they lead until the old leader notices, twelve seconds with the defaults of "
-    "client-go.",
-    who="Electors that compare `renewTime` with their own clock while it runs ahead; Apache Camel, which takes over as "
-    "soon as the leader's pod is gone; Istio's default revision; two programs that share one lease.",
-    fix="Wait until the lease has expired and retry, as client-go does, or ask the holder to release it. Keep clocks "
-    "synchronized. Give each program a lease of its own.",
-    attack="took a lease that its holder still had",
-)
-@reads(*EXPIRY_FIELDS)
-@in_cel(
-    broken="variables.live",
-    message="{variables.taken}; {variables.retry}",
-    lacks=_DATED_BY_STAMPS,
-)
 def takeover_before_expiry(change: LeaseChange) -> Iterable[Finding]:
     """The holder of a live lease may not be replaced before the lease expires.
 
@@ -44,23 +33,32 @@ def takeover_before_expiry(change: LeaseChange) -> Iterable[Finding]:
     return _report_takeover(change, "")
 
 
-@texts(
-    source="ours: a node reaches only its own lease, and the kubelet never changes the holder",
-    why="A kubelet's credentials reach leases only to report that the node is alive. One compromised node must not "
-    "take a controller's lease.",
-    who="No known client.",
-    fix="Run the elector under a service account instead of the node's credentials.",
-    attack="took a lease that its holder still had",
+TAKEOVER_BEFORE_EXPIRY: Final = Rule(
+    check=takeover_before_expiry,
+    resources=LEASES,
+    operations=UPDATE,
+    events=frozenset({Event.STEAL}),
+    standard=Mode.WARN,
+    strict=Mode.DENY,
+    texts=Texts(
+        source="ours: client-go, fabric8, client-java and Python retry and win after expiry, so a denial only delays",
+        why="Two processes believe that they lead until the old leader notices, twelve seconds with the defaults of "
+        "client-go.",
+        who="Electors that compare `renewTime` with their own clock while it runs ahead; Apache Camel, which takes "
+        "over as soon as the leader's pod is gone; Istio's default revision; two programs that share one lease.",
+        fix="Wait until the lease has expired and retry, as client-go does, or ask the holder to release it. Keep "
+        "clocks synchronized. Give each program a lease of its own.",
+        attack="took a lease that its holder still had",
+    ),
+    reads=(*EXPIRY_FIELDS,),
+    in_cel=RuleInCel(
+        broken="variables.live",
+        message="{variables.taken}; {variables.retry}",
+        lacks=_DATED_BY_STAMPS,
+    ),
 )
-@reads(*EXPIRY_FIELDS)
-@in_cel(
-    broken="""
-    variables.live && 'system:nodes' in variables.groups && !(request.namespace == 'kube-node-lease' &&
-    variables.holder == request.name)
-    """,
-    message="{variables.taken}, and {!variables.user} is a node; {variables.retry}",
-    lacks=_DATED_BY_STAMPS,
-)
+
+
 def takeover_by_node(change: LeaseChange) -> Iterable[Finding]:
     """A node may not take a live lease from its holder.
 
@@ -74,20 +72,34 @@ def takeover_by_node(change: LeaseChange) -> Iterable[Finding]:
     return _report_takeover(change, ", and {} is a node")
 
 
-@texts(
-    source="ours: known clients steal, where they do, inside their own namespace only",
-    why="A service account with a broad role can take the lease of any controller in the cluster.",
-    who="Operators that elect in a namespace other than their own (cert-manager in kube-system), but only if they take "
-    "a live lease; this rule never denies a takeover after expiry.",
-    fix="Wait until the lease has expired. If two installations share the lease, give each its own.",
-    attack="took a lease that its holder still had",
+TAKEOVER_BY_NODE: Final = Rule(
+    check=takeover_by_node,
+    resources=LEASES,
+    operations=UPDATE,
+    events=frozenset({Event.STEAL}),
+    about_writer=True,
+    standard=Mode.DENY,
+    strict=Mode.DENY,
+    texts=Texts(
+        source="ours: a node reaches only its own lease, and the kubelet never changes the holder",
+        why="A kubelet's credentials reach leases only to report that the node is alive. One compromised node must not "
+        "take a controller's lease.",
+        who="No known client.",
+        fix="Run the elector under a service account instead of the node's credentials.",
+        attack="took a lease that its holder still had",
+    ),
+    reads=(*EXPIRY_FIELDS,),
+    in_cel=RuleInCel(
+        broken="""
+        variables.live && 'system:nodes' in variables.groups && !(request.namespace == 'kube-node-lease' &&
+        variables.holder == request.name)
+        """,
+        message="{variables.taken}, and {!variables.user} is a node; {variables.retry}",
+        lacks=_DATED_BY_STAMPS,
+    ),
 )
-@reads(*EXPIRY_FIELDS, "metadata.namespace")
-@in_cel(
-    broken="variables.live && variables.elsewhere",
-    message="{variables.taken}, and {!variables.user} belongs to another namespace; {variables.retry}",
-    lacks=_DATED_BY_STAMPS,
-)
+
+
 def takeover_across_namespaces(change: LeaseChange) -> Iterable[Finding]:
     """A service account of another namespace may not take a live lease from its holder.
 
@@ -97,6 +109,31 @@ def takeover_across_namespaces(change: LeaseChange) -> Iterable[Finding]:
     if account is None or account[0] == change.request.namespace:
         return NO_FINDINGS
     return _report_takeover(change, ", and {} belongs to another namespace")
+
+
+TAKEOVER_ACROSS_NAMESPACES: Final = Rule(
+    check=takeover_across_namespaces,
+    resources=LEASES,
+    operations=UPDATE,
+    events=frozenset({Event.STEAL}),
+    about_writer=True,
+    standard=Mode.DENY,
+    strict=Mode.DENY,
+    texts=Texts(
+        source="ours: known clients steal, where they do, inside their own namespace only",
+        why="A service account with a broad role can take the lease of any controller in the cluster.",
+        who="Operators that elect in a namespace other than their own (cert-manager in kube-system), but only if they "
+        "take a live lease; this rule never denies a takeover after expiry.",
+        fix="Wait until the lease has expired. If two installations share the lease, give each its own.",
+        attack="took a lease that its holder still had",
+    ),
+    reads=(*EXPIRY_FIELDS, "metadata.namespace"),
+    in_cel=RuleInCel(
+        broken="variables.live && variables.elsewhere",
+        message="{variables.taken}, and {!variables.user} belongs to another namespace; {variables.retry}",
+        lacks=_DATED_BY_STAMPS,
+    ),
+)
 
 
 def _report_takeover(change: LeaseChange, addition: str) -> tuple[Finding, ...]:

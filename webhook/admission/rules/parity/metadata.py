@@ -11,8 +11,11 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final
 
-from webhook.admission.rules.change import Change
-from webhook.admission.rules.rule import MAX_FINDINGS, NO_FINDINGS, Finding, first_findings, reads, texts
+from webhook.admission.rules.change import Change, Condition
+from webhook.admission.rules.finding import MAX_FINDINGS, NO_FINDINGS, Finding, first_findings
+from webhook.admission.rules.occasions import ANY_OPERATION, BOTH, CREATE, UPDATE, WRITES
+from webhook.admission.rules.rule import make_parity_rule
+from webhook.admission.rules.texts import Texts
 from webhook.kubernetes import formats, times
 from webhook.kubernetes.field import (
     FieldError,
@@ -66,14 +69,6 @@ _FORMS: Final[dict[str, tuple[Format, Format]]] = {
 }
 
 
-@texts(
-    source="kubernetes/apimachinery pkg/api/validation/objectmeta.go, ValidateObjectMeta",
-    why="Electors agree on a lease by its name, and a candidate's name becomes the holder of its lease. An object with "
-    "another name is never stored, so its election never begins.",
-    who="Manifests with capitals or underscores in the name of a Lease, or without a namespace.",
-    fix="Use lowercase letters, digits, `-` and `.`; a LeaseCandidate may also have capitals and `_`. Set a namespace.",
-)
-@reads("metadata.name", "metadata.namespace")
 def object_name(change: Change) -> Iterable[Finding]:
     """metadata.name must be a valid name of its kind and metadata.namespace must be set."""
     metadata = change.new_metadata
@@ -84,6 +79,22 @@ def object_name(change: Change) -> Iterable[Finding]:
         return NO_FINDINGS
     wrong = *wrong_names(name or generated_name(base), base, form, form_of_base), *wrong_namespace(namespace)
     return tuple(map(Finding, wrong))
+
+
+OBJECT_NAME: Final = make_parity_rule(
+    check=object_name,
+    resources=BOTH,
+    operations=CREATE,
+    texts=Texts(
+        source="kubernetes/apimachinery pkg/api/validation/objectmeta.go, ValidateObjectMeta",
+        why="Electors agree on a lease by its name, and a candidate's name becomes the holder of its lease. An object "
+        "with another name is never stored, so its election never begins.",
+        who="Manifests with capitals or underscores in the name of a Lease, or without a namespace.",
+        fix="Use lowercase letters, digits, `-` and `.`; a LeaseCandidate may also have capitals and `_`. Set a "
+        "namespace.",
+    ),
+    reads=("metadata.name", "metadata.namespace"),
+)
 
 
 def generated_name(base: str) -> str:
@@ -111,12 +122,6 @@ _NO_TIME: Final = frozenset({None, times.ZERO})
 _DELETION_FINALIZERS: Final = frozenset({"orphan", "foregroundDeletion"})
 
 
-@texts(
-    source="kubernetes/apimachinery pkg/runtime: the API server's own decoder",
-    why="A value of the wrong type cannot be decoded; a client that reads such an object fails.",
-    who='Manifests with a quoted number (`leaseDurationSeconds: "15"`) or an unquoted string (`leaseName: 1`).',
-    fix="Write the type that the message names. The webhook reports every wrong value at once.",
-)
 def object_types(request: AdmissionRequest) -> Iterable[Finding]:
     """Every value must have the JSON type that the API says.
 
@@ -125,16 +130,20 @@ def object_types(request: AdmissionRequest) -> Iterable[Finding]:
     return first_findings(request.object_errors)
 
 
-@texts(
-    source="kubernetes/apimachinery pkg/api/validation/objectmeta.go, ValidateObjectMetaUpdate",
-    why="Namespace, name and uid say which object it is. A client that writes them otherwise has mistaken one object "
-    "for another, and would renew or take a lease that it does not know.",
-    who="`check --old` with two manifests of different objects, and restored copies with an old uid.",
-    fix="Start from the stored object (`kubectl get -o yaml`), or delete the object and create it.",
+OBJECT_TYPES: Final = make_parity_rule(
+    check=object_types,
+    resources=BOTH,
+    operations=ANY_OPERATION,
+    texts=Texts(
+        source="kubernetes/apimachinery pkg/runtime: the API server's own decoder",
+        why="A value of the wrong type cannot be decoded; a client that reads such an object fails.",
+        who='Manifests with a quoted number (`leaseDurationSeconds: "15"`) or an unquoted string (`leaseName: 1`).',
+        fix="Write the type that the message names. The webhook reports every wrong value at once.",
+    ),
+    reads=(),
 )
-@reads(
-    "metadata.name", "metadata.namespace", "metadata.uid", "metadata.creationTimestamp", "metadata.deletionTimestamp"
-)
+
+
 def metadata_immutable(change: Change) -> Iterable[Finding]:
     """metadata.name, namespace, uid, creationTimestamp and deletionTimestamp may not change."""
     new, old = change.new_metadata, change.old_metadata
@@ -147,6 +156,27 @@ def metadata_immutable(change: Change) -> Iterable[Finding]:
     ):
         return NO_FINDINGS
     return tuple(Finding(error) for error in _check_changes(change, new, old))
+
+
+METADATA_IMMUTABLE: Final = make_parity_rule(
+    check=metadata_immutable,
+    resources=BOTH,
+    operations=UPDATE,
+    texts=Texts(
+        source="kubernetes/apimachinery pkg/api/validation/objectmeta.go, ValidateObjectMetaUpdate",
+        why="Namespace, name and uid say which object it is. A client that writes them otherwise has mistaken one "
+        "object for another, and would renew or take a lease that it does not know.",
+        who="`check --old` with two manifests of different objects, and restored copies with an old uid.",
+        fix="Start from the stored object (`kubectl get -o yaml`), or delete the object and create it.",
+    ),
+    reads=(
+        "metadata.name",
+        "metadata.namespace",
+        "metadata.uid",
+        "metadata.creationTimestamp",
+        "metadata.deletionTimestamp",
+    ),
+)
 
 
 def _check_changes(change: Change, new: ObjectMeta, old: ObjectMeta) -> Iterator[FieldError]:
@@ -172,20 +202,6 @@ def _instant(text: str | None) -> int | str | None:
         return text
 
 
-@texts(
-    source="kubernetes/apimachinery pkg/api/validation/objectmeta.go, ValidateObjectMetaUpdate",
-    why="An update with the resourceVersion that its client has read is how one of two electors loses: without it, a "
-    "write would replace what another one wrote in between. Owners and finalizers decide when the object is deleted.",
-    who="Manifests with a label or annotation that is too long, or an owner without a uid.",
-    fix="Correct the field that the message names. An update must carry the stored `resourceVersion`.",
-)
-@reads(
-    "metadata.resourceVersion",
-    "metadata.labels",
-    "metadata.annotations",
-    "metadata.finalizers",
-    "metadata.ownerReferences",
-)
 def object_metadata(change: Change) -> Iterable[Finding]:
     """Metadata must satisfy the API server's rules for versions, labels, annotations, owners and finalizers."""
     new, old = change.new_metadata, change.old_metadata
@@ -207,6 +223,28 @@ def object_metadata(change: Change) -> Iterable[Finding]:
     if new.finalizers:
         found += islice(_wrong_finalizers(new.finalizers, old), MAX_FINDINGS)
     return first_findings(found) if found else NO_FINDINGS
+
+
+OBJECT_METADATA: Final = make_parity_rule(
+    check=object_metadata,
+    resources=BOTH,
+    operations=WRITES,
+    texts=Texts(
+        source="kubernetes/apimachinery pkg/api/validation/objectmeta.go, ValidateObjectMetaUpdate",
+        why="An update with the resourceVersion that its client has read is how one of two electors loses: without "
+        "it, a write would replace what another one wrote in between. Owners and finalizers decide when the object is "
+        "deleted.",
+        who="Manifests with a label or annotation that is too long, or an owner without a uid.",
+        fix="Correct the field that the message names. An update must carry the stored `resourceVersion`.",
+    ),
+    reads=(
+        "metadata.resourceVersion",
+        "metadata.labels",
+        "metadata.annotations",
+        "metadata.finalizers",
+        "metadata.ownerReferences",
+    ),
+)
 
 
 def _is_usual_update(new: ObjectMeta) -> bool:
@@ -325,22 +363,6 @@ _FIELD_VALIDATION: Final = ("", "Ignore", "Strict", "Warn")
 _PROPAGATION: Final = ("Foreground", "Background", "Orphan")
 
 
-@texts(
-    source="kubernetes/apimachinery pkg/apis/meta/v1/validation/validation.go",
-    why="A dry run with a misspelled value would be stored, and the manager's name is part of managedFields, the "
-    "record by which the rules know when a lease was renewed.",
-    who="Recorded or hand-written reviews only.",
-    fix="Send the options that the message names.",
-)
-@reads(
-    "dryRun",
-    "fieldManager",
-    "fieldValidation",
-    "gracePeriodSeconds",
-    "propagationPolicy",
-    "orphanDependents",
-    "preconditions",
-)
 def request_options(change: Change) -> Iterable[Finding]:
     """Options must be those that the API server takes: dryRun, fieldManager, fieldValidation, deletion.
 
@@ -354,6 +376,30 @@ def request_options(change: Change) -> Iterable[Finding]:
     if change.request.operation is Operation.DELETE:
         wrong += _wrong_delete_options(options)
     return tuple(map(Finding, wrong))
+
+
+REQUEST_OPTIONS: Final = make_parity_rule(
+    check=request_options,
+    resources=BOTH,
+    operations=ANY_OPERATION,
+    only_if=Condition.WITH_OPTIONS,
+    texts=Texts(
+        source="kubernetes/apimachinery pkg/apis/meta/v1/validation/validation.go",
+        why="A dry run with a misspelled value would be stored, and the manager's name is part of managedFields, the "
+        "record by which the rules know when a lease was renewed.",
+        who="Recorded or hand-written reviews only.",
+        fix="Send the options that the message names.",
+    ),
+    reads=(
+        "dryRun",
+        "fieldManager",
+        "fieldValidation",
+        "gracePeriodSeconds",
+        "propagationPolicy",
+        "orphanDependents",
+        "preconditions",
+    ),
+)
 
 
 def _wrong_write_options(options: Options) -> Iterator[FieldError]:
