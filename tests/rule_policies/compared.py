@@ -1,5 +1,7 @@
 """What the engine says of a review, as far as the table of docs/policies-only.md says that a policy says it, too."""
 
+from typing import Final
+
 from tests.factories import Document
 from tests.match_condition import is_reviewed
 from tests.rules.modules import modules
@@ -20,11 +22,20 @@ def verdict_of(body: bytes, policy: Policy, received: int) -> Verdict:
     return verdict
 
 
+_LISTS: Final = ("finalizers", "managedFields", "ownerReferences")
+
+
 def is_sent(request: Document, body: bytes) -> bool:
-    """True if an API server may send such a request: it names the writer, and leaves out what is null but times."""
-    specs = [(request.get(name) or {}).get("spec") or {} for name in ("object", "oldObject")]
+    """True if an API server may send such a request: it names the writer, and leaves out what is null but times.
+
+    It makes an empty item of one that is null, and its validation refuses that.
+    """
+    objects = [request.get(name) or {} for name in ("object", "oldObject")]
+    specs = [one.get("spec") or {} for one in objects]
     nulls = [name for spec in specs for name, value in spec.items() if value is None and not name.endswith("Time")]
-    return bool(request.get("userInfo")) and not nulls and b'"0001-01-01T' not in body
+    lists = [(one.get("metadata") or {}).get(name) or () for one in objects for name in _LISTS]
+    has_nulls = bool(nulls) or any(item is None for items in lists for item in items)
+    return bool(request.get("userInfo")) and not has_nulls and b'"0001-01-01T' not in body
 
 
 def expected(verdict: Verdict, request: Document) -> Found:

@@ -1,6 +1,6 @@
 """Every finding about stored objects: when such a claim is true, how severe it is, what it means, and how to fix it.
 
-The rules that a stored object alone can break have theirs in `@texts`, and what a history shows is in
+The rules that a stored object alone can break have theirs in `stored`, and what a history shows is in
 `webhook/analysis/claims/registry.py`.
 """
 
