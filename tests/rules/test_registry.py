@@ -44,7 +44,7 @@ def test_a_rule_that_is_evaluated_on_ordinary_writes_speaks_of_one(rule: Rule, e
     """Each of them may cost a healthy leader its lease, and all of them pay for it: no rule is there by mistake."""
     of_event = (change for change in known_changes() if isinstance(change, LeaseChange) and change.event is event)
     assert any(rule.check(change) for change in of_event if change.request.operation is Operation.UPDATE), (
-        "leave the event out of the rule's row, or add such a write to the tests of the rule"
+        "leave the event out of the rule, or add such a write to the tests of the rule"
     )
 
 

@@ -1,4 +1,4 @@
-"""On what rules are evaluated: sets of resources, operations and events, for their rows."""
+"""Sets of resources, operations and events on which rules are evaluated."""
 
 from typing import Final
 
