@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from lab.fleet.engines import ENGINES
 from webhook.analysis.history.follow import ClusterHistory
-from webhook.analysis.history.merge import Merged
+from webhook.analysis.history.merge.merged import Merged
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.inputs.files import find_inputs
 

@@ -27,7 +27,7 @@ from webhook.analysis.claims.happened import list_events
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.text import Line, list_facts
 from webhook.analysis.history.follow import ClusterHistory
-from webhook.analysis.history.merge import Merged
+from webhook.analysis.history.merge.merged import Merged
 from webhook.analysis.inputs.items import Item
 from webhook.findings import Severity
 

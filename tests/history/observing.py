@@ -7,7 +7,7 @@ from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.advice import advise as find_advice
 from webhook.analysis.history.follow import ClusterHistory
-from webhook.analysis.history.merge import Merged
+from webhook.analysis.history.merge.merged import Merged
 from webhook.analysis.inputs.items import (
     ElectionEvent,
     FenceReport,

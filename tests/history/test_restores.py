@@ -9,8 +9,8 @@ from tests.claims.accounts import account, text
 from tests.history.fake_server import Elector, FakeServer, together
 from tests.history.observing import LEASE, merge_inputs
 from tests.inputs.reading import read
-from webhook.analysis.history import merge
 from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.merge import merged
 from webhook.analysis.inputs.items import PutBack
 from webhook.kubernetes.times import SECOND, format_micro_time, parse
 
@@ -71,7 +71,7 @@ def test_a_lease_that_no_one_wrote_since_the_restore_is_not_known(show: Callable
 def test_a_restore_of_more_than_waits_is_found(
     show: Callable[[FakeServer], bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(merge, "MAX_PENDING", 20)
+    monkeypatch.setattr(merged, "MAX_PENDING", 20)
     server, second, others = put_back_after(60)
     second.take()
     together(12, second, *others)

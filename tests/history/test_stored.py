@@ -13,7 +13,7 @@ from tests.inputs.reading import read
 from webhook.analysis.claims.account import make_account, make_account_of_state
 from webhook.analysis.claims.account_json import as_json
 from webhook.analysis.history.follow import ClusterHistory, StoredLeases
-from webhook.analysis.history.merge import Merged
+from webhook.analysis.history.merge.merged import Merged
 from webhook.analysis.inputs.items import Item, Observation
 from webhook.kubernetes.times import SECOND
 

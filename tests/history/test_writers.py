@@ -1,6 +1,5 @@
 """The writer decides: foreign releases and steals, deletions that were none, renewals that only a log shows."""
 
-import json
 from collections.abc import Callable, Iterable
 
 import pytest
@@ -10,25 +9,23 @@ from hypothesis import strategies as st
 from tests.claims.accounts import text
 from tests.factories import Document
 from tests.history.fake_server import SECOND, Elector, FakeServer, together
-from tests.history.observing import input_of, observe_all
+from tests.history.observing import observe_all
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account, make_account
 from webhook.analysis.claims.account_json import as_json
 from webhook.analysis.claims.handovers import describe_ending
 from webhook.analysis.claims.happened import list_events
-from webhook.analysis.history import merge
 from webhook.analysis.history.bounds import MAX_LISTED, Bounds
 from webhook.analysis.history.events import EventKind
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.merge import Merged
 from webhook.analysis.history.observe import observe
 from webhook.analysis.history.processes import MAX_WRITERS, HolderProcesses
 from webhook.analysis.history.status import LeaseState
 from webhook.analysis.history.tenure import API_SERVER, Handover, Tenure
-from webhook.analysis.inputs.items import STANDARD_INPUT, ElectionEvent, Item, Observation, Place, Unreadable, Writer
+from webhook.analysis.inputs.items import ElectionEvent, Item, Observation, Place, Writer
 from webhook.findings import Severity
-from webhook.kubernetes.times import format_micro_time, parse
+from webhook.kubernetes.times import format_micro_time
 
 LEASE = ("shop", "db")
 
@@ -144,29 +141,6 @@ def test_a_lease_of_which_nothing_is_known_but_its_writers_follows_the_one_that_
     b.lead(20)
     history = account(log(server, metadata_only=True)).history
     assert [one.holder for one in history.tenures] == ["a", "b"]
-
-
-def test_what_is_too_old_to_be_placed_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(merge, "MAX_PENDING", 8)
-    server = FakeServer()
-    server.elector("a", "shop/db").lead(40)
-    items = list(watch(server))
-    late = [*items[5:], *items[:5]]
-    found = list(Merged([input_of(late)], 2**62))
-    assert [one.error for one in found if isinstance(one, Unreadable)] == [
-        "5 records are older than what was read before them, and left out: sort the input"
-    ]
-    shown = [int(one.resource_version) for one in found if isinstance(one, Observation)]
-    assert shown == sorted(shown)
-
-
-def test_standard_input_is_read_once_beside_a_file() -> None:
-    server = FakeServer()
-    server.elector("a", "shop/db").lead(10)
-    inputs = [input_of(watch(server), STANDARD_INPUT), input_of(log(server))]
-    states = [one for one in Merged(inputs, 2**62) if isinstance(one, Observation)]
-    assert len(states) == 6
-    assert all(one.writer for one in states)
 
 
 def test_a_holder_that_stops_is_late_however_long_its_lease_lasts() -> None:
@@ -522,27 +496,6 @@ def test_a_list_and_a_watch_of_one_lease_are_one_history(is_followed_first: bool
     holder = histories.leases[LEASE].holder
     assert holder is not None
     assert holder.holder == "a_1"
-
-
-@pytest.mark.parametrize("skew", [-8, -1, 0, 1, 8])
-def test_clocks_of_api_servers_that_differ(skew: int) -> None:
-    """Check that what was stored in one order is not answered in another one."""
-    server = FakeServer()
-    a, b = server.elector("a", "shop/db"), server.elector("b", "shop/mail")
-    together(20, a, b)
-    logs: tuple[list[Document], list[Document]] = ([], [])
-    for event in server.log:
-        is_ahead = "mail" in event["requestURI"]
-        later = {
-            key: format_micro_time(parse(event[key]) + is_ahead * skew * SECOND)
-            for key in ("requestReceivedTimestamp", "stageTimestamp")
-        }
-        logs[is_ahead].append({**event, **later})
-    texts = ["\n".join(json.dumps(one, separators=(",", ":")) for one in log).encode() for log in logs]
-    merged = Merged([input_of(list(read(f"{number}.log", [text]))) for number, text in enumerate(texts)], 2**62)
-    list(merged)
-    assert (merged.skew > 2 * SECOND) is (abs(skew) > 2)
-    assert merged.skew <= abs(skew) * SECOND
 
 
 EVIL = "system:serviceaccount:evil:evil"

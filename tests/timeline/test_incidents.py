@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.history.observing import observe_all
-from webhook.analysis.history.merge import Merged
+from webhook.analysis.history.merge.merged import Merged
 from webhook.analysis.inputs.files import find_inputs
 from webhook.analysis.timeline.lanes import TimelineBuilder
 from webhook.analysis.timeline.model import Lane, MarkKind, SpanKind, Timeline

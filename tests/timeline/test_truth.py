@@ -13,7 +13,7 @@ from tests.history.observing import observe_all
 from tests.history.test_refusal import APPLY_CONFLICT, UNAPPLIED
 from tests.inputs.reading import read
 from webhook.admission.rules.registry import RULES
-from webhook.analysis.history.merge import Merged
+from webhook.analysis.history.merge.merged import Merged
 from webhook.analysis.inputs.items import Input
 from webhook.analysis.timeline.downsampling import MAX_MARKS
 from webhook.analysis.timeline.lanes import TimelineBuilder

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from webhook.admission.policy.file import load
 from webhook.admission.rules.expiry import BOUND, MAX_TOLERANCE
-from webhook.analysis.history.merge import Merged
+from webhook.analysis.history.merge.merged import Merged
 from webhook.analysis.inputs.cluster import TIMEOUT, Cluster, list_inside, list_items, list_lease_names
 from webhook.analysis.inputs.files import LOG_SUFFIXES, find_inputs
 from webhook.analysis.inputs.items import STANDARD_INPUT, Item, RecordingGap, StampReader, Unreadable

@@ -1,0 +1,48 @@
+"""Creations and deletions come by the writes to each object, where clocks differ."""
+
+import pytest
+
+from tests.factories import Document
+from tests.history.fake_server import FakeServer
+from tests.history.merge.logs import cut_to_request, list_in_order, shift, two_renewals
+
+
+def test_a_creation_comes_before_the_first_write_to_what_it_created() -> None:
+    created, *renewals = (cut_to_request(one) for one in two_renewals().log)
+    renewals = [{**one, "objectRef": {**one["objectRef"], "uid": "u"}} for one in renewals]
+    found = list_in_order([shift(created, 3), *renewals])
+    assert [one.verb for one in found] == ["create", "update", "update"]
+
+
+def test_a_creation_comes_after_the_writes_to_an_older_object() -> None:
+    """Its deletion need not be in the log: then nothing says that the clocks differ."""
+    created, *renewals = (cut_to_request(one) for one in two_renewals().log)
+    found = list_in_order([*renewals, shift(created, 30)])
+    assert [one.verb for one in found] == ["update", "update", "create"]
+
+
+def recreate(server: FakeServer) -> tuple[Document, ...]:
+    """Have another user delete the lease, and its process create it again; return the whole log."""
+    server.delete("shop/db", "cleaner")
+    server.wait(0.3)
+    server.elector("db-1", "shop/db").lead(3)
+    return tuple(server.log)
+
+
+@pytest.mark.parametrize(
+    ("details", "verbs"),
+    [
+        pytest.param({"uid": "uid-101"}, ["delete", "create", "update"], id="it names the object before"),
+        pytest.param({"uid": ["uid-101"]}, ["create", "delete", "update"], id="its uid is of a wrong type"),
+        pytest.param({}, ["create", "delete", "update"], id="it does not say what was deleted"),
+    ],
+)
+def test_a_deletion_by_a_clock_that_is_ahead_comes_before_what_was_created_after_it(
+    details: Document, verbs: list[str]
+) -> None:
+    log = recreate(two_renewals())
+    number = next(at for at, one in enumerate(log) if one["verb"] == "delete")
+    answer = {**log[number]["responseObject"], "details": details}
+    deletion = shift({**log[number], "responseObject": answer}, 1)
+    found = list_in_order([*log[:number], *log[number + 1 :], deletion])
+    assert [one.verb for one in found][number : number + 3] == verbs

@@ -1,0 +1,84 @@
+"""Requests of a log, joined with the states of a watch that they made."""
+
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
+
+from webhook.analysis.history.merge.dated import TOLERANCE, DatedItem, is_as_sent
+from webhook.analysis.history.merge.fitting import find_exact_time, find_fitting, group_requests
+from webhook.analysis.inputs.items import Observation
+from webhook.analysis.inputs.rewriting import HOLDER_IDENTITY, RENEW_TIME
+
+
+def join_requests(states: list[DatedItem], rest: Sequence[DatedItem]) -> list[DatedItem]:
+    """Join requests of a log with the states of a watch that they made, where only one writer can be meant.
+
+    A write of a log without objects has a time and a writer but no order, and so has a deletion.
+    """
+    used: set[int] = set()
+    # By the number of a state: the request that made it, and the state as the watch shows it.
+    makers: dict[int, tuple[DatedItem, DatedItem]] = {}
+    requests = group_requests(rest)
+    for number, state in enumerate(states):
+        if state.is_exact:
+            continue
+        fitting = find_fitting(requests, states, number, used=used)
+        if fitting and len({one.observation.writer for one in fitting}) == 1:
+            # An update that changed nothing found the same state, and came first; a patch that did came last.
+            is_first = (
+                state.is_deletion
+                or state.observation.latest_stamp is not None
+                or fitting[0].observation.patched_renew_time
+            )
+            maker = fitting[0] if is_first else fitting[-1]
+            used.add(id(maker))
+            makers[number] = maker, state
+            states[number] = maker.join_with(state)
+    for is_before in (False, True):
+        used -= {id(one) for one in _drop_displaced_patches(makers, states, is_before=is_before)}
+    if RENEW_TIME in _list_rewritten_fields(states):
+        used -= {id(one) for one in _unjoin_patches(makers, states)}
+    others = [one for one in rest if id(one) not in used]
+    if HOLDER_IDENTITY in _list_rewritten_fields(states):
+        for seen in others:
+            _forget_what_was_sent(seen)
+    return others
+
+
+def _drop_displaced_patches(
+    makers: dict[int, tuple[DatedItem, DatedItem]], states: list[DatedItem], *, is_before: bool
+) -> Iterator[DatedItem]:
+    """Yield the patches that came after the state that follows, or before the one before (`is_before`); unjoin those.
+
+    Anyone may patch a lease with the renewTime that it has, which changes nothing.
+    """
+    for number, (maker, shown) in makers.items():
+        if not maker.observation.patched_renew_time:
+            continue
+        near = range(number - 1, -1, -1) if is_before else range(number + 1, len(states))
+        other = find_exact_time(states, near, maker.time)
+        if maker.time < other - TOLERANCE if is_before else other < maker.time - TOLERANCE:
+            states[number] = shown
+            yield maker
+
+
+def _unjoin_patches(makers: dict[int, tuple[DatedItem, DatedItem]], states: list[DatedItem]) -> Iterator[DatedItem]:
+    """Yield the patches that were joined by the renewTime that they asked for, and unjoin them."""
+    for number, (maker, shown) in makers.items():
+        if maker.observation.patched_renew_time:
+            states[number] = shown
+            yield maker
+
+
+def _list_rewritten_fields(states: Sequence[DatedItem]) -> set[str]:
+    """Return the fields of which a log shows that writes were stored with other values than they asked for."""
+    return {one.field for state in states if state.is_stored_write for one in state.observation.rewritings}
+
+
+def _forget_what_was_sent(seen: DatedItem) -> None:
+    """Discard the content of a write but keep the fact that it happened.
+
+    Where holders are rewritten, the request differs from what was stored.
+    """
+    if isinstance(seen.item, Observation) and is_as_sent(seen.item):
+        seen.item = replace(seen.item, object=None)

@@ -1,0 +1,104 @@
+"""Whether a request of a log may have made a state, by what it asked for, what it replaced, and when."""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from webhook.analysis.history.merge.dated import DatedItem, is_as_sent
+from webhook.analysis.inputs.items import Act, Observation, parse_number
+from webhook.kubernetes.objects import Lease
+from webhook.kubernetes.times import SECOND, get_readable_instant, normalize, stamp_of
+
+
+def may_have_made(request: Observation, states: Sequence[DatedItem], number: int) -> bool:
+    """Return whether a write, which a log dates, may have made a state that is none of a deletion."""
+    state = states[number].observation
+    if request.patched_renew_time:
+        return _may_have_patched(request, states, number)
+    is_successor = _has_replaced(request, states, number)
+    if request.asked is not None and request.replaces and not is_successor:
+        return False
+    if request.object is not None and not (is_as_sent(request) and is_successor):
+        return False
+    if is_successor and number and _may_change_nothing(request, states[number - 1].observation):
+        return False
+    if request.verb == "patch" and number and not _is_stamped_later(state, states[number - 1].observation):
+        # A patch that removes fields may leave nothing that it owns, and so no stamp of its own.
+        return is_successor
+    if state.latest_stamp is None:
+        # kubectl shows no managedFields unless it is asked to.
+        return is_successor and _may_have_sent(request, state)
+    return _is_in_request(request, state.latest_stamp)
+
+
+def _may_have_patched(request: Observation, states: Sequence[DatedItem], number: int) -> bool:
+    """Return whether a patch that asked for the renewTime of a state may have made it."""
+    state = states[number]
+    if normalize(request.patched_renew_time) != get_renew_time(state) or not is_renewal(states, number):
+        return False
+    stamp = state.observation.latest_stamp
+    return stamp is None or _is_in_request(request, stamp)
+
+
+def _may_have_sent(request: Observation, state: Observation) -> bool:
+    """Return whether a write sent the renewTime of a state, or may have: a log does not show what a webhook changed."""
+    if request.object is None:
+        return True
+    sent = request.object.spec.renew_time
+    return sent is not None and state.object is not None and sent == state.object.spec.renew_time
+
+
+def _may_change_nothing(request: Observation, before: Observation) -> bool:
+    """Return whether a write asked for the state before it, as it is or as a webhook changes it.
+
+    It does if it asked for what made that state, or if the webhook cuts fractions of seconds.
+    """
+    asked = request.object if request.asked is None else request.asked
+    if not isinstance(asked, Lease) or not isinstance(before.object, Lease):
+        return False
+    sent, known = asked.spec, before.object.spec
+    if isinstance(before.asked, Lease) and before.asked.spec == sent:
+        return True
+    renewed, cut = get_readable_instant(normalize(sent.renew_time)), get_readable_instant(normalize(known.renew_time))
+    if renewed is None or cut not in {renewed, renewed // SECOND * SECOND}:
+        return False
+    return replace(sent, renew_time=known.renew_time, acquire_time=known.acquire_time) == known
+
+
+def _is_stamped_later(state: Observation, before: Observation) -> bool:
+    """Return whether a state has a later stamp than the one before it, if both have any."""
+    return state.latest_stamp is None or before.latest_stamp is None or state.latest_stamp > before.latest_stamp
+
+
+def is_renewal(states: Sequence[DatedItem], number: int) -> bool:
+    """Return whether a state has another renewTime than the one before: else any write may have left it as it was."""
+    return number == 0 or get_renew_time(states[number]) != get_renew_time(states[number - 1])
+
+
+def get_renew_time(seen: DatedItem) -> int | str | None:
+    """Return the renewTime of a state so that equal ones are equal, None if it has none."""
+    shown = seen.observation.object
+    return normalize(shown.spec.renew_time) if isinstance(shown, Lease) else None
+
+
+def _is_in_request(request: Observation, stamp: int) -> bool:
+    """Return whether an API server that had a request may have stamped so: stamps are whole seconds."""
+    assert request.at is not None
+    return (request.at - request.took) // SECOND * SECOND <= stamp <= request.at
+
+
+def is_update_of(request: Observation, states: Sequence[DatedItem], number: int) -> bool:
+    """Return whether an update names the state before this one as the one that it replaced."""
+    return request.act is not Act.CREATED and bool(request.replaces) and _has_replaced(request, states, number)
+
+
+def _has_replaced(request: Observation, states: Sequence[DatedItem], number: int) -> bool:
+    """Return whether a request replaced the state before this one: what is stored is replaced by one write only."""
+    if request.act is Act.CREATED:
+        state = states[number].observation
+        created = stamp_of(state.object.metadata.creation_timestamp) if state.object else None
+        is_first = number == 0 or states[number - 1].is_deletion
+        if created is None or not is_first:
+            return False
+        return _is_in_request(request, created) if state.latest_stamp is None else created == state.latest_stamp
+    return number > 0 and 0 < states[number - 1].revision == parse_number(request.replaces)
