@@ -70,8 +70,8 @@ def _read_objects(inputs: Sequence[str], cluster: Cluster, namespace: str) -> It
         found = [thing for path in inputs for thing in read_objects(path)]
         if not any(thing.get("kind") in KINDS for thing in found):
             raise Failure(
-                "no role and no binding is in the input: kubectl get roles,rolebindings,"
-                "clusterroles,clusterrolebindings -A -o json"
+                "no role and no binding is in the input: "
+                "kubectl get roles,rolebindings,clusterroles,clusterrolebindings -A -o json"
             )
         yield from found
         return

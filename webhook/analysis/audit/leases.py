@@ -231,8 +231,8 @@ def _check_expiry(subject: Subject) -> Iterator[ReportFinding]:
     elif subject.lease.strategy and status.manager == "kube-apiserver":
         since = format_time(status.last_renewal)
         message = (
-            f"{holder} was chosen by an API server at {since}, {format_length(ago)} "
-            "ago, and has not renewed the lease since"
+            f"{holder} was chosen by an API server at {since}, {format_length(ago)} ago, "
+            "and has not renewed the lease since"
         )
         yield subject.report("not-taken-up", message)
     else:

@@ -6,8 +6,8 @@ from webhook.admission.rules.registry import RULES
 from webhook.analysis.history.status import TakeoverBlock
 
 STAMP: Final = (
-    '{kubectl} get lease {name} -o go-template=\'{"apiVersion":"{{.apiVersion}}","kind":"{{.kind}}","metadata":{"name":'
-    '"{{.metadata.name}}","namespace":"{{.metadata.namespace}}","labels":{"stamped":"yes"}}}\''
+    '{kubectl} get lease {name} -o go-template=\'{"apiVersion":"{{.apiVersion}}","kind":"{{.kind}}",'
+    '"metadata":{"name":"{{.metadata.name}}","namespace":"{{.metadata.namespace}}","labels":{"stamped":"yes"}}}\''
     " | {kubectl} apply --server-side -f -   # if it is held, another can take it one duration later"
 )
 """Makes the API server keep managedFields; an apply without a field does not, if the lease has none either."""

@@ -169,8 +169,8 @@ def check_mutation(entry: Entry) -> Iterable[ReportFinding]:
             f"kind: {MUTATING}",
             "a lease that a webhook changes is not what its holder wrote: clients compare, and lose or repeat their"
             " election. Kubernetes advises never to mutate node leases.",
-            "leave leases and leasecandidates out of its rules; register lease-webhook as a"
-            " ValidatingWebhookConfiguration.",
+            "leave leases and leasecandidates out of its rules;"
+            " register lease-webhook as a ValidatingWebhookConfiguration.",
         )
 
 
@@ -373,6 +373,6 @@ def check_policy(
                 f"policy: binding {namespace}/{lease}",
                 "plain renewals of this lease are not reviewed, so a writer that is not bound can renew it in the"
                 " holder's name and shorten it step by step, which the binding is meant to prevent.",
-                "add the `bindings` component and label the namespace: kubectl label namespace"
-                f" {quote_name(namespace)} lease-webhook/renewals=reviewed",
+                "add the `bindings` component and label the namespace:"
+                f" kubectl label namespace {quote_name(namespace)} lease-webhook/renewals=reviewed",
             )

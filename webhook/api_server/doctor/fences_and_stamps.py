@@ -253,8 +253,8 @@ def _stamp_policies(
                 "stamp-not-applied",
                 f"{kind} {name}",
                 "the policy file says that writers are stamped, but this object does not exist"
-                f"{'; API servers older than 1.36 do not serve its kind' if is_new else ''}. Without all of them the"
-                " writers of live leases are not recorded, or not kept from each other.",
+                f"{'; API servers older than 1.36 do not serve its kind' if is_new else ''}."
+                " Without all of them the writers of live leases are not recorded, or not kept from each other.",
                 _APPLY,
             )
         elif (changed := _describe_change(manifest["spec"], applied)) and (
@@ -316,8 +316,8 @@ def _advise_label(namespace: str, *, is_pending: bool) -> str:
         return "kube-node-lease is never stamped: remove it from `stamps`."
     next_label, then = ("required", "") if is_pending else ("pending", ", then =required")
     return (
-        "remove it from `stamps`, or label it when none of its leases has a stamp: kubectl label"
-        f" --overwrite namespace {quote_name(namespace)} {_STAMP_LABEL}={next_label}{then}; docs/stamp.md"
+        "remove it from `stamps`, or label it when none of its leases has a stamp:"
+        f" kubectl label --overwrite namespace {quote_name(namespace)} {_STAMP_LABEL}={next_label}{then}; docs/stamp.md"
     )
 
 
