@@ -22,7 +22,7 @@ class Outcome(Struct, frozen=True):
 def by_rule(findings: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Rule id to the highest level at which it spoke."""
     ranks = ("audit", "warn", "deny")
-    return dict(sorted(findings, key=lambda one: ranks.index(one[1])))
+    return dict(sorted(findings, key=lambda finding: ranks.index(finding[1])))
 
 
 class World(Protocol):
@@ -66,15 +66,16 @@ def play(attack: Attack, name: str, world: World) -> list[Played]:
 
 def problems(attack: Attack, preset: str, played: list[Played]) -> list[str]:
     """Return where what happened is not what must happen."""
-    found = []
-    for number, one in enumerate(played, 1):
-        expected = one.step.expected(preset)
+    differences = []
+    for number, write in enumerate(played, 1):
+        expected = write.step.expected(preset)
         wanted = not expected.denied
-        if one.outcome.findings != expected.findings or one.outcome.stored != wanted:
-            seen = f"{'stored' if one.outcome.stored else 'refused'} {one.outcome.findings} {one.outcome.text}".strip()
+        if write.outcome.findings != expected.findings or write.outcome.stored != wanted:
+            outcome = write.outcome
+            seen = f"{'stored' if outcome.stored else 'refused'} {outcome.findings} {outcome.text}".strip()
             must = f"{'stored' if wanted else 'refused'} {expected.findings}"
-            found.append(f"{attack.id}, {preset}, write {number} by {one.step.by}: {seen}; must be {must}")
-    return found
+            differences.append(f"{attack.id}, {preset}, write {number} by {write.step.by}: {seen}; must be {must}")
+    return differences
 
 
 def _sent(step: Step, attack: Attack, name: str, world: World) -> Outcome:

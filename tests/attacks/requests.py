@@ -39,10 +39,10 @@ class Clock:
 
     def moment(self, text: str) -> dt.datetime:
         """`now`, `now+1h`, or an instant written out."""
-        found = _INSTANT.fullmatch(text)
-        if found is None:
+        match = _INSTANT.fullmatch(text)
+        if match is None:
             return dt.datetime.fromisoformat(text)
-        sign, number, unit = found.groups()
+        sign, number, unit = match.groups()
         if sign is None:
             return self._now
         distance = dt.timedelta(seconds=int(number) * _UNITS[unit])

@@ -20,8 +20,8 @@ EACH_ATTACK = [pytest.param(attack, id=attack.id) for attack in attacks()]
 @pytest.mark.parametrize("attack", EACH_ATTACK)
 def test_a_played_attack_ends_as_its_file_says(attack: Attack, preset: str) -> None:
     world = ModelWorld(recorded.policy_of(preset), max(attack.since, OLDEST))
-    found = problems(attack, preset, play(attack, attack.lease_name(preset), world))
-    assert not found, "\n".join(found)
+    differences = problems(attack, preset, play(attack, attack.lease_name(preset), world))
+    assert not differences, "\n".join(differences)
 
 
 # ---- the model against the real API server --------------------------------------------------------------------------

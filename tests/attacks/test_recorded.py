@@ -13,8 +13,8 @@ EACH_ATTACK = [pytest.param(attack, id=attack.id) for attack in attacks()]
 @pytest.mark.parametrize("attack", EACH_ATTACK)
 def test_a_recorded_attack_ends_as_its_file_says(attack: Attack, preset: str) -> None:
     world = recorded.RecordedWorld(recorded.reviews_of(attack, preset), recorded.policy_of(preset))
-    found = problems(attack, preset, play(attack, attack.lease_name(preset), world))
-    assert not found, "\n".join(found)
+    differences = problems(attack, preset, play(attack, attack.lease_name(preset), world))
+    assert not differences, "\n".join(differences)
 
 
 def test_every_recording_belongs_to_an_attack() -> None:

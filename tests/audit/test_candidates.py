@@ -58,9 +58,9 @@ IN_TIME = put("spec.renewTime", "2025-11-20T11:30:04.000000Z")
     ],
 )
 def test_later_versions(candidates: list[Document], named: str) -> None:
-    found = conflict(*candidates)
-    assert len(found) == bool(named)
-    assert not found or named in found[0].message
+    findings = conflict(*candidates)
+    assert len(findings) == bool(named)
+    assert not findings or named in findings[0].message
 
 
 @pytest.mark.parametrize(
@@ -77,19 +77,19 @@ def test_later_versions(candidates: list[Document], named: str) -> None:
     ],
 )
 def test_the_first_version(lists: list[list[str]], named: str) -> None:
-    found = conflict(*(preferring(f"c{number}", *strategies) for number, strategies in enumerate(lists)))
-    assert len(found) == bool(named)
-    assert not found or named in found[0].message
+    findings = conflict(*(preferring(f"c{number}", *strategies) for number, strategies in enumerate(lists)))
+    assert len(findings) == bool(named)
+    assert not findings or named in findings[0].message
 
 
 def test_the_finding_names_lease_candidates_and_fix() -> None:
-    (found,) = conflict(preferring("a", X, Y), preferring("b", Y, X))
-    assert (found.severity, found.subject) == (Severity.ERROR, ObjectName("Lease", "shop", "checkout"))
-    assert found.message.startswith("no leader is elected for this lease until its candidates agree: ")
-    assert '"a" prefers' in found.message
-    assert '"b" prefers' in found.message
-    assert found.fix.startswith("kubectl -n shop get leasecandidates -o custom-columns=")
-    assert found.fix.endswith("# give all of them the same list")
+    (finding,) = conflict(preferring("a", X, Y), preferring("b", Y, X))
+    assert (finding.severity, finding.subject) == (Severity.ERROR, ObjectName("Lease", "shop", "checkout"))
+    assert finding.message.startswith("no leader is elected for this lease until its candidates agree: ")
+    assert '"a" prefers' in finding.message
+    assert '"b" prefers' in finding.message
+    assert finding.fix.startswith("kubectl -n shop get leasecandidates -o custom-columns=")
+    assert finding.fix.endswith("# give all of them the same list")
 
 
 def expected(lists: list[list[str]]) -> bool:
@@ -121,15 +121,15 @@ def test_any_lists_conflict_where_upstream_finds_no_order() -> None:
     outcomes = set()
     for _ in range(400):
         lists = [draw.choices([X, Y, Z, OLDEST], k=draw.randint(1, 4)) for _ in range(draw.randint(1, 4))]
-        found = conflict(*(preferring(f"c{number}", *strategies) for number, strategies in enumerate(lists)))
-        assert (not found) == expected(lists), lists
-        outcomes.add(not found)
+        findings = conflict(*(preferring(f"c{number}", *strategies) for number, strategies in enumerate(lists)))
+        assert (not findings) == expected(lists), lists
+        outcomes.add(not findings)
     assert outcomes == {True, False}
 
 
 def test_many_candidates_with_long_lists_and_names_give_a_short_finding() -> None:
     names = [f"example.com/{number}" for number in range(3000)]
     hostile = [preferring(f"c{number}\u202e" + "x" * 5000, *names, names[0]) for number in range(5)]
-    (found,) = conflict(*hostile)
-    assert len(found.message) < 2000
-    assert found.message.isprintable()
+    (finding,) = conflict(*hostile)
+    assert len(finding.message) < 2000
+    assert finding.message.isprintable()

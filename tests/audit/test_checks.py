@@ -19,22 +19,22 @@ HOUR = "2025-11-20T13:00:00Z"
 def audited(*documents: Document, now: int = NOW + 4 * SECOND, interval: float | None = None) -> list[ReportFinding]:
     """Return what an audit finds in objects as they are stored."""
     inventory = Inventory(now)
-    found: list[ReportFinding] = []
+    findings: list[ReportFinding] = []
     for document in documents:
         for item in read("in", [to_bytes(document)]):
             assert isinstance(item, Observation)
             assert item.object is not None
             subject = Subject(item.object, item.namespace, item.name, now, interval=interval, source=str(item.place))
-            found += inventory.add(subject)
-    return [*found, *inventory.finish()]
+            findings += inventory.add(subject)
+    return [*findings, *inventory.finish()]
 
 
-def marked(found: Sequence[ReportFinding]) -> list[tuple[str, str]]:
-    return [(one.check, one.severity.value) for one in found if one.severity is not Severity.INFO]
+def marked(findings: Sequence[ReportFinding]) -> list[tuple[str, str]]:
+    return [(one.check, one.severity.value) for one in findings if one.severity is not Severity.INFO]
 
 
-def checks(found: Sequence[ReportFinding]) -> dict[str, str]:
-    return {one.check: one.severity.value for one in found}
+def checks(findings: Sequence[ReportFinding]) -> dict[str, str]:
+    return {one.check: one.severity.value for one in findings}
 
 
 SLOW = put("spec.leaseDurationSeconds", 137)
@@ -244,12 +244,12 @@ def test_the_clock_of_a_holder_alone_does_not_show_that_a_lease_expired_where_wr
 
 def test_without_stamps_a_holder_is_silent_unless_its_clock_is_behind() -> None:
     document = make_lease(SLOW, drop("metadata.managedFields"))
-    (found,) = (one for one in audited(document, now=NOW + 3600 * SECOND) if one.check == "expired")
-    assert "unless its clock is behind, no longer renews it" in found.message
-    assert convert_finding(found).arguments["how"] == "writer-clock"
-    (found,) = (one for one in audited(make_lease(SLOW), now=NOW + 3600 * SECOND) if one.check == "expired")
-    assert "unless its clock" not in found.message
-    assert "how" not in convert_finding(found).arguments
+    (finding,) = (one for one in audited(document, now=NOW + 3600 * SECOND) if one.check == "expired")
+    assert "unless its clock is behind, no longer renews it" in finding.message
+    assert convert_finding(finding).arguments["how"] == "writer-clock"
+    (finding,) = (one for one in audited(make_lease(SLOW), now=NOW + 3600 * SECOND) if one.check == "expired")
+    assert "unless its clock" not in finding.message
+    assert "how" not in convert_finding(finding).arguments
 
 
 @pytest.mark.parametrize(
@@ -259,20 +259,20 @@ def test_without_stamps_a_holder_is_silent_unless_its_clock_is_behind() -> None:
 )
 def test_only_a_likely_pod_has_logs_to_look_at(holder: str, pod: str) -> None:
     document = make_lease(SLOW, put("spec.holderIdentity", holder))
-    (found,) = (one for one in audited(document, now=NOW + 3600 * SECOND) if one.check == "expired")
-    assert found.fix.endswith(f"kubectl -n shop logs {pod} --previous")
+    (finding,) = (one for one in audited(document, now=NOW + 3600 * SECOND) if one.check == "expired")
+    assert finding.fix.endswith(f"kubectl -n shop logs {pod} --previous")
 
 
 def test_missing_stamps_are_no_finding_if_no_lease_has_managed_fields() -> None:
     assert audited(make_lease(SLOW, drop("metadata.managedFields"))) == []
-    found = audited(make_lease(SLOW, drop("metadata.managedFields")), node_lease())
-    assert checks(found) == {"lease-without-stamps": "warning"}
+    findings = audited(make_lease(SLOW, drop("metadata.managedFields")), node_lease())
+    assert checks(findings) == {"lease-without-stamps": "warning"}
 
 
 def test_a_lease_that_was_created_empty_is_named_before_it_is_held() -> None:
     empty = make_lease(drop("spec"), drop("metadata.managedFields"))
-    (found,) = [one for one in audited(empty, node_lease()) if one.check == "lease-without-stamps"]
-    assert "kubectl -n shop apply --server-side" in found.fix
+    (finding,) = [one for one in audited(empty, node_lease()) if one.check == "lease-without-stamps"]
+    assert "kubectl -n shop apply --server-side" in finding.fix
     labeled = make_lease(drop("spec"), put("metadata.managedFields", [make_entry()]))
     assert "lease-without-stamps" not in checks(audited(labeled, node_lease()))
 
@@ -343,8 +343,10 @@ def test_orphans(pods: set[str], nodes: set[str], document: Document, after: int
 
 
 def test_every_finding_has_a_reason_a_fix_and_a_place() -> None:
-    (found,) = audited(make_lease(put("spec.leaseTransitions", 2**31 - 1), SLOW))
-    assert found.message.startswith("no one else can take this lease until it is fixed: leaseTransitions is 2147483647")
-    assert found.fix == 'kubectl -n shop patch lease checkout --type=merge -p \'{"spec":{"leaseTransitions":0}}\''
-    assert (found.check, found.place) == ("transitions-jump", "in#1")
-    assert [found.severity.is_at_least(one) for one in (Severity.INFO, Severity.WARNING, Severity.ERROR)] == [True] * 3
+    (finding,) = audited(make_lease(put("spec.leaseTransitions", 2**31 - 1), SLOW))
+    assert finding.message.startswith(
+        "no one else can take this lease until it is fixed: leaseTransitions is 2147483647"
+    )
+    assert finding.fix == 'kubectl -n shop patch lease checkout --type=merge -p \'{"spec":{"leaseTransitions":0}}\''
+    assert (finding.check, finding.place) == ("transitions-jump", "in#1")
+    assert all(map(finding.severity.is_at_least, (Severity.INFO, Severity.WARNING, Severity.ERROR)))

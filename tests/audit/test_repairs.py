@@ -36,9 +36,9 @@ def test_a_repair_is_admitted_and_repairs(tweak: Tweak) -> None:
     assert block is not None
     repair = make_repair_command(block)
     assert fill_in(repair, "shop", "db").startswith("kubectl -n shop patch lease db ")
-    found = _PATCH.search(repair)
-    assert found is not None
-    spec = json.loads(_DATE.sub(format_micro_time(_LATER), found[1]))["spec"]
+    match = _PATCH.search(repair)
+    assert match is not None
+    spec = json.loads(_DATE.sub(format_micro_time(_LATER), match[1]))["spec"]
     repairs = [put(f"spec.{name}", value) for name, value in spec.items()]
     review = changed(make_review(old=make_lease(tweak), new=make_lease(tweak, *repairs)), by_user("alice"))
     assert evaluate(decode(to_bytes(review)), load("strict"), _LATER).allowed

@@ -39,12 +39,12 @@ def test_what_is_read_twice_counts_once() -> None:
 
 
 def test_progress_is_in_bytes_of_all_files_as_they_are_stored() -> None:
-    said: list[tuple[int, int]] = []
+    progress: list[tuple[int, int]] = []
     paths = [str(LOG), str(LOG.with_name("leases.json.gz"))]
-    Session(paths, lambda read, size: said.append((read, size))).audit()
+    Session(paths, lambda read, size: progress.append((read, size))).audit()
     size = sum(Path(path).stat().st_size for path in paths)
-    assert all(read <= whole == size for read, whole in said)
-    assert said[-1] == (size, size)
+    assert all(read <= whole == size for read, whole in progress)
+    assert progress[-1] == (size, size)
 
 
 def test_a_small_file_that_unpacks_to_more_than_the_limit_ends_with_a_sentence(tmp_path: Path) -> None:
@@ -61,5 +61,5 @@ def test_a_small_file_that_unpacks_to_more_than_the_limit_ends_with_a_sentence(t
 def test_gzip_within_gzip_is_not_opened(tmp_path: Path) -> None:
     twice = tmp_path / "twice.gz"
     twice.write_bytes(gzip.compress(LOG.read_bytes()))
-    found = Session([str(twice)]).audit()
-    assert "0 examined" in found["summary"]
+    audit = Session([str(twice)]).audit()
+    assert "0 examined" in audit["summary"]

@@ -19,16 +19,16 @@ LOG = str(FOLDER / "lease-stolen/audit.log.gz")
 
 
 def call(page: Page, name: str, /, **given: Any) -> Any:
-    found = json.loads(answer(page, name, json.dumps(given)))
-    return found.get("result", found)
+    reply = json.loads(answer(page, name, json.dumps(given)))
+    return reply.get("result", reply)
 
 
 def texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     if isinstance(value, dict | list):
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from texts(one)
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from texts(item)
 
 
 def test_a_page_opens_files_and_shows_each_view() -> None:
@@ -41,28 +41,28 @@ def test_a_page_opens_files_and_shows_each_view() -> None:
 
 
 def test_a_page_begins_with_presets_the_schema_and_the_rules() -> None:
-    found = call(Page(), "start")
-    assert sorted(found["presets"]) == ["observe", "standard", "strict"]
-    assert found["schema"]["title"] == "Policy of lease-webhook"
-    assert {call(Page(), "rule", name=rule)["id"] for rule in found["rules"]} == set(found["rules"])
+    start = call(Page(), "start")
+    assert sorted(start["presets"]) == ["observe", "standard", "strict"]
+    assert start["schema"]["title"] == "Policy of lease-webhook"
+    assert {call(Page(), "rule", name=rule)["id"] for rule in start["rules"]} == set(start["rules"])
 
 
 def test_progress_is_passed_on() -> None:
-    said: list[int] = []
-    call(Page(lambda read, _size: said.append(read)), "open", paths=[LOG])
-    assert said[-1] == Path(LOG).stat().st_size
+    progress: list[int] = []
+    call(Page(lambda read, _size: progress.append(read)), "open", paths=[LOG])
+    assert progress[-1] == Path(LOG).stat().st_size
 
 
 def test_a_review_takes_a_time_as_people_write_it() -> None:
     lease = json.dumps(make_lease())
-    found = call(Page(), "review", text=lease, policy=make_preset_files()["strict"], now="2026-01-31t12:00:00z")
-    assert found[0]["verdict"] in {"allowed", "warned", "denied"}
+    outcomes = call(Page(), "review", text=lease, policy=make_preset_files()["strict"], now="2026-01-31t12:00:00z")
+    assert outcomes[0]["verdict"] in {"allowed", "warned", "denied"}
 
 
 def test_the_lines_of_kubectl_stay_lines() -> None:
     lease = json.dumps(make_lease(put("spec.holderIdentity", "a\nb"), put("spec.leaseDurationSeconds", -1)))
-    (found,) = call(Page(), "review", text=lease, policy=make_preset_files()["strict"])
-    lines = found["kubectl"].split("\n")
+    (outcome,) = call(Page(), "review", text=lease, policy=make_preset_files()["strict"])
+    lines = outcome["kubectl"].split("\n")
     assert len(lines) > 1
     assert not [line for line in lines if "Error from server" in line[1:] or "* spec" in line[1:]]
 
@@ -91,8 +91,8 @@ def test_what_goes_wrong_is_one_line(name: str, given: dict[str, Any], problem: 
 
 
 def test_a_policy_that_is_refused_is_a_problem_with_its_place() -> None:
-    found = call(Page(), "review", text="", policy="preset: strictt\n")["problem"]
-    assert (found["line"], found["path"]) == (1, "preset")
+    problem = call(Page(), "review", text="", policy="preset: strictt\n")["problem"]
+    assert (problem["line"], problem["path"]) == (1, "preset")
 
 
 def test_memory_that_is_full_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,10 +108,10 @@ def test_any_holder_is_shown_with_what_is_hidden_escaped(tmp_path: Path, name: s
     file = tmp_path / "lease.json"
     file.write_text(json.dumps(make_lease(put("spec.holderIdentity", name))))
     page = Page()
-    found = call(page, "open", paths=[str(file)])
-    shown = [found["rows"], call(page, "account", lease=found["leases"][0]), call(page, "audit")]
-    assert [text for text in texts(shown) if text != escape(text)] == []
-    assert found["rows"][0][2] != "-"
+    opened = call(page, "open", paths=[str(file)])
+    views = [opened["rows"], call(page, "account", lease=opened["leases"][0]), call(page, "audit")]
+    assert [text for text in texts(views) if text != escape(text)] == []
+    assert opened["rows"][0][2] != "-"
 
 
 def test_every_call_is_a_method() -> None:

@@ -32,12 +32,12 @@ def test_every_preset_is_a_policy_file() -> None:
 
 
 def test_a_review_is_denied_with_what_kubectl_prints() -> None:
-    found = first(STEAL.read_text())
-    assert (found["verdict"], found["code"], found["event"]) == ("denied", 403, "steal")
-    assert found["kubectl"].startswith("Error from server (Forbidden): ")
-    assert json.loads(found["response"])["response"]["allowed"] is False
-    assert [one["rule"] for one in found["findings"]] == ["takeover-before-expiry", "takeover-across-namespaces"]
-    assert all(one["fix"] for one in found["findings"])
+    outcome = first(STEAL.read_text())
+    assert (outcome["verdict"], outcome["code"], outcome["event"]) == ("denied", 403, "steal")
+    assert outcome["kubectl"].startswith("Error from server (Forbidden): ")
+    assert json.loads(outcome["response"])["response"]["allowed"] is False
+    assert [one["rule"] for one in outcome["findings"]] == ["takeover-before-expiry", "takeover-across-namespaces"]
+    assert all(one["fix"] for one in outcome["findings"])
 
 
 def test_another_policy_decides_otherwise() -> None:
@@ -56,20 +56,20 @@ def test_the_fixture_of_a_review_is_the_review_in_one_line() -> None:
 
 
 def test_a_manifest_alone_is_a_creation_by_someone_unknown() -> None:
-    found = first(TAKEN)
-    assert (found["operation"], found["user"]) == ("CREATE", "")
+    outcome = first(TAKEN)
+    assert (outcome["operation"], outcome["user"]) == ("CREATE", "")
 
 
 def test_a_manifest_is_an_update_of_what_is_stored() -> None:
-    found = first(TAKEN, old=LIVE, user=WRITER)
-    assert (found["operation"], found["verdict"], found["user"]) == ("UPDATE", "denied", WRITER)
+    outcome = first(TAKEN, old=LIVE, user=WRITER)
+    assert (outcome["operation"], outcome["verdict"], outcome["user"]) == ("UPDATE", "denied", WRITER)
 
 
 def test_the_fixture_of_a_manifest_is_the_review_that_was_evaluated() -> None:
-    found = first(TAKEN, old=LIVE, user=WRITER)
-    again = first(found["review"])
+    outcome = first(TAKEN, old=LIVE, user=WRITER)
+    again = first(outcome["review"])
     assert [again[key] for key in ("verdict", "message", "user")] == [
-        found[key] for key in ("verdict", "message", "user")
+        outcome[key] for key in ("verdict", "message", "user")
     ]
 
 
@@ -88,9 +88,9 @@ def test_each_document_of_a_text_has_a_verdict_and_other_kinds_have_none() -> No
 
 
 def test_a_broken_document_is_an_error_with_its_line() -> None:
-    found = review(f"{TAKEN}\n---\nkind: [", STRICT)
-    assert ("error" in found[0], "error" in found[1]) == (False, True)
-    assert found[1]["line"] > 1
+    outcomes = review(f"{TAKEN}\n---\nkind: [", STRICT)
+    assert ("error" in outcomes[0], "error" in outcomes[1]) == (False, True)
+    assert outcomes[1]["line"] > 1
 
 
 def test_a_review_that_contradicts_itself_is_denied() -> None:

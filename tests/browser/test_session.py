@@ -30,16 +30,16 @@ def printed(*words: str) -> str:
 
 
 def test_the_leases_are_the_rows_of_why() -> None:
-    found = Session(STOLEN).list_leases()
-    shown = printed("why", *INPUTS, "--format", "wide")
-    for row in [[found["heading"]], found["head"], *found["rows"]]:
-        assert all(cell in shown for cell in row)
-    assert (found["leases"][0], found["severities"][0]) == (LEASE, "error")
+    listed = Session(STOLEN).list_leases()
+    output = printed("why", *INPUTS, "--format", "wide")
+    for row in [[listed["heading"]], listed["head"], *listed["rows"]]:
+        assert all(cell in output for cell in row)
+    assert (listed["leases"][0], listed["severities"][0]) == (LEASE, "error")
 
 
 def test_each_file_is_recognized() -> None:
-    said = [(one["kind"], one["says"]) for one in Session([*STOLEN, OLD, "LICENSE"]).list_leases()["recognized"]]
-    assert said == [
+    recognized = [(one["kind"], one["says"]) for one in Session([*STOLEN, OLD, "LICENSE"]).list_leases()["recognized"]]
+    assert recognized == [
         ("audit log", "an audit log"),
         ("watch", "a watch"),
         ("dump", "objects as they are stored"),
@@ -59,13 +59,13 @@ def test_a_list_without_managed_fields_says_what_is_missing(tmp_path: Path) -> N
 
 
 def test_an_account_is_what_why_prints_of_a_lease() -> None:
-    found = Session(STOLEN).explain_lease(LEASE)
-    shown = " ".join(printed("why", LEASE, *INPUTS, "--verbose").split())
-    texts = [found["headline"], found["advice"]["sentence"], *(one["message"] for one in found["findings"])]
-    texts += [text for part in ("facts", "events") for _, text in found[part]]
+    explained = Session(STOLEN).explain_lease(LEASE)
+    output = " ".join(printed("why", LEASE, *INPUTS, "--verbose").split())
+    texts = [explained["headline"], explained["advice"]["sentence"], *(one["message"] for one in explained["findings"])]
+    texts += [text for part in ("facts", "events") for _, text in explained[part]]
     worrying = [one for one in texts if "it lasts 15 s" not in one]
-    assert all(" ".join(text.split()) in shown for text in worrying)
-    assert found["findings"][0]["check"] == "lease-stolen"
+    assert all(" ".join(text.split()) in output for text in worrying)
+    assert explained["findings"][0]["check"] == "lease-stolen"
 
 
 def test_a_lease_that_is_not_there_is_refused() -> None:
@@ -104,15 +104,15 @@ def test_the_history_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_findings_are_those_of_audit_the_worst_first() -> None:
-    found = Session(STOLEN).audit()["findings"]
+    findings = Session(STOLEN).audit()["findings"]
     lines = [json.loads(line) for line in printed("audit", *INPUTS, "--format", "json").splitlines()]
-    assert sorted((one["check"], one["message"]) for one in found) == sorted(
+    assert sorted((one["check"], one["message"]) for one in findings) == sorted(
         (line["check"], line["message"]) for line in lines
     )
-    assert [one["severity"] for one in found] == sorted(
-        (one["severity"] for one in found), key=["error", "warning", "info"].index
+    assert [one["severity"] for one in findings] == sorted(
+        (one["severity"] for one in findings), key=["error", "warning", "info"].index
     )
-    assert found[0]["lease"] == LEASE
+    assert findings[0]["lease"] == LEASE
 
 
 def test_a_finding_about_another_object_names_no_lease(tmp_path: Path) -> None:
@@ -121,27 +121,27 @@ def test_a_finding_about_another_object_names_no_lease(tmp_path: Path) -> None:
     file.write_text(
         json.dumps({"apiVersion": "coordination.k8s.io/v1beta1", "kind": "LeaseCandidate", "metadata": metadata})
     )
-    found = Session([str(file)]).audit()["findings"]
-    assert {one["lease"] for one in found} == {""}
+    findings = Session([str(file)]).audit()["findings"]
+    assert {one["lease"] for one in findings} == {""}
 
 
 def test_a_timeline_is_the_page_of_the_command() -> None:
-    found = Session(STOLEN, now=1_795_320_000_000_000).draw_timeline()
-    assert found["leases"] == 4
-    assert found["html"].startswith("<!DOCTYPE html>")
-    assert all(lease in found["html"] for lease in Session(STOLEN).list_leases()["leases"])
+    timeline = Session(STOLEN, now=1_795_320_000_000_000).draw_timeline()
+    assert timeline["leases"] == 4
+    assert timeline["html"].startswith("<!DOCTYPE html>")
+    assert all(lease in timeline["html"] for lease in Session(STOLEN).list_leases()["leases"])
 
 
 @pytest.mark.parametrize("policy", ["strict", "standard"])
 def test_check_has_what_the_command_denies_and_warns_about(policy: str) -> None:
-    found = Session(STOLEN).check(load(policy))
+    result = Session(STOLEN).check(load(policy))
     lines = [
         json.loads(line) for line in printed("check", *STOLEN, "--policy", policy, "--format", "json").splitlines()
     ]
     expected = [(line["source"], line["verdict"], line["message"]) for line in lines if line["verdict"] != "allowed"]
-    assert [(one["source"], one["verdict"], one["message"]) for one in found["outcomes"]] == expected
-    assert found["summary"] in printed("check", *STOLEN, "--policy", policy)
-    assert {one["lease"] for one in found["outcomes"]} <= {LEASE}
+    assert [(one["source"], one["verdict"], one["message"]) for one in result["outcomes"]] == expected
+    assert result["summary"] in printed("check", *STOLEN, "--policy", policy)
+    assert {one["lease"] for one in result["outcomes"]} <= {LEASE}
 
 
 def test_check_counts_by_rule_and_mode() -> None:
@@ -160,9 +160,9 @@ def test_check_says_what_it_cannot_evaluate() -> None:
 
 
 def test_check_lists_what_is_unreadable() -> None:
-    (found,) = Session(["LICENSE"]).check(load("strict"))["outcomes"]
-    assert "LICENSE" in found["subject"]
-    assert found["lease"] == ""
+    (outcome,) = Session(["LICENSE"]).check(load("strict"))["outcomes"]
+    assert "LICENSE" in outcome["subject"]
+    assert outcome["lease"] == ""
 
 
 def test_more_rows_than_a_page_lists_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:

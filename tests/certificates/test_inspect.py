@@ -82,19 +82,19 @@ def replace_leaf(directory: Path, extension: x509.ExtensionType | None) -> None:
 
 
 def test_a_good_pair(directory: Path) -> None:
-    found = inspected(directory, names=NAMES)
-    assert found.problems == ()
-    assert found.names == set(NAMES)
-    assert found.service_names == {"hook.guard.svc"}
-    assert (found.not_before, found.not_after) == (NOW - HOUR, NOW + dt.timedelta(days=90))
-    assert found.ca_not_after == load_authority(directory).certificate.not_valid_after_utc
+    pair = inspected(directory, names=NAMES)
+    assert pair.problems == ()
+    assert pair.names == set(NAMES)
+    assert pair.service_names == {"hook.guard.svc"}
+    assert (pair.not_before, pair.not_after) == (NOW - HOUR, NOW + dt.timedelta(days=90))
+    assert pair.ca_not_after == load_authority(directory).certificate.not_valid_after_utc
 
 
 def test_it_is_due_after_two_thirds_of_its_life(directory: Path) -> None:
-    found = inspected(directory)
-    life = found.not_after - found.not_before
-    assert not found.is_due(found.not_before + life * 0.66)
-    assert found.is_due(found.not_before + life * 0.67)
+    pair = inspected(directory)
+    life = pair.not_after - pair.not_before
+    assert not pair.is_due(pair.not_before + life * 0.66)
+    assert pair.is_due(pair.not_before + life * 0.67)
 
 
 MALFORMED = {
@@ -188,8 +188,8 @@ def test_not_valid_yet(directory: Path) -> None:
 
 def test_without_a_ca_file_the_issuer_is_not_checked(directory: Path) -> None:
     (directory / "ca.crt").unlink()
-    found = inspected(directory)
-    assert (found.problems, found.ca_not_after) == ((), None)
+    pair = inspected(directory)
+    assert (pair.problems, pair.ca_not_after) == ((), None)
 
 
 def test_any_extended_key_usage_may_serve() -> None:
@@ -204,8 +204,8 @@ def test_of_two_cas_the_one_that_signed_counts() -> None:
     old, new = create_authority(NOW - dt.timedelta(days=365)), create_authority(NOW)
     leaf = issue_leaf(old, NAMES, 90, NOW)
     both = certificate_pem(new.certificate) + certificate_pem(old.certificate)
-    found = inspect(Pair(certificate_pem(leaf.certificate), key_pem(leaf), both))
-    assert (found.problems, found.ca_not_after) == ((), old.certificate.not_valid_after_utc)
+    pair = inspect(Pair(certificate_pem(leaf.certificate), key_pem(leaf), both))
+    assert (pair.problems, pair.ca_not_after) == ((), old.certificate.not_valid_after_utc)
 
 
 def test_a_chain_ends_with_its_first_certificate_to_expire() -> None:
@@ -225,8 +225,8 @@ def test_a_chain_ends_with_its_first_certificate_to_expire() -> None:
     )
     leaf = issue_leaf(Issued(certificate, intermediate), NAMES, 5, NOW)
     chain = certificate_pem(leaf.certificate) + certificate_pem(certificate)
-    found = inspect(Pair(chain, key_pem(leaf), certificate_pem(root.certificate)))
-    assert (found.problems, found.ca_not_after) == ((), end)
+    pair = inspect(Pair(chain, key_pem(leaf), certificate_pem(root.certificate)))
+    assert (pair.problems, pair.ca_not_after) == ((), end)
 
 
 @settings(max_examples=30, deadline=None)

@@ -49,11 +49,11 @@ def test_the_names_of_a_service() -> None:
 
 
 def test_both_are_ecdsa_p256_signed_with_sha256(authority: Issued, leaf: Issued) -> None:
-    for one in (authority.certificate, leaf.certificate):
-        key = one.public_key()
+    for certificate in (authority.certificate, leaf.certificate):
+        key = certificate.public_key()
         assert isinstance(key, ec.EllipticCurvePublicKey)
         assert key.curve.name == "secp256r1"
-        assert isinstance(one.signature_hash_algorithm, hashes.SHA256)
+        assert isinstance(certificate.signature_hash_algorithm, hashes.SHA256)
 
 
 def test_the_ca_signs_leaves_only(authority: Issued) -> None:

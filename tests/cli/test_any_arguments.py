@@ -28,14 +28,14 @@ HARMLESS = (
 
 def options_of(group: LazyGroup) -> set[str]:
     context = click.Context(group)
-    found: set[str] = set()
+    options: set[str] = set()
     for name in group.list_commands(context):
         _, command, _ = group.resolve_command(context, [name])
         if isinstance(command, LazyGroup):
-            found |= options_of(command)
+            options |= options_of(command)
         elif command and name != "serve":
-            found |= {option for one in command.params for option in one.opts if option.startswith("-")}
-    return found
+            options |= {option for one in command.params for option in one.opts if option.startswith("-")}
+    return options
 
 
 WORDS = st.one_of(

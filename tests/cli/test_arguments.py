@@ -38,8 +38,8 @@ def test_a_file_as_an_argument_is_refused(
     out, err = capsys.readouterr()
     assert out == ""
     assert err.count("\n") == 1
-    shown = shlex.quote(word.replace("\n", "\\n"))
-    assert f"an input is an option: --input {shown} (see " in err
+    quoted = shlex.quote(word.replace("\n", "\\n"))
+    assert f"an input is an option: --input {quoted} (see " in err
 
 
 @pytest.mark.parametrize("command", ["why", "timeline", "suggest bindings"])

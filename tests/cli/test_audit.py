@@ -126,8 +126,8 @@ def test_a_watch_tells_what_happened(tmp_path: Path, capsys: pytest.CaptureFixtu
     path.write_bytes(server.watch())
     code, out, _ = run(capsys, "--input", str(path), "--format", "json")
     assert code == 1
-    found = {(one["name"], one["check"]) for one in lines(out)}
-    assert ("db", "leader-lost") in found
+    findings = {(one["name"], one["check"]) for one in lines(out)}
+    assert ("db", "leader-lost") in findings
     assert "3 examined" in run(capsys, "--input", str(path))[1]
 
 
@@ -155,9 +155,9 @@ def test_a_namespace_selects_the_leases_of_an_input(
     if is_watched:
         items = json.loads(Path(path).read_text())["items"]
         Path(path).write_text("".join(json.dumps({"type": "ADDED", "object": one}) + "\n" for one in items))
-    found = run(capsys, "--input", path, "--now", NOW, *words)
-    assert (found[0], f"{examined} examined" in found[1]) == (code, True)
-    assert ("no lease and no candidate of namespace gone is in the input\n" in found[2]) == (not examined)
+    result = run(capsys, "--input", path, "--now", NOW, *words)
+    assert (result[0], f"{examined} examined" in result[1]) == (code, True)
+    assert ("no lease and no candidate of namespace gone is in the input\n" in result[2]) == (not examined)
 
 
 def test_kubectl_is_run(fake: Install, capsys: pytest.CaptureFixture[str]) -> None:
@@ -188,8 +188,8 @@ SEEDED = {
 def test_every_seeded_defect_is_found_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
     path = Path(__file__).parents[1] / "data" / "leases" / "seeded.json"
     _, out, _ = run(capsys, "--input", str(path), "--now", NOW, "--format", "json")
-    found = {(one["name"], one["check"], one["severity"]) for one in lines(out) if one["severity"] != "info"}
-    assert found == SEEDED
+    findings = {(one["name"], one["check"], one["severity"]) for one in lines(out) if one["severity"] != "info"}
+    assert findings == SEEDED
 
 
 @given(st.binary(max_size=300), st.integers(0, 2**32))
@@ -240,13 +240,13 @@ def test_heartbeats_of_other_projects_are_no_elections(capsys: pytest.CaptureFix
     """Leases as Open Cluster Management, Gardener, its extensions and etcd-druid write them, silent for 20 minutes."""
     path = Path(__file__).parents[1] / "data" / "leases" / "heartbeats.json"
     main(["audit", "--input", str(path), "--now", "2026-11-24T12:00:00Z", "--format", "json"])
-    found = {line["name"]: line for line in map(json.loads, capsys.readouterr().out.splitlines())}
-    assert {name: (line["check"], line["severity"]) for name, line in found.items()} == dict.fromkeys(
+    by_name = {line["name"]: line for line in map(json.loads, capsys.readouterr().out.splitlines())}
+    assert {name: (line["check"], line["severity"]) for name, line in by_name.items()} == dict.fromkeys(
         ("managed-cluster-lease", "aws-eu1", "etcd-main-0", "gardener-extension-heartbeat"),
         ("heartbeat-silent", "info"),
     ) | {"worker-1": ("expired", "warning")}
-    assert 'its owner is "Seed aws-eu1"' in found["aws-eu1"]["message"]
-    assert "leads" not in json.dumps([line["message"] + line["fix"] for line in found.values()])
+    assert 'its owner is "Seed aws-eu1"' in by_name["aws-eu1"]["message"]
+    assert "leads" not in json.dumps([line["message"] + line["fix"] for line in by_name.values()])
 
 
 @pytest.mark.parametrize("name", ["shop/checkout", "checkout", "x\x1b[31m" * 1000])

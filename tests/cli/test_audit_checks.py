@@ -99,12 +99,12 @@ HOSTILE = "{name}'; reboot; --all {lease}{kubectl}"
 def test_names_are_words_of_the_commands(check: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Read the advice as a shell does: anybody may write a file, and in a cluster a candidate's leaseName."""
     renamed = json.loads(json.dumps(SEEDS.get(check) or DENIED[check]))
-    for one in (document for document in renamed if document["kind"] in {"Lease", "LeaseCandidate"}):
-        one["metadata"]["name"] += HOSTILE
-        if one["metadata"]["namespace"] == "shop":
-            one["metadata"]["namespace"] += HOSTILE
-        if one["spec"].get("leaseName"):
-            one["spec"]["leaseName"] += HOSTILE
+    for lease in (document for document in renamed if document["kind"] in {"Lease", "LeaseCandidate"}):
+        lease["metadata"]["name"] += HOSTILE
+        if lease["metadata"]["namespace"] == "shop":
+            lease["metadata"]["namespace"] += HOSTILE
+        if lease["spec"].get("leaseName"):
+            lease["spec"]["leaseName"] += HOSTILE
     dump = tmp_path / "dump.json"
     dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": renamed}))
     main(["audit", "--input", str(dump), "--now", NOON, "--format", "json"])

@@ -72,8 +72,8 @@ def test_a_directory_is_one_word_of_the_command_that_is_advised(
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
 def test_check_of_names(args: tuple[str, ...], code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    made = ["certs", str(tmp_path), "--service", "foo", "--namespace", "bar", "--san", "webhook.example"]
-    assert main([*made, "--days", "10"]) == 0
+    command = ["certs", str(tmp_path), "--service", "foo", "--namespace", "bar", "--san", "webhook.example"]
+    assert main([*command, "--days", "10"]) == 0
     capsys.readouterr()
     assert main(["certs", "--check", str(tmp_path), *args]) == code
     text = capsys.readouterr().out

@@ -176,8 +176,8 @@ def test_nothing_is_evaluated_as_created_where_old_cannot_be_read(run: Run) -> N
 
 def test_a_namespace_of_a_file(run: Run) -> None:
     write("lease.yaml", make_lease(*BARE))
-    said = "lease-webhook: --namespace is for the cluster: what a PATH has is evaluated whole\n"
-    assert run("lease.yaml", "--namespace", "shop") == (2, "", said)
+    message = "lease-webhook: --namespace is for the cluster: what a PATH has is evaluated whole\n"
+    assert run("lease.yaml", "--namespace", "shop") == (2, "", message)
 
 
 def test_a_group_without_a_user(run: Run) -> None:
@@ -605,8 +605,8 @@ def test_what_fails_is_chosen(document: Document, fail_on: str, code: int, run: 
 
 def test_what_is_allowed_is_listed_on_request(run: Run) -> None:
     write("two.yaml", make_lease(*BARE), make_lease(*BARE, TOO_SHORT))
-    shown = [line.split()[0] for line in run("two.yaml")[1].splitlines() if line[0] != " "]
-    assert shown == ["denied", "2", "Why"]
+    words = [line.split()[0] for line in run("two.yaml")[1].splitlines() if line[0] != " "]
+    assert words == ["denied", "2", "Why"]
     listed = [line.split()[0] for line in run("--show-allowed", "two.yaml")[1].splitlines() if line[0] != " "]
     assert listed == ["allowed", "denied", "2", "Why"]
 

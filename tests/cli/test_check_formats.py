@@ -48,8 +48,8 @@ def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 def results(text: str) -> list[dict[str, Any]]:
     document = json.loads(text)
     VALIDATOR.validate(document)
-    found: list[dict[str, Any]] = document["runs"][0]["results"]
-    return found
+    results: list[dict[str, Any]] = document["runs"][0]["results"]
+    return results
 
 
 def line_of(file: str, text: str) -> int:

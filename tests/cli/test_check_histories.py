@@ -51,10 +51,10 @@ def test_a_recorded_incident_has_no_denial_but_of_a_steal(folder: str, check: Ch
     log, watch = incident(folder)
     for words in ([log, "--all-logs"], [watch], [log, watch]):
         code, lines, _ = check(*words, "--policy", "strict")
-        found = denied(lines)
-        assert {event for event, _, _ in found} <= {"steal"}
-        assert bool(found) == (folder in stolen)
-        assert code == int(bool(found))
+        denials = denied(lines)
+        assert {event for event, _, _ in denials} <= {"steal"}
+        assert bool(denials) == (folder in stolen)
+        assert code == int(bool(denials))
 
 
 @pytest.mark.parametrize(
@@ -63,9 +63,9 @@ def test_a_recorded_incident_has_no_denial_but_of_a_steal(folder: str, check: Ch
 def test_what_a_log_does_not_prove_is_counted(folder: str, left_out: int, check: Check) -> None:
     """Another API server may have logged a release before a patch or a deletion, which name no version."""
     log = incident(folder)[0]
-    _, lines, said = check(log, "--policy", "strict")
+    _, lines, messages = check(log, "--policy", "strict")
     assert not denied(lines)
-    assert f"not evaluated, as the input does not show what they changed: {3 + left_out} writes" in said
+    assert f"not evaluated, as the input does not show what they changed: {3 + left_out} writes" in messages
     assert len(check(log, "--all-logs")[1]) == len(lines) + left_out
 
 
@@ -74,9 +74,9 @@ def test_a_deletion_that_a_watch_does_not_date_is_not_evaluated(tmp_path: Path, 
     lease = make_lease()
     file = tmp_path / "watch.json"
     file.write_text("".join(json.dumps({"type": event, "object": lease}) + "\n" for event in ("ADDED", "DELETED")))
-    code, lines, said = check(file, "--policy", "strict")
+    code, lines, messages = check(file, "--policy", "strict")
     assert (code, lines) == (2, [])
-    assert "what they changed: 1 write" in said
+    assert "what they changed: 1 write" in messages
 
 
 def test_what_happened_between_two_watches_is_not_known(tmp_path: Path, check: Check) -> None:
@@ -87,10 +87,10 @@ def test_what_happened_between_two_watches_is_not_known(tmp_path: Path, check: C
     stolen = next(number for number, holder in enumerate(holders) if holder != holders[0])
     for name, part in (("a.json", own[:stolen]), ("b.json", own[stolen:])):
         (tmp_path / name).write_text("".join(f"{json.dumps(event)}\n" for event in part))
-    _, lines, said = check(tmp_path / "a.json", tmp_path / "b.json", "--policy", "strict")
+    _, lines, messages = check(tmp_path / "a.json", tmp_path / "b.json", "--policy", "strict")
     assert lines
     assert not denied(lines)
-    assert "what they changed: 1 write" in said
+    assert "what they changed: 1 write" in messages
 
 
 def test_a_list_beside_a_watch_is_evaluated_by_itself(tmp_path: Path, check: Check) -> None:
@@ -172,11 +172,11 @@ def test_a_write_whose_predecessor_is_missing_is_not_evaluated(tmp_path: Path, c
     ]
     file = tmp_path / "audit.log"
     file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    _, whole, said = check(file, "--all-logs")
-    assert "not evaluated, as the input does not show what they changed: 3 writes" in said
+    _, whole, messages = check(file, "--all-logs")
+    assert "not evaluated, as the input does not show what they changed: 3 writes" in messages
     file.write_text("".join(f"{json.dumps(line)}\n" for number, line in enumerate(lines) if number != updates[1]))
-    _, parts, said = check(file, "--all-logs")
-    assert "not evaluated, as the input does not show what they changed: 4 writes" in said
+    _, parts, messages = check(file, "--all-logs")
+    assert "not evaluated, as the input does not show what they changed: 4 writes" in messages
     assert len(parts) == len(whole) - 2
 
 

@@ -44,8 +44,8 @@ def run(command: list[str], folder: Path, **environment: str) -> "subprocess.Com
 
 
 def hooks() -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
-    return found
+    hooks: list[dict[str, Any]] = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    return hooks
 
 
 @pytest.fixture
@@ -136,13 +136,13 @@ _COMMAND: Final = re.compile(r"\s*(?:::|##\[)([^\s:\]]+)(?: .*?)?(?:::|\])(.*)")
 def commands_read(output: str) -> list[str]:
     """The workflow commands that a runner executes: it trims a line, and stops and resumes by a token."""
     executed, token = [], ""
-    for found in filter(None, map(_COMMAND.match, output.splitlines())):
+    for match in filter(None, map(_COMMAND.match, output.splitlines())):
         if token:
-            token = "" if found[1] == token else token
-        elif found[1] == "stop-commands":
-            token = found[2]
+            token = "" if match[1] == token else token
+        elif match[1] == "stop-commands":
+            token = match[2]
         else:
-            executed.append(found[1])
+            executed.append(match[1])
     assert not token, "commands stay stopped"
     return executed
 

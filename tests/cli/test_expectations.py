@@ -88,8 +88,8 @@ def test_differences_are_json_too(run: Run) -> None:
     keep(*expected(), {"review": "gone.json", "verdict": "denied", "code": 403, "rules": []})
     code, out, _ = run("--expect", FILE, "--format", "json")
     assert code == 1
-    found = [json.loads(line) for line in out.splitlines()]
-    assert [one["differences"] for one in found] == [[], [], ["it was not evaluated"]]
+    outcomes = [json.loads(line) for line in out.splitlines()]
+    assert [one["differences"] for one in outcomes] == [[], [], ["it was not evaluated"]]
 
 
 def test_documents_of_one_file_have_numbers(run: Run) -> None:

@@ -18,21 +18,21 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, list[
     return code, list(yaml.safe_load_all(printed.out)), printed.err
 
 
-def one(found: list[dict[str, Any]], kind: str) -> dict[str, Any]:
-    (only,) = [each for each in found if each["kind"] == kind]
+def one(objects: list[dict[str, Any]], kind: str) -> dict[str, Any]:
+    (only,) = [each for each in objects if each["kind"] == kind]
     return only
 
 
 def test_the_webhook_configuration_comes_last(capsys: pytest.CaptureFixture[str]) -> None:
-    code, found, err = run(capsys, "--certificate=cert-manager", "--component=monitoring")
+    code, objects, err = run(capsys, "--certificate=cert-manager", "--component=monitoring")
     assert (code, err) == (0, "")
-    assert found[0]["kind"] == "Namespace"
-    assert found[-1]["kind"] == "ValidatingWebhookConfiguration"
+    assert objects[0]["kind"] == "Namespace"
+    assert objects[-1]["kind"] == "ValidatingWebhookConfiguration"
 
 
 def test_the_image_is_run_by_the_pods(capsys: pytest.CaptureFixture[str]) -> None:
-    _, found, _ = run(capsys, "--certificate=openshift", "--image=registry.example/x@sha256:1")
-    (container,) = one(found, "Deployment")["spec"]["template"]["spec"]["containers"]
+    _, objects, _ = run(capsys, "--certificate=openshift", "--image=registry.example/x@sha256:1")
+    (container,) = one(objects, "Deployment")["spec"]["template"]["spec"]["containers"]
     assert container["image"] == "registry.example/x@sha256:1"
 
 
@@ -42,9 +42,9 @@ def test_a_certificate_of_files_is_served_and_trusted_by_every_entry(
     for name, content in FILES.items():
         (tmp_path / name).write_bytes(content)
     flags = ["--component=strict", "--component=bindings", "--component=node-leases", "--component=control-plane"]
-    _, found, _ = run(capsys, "--certificate=self-signed", f"--certs={tmp_path}", *flags)
-    assert {name: base64.b64decode(text) for name, text in one(found, "Secret")["data"].items()} == FILES
-    entries = one(found, "ValidatingWebhookConfiguration")["webhooks"]
+    _, objects, _ = run(capsys, "--certificate=self-signed", f"--certs={tmp_path}", *flags)
+    assert {name: base64.b64decode(text) for name, text in one(objects, "Secret")["data"].items()} == FILES
+    entries = one(objects, "ValidatingWebhookConfiguration")["webhooks"]
     assert len(entries) == 5
     assert {base64.b64decode(entry["clientConfig"]["caBundle"]) for entry in entries} == {FILES["ca.crt"]}
 
@@ -52,15 +52,15 @@ def test_a_certificate_of_files_is_served_and_trusted_by_every_entry(
 def test_a_policy_takes_the_place_of_the_preset(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     policy = tmp_path / "policy.yaml"
     policy.write_text("apiVersion: lease-webhook/v1\npreset: strict  # ours\n")
-    _, found, _ = run(capsys, "--certificate=cert-manager", f"--policy={policy}")
-    assert one(found, "ConfigMap")["data"]["policy.yaml"] == policy.read_text()
+    _, objects, _ = run(capsys, "--certificate=cert-manager", f"--policy={policy}")
+    assert one(objects, "ConfigMap")["data"]["policy.yaml"] == policy.read_text()
 
 
 def test_the_suffix_of_the_stamps_is_that_of_the_policy(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     policy = tmp_path / "policy.yaml"
     policy.write_text("apiVersion: lease-webhook/v1\nstamps: [{suffix: 1a2b3c4d, namespaces: [shop]}]\n")
-    _, found, _ = run(capsys, "--certificate=cert-manager", f"--policy={policy}", "--component=stamp")
-    stamping = [each for each in found if each["metadata"]["name"].startswith("lease-webhook-stamp")]
+    _, objects, _ = run(capsys, "--certificate=cert-manager", f"--policy={policy}", "--component=stamp")
+    stamping = [each for each in objects if each["metadata"]["name"].startswith("lease-webhook-stamp")]
     assert len(stamping) == 6
     suffixes = [each["spec"]["variables"][0] for each in stamping if "variables" in each["spec"]]
     assert suffixes == [{"name": "suffix", "expression": "'1a2b3c4d'"}] * 3
@@ -107,17 +107,17 @@ def test_a_policy_that_is_refused_is_not_printed(capsys: pytest.CaptureFixture[s
 
 
 def test_policies_only(capsys: pytest.CaptureFixture[str]) -> None:
-    code, found, err = run(capsys, "--policies-only", "--policy=strict")
+    code, objects, err = run(capsys, "--policies-only", "--policy=strict")
     assert (code, err) == (0, "")
-    assert {each["kind"] for each in found} == {"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
-    assert len({each["metadata"]["name"] for each in found}) == len(found) / 2
-    selector = found[0]["spec"]["matchConstraints"]["namespaceSelector"]["matchExpressions"][0]
+    assert {each["kind"] for each in objects} == {"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
+    assert len({each["metadata"]["name"] for each in objects}) == len(objects) / 2
+    selector = objects[0]["spec"]["matchConstraints"]["namespaceSelector"]["matchExpressions"][0]
     assert selector["values"] == ["kube-system", "kube-node-lease", "kube-public", "lease-webhook"]
 
 
 def test_policies_of_system_namespaces(capsys: pytest.CaptureFixture[str]) -> None:
-    _, found, _ = run(capsys, "--policies-only", "--component=node-leases", "--component=control-plane")
-    selector = found[0]["spec"]["matchConstraints"]["namespaceSelector"]["matchExpressions"][0]
+    _, objects, _ = run(capsys, "--policies-only", "--component=node-leases", "--component=control-plane")
+    selector = objects[0]["spec"]["matchConstraints"]["namespaceSelector"]["matchExpressions"][0]
     assert selector["values"] == ["kube-public", "lease-webhook"]
 
 
@@ -125,8 +125,8 @@ def test_policies_of_system_namespaces(capsys: pytest.CaptureFixture[str]) -> No
 def test_policies_with_stamps(capsys: pytest.CaptureFixture[str], tmp_path: Path, kubernetes: str, count: int) -> None:
     policy = tmp_path / "policy.yaml"
     policy.write_text("apiVersion: lease-webhook/v1\nstamps: [{suffix: 1a2b3c4d, namespaces: [shop]}]\n")
-    _, found, _ = run(capsys, "--policies-only", f"--policy={policy}", f"--kubernetes={kubernetes}")
-    assert sum(each["metadata"]["name"].startswith("lease-webhook-stamp") for each in found) == count
+    _, objects, _ = run(capsys, "--policies-only", f"--policy={policy}", f"--kubernetes={kubernetes}")
+    assert sum(each["metadata"]["name"].startswith("lease-webhook-stamp") for each in objects) == count
 
 
 @pytest.mark.parametrize(
@@ -140,8 +140,8 @@ def test_policies_with_stamps(capsys: pytest.CaptureFixture[str], tmp_path: Path
 def test_what_policies_cannot_be_printed_for(
     capsys: pytest.CaptureFixture[str], flags: list[str], problem: str
 ) -> None:
-    code, found, err = run(capsys, "--policies-only", *flags)
-    assert (code, found) == (2, [])
+    code, objects, err = run(capsys, "--policies-only", *flags)
+    assert (code, objects) == (2, [])
     assert problem in err
 
 
@@ -163,6 +163,6 @@ def test_what_policies_cannot_be_printed_for(
 def test_an_argument_is_refused_with_the_option_that_takes_it(
     capsys: pytest.CaptureFixture[str], words: list[str], hint: str
 ) -> None:
-    code, found, err = run(capsys, *words)
-    assert (code, found) == (2, [])
+    code, objects, err = run(capsys, *words)
+    assert (code, objects) == (2, [])
     assert hint in err

@@ -82,8 +82,8 @@ def test_each_argument_of_each_claim_is_in_the_contract(name: str) -> None:
 def test_what_is_not_in_the_contract_is_found(change: dict[str, Any], problem: str) -> None:
     claim = {"claim": "holder", "severity": "info", "identity": "checkout-0", "text": "checkout-0 holds it"}
     assert problems("claim", claim) == []
-    (found,) = problems("claim", {**claim, **change})
-    assert problem in found
+    (flaw,) = problems("claim", {**claim, **change})
+    assert problem in flaw
 
 
 def test_the_page_is_what_the_schema_says() -> None:

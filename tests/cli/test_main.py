@@ -60,10 +60,10 @@ def test_an_interrupted_call_gives_130_and_prints_nothing(
 @pytest.mark.parametrize("group", [[], ["policy"], ["suggest"], ["export"]], ids=str)
 def test_no_command_is_wrong_usage_and_shows_the_help(group: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert program.main([*group, "--help"]) == 0
-    shown = capsys.readouterr().out
+    output = capsys.readouterr().out
     assert program.main(group) == 2
-    assert capsys.readouterr() == ("", shown)
-    assert shown.startswith(" ".join(["Usage: lease-webhook", *group]))
+    assert capsys.readouterr() == ("", output)
+    assert output.startswith(" ".join(["Usage: lease-webhook", *group]))
 
 
 def find_commands(group: click.Group, *above: str) -> Iterator[tuple[str, ...]]:
@@ -84,9 +84,9 @@ def test_the_help_fits_80_columns(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     assert program.main([*command, "--help"]) == 0
-    shown = capsys.readouterr().out.splitlines()
-    assert shown[0].startswith(" ".join(["Usage: lease-webhook", *command]))
-    assert [line for line in shown if len(line) > 80] == []
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(" ".join(["Usage: lease-webhook", *command]))
+    assert [line for line in lines if len(line) > 80] == []
 
 
 @pytest.mark.parametrize(
@@ -144,9 +144,9 @@ def test_as_a_plugin_of_kubectl_its_help_says_kubectl(
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["/usr/local/bin/kubectl-lease"])
     assert program.main(["rules", "--help"]) == 0
-    shown = capsys.readouterr().out
-    assert shown.startswith("Usage: kubectl lease rules [OPTIONS] [ID]")
-    assert "  kubectl lease rules takeover-before-expiry" in shown
+    output = capsys.readouterr().out
+    assert output.startswith("Usage: kubectl lease rules [OPTIONS] [ID]")
+    assert "  kubectl lease rules takeover-before-expiry" in output
     assert program.main(["record", "--help"]) == 0
     assert "kubectl -n lease-webhook exec lease-recorder-0" in capsys.readouterr().out
     assert program.main(["rules", "zzz"]) == 2
@@ -268,6 +268,6 @@ def test_help_is_as_wide_as_the_terminal_and_breaks_no_example(
 )
 def test_a_bad_value_is_named_in_words(args: list[str], error: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert program.main(args) == 2
-    said = capsys.readouterr().err
-    assert error in said
-    assert " _" not in said
+    errors = capsys.readouterr().err
+    assert error in errors
+    assert " _" not in errors

@@ -14,5 +14,5 @@ from webhook.cli.checking.manifests import make_user_info
     ],
 )
 def test_a_user_comes_with_the_groups_of_every_authenticator(user: str, groups: list[str]) -> None:
-    made = make_user_info(user, ("more",))
-    assert made == {"username": user, "groups": ["more", *groups, "system:authenticated"]}
+    info = make_user_info(user, ("more",))
+    assert info == {"username": user, "groups": ["more", *groups, "system:authenticated"]}

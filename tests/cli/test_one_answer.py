@@ -58,8 +58,8 @@ def test_three_commands_have_one_answer(incident: Path, name: str, capsys: pytes
     audit = map(json.loads, printed(capsys, "audit", "--input", file).splitlines())
     own = [one for one in audit if (one["namespace"], one["name"]) == (namespace, lease)]
     assert loud(own) == loud(why["findings"])
-    shown = json.loads(printed(capsys, "timeline", "--input", file, f"{namespace}/{lease}"))
-    holders = [one["holder"] for one in shown["leases"][0]["spans"] if one["holder"]]
+    timeline = json.loads(printed(capsys, "timeline", "--input", file, f"{namespace}/{lease}"))
+    holders = [one["holder"] for one in timeline["leases"][0]["spans"] if one["holder"]]
     assert [one for one, _ in groupby(holders)] == [one for one, _ in groupby(one["holder"] for one in why["tenures"])]
 
 
@@ -75,14 +75,14 @@ def test_text_json_and_page_have_one_sentence_for_each_event(
     assert why["headline"] in text
     assert why["advice"]["sentence"] in text
     warned: dict[str, list[str]] = {}
-    for one in why["claims"]:
-        if one["severity"] != "info":
-            warned.setdefault(one["claim"], []).append(one["text"])
+    for claim in why["claims"]:
+        if claim["severity"] != "info":
+            warned.setdefault(claim["claim"], []).append(claim["text"])
     # Of many findings of one kind the text has the latest.
     claims = [one for texts in warned.values() for one in texts[-3:]]
     claims += [one["text"] for one in why["claims"] if one["claim"] in HAPPENED]
-    (shown,) = json.loads(printed(capsys, "timeline", "--input", file, lease))["leases"]
-    marks = [one["text"] for one in shown["marks"] if one["kind"] in MARKED]
+    (drawn,) = json.loads(printed(capsys, "timeline", "--input", file, lease))["leases"]
+    marks = [one["text"] for one in drawn["marks"] if one["kind"] in MARKED]
     if "earlier event" not in text:
         assert [one for one in claims if " ".join(one.split()) not in text] == []
         assert [one for one in marks if " ".join(one.split()).partition(". ")[0] not in text] == []
@@ -124,12 +124,12 @@ def test_holder_state_and_since_when_are_the_same_everywhere(
     key = truth["namespace"], truth.get("lease") or truth["name"]
     lease, file = "/".join(key), str(incident / name)
     why = json.loads(printed(capsys, "why", lease, "--input", file))
-    (shown,) = json.loads(printed(capsys, "timeline", lease, "--input", file))["leases"]
+    (drawn,) = json.loads(printed(capsys, "timeline", lease, "--input", file))["leases"]
     assert main(["timeline", lease, "--input", file, "-o", "-"]) == 0
     data = json.loads(capsys.readouterr().out.partition('id="data">')[2].partition("</script>")[0])
     (lane,) = data["lanes"]
     kind, _, _, _, _, holder, *_ = lane["spans"][-1]
-    last = shown["spans"][-1]
+    last = drawn["spans"][-1]
     row = table_row([file], key)
     assert (data["kinds"][kind][0], data["strings"][holder]) == (last["kind"], last["holder"])
     assert row[1] == why["state"]
@@ -137,8 +137,8 @@ def test_holder_state_and_since_when_are_the_same_everywhere(
         assert last["kind"] in SPANS[why["state"]]
     if why["state"] in {"live", "expired"}:
         assert row[2] == last["holder"] == why["holder"]
-        recorded = [one for one in shown["spans"] if one["kind"] != "unrecorded"]
-        own = takewhile(lambda one: one["holder"] == why["holder"], reversed(recorded))
+        recorded = [one for one in drawn["spans"] if one["kind"] != "unrecorded"]
+        own = takewhile(lambda span: span["holder"] == why["holder"], reversed(recorded))
         since = why["tenures"][-1]["since"]
         assert since is None or since[:19] in {one["begins"][:19] for one in own}
     changes = [one for one in row[3:] if one.isdecimal()]
@@ -181,10 +181,10 @@ def test_a_stored_lease_is_held_since_acquire_time_only_if_its_holder_wrote_it(
     file = tmp_path / "list.json"
     file.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [lease]}))
     moment = ("--input", str(file), "--now", "2026-11-25T13:30:20Z")
-    found = json.loads(printed(capsys, "why", *moment))
-    assert (found["held_since"], found["tenures"][0]["since"]) == (since, since)
-    (shown,) = json.loads(printed(capsys, "timeline", *moment))["leases"]
-    assert shown["spans"][0]["begins"] == begins
+    account = json.loads(printed(capsys, "why", *moment))
+    assert (account["held_since"], account["tenures"][0]["since"]) == (since, since)
+    (drawn,) = json.loads(printed(capsys, "timeline", *moment))["leases"]
+    assert drawn["spans"][0]["begins"] == begins
 
 
 @pytest.mark.parametrize(
@@ -208,8 +208,8 @@ def test_no_one_held_a_lease_before_it_was_created(
     file.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [lease]}))
     moment = ("--input", str(file), "--now", "2026-11-25T13:30:20Z")
     assert json.loads(printed(capsys, "why", *moment))["held_since"] == since
-    (shown,) = json.loads(printed(capsys, "timeline", *moment))["leases"]
-    assert shown["spans"][0]["begins"] == begins
+    (drawn,) = json.loads(printed(capsys, "timeline", *moment))["leases"]
+    assert drawn["spans"][0]["begins"] == begins
 
 
 def test_a_list_without_managed_fields_does_not_say_whose_acquire_time_it_has(
@@ -222,8 +222,8 @@ def test_a_list_without_managed_fields_does_not_say_whose_acquire_time_it_has(
     file.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [lease]}))
     moment = ("--input", str(file), "--now", "2026-11-25T13:30:20Z")
     assert json.loads(printed(capsys, "why", *moment))["held_since"] is None
-    (shown,) = json.loads(printed(capsys, "timeline", *moment))["leases"]
-    assert shown["spans"][0]["begins"] == "2026-11-25T13:30:15.000000Z"
+    (drawn,) = json.loads(printed(capsys, "timeline", *moment))["leases"]
+    assert drawn["spans"][0]["begins"] == "2026-11-25T13:30:15.000000Z"
 
 
 def test_a_holder_that_the_api_server_chose_leads_from_its_own_first_renewal(
@@ -232,8 +232,8 @@ def test_a_holder_that_the_api_server_chose_leads_from_its_own_first_renewal(
     file = str(DATA / "incidents" / "coordinated" / "audit.log.gz")
     why = json.loads(printed(capsys, "why", "scheduler/scheduler", "--input", file))
     before, after = why["tenures"]
-    (shown,) = json.loads(printed(capsys, "timeline", "--input", file, "scheduler/scheduler"))["leases"]
-    (_, _, chosen, held) = shown["spans"]
+    (drawn,) = json.loads(printed(capsys, "timeline", "--input", file, "scheduler/scheduler"))["leases"]
+    (_, _, chosen, held) = drawn["spans"]
     assert (chosen["kind"], chosen["ends"]) == ("chosen", held["begins"])
     unled = dt.datetime.fromisoformat(held["begins"]) - dt.datetime.fromisoformat(before["until"])
     assert unled.total_seconds() == after["leaderless_seconds"] == 23.178049
@@ -256,6 +256,6 @@ def test_audit_and_why_take_the_numbers_of_rules_from_the_policy_file(
     audited = [json.loads(line) for line in printed(capsys, "audit", *options).splitlines()]
     name = f"{lease['metadata']['namespace']}/{lease['metadata']['name']}"
     explained = json.loads(printed(capsys, "why", name, *options))["findings"]
-    for found in (audited, explained):
-        severities = [one["severity"] for one in found if one["check"] == "duration-too-long"]
+    for findings in (audited, explained):
+        severities = [one["severity"] for one in findings if one["check"] == "duration-too-long"]
         assert severities == ([severity] if severity else [])

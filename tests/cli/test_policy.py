@@ -157,11 +157,11 @@ def test_what_a_program_reads_of_a_policy(tmp_path: Path, capsys: pytest.Capture
     checked = json.loads(capsys.readouterr().out)
     assert (checked["good"], checked["preset"], len(checked["notes"])) == (True, "standard", 1)
     assert main(["policy", "show", str(path), "--namespace", "shop", "--format", "json"]) == 0
-    shown = json.loads(capsys.readouterr().out)
+    document = json.loads(capsys.readouterr().out)
     overridden = {"rule": "lease-duration", "name": "mode", "value": "warn", "layer": "overrides[0]", "operations": []}
-    assert overridden in shown["settings"]
-    assert [shown[key][0]["position"] for key in ("exempt", "overrides", "bindings")] == [0, 0, 0]
-    assert (shown["exempt"][0]["until"], shown["hash"]) == ("2020-01-01", checked["hash"])
+    assert overridden in document["settings"]
+    assert [document[key][0]["position"] for key in ("exempt", "overrides", "bindings")] == [0, 0, 0]
+    assert (document["exempt"][0]["until"], document["hash"]) == ("2020-01-01", checked["hash"])
 
 
 @pytest.mark.parametrize(

@@ -48,9 +48,9 @@ def slow_input(path: Path, seconds: float) -> Iterator[str]:
 def test_a_line_shows_what_was_read_and_is_gone_at_the_end(words: list[str], answer: str, tmp_path: Path) -> None:
     with slow_input(tmp_path, 4) as path:
         option = [path] if words == ["check"] else ["--input", path]
-        _, shown = on_terminal([*words, *option, "--now", NOW], columns=120)
-    assert "Ctrl-C answers with what was read" in shown
-    *_, rest = shown.split("\r\x1b[2K")
+        _, screen = on_terminal([*words, *option, "--now", NOW], columns=120)
+    assert "Ctrl-C answers with what was read" in screen
+    *_, rest = screen.split("\r\x1b[2K")
     assert answer in rest
     assert "Ctrl-C" not in rest
 
@@ -59,10 +59,10 @@ def test_a_line_shows_what_was_read_and_is_gone_at_the_end(words: list[str], ans
 def test_ctrl_c_answers_with_what_was_read(command: str, answer: str, tmp_path: Path) -> None:
     with slow_input(tmp_path, 60) as path:
         words = [command, "--input", path, "--now", NOW]
-        code, shown = on_terminal(words, columns=120, until=lambda output: "Ctrl-C answers" in output)
+        code, screen = on_terminal(words, columns=120, until=lambda output: "Ctrl-C answers" in output)
     assert code == INTERRUPTED
-    assert "stopped by Ctrl-C: read " in plain(shown)
-    assert answer in plain(shown)
+    assert "stopped by Ctrl-C: read " in plain(screen)
+    assert answer in plain(screen)
 
 
 def test_nothing_is_shown_in_a_pipe(tmp_path: Path) -> None:
@@ -88,9 +88,9 @@ def test_a_meter_counts_bytes_and_items_and_ends_inputs(tmp_path: Path) -> None:
     path = tmp_path / "leases.json"
     path.write_text("\n".join(json.dumps(make_lease()) for _ in range(3)))
     meter = Meter()
-    (one,) = find_inputs([str(path)], meter)
+    (source,) = find_inputs([str(path)], meter)
     assert meter.size == path.stat().st_size
-    items = one.read()
+    items = source.read()
     next(items)
     assert (meter.read, meter.items) == (meter.size, 1)
     meter.is_stopped = True
@@ -102,5 +102,5 @@ def test_a_stopped_pipe_that_nothing_comes_through_ends(monkeypatch: pytest.Monk
     reader, writer = os.pipe()
     with open(reader) as pipe, open(writer, "w"):  # noqa: PTH123 - a file descriptor
         monkeypatch.setattr("sys.stdin", pipe)
-        (one,) = find_inputs(["-"], Meter(is_stopped=True))
-        assert list(one.read()) == []
+        (source,) = find_inputs(["-"], Meter(is_stopped=True))
+        assert list(source.read()) == []

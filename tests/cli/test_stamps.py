@@ -38,11 +38,11 @@ class StampingServer(FakeServer):
 
     def label(self, lease: str) -> None:
         """A write that leaves the stamps."""
-        one = json.loads(json.dumps(self.leases[lease]))
+        document = json.loads(json.dumps(self.leases[lease]))
         self.revision += 1
-        one["metadata"] |= {"labels": {"a": str(self.revision)}, "resourceVersion": str(self.revision)}
-        self.leases[lease] = one
-        self.events.append((self.now, "MODIFIED", one))
+        document["metadata"] |= {"labels": {"a": str(self.revision)}, "resourceVersion": str(self.revision)}
+        self.leases[lease] = document
+        self.events.append((self.now, "MODIFIED", document))
 
 
 def written(path: Path, text: bytes) -> str:
@@ -77,16 +77,16 @@ def dump(tmp_path: Path) -> str:
 
 
 def test_a_list_shows_who_renews_it_and_when(dump: str, policy: str, capsys: pytest.CaptureFixture[str]) -> None:
-    said = run(capsys, "why", "shop/db", "--verbose", "--input", dump, "--policy", policy, "--now", AT)
-    assert "Clock the holder's is 9 h 0 min ahead of the API server's" in said
+    output = run(capsys, "why", "shop/db", "--verbose", "--input", dump, "--policy", policy, "--now", AT)
+    assert "Clock the holder's is 9 h 0 min ahead of the API server's" in output
     # A client can write all of this where the policy file lists a namespace that is not labeled.
-    assert "Stamp says shop/db from the pod with uid uid-of-db-0 wrote it at 2026-11-18T11:07:" in said
-    assert "(if namespace shop has the label lease-webhook/stamp, which this input does not show)" in said
-    assert "Evidence" not in said
-    (found,) = [
+    assert "Stamp says shop/db from the pod with uid uid-of-db-0 wrote it at 2026-11-18T11:07:" in output
+    assert "(if namespace shop has the label lease-webhook/stamp, which this input does not show)" in output
+    assert "Evidence" not in output
+    (document,) = [
         json.loads(run(capsys, "why", "shop/db", "--verbose", "--input", dump, "--policy", policy, "--format", "json"))
     ]
-    assert found["last_renewal_by"] is None
+    assert document["last_renewal_by"] is None
 
 
 def test_a_stamp_that_came_with_no_change_of_spec_names_no_writer(
@@ -104,18 +104,18 @@ def test_a_stamp_that_came_with_no_change_of_spec_names_no_writer(
     forged["metadata"]["resourceVersion"] = str(server.revision + 1)
     server.events.append((server.now, "MODIFIED", forged))
     watch = written(tmp_path / "watch.json", server.watch())
-    said = run(capsys, "why", "shop/db", "--input", watch, "--policy", policy)
-    assert "by shop/innocent" not in said
-    assert "Stamp says shop/innocent from the pod with uid uid-of-another" in said
-    (found,) = [json.loads(run(capsys, "why", "shop/db", "--input", watch, "--policy", policy, "--format", "json"))]
-    assert "innocent" not in json.dumps(found)
+    output = run(capsys, "why", "shop/db", "--input", watch, "--policy", policy)
+    assert "by shop/innocent" not in output
+    assert "Stamp says shop/innocent from the pod with uid uid-of-another" in output
+    (document,) = [json.loads(run(capsys, "why", "shop/db", "--input", watch, "--policy", policy, "--format", "json"))]
+    assert "innocent" not in json.dumps(document)
 
 
 def test_without_a_policy_a_stamp_is_quoted_and_decides_nothing(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
-    said = run(capsys, "why", "shop/db", "--verbose", "--input", dump, "--now", AT)
-    assert "Stamp says shop/db from the pod with uid uid-of-db-0 wrote it at 2026-11-18T11:07:" in said
-    assert "(not verified: --policy FILE says which stamps to believe)" in said
-    assert "Evidence the holder's own clock" in said
+    output = run(capsys, "why", "shop/db", "--verbose", "--input", dump, "--now", AT)
+    assert "Stamp says shop/db from the pod with uid uid-of-db-0 wrote it at 2026-11-18T11:07:" in output
+    assert "(not verified: --policy FILE says which stamps to believe)" in output
+    assert "Evidence the holder's own clock" in output
 
 
 def test_each_state_of_a_write_is_dated_by_its_own_stamp(policy: str) -> None:
@@ -123,11 +123,11 @@ def test_each_state_of_a_write_is_dated_by_its_own_stamp(policy: str) -> None:
     server.elector("db-0", "shop/db").lead(4)
     before, after = [one for one in read("leases.json", [server.watch()]) if isinstance(one, Observation)][-2:]
     reader = StampReader(load(policy).stamps)
-    found = reader.read(replace(after, old=before.object))
-    assert isinstance(found, Observation)
-    assert isinstance(found.old, Lease)
+    item = reader.read(replace(after, old=before.object))
+    assert isinstance(item, Observation)
+    assert isinstance(item.old, Lease)
     stamps = [
-        one.stamp for state in (found.old, found.object) if state for one in list_entries(state.metadata.managed_fields)
+        one.stamp for state in (item.old, item.object) if state for one in list_entries(state.metadata.managed_fields)
     ]
     assert stamps == [server.now // SECOND * SECOND - 2 * SECOND, server.now // SECOND * SECOND]
 
@@ -138,28 +138,28 @@ def test_a_planted_stamp_is_quoted(tmp_path: Path, capsys: pytest.CaptureFixture
     annotations = server.leases["shop/db"]["metadata"]["annotations"]
     annotations |= {"lease-webhook/writer-x": "a \u202eb", "lease-webhook/written-x": "soon \u202e"}
     annotations |= {"lease-webhook/writer-y": "- c", "lease-webhook/writer-z": ""}
-    said = run(
+    output = run(
         capsys, "why", "shop/db", "--verbose", "--input", written(tmp_path / "leases.json", listed(server)), "--now", AT
     )
-    assert "\u202e" not in said
-    assert said.count("Stamp says") == 3
-    assert "c wrote it at an unknown time" in said
+    assert "\u202e" not in output
+    assert output.count("Stamp says") == 3
+    assert "c wrote it at an unknown time" in output
 
 
 def test_two_pods_under_one_identity_are_found_in_a_watch(
     tmp_path: Path, policy: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server = StampingServer()
-    one, other = (server.elector(pod, "shop/db") for pod in ("db-0", "db-1"))
-    other.identity = one.identity
+    first, other = (server.elector(pod, "shop/db") for pod in ("db-0", "db-1"))
+    other.identity = first.identity
     for _ in range(20):
-        together(2, one)
+        together(2, first)
         together(2, other)
     watch = written(tmp_path / "watch.json", server.watch())
-    said = run(capsys, "why", "shop/db", "--verbose", "--input", watch, "--policy", policy)
-    assert "identity-shared (ongoing)" in said
-    assert "uid-of-db-0" in said
-    assert "uid-of-db-1" in said
+    output = run(capsys, "why", "shop/db", "--verbose", "--input", watch, "--policy", policy)
+    assert "identity-shared (ongoing)" in output
+    assert "uid-of-db-0" in output
+    assert "uid-of-db-1" in output
     assert "identity-shared" in run(capsys, "audit", "--input", watch, "--policy", policy)
     assert "identity-shared" in run(
         capsys, "timeline", "--input", watch, "--policy", policy, "--format", "json", "-o", "-"
@@ -202,7 +202,7 @@ def test_a_label_is_not_the_holders(tmp_path: Path, policy: str, capsys: pytest.
 
 
 @pytest.mark.parametrize(
-    ("changed", "found"),
+    ("changed", "is_found"),
     [
         pytest.param({}, False, id="stamped"),
         pytest.param({"managedFields": [STAMP_ENTRY | {"time": AT}]}, True, id="an entry that an API server dated"),
@@ -215,32 +215,32 @@ def test_a_label_is_not_the_holders(tmp_path: Path, policy: str, capsys: pytest.
     ],
 )
 def test_a_held_lease_without_a_stamp_is_found(
-    changed: dict[str, Any], found: bool, tmp_path: Path, policy: str, capsys: pytest.CaptureFixture[str]
+    changed: dict[str, Any], is_found: bool, tmp_path: Path, policy: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server = StampingServer()
     server.elector("db-0", "shop/db").lead(40)
     server.leases["shop/db"]["metadata"] |= changed
     path = written(tmp_path / "leases.json", listed(server))
-    assert ("stamp-missing" in run(capsys, "audit", "--input", path, "--policy", policy, "--now", AT)) is found
+    assert ("stamp-missing" in run(capsys, "audit", "--input", path, "--policy", policy, "--now", AT)) is is_found
     server.leases["shop/db"]["spec"]["holderIdentity"] = ""
     path = written(tmp_path / "leases.json", listed(server))
     assert "stamp-missing" not in run(capsys, "audit", "--input", path, "--policy", policy, "--now", AT)
 
 
 def test_audit_says_that_a_stamp_is_not_verified(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
-    said = run(capsys, "audit", "--input", dump, "--now", AT, "--severity", "info")
-    assert "its stamps count only with a policy file that lists its namespace" in said
-    assert "stamp-missing" not in said
+    output = run(capsys, "audit", "--input", dump, "--now", AT, "--severity", "info")
+    assert "its stamps count only with a policy file that lists its namespace" in output
+    assert "stamp-missing" not in output
 
 
 def test_pods_of_a_user_are_one_writer_where_the_policy_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server = StampingServer()
-    one, other = (server.elector(pod, "shop/db") for pod in ("db-0", "db-1"))
-    other.identity = one.identity
+    first, other = (server.elector(pod, "shop/db") for pod in ("db-0", "db-1"))
+    other.identity = first.identity
     for _ in range(20):
-        together(2, one)
+        together(2, first)
         together(2, other)
     text = f"apiVersion: lease-webhook/v1\nstamps: [{{suffix: {SUFFIX}, namespaces: [shop], writer: user}}]\n"
     by_user = written(tmp_path / "by-user.yaml", text.encode())
@@ -288,10 +288,10 @@ def test_the_constant_entry_never_says_when(
         "audit log": server.audit_log(),
         "audit log at Metadata": server.audit_log(metadata_only=True),
     }
-    said = run(capsys, *command, written(tmp_path / "input.json", texts[source]), *now)
-    assert "2000-01-01" not in said
-    assert " d " not in said
-    assert "1970" not in said
+    output = run(capsys, *command, written(tmp_path / "input.json", texts[source]), *now)
+    assert "2000-01-01" not in output
+    assert " d " not in output
+    assert "1970" not in output
 
 
 def test_a_stamped_lease_is_to_be_asked_about_with_its_policy_file(
@@ -299,9 +299,9 @@ def test_a_stamped_lease_is_to_be_asked_about_with_its_policy_file(
 ) -> None:
     server = StampingServer()
     server.elector("db-0", "shop/db").lead(40)
-    said = run(capsys, "why", "shop/db", "--input", written(tmp_path / "list.json", listed(server)))
-    assert "whether it is renewed is not known: --policy FILE says which stamps to believe" in said
-    assert "it says when it was renewed: lease-webhook why shop/db --policy FILE" in said
+    output = run(capsys, "why", "shop/db", "--input", written(tmp_path / "list.json", listed(server)))
+    assert "whether it is renewed is not known: --policy FILE says which stamps to believe" in output
+    assert "it says when it was renewed: lease-webhook why shop/db --policy FILE" in output
 
 
 @pytest.mark.parametrize("is_record", [False, True], ids=["a watch", "a record"])
@@ -311,16 +311,16 @@ def test_when_only_the_holder_was_changed_is_not_known(
     server = robbed()
     text = condensed(observations(server.watch())) if is_record else server.watch()
     path = written(tmp_path / "watch.json", text)
-    said = run(capsys, "why", "shop/db", "--verbose", "--input", path)
-    assert "Held by mallory, since 11:07:19Z or later: the input does not say when" in said
-    assert "11:07:19Z mallory took it from db-0_1, then or later: whether it had expired is not known" in said
+    output = run(capsys, "why", "shop/db", "--verbose", "--input", path)
+    assert "Held by mallory, since 11:07:19Z or later: the input does not say when" in output
+    assert "11:07:19Z mallory took it from db-0_1, then or later: whether it had expired is not known" in output
     assert (
         "at 11:07:19Z or later (the input does not say when) mallory was written into the lease, which db-0_1 may still"
-        in said
+        in output
     )
-    found = json.loads(run(capsys, "why", "shop/db", "--verbose", "--input", path, "--format", "json"))
-    assert (found["held_since"], found["tenures"][-1]["since"], found["leaderless_seconds"]) == (None, None, 0)
-    assert found["tenures"][-1]["began"] == "unknown"
+    document = json.loads(run(capsys, "why", "shop/db", "--verbose", "--input", path, "--format", "json"))
+    assert (document["held_since"], document["tenures"][-1]["since"], document["leaderless_seconds"]) == (None, None, 0)
+    assert document["tenures"][-1]["began"] == "unknown"
 
 
 def test_what_else_has_no_time_is_not_dated_either(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -330,22 +330,22 @@ def test_what_else_has_no_time_is_not_dated_either(tmp_path: Path, capsys: pytes
         spec = server.leases["shop/db"]["spec"] | changed
         server.write("shop/db", spec, "kubectl-patch", "admin", "")
     path = written(tmp_path / "watch.json", server.watch())
-    said = run(capsys, "why", "shop/db", "--verbose", "--input", path)
-    assert "leaseTransitions 0 -> 7, then or later" in said
-    assert "db-0_1 released it, or was removed, then or later" in said
+    output = run(capsys, "why", "shop/db", "--verbose", "--input", path)
+    assert "leaseTransitions 0 -> 7, then or later" in output
+    assert "db-0_1 released it, or was removed, then or later" in output
     assert "leaseTransitions 0 -> 7, then or later" in run(
         capsys, "timeline", "--input", path, "--format", "json", "-o", "-"
     )
-    found = json.loads(run(capsys, "why", "shop/db", "--verbose", "--input", path, "--format", "json"))
-    assert [(one["since"] is None, one["until"] is None) for one in found["tenures"]] == [(True, True), (True, True)]
+    document = json.loads(run(capsys, "why", "shop/db", "--verbose", "--input", path, "--format", "json"))
+    assert [(one["since"] is None, one["until"] is None) for one in document["tenures"]] == [(True, True), (True, True)]
 
 
 def test_a_policy_dates_what_an_administrator_wrote(
     tmp_path: Path, policy: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = written(tmp_path / "watch.json", robbed().watch())
-    said = run(capsys, "why", "shop/db", "--verbose", "--input", path, "--policy", policy)
-    assert "11:07:25Z mallory was written into it in place of db-0_1, which still held it" in said
+    output = run(capsys, "why", "shop/db", "--verbose", "--input", path, "--policy", policy)
+    assert "11:07:25Z mallory was written into it in place of db-0_1, which still held it" in output
 
 
 def test_a_list_of_a_stamped_lease_shows_a_write_after_the_last_renewal(
@@ -360,11 +360,11 @@ def test_a_list_of_a_stamped_lease_shows_a_write_after_the_last_renewal(
         "--now",
         AT_ROBBERY,
     )
-    said = run(capsys, *words)
-    assert "mallory holds it, as far as the lease says" in said
-    assert "says that it was written at 11:07:25Z, after the last renewal" in said
-    assert "the API server's stamps count only with --policy FILE" in said
-    assert "may have written it after its last renewal, unless its clock is behind" in said
+    output = run(capsys, *words)
+    assert "mallory holds it, as far as the lease says" in output
+    assert "says that it was written at 11:07:25Z, after the last renewal" in output
+    assert "the API server's stamps count only with --policy FILE" in output
+    assert "may have written it after its last renewal, unless its clock is behind" in output
     assert json.loads(run(capsys, *words, "--format", "json"))["held_since"] is None
 
 

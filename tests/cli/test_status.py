@@ -106,9 +106,9 @@ def service(port: int = 443) -> dict[str, Any]:
 
 def endpoints(*ready: bool, port: str = "webhook") -> dict[str, Any]:
     """An EndpointSlice of that Service."""
-    found = named("EndpointSlice", "lease-webhook-x", ports=[{"name": port, "port": 8443}])
-    found["metadata"]["labels"] = {"kubernetes.io/service-name": "lease-webhook"}
-    return found | {"endpoints": [{"addresses": ["10.0.0.1"], "conditions": {"ready": one}} for one in ready]}
+    endpoint_slice = named("EndpointSlice", "lease-webhook-x", ports=[{"name": port, "port": 8443}])
+    endpoint_slice["metadata"]["labels"] = {"kubernetes.io/service-name": "lease-webhook"}
+    return endpoint_slice | {"endpoints": [{"addresses": ["10.0.0.1"], "conditions": {"ready": one}} for one in ready]}
 
 
 def who(name: str, *groups: str) -> tuple[int, str, str]:
@@ -314,8 +314,8 @@ def test_a_server_that_does_not_listen_is_the_cause(
 ) -> None:
     with pods.serving():
         pass  # and is gone
-    said = "E1125 portforward.go] dial tcp4 127.0.0.1:8443: connect: connection refused\nerror: lost connection to pod"
-    cluster(**pods.answers(**{"to-the-service": (1, f"Forwarding from 127.0.0.1:{pods.port} -> 8443\n", said)}))
+    error = "E1125 portforward.go] dial tcp4 127.0.0.1:8443: connect: connection refused\nerror: lost connection to pod"
+    cluster(**pods.answers(**{"to-the-service": (1, f"Forwarding from 127.0.0.1:{pods.port} -> 8443\n", error)}))
     assert main(["status", "--format", "json"]) == 1
     reason, checks = wrong(capsys)
     assert ": target-port-closed: Service lease-webhook/lease-webhook, port 443: nothing listens there" in reason
@@ -379,13 +379,13 @@ def test_a_policy_that_lets_the_dry_run_pass_is_named(
 def test_a_call_that_failed_closed_is_shown_with_the_message_of_the_api_server(
     pods: Pods, cluster: Install, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = (
+    text = (
         'Error: failed calling webhook "strict.lease-webhook.svc": dial tcp 10.0.0.1:8443: connect: connection refused'
     )
-    cluster(**pods.answers(create=(1, "", said), **{"services,endpointslices": listing(service(), endpoints(False))}))
+    cluster(**pods.answers(create=(1, "", text), **{"services,endpointslices": listing(service(), endpoints(False))}))
     assert main(["status", "--format", "json"]) == 1
     reason, checks = wrong(capsys)
-    assert reason == said
+    assert reason == text
     assert checks == ["no-ready-endpoint"]
 
 
@@ -407,9 +407,9 @@ def test_a_namespace_out_of_scope_is_reported_as_not_in_force(
 ) -> None:
     cluster(create=(0, "created", ""))
     assert main(["status", "-n", "kube-system"]) == 1
-    said = capsys.readouterr().out.splitlines()[0]
-    assert said.startswith("not in force: namespace kube-system is out of scope: leases.lease-webhook.svc selects ")
-    assert "kubernetes.io/metadata.name notin (" in said
+    line = capsys.readouterr().out.splitlines()[0]
+    assert line.startswith("not in force: namespace kube-system is out of scope: leases.lease-webhook.svc selects ")
+    assert "kubernetes.io/metadata.name notin (" in line
 
 
 def test_what_may_not_be_read_is_not_known(cluster: Install, capsys: pytest.CaptureFixture[str]) -> None:

@@ -52,7 +52,7 @@ def test_columns_are_shortened_further_before_the_last_one_is_left_out(total: in
 
 
 @pytest.mark.parametrize(
-    ("text", "width", "shown"),
+    ("text", "width", "cell"),
     [
         ("kube-system/leader-election-controller", 38, "kube-system/leader-election-controller"),
         ("kube-system/leader-election-controller", 18, "ku…em/leader…oller"),
@@ -62,12 +62,12 @@ def test_columns_are_shortened_further_before_the_last_one_is_left_out(total: in
         ("kube-system/db", 3, "k…b"),
     ],
 )
-def test_both_sides_of_a_separator_stay_recognizable(text: str, width: int, shown: str) -> None:
-    assert shorten(text, width, "/") == shown
+def test_both_sides_of_a_separator_stay_recognizable(text: str, width: int, cell: str) -> None:
+    assert shorten(text, width, "/") == cell
 
 
 @pytest.mark.parametrize(
-    ("text", "width", "shown"),
+    ("text", "width", "shortened"),
     [
         ("checkout", 8, "checkout"),
         ("checkout-7d4b9c-x2x8p", 11, "check…x2x8p"),
@@ -75,8 +75,8 @@ def test_both_sides_of_a_separator_stay_recognizable(text: str, width: int, show
         ("結帳結帳結帳", 7, "結帳…帳"),
     ],
 )
-def test_a_name_is_shortened_in_the_middle(text: str, width: int, shown: str) -> None:
-    assert shorten(text, width) == shown
+def test_a_name_is_shortened_in_the_middle(text: str, width: int, shortened: str) -> None:
+    assert shorten(text, width) == shortened
 
 
 def test_an_empty_column_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
@@ -89,8 +89,8 @@ def test_an_empty_column_is_left_out(capsys: pytest.CaptureFixture[str]) -> None
 
 @pytest.mark.parametrize("columns", [80, 100, 120, 200])
 def test_no_line_is_wider_than_the_terminal(columns: int) -> None:
-    code, shown = on_terminal(LIST, columns=columns)
-    lines = plain(shown).splitlines()
+    code, screen = on_terminal(LIST, columns=columns)
+    lines = plain(screen).splitlines()
     assert code == 0
     assert len([line for line in lines if not line.startswith("too narrow")]) == 16
     assert max(map(len, lines)) <= columns
@@ -121,9 +121,9 @@ def test_a_pipe_imports_no_rich() -> None:
 
 
 def test_wide_rows_are_longer_than_the_terminal() -> None:
-    code, shown = on_terminal([*LIST, "-o", "wide"], columns=60)
+    code, screen = on_terminal([*LIST, "-o", "wide"], columns=60)
     assert code == 0
-    assert "2093-12-08T15:14:07Z" in plain(shown).replace("\n", "")
+    assert "2093-12-08T15:14:07Z" in plain(screen).replace("\n", "")
 
 
 def test_colors_take_no_columns_of_a_headline() -> None:
@@ -138,9 +138,9 @@ def test_the_head_of_a_finding_is_broken_between_words(tmp_path: Path) -> None:
     path = tmp_path / "lease.json"
     path.write_text(json.dumps(make_lease(put("metadata.name", name), put("spec.leaseDurationSeconds", 2**31 - 1))))
     words = ["audit", "--input", str(path), "--now", "2025-11-20T12:00:10Z"]
-    shown = plain(on_terminal(words, columns=80)[1]).splitlines()
-    assert shown[0].startswith("error ")
-    assert shown[0].endswith(name)
-    assert shown[1].startswith(" " * 9)
+    lines = plain(on_terminal(words, columns=80)[1]).splitlines()
+    assert lines[0].startswith("error ")
+    assert lines[0].endswith(name)
+    assert lines[1].startswith(" " * 9)
     piped = subprocess.run([sys.executable, "-m", "webhook", *words], capture_output=True, text=True, check=False)
     assert len(piped.stdout.splitlines()[0]) > 80

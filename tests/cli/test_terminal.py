@@ -48,7 +48,7 @@ def test_long_text_wraps_under_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stream", "text", "shown"),
+    ("stream", "text", "expected"),
     [
         (Terminal(), "not evaluated, as the input does not show it", "not evaluated, as the\ninput does not show it\n"),
         (Terminal(), "see lease-webhook rules lease-duration", "see lease-webhook rules lease-duration\n"),
@@ -61,12 +61,12 @@ def test_long_text_wraps_under_itself() -> None:
     ids=["on a terminal", "with a command", "in a pipe"],
 )
 def test_a_message_is_broken_between_words(
-    stream: io.StringIO, text: str, shown: str, monkeypatch: pytest.MonkeyPatch
+    stream: io.StringIO, text: str, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stderr", stream)
     monkeypatch.setenv("COLUMNS", "24")
     print_message(text)
-    assert stream.getvalue() == shown
+    assert stream.getvalue() == expected
 
 
 def test_a_table_aligns_all_but_the_last_column() -> None:
@@ -81,7 +81,7 @@ POD = "operator-6d5f8b-x2x8p"
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "expected"),
     [
         pytest.param("kubectl -n shop get pods", "  -> kubectl -n shop get pods", id="short"),
         pytest.param(
@@ -101,9 +101,9 @@ POD = "operator-6d5f8b-x2x8p"
         ),
     ],
 )
-def test_advice_is_wrapped_unless_it_has_a_command(text: str, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_advice_is_wrapped_unless_it_has_a_command(text: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
-    assert format_advice("->", text, 2, 5) == shown
+    assert format_advice("->", text, 2, 5) == expected
 
 
 STYLED = st.tuples(st.text("ab -\xa0\t", max_size=12), st.sampled_from([None, "red"]))

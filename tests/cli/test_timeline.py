@@ -90,12 +90,12 @@ def test_a_file_whose_name_is_no_text(output: str, watched: str, capsys: pytest.
 
 
 def test_one_lease(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
-    found = document(capsys, "--input", watched, "shop/db")
-    assert [one["name"] for one in found["leases"]] == ["db"]
+    timeline = document(capsys, "--input", watched, "shop/db")
+    assert [one["name"] for one in timeline["leases"]] == ["db"]
 
 
 @pytest.mark.parametrize(
-    ("words", "found"),
+    ("words", "expected"),
     [
         (("-n", "shop"), ["db", "mail"]),
         (("-n", "mall", "-A"), ["db", "mail"]),
@@ -111,12 +111,12 @@ def test_one_lease(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_a_namespace_selects_the_leases_of_an_input(
-    words: tuple[str, ...], found: list[str] | str, watched: str, capsys: pytest.CaptureFixture[str]
+    words: tuple[str, ...], expected: list[str] | str, watched: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if isinstance(found, str):
-        assert run(capsys, *words, "--input", watched)[::2] == (2, found)
+    if isinstance(expected, str):
+        assert run(capsys, *words, "--input", watched)[::2] == (2, expected)
     else:
-        assert [one["name"] for one in document(capsys, *words, "--input", watched)["leases"]] == found
+        assert [one["name"] for one in document(capsys, *words, "--input", watched)["leases"]] == expected
 
 
 def test_standard_input(watched: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,8 +159,8 @@ def test_what_cannot_be_drawn_is_reported_in_one_line(
 def test_an_input_without_leases(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "x.json"
     path.write_text('{"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "a"}}')
-    said = f"lease-webhook: no lease is in the input: other documents in {path} (ConfigMap 1)\n"
-    assert run(capsys, "--input", str(path))[::2] == (2, said)
+    message = f"lease-webhook: no lease is in the input: other documents in {path} (ConfigMap 1)\n"
+    assert run(capsys, "--input", str(path))[::2] == (2, message)
 
 
 def test_a_file_that_is_missing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -66,8 +66,8 @@ def policy(path: Path, **fence: Any) -> str:
     return str(path)
 
 
-def changed(one: Document, *changes: Any) -> Document:
-    copy: Document = json.loads(json.dumps(one))
+def changed(document: Document, *changes: Any) -> Document:
+    copy: Document = json.loads(json.dumps(document))
     for change in changes:
         change(copy)
     return copy
@@ -75,7 +75,7 @@ def changed(one: Document, *changes: Any) -> Document:
 
 def token(text: str) -> Any:
     """A change of the token; its name has a dot."""
-    return lambda one: one["metadata"]["annotations"].update({KEY: text})
+    return lambda document: document["metadata"]["annotations"].update({KEY: text})
 
 
 def audited(
@@ -88,17 +88,17 @@ def audited(
     main(
         ["audit", "--fence", "--policy", file, "--format", form, "--input", str(dump), "--now", "2026-11-20T12:10:01Z"]
     )
-    said = capsys.readouterr()
-    found = [json.loads(line) for line in said.out.splitlines()] if form == "json" else []
-    return [one for one in found if one["check"].startswith("token-")], " ".join((said.err + said.out).split())
+    printed = capsys.readouterr()
+    findings = [json.loads(line) for line in printed.out.splitlines()] if form == "json" else []
+    return [one for one in findings if one["check"].startswith("token-")], " ".join((printed.err + printed.out).split())
 
 
 def test_what_was_left_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    [found], _ = audited(tmp_path, capsys, OBJECT, LEASE)
-    assert (found["check"], found["severity"]) == ("token-old", "warning")
-    assert (found["kind"], found["namespace"], found["name"]) == ("ConfigMap", "shop", "left")
-    assert found["fix"] == "kubectl -n shop get configmap left -o yaml --show-managed-fields"
-    assert found["message"] == (
+    [finding], _ = audited(tmp_path, capsys, OBJECT, LEASE)
+    assert (finding["check"], finding["severity"]) == ("token-old", "warning")
+    assert (finding["kind"], finding["namespace"], finding["name"]) == ("ConfigMap", "shop", "left")
+    assert finding["fix"] == "kubectl -n shop get configmap left -o yaml --show-managed-fields"
+    assert finding["message"] == (
         "its token is of term 50 of lease shop/db, and it was written at 2026-11-20T12:00:04Z (field manager "
         '"op"), and term 100 began at 2026-11-20T12:00:00Z: by an old leader through an API server whose watch was '
         "late, or by someone whom the fence does not name"
@@ -128,9 +128,9 @@ LAST = "metadata.managedFields[1]"
 def test_when_an_object_was_left(
     changes: list[Any], severity: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found, _ = audited(tmp_path, capsys, LEASE, changed(OBJECT, *changes))
-    assert [one["severity"] for one in found] == ([severity] if severity else [])
-    assert all(one["check"] == "token-old" for one in found)
+    findings, _ = audited(tmp_path, capsys, LEASE, changed(OBJECT, *changes))
+    assert [one["severity"] for one in findings] == ([severity] if severity else [])
+    assert all(one["check"] == "token-old" for one in findings)
 
 
 @pytest.mark.parametrize(
@@ -151,8 +151,8 @@ def test_when_the_term_began(
     changes: list[Any], severity: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     revision = put("metadata.resourceVersion", "210")
-    [found], _ = audited(tmp_path, capsys, changed(LEASE, *changes), changed(OBJECT, revision))
-    assert found["severity"] == severity
+    [finding], _ = audited(tmp_path, capsys, changed(LEASE, *changes), changed(OBJECT, revision))
+    assert finding["severity"] == severity
 
 
 @pytest.mark.parametrize(
@@ -162,15 +162,15 @@ def test_a_token_greater_than_the_term(
     text: str, check: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     later = changed(OBJECT, token(f"{text:>018}"), put("metadata.resourceVersion", "250"))
-    found, _ = audited(tmp_path, capsys, LEASE, later)
-    assert [one["check"] for one in found] == check
+    findings, _ = audited(tmp_path, capsys, LEASE, later)
+    assert [one["check"] for one in findings] == check
 
 
 def test_a_token_that_cannot_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ahead = [token("9" * 18), drop("metadata.namespace"), put("kind", "Proxy")]
-    [found], _ = audited(tmp_path, capsys, LEASE, changed(OBJECT, *ahead))
-    assert (found["check"], found["severity"]) == ("token-ahead", "error")
-    assert found["fix"].startswith(f"kubectl annotate --overwrite proxy left {KEY}=000000000000000000 ")
+    [finding], _ = audited(tmp_path, capsys, LEASE, changed(OBJECT, *ahead))
+    assert (finding["check"], finding["severity"]) == ("token-ahead", "error")
+    assert finding["fix"].startswith(f"kubectl annotate --overwrite proxy left {KEY}=000000000000000000 ")
 
 
 def test_terms_that_are_not_known_are_reported_as_unknown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -178,11 +178,11 @@ def test_terms_that_are_not_known_are_reported_as_unknown(tmp_path: Path, capsys
     proxy = {"apiVersion": "example.com/v1", "kind": "Proxy", "metadata": {"name": "p"}}
     soon = changed(OBJECT, token("soon"))
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "annotations": {KEY: None}}}
-    found, said = audited(tmp_path, capsys, LEASE, bare, proxy, soon, secret)
-    assert not found
-    assert "fence db: 3 objects of kinds that it covers have no token (ConfigMap, Proxy), so in which term" in said
-    _, said = audited(tmp_path, capsys, OBJECT, form="text")
-    assert "fence db: no stamped lease shop/db is in the input, so the term" in said
+    findings, text = audited(tmp_path, capsys, LEASE, bare, proxy, soon, secret)
+    assert not findings
+    assert "fence db: 3 objects of kinds that it covers have no token (ConfigMap, Proxy), so in which term" in text
+    _, text = audited(tmp_path, capsys, OBJECT, form="text")
+    assert "fence db: no stamped lease shop/db is in the input, so the term" in text
 
 
 @pytest.mark.parametrize(
@@ -194,9 +194,9 @@ def test_terms_that_are_not_known_are_reported_as_unknown(tmp_path: Path, capsys
     ],
 )
 def test_a_term_that_is_not_known(change: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found, said = audited(tmp_path, capsys, changed(LEASE, change), OBJECT, make_candidate())
-    assert "no stamped lease" in said
-    assert not found
+    findings, text = audited(tmp_path, capsys, changed(LEASE, change), OBJECT, make_candidate())
+    assert "no stamped lease" in text
+    assert not findings
 
 
 def test_the_latest_state_of_a_watch_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -258,21 +258,21 @@ class TermServer(StampingServer):
 
 def test_terms_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     server = TermServer()
-    one, other = (server.elector(pod, "shop/db") for pod in ("db-0", "db-1"))
-    together(10, one)
-    one.release()
+    first, other = (server.elector(pod, "shop/db") for pod in ("db-0", "db-1"))
+    together(10, first)
+    first.release()
     together(10, other)
     watch, dump = tmp_path / "watch.json", tmp_path / "leases.json"
     watch.write_bytes(server.watch())
     dump.write_bytes(listed(server))
     given = ["--policy", policy(tmp_path / "policy.yaml")]
-    said = run(capsys, "why", "shop/db", "--input", str(watch), *given)
+    output = run(capsys, "why", "shop/db", "--input", str(watch), *given)
     notes = json.loads(run(capsys, "why", "shop/db", "--input", str(watch), *given, "--format", "json"))
     terms = [one["term"] for one in notes["tenures"]]
     assert terms == sorted(terms)
     assert len(terms) == 2
-    assert f"; term {terms[1]}" in said
-    assert f"Term {terms[1]}: the token of its writes" in said
+    assert f"; term {terms[1]}" in output
+    assert f"Term {terms[1]}: the token of its writes" in output
     assert f"Term {terms[1]}:" in run(capsys, "why", "shop/db", "--input", str(dump), *given)
     drawn = run(capsys, "timeline", "--input", str(watch), *given, "--format", "json", "-o", "-")
     assert f"; term {terms[1]}" in drawn

@@ -32,14 +32,14 @@ def path(tmp_path: Path) -> dict[str, str]:
     return {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
 
 
-def last_frame(shown: str) -> list[str]:
+def last_frame(screen: str) -> list[str]:
     """Return what stays on the terminal after the alternate screen."""
-    return [line.rstrip() for line in plain(shown.rpartition("\x1b[?1049l")[2]).splitlines() if line.strip()]
+    return [line.rstrip() for line in plain(screen.rpartition("\x1b[?1049l")[2]).splitlines() if line.strip()]
 
 
 def test_the_worst_lease_is_first(path: dict[str, str], tmp_path: Path) -> None:
-    code, shown = on_terminal(["top"], columns=100, environment=path, until=lambda output: "lease-stolen" in output)
-    first, as_of, head, *rows = last_frame(shown)
+    code, screen = on_terminal(["top"], columns=100, environment=path, until=lambda output: "lease-stolen" in output)
+    first, as_of, head, *rows = last_frame(screen)
     assert code == 0
     assert first == "1 of 2 leases needs attention"
     assert as_of.endswith("(the clock of the API server)")
@@ -50,44 +50,44 @@ def test_the_worst_lease_is_first(path: dict[str, str], tmp_path: Path) -> None:
 
 
 def test_changes_are_shown_on_a_narrow_terminal(path: dict[str, str]) -> None:
-    _, shown = on_terminal(["top"], columns=60, environment=path, until=lambda output: "lease-st" in output)
-    _, _, head, first, *_ = last_frame(shown)
+    _, screen = on_terminal(["top"], columns=60, environment=path, until=lambda output: "lease-st" in output)
+    _, _, head, first, *_ = last_frame(screen)
     assert head.split() == ["LEASE", "STATE", "HOLDER", "RENEWED", "CHANGES", "WRONG"]
     assert first.split()[-2] == "1"
 
 
 def test_leases_can_be_selected(path: dict[str, str]) -> None:
     words = ["top", "-n", "shop", "--check", "lease-stolen"]
-    _, shown = on_terminal(words, columns=100, environment=path, until=lambda output: "lease-stolen" in output)
-    assert "shop/mail" not in "\n".join(last_frame(shown))
+    _, screen = on_terminal(words, columns=100, environment=path, until=lambda output: "lease-stolen" in output)
+    assert "shop/mail" not in "\n".join(last_frame(screen))
 
 
 def test_only_as_many_rows_are_drawn_as_fit(path: dict[str, str]) -> None:
-    _, shown = on_terminal(["top"], lines=6, environment=path, until=lambda output: "... 1 more" in output)
-    assert "shop/mail" not in "\n".join(last_frame(shown))
+    _, screen = on_terminal(["top"], lines=6, environment=path, until=lambda output: "... 1 more" in output)
+    assert "shop/mail" not in "\n".join(last_frame(screen))
 
 
 @pytest.mark.parametrize("words", [["why", "--watch", "shop/db"], ["why", "-w", "db"]])
 def test_one_lease_is_shown_as_why_shows_it(words: list[str], path: dict[str, str]) -> None:
-    code, shown = on_terminal(words, columns=100, lines=60, environment=path, until=lambda out: "lease-stolen" in out)
+    code, screen = on_terminal(words, columns=100, lines=60, environment=path, until=lambda out: "lease-stolen" in out)
     assert code == 0
-    frame = last_frame(shown)
+    frame = last_frame(screen)
     assert frame[0].startswith("shop/db  live: ")
     assert any("lease-stolen" in line for line in frame)
 
 
 def test_a_lease_that_does_not_exist_is_waited_for(path: dict[str, str]) -> None:
     words = ["why", "-w", "shop/gone"]
-    code, shown = on_terminal(words, environment=path, until=lambda output: "no lease shop/gone yet" in output)
+    code, screen = on_terminal(words, environment=path, until=lambda output: "no lease shop/gone yet" in output)
     assert code == 0
-    assert last_frame(shown) == ["no lease shop/gone yet"]
+    assert last_frame(screen) == ["no lease shop/gone yet"]
 
 
 def test_a_cluster_that_has_not_answered_is_waited_for(tmp_path: Path) -> None:
     install(tmp_path, b"")
     environment = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
-    _, shown = on_terminal(["top"], environment=environment, until=lambda output: "waiting for the API" in output)
-    assert "of 0 leases" not in plain(shown)
+    _, screen = on_terminal(["top"], environment=environment, until=lambda output: "waiting for the API" in output)
+    assert "of 0 leases" not in plain(screen)
 
 
 def test_a_cluster_that_cannot_be_watched_does_not_seem_to_have_no_leases(tmp_path: Path) -> None:
@@ -95,10 +95,10 @@ def test_a_cluster_that_cannot_be_watched_does_not_seem_to_have_no_leases(tmp_pa
     kubectl.write_text("#!/bin/sh\necho 'Forbidden: cannot list leases at the cluster scope' >&2\nexit 1\n")
     kubectl.chmod(0o755)
     path = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
-    code, shown = on_terminal(["top"], columns=100, environment=path, until=lambda output: "NAMESPACE" in output)
+    code, screen = on_terminal(["top"], columns=100, environment=path, until=lambda output: "NAMESPACE" in output)
     assert code == 0
-    assert "at the cluster scope; -n NAMESPACE looks in one namespace" in " ".join(plain(shown).split())
-    assert last_frame(shown) == []
+    assert "at the cluster scope; -n NAMESPACE looks in one namespace" in " ".join(plain(screen).split())
+    assert last_frame(screen) == []
 
 
 @pytest.mark.parametrize(

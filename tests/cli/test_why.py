@@ -78,8 +78,8 @@ def test_each_command_of_a_finding_comes_with_its_purpose(tmp_path: Path, capsys
     path.write_bytes(server.watch())
     code, out, err = run(capsys, "shop/db", "--input", str(path), "--verbose")
     assert (code, err) == (0, "")
-    said = "  -> If db-1_1 is a pod, see what it did before it took the lease:\n     kubectl -n shop logs db-1\n"
-    assert said in out
+    advice = "  -> If db-1_1 is a pod, see what it did before it took the lease:\n     kubectl -n shop logs db-1\n"
+    assert advice in out
 
 
 def test_every_fact_and_event_of_one_lease(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -170,8 +170,12 @@ def test_all_leases(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_json_of_one_and_of_all(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run(capsys, "shop/db", "--input", watched, "--format", "json")
-    one = json.loads(out)
-    assert (one["state"], one["holder"], one["handovers"]) == ("live", "db-1_1", {"seen": 1, "expired": 1})
+    document = json.loads(out)
+    assert (document["state"], document["holder"], document["handovers"]) == (
+        "live",
+        "db-1_1",
+        {"seen": 1, "expired": 1},
+    )
     _, out, _ = run(capsys, "--input", watched, "--format", "json")
     assert [json.loads(line)["name"] for line in out.splitlines()] == ["db", "mail"]
 
@@ -184,9 +188,9 @@ def test_another_moment(watched: str, capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_a_moment_before_the_end_of_the_input_is_marked_so(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run(capsys, "shop/db", "--input", watched, "--now", "2026-11-18T11:00:00Z")
-    said = out.splitlines()[1]
-    assert said.startswith("as of 2026-11-18T11:00:00Z (--now, before the end of the input at 2026-11-18T11:")
-    assert said.endswith(": what happened after --now is included); duration 15 s; --verbose: more")
+    line = out.splitlines()[1]
+    assert line.startswith("as of 2026-11-18T11:00:00Z (--now, before the end of the input at 2026-11-18T11:")
+    assert line.endswith(": what happened after --now is included); duration 15 s; --verbose: more")
     assert "renewal-stamp-tampered" not in out
     assert "the API server's stamps are later than the time of evaluation" in " ".join(out.split())
 
@@ -333,8 +337,8 @@ main(["why", "--input", {watched!r}])
 server = {{"cryptography", "flask", "gunicorn", "prometheus_client", "webhook.server"}}
 print(sorted(server & set(sys.modules)))
 """
-    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert found.stdout.splitlines()[-1] == "[]"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert result.stdout.splitlines()[-1] == "[]"
 
 
 def test_a_lease_of_another_namespace_is_looked_for_in_all(fake: Install, capsys: pytest.CaptureFixture[str]) -> None:
@@ -358,9 +362,9 @@ def explain_list(tmp_path: Path, capsys: pytest.CaptureFixture[str], stopped: in
 def test_a_list_whose_leases_were_renewed_together_was_probably_taken_then(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = explain_list(tmp_path, capsys, 1)
-    assert "most leases were last renewed within a minute before 2026-11-18T12:07:20Z" in said
-    assert "if the list was taken then, give --now 2026-11-18T12:07:20Z" in " ".join(said.split())
+    output = explain_list(tmp_path, capsys, 1)
+    assert "most leases were last renewed within a minute before 2026-11-18T12:07:20Z" in output
+    assert "if the list was taken then, give --now 2026-11-18T12:07:20Z" in " ".join(output.split())
     assert explain_list(tmp_path, capsys, 1, "--now", "2026-11-18T13:00:00Z") == ""
     assert explain_list(tmp_path, capsys, 2) == ""
 
@@ -380,8 +384,8 @@ def test_a_list_is_not_older_than_its_renewals(tmp_path: Path, capsys: pytest.Ca
     path = tmp_path / "list.json"
     explain_list(tmp_path, capsys, 0)
     os.utime(path, (0, 0))
-    said = " ".join(run(capsys, "--input", str(path))[2].split())
-    assert "after the time of evaluation: if the list was taken then, give --now 2026-11-18T12:07:20Z" in said
+    output = " ".join(run(capsys, "--input", str(path))[2].split())
+    assert "after the time of evaluation: if the list was taken then, give --now 2026-11-18T12:07:20Z" in output
 
 
 @pytest.mark.parametrize("words", [(), ("--now", "2026-11-18T11:00:00Z")], ids=["the end", "a moment before it"])

@@ -57,9 +57,9 @@ def test_a_missing_role_is_reported(capsys: pytest.CaptureFixture[str], file: Pa
 
 def test_json_has_the_grants(capsys: pytest.CaptureFixture[str], file: Path) -> None:
     _, out, _ = run(capsys, file, ROLE, BINDING, options=("--format", "json"))
-    found = json.loads(out)
-    assert [grant["verbs"] for grant in found["grants"]] == [["create", "update"]]
-    assert (found["namespace"], found["name"], found["unresolved"]) == ("shop", "checkout", [])
+    document = json.loads(out)
+    assert [grant["verbs"] for grant in document["grants"]] == [["create", "update"]]
+    assert (document["namespace"], document["name"], document["unresolved"]) == ("shop", "checkout", [])
 
 
 @pytest.mark.parametrize(

@@ -46,13 +46,13 @@ def evaluate_case(case: Case) -> Ours:
     except ReviewError:
         return Ours(refused=True)
     verdict = evaluate(request, STANDARD, NOW)
-    found = tuple(
+    errors = tuple(
         (one.rule, (one.error.type.value, one.error.field, one.error.detail))
         for one in verdict.findings
         if one.rule in FIELD_RULES
     )
-    assert not (found and verdict.allowed), f"{case['id']}: a field rule found something and the write was allowed"
-    return Ours(refused=bool(found or request.contradiction), by_rule=found)
+    assert not (errors and verdict.allowed), f"{case['id']}: a field rule found something and the write was allowed"
+    return Ours(refused=bool(errors or request.contradiction), by_rule=errors)
 
 
 # ---- cases that no webhook is shown ---------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ def times_must_be_readable(case: Case, theirs: set[Error]) -> set[Error]:
     """(f) A time that is set or changed may not be stored as year 10000 or -0001."""
     new, old = _spec(case, "object"), _spec(case, "oldObject")
     fields = ("acquireTime", "renewTime") if case["resource"] == "leases" else ("pingTime", "renewTime")
-    found = set()
+    errors = set()
     for field in fields:
         if new.get(field) is None or new[field] == old.get(field):
             continue
@@ -167,8 +167,8 @@ def times_must_be_readable(case: Case, theirs: set[Error]) -> set[Error]:
                 "must be a time of the years 0000 to 9999 in UTC with six fraction digits, such as"
                 ' "2026-01-31T12:00:00.000000Z"; JSON clients cannot decode any other'
             )
-            found.add(("FieldValueInvalid", f"spec.{field}", detail))
-    return theirs | found
+            errors.add(("FieldValueInvalid", f"spec.{field}", detail))
+    return theirs | errors
 
 
 DIFFERENCES: dict[str, Callable[[Case, set[Error]], set[Error]]] = {

@@ -17,8 +17,8 @@ def documents(path: Path) -> list[Object]:
 
 
 def replacements(component: str) -> list[Object]:
-    found: list[Object] = yaml.safe_load((DEPLOY / "components" / component / "same-as-base.yaml").read_text())
-    return found
+    document: list[Object] = yaml.safe_load((DEPLOY / "components" / component / "same-as-base.yaml").read_text())
+    return document
 
 
 def base() -> list[Object]:
@@ -28,8 +28,8 @@ def base() -> list[Object]:
 
 
 def base_object(kind: str) -> Object:
-    (found,) = [one for one in base() if one["kind"] == kind]
-    return found
+    (document,) = [one for one in base() if one["kind"] == kind]
+    return document
 
 
 def pod() -> Object:
@@ -38,9 +38,9 @@ def pod() -> Object:
 
 
 def container() -> Object:
-    (one,) = pod()["containers"]
-    found: Object = one
-    return found
+    (only,) = pod()["containers"]
+    spec: Object = only
+    return spec
 
 
 def entries() -> list[tuple[str, Object]]:

@@ -31,12 +31,12 @@ API_SERVER = {
 def our_metrics() -> dict[str, set[str]]:
     """Every series of the code with its labels."""
     metrics = Metrics()
-    shown = {one.name: one.type for one in text_string_to_metric_families(metrics.exposition().decode())}
-    found = {f"{name}_bucket": {"le"} for name, kind in shown.items() if kind == "histogram"}
-    for one in vars(metrics)["_registry"]._collector_to_names:
-        if one._name in shown:  # what only another family is made of is not
-            found[f"{one._name}{'_total' if one._type == 'counter' else ''}"] = set(one._labelnames)
-    return found
+    families = {one.name: one.type for one in text_string_to_metric_families(metrics.exposition().decode())}
+    series = {f"{name}_bucket": {"le"} for name, kind in families.items() if kind == "histogram"}
+    for collector in vars(metrics)["_registry"]._collector_to_names:
+        if collector._name in families:  # what only another family is made of is not
+            series[f"{collector._name}{'_total' if collector._type == 'counter' else ''}"] = set(collector._labelnames)
+    return series
 
 
 def recorder_metrics() -> dict[str, set[str]]:
@@ -59,8 +59,8 @@ def recorder_rules() -> list[dict[str, Any]]:
 
 
 def dashboard() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((MONITORING / "dashboard.json").read_text())
-    return found
+    dashboard: dict[str, Any] = json.loads((MONITORING / "dashboard.json").read_text())
+    return dashboard
 
 
 def expressions() -> Iterator[tuple[str, str]]:
@@ -83,11 +83,11 @@ def test_expressions_use_series_and_labels_that_exist(name: str, expression: str
 
 
 def test_every_metric_is_shown_somewhere() -> None:
-    shown = {series for _, expression in expressions() for series in re.findall(r"lease_webhook_\w+", expression)}
+    drawn = {series for _, expression in expressions() for series in re.findall(r"lease_webhook_\w+", expression)}
     # What was dropped concerns logs and captures only.
-    assert set(our_metrics()) - shown <= {"lease_webhook_dropped_total"}
+    assert set(our_metrics()) - drawn <= {"lease_webhook_dropped_total"}
     # Alerts would have to know each duration again: the state of a lease is known where that is measured.
-    assert set(recorder_metrics()) - shown == {"lease_webhook_leader_duration_seconds"}
+    assert set(recorder_metrics()) - drawn == {"lease_webhook_leader_duration_seconds"}
 
 
 def test_alerts_say_what_happened_and_what_to_do() -> None:

@@ -51,8 +51,8 @@ def test_grafana_knows_every_field_of_the_dashboard() -> None:
 )
 def test_a_misspelled_field_is_noticed(place: tuple[str | int, ...], path: str) -> None:
     document = copy.deepcopy(json.loads(FILE.read_text()))
-    found = document
+    node = document
     for key in place:
-        found = found[key]
-    found["titel"] = "x"
+        node = node[key]
+    node["titel"] = "x"
     assert lost(document) == [path]

@@ -105,18 +105,18 @@ def test_wrong_usage_asks_no_cluster(words: list[str], run: Run, tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("name", "answers", "said"),
+    ("name", "answers", "message"),
     [
         pytest.param("shoop", {}, "NotFound", id="there is no such namespace"),
         pytest.param("shop", {"served": OLD}, "needs Kubernetes 1.36", id="an older API server"),
     ],
 )
 def test_what_cannot_be_protected_changes_nothing(
-    name: str, answers: dict[str, str], said: str, run: Run, tmp_path: Path
+    name: str, answers: dict[str, str], message: str, run: Run, tmp_path: Path
 ) -> None:
     done = run(name, **answers)
     assert (done.returncode, changes(tmp_path)) == (1, [])
-    assert said in done.stderr
+    assert message in done.stderr
 
 
 def test_it_prints_a_policy_file_and_nothing_else(run: Run) -> None:

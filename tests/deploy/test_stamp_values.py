@@ -20,8 +20,8 @@ def lease(
     annotations = {"lease-webhook/writer-x": writer, "lease-webhook/written-x": time, "lease-webhook/term-x": term}
     entry = {"manager": "lease-webhook-stamp", "time": "2000-01-01T00:00:00Z"}
     spec = {"holderIdentity": holder, "leaseDurationSeconds": 15, "renewTime": time}
-    found = {"annotations": annotations, "resourceVersion": revision, "managedFields": [entry]}
-    return {"metadata": found | metadata, "spec": spec}
+    whole = {"annotations": annotations, "resourceVersion": revision, "managedFields": [entry]}
+    return {"metadata": whole | metadata, "spec": spec}
 
 
 def request(writer: str, operation: str = "UPDATE") -> Document:
@@ -100,11 +100,11 @@ def test_a_stranger_adds_no_owner() -> None:
 
 def refusal(data: Document) -> str:
     """Return the text of the only refusal, as an API server makes it: `message` if the expression errs."""
-    (one,) = [one for one in GUARD["validations"] if not value(GUARD, one["expression"], data)]
+    (validation,) = [one for one in GUARD["validations"] if not value(GUARD, one["expression"], data)]
     try:
-        return str(value(GUARD, one["messageExpression"], data))
+        return str(value(GUARD, validation["messageExpression"], data))
     except ValueError:
-        return str(one["message"])
+        return str(validation["message"])
 
 
 BY_A: Final = "lease is held by system:serviceaccount:shop:a (pod uid uid-a)"

@@ -30,17 +30,17 @@ def test_the_container_is_that_of_the_base_on_loopback() -> None:
 
 
 def test_the_pod_is_that_of_the_base_without_objects_of_the_api() -> None:
-    expected, made = pod(), static_pod()
+    expected, static = pod(), static_pod()
     # A kubelet without an API server runs it: no account, no Secret, no ConfigMap, nothing to schedule.
-    assert not {"serviceAccountName", "topologySpreadConstraints", "tolerations"} & set(made)
+    assert not {"serviceAccountName", "topologySpreadConstraints", "tolerations"} & set(static)
     for name in ("automountServiceAccountToken", "enableServiceLinks", "terminationGracePeriodSeconds"):
-        assert made[name] == expected[name]
-    assert made["securityContext"] == {
+        assert static[name] == expected[name]
+    assert static["securityContext"] == {
         key: value for key, value in expected["securityContext"].items() if key != "fsGroup"
     }
-    assert [volume["name"] for volume in made["volumes"]] == [volume["name"] for volume in expected["volumes"]]
-    assert made["volumes"][0] == expected["volumes"][0]
-    assert all(set(volume) == {"name", "hostPath"} for volume in made["volumes"][1:])
+    assert [volume["name"] for volume in static["volumes"]] == [volume["name"] for volume in expected["volumes"]]
+    assert static["volumes"][0] == expected["volumes"][0]
+    assert all(set(volume) == {"name", "hostPath"} for volume in static["volumes"][1:])
 
 
 @pytest.mark.parametrize("folder", ["webhooks", "policies"])

@@ -32,9 +32,9 @@ def second(number: int) -> str:
 def lease(*, at: int = 0, writer: str = "a", **metadata: Any) -> Document:
     """A lease that was renewed at this second by this writer; it has no stamps if that is ""."""
     annotations = dict(zip(KEYS, (f"uid-{writer} system:serviceaccount:shop:{writer}", second(at), "40"), strict=True))
-    found: Document = {"resourceVersion": "70", "creationTimestamp": second(0), "managedFields": [CONSTANT]} | metadata
-    found["annotations"] = (annotations if writer else {}) | metadata.get("annotations", {})
-    return {"metadata": found, "spec": SPEC | {"renewTime": second(at).replace("Z", ".000000Z")}}
+    whole: Document = {"resourceVersion": "70", "creationTimestamp": second(0), "managedFields": [CONSTANT]} | metadata
+    whole["annotations"] = (annotations if writer else {}) | metadata.get("annotations", {})
+    return {"metadata": whole, "spec": SPEC | {"renewTime": second(at).replace("Z", ".000000Z")}}
 
 
 def changed(old: Document | None, at: int = 1, **spec: Any) -> Document:

@@ -70,8 +70,8 @@ def test_a_block_of_commands_says_so_and_what_it_needs(page: Path) -> None:
             assert block.language in {"sh", "console", "yaml"}, f"not said to be commands: {block.text}"
         assert set(block.needs) <= set(NEEDS)
         if block.language == "console" and not block.needs:
-            shown = {f"$ {text}" for text in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]}
-            assert shown <= commands_here, "this is not run: add needs=cluster"
+            commands = {f"$ {text}" for text in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]}
+            assert commands <= commands_here, "this is not run: add needs=cluster"
 
 
 def shop(file: Path) -> str:
@@ -86,19 +86,19 @@ def shop(file: Path) -> str:
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with the files that the pages name, a kubectl, and our program."""
-    found = tmp_path_factory.mktemp("pages")
+    pages = tmp_path_factory.mktemp("pages")
     for folder in ("bin", "history", "audit/prod-1"):
-        (found / folder).mkdir(parents=True)
+        (pages / folder).mkdir(parents=True)
     for file in ("listed.json", "leases.json", "dump.json", "history/1.jsonl"):
-        (found / file).write_text(shop(INCIDENT / "leases.json.gz"))
+        (pages / file).write_text(shop(INCIDENT / "leases.json.gz"))
     for file in ("audit.log", "audit/prod-1/audit.jsonl"):
-        (found / file).write_text(shop(INCIDENT / "audit.log.gz"))
-    shutil.copyfile(ROOT / "docs" / "examples" / "standard.yaml", found / "policy.yaml")
-    shutil.copyfile(DATA / "doctor" / "safe-as-shipped.yaml", found / "configuration.yaml")
-    kubectl = found / "bin" / "kubectl"
+        (pages / file).write_text(shop(INCIDENT / "audit.log.gz"))
+    shutil.copyfile(ROOT / "docs" / "examples" / "standard.yaml", pages / "policy.yaml")
+    shutil.copyfile(DATA / "doctor" / "safe-as-shipped.yaml", pages / "configuration.yaml")
+    kubectl = pages / "bin" / "kubectl"
     kubectl.write_text(KUBECTL)
     kubectl.chmod(0o755)
-    return found
+    return pages
 
 
 @pytest.mark.parametrize("block", [case for case in SHELL if not case.values[0].needs])  # type: ignore[union-attr]
@@ -166,7 +166,7 @@ def parsed(words: list[str]) -> None:
     context = PROGRAM.make_context("lease-webhook", [*words])
     command: click.Command = PROGRAM
     while isinstance(command, click.Group):
-        found, chosen, words = command.resolve_command(context, words)
+        name, chosen, words = command.resolve_command(context, words)
         assert chosen
         command = chosen
-        context = command.make_context(found, [*words], parent=context)
+        context = command.make_context(name, [*words], parent=context)

@@ -19,7 +19,7 @@ STEAL = update(
 
 
 def test_texts_of_kubectl() -> None:
-    shown = [block.text.strip() for block in find_blocks(DOCS / "denied.md")]
+    blocks = [block.text.strip() for block in find_blocks(DOCS / "denied.md")]
     for review, preset in ((ABSURD, "standard"), (STEAL, "strict")):
         request = decode(to_bytes(review))
-        assert format_as_kubectl(evaluate(request, load(preset), NOW + 4 * SECOND), request) in shown
+        assert format_as_kubectl(evaluate(request, load(preset), NOW + 4 * SECOND), request) in blocks

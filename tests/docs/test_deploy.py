@@ -41,13 +41,13 @@ def test_only_overlays_use_the_parts() -> None:
         assert "parts/" not in path.read_text()
 
 
-def deletes(text: str, one: Object) -> bool:
+def deletes(text: str, target: Object) -> bool:
     """True if a command of a page deletes an object, by its name or by a label."""
     for command in re.findall(r"^kubectl delete (.*?)(?: +#.*)?$", text, re.MULTILINE):
         kind, *names = [word for word in command.split() if not word.startswith("--")]
-        labels = [f"{key}={value}" for key, value in one["metadata"].get("labels", {}).items()]
+        labels = [f"{key}={value}" for key, value in target["metadata"].get("labels", {}).items()]
         by_label = names[0] == "-l" and names[1] in labels
-        if kind == one["kind"].lower() and (by_label or one["metadata"]["name"] in names):
+        if kind == target["kind"].lower() and (by_label or target["metadata"]["name"] in names):
             return True
     return False
 
@@ -72,10 +72,10 @@ def denying() -> list[Object]:
 def test_break_glass_deletes_all_that_denies(page: Path) -> None:
     title = "Break-glass" if page == README else "Stop every denial at once"
     text = find_section(page, title)
-    found = {(one["kind"], one["metadata"]["name"]): deletes(text, one) for one in denying()}
-    assert {key for key, is_deleted in found.items() if not is_deleted} == set()
-    assert {name for _, name in found} >= {"lease-webhook", "lease-webhook-depth", "lease-webhook-stamp-bounds"}
-    assert {name for _, name in found} >= {"lease-webhook-stamp-guard", "lease-webhook-rules-leases-deny"}
+    deleted = {(one["kind"], one["metadata"]["name"]): deletes(text, one) for one in denying()}
+    assert {key for key, is_deleted in deleted.items() if not is_deleted} == set()
+    assert {name for _, name in deleted} >= {"lease-webhook", "lease-webhook-depth", "lease-webhook-stamp-bounds"}
+    assert {name for _, name in deleted} >= {"lease-webhook-stamp-guard", "lease-webhook-rules-leases-deny"}
 
 
 def test_break_glass_says_what_stays() -> None:
@@ -133,9 +133,9 @@ def test_the_proof_is_refused_in_the_words_of_the_pages() -> None:
     assert verdict
     assert verdict.code == 422
     (cause,) = verdict.causes
-    shown = f'The Lease "lease-webhook-proof" is invalid: {cause.field}: {cause.message}'
+    message = f'The Lease "lease-webhook-proof" is invalid: {cause.field}: {cause.message}'
     for text in (find_section(README, "Install the webhook"), find_section(INSTALL, "Verify")):
-        assert f"$ kubectl create --dry-run=server -f deploy/proof.yaml\n{shown}\n" in text
+        assert f"$ kubectl create --dry-run=server -f deploy/proof.yaml\n{message}\n" in text
 
 
 def test_nobody_is_exempt_from_the_proof() -> None:

@@ -19,9 +19,9 @@ LEASE: dict[str, Any] = {
 
 def example(name: str) -> dict[str, Any]:
     """Return what a file defines."""
-    found: dict[str, Any] = {}
-    exec((EXAMPLES / name).read_text(encoding="utf-8"), found)
-    return found
+    namespace: dict[str, Any] = {}
+    exec((EXAMPLES / name).read_text(encoding="utf-8"), namespace)
+    return namespace
 
 
 def changed(**annotations: str) -> dict[str, Any]:

@@ -10,10 +10,10 @@ def test_every_package_is_explained() -> None:
     top = ROOT / "webhook"
     folders = [top, *(top / room for room in ROOMS)]
     packages = {path.parent for folder in folders for path in folder.glob("*/__init__.py")}
-    found = packages - {top / room for room in ROOMS}
-    found |= {path for folder in folders for path in folder.glob("*.py") if not path.name.startswith("__")}
+    parts = packages - {top / room for room in ROOMS}
+    parts |= {path for folder in folders for path in folder.glob("*.py") if not path.name.startswith("__")}
     rows = {
         row[0].strip("`").rstrip("/")
         for row in find_table(find_section(DOCS / "architecture.md", "Packages"), "package")
     }
-    assert rows == {str(path.relative_to(ROOT)) for path in found}
+    assert rows == {str(path.relative_to(ROOT)) for path in parts}

@@ -14,8 +14,8 @@ PAGE = DOCS / "policy.md"
 
 
 def example() -> str:
-    (found,) = re.findall(r"```yaml\n(.*?)```", find_section(PAGE, "The file"), re.DOTALL)
-    return str(found)
+    (example,) = re.findall(r"```yaml\n(.*?)```", find_section(PAGE, "The file"), re.DOTALL)
+    return str(example)
 
 
 def test_the_example_is_valid_and_lint_has_no_note_on_it() -> None:

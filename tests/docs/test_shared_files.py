@@ -22,9 +22,9 @@ def test_a_file_is_as_the_commands_say(path: str, text: str) -> None:
 def test_the_wheel_installs_every_file_and_no_other() -> None:
     with (ROOT / "pyproject.toml").open("rb") as file:
         installed = tomllib.load(file)["tool"]["setuptools"]["data-files"]
-    found = {path for patterns in installed.values() for pattern in patterns for path in ROOT.glob(pattern)}
-    assert found == {path for path in FOLDER.rglob("*") if path.is_file()}
-    assert {path.relative_to(FOLDER).as_posix() for path in found} == set(make_shared_files())
+    files = {path for patterns in installed.values() for pattern in patterns for path in ROOT.glob(pattern)}
+    assert files == {path for path in FOLDER.rglob("*") if path.is_file()}
+    assert {path.relative_to(FOLDER).as_posix() for path in files} == set(make_shared_files())
     for target, patterns in installed.items():
         assert all(path.parent == DEPLOY / target for pattern in patterns for path in ROOT.glob(pattern))
 
@@ -32,8 +32,8 @@ def test_the_wheel_installs_every_file_and_no_other() -> None:
 def test_the_page_has_every_command() -> None:
     def commands(group: LazyGroup, above: str) -> set[str]:
         names: set[str] = set()
-        for name, found in group.commands.items():
-            names |= commands(found, f"{above} {name}") if isinstance(found, LazyGroup) else {f"{above} {name}"}
+        for name, command in group.commands.items():
+            names |= commands(command, f"{above} {name}") if isinstance(command, LazyGroup) else {f"{above} {name}"}
         return names
 
     page = make_man_page().replace("\\-", "-")

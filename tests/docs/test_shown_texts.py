@@ -55,8 +55,8 @@ def test_status_of_an_installation(page: str) -> None:
 def test_what_the_script_of_the_broken_election_prints() -> None:
     script = (ROOT / "deploy" / "try").read_text()
     (text,) = [block.text for block in find_blocks(DOCS / "kind.md") if "checkout-a renews" in block.text]
-    said = {re.sub(r"^\d\d:\d\d:\d\d ", "", line) for line in text.splitlines()}
-    assert said == set(re.findall(r"printf '%s (checkout-.*)\\n'", script))
+    sentences = {re.sub(r"^\d\d:\d\d:\d\d ", "", line) for line in text.splitlines()}
+    assert sentences == set(re.findall(r"printf '%s (checkout-.*)\\n'", script))
 
 
 def test_the_refused_steal_of_the_script() -> None:
@@ -90,21 +90,21 @@ def written_by(pod: str, name: str) -> dict[str, Any]:
 
 def test_the_fence_of_the_page() -> None:
     policy, binding = make_fence_manifests(fence())
-    for one in (policy, binding):
-        kind = f"{one['kind'].lower()}.admissionregistration.k8s.io"
-        assert f"\n{kind}/{one['metadata']['name']} serverside-applied\n" in join_blocks("fence.md")
+    for manifest in (policy, binding):
+        kind = f"{manifest['kind'].lower()}.admissionregistration.k8s.io"
+        assert f"\n{kind}/{manifest['metadata']['name']} serverside-applied\n" in join_blocks("fence.md")
     spec = policy["spec"]
-    for one in spec["variables"]:
+    for variable in spec["variables"]:
         # The library does not know it; names of more than 63 characters are cut by it.
-        one["expression"] = re.sub(r"\.find\([^)]*\)", "", one["expression"])
+        variable["expression"] = re.sub(r"\.find\([^)]*\)", "", variable["expression"])
     (validation,) = spec["validations"]
     assert value(spec, validation["expression"], written_by("op-a", "d4"))
     assert not value(spec, validation["expression"], written_by("op-b", "d3"))
     message = value(spec, validation["messageExpression"], written_by("op-b", "d3"))
     name = policy["metadata"]["name"]
-    said = f"ValidatingAdmissionPolicy '{name}' with binding '{name}'"
-    assert f"Warning: Validation failed for {said}: {message}\n" in join_blocks("fence.md")
-    assert f"{said} denied request: {message}\n" in join_blocks("fence.md")
+    subject = f"ValidatingAdmissionPolicy '{name}' with binding '{name}'"
+    assert f"Warning: Validation failed for {subject}: {message}\n" in join_blocks("fence.md")
+    assert f"{subject} denied request: {message}\n" in join_blocks("fence.md")
 
 
 def test_the_denial_of_the_guard() -> None:

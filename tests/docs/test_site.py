@@ -11,8 +11,8 @@ from tools.site.staging import convert, expand, find_links, find_reachable, list
 
 def nav() -> list[object]:
     text = (ROOT / "tools" / "site" / "mkdocs.yml").read_text()
-    found: list[object] = yaml.safe_load(text.partition("\nnav:")[2])
-    return found
+    nav: list[object] = yaml.safe_load(text.partition("\nnav:")[2])
+    return nav
 
 
 def test_each_page_is_in_the_navigation_once() -> None:

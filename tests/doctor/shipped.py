@@ -33,9 +33,9 @@ def configuration(annotations: dict[str, str] | None = None, **changes: Any) -> 
 
 
 def entry(annotations: dict[str, str] | None = None, **changes: Any) -> Entry:
-    found = configuration(annotations, **changes)
-    assert found.webhooks
-    return Entry(found, 0, found.webhooks[0])
+    document = configuration(annotations, **changes)
+    assert document.webhooks
+    return Entry(document, 0, document.webhooks[0])
 
 
 def condition(expression: str) -> list[dict[str, str]]:

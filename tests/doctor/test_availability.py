@@ -24,8 +24,8 @@ CREATES = [
 ]
 
 
-def found(one: Entry) -> list[str]:
-    return [finding.check for check in DANGERS for finding in check(one)]
+def found(entry: Entry) -> list[str]:
+    return [finding.check for check in DANGERS for finding in check(entry)]
 
 
 @pytest.mark.parametrize(

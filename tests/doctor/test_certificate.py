@@ -62,8 +62,8 @@ def key_of(issued: Issued) -> bytes:
     return issued.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 
-def leaf(*names: str, days: float = 90, by: Issued = AUTHORITY, made: dt.datetime = NOW) -> Issued:
-    return issue_leaf(by, names or [NAME], days, made)
+def leaf(*names: str, days: float = 90, by: Issued = AUTHORITY, at: dt.datetime = NOW) -> Issued:
+    return issue_leaf(by, names or [NAME], days, at)
 
 
 def secret(chain: bytes, name: str = "lease-webhook-tls", key: bytes = b"", namespace: str = "lease-webhook") -> Any:
@@ -80,16 +80,16 @@ def deployment(mounted: str) -> Any:
 
 def intermediate(days: int = 365, *, may_sign: bool = True, again: Issued | None = None) -> Issued:
     """A certificate below AUTHORITY that may sign others, or may not; `again` for the same name and key."""
-    made = again or create_authority(NOW)
+    authority = again or create_authority(NOW)
     builder = x509.CertificateBuilder(
         issuer_name=AUTHORITY.certificate.subject,
-        subject_name=made.certificate.subject,
-        public_key=made.key.public_key(),
+        subject_name=authority.certificate.subject,
+        public_key=authority.key.public_key(),
         serial_number=1,
         not_valid_before=NOW - DAY,
         not_valid_after=NOW + days * DAY,
     ).add_extension(x509.BasicConstraints(ca=may_sign, path_length=None), critical=True)
-    return Issued(builder.sign(AUTHORITY.key, hashes.SHA256()), made.key)
+    return Issued(builder.sign(AUTHORITY.key, hashes.SHA256()), authority.key)
 
 
 GOOD, OTHER, BELOW, POWERLESS = leaf(), leaf(), intermediate(), intermediate(may_sign=False)
@@ -141,14 +141,14 @@ def test_a_certificate_that_ends_within_two_weeks_is_a_finding() -> None:
 
 
 def test_text_of_a_secret_is_read_too() -> None:
-    found = secret(b"") | {"stringData": {"tls.crt": pem(leaf("other.svc")).decode()}}
-    (finding,) = examine_certificate(trusting(bundle()), Documents([found]), NOW)[1]
+    document = secret(b"") | {"stringData": {"tls.crt": pem(leaf("other.svc")).decode()}}
+    (finding,) = examine_certificate(trusting(bundle()), Documents([document]), NOW)[1]
     assert finding.check == "certificate-untrusted"
 
 
 def test_what_is_no_base64_is_no_certificate() -> None:
-    found = secret(b"") | {"data": {"tls.crt": "%%%"}}
-    (finding,) = examine_certificate(trusting(bundle()), Documents([found]), NOW)[1]
+    document = secret(b"") | {"data": {"tls.crt": "%%%"}}
+    (finding,) = examine_certificate(trusting(bundle()), Documents([document]), NOW)[1]
     assert "contains no certificate" in finding.place
 
 

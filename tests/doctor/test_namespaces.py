@@ -67,5 +67,5 @@ def test_a_written_choice_is_respected_where_it_is_careful(namespace: str) -> No
 
 def test_a_webhook_in_kube_system_is_reported_once() -> None:
     client = {"service": {"namespace": "kube-system", "name": "webhook", "path": "/validate"}}
-    found = check_namespaces(entry(clientConfig=client, namespaceSelector=None))
-    assert [one.check for one in found] == ["control-plane-in-scope", "node-leases-in-scope"]
+    findings = check_namespaces(entry(clientConfig=client, namespaceSelector=None))
+    assert [one.check for one in findings] == ["control-plane-in-scope", "node-leases-in-scope"]

@@ -19,9 +19,9 @@ def service(**spec: Any) -> dict[str, Any]:
 
 def slice_of(*conditions: Any, name: str = "lease-webhook", ports: Any = ({"name": "webhook"},)) -> dict[str, Any]:
     """An EndpointSlice with an endpoint for each of the conditions."""
-    found = named("EndpointSlice", "x", ports=ports, endpoints=[{"conditions": one} for one in conditions])
-    found["metadata"]["labels"] = {"kubernetes.io/service-name": name}
-    return found
+    endpoint_slice = named("EndpointSlice", "x", ports=ports, endpoints=[{"conditions": one} for one in conditions])
+    endpoint_slice["metadata"]["labels"] = {"kubernetes.io/service-name": name}
+    return endpoint_slice
 
 
 READY = slice_of({"ready": True})

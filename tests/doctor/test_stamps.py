@@ -37,10 +37,10 @@ def applied() -> list[Document]:
             )
         )
     )
-    for one in objects:
-        one["metadata"]["creationTimestamp"] = "2026-11-21T00:00:00Z"
-        if "matchConstraints" in one["spec"]:
-            one["spec"]["matchConstraints"] |= {"matchPolicy": "Equivalent", "objectSelector": {}}
+    for document in objects:
+        document["metadata"]["creationTimestamp"] = "2026-11-21T00:00:00Z"
+        if "matchConstraints" in document["spec"]:
+            document["spec"]["matchConstraints"] |= {"matchPolicy": "Equivalent", "objectSelector": {}}
     return objects
 
 
@@ -95,7 +95,7 @@ def checks(objects: list[Document], stamps: dict[str, Stamps] | None = None) -> 
 
 
 @pytest.mark.parametrize(
-    ("objects", "found"),
+    ("objects", "expected"),
     [
         pytest.param([], [], id="no policies of the API server: nothing is said of them"),
         pytest.param(applied(), [], id="as applied"),
@@ -140,8 +140,8 @@ def checks(objects: list[Document], stamps: dict[str, Stamps] | None = None) -> 
         ),
     ],
 )
-def test_a_finding_by_one_change(objects: list[Document], found: list[str]) -> None:
-    assert checks(objects) == found
+def test_a_finding_by_one_change(objects: list[Document], expected: list[str]) -> None:
+    assert checks(objects) == expected
 
 
 def test_pods_of_a_user_are_one_writer_in_both_places() -> None:
@@ -173,7 +173,7 @@ def test_the_policies_without_the_webhook_may_have_been_applied(
         "exempt: [{users: [boss], reason: repairs, owner: me, rules: [foreign-writer]}]\n"
     )
     assert main(["install", "--policies-only", "--kubernetes", "1.36", "--policy", str(file)]) == 0
-    made = [one for one in yaml.safe_load_all(capsys.readouterr().out) if one]
+    written = [one for one in yaml.safe_load_all(capsys.readouterr().out) if one]
     cluster = tmp_path / "cluster.yaml"
 
     def code(objects: list[Document]) -> int:
@@ -181,12 +181,12 @@ def test_the_policies_without_the_webhook_may_have_been_applied(
         cluster.write_text(f"{shipped}\n---\n{yaml.safe_dump_all([*objects, namespace(stamp='required'), STAMPED])}")
         return main(["doctor", "--input", str(cluster), "--policy", str(file)])
 
-    assert code(made) == code(applied()) == 0
+    assert code(written) == code(applied()) == 0
     assert code(changed(3, validationActions=["Warn", "Audit"])) == 1
     assert code([one for one in applied() if "guard" not in one["metadata"]["name"]]) == 1
-    guard = next((one for one in made if one["metadata"]["name"] == "lease-webhook-stamp-guard"), made[0])
+    guard = next((one for one in written if one["metadata"]["name"] == "lease-webhook-stamp-guard"), written[0])
     guard["spec"]["failurePolicy"] = "Ignore"
-    assert code(made) == (mode != "off")
+    assert code(written) == (mode != "off")
 
 
 def test_a_policy_without_stamps_has_no_findings() -> None:
