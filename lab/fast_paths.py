@@ -15,7 +15,7 @@ import msgspec
 import pytest
 from msgspec import Struct
 
-from tests.server.connections import connect, port, request, served, take_the_long_way
+from tests.server.connections import connect, make_port, request, served, take_the_long_way
 from tests.server.test_known_heads import forgetful_port
 from tools.docs.pages import ROOT
 from webhook.admission.rules.election import renewal_stamp
@@ -45,7 +45,7 @@ def measure_savings() -> list[Saving]:
     length = b"Content-Length: %d" % len(body)
     line = b"POST /validate?timeout=10s HTTP/1.1"
     data = request(line, b"Host: a", b"Content-Type: application/json", length, body=body)
-    (connection, wire), (forgetful, other) = connect(port()), connect(forgetful_port())
+    (connection, wire), (forgetful, other) = connect(make_port()), connect(forgetful_port())
     flasks, flasks_wire = connect(take_the_long_way(served()).ports[0])
 
     def send() -> None:

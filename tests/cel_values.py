@@ -34,13 +34,13 @@ def values(spec: Document, expressions: list[str], data: Mapping[str, Any]) -> l
     """Return what several expressions are in a policy, an error where one errs; each variable is evaluated once."""
     variables = {one["name"]: one["expression"] for one in spec.get("variables", ())}
     known: dict[str, Any] = {}
-    found: list[Any] = []
-    for one in expressions:
+    results: list[Any] = []
+    for expression in expressions:
         try:
-            found.append(_value(variables, one, data, known))
+            results.append(_value(variables, expression, data, known))
         except ValueError as error:
-            found.append(error)
-    return found
+            results.append(error)
+    return results
 
 
 def _value(variables: Mapping[str, str], expression: str, data: Mapping[str, Any], known: dict[str, Any]) -> Any:
@@ -55,10 +55,10 @@ def _value(variables: Mapping[str, str], expression: str, data: Mapping[str, Any
         if not isinstance(known[name], ValueError):
             used[name] = known[name]
     given = dict.fromkeys(_NAMES) | dict(data) | {"variables": used}
-    found = _compiled(expression).eval(data={name: one for name, one in given.items() if name in expression})
-    if found.type() == cel.Type.ERROR:
-        raise ValueError(f"{found}: {expression}")
-    return found.plain_value()
+    result = _compiled(expression).eval(data={name: one for name, one in given.items() if name in expression})
+    if result.type() == cel.Type.ERROR:
+        raise ValueError(f"{result}: {expression}")
+    return result.plain_value()
 
 
 @cache

@@ -19,7 +19,7 @@ def encode(document: Any) -> bytes:
 
 def written_out(text: bytes) -> bytes:
     """The same JSON with its deep places written out."""
-    return _DEEP.sub(lambda found: _chain(int(found[1])), text.decode()).encode() if b'"<deep ' in text else text
+    return _DEEP.sub(lambda match: _chain(int(match[1])), text.decode()).encode() if b'"<deep ' in text else text
 
 
 def decode(text: bytes) -> Any:
@@ -31,6 +31,6 @@ def _chain(levels: int) -> str:
     return _OPENING * levels + "{}" + "}" * levels
 
 
-def _shortened(found: re.Match[str]) -> str:
-    levels = len(found[1]) // len(_OPENING)
-    return f'"<deep {levels}>"' + found[2][levels:]
+def _shortened(match: re.Match[str]) -> str:
+    levels = len(match[1]) // len(_OPENING)
+    return f'"<deep {levels}>"' + match[2][levels:]

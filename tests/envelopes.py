@@ -190,9 +190,9 @@ ENVELOPES: Final[dict[str, Callable[[Sequence[str]], Any]]] = {
 
 def wrapped(name: str, lines: Sequence[str]) -> bytes:
     """The bytes of a delivery; CloudWatch and Firehose put values behind each other without a line break."""
-    made = ENVELOPES[name](lines)
+    delivery = ENVELOPES[name](lines)
     between = "" if name == "cloudwatch-subscription.json" else "\n"
-    values = made if name.endswith(".jsonl") or between == "" else [made]
+    values = delivery if name.endswith(".jsonl") or between == "" else [delivery]
     return between.join(json.dumps(value, separators=(",", ":")) for value in values).encode()
 
 

@@ -165,14 +165,14 @@ def make_review(*tweaks: Tweak, new: Document | None = None, old: Document | Non
     """
     if new is None and old is None:
         new = make_lease()
-    shown: Document = new or old or {}
+    named: Document = new or old or {}
     if old is None:
         operation = "CREATE"
     else:
         operation = "UPDATE" if new else "DELETE"
-    group, _, version = shown["apiVersion"].partition("/")
-    kind = {"group": group, "version": version, "kind": shown["kind"]}
-    resource = {"group": group, "version": version, "resource": f"{shown['kind'].lower()}s"}
+    group, _, version = named["apiVersion"].partition("/")
+    kind = {"group": group, "version": version, "kind": named["kind"]}
+    resource = {"group": group, "version": version, "resource": f"{named['kind'].lower()}s"}
     return changed(
         {
             "kind": "AdmissionReview",
@@ -183,8 +183,8 @@ def make_review(*tweaks: Tweak, new: Document | None = None, old: Document | Non
                 "resource": resource,
                 "requestKind": kind,
                 "requestResource": resource,
-                "name": shown["metadata"].get("name", ""),
-                "namespace": shown["metadata"].get("namespace", ""),
+                "name": named["metadata"].get("name", ""),
+                "namespace": named["metadata"].get("namespace", ""),
                 "operation": operation,
                 "userInfo": make_user(),
                 "object": new,

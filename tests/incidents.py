@@ -78,8 +78,8 @@ def in_three_files(log: Iterable[Item]) -> list[list[Item]]:
 @cache
 def incidents() -> tuple[Incident, ...]:
     """All of them, by name."""
-    found = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
-    return tuple(Incident(name, json.loads((FOLDER / name / "truth.json").read_text())) for name in found)
+    names = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
+    return tuple(Incident(name, json.loads((FOLDER / name / "truth.json").read_text())) for name in names)
 
 
 def incident(name: str) -> Incident:

@@ -26,16 +26,16 @@ def is_reviewed(request: Document, expression: str = EXPRESSION) -> bool:
 
     `request` is that of an AdmissionReview; only resource, operation, object and oldObject are read.
     """
-    found = _compiled(expression).eval(
+    result = _compiled(expression).eval(
         data={
             "request": {"resource": request["resource"], "operation": request["operation"]},
             "object": request.get("object"),
             "oldObject": request.get("oldObject"),
         }
     )
-    if found.type() == cel.Type.ERROR:
-        raise ValueError(str(found))
-    return bool(found.value())
+    if result.type() == cel.Type.ERROR:
+        raise ValueError(str(result))
+    return bool(result.value())
 
 
 def is_update_reviewed(new: Document, old: Document) -> bool:

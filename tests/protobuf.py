@@ -16,7 +16,7 @@ _CONTINUED: Final = 0x80
 def lease(document: Mapping[str, Any], managed_fields: Iterable[Mapping[str, Any]] | None = None) -> bytes:
     """The bytes of a Lease; its entries are `managed_fields` where given, in which fieldsV1 may be bytes."""
     metadata, spec = document["metadata"], document["spec"]
-    found = metadata.get("managedFields", ()) if managed_fields is None else managed_fields
+    entries = metadata.get("managedFields", ()) if managed_fields is None else managed_fields
     meta = b"".join(
         (
             *(_text(number, metadata[key]) for key, number in _METADATA.items() if metadata.get(key)),
@@ -26,7 +26,7 @@ def lease(document: Mapping[str, Any], managed_fields: Iterable[Mapping[str, Any
                 for key, value in metadata.get(name, {}).items()
             ),
             *(_text(14, finalizer) for finalizer in metadata.get("finalizers", ())),
-            *(_bytes(17, _entry(entry)) for entry in found),
+            *(_bytes(17, _entry(entry)) for entry in entries),
         )
     )
     body = b"".join(
@@ -94,12 +94,12 @@ def _number(field: int, value: int) -> bytes:
 
 def _varint(number: int) -> bytes:
     """Seven bits to a byte, the lowest first; a negative number is that of 64 bits with the same bits."""
-    found = bytearray()
+    data = bytearray()
     number &= (1 << 64) - 1
     while number >= _CONTINUED:
-        found.append(number & (_CONTINUED - 1) | _CONTINUED)
+        data.append(number & (_CONTINUED - 1) | _CONTINUED)
         number >>= 7
-    return bytes([*found, number])
+    return bytes([*data, number])
 
 
 def config_map(name: str, namespace: str, data: Mapping[str, str]) -> bytes:

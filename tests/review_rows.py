@@ -67,14 +67,14 @@ def policy_cases() -> tuple[PolicyCase, ...]:
 @cache
 def cases() -> tuple[Case, ...]:
     """Every case of every row."""
-    found = []
+    loaded = []
     for file in sorted(FOLDER.glob("*.json")):
         for case in json.loads(file.read_text())["cases"]:
             if "policy" in case:
                 continue
             name = f"{file.stem}: {case['id']}"
-            found.append(Case(name, case, case["expect"], case.get("times", 1)))
-    return tuple(found)
+            loaded.append(Case(name, case, case["expect"], case.get("times", 1)))
+    return tuple(loaded)
 
 
 def one_of_each_row() -> tuple[Case, ...]:
@@ -91,13 +91,13 @@ def base(name: str) -> Document:
         put("spec.renewTime", "2025-11-20T12:00:05.000000Z"),
         put("metadata.managedFields[0]", make_entry(*owned, time="2025-11-20T12:00:05Z")),
     )
-    made = {
+    reviews = {
         "create": make_review(new=lease),
         "update": make_review(new=renewed, old=lease),
         "delete": make_review(old=make_lease(put("spec.holderIdentity", ""))),
         "candidate": make_review(new=make_candidate()),
     }
-    return made[name]
+    return reviews[name]
 
 
 def _body(case: Document) -> bytes:

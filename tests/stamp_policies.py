@@ -57,8 +57,8 @@ def stamped(write: Written) -> Document | None:
         return None
     (mutation,) = STAMP["mutations"]
     changed = copy.deepcopy(write.new)
-    for one in value(STAMP, mutation["jsonPatch"]["expression"], write.data):
-        _patch(changed, one)
+    for operation in value(STAMP, mutation["jsonPatch"]["expression"], write.data):
+        _patch(changed, operation)
     return changed
 
 
@@ -71,12 +71,12 @@ def refusals(write: Written, *, are_exempt: bool = True) -> list[str]:
     policies = [GUARD, BOUNDS] if write.new is not None else [GUARD]
     if are_exempt and not all(value(GUARD, one["expression"], data) for one in GUARD["matchConditions"]):
         policies.remove(GUARD)
-    found = []
+    messages = []
     for policy in policies:
         validations = policy["validations"]
         results = values(policy, [one["expression"] for one in validations], data)
-        found += [one["message"] for one, result in zip(validations, results, strict=True) if result is not True]
-    return found
+        messages += [one["message"] for one, result in zip(validations, results, strict=True) if result is not True]
+    return messages
 
 
 def stored(write: Written) -> tuple[Document | None, list[str]]:
@@ -86,12 +86,12 @@ def stored(write: Written) -> tuple[Document | None, list[str]]:
     return new, refusals(after)
 
 
-def _patch(document: Document, one: Mapping[str, Any]) -> None:
-    *path, last = (part.replace("~1", "/").replace("~0", "~") for part in one["path"].split("/")[1:])
+def _patch(document: Document, operation: Mapping[str, Any]) -> None:
+    *path, last = (part.replace("~1", "/").replace("~0", "~") for part in operation["path"].split("/")[1:])
     place = document
     for name in path:
         place = place[name]
-    if one["op"] == "remove":
+    if operation["op"] == "remove":
         del place[last]
     else:
-        place[last] = one["value"]
+        place[last] = operation["value"]

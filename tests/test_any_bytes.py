@@ -135,11 +135,13 @@ def test_any_name_and_any_text_replaced_by_one_with_hidden_characters(
         parent = document["request"]
         for step in path[:-1]:
             parent = parent[step]
-        shown = data.draw(st.sampled_from(HIDDEN))
+        character = data.draw(st.sampled_from(HIDDEN))
         if isinstance(parent, dict) and data.draw(st.booleans()):
-            parent[data.draw(st.sampled_from(["", "f:"])) + shown] = parent.pop(path[-1])
+            parent[data.draw(st.sampled_from(["", "f:"])) + character] = parent.pop(path[-1])
         else:
-            parent[path[-1]] = data.draw(st.sampled_from([shown, [shown], {shown: {}}, {f"f:{shown}": {"f:x": {}}}]))
+            parent[path[-1]] = data.draw(
+                st.sampled_from([character, [character], {character: {}}, {f"f:{character}": {"f:x": {}}}])
+            )
     assert_answered(json.dumps(document).encode())
 
 

@@ -180,13 +180,13 @@ def test_one_thing_more_is_reviewed(term: str) -> None:
 
 def terms() -> list[str]:
     """Return what stands between `||`, without the brackets around several terms."""
-    found = []
+    bare_terms = []
     for part in EXPRESSION.split("||"):
         term = part.rpartition("exists(before,")[2].strip()
         while term.count(")") > term.count("("):
             term = term.removesuffix(")")
-        found.append(term)
-    return found
+        bare_terms.append(term)
+    return bare_terms
 
 
 @pytest.mark.parametrize("term", terms())

@@ -92,15 +92,15 @@ def test_with_the_binding_of_its_page_a_database_does_what_it_does_and_nobody_el
     """The page has other names: the namespace of the recordings is that of the cluster."""
     policy = parse((PROJECT / "docs" / "examples" / "postgresql.yaml").read_text().replace("shop", "cloudnative-pg"))
     written = [one for one in recordings() if one.file.startswith("1.36.3/cloudnative-pg/")]
-    for one in written:
-        verdict = evaluated(one, policy)
-        assert (verdict.allowed, verdict.warnings) == (True, ()), one.file
+    for recording in written:
+        verdict = evaluated(recording, policy)
+        assert (verdict.allowed, verdict.warnings) == (True, ()), recording.file
         for account in (b"cloudnative-pg:database", b"cnpg-system:cnpg-manager"):
-            stranger = one.body.replace(
+            stranger = recording.body.replace(
                 b"system:serviceaccount:" + account, b"system:serviceaccount:cloudnative-pg:other"
             )
-            if stranger != one.body and "renewal" not in one.file:
-                assert "identity-binding=deny" in said(evaluated(one, policy, body=stranger)), one.file
+            if stranger != recording.body and "renewal" not in recording.file:
+                assert "identity-binding=deny" in said(evaluated(recording, policy, body=stranger)), recording.file
 
 
 def check_client(recording: Recording) -> None:

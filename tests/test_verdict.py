@@ -120,8 +120,8 @@ def test_a_missing_stamp_is_repaired_with_the_page_of_the_rule() -> None:
 def test_a_warning_ends_with_the_page_of_its_rule_if_there_is_room() -> None:
     review = make_review(new=make_lease(put("spec.leaseDurationSeconds", 172_800)))
     (plain,) = evaluated(review, OBSERVE).warnings
-    shown = evaluated(review, policy("docs_url: https://example.com\n", "observe")).warnings
-    assert shown == (f"{plain}; see https://example.com/duration-too-long",)
+    warnings = evaluated(review, policy("docs_url: https://example.com\n", "observe")).warnings
+    assert warnings == (f"{plain}; see https://example.com/duration-too-long",)
     far = policy(f"docs_url: https://example.com/{'x' * 108}\n", "observe")
     assert evaluated(review, far).warnings == (plain,)
 
@@ -224,13 +224,13 @@ def test_a_statement_keeps_to_any_length() -> None:
 
 def over_120(preset: str) -> dict[str, str]:
     """The warnings over 120 characters that recorded reviews get, by the rule that they begin with."""
-    found = {}
+    reasons = {}
     for recording in recordings():
         for warning in recorded_verdict(recording.body_without_exemption(), preset, recording.received).warnings:
             assert len(warning) <= 256
             if len(warning) > 120:
-                found[warning] = why_over_120(warning)
-    return found
+                reasons[warning] = why_over_120(warning)
+    return reasons
 
 
 def recorded_verdict(body: bytes, preset: str, received: int) -> Verdict:

@@ -60,7 +60,7 @@ class Lease(Struct, frozen=True):
 
 
 def _encode(entry: Entry) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "manager": entry.manager,
         "operation": entry.operation,
         "apiVersion": entry.api_version,
@@ -69,10 +69,10 @@ def _encode(entry: Entry) -> dict[str, Any]:
         "fieldsV1": msgspec.Raw(entry.fields.encode()) if entry.fields else "",
         "subresource": entry.subresource,
     }
-    shown: dict[str, Any] = {key: value for key, value in found.items() if value not in ("", None)}
+    encoded: dict[str, Any] = {key: value for key, value in fields.items() if value not in ("", None)}
     if entry.time == ZERO_TIME:
-        shown["time"] = None
-    return shown
+        encoded["time"] = None
+    return encoded
 
 
 def lease_of(document: dict[str, Any]) -> Lease:

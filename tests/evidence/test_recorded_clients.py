@@ -25,11 +25,11 @@ ADMINISTRATORS = {"admin", "system:apiserver"}
 
 def writes(client: str) -> Iterator[tuple[Recording, dict[str, Any]]]:
     """The requests of one client about Leases, in order."""
-    for one in recordings():
-        request = one.document()["request"]
+    for recording in recordings():
+        request = recording.document()["request"]
         is_lease = request["resource"]["resource"] == "leases" and request["namespace"] != NODE_LEASES
-        if PurePath(one.file).parent.as_posix() == client and is_lease and request["operation"] != "DELETE":
-            yield one, request
+        if PurePath(recording.file).parent.as_posix() == client and is_lease and request["operation"] != "DELETE":
+            yield recording, request
 
 
 def state_before(known: Lease | None, request: dict[str, Any], last: dict[str, Any]) -> Lease | None:

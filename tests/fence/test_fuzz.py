@@ -37,16 +37,16 @@ OBJECTS = st.lists(st.dictionaries(KEYS, JSON, max_size=6), max_size=4)
 def test_a_fence_is_refused_or_rendered(changes: dict[str, Any]) -> None:
     try:
         fences = parse(text(fences=[{**FENCE, **changes}], stamps=STAMPS)).fences
-        shown = write_stream(manifest for one in fences for manifest in make_fence_manifests(one))
+        rendered = write_stream(manifest for one in fences for manifest in make_fence_manifests(one))
     except PolicyError as error:
-        shown = str(error).replace("\n", "\0")
-    assert "\0" not in shown
+        rendered = str(error).replace("\n", "\0")
+    assert "\0" not in rendered
 
 
 @given(OBJECTS)
 def test_the_doctor_reads_any_objects(objects: list[dict[str, Any]]) -> None:
-    for one in make_fence_manifests(fence()):
-        list(examine_fences(Documents([*objects, one]), [fence()], "policy.yaml"))
+    for manifest in make_fence_manifests(fence()):
+        list(examine_fences(Documents([*objects, manifest]), [fence()], "policy.yaml"))
 
 
 @given(OBJECTS)

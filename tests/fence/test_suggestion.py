@@ -55,9 +55,9 @@ def audited(*events: dict[str, Any]) -> Suggestion:
 @pytest.mark.parametrize("end", ["\n", "\r", "\x0b", "\x1d", "\x85", "\u2028"])
 def test_names_of_resources_and_pods_add_no_line_to_the_policy(end: str) -> None:
     added = f"{end}- name: added{end}  lease: other/other{end}  writers: [other/other]{end}  resources: [secrets]"
-    found = audited(*(event(f"a{added}", what) for what in ("leases", "configmaps", f"x{added}")))
-    assert (len(found.evidence), len(found.left_out)) == (1, 2)
-    text = format_policy("operator", "shop/operator", "shop/operator", found)
+    suggestion = audited(*(event(f"a{added}", what) for what in ("leases", "configmaps", f"x{added}")))
+    assert (len(suggestion.evidence), len(suggestion.left_out)) == (1, 2)
+    text = format_policy("operator", "shop/operator", "shop/operator", suggestion)
     assert "added" not in "".join(line.partition("#")[0] for line in text.splitlines())
     assert len(parse(f"apiVersion: lease-webhook/v1\n{text}").fences) == 1
 
@@ -75,7 +75,7 @@ def test_only_stored_writes_of_the_service_account_count() -> None:
 
 
 def test_what_only_the_leader_wrote_is_proposed() -> None:
-    found = audited(
+    suggestion = audited(
         event("", "configmaps"),
         event("a", "leases"),
         event("a", "configmaps"),
@@ -84,14 +84,14 @@ def test_what_only_the_leader_wrote_is_proposed() -> None:
         event("b", "configmaps"),
         event("a", "events"),
     )
-    assert found.evidence == {FencedResource("", "configmaps"): "UPDATE; 1 by a, 1 by b as the leader"}
-    assert found.left_out["secrets"] == ("written without the lease: 1 by b; add it if those writes were mistakes")
-    assert "events" in found.left_out
+    assert suggestion.evidence == {FencedResource("", "configmaps"): "UPDATE; 1 by a, 1 by b as the leader"}
+    assert suggestion.left_out["secrets"] == ("written without the lease: 1 by b; add it if those writes were mistakes")
+    assert "events" in suggestion.left_out
 
 
 def test_a_resource_that_nobody_wrote_while_somebody_led_is_not_proposed() -> None:
-    found = audited(event("a", "configmaps"), event("a", "leases"), event("a", "secrets"))
-    assert set(found.evidence) == {FencedResource("", "secrets")}
+    suggestion = audited(event("a", "configmaps"), event("a", "leases"), event("a", "secrets"))
+    assert set(suggestion.evidence) == {FencedResource("", "secrets")}
 
 
 def test_what_was_written_only_before_anybody_led_is_not_proposed() -> None:
@@ -108,8 +108,8 @@ def test_the_lease_that_is_written_most_is_first() -> None:
 
 
 def test_the_proposal_is_a_policy() -> None:
-    found = Suggestion({FencedResource("", "configmaps"): "UPDATE"}, {"events": "why"})
-    text = format_policy("shop-operator", "shop/operator", "shop/operator", found)
+    suggestion = Suggestion({FencedResource("", "configmaps"): "UPDATE"}, {"events": "why"})
+    text = format_policy("shop-operator", "shop/operator", "shop/operator", suggestion)
     assert parse(f"apiVersion: lease-webhook/v1\n{text}").fences[0].namespaces == ()
     assert text.endswith("# left out: events: why\n")
 

@@ -46,8 +46,8 @@ def test_what_stamps_comes_before_what_asks_for_it() -> None:
 
 
 def test_each_binding_names_its_policy() -> None:
-    found = specs(token=True, expired="deny")
-    assert {spec["policyName"].removeprefix(NAME) for (kind, end), spec in found.items() if "Binding" in kind} == {
+    manifests = specs(token=True, expired="deny")
+    assert {spec["policyName"].removeprefix(NAME) for (kind, end), spec in manifests.items() if "Binding" in kind} == {
         *("", STAMPING, KEEPING, CLOCK)
     }
 
@@ -62,11 +62,11 @@ def test_the_texts_are_those_of_the_fence() -> None:
 
 
 def test_every_write_that_stores_annotations_is_stamped() -> None:
-    found = specs(token=True, resources=["deployments.apps/scale", "pods", "pods/resize"])
+    manifests = specs(token=True, resources=["deployments.apps/scale", "pods", "pods/resize"])
     paths = {
         end: [
             path
-            for rule in found[MUTATING_POLICY, end]["matchConstraints"]["resourceRules"]
+            for rule in manifests[MUTATING_POLICY, end]["matchConstraints"]["resourceRules"]
             for path in rule["resources"]
         ]
         for end in (STAMPING, KEEPING)
@@ -76,11 +76,11 @@ def test_every_write_that_stores_annotations_is_stamped() -> None:
         *("pods", "pods/resize", "pods/status"),
     ]
     assert paths[KEEPING] == ["deployments", "deployments/*", "pods", "pods/*"]
-    [judged, *_] = found[POLICY, ""]["matchConstraints"]["resourceRules"]
+    [judged, *_] = manifests[POLICY, ""]["matchConstraints"]["resourceRules"]
     assert judged["resources"] == ["deployments/scale"]
-    conditions = found[MUTATING_POLICY, KEEPING]["matchConditions"]
+    conditions = manifests[MUTATING_POLICY, KEEPING]["matchConditions"]
     assert '["", "resize", "status"]' in conditions[0]["expression"]
-    assert "paramKind" not in found[MUTATING_POLICY, KEEPING]
+    assert "paramKind" not in manifests[MUTATING_POLICY, KEEPING]
 
 
 @pytest.mark.parametrize(
@@ -93,17 +93,17 @@ def test_every_write_that_stores_annotations_is_stamped() -> None:
     ],
 )
 def test_the_clock_fails_open(keys: dict[str, str], actions: list[str]) -> None:
-    found = specs(**keys)
-    assert found[POLICY, CLOCK]["failurePolicy"] == "Ignore"
-    assert found[BINDING, CLOCK]["paramRef"]["parameterNotFoundAction"] == "Allow"
-    assert found[BINDING, CLOCK]["validationActions"] == actions
+    manifests = specs(**keys)
+    assert manifests[POLICY, CLOCK]["failurePolicy"] == "Ignore"
+    assert manifests[BINDING, CLOCK]["paramRef"]["parameterNotFoundAction"] == "Allow"
+    assert manifests[BINDING, CLOCK]["validationActions"] == actions
 
 
 @pytest.mark.parametrize(("mode", "failure"), [("deny", "Fail"), ("warn", "Ignore"), ("audit", "Ignore")])
 def test_the_token_fails_as_the_fence_does(mode: str, failure: str) -> None:
-    found = specs(token=True, mode=mode)
-    assert {found[MUTATING_POLICY, end]["failurePolicy"] for end in (STAMPING, KEEPING)} == {failure}
-    assert found[MUTATING_BINDING, STAMPING]["paramRef"]["parameterNotFoundAction"] == "Allow"
+    manifests = specs(token=True, mode=mode)
+    assert {manifests[MUTATING_POLICY, end]["failurePolicy"] for end in (STAMPING, KEEPING)} == {failure}
+    assert manifests[MUTATING_BINDING, STAMPING]["paramRef"]["parameterNotFoundAction"] == "Allow"
 
 
 def test_the_holder_is_the_stamped_writer() -> None:

@@ -40,8 +40,8 @@ def written(token: str | None, params: Document, uid: str = "uid-a", new: str | 
     before: Document = {"metadata": {"annotations": {} if token is None else {KEY: token}}}
     after: Document = {"metadata": {"annotations": {KEY: token if new == "" else new}}}
     info = {"username": USER, "groups": [], "extra": extra}
-    found = {"operation": "UPDATE", "userInfo": info, "name": "log", "namespace": "shop"}
-    return {"request": found, "object": after, "oldObject": before, "params": params}
+    request = {"operation": "UPDATE", "userInfo": info, "name": "log", "namespace": "shop"}
+    return {"request": request, "object": after, "oldObject": before, "params": params}
 
 
 @settings(max_examples=20)

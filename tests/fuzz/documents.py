@@ -32,8 +32,8 @@ def check(data: bytes) -> None:
             _assert_understood(item)
         for size in (7, 1) if len(data) <= _FEW else (997,):
             cut = [data[start : start + size] for start in range(0, len(data), size)]
-            found = split_documents("file", cut, is_json=is_json)
-            assert [*map(_comparable, found)] == [*map(_comparable, whole)], f"others in pieces of {size} bytes"
+            documents = split_documents("file", cut, is_json=is_json)
+            assert [*map(_comparable, documents)] == [*map(_comparable, whole)], f"others in pieces of {size} bytes"
 
 
 def seeds() -> Iterator[bytes]:
@@ -69,11 +69,11 @@ def _assert_understood(item: Document | Unreadable | LastLine) -> None:
     if isinstance(item, Document):
         with contextlib.suppress(ValueError, RecursionError):
             _ = item.value
-    found: Sequence[object] = [kinds.interpret_for_history(item)]
+    results: Sequence[object] = [kinds.interpret_for_history(item)]
     if not isinstance(item, LastLine):
-        found = [*found, kinds.interpret_for_check(item)]
-    for one in (item, *found):
-        if isinstance(one, Unreadable):
-            assert one.error, "an error without words"
-            assert "\n" not in one.error, f"an error of several lines: {one.error!r}"
-            assert one.line >= 0
+        results = [*results, kinds.interpret_for_check(item)]
+    for result in (item, *results):
+        if isinstance(result, Unreadable):
+            assert result.error, "an error without words"
+            assert "\n" not in result.error, f"an error of several lines: {result.error!r}"
+            assert result.line >= 0

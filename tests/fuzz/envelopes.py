@@ -19,8 +19,8 @@ _FEW: Final = 8000
 
 def check(data: bytes) -> None:
     """Look for events; raises AssertionError for a law that does not hold."""
-    found = list(find_events(data))
-    for number, event in enumerate(found, 1):
+    events = list(find_events(data))
+    for number, event in enumerate(events, 1):
         assert b"audit.k8s.io" in event, "not an event"
         kinds.interpret_for_history(make_document(Place("file", number), event))
     if data[:1] != b"{" or find_error(memoryview(data)):

@@ -53,7 +53,7 @@ def seeds() -> Iterator[bytes]:
     """Yield a few changes of recorded incidents, as a watch and as a log."""
     for name in _INCIDENTS:
         for path in ("leases.json.gz", "audit.log.gz"):
-            found = beginning_of(incident(name).file(path), 1000).splitlines(keepends=True)
-            step = max(1, len(found) // 6)
-            yield b"".join(found[::step])
+            lines = beginning_of(incident(name).file(path), 1000).splitlines(keepends=True)
+            step = max(1, len(lines) // 6)
+            yield b"".join(lines[::step])
     yield (Path(__file__).parents[1] / "data" / "leases" / "seeded.json").read_bytes()[:20_000]

@@ -59,8 +59,8 @@ def seeds() -> Iterator[bytes]:
     for recording in recordings():
         request = recording.document()["request"]
         for role in ("object", "oldObject"):
-            found = (request.get(role) or {}).get("metadata", {}).get("managedFields")
-            if found and len(text := json.dumps(found)) // 200 not in lengths:
+            entries = (request.get(role) or {}).get("metadata", {}).get("managedFields")
+            if entries and len(text := json.dumps(entries)) // 200 not in lengths:
                 lengths.add(len(text) // 200)
                 yield text.encode()
     yield (
@@ -89,7 +89,7 @@ def _read_plainly(data: bytes) -> list[tuple[object, ...]]:
         return []
     if not isinstance(entries, list):
         raise ValueError("not a list")  # noqa: TRY004 - what a caller expects of a text
-    found: list[tuple[object, ...]] = []
+    known: list[tuple[object, ...]] = []
     for entry in entries:
         if not isinstance(entry, dict):
             raise ValueError("not an object")  # noqa: TRY004
@@ -102,8 +102,8 @@ def _read_plainly(data: bytes) -> list[tuple[object, ...]]:
         spec, labels = fields.get("f:spec"), (_object(fields.get("f:metadata"))).get("f:labels")
         key = (manager or "", operation or "", version, subresource or "")
         is_fold = manager == ANCIENT_CHANGES
-        found.append((manager, operation, time, key, stamp_of(time), is_fold, _members(spec), _members(labels)))
-    return found
+        known.append((manager, operation, time, key, stamp_of(time), is_fold, _members(spec), _members(labels)))
+    return known
 
 
 def _object(value: Any) -> dict[str, Any]:
@@ -118,10 +118,10 @@ def _members(node: Any) -> frozenset[str]:
 
 
 def _without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         raise ValueError("of a repeated key one value counts")
-    return found
+    return members
 
 
 def _refuse(text: str) -> Any:

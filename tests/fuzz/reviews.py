@@ -111,10 +111,10 @@ def _has_wrong_types(response: ReviewResponse) -> bool:
 
 
 def _reverse(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(reversed(pairs))
-    if len(found) < len(pairs):
+    members = dict(reversed(pairs))
+    if len(members) < len(pairs):
         raise ValueError("of a repeated key one value counts")
-    return found
+    return members
 
 
 def _refuse(text: str) -> Any:

@@ -36,7 +36,7 @@ def check(data: bytes) -> None:
     except _PlainError:
         return
     expected = json.dumps(value, ensure_ascii=False)
-    written = _NOT_PRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", expected)
+    written = _NOT_PRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", expected)
     if all(len(key) <= _MAX_KEY for key in _KEY.findall(written)):
         assert json.dumps(read(written), ensure_ascii=False) == expected, "read as another value from its JSON"
     if isinstance(value, dict):

@@ -77,10 +77,10 @@ BODIES: Final[dict[str, Callable[[], bytes]]] = {
 @pytest.mark.uncounted
 @pytest.mark.parametrize("body", [pytest.param(body, id=name) for name, body in BODIES.items()])
 def test_memory_is_bounded(body: Callable[[], bytes]) -> None:
-    made, policy = body(), load("strict")
+    data, policy = body(), load("strict")
     tracemalloc.start()
     try:
-        reply = respond(made, policy, NOW)
+        reply = respond(data, policy, NOW)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

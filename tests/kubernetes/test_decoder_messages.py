@@ -107,9 +107,9 @@ def test_any_problem_has_words_or_none(problem: str) -> None:
 def test_what_follows_a_value_is_found(text: bytes, place: int) -> None:
     with pytest.raises(msgspec.DecodeError) as caught:
         msgspec.json.decode(text, type=msgspec.Raw)
-    found = TRAILING.search(str(caught.value))
-    assert found is not None
-    assert int(found[1]) == place
+    match = TRAILING.search(str(caught.value))
+    assert match is not None
+    assert int(match[1]) == place
 
 
 def test_a_value_that_is_cut_off_says_so() -> None:

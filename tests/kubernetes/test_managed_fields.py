@@ -11,8 +11,8 @@ from webhook.kubernetes.managed_fields import MAX_ENTRIES, Entry, is_nested_too_
 
 
 def entry(fields: Any = None, **changes: Any) -> Entry:
-    (made,) = list_entries(Raw(to_bytes([make_entry() | {"fieldsV1": fields} | changes])))
-    return made
+    (decoded,) = list_entries(Raw(to_bytes([make_entry() | {"fieldsV1": fields} | changes])))
+    return decoded
 
 
 @pytest.mark.parametrize(
@@ -35,16 +35,18 @@ def test_a_field_is_owned_where_it_is_a_member_of_the_set(value: Any, owned: boo
 
 @pytest.mark.parametrize("fields", [None, {}, {"f:spec": None}, {"f:spec": []}, {"f:metadata": {}}])
 def test_an_entry_that_says_nothing_of_spec_owns_nothing_there(fields: Any) -> None:
-    made = entry(fields)
-    assert made.owns_renew_time is False
-    assert not made.owned.spec
-    assert made.owned.below == ()
+    decoded = entry(fields)
+    assert decoded.owns_renew_time is False
+    assert not decoded.owned.spec
+    assert decoded.owned.below == ()
 
 
 def test_owners_below_fields_of_spec_are_named() -> None:
-    made = entry({"f:spec": {"f:a": {}, "f:b": {".": {}}, "f:c": {"f:x": {}}, "f:d": {".": {}, "k:{}": {}}, "f:e": 5}})
-    assert made.owned.below == ("c", "d")
-    assert made.owned.spec == {"f:a", "f:b", "f:d"}
+    decoded = entry(
+        {"f:spec": {"f:a": {}, "f:b": {".": {}}, "f:c": {"f:x": {}}, "f:d": {".": {}, "k:{}": {}}, "f:e": 5}}
+    )
+    assert decoded.owned.below == ("c", "d")
+    assert decoded.owned.spec == {"f:a", "f:b", "f:d"}
 
 
 def test_the_key_of_an_entry_is_that_of_the_api_server() -> None:

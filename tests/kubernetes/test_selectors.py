@@ -43,8 +43,8 @@ def test_what_is_not_a_selector_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["tier in (front)", "tier notin (a, b)", "tier", "!tier"])
 def test_a_requirement_is_written_as_it_is_read(text: str) -> None:
-    (one,) = parse_selector(text)
-    assert str(one) == text
+    (requirement,) = parse_selector(text)
+    assert str(requirement) == text
 
 
 def test_an_object_has_the_same_requirements_as_its_text() -> None:

@@ -6,7 +6,7 @@ from webhook.text.quoting import MAX_VALUE, escape, quote
 
 
 @pytest.mark.parametrize(
-    ("character", "shown"),
+    ("character", "escaped"),
     [
         pytest.param("\x1b", "\\x1b", id="an escape character"),
         pytest.param("\x9b", "\\x9b", id="a control character beyond ASCII"),
@@ -23,13 +23,13 @@ from webhook.text.quoting import MAX_VALUE, escape, quote
         pytest.param("\U000e0041", "\\U000e0041", id="a tag"),
     ],
 )
-def test_a_hidden_character_shows(character: str, shown: str) -> None:
-    assert escape(f"a{character}b") == f"a{shown}b"
-    assert quote(f"a{character}b") == f'"a{shown}b"'
+def test_a_hidden_character_shows(character: str, escaped: str) -> None:
+    assert escape(f"a{character}b") == f"a{escaped}b"
+    assert quote(f"a{character}b") == f'"a{escaped}b"'
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "escaped"),
     [
         pytest.param("p\u0430yroll-0", "p\\u0430yroll-0", id="a Cyrillic a"),
         pytest.param("shop/\u03bfperator", "shop/\\u03bfperator", id="a Greek o"),
@@ -37,9 +37,9 @@ def test_a_hidden_character_shows(character: str, shown: str) -> None:
         pytest.param("\U0001d41db-0", "\\U0001d41db-0", id="a bold d of mathematics"),
     ],
 )
-def test_a_letter_that_looks_like_another_in_a_word_shows(text: str, shown: str) -> None:
-    assert escape(text) == shown
-    assert quote(text) == f'"{shown}"'
+def test_a_letter_that_looks_like_another_in_a_word_shows(text: str, escaped: str) -> None:
+    assert escape(text) == escaped
+    assert quote(text) == f'"{escaped}"'
 
 
 @pytest.mark.parametrize(

@@ -43,9 +43,9 @@ IN_ORDER = [
 
 
 def version(text: str) -> Version:
-    found = parse_version(text)
-    assert found is not None
-    return found
+    version = parse_version(text)
+    assert version is not None
+    return version
 
 
 def test_any_two_of_the_sorted_list_are_in_order() -> None:
@@ -106,8 +106,8 @@ def test_a_long_version_is_read() -> None:
 
 @given(st.text(alphabet="0123456789.-+av \n", max_size=20))
 def test_any_text_is_a_version_or_refused(text: str) -> None:
-    found = parse_version(text)
-    assert found is None or str(found) == text
+    version = parse_version(text)
+    assert version is None or str(version) == text
 
 
 def test_a_version_longer_than_the_limit_is_refused() -> None:

@@ -57,8 +57,8 @@ def played(seeds: Iterable[int], modes: Iterable[Mode] = MODES, *, in_turns: boo
         for mode in modes[seed % len(modes) :][:1] if in_turns else modes:
             done = play(history, mode, alone=alone)
             counts[mode.name] += done.counts
-            for one in done.broken:
-                first.setdefault((one.mode, one.law), (seed, one))
+            for failure in done.broken:
+                first.setdefault((failure.mode, failure.law), (seed, failure))
     return Result(counts, tuple(first.values()), number)
 
 
@@ -96,24 +96,26 @@ def main() -> int:
     broken: dict[tuple[str, str], tuple[int, Broken]] = {}
     with ProcessPoolExecutor(options.workers) as pool:
         for result in pool.map(partial(played, in_turns=options.in_turns), chunks):
-            for mode, found in result.counts.items():
-                counts[mode] += found
-            for seed, one in result.broken:
-                broken.setdefault((one.mode, one.law), (seed, one))
+            for mode, counted in result.counts.items():
+                counts[mode] += counted
+            for seed, failure in result.broken:
+                broken.setdefault((failure.mode, failure.law), (seed, failure))
     print(f"{options.histories} histories from seed {options.seed} in {time.monotonic() - began:.0f} s")
     print(table(counts), end="")
-    for seed, one in broken.values():
-        history = smallest(drawn(seed), one)
-        print(f"FAILED {one.mode}, seed {seed}: {one.law}\n  {one.text}\n  kept in {keep(history, one)}")
+    for seed, failure in broken.values():
+        history = smallest(drawn(seed), failure)
+        print(
+            f"FAILED {failure.mode}, seed {seed}: {failure.law}\n  {failure.text}\n  kept in {keep(history, failure)}"
+        )
     return int(bool(broken))
 
 
 def table(counts: dict[str, Counter[str]]) -> str:
     """Honest writes by mode, and what strangers wrote."""
     rows = [f"| mode | {' | '.join(HONEST)} | of strangers: stored | refused |\n|---|{'--:|' * (len(HONEST) + 2)}\n"]
-    for mode, found in counts.items():
-        cells = [f"{found[f'{kind} stored']:,}" for kind in HONEST]
-        cells += [f"{found[f'a stranger{chr(39)}s write {how}']:,}" for how in ("stored", "refused")]
+    for mode, counted in counts.items():
+        cells = [f"{counted[f'{kind} stored']:,}" for kind in HONEST]
+        cells += [f"{counted[f'a stranger{chr(39)}s write {how}']:,}" for how in ("stored", "refused")]
         rows.append(f"| {mode} | {' | '.join(cells)} |\n")
     return "".join(rows)
 

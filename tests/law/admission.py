@@ -80,8 +80,8 @@ class Policy:
         try:
             if not self._is_met(evaluation):
                 return document
-            for one in self._spec["mutations"]:
-                document = patched(document, evaluation.value(_as_map(one["jsonPatch"]["expression"])))
+            for mutation in self._spec["mutations"]:
+                document = patched(document, evaluation.value(_as_map(mutation["jsonPatch"]["expression"])))
         except ExpressionError:
             if self._fails:
                 raise
@@ -96,10 +96,10 @@ class Policy:
                 return ""
         except ExpressionError as error:
             return str(error) if self._fails else ""
-        for one in self._spec["validations"]:
+        for validation in self._spec["validations"]:
             try:
-                if not evaluation.value(one["expression"]):
-                    return f"{self.name}: {one.get('message', '')}"
+                if not evaluation.value(validation["expression"]):
+                    return f"{self.name}: {validation.get('message', '')}"
             except ExpressionError as error:
                 if self._fails:
                     return str(error)
@@ -134,12 +134,12 @@ class _Evaluation:
             if used:
                 data = {name: self._data[name] for name in names}
                 data["variables"] = {name: value for name in used if (value := self._variable(name)) is not _MISSING}
-                found = program.eval(data=data)
+                result = program.eval(data=data)
             else:
-                found = program.eval(activation=self._without_variables)
-            if found.type() == cel.Type.ERROR:
-                raise ExpressionError(f"{found}: {expression[:200]}")
-            return found.plain_value()
+                result = program.eval(activation=self._without_variables)
+            if result.type() == cel.Type.ERROR:
+                raise ExpressionError(f"{result}: {expression[:200]}")
+            return result.plain_value()
         except (RuntimeError, ValueError, TypeError) as error:
             raise ExpressionError(f"{error}: {expression[:200]}") from error
 
@@ -165,12 +165,12 @@ def policies(documents: Sequence[Document]) -> tuple[Policy, ...]:
         for one in documents
         if one["kind"].endswith("PolicyBinding") and one["kind"].startswith("Validating")
     }
-    found = [
+    selected = [
         Policy(one, actions.get(one["metadata"]["name"], ("Deny",)))
         for one in documents
         if one["kind"] in ("MutatingAdmissionPolicy", "ValidatingAdmissionPolicy")
     ]
-    return tuple(sorted((one for one in found if one.denies), key=lambda one: (not one.mutates, one.name)))
+    return tuple(sorted((one for one in selected if one.denies), key=lambda policy: (not policy.mutates, policy.name)))
 
 
 def patched(document: Document, operations: Sequence[Mapping[str, Any]]) -> Document:
@@ -179,18 +179,18 @@ def patched(document: Document, operations: Sequence[Mapping[str, Any]]) -> Docu
         return document
     document = copy.copy(document)
     copied: dict[tuple[str, ...], Any] = {(): document}
-    for one in operations:
-        steps = [step.replace("~1", "/").replace("~0", "~") for step in one["path"].split("/")[1:]]
+    for operation in operations:
+        steps = [step.replace("~1", "/").replace("~0", "~") for step in operation["path"].split("/")[1:]]
         place: Any = document
         for depth, step in enumerate(steps[:-1], 1):
             path = tuple(steps[:depth])
             if path not in copied:
                 copied[path] = place[step] = copy.copy(place[step])
             place = copied[path]
-        if one["op"] == "remove":
+        if operation["op"] == "remove":
             del place[steps[-1]]
         else:
-            place[steps[-1]] = one["value"]
+            place[steps[-1]] = operation["value"]
             copied = {path: value for path, value in copied.items() if path[: len(steps)] != tuple(steps)}
     return document
 
@@ -241,8 +241,8 @@ def _environment() -> Any:
 
 
 def _find(text: str, pattern: str) -> str:
-    found = re.search(pattern, text)
-    return found[0] if found else ""
+    match = re.search(pattern, text)
+    return match[0] if match else ""
 
 
 def _escaped(key: str) -> str:

@@ -216,8 +216,8 @@ def _updated(old: Document, request: Request, clock: int) -> Document:
 
 def _applied(old: Document, request: Request, clock: int) -> Document:
     before, wanted = fields_of(old), fields_of(_cleaned(request.body))
-    found = [_entry(one) for one in old["metadata"].get("managedFields") or ()]
-    entries = {entry.key: entry for entry in found}
+    known = [_entry(one) for one in old["metadata"].get("managedFields") or ()]
+    entries = {entry.key: entry for entry in known}
     if not entries and before:
         first = Entry(BEFORE_FIRST_APPLY, UPDATE, whole(clock), frozenset(before))
         entries = {first.key: first}
@@ -240,8 +240,8 @@ def _applied(old: Document, request: Request, clock: int) -> Document:
 
 def copied(document: Document) -> Document:
     """Return a copy of a document, for a tenth of what `copy.deepcopy` takes."""
-    found: Document = msgspec.json.decode(msgspec.json.encode(document))
-    return found
+    decoded: Document = msgspec.json.decode(msgspec.json.encode(document))
+    return decoded
 
 
 def merged(old: Document, patch: Document) -> Document:
@@ -260,8 +260,8 @@ def merged(old: Document, patch: Document) -> Document:
 
 def _cleaned(document: Document) -> Document:
     """A copy without what an API server leaves out: nulls and empty texts, lists and maps."""
-    found = document.get("metadata") or {}
-    metadata = {key: value for key, value in found.items() if value or value == 0 or key == "managedFields"}
+    given = document.get("metadata") or {}
+    metadata = {key: value for key, value in given.items() if value or value == 0 or key == "managedFields"}
     metadata.pop("resourceVersion", None)
     spec = {key: value for key, value in (document.get("spec") or {}).items() if value is not None}
     head = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
@@ -277,14 +277,14 @@ def _without(metadata: Document, name: str) -> Document:
 
 def fields_of(document: Document) -> Fields:
     """The value of each field that managedFields know, by its path; a map or list of metadata is one, too."""
-    found: Fields = {f"f:spec > f:{name}": value for name, value in document["spec"].items() if value is not None}
+    fields: Fields = {f"f:spec > f:{name}": value for name, value in document["spec"].items() if value is not None}
     for name in _METADATA:
         value = document["metadata"].get(name)
         if value:
             place = f"f:metadata > f:{name}"
-            found[place] = value if isinstance(value, str) else True
-            found |= {f"{place}{_BETWEEN}{step}": item for step, item in _items(name, value)}
-    return found
+            fields[place] = value if isinstance(value, str) else True
+            fields |= {f"{place}{_BETWEEN}{step}": item for step, item in _items(name, value)}
+    return fields
 
 
 def _items(name: str, value: Any) -> Iterator[tuple[str, Any]]:
@@ -299,20 +299,20 @@ def _items(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 def _document_of(fields: Fields, old: Document) -> Document:
     """The reverse of `fields_of`; everything else is that of an older document."""
     spec: Document = {}
-    found: Document = {}
+    metadata: Document = {}
     for path, value in fields.items():
         steps = path.split(_BETWEEN)
         name = steps[1].removeprefix("f:")
         if steps[0] == "f:spec":
             spec[name] = value
         elif name == "generateName":
-            found[name] = value
+            metadata[name] = value
         elif len(steps) == 3 and name in ("labels", "annotations"):
-            found.setdefault(name, {})[steps[2].removeprefix("f:")] = value
+            metadata.setdefault(name, {})[steps[2].removeprefix("f:")] = value
         elif len(steps) == 3:
-            found.setdefault(name, []).append(value)
+            metadata.setdefault(name, []).append(value)
     rest = {name: value for name, value in old["metadata"].items() if name not in (*_METADATA, "managedFields")}
-    return old | {"metadata": rest | found, "spec": spec}
+    return old | {"metadata": rest | metadata, "spec": spec}
 
 
 def _with_entries(document: Document, entries: tuple[Entry, ...]) -> Document:

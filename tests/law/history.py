@@ -183,8 +183,8 @@ class World:
             case Stops(who):
                 self.writers[who].alive = False
             case Starts(who):
-                one = self.writers[who]
-                one.alive, one.copy = True, None
+                writer = self.writers[who]
+                writer.alive, writer.copy = True, None
             case Writes(write):
                 self._write(write)
             case Collects():
@@ -206,38 +206,38 @@ class World:
     # ---- electors ----
 
     def _act(self, number: int, between: StrangersWrite | None) -> str:
-        one = self.writers[number]
-        if not one.alive:
+        writer = self.writers[number]
+        if not writer.alive:
             return ""
         self.now += SECOND // 1000
-        if one.habit.reads or not one.holds:
-            one.observe(self._server.stored, self.now)
-        outcome = self._send_next(number, one.next_write(self.now), between)
-        if outcome.startswith((CONFLICT, NOT_FOUND)) and not one.habit.reads:
+        if writer.habit.reads or not writer.holds:
+            writer.observe(self._server.stored, self.now)
+        outcome = self._send_next(number, writer.next_write(self.now), between)
+        if outcome.startswith((CONFLICT, NOT_FOUND)) and not writer.habit.reads:
             self.now += SECOND // 1000
-            one.observe(self._server.stored, self.now)
-            outcome = self._send_next(number, one.next_write(self.now), None)
+            writer.observe(self._server.stored, self.now)
+            outcome = self._send_next(number, writer.next_write(self.now), None)
         return outcome
 
     def _release(self, number: int) -> str:
-        one = self.writers[number]
-        if not one.alive:
+        writer = self.writers[number]
+        if not writer.alive:
             return ""
         self.now += SECOND // 1000
-        if one.habit.reads:
-            one.observe(self._server.stored, self.now)
-        outcome = self._send_next(number, one.release(self.now), None, what="release")
+        if writer.habit.reads:
+            writer.observe(self._server.stored, self.now)
+        outcome = self._send_next(number, writer.release(self.now), None, what="release")
         if outcome.startswith(CONFLICT):
             self.now += SECOND // 1000
-            one.observe(self._server.stored, self.now)
-            outcome = self._send_next(number, one.release(self.now), None, what="release")
-        one.alive, one.copy = False, None
+            writer.observe(self._server.stored, self.now)
+            outcome = self._send_next(number, writer.release(self.now), None, what="release")
+        writer.alive, writer.copy = False, None
         return outcome
 
     def _send_next(
         self, number: int, request: Request | None, between: StrangersWrite | None, *, what: str = ""
     ) -> str:
-        one, stored = self.writers[number], self._server.stored
+        writer, stored = self.writers[number], self._server.stored
         if between is not None:
             self.now += SECOND // 1000
             self._write(between)
@@ -245,31 +245,31 @@ class World:
         if request is None:
             self.counts["waits"] += 1
             return ""
-        kind = what or _kind(one, stored)
+        kind = what or _kind(writer, stored)
         # A list of a copy that was changed since, sent without its resourceVersion, undoes what its client never saw;
         # the renewal of a lease that was deleted since creates it. Its client did not ask to hear of the conflict.
-        copies = one.habit.finalizer or one.habit.owner == "added" or stored is None
-        is_stale = copies and one.copy is not stored
+        copies = writer.habit.finalizer or writer.habit.owner == "added" or stored is None
+        is_stale = copies and writer.copy is not stored
         is_entitled = self._is_entitled(number, stored) and not is_stale
-        if one.habit.numbered or (what and one.habit.release in ("cut", "deleted")):
-            is_free = stored is None or self._is_stamped(stored) or not _is_held_by(one, stored)
+        if writer.habit.numbered or (what and writer.habit.release in ("cut", "deleted")):
+            is_free = stored is None or self._is_stamped(stored) or not _is_held_by(writer, stored)
             is_entitled = is_entitled and is_free
         try:
-            found = self._send(one.user, request, number)
+            answer = self._send(writer.user, request, number)
         except Refused as refused:
-            self._check(one, request, kind, str(refused), is_entitled=is_entitled)
+            self._check(writer, request, kind, str(refused), is_entitled=is_entitled)
             return str(refused)
         self.counts[f"{kind} stored"] += 1
-        one.observe(found, self.now)
+        writer.observe(answer, self.now)
         return "stored"
 
     def _is_entitled(self, number: int, stored: Document | None) -> bool:
         """Return whether a renewal is by who holds the lease, or a takeover comes after expiry, in this world."""
-        one = self.writers[number]
+        writer = self.writers[number]
         holder = None if stored is None else stored["spec"].get("holderIdentity")
         if stored is None or not holder:
             return True
-        if _is_held_by(one, stored):
+        if _is_held_by(writer, stored):
             return not self._is_guarded or not self.is_stamped or self.spec_by == number
         duration = stored["spec"].get("leaseDurationSeconds")
         if duration is None or (not self._is_guarded and stored["spec"].get("renewTime") is None):
@@ -286,15 +286,15 @@ class World:
         """Return whether a stamp shows whose the lease is: who renames, cuts or deletes a live one may be anyone."""
         return self._is_guarded and self.is_stamped and all(annotations_of(stored)[:2])
 
-    def _check(self, one: Writer, request: Request, kind: str, refusal: str, *, is_entitled: bool) -> None:
+    def _check(self, writer: Writer, request: Request, kind: str, refusal: str, *, is_entitled: bool) -> None:
         """Check the laws for an elector's write that is refused."""
         word = refusal.partition(":")[0]
         self.counts[f"{kind} {word if word in OF_THE_API_SERVER else 'refused'}"] += 1
-        text = f"{kind} by {one.identity}: {refusal}"
+        text = f"{kind} by {writer.identity}: {refusal}"
         if not is_entitled or not self._admission.in_force:
             return
         try:
-            left = self._server.outcome(self._server.stored, one.user, request, self.now, _admit_all)
+            left = self._server.outcome(self._server.stored, writer.user, request, self.now, _admit_all)
         except Refused as without_us:
             # Nothing that only validates makes a lease larger.
             is_filled = word == TOO_LARGE and not self.mode.stamps
@@ -388,16 +388,16 @@ def _admit_all(user: User, operation: str, old: Document | None, new: Document |
     return new
 
 
-def _kind(one: Writer, stored: Document | None) -> str:
+def _kind(writer: Writer, stored: Document | None) -> str:
     if stored is None:
         return CREATE
-    if _is_held_by(one, stored):
+    if _is_held_by(writer, stored):
         return "renewal"
     return "takeover" if stored["spec"].get("holderIdentity") else "claim"
 
 
-def _is_held_by(one: Writer, stored: Document) -> bool:
-    return one.is_named(stored["spec"].get("holderIdentity"))
+def _is_held_by(writer: Writer, stored: Document) -> bool:
+    return writer.is_named(stored["spec"].get("holderIdentity"))
 
 
 # ---- drawing --------------------------------------------------------------------------------------------------------
@@ -469,27 +469,27 @@ def shrunk(history: History, is_broken: Callable[[History], bool]) -> History:
             else:
                 at += size
         size //= 2
-    found = True
-    while found:
-        found = False
+    is_simpler = True
+    while is_simpler:
+        is_simpler = False
         for simpler in _simpler(history):
             if is_broken(simpler):
-                history, found = simpler, True
+                history, is_simpler = simpler, True
                 break
     return history
 
 
 def _simpler(history: History) -> list[History]:
-    found: list[History] = []
+    histories: list[History] = []
     for number, habit in enumerate(history.habits):
         for plain in plainer(habit):
             habits = (*history.habits[:number], plain, *history.habits[number + 1 :])
-            found.append(msgspec.structs.replace(history, habits=habits))
+            histories.append(msgspec.structs.replace(history, habits=habits))
     for at, step in enumerate(history.steps):
         for plain_step in _plainer_steps(step):
             steps = (*history.steps[:at], plain_step, *history.steps[at + 1 :])
-            found.append(msgspec.structs.replace(history, steps=steps))
-    return found
+            histories.append(msgspec.structs.replace(history, steps=steps))
+    return histories
 
 
 def _plainer_steps(step: Step) -> list[Step]:
@@ -503,16 +503,16 @@ def _plainer_steps(step: Step) -> list[Step]:
 
 def _less(write: StrangersWrite) -> list[StrangersWrite]:
     changes = write.changes
-    found = [
+    simpler = [
         msgspec.structs.replace(write, changes=changes[:at] + changes[at + 1 :])
         for at in range(len(changes))
         if len(changes) > 1
     ]
     plain = {"by": "a pod of another namespace", "verb": "put", "manager": "mallory"}
     if write.verb not in (DELETE, CREATE):
-        found += [
+        simpler += [
             msgspec.structs.replace(write, **{name: value})
             for name, value in plain.items()
             if getattr(write, name) != value
         ]
-    return found
+    return simpler

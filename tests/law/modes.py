@@ -158,5 +158,5 @@ def _request(user: User, operation: str) -> Document:
 
 def annotations_of(document: Mapping[str, Any]) -> list[str]:
     """The writer, time and term that are stamped on an object."""
-    found = document["metadata"].get("annotations") or {}
-    return [found.get(key, "") for key in KEYS]
+    annotations = document["metadata"].get("annotations") or {}
+    return [annotations.get(key, "") for key in KEYS]

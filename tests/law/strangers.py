@@ -81,20 +81,20 @@ def _difference(old: Document, new: Document) -> Document:
 
 def _applied(old: Document, new: Document) -> Document:
     """An apply of all that is new; nothing can be removed by it."""
-    found: Document = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": NAME}, "spec": {}}
+    body: Document = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": NAME}, "spec": {}}
     for part in ("metadata", "spec"):
         before, after = old[part], new[part]
         changed = {key: value for key, value in after.items() if before.get(key) != value and key != "managedFields"}
-        found[part] |= changed
-    return found
+        body[part] |= changed
+    return body
 
 
 # ---- changes --------------------------------------------------------------------------------------------------------
 
 
 def _get_part(new: Document, part: str) -> Document:
-    found: Document = new.setdefault(part, {})
-    return found
+    fields: Document = new.setdefault(part, {})
+    return fields
 
 
 def _labels(new: Document, now: int, count: int, stays: bool = False) -> None:
@@ -104,15 +104,17 @@ def _labels(new: Document, now: int, count: int, stays: bool = False) -> None:
 
 def _annotations(new: Document, now: int, count: int, size: int = 0, stays: bool = True) -> None:
     """As many annotations as there are to be in all, stamps not counted, the first of some size."""
-    found = {key: value for key, value in (new["metadata"].get("annotations") or {}).items() if stays or key in KEYS}
-    others = [key for key in found if key not in KEYS]
+    annotations = {
+        key: value for key, value in (new["metadata"].get("annotations") or {}).items() if stays or key in KEYS
+    }
+    others = [key for key in annotations if key not in KEYS]
     for key in others[count:]:
-        del found[key]
+        del annotations[key]
     for number in range(count - len(others)):
-        found[f"x{number:05}"] = ""
+        annotations[f"x{number:05}"] = ""
     if size and count:
-        found["x00000"] = "v" * size
-    new["metadata"]["annotations"] = found
+        annotations["x00000"] = "v" * size
+    new["metadata"]["annotations"] = annotations
 
 
 def _finalizers(new: Document, now: int, count: int, name: str = "a.b/c") -> None:
@@ -146,24 +148,26 @@ def _no_stamps(new: Document, now: int) -> None:
 def _entries(new: Document, now: int, kind: str, seconds: int = 0) -> None:
     """Lists of managedFields as a client may send them."""
     metadata = new["metadata"]
-    found = [dict(entry) for entry in metadata.get("managedFields") or ()]
+    entries = [dict(entry) for entry in metadata.get("managedFields") or ()]
     time = format_time((now // SECOND + seconds) * SECOND)
     if kind == "emptied":
-        found = [{}] if seconds < 0 else []
+        entries = [{}] if seconds < 0 else []
     elif kind == "dated":
-        found = [entry | {"time": time} for entry in found]
+        entries = [entry | {"time": time} for entry in entries]
     elif kind == "renamed":
-        found = [entry | {"manager": "ancient-changes", "time": time} for entry in found]
+        entries = [entry | {"manager": "ancient-changes", "time": time} for entry in entries]
     elif kind == "joined":
         fields: Document = {"f:spec": {"f:renewTime": {}, "f:holderIdentity": {}}}
-        found.append(_entry("z", "Apply", time, fields))
+        entries.append(_entry("z", "Apply", time, fields))
     elif kind == "many":
-        found += [_entry(f"m{at}", "Update", time, {"f:metadata": {"f:labels": {f"f:l{at}": {}}}}) for at in range(12)]
+        entries += [
+            _entry(f"m{at}", "Update", time, {"f:metadata": {"f:labels": {f"f:l{at}": {}}}}) for at in range(12)
+        ]
     elif kind == "hundreds":
-        found += [_entry(f"m{at}", "Apply", time, {"f:metadata": {"f:labels": {f"f:l{at}": {}}}}) for at in range(60)]
+        entries += [_entry(f"m{at}", "Apply", time, {"f:metadata": {"f:labels": {f"f:l{at}": {}}}}) for at in range(60)]
     elif kind == "below":
-        found.append(_entry("z", "Update", time, {"f:spec": {"f:renewTime": {"f:x": {}}}}))
-    metadata["managedFields"] = found
+        entries.append(_entry("z", "Update", time, {"f:spec": {"f:renewTime": {"f:x": {}}}}))
+    metadata["managedFields"] = entries
 
 
 def _entry(manager: str, operation: str, time: str, fields: Document) -> Document:

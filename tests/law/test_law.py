@@ -48,8 +48,8 @@ def _with(defect: Document, mode: Mode) -> list[Policy]:
     else:
         changed = [one for one in policy["spec"]["validations"] if defect["validation"] in one["expression"]]
     assert changed
-    for one in changed:
-        one["expression"] = defect["instead"]
+    for validation in changed:
+        validation["expression"] = defect["instead"]
     return list(policies(documents))
 
 
@@ -71,8 +71,8 @@ def test_a_defect_is_found_and_its_history_made_small() -> None:
     def is_broken(history: History) -> bool:
         return any(one.law == HARMLESS for one in play(history, mode, policies=planted).broken)
 
-    found = next(filter(is_broken, map(drawn, range(60))))
-    assert len(shrunk(found, is_broken).steps) <= 6
+    example = next(filter(is_broken, map(drawn, range(60))))
+    assert len(shrunk(example, is_broken).steps) <= 6
 
 
 def test_a_history_is_the_same_for_the_same_seed() -> None:

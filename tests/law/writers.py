@@ -222,26 +222,26 @@ class Writer(Struct, kw_only=True):
         return Request(verb=PUT, body=body | {"metadata": whole, "spec": spec})
 
     def _metadata(self, known: Document) -> Document:
-        habit, found = self.habit, Document()
+        habit, metadata = self.habit, Document()
         if habit.labels:
-            found["labels"] = {"app.example/elector": self.identity}
+            metadata["labels"] = {"app.example/elector": self.identity}
         if habit.annotations:
             epoch = f"{self.writes:06}" if habit.counter else "here"
-            found["annotations"] = {"app.example/epoch": epoch}
+            metadata["annotations"] = {"app.example/epoch": epoch}
         if habit.bulk:
-            found["annotations"] = found.get("annotations", {}) | {"app.example/state": "s" * habit.bulk}
+            metadata["annotations"] = metadata.get("annotations", {}) | {"app.example/state": "s" * habit.bulk}
         if habit.finalizer:
             others = [one for one in known.get("finalizers") or () if one != "app.example/elector"]
             # Nothing may be added to an object that is being deleted, and its writer sees that it is.
             if not known.get("deletionTimestamp") or "app.example/elector" in (known.get("finalizers") or ()):
-                found["finalizers"] = [*others, "app.example/elector"]
+                metadata["finalizers"] = [*others, "app.example/elector"]
         owners = known.get("ownerReferences") or []
         mine = {"apiVersion": "v1", "kind": "Pod", "name": self.user.pod, "uid": f"uid-of-{self.user.pod}"}
         if habit.owner == "alone" or (habit.owner == "if none" and not owners):
-            found["ownerReferences"] = [mine]
+            metadata["ownerReferences"] = [mine]
         elif habit.owner == "added" and mine not in owners:
-            found["ownerReferences"] = [*owners, mine]
-        return found
+            metadata["ownerReferences"] = [*owners, mine]
+        return metadata
 
 
 def writer(number: int, habit: Habit) -> Writer:

@@ -45,8 +45,8 @@ def write_record(directory: Path, seen: Iterable[Observation], limit: int) -> No
     records = Records(directory, limit)
     recorder = Recorder(records, print)
     recorder.begin(LEASES)
-    for one in seen:
-        recorder.observe(one)
+    for observation in seen:
+        recorder.observe(observation)
     recorder.save()
     os.close(records._lock)
     if records._file is not None:
@@ -98,9 +98,9 @@ def test_why_says_the_same_of_every_recorded_incident(path: Path, tmp_path: Path
     write_record(tmp_path, observations(data), 2 * len(record))
     assert len(list(tmp_path.glob("leases-*"))) > 1
     directory = [one.read() for one in find_inputs([str(tmp_path)])]
-    for found in (accounts(read("in", [record])), accounts(*directory)):
-        assert found.keys() == expected.keys()
-        different = [one for key in expected for one in differences(expected[key], found[key])]
+    for actual in (accounts(read("in", [record])), accounts(*directory)):
+        assert actual.keys() == expected.keys()
+        different = [one for key in expected for one in differences(expected[key], actual[key])]
         # The same length of time, rounded, in a sentence; its arguments are compared.
         different = [one for one in different if not re.match(r"/claims/\d+/text", one)]
         assert [one for one in different if not one.startswith(REASONS.get(path.parent.name, ("-",)))] == []
@@ -124,9 +124,9 @@ def test_an_hour_of_renewals_is_a_few_lines() -> None:
     record = condensed(seen)
     assert len(seen) > 2000
     assert len(record.splitlines()) < 12
-    (found,), (expected,) = accounts(read("in", [record])).values(), accounts(read("in", [server.watch()])).values()
-    assert list(differences(expected, found)) == []
-    assert found["renewals"]["seen"] == expected["renewals"]["seen"] > 2000
+    (account,), (expected,) = accounts(read("in", [record])).values(), accounts(read("in", [server.watch()])).values()
+    assert list(differences(expected, account)) == []
+    assert account["renewals"]["seen"] == expected["renewals"]["seen"] > 2000
 
 
 def test_a_record_can_be_recorded_again() -> None:
@@ -134,8 +134,8 @@ def test_a_record_can_be_recorded_again() -> None:
     twice = condensed(observations(once))
     # The latest state is written once more, without the renewals that the record has counted.
     assert len(twice.splitlines()) <= len(once.splitlines()) + 1
-    (found,), (expected,) = accounts(read("in", [twice])).values(), accounts(read("in", [once])).values()
-    assert list(differences(expected, found)) == []
+    (account,), (expected,) = accounts(read("in", [twice])).values(), accounts(read("in", [once])).values()
+    assert list(differences(expected, account)) == []
 
 
 def test_both_ends_of_a_time_in_which_the_lease_expired_are_recorded_before_its_rhythm_is_known() -> None:
@@ -144,9 +144,9 @@ def test_both_ends_of_a_time_in_which_the_lease_expired_are_recorded_before_its_
     elector.lead(3)
     server.wait(17)
     elector.lead(30)
-    (found,) = accounts(read("in", [condensed(observations(server.watch()))])).values()
+    (account,) = accounts(read("in", [condensed(observations(server.watch()))])).values()
     (expected,) = accounts(read("in", [server.watch()])).values()
-    assert list(differences(expected, found)) == []
+    assert list(differences(expected, account)) == []
 
 
 @given(st.lists(st.sampled_from([0.5, 1.9, 2, 2.1, 5, 9, 14, 16, 40]), min_size=1, max_size=80), st.integers(0, 79))
@@ -164,13 +164,13 @@ def test_why_says_the_same_of_any_rhythm(pauses: list[float], taken: int) -> Non
         else:
             holder.renew()
     seen = observations(server.watch())
-    (found,), (expected,) = (
+    (account,), (expected,) = (
         accounts(read("in", [condensed(seen)])).values(),
         accounts(read("in", [server.watch()])).values(),
     )
-    assert found["tenures"] == expected["tenures"]
-    assert found["renewals"]["seen"] == expected["renewals"]["seen"]
-    assert found["state"] == expected["state"]
+    assert account["tenures"] == expected["tenures"]
+    assert account["renewals"]["seen"] == expected["renewals"]["seen"]
+    assert account["state"] == expected["state"]
 
 
 def change(number: int, *tweaks: Any, kind: str = "MODIFIED") -> Observation:
@@ -235,8 +235,8 @@ def test_many_rhythms_are_recorded_before_they_are_too_many() -> None:
 )  # fmt: skip
 def test_renewals_of_wrong_types_are_unreadable(renewals: object) -> None:
     text = json.dumps({"type": "MODIFIED", "renewals": renewals, "object": make_lease()}).encode()
-    (found,) = read("in", [text])
-    assert isinstance(found, Unreadable)
+    (item,) = read("in", [text])
+    assert isinstance(item, Unreadable)
 
 
 @given(
@@ -249,9 +249,9 @@ def test_absurd_numbers_cost_no_time(latest: list[int], histogram: dict[int, int
     first = {"type": "ADDED", "object": make_lease(put("metadata.resourceVersion", "1"))}
     lease = make_lease(put("spec.renewTime", "2025-11-20T12:09:00.000000Z"))
     text = json.dumps(first) + json.dumps({**data, "object": lease})
-    found: list[Item] = list(read("in", [text.encode()]))
+    items: list[Item] = list(read("in", [text.encode()]))
     histories = ClusterHistory()
-    observe_all(histories, found)
+    observe_all(histories, items)
     assert len(histories.leases) == 1
 
 

@@ -27,16 +27,16 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    found = Clock(START)
-    monkeypatch.setattr(feed_module, "_read_clock", found)
-    return found
+    clock = Clock(START)
+    monkeypatch.setattr(feed_module, "_read_clock", clock)
+    return clock
 
 
 def items(server: FakeServer) -> list[Item]:
     """The events since the last call."""
-    found = list(read("kubectl", [server.watch()]))
+    items = list(read("kubectl", [server.watch()]))
     server.events.clear()
-    return found
+    return items
 
 
 def seen(feed: Feed, server: FakeServer, clock: Clock) -> None:
@@ -86,8 +86,8 @@ def test_one_lease_with_forged_stamps_does_not_move_the_clock(clock: Clock) -> N
         together(2, *electors)
         for event in server.events:
             if event[2]["metadata"]["name"] == "b":
-                for one in event[2]["metadata"]["managedFields"]:
-                    one["time"] = "2099-01-01T00:00:00Z"
+                for entry in event[2]["metadata"]["managedFields"]:
+                    entry["time"] = "2099-01-01T00:00:00Z"
         seen(feed, server, clock)
     assert abs(feed.get_changes(0).timeline.ends - server.now) <= 2 * SECOND
 
@@ -98,8 +98,8 @@ def test_the_clock_is_compared_by_so_many_leases(clock: Clock, monkeypatch: pyte
     electors = [server.elector(name, f"shop/{name}") for name in "abc"]
     together(4, *electors)
     server.wait(2)
-    for one in electors:
-        one.renew()
+    for elector in electors:
+        elector.renew()
     seen(feed, server, clock)
     assert list(feed._clock._delays) == [("shop", "b"), ("shop", "c")]
 

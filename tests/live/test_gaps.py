@@ -77,8 +77,10 @@ class Record:
         return list(builder.timeline(self.server.now).thinned)
 
 
-def said(one: Account) -> str:
-    return "\n".join(f"{line.label} {line.text}" for part in (list_facts(one), list_events(one)) for line in part)
+def said(account: Account) -> str:
+    return "\n".join(
+        f"{line.label} {line.text}" for part in (list_facts(account), list_events(account)) for line in part
+    )
 
 
 def gap(record: Record, holder: str, seconds: float = 20) -> None:
@@ -97,13 +99,13 @@ def test_a_change_of_holder_has_a_bound_that_counts_in_the_sum() -> None:
     gap(record, "b")
     gap(record, "a")
     account = record.account
-    text, shown = said(account), as_json(account)
+    text, document = said(account), as_json(account)
     unseen = "b_1 came to hold it after a_1, at a time that was not recorded"
     assert f"11:07:36Z {unseen}; not renewed for up to 37 s" in text
     assert "11:07:00Z not recorded from 2026-11-18T11:07:00Z to 2026-11-18T11:07:36Z: connection refused" in text
     assert "in all" not in text
-    assert [one["reason"] for one in shown["unrecorded"]] == [REASON] * 2
-    assert shown["unrecorded"][0]["from"].startswith("2026-11-18T11:07:00")
+    assert [one["reason"] for one in document["unrecorded"]] == [REASON] * 2
+    assert document["unrecorded"][0]["from"].startswith("2026-11-18T11:07:00")
     held, missed = SpanKind.HELD, SpanKind.UNRECORDED
     assert record.spans() == [(held, "a_1"), (missed, ""), (held, "b_1"), (missed, ""), (held, "a_1")]
     assert record.thinned == [
@@ -188,11 +190,11 @@ def test_a_deletion_that_no_one_saw_says_nothing_of_a_silence() -> None:
     mail = record.server.elector("m", "shop/mail")
     mail.lead(4)
     record.see()
-    since, one = record.server.now, record.server.leases["shop/db"]
+    since, lease = record.server.now, record.server.leases["shop/db"]
     record.server.delete("shop/db")
     mail.lead(300)
     record.miss(since)
-    record.lines.append({"type": "DELETED", "object": one})
+    record.lines.append({"type": "DELETED", "object": lease})
     account = record.account
     assert account.history.tenures[0].until == since - 4 * SECOND
     assert not [one for one in account.findings if "had not renewed it" in one.message]

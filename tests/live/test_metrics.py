@@ -35,13 +35,13 @@ def test_a_held_lease(clock: Clock) -> None:
     leases.begin(LEASES)
     show(leases, server, clock)
     clock.now += 3 * SECOND
-    found = values(leases)
-    assert found["live", "shop", "db"] == 1
-    assert 2 <= found["renewal_age_seconds", "shop", "db"] <= 4
-    assert found["duration_seconds", "shop", "db"] == 15
-    assert found["leaderless_seconds_total", "shop", "db"] == 0
-    assert found[("watching",)] == 1
-    assert {key[-1]: value for key, value in found.items() if key[0] == "handovers_total"} == {
+    samples = values(leases)
+    assert samples["live", "shop", "db"] == 1
+    assert 2 <= samples["renewal_age_seconds", "shop", "db"] <= 4
+    assert samples["duration_seconds", "shop", "db"] == 15
+    assert samples["leaderless_seconds_total", "shop", "db"] == 0
+    assert samples[("watching",)] == 1
+    assert {key[-1]: value for key, value in samples.items() if key[0] == "handovers_total"} == {
         "released": 0,
         "expired": 0,
         "stolen": 0,
@@ -61,10 +61,10 @@ def test_a_lost_leader(clock: Clock) -> None:
     server.wait(40)
     new.lead(4)
     show(leases, server, clock)
-    found = values(leases)
-    assert found["live", "shop", "db"] == 1
-    assert found["handovers_total", "shop", "db", "expired"] == 1
-    assert found["leaderless_seconds_total", "shop", "db"] >= 35
+    samples = values(leases)
+    assert samples["live", "shop", "db"] == 1
+    assert samples["handovers_total", "shop", "db", "expired"] == 1
+    assert samples["leaderless_seconds_total", "shop", "db"] >= 35
 
 
 def test_a_stolen_lease(clock: Clock) -> None:
@@ -128,10 +128,10 @@ def test_a_deleted_lease_and_a_free_one(clock: Clock) -> None:
     free.release()
     server.delete("shop/db")
     show(leases, server, clock)
-    found = values(leases)
-    assert ("live", "shop", "db") not in found
-    assert found["live", "shop", "mail"] == 0
-    assert ("renewal_age_seconds", "shop", "mail") not in found
+    samples = values(leases)
+    assert ("live", "shop", "db") not in samples
+    assert samples["live", "shop", "mail"] == 0
+    assert ("renewal_age_seconds", "shop", "mail") not in samples
 
 
 def test_a_lease_whose_stamp_another_write_may_have_moved_is_neither_live_nor_not(clock: Clock) -> None:
@@ -145,10 +145,10 @@ def test_a_lease_whose_stamp_another_write_may_have_moved_is_neither_live_nor_no
     last[2]["spec"]["renewTime"] = "2026-11-22T11:30:00.000000Z"
     server.events.append(last)
     show(as_disputed, server, clock)
-    found = values(as_disputed)
-    assert ("live", "shop", "db") not in found
-    assert ("renewal_age_seconds", "shop", "db") not in found
-    assert found["duration_seconds", "shop", "db"] == 15
+    samples = values(as_disputed)
+    assert ("live", "shop", "db") not in samples
+    assert ("renewal_age_seconds", "shop", "db") not in samples
+    assert samples["duration_seconds", "shop", "db"] == 15
 
 
 def test_a_lease_that_only_its_holder_s_clock_dates_is_neither_live_nor_not(clock: Clock) -> None:
@@ -157,10 +157,10 @@ def test_a_lease_that_only_its_holder_s_clock_dates_is_neither_live_nor_not(cloc
     for _, _, lease in server.events:
         del lease["metadata"]["managedFields"]
     show(leases, server, clock)
-    found = values(leases)
-    assert ("live", "shop", "db") not in found
-    assert ("renewal_age_seconds", "shop", "db") not in found
-    assert found["duration_seconds", "shop", "db"] == 15
+    samples = values(leases)
+    assert ("live", "shop", "db") not in samples
+    assert ("renewal_age_seconds", "shop", "db") not in samples
+    assert samples["duration_seconds", "shop", "db"] == 15
 
 
 def test_a_lease_without_renew_time_is_neither_live_nor_not(clock: Clock) -> None:

@@ -61,8 +61,8 @@ def test_why_names_yesterdays_handover_and_what_was_not_seen(tmp_path: Path) -> 
     install(tmp_path, server.watch())
     assert record(tmp_path, version(server), signal.SIGTERM) == 0
 
-    said, notes = answer(tmp_path, "why", "shop/checkout", "--input", str(tmp_path / "history"), "--format=json")
-    holders = [(one["holder"], one["began"]) for one in json.loads(said)["tenures"]]
+    answered, notes = answer(tmp_path, "why", "shop/checkout", "--input", str(tmp_path / "history"), "--format=json")
+    holders = [(one["holder"], one["began"]) for one in json.loads(answered)["tenures"]]
     assert holders == [("red_1", "seen"), ("green_1", "expired")]
     assert notes.count("not recorded from") == 1
 
@@ -72,10 +72,10 @@ def test_a_second_recorder_ends_at_once(tmp_path: Path) -> None:
     history = str(tmp_path / "history")
     with lease_webhook(tmp_path, "record", history) as first:
         wait_for("the lock", (tmp_path / "history" / ".lock").exists)
-        _, said = answer(tmp_path, "record", history)
+        _, output = answer(tmp_path, "record", history)
         first.terminate()
         first.communicate(timeout=PATIENCE)
-    assert "another recorder writes there" in said
+    assert "another recorder writes there" in output
 
 
 SERVES = """\
@@ -132,9 +132,9 @@ def test_it_serves_metrics_and_ends_with_what_it_kept(tmp_path: Path) -> None:
 
         wait_for("a metric", lambda: "lease_webhook_leader_live{" in text())
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=PATIENCE)
+        _, output = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
-    lines = said.splitlines()
+    lines = output.splitlines()
     assert lines[0].startswith("recording into ")
     assert re.fullmatch(r"stopped: 10 renewals of 1 lease, 0 changes of holder, in \S+", lines[1])
     assert len(lines) == 2
@@ -147,11 +147,11 @@ def test_it_creates_an_event_when_a_leader_is_lost(fails: bool, tmp_path: Path) 
     with lease_webhook(tmp_path, "record", str(tmp_path / "history"), "--events") as process:
         wait_for("an Event", lambda: created.exists() and "LeaderLost" in created.read_text())
         process.send_signal(signal.SIGTERM)
-        _, said = process.communicate(timeout=PATIENCE)
+        _, output = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
     (event,) = map(json.loads, created.read_text().splitlines())
     assert event["involvedObject"]["name"] == "checkout"
-    assert ("no Event could be created: Error from server (Forbidden): no rights" in said) is fails
+    assert ("no Event could be created: Error from server (Forbidden): no rights" in output) is fails
 
 
 def test_an_address_that_is_taken_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

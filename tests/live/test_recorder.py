@@ -21,8 +21,8 @@ from webhook.errors import InputError
 MEBIBYTE = 1024 * 1024
 
 
-def shown(change: str, one: Document) -> Item:
-    (item,) = read("in", [json.dumps({"type": change, "object": one}).encode()])
+def shown(change: str, document: Document) -> Item:
+    (item,) = read("in", [json.dumps({"type": change, "object": document}).encode()])
     return item
 
 
@@ -129,10 +129,10 @@ def test_a_process_that_was_killed_leaves_a_gap_and_no_half_line(
     second.see(shown("ADDED", lease("a", 5, put("spec.holderIdentity", "c"))))
     second.recorder.save()
     assert gaps(tmp_path) == ["the recorder did not run, or could not write"]
-    found = recorded(tmp_path)
-    assert not [one for one in found if isinstance(one, Unreadable)]
-    assert ("deleted", "gone") in names(found)
-    assert not [one for one in names(found) if one[0] == "deleted" and one[1] != "gone"]
+    items = recorded(tmp_path)
+    assert not [one for one in items if isinstance(one, Unreadable)]
+    assert ("deleted", "gone") in names(items)
+    assert not [one for one in names(items) if one[0] == "deleted" and one[1] != "gone"]
 
 
 def test_a_watch_that_begins_again_leaves_a_gap_with_its_reason(tmp_path: Path) -> None:
@@ -159,9 +159,9 @@ def test_candidates_and_events_are_kept_beside(tmp_path: Path) -> None:
         shown("ADDED", {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a"}}),
     ):
         run.see(item)
-    candidate, said = recorded(tmp_path)
+    candidate, leading = recorded(tmp_path)
     assert isinstance(candidate, Observation)
-    assert getattr(said, "text", "") == "a became leader"
+    assert getattr(leading, "text", "") == "a became leader"
 
 
 class FullDisk:
@@ -347,10 +347,10 @@ def test_a_hostile_lease_costs_itself_alone(tweak: Any, tmp_path: Path) -> None:
     run.recorder.save()
     run.kill()
     Run(tmp_path)
-    found = [one for one in recorded(tmp_path) if isinstance(one, Observation) and one.name == "shop"]
+    observations = [one for one in recorded(tmp_path) if isinstance(one, Observation) and one.name == "shop"]
     assert not [one for one in recorded(tmp_path) if isinstance(one, Unreadable)]
-    assert len(found) <= 4
-    assert [one.stretch for one in found].count(None) < len(found)
+    assert len(observations) <= 4
+    assert [one.stretch for one in observations].count(None) < len(observations)
 
 
 @pytest.mark.parametrize("jump", [-3600, 3600, 86_400 * 3650], ids=["an hour back", "an hour ahead", "ten years ahead"])

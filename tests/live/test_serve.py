@@ -105,11 +105,11 @@ def test_the_page_follows_kubectl_when_its_watch_ends(served: Served, tmp_path: 
     with served.get() as response:
         assert "default-src 'none'" in response.headers["Content-Security-Policy"]
         assert "events" in response.read().decode()
-    found: dict[str, list[str]] = {}
+    marks: dict[str, list[str]] = {}
     with served.events() as events:
         for data in events:
-            found |= {lane["name"]: [data["kinds"][mark[0]][0] for mark in lane["marks"]] for lane in data["lanes"]}
-            if "db" in found and "deleted" in found.get("mail", []):
+            marks |= {lane["name"]: [data["kinds"][mark[0]][0] for mark in lane["marks"]] for lane in data["lanes"]}
+            if "db" in marks and "deleted" in marks.get("mail", []):
                 break
     calls = (tmp_path / "calls").read_text()
     assert "get leases.coordination.k8s.io --all-namespaces --output=json --show-managed-fields --watch" in calls
@@ -124,8 +124,8 @@ def test_a_signal_ends_the_page_and_kubectl(served: Served, tmp_path: Path) -> N
     wait_for("the processes", lambda: not any(map(is_running, process_ids(tmp_path))))
     assert served.process.stderr is not None
     printed = f"{served.address}\n{served.process.stderr.read()}"
-    (shown,) = [one.text for one in find_blocks(DOCS / "timeline.md") if one.text.startswith(SERVE)]
-    assert VARYING.sub("*", f"{SERVE}{printed}") == VARYING.sub("*", shown)
+    (block,) = [one.text for one in find_blocks(DOCS / "timeline.md") if one.text.startswith(SERVE)]
+    assert VARYING.sub("*", f"{SERVE}{printed}") == VARYING.sub("*", block)
 
 
 def test_more_signals_while_it_ends_leave_no_kubectl(served: Served, tmp_path: Path) -> None:

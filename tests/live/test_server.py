@@ -54,9 +54,9 @@ def filled(server: FakeServer) -> Feed:
 
 @pytest.fixture
 def server() -> FakeServer:
-    found = FakeServer()
-    found.elector("a", "shop/db").lead(10)
-    return found
+    fake = FakeServer()
+    fake.elector("a", "shop/db").lead(10)
+    return fake
 
 
 @pytest.fixture
@@ -160,11 +160,11 @@ def stream(get: Get) -> Iterator[Any]:
 
 
 def test_the_first_event_has_all_lanes_and_later_ones_the_status(get: Get, feed: Feed) -> None:
-    found = stream(get)
-    first = next(found)
+    updates = stream(get)
+    first = next(updates)
     assert [lane["id"] for lane in first["lanes"]] == ["shop/db"]
     feed.show_status("kubectl runs again")
-    second = next(data for data in found if data["status"])
+    second = next(data for data in updates if data["status"])
     assert (second["lanes"], second["status"], second["hasEnded"]) == ([], "kubectl runs again", False)
     assert second["ends"] >= first["ends"]
 
@@ -173,15 +173,15 @@ def test_a_change_sends_the_lane_and_no_other(get: Get, feed: Feed, server: Fake
     server.elector("m", "shop/mail").take()
     for item in read("kubectl", [server.watch()]):
         feed.observe(item)
-    found = stream(get)
-    assert len(next(found)["lanes"]) == 2
+    updates = stream(get)
+    assert len(next(updates)["lanes"]) == 2
     number = len(server.events)
     server.wait(2)
     server.elector("m", "shop/mail").renew()
-    one = FakeServer(events=server.events[number:])
-    for item in read("kubectl", [one.watch()]):
+    later = FakeServer(events=server.events[number:])
+    for item in read("kubectl", [later.watch()]):
         feed.observe(item)
-    changed = next(data["lanes"] for data in found if data["lanes"])
+    changed = next(data["lanes"] for data in updates if data["lanes"])
     assert [lane["id"] for lane in changed] == ["shop/mail"]
 
 

@@ -39,7 +39,7 @@ class Listener:
 
 
 @pytest.mark.parametrize(
-    ("reasons", "said"),
+    ("reasons", "expected"),
     [
         ([OTHER] * 5, [OTHER]),
         ([UNSERVED] * 3, []),
@@ -49,7 +49,7 @@ class Listener:
     ids=["one reason", "a kind that is not served", "a version that is not served", "another reason"],
 )
 def test_a_reason_why_a_watch_ended_is_reported_once(
-    reasons: list[str], said: list[str], monkeypatch: pytest.MonkeyPatch
+    reasons: list[str], expected: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     left = iter(reasons)
 
@@ -65,7 +65,7 @@ def test_a_reason_why_a_watch_ended_is_reported_once(
     assert listener.has_begun_often.wait(30)
     live.stop()
     assert not live.is_alive()
-    assert listener.statuses == [f"The watch of {CANDIDATES} ended: {one}; kubectl runs again." for one in said]
+    assert listener.statuses == [f"The watch of {CANDIDATES} ended: {one}; kubectl runs again." for one in expected]
 
 
 @pytest.mark.parametrize(
@@ -105,6 +105,6 @@ def test_a_user_who_may_not_watch_the_cluster_is_pointed_to_one_namespace(monkey
     live.start()
     assert listener.has_begun_often.wait(30)
     live.stop()
-    for one in started:
-        one.communicate()
+    for process in started:
+        process.communicate()
     assert f"{forbidden}; -n NAMESPACE looks in one namespace" in listener.statuses[0]

@@ -114,16 +114,16 @@ def values(
     spec: Spec, labels: Labels, owners: tuple[Owner, ...] = (), finalizers: tuple[str, ...] = ()
 ) -> dict[str, Any]:
     """Every field that is set, by its name in an entry."""
-    found = {name: value for name in WIRE_NAMES if (value := getattr(spec, name)) is not None}
+    fields = {name: value for name in WIRE_NAMES if (value := getattr(spec, name)) is not None}
     if labels:
-        found[LABELS] = True
-    found |= {f"{LABELS}.{key}": value for key, value in labels}
+        fields[LABELS] = True
+    fields |= {f"{LABELS}.{key}": value for key, value in labels}
     if owners:
-        found[OWNERS] = True
+        fields[OWNERS] = True
     if finalizers:
-        found[FINALIZERS] = True
-    found |= {f"{FINALIZERS}.{name}": name for name in finalizers}
-    return found | {f"{OWNERS}.{owner.uid}": owner for owner in owners}
+        fields[FINALIZERS] = True
+    fields |= {f"{FINALIZERS}.{name}": name for name in finalizers}
+    return fields | {f"{OWNERS}.{owner.uid}": owner for owner in owners}
 
 
 def created(write: Write, clock: int, name: str = NAME, namespace: str = NAMESPACE) -> Lease:

@@ -161,18 +161,18 @@ Table = dict[Trace, dict[str, tuple[str, ...]]]
 def threat_table(depth: int) -> Table:
     """For each threat of any attacker: who can carry it out under standard, under strict, and where it is stamped."""
     policies = (world.STANDARD, world.STRICT, world.STAMPED)
-    found = {
+    traces = {
         trace
         for policy, attacker in product(policies, ATTACKERS.values())
         for trace in threats(policy, attacker, depth)
     }
-    found |= set(threats(world.STAMPED, INSIDER, depth))
+    traces |= set(threats(world.STAMPED, INSIDER, depth))
     return {
         trace: {
             policy: tuple(name for name, attacker in ATTACKERS.items() if works(trace, policy, attacker))
             for policy in policies
         }
-        for trace in sorted(found, key=lambda trace: (len(trace), *(STEPS.index(text) for text in trace)))
+        for trace in sorted(traces, key=lambda trace: (len(trace), *(STEPS.index(text) for text in trace)))
     }
 
 

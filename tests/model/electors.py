@@ -83,87 +83,91 @@ def elector(kind: Kind, pod: str, *, skew: int = 0, duration: int = DURATION) ->
     return Elector(kind, f"{pod}_1f0e", service_account("shop", "checkout", pod), "checkout", skew, duration)
 
 
-def observed(one: Elector, lease: Lease | None, now: int) -> Elector:
+def observed(elector: Elector, lease: Lease | None, now: int) -> Elector:
     """The elector after a read."""
     spec = None if lease is None else lease.spec
-    if spec == one.seen:
-        return one
-    return replace(one, seen=spec, seen_since=now)
+    if spec == elector.seen:
+        return elector
+    return replace(elector, seen=spec, seen_since=now)
 
 
-def intention(one: Elector, lease: Lease | None, now: int, server_clock: int) -> Write | None:
+def intention(elector: Elector, lease: Lease | None, now: int, server_clock: int) -> Write | None:
     """Return what it writes after it has read `lease`; None where it waits."""
     if lease is None:
-        return _create(one, now)
+        return _create(elector, now)
     spec = lease.spec
-    if one.kind.elects:
-        return _elect(one, lease, server_clock)
-    if spec.holder == one.identity:
-        return _renewal(one, lease, now)
-    if one.kind.expires_by == "never":
+    if elector.kind.elects:
+        return _elect(elector, lease, server_clock)
+    if spec.holder == elector.identity:
+        return _renewal(elector, lease, now)
+    if elector.kind.expires_by == "never":
         return None
-    if spec.holder and not _run_out(one, spec, now, server_clock):
+    if spec.holder and not _run_out(elector, spec, now, server_clock):
         return None
-    return acquisition(one, lease, now)
+    return acquisition(elector, lease, now)
 
 
-def release(one: Elector, lease: Lease | None, now: int) -> Write | None:
+def release(elector: Elector, lease: Lease | None, now: int) -> Write | None:
     """Return what it writes when it stops in order; None where it does not hold the lease, or just leaves."""
-    if lease is None or lease.spec.holder != one.identity:
+    if lease is None or lease.spec.holder != elector.identity:
         return None
-    local = now + one.skew
-    if one.kind.release == "empty":
+    local = now + elector.skew
+    if elector.kind.release == "empty":
         spec = replace(lease.spec, holder="", duration=1, acquired=local, renewed=local)
-        return _sent(one, lease, replace(spec, strategy=None, preferred=None))
-    if one.kind.release == "kept":
-        return _sent(one, lease, replace(lease.spec, duration=1, acquired=local, renewed=local))
-    if one.kind.release == "removed":
-        return _sent(one, lease, replace(lease.spec, holder=None, duration=None, acquired=None, renewed=None))
+        return _sent(elector, lease, replace(spec, strategy=None, preferred=None))
+    if elector.kind.release == "kept":
+        return _sent(elector, lease, replace(lease.spec, duration=1, acquired=local, renewed=local))
+    if elector.kind.release == "removed":
+        return _sent(elector, lease, replace(lease.spec, holder=None, duration=None, acquired=None, renewed=None))
     return None
 
 
-def _create(one: Elector, now: int) -> Write | None:
-    local = now + one.skew
-    if one.kind.elects:
+def _create(elector: Elector, now: int) -> Write | None:
+    local = now + elector.skew
+    if elector.kind.elects:
         strategy = "OldestEmulationVersion"
-        return Write(one.manager, Spec(holder=one.identity, duration=one.duration, renewed=local, strategy=strategy))
-    if one.kind.coordinated:
+        return Write(
+            elector.manager, Spec(holder=elector.identity, duration=elector.duration, renewed=local, strategy=strategy)
+        )
+    if elector.kind.coordinated:
         return None
-    if one.kind is KUBELET:
-        return Write(one.manager, Spec(holder=one.identity, duration=one.duration, renewed=local))
-    count = 0 if one.kind.counts else None
+    if elector.kind is KUBELET:
+        return Write(elector.manager, Spec(holder=elector.identity, duration=elector.duration, renewed=local))
+    count = 0 if elector.kind.counts else None
     return Write(
-        one.manager,
-        Spec(holder=one.identity, duration=one.duration, acquired=local, renewed=local, transitions=count),
+        elector.manager,
+        Spec(holder=elector.identity, duration=elector.duration, acquired=local, renewed=local, transitions=count),
     )
 
 
-def _renewal(one: Elector, lease: Lease, now: int) -> Write | None:
+def _renewal(elector: Elector, lease: Lease, now: int) -> Write | None:
     spec = lease.spec
-    if one.kind.coordinated and spec.preferred:
+    if elector.kind.coordinated and spec.preferred:
         return None
-    renewed = replace(spec, renewed=now + one.skew, duration=one.duration)
-    if one.kind.coordinated and renewed.transitions is None:
+    renewed = replace(spec, renewed=now + elector.skew, duration=elector.duration)
+    if elector.kind.coordinated and renewed.transitions is None:
         renewed = replace(renewed, transitions=0)
-    if not one.kind.keeps_coordination:
+    if not elector.kind.keeps_coordination:
         renewed = replace(renewed, strategy=None, preferred=None)
-    return _sent(one, lease, renewed)
+    return _sent(elector, lease, renewed)
 
 
-def acquisition(one: Elector, lease: Lease, now: int) -> Write:
+def acquisition(elector: Elector, lease: Lease, now: int) -> Write:
     """Return what it writes to take a lease over."""
-    local = now + one.skew
+    local = now + elector.skew
     spec = lease.spec
-    count = (spec.transitions or 0) + 1 if one.kind.counts else spec.transitions
-    taken = replace(spec, holder=one.identity, duration=one.duration, acquired=local, renewed=local, transitions=count)
-    if one.kind.acquires_by_apply:
-        return Write(one.manager, taken, lease.labels, APPLY, ACQUIRED_FIELDS, version=lease.version)
-    if not one.kind.keeps_coordination:
+    count = (spec.transitions or 0) + 1 if elector.kind.counts else spec.transitions
+    taken = replace(
+        spec, holder=elector.identity, duration=elector.duration, acquired=local, renewed=local, transitions=count
+    )
+    if elector.kind.acquires_by_apply:
+        return Write(elector.manager, taken, lease.labels, APPLY, ACQUIRED_FIELDS, version=lease.version)
+    if not elector.kind.keeps_coordination:
         taken = replace(taken, strategy=None, preferred=None)
-    return _sent(one, lease, taken)
+    return _sent(elector, lease, taken)
 
 
-def _elect(one: Elector, lease: Lease, server_clock: int) -> Write | None:
+def _elect(elector: Elector, lease: Lease, server_clock: int) -> Write | None:
     spec = lease.spec
     live = (
         spec.holder
@@ -173,24 +177,29 @@ def _elect(one: Elector, lease: Lease, server_clock: int) -> Write | None:
     )
     if not live:
         elected = replace(
-            spec, holder=one.identity, duration=one.duration, renewed=server_clock, acquired=None, preferred=None
+            spec,
+            holder=elector.identity,
+            duration=elector.duration,
+            renewed=server_clock,
+            acquired=None,
+            preferred=None,
         )
-        return _sent(one, lease, replace(elected, strategy="OldestEmulationVersion"))
-    if one.identity in (spec.holder, spec.preferred):
+        return _sent(elector, lease, replace(elected, strategy="OldestEmulationVersion"))
+    if elector.identity in (spec.holder, spec.preferred):
         return None
-    return _sent(one, lease, replace(spec, preferred=one.identity, strategy="OldestEmulationVersion"))
+    return _sent(elector, lease, replace(spec, preferred=elector.identity, strategy="OldestEmulationVersion"))
 
 
-def _run_out(one: Elector, spec: Spec, now: int, server_clock: int) -> bool:
+def _run_out(elector: Elector, spec: Spec, now: int, server_clock: int) -> bool:
     if spec.renewed is None or spec.duration is None:
         return True
-    if one.kind.expires_by == "observation":
-        return now >= one.seen_since + spec.duration * SECOND
-    if one.kind.expires_by == "own duration":
-        return now >= one.seen_since + one.duration * SECOND
-    clock = server_clock if one.kind.expires_by == "server" else now + one.skew
+    if elector.kind.expires_by == "observation":
+        return now >= elector.seen_since + spec.duration * SECOND
+    if elector.kind.expires_by == "own duration":
+        return now >= elector.seen_since + elector.duration * SECOND
+    clock = server_clock if elector.kind.expires_by == "server" else now + elector.skew
     return clock > spec.renewed + spec.duration * SECOND
 
 
-def _sent(one: Elector, lease: Lease, spec: Spec) -> Write:
-    return Write(one.manager, spec, lease.labels, version=lease.version if one.kind.guarded else None)
+def _sent(elector: Elector, lease: Lease, spec: Spec) -> Write:
+    return Write(elector.manager, spec, lease.labels, version=lease.version if elector.kind.guarded else None)

@@ -73,11 +73,11 @@ def steps(place: Place) -> Iterator[Step]:
     duration = max(one.duration for one in place.electors)
     for micros in dict.fromkeys((SECOND, (duration - 2) * SECOND, duration * SECOND)):
         yield f"wait {micros // SECOND} s", _waits(micros)
-    for index, one in enumerate(place.electors):
+    for index, candidate in enumerate(place.electors):
         for server in range(len(place.offsets)):
-            yield f"{one.identity} acts on server {server}", _acts(index, server)
-        yield f"{one.identity} sends a write", _sends(index)
-        yield f"{one.identity} stops", _stops(index)
+            yield f"{candidate.identity} acts on server {server}", _acts(index, server)
+        yield f"{candidate.identity} sends a write", _sends(index)
+        yield f"{candidate.identity} stops", _stops(index)
     yield f"{place.electors[0].identity} dies", _first_dies
     yield "the oldest write on its way arrives", _arrives
     yield "a label under the holder's manager name", _labels(HOLDER_MANAGER)

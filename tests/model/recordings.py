@@ -40,8 +40,8 @@ def as_lease(document: dict[str, Any], *, with_absent: bool = False) -> Lease:
     metadata = document["metadata"]
     absent = frozenset(name for name, wire in WIRE_NAMES.items() if document["spec"].get(wire) is None)
     nulls = frozenset[str]() if with_absent else absent
-    found = (as_entry(entry) for entry in metadata.get("managedFields", ()))
-    entries = tuple(replace(entry, fields=entry.fields - nulls) for entry in found)
+    pairs = (as_entry(entry) for entry in metadata.get("managedFields", ()))
+    entries = tuple(replace(entry, fields=entry.fields - nulls) for entry in pairs)
     owners = tuple(
         Owner(owner["apiVersion"], owner["kind"], owner["name"], owner["uid"])
         for owner in metadata.get("ownerReferences", ())

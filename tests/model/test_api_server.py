@@ -80,5 +80,5 @@ def explanations(new: Lease) -> Iterator[Write]:
             yield Write(entry.manager, new.spec, new.labels, owners=new.owners)
 
 
-def entries(one: Lease) -> set[Entry]:
-    return set(one.entries)
+def entries(lease: Lease) -> set[Entry]:
+    return set(lease.entries)

@@ -19,8 +19,8 @@ def named(text: str) -> Place:
 
 @pytest.mark.parametrize("place", [pytest.param(place, id=place.text) for place in PLACES])
 def test_no_honest_trace_breaks_a_law(place: Place) -> None:
-    found = explore(place, place.depth + MORE)
-    assert found.worlds >= 150
+    result = explore(place, place.depth + MORE)
+    assert result.worlds >= 150
 
 
 def test_only_fast_absolute_clocks_steal() -> None:

@@ -45,10 +45,10 @@ def test_who_holds_a_lease_of_any_size_renews_it(size: str, policy: str) -> None
     lost = False
     for _ in range(3):
         here = world.waited(here, 2 * SECOND + 1)
-        one = here.electors[0]
-        write = electors.intention(one, here.lease, here.now, here.clock(0))
+        elector = here.electors[0]
+        write = electors.intention(elector, here.lease, here.now, here.clock(0))
         assert write is not None
-        outcome = world.evaluate(here, one.user, write, 0, (policy,))
+        outcome = world.evaluate(here, elector.user, write, 0, (policy,))
         assert outcome is not None
         assert outcome.verdicts[policy].allowed, outcome.verdicts[policy].message
         here = world.settled(here, outcome)

@@ -84,9 +84,9 @@ class LeaseWorld(RuleBasedStateMachine):
         self._restart(index)
 
     def _restart(self, index: int) -> None:
-        one = replace(self.here.electors[index], crashed=False, seen=None)
+        elector = replace(self.here.electors[index], crashed=False, seen=None)
         some = self.here.electors
-        self.here = replace(self.here, electors=(*some[:index], one, *some[index + 1 :]))
+        self.here = replace(self.here, electors=(*some[:index], elector, *some[index + 1 :]))
 
     @precondition(lambda self: self.here.lease)
     @rule(manager=MANAGER, server=SERVER, value=st.sampled_from(["", "1", "2"]))

@@ -190,18 +190,18 @@ def acted(world: World, index: int, server: int, policy: str) -> World:
 def intended(world: World, index: int, server: int) -> tuple[World, Write | None]:
     """An elector reads the lease and makes up its mind."""
     world = _at_a_new_moment(world, index)
-    one = electors.observed(world.electors[index], world.lease, world.now)
-    world = _with_elector(world, index, one)
-    if one.crashed:
+    elector = electors.observed(world.electors[index], world.lease, world.now)
+    world = _with_elector(world, index, elector)
+    if elector.crashed:
         return world, None
-    return world, electors.intention(one, world.lease, world.now, world.clock(server))
+    return world, electors.intention(elector, world.lease, world.now, world.clock(server))
 
 
 def released(world: World, index: int, server: int, policy: str) -> World:
     """An elector stops in order; where it has no release, it just leaves."""
     world = _at_a_new_moment(world, index)
-    one = electors.observed(world.electors[index], world.lease, world.now)
-    write = None if one.crashed else electors.release(one, world.lease, world.now)
+    elector = electors.observed(world.electors[index], world.lease, world.now)
+    write = None if elector.crashed else electors.release(elector, world.lease, world.now)
     if write is not None:
         world = arrived(world, index, write, server, policy)
     return crashed(world, index)
@@ -222,22 +222,22 @@ def delivered(world: World, server: int, policy: str) -> World:
 
 def arrived(world: World, index: int, write: Write, server: int, policy: str, *, sent_at: int | None = None) -> World:
     """An elector's write reaches an API server, at once unless `sent_at` says otherwise."""
-    one = world.electors[index]
-    outcome = evaluate(world, one.user, write, server, _with_both(policy))
+    elector = world.electors[index]
+    outcome = evaluate(world, elector.user, write, server, _with_both(policy))
     if outcome is None:
         return world
-    stolen = _check_elector(world, one, outcome)
+    stolen = _check_elector(world, elector, outcome)
     if stolen:
         world = replace(world, steals=world.steals + 1)
     if not outcome.verdicts[policy].allowed:
         return world
     world = settled(world, outcome)
-    if one.kind.elects or one.crashed:
+    if elector.kind.elects or elector.crashed:
         return world
-    holds = outcome.after is not None and outcome.after.spec.holder == one.identity
+    holds = outcome.after is not None and outcome.after.spec.holder == elector.identity
     led_at = world.now if sent_at is None else sent_at
-    one = replace(one, led_at=led_at if holds else None)
-    return _with_elector(world, index, electors.observed(one, world.lease, world.now))
+    elector = replace(elector, led_at=led_at if holds else None)
+    return _with_elector(world, index, electors.observed(elector, world.lease, world.now))
 
 
 def noted(world: World, write: Write, server: int, policy: str) -> World:
@@ -260,23 +260,23 @@ def _at_a_new_moment(world: World, index: int) -> World:
     return world
 
 
-def _with_elector(world: World, index: int, one: Elector) -> World:
-    return replace(world, electors=(*world.electors[:index], one, *world.electors[index + 1 :]))
+def _with_elector(world: World, index: int, elector: Elector) -> World:
+    return replace(world, electors=(*world.electors[:index], elector, *world.electors[index + 1 :]))
 
 
 # ---- laws -----------------------------------------------------------------------------------------------------------
 
 
-def _check_elector(world: World, one: Elector, outcome: Outcome) -> bool:
+def _check_elector(world: World, elector: Elector, outcome: Outcome) -> bool:
     """Check the laws for an elector's write; whether it is a steal."""
     before, after = outcome.before, outcome.after
-    taken = before is not None and before.spec.holder not in (None, "", one.identity)
-    taken = taken and after is not None and after.spec.holder == one.identity
+    taken = before is not None and before.spec.holder not in (None, "", elector.identity)
+    taken = taken and after is not None and after.spec.holder == elector.identity
     if not taken or before is None:
         _must_be_allowed("a holder's write, a claim or a create", outcome, (STANDARD, STRICT))
         return False
     due = _is_due(world, before, outcome.clock)
-    if due or one.kind.elects:
+    if due or elector.kind.elects:
         what = "a takeover after the server-observed duration" if due else "the API server's own election"
         _must_be_allowed(what, outcome, (STANDARD, STRICT))
         return _is_early(world, before)
@@ -284,8 +284,8 @@ def _check_elector(world: World, one: Elector, outcome: Outcome) -> bool:
     if _is_plainly_early(world, before, outcome.clock):
         if outcome.verdicts[STRICT].allowed:
             raise _broken("strict must deny a steal", outcome)
-        found = {(finding.rule, finding.mode) for finding in outcome.verdicts[STANDARD].findings}
-        if ("takeover-before-expiry", Mode.WARN) not in found:
+        findings = {(finding.rule, finding.mode) for finding in outcome.verdicts[STANDARD].findings}
+        if ("takeover-before-expiry", Mode.WARN) not in findings:
             raise _broken("standard must warn of a steal", outcome)
     return True
 
@@ -377,8 +377,8 @@ def check_unharmed(world: World, policy: str) -> None:
     _must_pass("an honest takeover after an attack", later, other, taken, policy)
 
 
-def _must_pass(what: str, world: World, one: Elector, write: Write | None, policy: str) -> None:
-    outcome = None if write is None else evaluate(world, one.user, write, 0, (policy,))
+def _must_pass(what: str, world: World, elector: Elector, write: Write | None, policy: str) -> None:
+    outcome = None if write is None else evaluate(world, elector.user, write, 0, (policy,))
     if outcome is not None:
         _must_be_allowed(what, outcome, (policy,))
         if any(finding.rule.startswith("takeover-") for finding in outcome.verdicts[policy].findings):
@@ -386,5 +386,7 @@ def _must_pass(what: str, world: World, one: Elector, write: Write | None, polic
 
 
 def _broken(law: str, outcome: Outcome) -> LawBrokenError:
-    said = {name: (verdict.event, verdict.message) for name, verdict in outcome.verdicts.items()}
-    return LawBrokenError(f"{law}:\n  before {outcome.before}\n  after  {outcome.after}\n  at {outcome.clock}: {said}")
+    verdicts = {name: (verdict.event, verdict.message) for name, verdict in outcome.verdicts.items()}
+    return LawBrokenError(
+        f"{law}:\n  before {outcome.before}\n  after  {outcome.after}\n  at {outcome.clock}: {verdicts}"
+    )

@@ -21,8 +21,8 @@ def words(value: object) -> Iterator[str]:
         inner = value.values()
     elif isinstance(value, list):
         inner = value
-    for one in inner:
-        yield from words(one)
+    for item in inner:
+        yield from words(item)
 
 
 WORDS = st.sampled_from(

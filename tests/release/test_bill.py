@@ -12,14 +12,14 @@ from tools.release.bill import LOCK, find_differences, list_components, list_ins
 
 def needed(name: str, *extras: str) -> set[str]:
     """The packages that one needs here with some extras, and those that they need."""
-    found: set[str] = set()
+    names: set[str] = set()
     for text in requires(name) or ():
         requirement = Requirement(text)
         marker = requirement.marker
         if marker is None or any(marker.evaluate({"extra": extra}) for extra in ("", *extras)):
             child = canonicalize_name(requirement.name)
-            found |= {child, *needed(child, *requirement.extras)}
-    return found
+            names |= {child, *needed(child, *requirement.extras)}
+    return names
 
 
 def test_the_lock_file_lists_what_the_server_needs_and_nothing_else() -> None:
@@ -31,8 +31,8 @@ def test_the_lock_file_lists_what_the_server_needs_and_nothing_else() -> None:
 def test_a_package_that_only_one_has_or_that_has_another_version_is_named() -> None:
     bill = list_components(json.dumps({"components": [{"name": "a", "version": "1"}, {"name": "B.b", "version": "2"}]}))
     listed = [("a", "2"), ("b_b", "2"), ("c", "3"), ("pip", "26"), ("lease-webhook", "0.2.0")]
-    found = list_installed(json.dumps([{"name": name, "version": number} for name, number in listed]))
-    assert [*find_differences(bill, found)] == [
+    packages = list_installed(json.dumps([{"name": name, "version": number} for name, number in listed]))
+    assert [*find_differences(bill, packages)] == [
         "a: 1 in the bill of materials, 2 installed",
         "c: not in the bill of materials, 3 installed",
     ]

@@ -36,10 +36,10 @@ FLASK = Package("pypi", "Flask", "3.1.3", "BSD-3-Clause")
 
 
 def test_packages_of_debian_and_of_python() -> None:
-    found = read_files(FILES, "sha256:a", "")
-    assert found.packages == (LIBRARY, FLASK)
-    assert found.unknown == ()
-    assert found.distribution == "debian-12"
+    contents = read_files(FILES, "sha256:a", "")
+    assert contents.packages == (LIBRARY, FLASK)
+    assert contents.unknown == ()
+    assert contents.distribution == "debian-12"
 
 
 def test_a_file_of_no_package_is_named() -> None:
@@ -52,15 +52,15 @@ def test_the_official_image_brings_an_interpreter_of_its_own() -> None:
         "usr/local/lib/libpython3.13.so.1.0": b"\x7fELF\x003.13.9\x00",
         "usr/local/lib/python3.13/abc.py": b"",
     }
-    found = read_files(FILES | python, "", "")
-    assert set(found.packages) == {LIBRARY, FLASK, Package("generic", "cpython", "3.13.9", "PSF-2.0")}
-    assert found.unknown == ()
+    contents = read_files(FILES | python, "", "")
+    assert set(contents.packages) == {LIBRARY, FLASK, Package("generic", "cpython", "3.13.9", "PSF-2.0")}
+    assert contents.unknown == ()
 
 
 def test_a_library_that_a_package_carries() -> None:
     origin = b'{"name": "d3", "version": "7.9.2", "license": "ISC", "file": "d3.min.js"}'
-    found = read_files({"packages/webhook/analysis/timeline/page/vendor/d3.json": origin}, "", "")
-    assert found.packages == (D3,)
+    contents = read_files({"packages/webhook/analysis/timeline/page/vendor/d3.json": origin}, "", "")
+    assert contents.packages == (D3,)
 
 
 def test_a_license_text_is_not_a_license_name() -> None:
@@ -69,13 +69,13 @@ def test_a_license_text_is_not_a_license_name() -> None:
 
 
 def tarred(files: dict[str, bytes]) -> bytes:
-    made = io.BytesIO()
-    with tarfile.open(fileobj=made, mode="w") as tar:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
         for name, data in files.items():
             entry = tarfile.TarInfo(name)
             entry.size = len(data)
             tar.addfile(entry, io.BytesIO(data))
-    return made.getvalue()
+    return buffer.getvalue()
 
 
 def test_layers_of_an_archive_are_laid_over_each_other(tmp_path: Path) -> None:

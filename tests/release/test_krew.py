@@ -94,9 +94,9 @@ def installed(tmp_path: Path) -> Path:
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "kubectl-lease_webhook").symlink_to("../store/kubectl-lease_webhook")
     for tool in ("dirname", "readlink"):
-        found = shutil.which(tool)
-        assert found
-        (tmp_path / "bin" / tool).symlink_to(found)
+        program = shutil.which(tool)
+        assert program
+        (tmp_path / "bin" / tool).symlink_to(program)
     return tmp_path / "bin"
 
 

@@ -27,11 +27,11 @@ def test_an_archive_of_another_day_and_user_becomes_the_same(tmp_path: Path) -> 
     normalize(second, 1500)
     assert first.read_bytes() == second.read_bytes()
     with tarfile.open(first) as archive:
-        found = {entry.name: (entry.mode, entry.mtime, entry.uname) for entry in archive.getmembers()}
+        members = {entry.name: (entry.mode, entry.mtime, entry.uname) for entry in archive.getmembers()}
         content = archive.extractfile("run")
         assert content
         assert content.read() == b"run"
-    assert found == {"a": (0o644, 1500, ""), "run": (0o755, 1500, "")}
+    assert members == {"a": (0o644, 1500, ""), "run": (0o755, 1500, "")}
 
 
 def test_the_moment_is_that_of_the_commit() -> None:

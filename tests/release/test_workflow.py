@@ -58,9 +58,9 @@ def test_no_value_of_the_event_is_pasted_into_a_script() -> None:
 
 
 def test_the_version_is_the_same_everywhere() -> None:
-    found = read_versions()
-    assert len(found) == 6
-    assert find_problems(found, f"v{found['pyproject.toml']}") == []
+    versions = read_versions()
+    assert len(versions) == 6
+    assert find_problems(versions, f"v{versions['pyproject.toml']}") == []
 
 
 def test_a_place_and_a_tag_that_disagree_are_named() -> None:

@@ -37,8 +37,8 @@ class ExportedPolicies:
     """The policies of a policy file."""
 
     def __init__(self, policy: Policy, now: int = 0, condition: str = EXPRESSION, excluded: Sequence[str] = ()) -> None:
-        found = make_manifests(policy, now, condition, excluded)
-        self._policies = [(one["metadata"]["name"], one["spec"]) for one in found if one["kind"] == POLICY]
+        manifests = make_manifests(policy, now, condition, excluded)
+        self._policies = [(one["metadata"]["name"], one["spec"]) for one in manifests if one["kind"] == POLICY]
 
     def broken(self, request: Document) -> list[Broken]:
         """Every validation that fails, in order. Raises ValueError where an expression errs."""
@@ -46,7 +46,7 @@ class ExportedPolicies:
         data = objects | {
             "request": {"name": ""} | {key: value for key, value in request.items() if key not in objects}
         }
-        found: list[Broken] = []
+        broken: list[Broken] = []
         values: dict[str, Any] = {}
         for name, spec in self._policies:
             rule = spec["matchConstraints"]["resourceRules"][0]
@@ -56,8 +56,8 @@ class ExportedPolicies:
             ):
                 continue
             if all(evaluated(one["expression"], data) for one in spec["matchConditions"]):
-                found += self._failed(spec, name.rpartition("-")[2], data, values)
-        return found
+                broken += self._failed(spec, name.rpartition("-")[2], data, values)
+        return broken
 
     def _failed(self, spec: Document, mode: str, data: Document, values: dict[str, Any]) -> list[Broken]:
         """`values` are those of variables that were evaluated before: policies share most of them."""
@@ -74,21 +74,21 @@ class ExportedPolicies:
                     used[name] = values[key]
             return evaluated(expression, data | {"variables": used})
 
-        found = []
-        for one in spec["validations"]:
-            ok, text = value(one["expression"]), value(one["messageExpression"])
-            assert ok == (text == ""), one
+        failed = []
+        for validation in spec["validations"]:
+            ok, text = value(validation["expression"]), value(validation["messageExpression"])
+            assert ok == (text == ""), validation
             if not ok:
-                found.append(Broken(mode, re.findall(r"\(lease webhook, rule ([\w-]+)[,)]", text)[-1], text))
-        return found
+                failed.append(Broken(mode, re.findall(r"\(lease webhook, rule ([\w-]+)[,)]", text)[-1], text))
+        return failed
 
 
 def evaluated(expression: str, data: Mapping[str, Any]) -> Any:
     """The value of an expression; raises ValueError if it errs."""
-    found = _compiled(expression).eval(data={name: value for name, value in data.items() if name in expression})
-    if found.type() == cel.Type.ERROR:
-        raise ValueError(f"{found}: {expression}")
-    return found.plain_value()
+    result = _compiled(expression).eval(data={name: value for name, value in data.items() if name in expression})
+    if result.type() == cel.Type.ERROR:
+        raise ValueError(f"{result}: {expression}")
+    return result.plain_value()
 
 
 @cache
@@ -110,5 +110,5 @@ def _environment() -> Any:
 
 
 def _find(text: str, pattern: str) -> str:
-    found = re.search(pattern, text)
-    return found[0] if found else ""
+    match = re.search(pattern, text)
+    return match[0] if match else ""

@@ -59,9 +59,9 @@ def texts_of(rule: str) -> Iterator[tuple[str, str]]:
 
 @pytest.mark.parametrize("rule", [rule.id for rule in SPEAKING if not rule.in_cel.lacks])
 def test_policy_and_engine_say_the_same(rule: str) -> None:
-    shown = [(error, text) for error, text in texts_of(rule) if "(a name that cannot be shown)" not in text]
-    assert shown
-    assert all(text.startswith(f"{error} (lease webhook") for error, text in shown)
+    texts = [(error, text) for error, text in texts_of(rule) if "(a name that cannot be shown)" not in text]
+    assert texts
+    assert all(text.startswith(f"{error} (lease webhook") for error, text in texts)
 
 
 @pytest.mark.parametrize(("rule", "tier"), [*cases()])

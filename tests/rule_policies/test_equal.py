@@ -44,8 +44,8 @@ def test_recordings(preset: str, step: int) -> None:
     policy = load(preset)
     policies = ExportedPolicies(policy)
     reviews = ((one.file, one.body_without_exemption(), one.received) for one in recordings())
-    found = [(name, difference(policy, policies, body, at)) for name, body, at in some(reviews, step)]
-    assert not [one for one in found if one[1]]
+    differences = [(name, difference(policy, policies, body, at)) for name, body, at in some(reviews, step)]
+    assert not [one for one in differences if one[1]]
 
 
 @pytest.mark.uncounted
@@ -59,5 +59,5 @@ def test_reviews_of_the_attacks(step: int) -> None:
         for review in recorded.reviews_of(one, STRICT)
         if len(review.body) < 100_000
     )
-    found = [(name, difference(policy, policies, one.body, one.received)) for name, one in reviews]
-    assert not [one for one in found if one[1]]
+    differences = [(name, difference(policy, policies, one.body, one.received)) for name, one in reviews]
+    assert not [one for one in differences if one[1]]

@@ -88,14 +88,14 @@ def test_an_exemption_that_is_over_is_left_out() -> None:
     ("seconds", "mode"), [(31_536_001, "deny"), (31_536_000, "warn"), (86_401, "warn"), (86_400, None)]
 )
 def test_a_rule_with_two_thresholds(seconds: int, mode: str | None) -> None:
-    found = broken("", update(put("spec.leaseDurationSeconds", seconds)))
-    assert found.get("duration-too-long") == mode
+    refusals = broken("", update(put("spec.leaseDurationSeconds", seconds)))
+    assert refusals.get("duration-too-long") == mode
 
 
 def test_a_number_of_an_override_is_in_the_text() -> None:
     more = "overrides: [{namespaces: [shop], rules: {duration-too-long: {deny_above_seconds: 90000}}}]"
-    (found,) = ExportedPolicies(parse(HEAD + more)).broken(update(put("spec.leaseDurationSeconds", 90_001)))
-    assert "must not be greater than 90000;" in found.text
+    (refusal,) = ExportedPolicies(parse(HEAD + more)).broken(update(put("spec.leaseDurationSeconds", 90_001)))
+    assert "must not be greater than 90000;" in refusal.text
 
 
 def test_an_administrator_is_exempt_but_not_from_unreadable_times() -> None:
@@ -165,8 +165,8 @@ def test_a_changed_list_of_strategies_is_a_change_of_the_candidate() -> None:
 def test_an_owner_of_a_bound_lease_is_denied_in_every_preset() -> None:
     owner = put("metadata.ownerReferences", [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}])
     standard = parse("apiVersion: lease-webhook/v1\n" + BOUND.format("['*']", ""))
-    found = {one.rule: one.mode for one in ExportedPolicies(standard).broken(update(owner, user="bob"))}
-    assert found == {"owner-reference-added": "deny", "identity-binding": "deny"}
+    modes = {one.rule: one.mode for one in ExportedPolicies(standard).broken(update(owner, user="bob"))}
+    assert modes == {"owner-reference-added": "deny", "identity-binding": "deny"}
     assert broken(BOUND.format("['*']", ""), update(owner)) == {}
 
 
@@ -184,15 +184,15 @@ def test_no_text_of_a_file_leaves_its_quotes() -> None:
         {"namespace": "shop", "lease": "checkout", "writers": [f"user:{HOSTILE}"], "holder": ["${pod}\\E'\""]}
     ]
     policy = parse(yaml.safe_dump(document, default_flow_style=False).replace("!!python/unicode ", ""))
-    found = ExportedPolicies(policy).broken(update(*THIEF, user=HOSTILE))
-    assert {one.rule for one in found} >= {"takeover-before-expiry", "identity-binding"}
-    assert all("\n" not in one.text for one in found)
+    refusals = ExportedPolicies(policy).broken(update(*THIEF, user=HOSTILE))
+    assert {one.rule for one in refusals} >= {"takeover-before-expiry", "identity-binding"}
+    assert all("\n" not in one.text for one in refusals)
 
 
 def test_a_name_that_is_not_printable_is_not_shown() -> None:
-    found = ExportedPolicies(parse(HEAD)).broken(update(*THIEF, old=(put("spec.holderIdentity", "\x1b[31m\u202e"),)))
-    assert '"(a name that cannot be shown)"' not in found[0].text
-    assert "is held by (a name that cannot be shown)," in found[0].text
+    refusals = ExportedPolicies(parse(HEAD)).broken(update(*THIEF, old=(put("spec.holderIdentity", "\x1b[31m\u202e"),)))
+    assert '"(a name that cannot be shown)"' not in refusals[0].text
+    assert "is held by (a name that cannot be shown)," in refusals[0].text
 
 
 @pytest.mark.parametrize(
@@ -264,13 +264,13 @@ def test_a_rule_that_never_denies_warns_alone(monkeypatch: pytest.MonkeyPatch) -
         warning="spec.leaseTransitions: Forbidden: it is {variables.count}",
     )
     say_of_jumps(monkeypatch, warned)
-    (found,) = (
+    (refusal,) = (
         one
         for one in ExportedPolicies(parse(HEAD)).broken(update(put("spec.leaseTransitions", 7)))
         if one.rule == "transitions-jump"
     )
-    assert found.mode == "warn"
-    assert "it is 7" in found.text
+    assert refusal.mode == "warn"
+    assert "it is 7" in refusal.text
     assert "transitions-jump" not in broken("", update(put("spec.leaseTransitions", 6)))
 
 
@@ -288,9 +288,9 @@ def test_variables_of_a_rule_alone_are_in_its_policies_after_those_that_they_use
         },
     )
     say_of_jumps(monkeypatch, jump)
-    (found,) = ExportedPolicies(parse(HEAD)).broken(update(put("spec.leaseTransitions", 7)))
-    assert (found.rule, found.mode) == ("transitions-jump", "deny")
-    assert "it is 7" in found.text
+    (refusal,) = ExportedPolicies(parse(HEAD)).broken(update(put("spec.leaseTransitions", 7)))
+    assert (refusal.rule, refusal.mode) == ("transitions-jump", "deny")
+    assert "it is 7" in refusal.text
     names = {
         one["metadata"]["name"]: [variable["name"] for variable in one["spec"]["variables"]]
         for one in make_manifests(parse(HEAD), 0, "true", [])
@@ -315,10 +315,10 @@ def test_the_export_lists_what_a_file_needs_beside_the_objects() -> None:
         "rules: {live-lease-deleted: {mode: 'off'}}"
     )
     policy = parse(HEAD + more)
-    found = [*list_unexported(policy, 0)]
-    labeled = [one for one in found if "kubectl label namespace" in one]
+    unexported = [*list_unexported(policy, 0)]
+    labeled = [one for one in unexported if "kubectl label namespace" in one]
     assert [(" shop " in one, "stamp-writer=user" in one) for one in labeled] == [(True, False), (False, True)]
-    about = {one.partition(" ")[0] for one in found if one not in labeled}
+    about = {one.partition(" ")[0] for one in unexported if one not in labeled}
     without = {rule.id for rule in RULES.values() if not rule.parity and not rule.in_cel.is_said}
     assert about == without - {"live-lease-deleted", "foreign-writer"}, "one is off, the guard of stamps says the other"
     assert "request.namespace" not in next(
@@ -343,11 +343,11 @@ STAMPS: Final = "stamps: [{suffix: 1a2b3c4d, namespaces: [shop]}]\n"
 )
 def test_the_guard_of_stamps_has_the_mode_of_its_rule(more: str, actions: list[str] | None) -> None:
     head = HEAD.partition("preset")[0] if "preset" in more else HEAD
-    found = make_stamp_policies(parse(head + STAMPS + more), 0)
-    bindings = {one["metadata"]["name"]: one["spec"] for one in found if one["kind"] == BINDING}
+    objects = make_stamp_policies(parse(head + STAMPS + more), 0)
+    bindings = {one["metadata"]["name"]: one["spec"] for one in objects if one["kind"] == BINDING}
     assert bindings.get("lease-webhook-stamp-guard", {}).get("validationActions") == actions
-    assert "SUFFIX" not in str(found)
-    assert str(found).count("\"'1a2b3c4d'\"") == (3 if actions else 2)
+    assert "SUFFIX" not in str(objects)
+    assert str(objects).count("\"'1a2b3c4d'\"") == (3 if actions else 2)
 
 
 CONSTANT: Final = [{"manager": "lease-webhook-stamp", "time": "2000-01-01T00:00:00Z"}]

@@ -23,14 +23,14 @@ def answers_of(rule: str, limits: dict[str, int]) -> list[tuple[list[str], list[
     numbers = "".join(f", {name}: {value}" for name, value in limits.items())
     policy = parse(DENYING.replace(f"  {rule}: {{mode: deny}}\n", f"  {rule}: {{mode: deny{numbers}}}\n"))
     exported = ExportedPolicies(policy)
-    found = []
+    modes = []
     for name, review in pinned_writes():
         body, request = to_bytes(review), review["request"]
         if name == rule and compared.is_sent(request, body):
             expected = compared.expected(compared.verdict_of(body, policy, NOW + 4 * SECOND), request)
             engine = sorted(mode for mode, broken in expected if broken == rule)
-            found.append((engine, sorted(one.mode for one in exported.broken(request) if one.rule == rule)))
-    return found
+            modes.append((engine, sorted(one.mode for one in exported.broken(request) if one.rule == rule)))
+    return modes
 
 
 def cases() -> Iterator[Any]:

@@ -67,17 +67,17 @@ def findings(
     """Return what each rule found, by rule id; silent rules are left out."""
     change = change_of(review, now=now, limits=limits, binding=binding, stamps=stamps)
     request = change.request
-    found = {
+    by_rule = {
         rule.id: tuple(rule.check(change))
         for rule in CHECKS.find_rules(request.resource, request.operation, change.event)
     }
-    return {rule: said for rule, said in found.items() if said}
+    return {rule: said for rule, said in by_rule.items() if said}
 
 
 def said(rule: str, review: Document, *, now: int = NOW, binding: Binding | None = None) -> set[Said]:
     """(type, field, tier) of what one rule found."""
-    found = findings(review, now=now, binding=binding).get(rule, ())
-    return {(one.error.type, one.error.field, one.tier) for one in found}
+    raised = findings(review, now=now, binding=binding).get(rule, ())
+    return {(one.error.type, one.error.field, one.tier) for one in raised}
 
 
 def parity_errors(review: Document) -> list[tuple[str, FieldError]]:
@@ -104,8 +104,8 @@ def written(*tweaks: Tweak, at: str) -> Tweak:
     """The tweaks, and the stamp that the API server puts on a write that changes the spec of a lease."""
 
     def tweak(document: Document) -> None:
-        for one in (*tweaks, put("metadata.managedFields[0].time", at)):
-            one(document)
+        for change in (*tweaks, put("metadata.managedFields[0].time", at)):
+            change(document)
 
     return tweak
 

@@ -132,8 +132,8 @@ def test_renew_time_ahead_of_the_clock_counts_as_now() -> None:
     ],
 )
 def test_the_stamp_of_a_write_is_that_of_the_one_owner(owners: list[dict[str, object]], expected: int) -> None:
-    made = [make_entry("renewTime", time=times.format_time(NOW - SECOND)) | owner for owner in owners]
-    assert stamp_of_write(list_entries(Raw(to_bytes(made))), (), RENEW_TIME, NOW + 999_999) == expected
+    entries = [make_entry("renewTime", time=times.format_time(NOW - SECOND)) | owner for owner in owners]
+    assert stamp_of_write(list_entries(Raw(to_bytes(entries))), (), RENEW_TIME, NOW + 999_999) == expected
 
 
 @pytest.mark.parametrize(
@@ -208,8 +208,8 @@ NO_STAMP = drop(TIME)
     ],
 )
 def test_without_stamps(rule: str, review: Document) -> None:
-    (found,) = findings(review)[rule]
-    assert found.without_stamps is True
+    (finding,) = findings(review)[rule]
+    assert finding.without_stamps is True
 
 
 @pytest.mark.parametrize(
@@ -221,5 +221,5 @@ def test_without_stamps(rule: str, review: Document) -> None:
     ],
 )
 def test_with_stamps(rule: str, review: Document) -> None:
-    (found,) = findings(review)[rule]
-    assert found.without_stamps is False
+    (finding,) = findings(review)[rule]
+    assert finding.without_stamps is False

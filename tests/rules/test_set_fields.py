@@ -36,9 +36,9 @@ def was_set(*tweaks: Tweak, old: tuple[Tweak, ...] = ()) -> SetFields:
     ],
 )
 def test_what_is_set(tweak: Tweak, expected: dict[str, set[str]]) -> None:
-    found = was_set(tweak)
-    assert found == SetFields(**{part: frozenset(names) for part, names in expected.items()})
-    assert bool(found) is bool(expected)
+    fields = was_set(tweak)
+    assert fields == SetFields(**{part: frozenset(names) for part, names in expected.items()})
+    assert bool(fields) is bool(expected)
 
 
 @pytest.mark.parametrize(
@@ -52,8 +52,8 @@ def test_what_is_set(tweak: Tweak, expected: dict[str, set[str]]) -> None:
     ],
 )
 def test_owners_count_by_uid(stored: list[Any], written: list[Any], uids: set[str]) -> None:
-    found = was_set(put("metadata.ownerReferences", written), old=(put("metadata.ownerReferences", stored),))
-    assert found.owners == uids
+    fields = was_set(put("metadata.ownerReferences", written), old=(put("metadata.ownerReferences", stored),))
+    assert fields.owners == uids
 
 
 ALL = SetFields(

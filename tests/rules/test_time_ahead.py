@@ -25,7 +25,7 @@ from tests.rules.findings import (
     ],
 )
 def test_whole_hours_ahead_hint_at_a_time_zone(time: str, zone: bool) -> None:
-    (found,) = findings(created(put("spec.renewTime", time)), now=NOW)["renew-time-in-future"]
-    assert ("local time as UTC" in found.error.detail) is zone
-    assert found.happened is not None
-    assert ("local time as UTC" in found.happened.shorten(256)) is zone
+    (finding,) = findings(created(put("spec.renewTime", time)), now=NOW)["renew-time-in-future"]
+    assert ("local time as UTC" in finding.error.detail) is zone
+    assert finding.happened is not None
+    assert ("local time as UTC" in finding.happened.shorten(256)) is zone

@@ -95,7 +95,7 @@ def uncounted(_counter: str, *_labels: str) -> None:
     """Do nothing."""
 
 
-def port(respond: Callable[[Request], HttpResponse] | None = None, **options: Any) -> Port:
+def make_port(respond: Callable[[Request], HttpResponse] | None = None, **options: Any) -> Port:
     """The reviews' port, or one that responds by `respond`."""
     return Port(respond, options.get("guards", Guards()), uncounted) if respond else served(**options).ports[0]
 

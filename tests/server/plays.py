@@ -68,7 +68,7 @@ class StrictWire(Wire):
         A refusal is the last response, and it closes; a client gets no more responses than it sent heads.
         """
         assert not self.was_closed, "written after it was closed"
-        found: list[bytes] = []
+        responses: list[bytes] = []
         data, heads = self.written, len(_EMPTY_LINE.findall(self.sent))
         while data:
             head = _HEAD.match(data)
@@ -80,20 +80,20 @@ class StrictWire(Wire):
                 chunks, end, data = data.partition(b"0\r\n\r\n")
                 assert end or not data, "a response follows one without an end"
                 if end:
-                    found.append(b"".join(_CHUNK.findall(chunks)))
+                    responses.append(b"".join(_CHUNK.findall(chunks)))
                 continue
             length = _LENGTH.search(head[0])
             assert length, head[0]
             body, data = data[: int(length[1])], data[int(length[1]) :]
             assert len(body) == int(length[1])
             if head[1] == b"200":
-                found.append(body)
+                responses.append(body)
             else:
                 assert not data, "a response follows a refusal"
                 assert b"connection: close\r\n" in head[0]
-                found.append(REFUSED)
-        assert sum(1 for body in found if body != REFUSED) <= heads, "more responses than requests"
-        return found
+                responses.append(REFUSED)
+        assert sum(1 for body in responses if body != REFUSED) <= heads, "more responses than requests"
+        return responses
 
 
 class Driven:
@@ -133,20 +133,20 @@ class Driven:
             await asyncio.sleep(shared.PAUSE_SECONDS)
 
     def finish(self, error: Exception | None = None) -> None:
-        for one in self.later:
-            if not one.done() and error:
-                one.set_exception(error)
-            elif not one.done():
+        for future in self.later:
+            if not future.done() and error:
+                future.set_exception(error)
+            elif not future.done():
                 body = self._numbered(b"later")
-                one.set_result(self._streamed(body.body) if one in self.streamed else body)
+                future.set_result(self._streamed(body.body) if future in self.streamed else body)
 
     def expire(self) -> None:
         self.port.close_expired(max((one.expires for one in self.connections), default=0.0))
 
     def lose(self) -> None:
-        for one in self.connections:
-            one.connection_lost(None)
-            self.events |= one.events
+        for connection in self.connections:
+            connection.connection_lost(None)
+            self.events |= connection.events
         for wire in self.wires:
             numbers = [int(body.partition(b" ")[0]) for body in wire.heard() if body != REFUSED]
             assert numbers == sorted(numbers), "responses out of order"
@@ -173,9 +173,9 @@ class Driven:
         self.finish()
         self.lose()
         await self.serve()
-        for one in self.later:
+        for future in self.later:
             with suppress(asyncio.CancelledError):
-                one.exception()
+                future.exception()
         self.later.clear()
         assert len(set(self._answered)) == len(self._answered), "two responses to one request"
         assert self.events <= LISTED

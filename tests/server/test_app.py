@@ -13,7 +13,7 @@ from flask.testing import FlaskClient
 
 from tests.corpus import corpus
 from tests.recordings import FOLDER
-from tests.server.connections import REVIEW, heard, in_a_loop, port, request, served, statuses
+from tests.server.connections import REVIEW, heard, in_a_loop, make_port, request, served, statuses
 from tests.server.test_reviewer import DENIED
 from webhook.admission.policy.file import PolicyFile
 from webhook.admission.policy.model import Policy
@@ -158,7 +158,7 @@ def test_what_is_not_a_review(client: FlaskClient, method: str, path: str, statu
 )
 @in_a_loop
 async def test_what_is_not_a_review_on_our_own_port(method: str, path: str, status: int) -> None:
-    written, closed = await heard(port(), [request(f"{method} {path} HTTP/1.1".encode())] * 2)
+    written, closed = await heard(make_port(), [request(f"{method} {path} HTTP/1.1".encode())] * 2)
     assert statuses(written) == [status] * 2
     assert (b"\r\nallow: POST\r\n" in written) is (status == 405)
     assert not closed
@@ -181,13 +181,13 @@ def test_sizes(client: FlaskClient, size: int, beginning: bytes, status: int) ->
 
 
 def test_each_refused_request_is_counted_once() -> None:
-    made = service()
-    client = make_review_app(made).test_client()
+    reviewing = service()
+    client = make_review_app(reviewing).test_client()
     client.get("/x")
     client.get("/validate")
     client.post("/validate", data=BODY, content_type="text/plain")
     client.post("/validate", data=b"{}", content_type=JSON)
-    counted = made.metrics.exposition().decode()
+    counted = reviewing.metrics.exposition().decode()
     for kind in ("path", "method", "media-type", "body"):
         assert f'lease_webhook_malformed_total{{class="{kind}"}} 1.0' in counted
 
@@ -201,10 +201,10 @@ def test_probes_and_metrics_share_the_address_of_reviews(client: FlaskClient) ->
 
 
 def test_an_application_of_their_own_has_the_probes_and_nothing_else() -> None:
-    made = service()
-    reviews = make_review_app(made).test_client()
-    assert isinstance(made.health, Flask)
-    health = made.health.test_client()
+    reviewing = service()
+    reviews = make_review_app(reviewing).test_client()
+    assert isinstance(reviewing.health, Flask)
+    health = reviewing.health.test_client()
     assert [health.get(path).text for path in ("/livez", "/readyz")] == ["ok\n"] * 2
     assert health.get("/x").text == "not found; try /livez, /readyz or /metrics\n"
     refused = health.post("/livez")
@@ -220,10 +220,10 @@ def test_readiness_is_that_of_the_server_and_of_the_policy(tmp_path: Any) -> Non
 
     file = tmp_path / "policy.yaml"
     file.write_text('apiVersion: lease-webhook/v1\nmode: "off"\n')
-    made = Service(Options(), PolicyFile(str(file)))
-    client = make_review_app(made)
-    assert isinstance(made.health, Flask)
-    health = made.health.test_client()
+    reviewing = Service(Options(), PolicyFile(str(file)))
+    client = make_review_app(reviewing)
+    assert isinstance(reviewing.health, Flask)
+    health = reviewing.health.test_client()
     warning = "warning: policy: mode is off, every write is allowed; remove it to evaluate writes again\n"
     assert (health.get("/readyz").status_code, health.get("/readyz").text) == (200, f"ok\n{warning}")
     client.server_hooks.start(Broken())  # type: ignore[union-attr]
@@ -238,17 +238,17 @@ def test_readiness_is_that_of_the_server_and_of_the_policy(tmp_path: Any) -> Non
 def test_a_changed_policy_is_used(tmp_path: Any) -> None:
     file = tmp_path / "policy.yaml"
     file.write_text("apiVersion: lease-webhook/v1\npreset: observe\n")
-    made = Service(Options(policy_poll_seconds=0.01), PolicyFile(str(file)))
-    client = make_review_app(made).test_client()
+    reviewing = Service(Options(policy_poll_seconds=0.01), PolicyFile(str(file)))
+    client = make_review_app(reviewing).test_client()
     assert b'"allowed":true' in client.post("/validate", data=STEAL, content_type=JSON).data
     file.write_text("apiVersion: lease-webhook/v1\npreset: strict\n")
-    due = made.keep_up(0.0, 0.0)
-    made.keep_up(due, due)
+    due = reviewing.keep_up(0.0, 0.0)
+    reviewing.keep_up(due, due)
     assert b'"allowed":false' in client.post("/validate", data=STEAL, content_type=JSON).data
     file.write_text("nonsense")
     for _ in range(2):
-        due = made.keep_up(due, due)
-    reasons, warnings = made.readiness()
+        due = reviewing.keep_up(due, due)
+    reasons, warnings = reviewing.readiness()
     assert not reasons
     assert len(warnings) == 1
     assert warnings[0].startswith("policy: ")
@@ -256,12 +256,12 @@ def test_a_changed_policy_is_used(tmp_path: Any) -> None:
 
 
 def test_the_upkeep_of_a_service_ends_with_it() -> None:
-    made = service()
-    made.begin()
-    made.begin()
+    reviewing = service()
+    reviewing.begin()
+    reviewing.begin()
     (upkeep,) = [one for one in threading.enumerate() if one.name == "upkeep" and one.is_alive()][-1:]
-    gone = weakref.ref(made)
-    del made
+    gone = weakref.ref(reviewing)
+    del reviewing
     gc.collect()
     assert gone() is None
     upkeep.join(5)

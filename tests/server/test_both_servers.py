@@ -95,9 +95,9 @@ def test_the_command_of_the_document_is_the_one_that_is_tested() -> None:
     (command,) = re.findall(r"```sh needs=gunicorn\n(.*?)```", page, re.DOTALL)
     words = shlex.split(command.replace("\\\n", " "))
     assert words[:3] == ["LEASE_WEBHOOK_POLICY=strict", "gunicorn", "webhook.server.app:create_app()"]
-    shown = set(words[3:][::2])
+    flags = set(words[3:][::2])
     tested = {argument.partition("=")[0] for argument in gthread_arguments(Options())}
-    assert shown <= tested
+    assert flags <= tested
 
 
 def test_reviews_are_evaluated_by_the_policy_of_the_variable(service: Server) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.server.connections import REVIEW, connect, in_a_loop, port, statuses
+from tests.server.connections import REVIEW, connect, in_a_loop, make_port, statuses
 from webhook.server.http.connection import CLOSE_SECONDS, Connection
 from webhook.server.http.state import CLOSING, DISCARDING, IDLE
 from webhook.server.settings import Guards
@@ -15,18 +15,18 @@ FOREVER = 1e9
 
 @in_a_loop
 async def test_only_those_whose_time_has_passed() -> None:
-    one = port()
-    connections = [connect(one) for _ in range(3)]
+    port = make_port()
+    connections = [connect(port) for _ in range(3)]
     for (connection, _), expires in zip(connections, (1.0, 2.0, 2.1), strict=True):
         connection.expires = expires
-    one.close_expired(2.0)
+    port.close_expired(2.0)
     assert [wire.closed for _, wire in connections] == [True, True, False]
 
 
 @in_a_loop
 async def test_a_bug_with_one_aborts_it_and_keeps_none_of_the_others_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = port()
-    connections = [connect(one) for _ in range(5)]
+    port = make_port()
+    connections = [connect(port) for _ in range(5)]
     expire = Connection.expire
 
     def sometimes(connection: Connection) -> None:
@@ -35,26 +35,26 @@ async def test_a_bug_with_one_aborts_it_and_keeps_none_of_the_others_open(monkey
         expire(connection)
 
     monkeypatch.setattr(Connection, "expire", sometimes)
-    one.close_expired(FOREVER)
+    port.close_expired(FOREVER)
     assert [wire.closed for _, wire in connections] == [True] * 5
     assert [wire.aborted for _, wire in connections] == [False, False, True, False, False]
 
 
 @in_a_loop
 async def test_what_expiry_does_depends_on_the_state() -> None:
-    one = port()
-    idle, idle_wire = connect(one)
-    begun, begun_wire = connect(one)
+    port = make_port()
+    idle, idle_wire = connect(port)
+    begun, begun_wire = connect(port)
     begun.data_received(REVIEW[:100])
-    deaf, deaf_wire = connect(one)
+    deaf, deaf_wire = connect(port)
     deaf.pause_writing()
-    one.close_expired(FOREVER)
+    port.close_expired(FOREVER)
     assert (idle.state, idle_wire.written, idle_wire.closed) == (CLOSING, b"", True)
     assert (begun.state, statuses(begun_wire.written), begun_wire.closed) == (DISCARDING, [408], False)
     assert deaf_wire.aborted
-    one.close_expired(FOREVER)
+    port.close_expired(FOREVER)
     assert (begun.state, begun_wire.closed, begun_wire.aborted) == (CLOSING, True, False)
-    one.close_expired(FOREVER)
+    port.close_expired(FOREVER)
     assert begun_wire.aborted
 
 
@@ -62,8 +62,8 @@ async def test_what_expiry_does_depends_on_the_state() -> None:
 async def test_how_long_each_state_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
     now = time.monotonic()
     monkeypatch.setattr("webhook.server.http.connection.monotonic", lambda: now)
-    guards, one = Guards(), port()
-    connection, wire = connect(one)
+    guards, port = Guards(), make_port()
+    connection, wire = connect(port)
     assert connection.expires == now + guards.keep_alive_seconds
     connection.data_received(REVIEW[:50])
     assert connection.expires == now + guards.request_seconds
@@ -77,21 +77,21 @@ async def test_how_long_each_state_lasts(monkeypatch: pytest.MonkeyPatch) -> Non
     connection.data_received(REVIEW[100:])
     assert connection.state is IDLE
     assert connection.expires == now + guards.keep_alive_seconds
-    one.drain(now)
+    port.drain(now)
     assert connection.expires == now + guards.drain_seconds
-    late, _ = connect(one)
+    late, _ = connect(port)
     assert late.expires == now + guards.drain_seconds, "a handshake may end after SIGTERM"
     connection.data_received(b"junk\r\n\r\n" + REVIEW)
     assert (connection.state, connection.expires) == (DISCARDING, now + guards.linger_seconds)
-    one.close_expired(connection.expires)
+    port.close_expired(connection.expires)
     assert (connection.state, connection.expires) == (CLOSING, now + CLOSE_SECONDS)
     assert statuses(wire.written) == [200, 400]
 
 
 @in_a_loop
 async def test_a_response_that_fills_the_buffers_starts_the_time_to_read_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = port()
-    connection, wire = connect(one)
+    port = make_port()
+    connection, wire = connect(port)
     write = wire.write
 
     def full(data: Any) -> None:

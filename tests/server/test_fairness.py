@@ -13,7 +13,7 @@ from tests.server.connections import (
     Wire,
     connect,
     in_a_loop,
-    port,
+    make_port,
     request,
     served,
     settled,
@@ -43,21 +43,21 @@ def responses(wire: Wire) -> int:
     return wire.written.count(b"HTTP/1.1 ")
 
 
-async def all_turns(one: Port) -> None:
-    while one.round_robin:
+async def all_turns(port: Port) -> None:
+    while port.round_robin:
         await asyncio.sleep(PAUSE_SECONDS)
 
 
 @in_a_loop
 async def test_pipelined_requests_wait_for_the_turns_of_others() -> None:
-    one = port(not_found)
-    connection, wire = connect(one)
+    port = make_port(not_found)
+    connection, wire = connect(port)
     connection.data_received(SMALLEST * 5000)
     assert responses(wire) == 1
-    other, other_wire = connect(one)
+    other, other_wire = connect(port)
     other.data_received(SMALLEST)
     assert responses(other_wire) == 1
-    while one.round_robin:
+    while port.round_robin:
         before = responses(wire)
         await asyncio.sleep(2 * PAUSE_SECONDS)
         assert responses(wire) > before
@@ -70,8 +70,8 @@ async def test_pipelined_requests_wait_for_the_turns_of_others() -> None:
 @in_a_loop
 async def test_between_two_turns_the_worker_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared, "PAUSE_SECONDS", 60)
-    one = port(not_found)
-    connection, wire = connect(one)
+    port = make_port(not_found)
+    connection, wire = connect(port)
     connection.data_received(SMALLEST * 5000)
     await asyncio.sleep(0)
     first = responses(wire)
@@ -83,49 +83,49 @@ async def test_between_two_turns_the_worker_sleeps(monkeypatch: pytest.MonkeyPat
 
 @in_a_loop
 async def test_all_that_wait_get_their_turn() -> None:
-    one = port(not_found)
-    waiting = [connect(one) for _ in range(5)]
+    port = make_port(not_found)
+    waiting = [connect(port) for _ in range(5)]
     for connection, _ in waiting:
         connection.data_received(SMALLEST * 500)
     await asyncio.sleep(0)
     counts = [responses(wire) for _, wire in waiting]
     assert max(counts) - min(counts) <= 1
-    await all_turns(one)
+    await all_turns(port)
     assert [responses(wire) for _, wire in waiting] == [500] * 5
 
 
 @in_a_loop
 async def test_a_connection_that_has_pipelined_is_served_in_turns_from_then_on() -> None:
-    one = port(not_found)
-    connection, wire = connect(one)
+    port = make_port(not_found)
+    connection, wire = connect(port)
     connection.data_received(SMALLEST * 50)
-    await all_turns(one)
+    await all_turns(port)
     connection.data_received(SMALLEST)
     assert responses(wire) == 50
-    await all_turns(one)
+    await all_turns(port)
     assert responses(wire) == 51
 
 
 @in_a_loop
 async def test_a_connection_has_one_turn_at_a_time_however_often_its_client_stops_reading() -> None:
-    one = port(not_found)
-    connection, wire = connect(one)
+    port = make_port(not_found)
+    connection, wire = connect(port)
     connection.data_received(SMALLEST * 500)
     for _ in range(100):
         connection.pause_writing()
         connection.resume_writing()
-    assert len(one.round_robin) == 1
-    await all_turns(one)
+    assert len(port.round_robin) == 1
+    await all_turns(port)
     assert responses(wire) == 500
 
 
 @in_a_loop
 async def test_what_is_not_a_review_keeps_its_place_among_reviews() -> None:
-    one = port()
-    connection, wire = connect(one)
+    port = make_port()
+    connection, wire = connect(port)
     connection.data_received(SMALLEST + REVIEW + SMALLEST + SMALLEST + REVIEW)
     connection.data_received(REVIEW + SMALLEST)
-    await all_turns(one)
+    await all_turns(port)
     assert statuses(wire.written) == [404, 200, 404, 404, 200, 200, 404]
     assert wire.reads
     connection.connection_lost(None)
@@ -133,18 +133,18 @@ async def test_what_is_not_a_review_keeps_its_place_among_reviews() -> None:
 
 @in_a_loop
 async def test_a_body_counts_as_in_flight_until_it_is_answered() -> None:
-    one = port()
+    port = make_port()
     body = request(b"POST /x HTTP/1.1", b"Host: x", b"Content-Length: 5", body=b"12345")
-    connection, wire = connect(one)
+    connection, wire = connect(port)
     connection.data_received(body[:-1])
-    assert one.bytes_in_flight == 4
+    assert port.bytes_in_flight == 4
     connection.data_received(body[-1:])
-    assert one.bytes_in_flight == 0
+    assert port.bytes_in_flight == 0
     assert statuses(wire.written) == [404]
-    gone, _ = connect(one)
+    gone, _ = connect(port)
     gone.data_received(body[:-1])
     gone.connection_lost(None)
-    assert one.bytes_in_flight == 0
+    assert port.bytes_in_flight == 0
 
 
 @pytest.mark.parametrize(
@@ -159,42 +159,42 @@ async def test_a_body_counts_as_in_flight_until_it_is_answered() -> None:
 async def test_a_request_that_takes_long_to_parse_waits_for_the_turns_of_others(
     begin: tuple[bytes, ...], more: bytes
 ) -> None:
-    one = port()
-    connection, _ = connect(one)
+    port = make_port()
+    connection, _ = connect(port)
     head = b"\r\n".join([b"POST /validate HTTP/1.1", *begin, b""])
     connection.data_received(head + (b"\r\n" if b"chunked" in head else b"") + more)
-    assert one.round_robin
-    await all_turns(one)
+    assert port.round_robin
+    await all_turns(port)
     connection.connection_lost(None)
 
 
 @in_a_loop
 async def test_what_comes_while_a_read_waits_is_answered_after_it() -> None:
-    one = port()
-    connection, wire = connect(one)
+    port = make_port()
+    connection, wire = connect(port)
     wrong = REVIEW.replace(b"application/json", b"text/plain")
     connection.data_received(wrong * 200)
     connection.data_received(REVIEW)
-    await all_turns(one)
+    await all_turns(port)
     assert statuses(wire.written) == [415] * 200 + [200]
 
 
 @in_a_loop
 async def test_a_connection_that_ends_or_does_not_read_gets_no_more_turns() -> None:
-    one = port(not_found)
-    gone, gone_wire = connect(one)
+    port = make_port(not_found)
+    gone, gone_wire = connect(port)
     gone.data_received(SMALLEST * 200)
     gone.connection_lost(None)
-    slow, slow_wire = connect(one)
+    slow, slow_wire = connect(port)
     slow.data_received(SMALLEST * 200)
     slow.pause_writing()
     before = responses(gone_wire), responses(slow_wire)
     for _ in range(5):
         await asyncio.sleep(0)
     assert (responses(gone_wire), responses(slow_wire)) == before
-    assert not one.round_robin
+    assert not port.round_robin
     slow.resume_writing()
-    await all_turns(one)
+    await all_turns(port)
     assert responses(slow_wire) == 200
 
 
@@ -207,11 +207,11 @@ async def test_a_body_of_any_size_is_read(size: int, chunked: bool) -> None:
     if chunked:
         chunks = b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
         data = request(b"POST /validate HTTP/1.1", *PLAIN[:2], b"Transfer-Encoding: chunked", body=chunks)
-    one = port()
-    connection, wire = connect(one)
+    port = make_port()
+    connection, wire = connect(port)
     connection.data_received(data)
-    assert chunked or not one.round_robin, "a body with a length is read in one go"
-    await settled(one, connection)
+    assert chunked or not port.round_robin, "a body with a length is read in one go"
+    await settled(port, connection)
     assert wire.written.startswith(b"HTTP/1.1 200")
 
 
@@ -219,24 +219,24 @@ async def test_a_body_of_any_size_is_read(size: int, chunked: bool) -> None:
 async def test_half_a_head_after_a_body_in_one_read_is_valid() -> None:
     body = BODY[:-1] + b"\r\n}"
     data = request(b"POST /validate HTTP/1.1", *PLAIN[:2], b"Content-Length: %d" % len(body), body=body)
-    one = port()
-    connection, wire = connect(one)
+    port = make_port()
+    connection, wire = connect(port)
     for piece in (data[:-5], data[-5:] + data[:25], data[25:]):
         connection.data_received(piece)
-    await all_turns(one)
+    await all_turns(port)
     assert responses(wire) == wire.written.count(b"HTTP/1.1 200") == 2
 
 
 @in_a_loop
 async def test_the_smallest_chunks_cost_little_more_than_what_they_hold() -> None:
-    one = port()
-    connection, wire = connect(one)
+    port = make_port()
+    connection, wire = connect(port)
     connection.data_received(request(b"POST /validate HTTP/1.1", *PLAIN[:2], b"Transfer-Encoding: chunked", body=b""))
     tracemalloc.start()
     try:
         for _ in range(100):
             connection.data_received(b"1\r\nx\r\n" * 500)
-            await all_turns(one)
+            await all_turns(port)
         held = tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()
@@ -247,7 +247,7 @@ async def test_the_smallest_chunks_cost_little_more_than_what_they_hold() -> Non
 @in_a_loop
 async def test_a_large_body_of_another_form_is_refused_with_its_first_bytes() -> None:
     for first, status in ((b"{ ", b"413"), (OPENING, b""), (OPENING[:5], b"")):
-        connection, wire = connect(port())
+        connection, wire = connect(make_port())
         size = b"Content-Length: %d" % (MAX_REQUEST + 1)
         connection.data_received(request(b"POST /validate HTTP/1.1", *PLAIN[:2], size, body=first))
         assert wire.written[9:12] == status
@@ -260,22 +260,22 @@ LARGE: Final = request(
 
 @in_a_loop
 async def test_others_do_not_wait_for_a_large_review() -> None:
-    one = port()
-    connection, wire = connect(one)
+    port = make_port()
+    connection, wire = connect(port)
     connection.data_received(LARGE + REVIEW)
-    assert (wire.written, wire.reads, one.bytes_in_flight) == (b"", False, 2 * MAX_ON_LOOP)
-    other, other_wire = connect(one)
+    assert (wire.written, wire.reads, port.bytes_in_flight) == (b"", False, 2 * MAX_ON_LOOP)
+    other, other_wire = connect(port)
     other.data_received(REVIEW)
     assert statuses(other_wire.written) == [200]
-    await settled(one, connection)
+    await settled(port, connection)
     assert wire.written == other_wire.written * 2
-    assert (wire.reads, one.bytes_in_flight) == (True, 0)
+    assert (wire.reads, port.bytes_in_flight) == (True, 0)
 
 
 @in_a_loop
 async def test_a_large_review_of_a_client_that_has_gone_is_not_evaluated() -> None:
-    one = port()
-    connections = [connect(one) for _ in range(20)]
+    port = make_port()
+    connections = [connect(port) for _ in range(20)]
     for connection, _ in connections:
         connection.data_received(LARGE)
     waiting = [connection._response for connection, _ in connections]
@@ -283,16 +283,16 @@ async def test_a_large_review_of_a_client_that_has_gone_is_not_evaluated() -> No
         connection.connection_lost(None)
     await asyncio.wait([response for response in waiting if response])
     assert sum(1 for response in waiting if response is not None and response.cancelled()) == len(waiting)
-    assert one.bytes_in_flight == 0
+    assert port.bytes_in_flight == 0
 
 
 @in_a_loop
 async def test_a_response_that_takes_too_long_is_a_503() -> None:
     never: asyncio.Future[HttpResponse | Stream] = asyncio.get_running_loop().create_future()
-    one = Port(lambda _request: never, Guards(), uncounted)
-    connection, wire = connect(one)
+    port = Port(lambda _request: never, Guards(), uncounted)
+    connection, wire = connect(port)
     connection.data_received(SMALLEST + SMALLEST)
-    one.close_expired(connection.expires)
+    port.close_expired(connection.expires)
     assert statuses(wire.written) == [503]
     assert wire.closed
     connection.connection_lost(None)
@@ -303,82 +303,82 @@ async def test_a_response_that_takes_too_long_is_a_503() -> None:
 
 @in_a_loop
 async def test_a_large_body_in_chunks_is_refused_when_it_gets_large() -> None:
-    one = port()
-    connection, wire = connect(one)
+    port = make_port()
+    connection, wire = connect(port)
     connection.data_received(request(b"POST /validate HTTP/1.1", *PLAIN[:2], b"Transfer-Encoding: chunked", body=b""))
     piece = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
     for _ in range(MAX_REQUEST // 0x10000):
         connection.data_received(piece)
-        await all_turns(one)
+        await all_turns(port)
     assert wire.written == b""
     connection.data_received(piece)
-    await all_turns(one)
+    await all_turns(port)
     assert wire.written.startswith(b"HTTP/1.1 413")
 
 
 @in_a_loop
 async def test_of_too_many_connections_the_longest_idle_is_closed() -> None:
-    one = port(guards=Guards(max_connections=3))
-    busy, busy_wire = connect(one)
+    port = make_port(guards=Guards(max_connections=3))
+    busy, busy_wire = connect(port)
     busy.data_received(REVIEW[:100])
-    old, old_wire = connect(one)
-    young, young_wire = connect(one)
+    old, old_wire = connect(port)
+    young, young_wire = connect(port)
     old.data_received(REVIEW)
     young.data_received(REVIEW)
-    _, new_wire = connect(one)
+    _, new_wire = connect(port)
     assert [wire.closed for wire in (busy_wire, old_wire, young_wire, new_wire)] == [False, True, False, False]
     old.connection_lost(None)
     young.connection_lost(None)
-    _, last_wire = connect(one)
+    _, last_wire = connect(port)
     assert not last_wire.closed
 
 
 @in_a_loop
 async def test_a_connection_with_wide_buffers_counts_for_several() -> None:
-    one = port(guards=Guards(max_connections=WIDE_CONNECTION + 1))
-    idle, idle_wire = connect(one)
-    wide, wide_wire = connect(one)
+    port = make_port(guards=Guards(max_connections=WIDE_CONNECTION + 1))
+    idle, idle_wire = connect(port)
+    wide, wide_wire = connect(port)
     body = BODY + b" " * WIDE_READ
     wide.data_received(request(b"POST /validate HTTP/1.1", *PLAIN[:2], b"Content-Length: %d" % len(body), body=body))
     assert (idle_wire.closed, wide_wire.closed) == (False, False)
-    _, new_wire = connect(one)
+    _, new_wire = connect(port)
     assert (idle_wire.closed, wide_wire.closed, new_wire.closed) == (True, False, False)
     wide.connection_lost(None)
-    assert one.has_freed_much
-    one.trim_memory()
-    assert not one.has_freed_much
+    assert port.has_freed_much
+    port.trim_memory()
+    assert not port.has_freed_much
     idle.connection_lost(None)
 
 
 def test_memory_is_trimmed_only_where_the_c_library_can(monkeypatch: pytest.MonkeyPatch) -> None:
     for trim in (shared._malloc_trim(), None):
         monkeypatch.setattr(shared, "_malloc_trim", lambda trim=trim: trim)
-        one = port()
-        one.has_freed_much = True
-        one.trim_memory()
-        assert not one.has_freed_much
+        port = make_port()
+        port.has_freed_much = True
+        port.trim_memory()
+        assert not port.has_freed_much
 
 
 @in_a_loop
 async def test_scrapes_of_one_second_get_one_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = 0
+    count = 0
 
     def page() -> bytes:
-        nonlocal made
-        made += 1
+        nonlocal count
+        count += 1
         return b"page"
 
     server = served()
     assert isinstance(server.hooks, Service)
-    counts, one = server.hooks.metrics, server.ports[1]
+    counts, port = server.hooks.metrics, server.ports[1]
     monkeypatch.setattr(counts, "_exposition", page)
     monkeypatch.setattr(metrics, "MAX_CACHE_SECONDS", 60)
-    connection, wire = connect(one)
+    connection, wire = connect(port)
     connection.data_received(b"GET /metrics HTTP/1.1\r\nHost:\r\n\r\n" * 5)
-    await all_turns(one)
+    await all_turns(port)
     assert wire.written.count(b"page") == 5
-    assert made == 1
+    assert count == 1
     monkeypatch.setattr(metrics, "MAX_CACHE_SECONDS", 0)
     assert counts.exposition() == b"page"
-    assert made == 2
+    assert count == 2
     connection.connection_lost(None)

@@ -49,8 +49,8 @@ def secure(server: Server) -> ssl.SSLSocket:
 
 def test_good_clients_beside_stalled_and_silent_ones(server: Server) -> None:
     raw = [socket.create_connection(server.reviews, PATIENCE) for _ in range(STALLED)]
-    for one in raw[::2]:
-        one.sendall(b"\x16")
+    for client in raw[::2]:
+        client.sendall(b"\x16")
     with ThreadPoolExecutor(8) as pool:
         half_heads = list(pool.map(lambda _: secure(server), range(STALLED)))
         half_bodies = list(pool.map(lambda _: secure(server), range(STALLED)))
@@ -64,19 +64,19 @@ def test_good_clients_beside_stalled_and_silent_ones(server: Server) -> None:
         wait_for("good answers", lambda: traffic.answered > 100 and fresh.answered > 10)
         for half in [*half_heads, *half_bodies]:
             assert half.recv(4096).startswith(b"HTTP/1.1 408 ")
-        for one in raw:
-            assert one.recv(1) == b""
+        for client in raw:
+            assert client.recv(1) == b""
         answered = traffic.answered
         wait_for("good answers after that", lambda: traffic.answered > answered + 50)
     assert traffic.lost == fresh.lost == fresh.handshakes_failed == []
     # Seconds are generous: other suites share the machine. `lab/faults` prints the real figures.
     assert max(traffic.slowest, fresh.slowest) < 2
-    for one in silent:
-        one.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % len(REVIEW) + REVIEW)
-    for one in silent:
-        assert one.recv(4096).startswith(b"HTTP/1.1 200 ")
-    for one in [*raw, *half_heads, *half_bodies, *silent]:
-        one.close()
+    for client in silent:
+        client.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % len(REVIEW) + REVIEW)
+    for client in silent:
+        assert client.recv(4096).startswith(b"HTTP/1.1 200 ")
+    for client in [*raw, *half_heads, *half_bodies, *silent]:
+        client.close()
     wait_for("nothing in flight", lambda: server.metric("lease_webhook_in_flight") == 0)
 
 

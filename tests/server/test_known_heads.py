@@ -11,7 +11,7 @@ from tests.server.connections import (
     connect,
     heard,
     in_a_loop,
-    port,
+    make_port,
     request,
 )
 from webhook.server.http.message import Head, HttpResponse, Request
@@ -30,13 +30,13 @@ class NothingKnown(KnownHeads):
 
 
 def forgetful_port() -> Port:
-    one = port()
-    one.known_heads = NothingKnown()
-    return one
+    port = make_port()
+    port.known_heads = NothingKnown()
+    return port
 
 
-def knows(one: Port, data: bytes) -> bool:
-    return one.known_heads.find(data) is not None
+def knows(port: Port, data: bytes) -> bool:
+    return port.known_heads.find(data) is not None
 
 
 @pytest.mark.parametrize(
@@ -71,41 +71,41 @@ def knows(one: Port, data: bytes) -> bool:
 )
 @in_a_loop
 async def test_what_becomes_known(data: bytes, known: bool) -> None:
-    one = port()
-    first = await heard(one, [data])
-    assert knows(one, data) is known
-    assert len(one.known_heads._heads) == known
-    assert await heard(one, [data]) == first
+    port = make_port()
+    first = await heard(port, [data])
+    assert knows(port, data) is known
+    assert len(port.known_heads._heads) == known
+    assert await heard(port, [data]) == first
 
 
 @in_a_loop
 async def test_a_review_in_two_reads_is_not_remembered_and_not_found() -> None:
-    one = port()
-    await heard(one, [REVIEW[:100], REVIEW[100:]])
-    assert not knows(one, REVIEW)
-    written, _ = await heard(one, [REVIEW])
-    assert knows(one, REVIEW)
-    assert await heard(one, [REVIEW[:100], REVIEW[100:]]) == (written, False)
+    port = make_port()
+    await heard(port, [REVIEW[:100], REVIEW[100:]])
+    assert not knows(port, REVIEW)
+    written, _ = await heard(port, [REVIEW])
+    assert knows(port, REVIEW)
+    assert await heard(port, [REVIEW[:100], REVIEW[100:]]) == (written, False)
 
 
 @in_a_loop
 async def test_of_two_requests_in_one_read_the_first_head_does_not_get_the_meaning_of_the_second() -> None:
-    one = port()
+    port = make_port()
     refused = request(b"POST /validate HTTP/1.1", PLAIN[0], b"Content-Type: text/plain", PLAIN[2])
-    await heard(one, [refused + REVIEW])
-    written, _ = await heard(one, [refused])
+    await heard(port, [refused + REVIEW])
+    written, _ = await heard(port, [refused])
     assert written.startswith(b"HTTP/1.1 415")
 
 
 @in_a_loop
 async def test_a_client_that_is_not_allowed_is_refused_with_a_known_head() -> None:
-    one = port(client_names=("kube-apiserver",))
-    allowed, wire = connect(one)
+    port = make_port(client_names=("kube-apiserver",))
+    allowed, wire = connect(port)
     allowed.client_names = frozenset({"kube-apiserver"})
     allowed.data_received(REVIEW)
     assert wire.written.startswith(b"HTTP/1.1 200")
-    assert knows(one, REVIEW)
-    stranger, wire = connect(one)
+    assert knows(port, REVIEW)
+    stranger, wire = connect(port)
     stranger.data_received(REVIEW)
     assert wire.written.startswith(b"HTTP/1.1 403")
     stranger.connection_lost(None)
@@ -115,37 +115,37 @@ async def test_a_client_that_is_not_allowed_is_refused_with_a_known_head() -> No
 @in_a_loop
 async def test_a_head_ends_nowhere_but_at_its_first_empty_line(end: bytes) -> None:
     """Check what `remember` counts on; another parser might take these."""
-    one = port()
+    port = make_port()
     head = REVIEW[: -len(BODY)]
     for odd in (head.replace(b"\r\n", end), head.removesuffix(b"\r\n") + end):
-        written, _ = await heard(one, [odd + BODY])
+        written, _ = await heard(port, [odd + BODY])
         assert not written.startswith(b"HTTP/1.1 200")
 
 
 @in_a_loop
 async def test_the_last_room_is_room_with_a_known_head() -> None:
-    knowing, forgetting = port(), forgetful_port()
+    knowing, forgetting = make_port(), forgetful_port()
     written, _ = await heard(knowing, [REVIEW])
-    for one in (knowing, forgetting):
-        one.bytes_in_flight = one.guards.max_bytes_in_flight - len(BODY)
-        assert (await heard(one, [REVIEW]))[0] == written
+    for port in (knowing, forgetting):
+        port.bytes_in_flight = port.guards.max_bytes_in_flight - len(BODY)
+        assert (await heard(port, [REVIEW]))[0] == written
 
 
 @in_a_loop
 async def test_no_room_is_no_room_with_a_known_head() -> None:
-    one = port()
-    await heard(one, [REVIEW])
-    one.bytes_in_flight = one.guards.max_bytes_in_flight - len(BODY) + 1
-    written, _ = await heard(one, [REVIEW])
+    port = make_port()
+    await heard(port, [REVIEW])
+    port.bytes_in_flight = port.guards.max_bytes_in_flight - len(BODY) + 1
+    written, _ = await heard(port, [REVIEW])
     assert written.startswith(b"HTTP/1.1 503")
 
 
 @in_a_loop
 async def test_a_connection_that_drains_closes_after_a_known_head() -> None:
-    one = port()
-    await heard(one, [REVIEW])
-    connection, wire = connect(one)
-    one.drain(0.0)
+    port = make_port()
+    await heard(port, [REVIEW])
+    connection, wire = connect(port)
+    port.drain(0.0)
     connection.data_received(REVIEW)
     assert b"connection: close" in wire.written
     assert wire.closed
@@ -162,10 +162,10 @@ async def test_a_bug_behind_a_known_head_ends_its_connection_with_500() -> None:
         bugs.append(request.body)
         return HttpResponse.from_text(200, "")
 
-    one = port(respond)
-    await heard(one, [REVIEW])
-    assert knows(one, REVIEW)
-    written, closed = await heard(one, [REVIEW])
+    port = make_port(respond)
+    await heard(port, [REVIEW])
+    assert knows(port, REVIEW)
+    written, closed = await heard(port, [REVIEW])
     assert written.startswith(b"HTTP/1.1 500")
     assert closed
 
@@ -232,7 +232,7 @@ def reads_of_a_connection(draw: st.DrawFn) -> list[bytes]:
 @given(connections=st.lists(reads_of_a_connection(), min_size=1, max_size=4))
 @in_a_loop
 async def test_knowing_heads_changes_no_answer(connections: list[list[bytes]]) -> None:
-    knowing, forgetting = port(), forgetful_port()
+    knowing, forgetting = make_port(), forgetful_port()
     await heard(knowing, [REVIEW])
     for reads in connections:
         for again in range(2):

@@ -5,7 +5,7 @@ import weakref
 
 import pytest
 
-from tests.server.connections import REVIEW, connect, in_a_loop, port, request, settled
+from tests.server.connections import REVIEW, connect, in_a_loop, make_port, request, settled
 
 UNKNOWN_PATH = request(b"GET /nothing HTTP/1.1", b"Host: localhost", body=b"")
 
@@ -24,7 +24,7 @@ UNKNOWN_PATH = request(b"GET /nothing HTTP/1.1", b"Host: localhost", body=b"")
 )
 @in_a_loop
 async def test_a_lost_connection_is_freed_at_once(data: bytes) -> None:
-    reviews = port()
+    reviews = make_port()
     connection, wire = connect(reviews)
     if data:
         connection.data_received(data)

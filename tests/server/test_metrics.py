@@ -25,13 +25,13 @@ ALLOWED = to_bytes(make_review())
 DENIED = to_bytes(make_review(new=make_lease(put("spec.leaseDurationSeconds", 0))))
 
 
-def counted(shown: Metrics) -> dict[str, float]:
-    found = re.findall(
+def counted(metrics: Metrics) -> dict[str, float]:
+    samples = re.findall(
         r"^(lease_webhook_reviews_total\{.*\}|lease_webhook_review_duration_seconds_count) (\S+)$",
-        shown.exposition().decode(),
+        metrics.exposition().decode(),
         re.M,
     )
-    return {series: float(value) for series, value in found}
+    return {series: float(value) for series, value in samples}
 
 
 def test_every_response_is_shown() -> None:
@@ -66,8 +66,8 @@ def test_a_name_that_a_client_invented_is_no_label() -> None:
     assert [series for series in counted(counts) if "xxx" in series] == []
 
 
-def series(shown: Metrics) -> set[str]:
-    lines = shown.exposition().decode().splitlines()
+def series(metrics: Metrics) -> set[str]:
+    lines = metrics.exposition().decode().splitlines()
     return {line.rpartition(" ")[0] for line in lines if line.startswith("lease_webhook_") and "_created" not in line}
 
 
@@ -111,9 +111,9 @@ def test_the_kinds_of_refused_requests_are_those_of_the_page() -> None:
 def test_the_kill_switch_is_a_label_of_the_policy() -> None:
     counts = Metrics()
     counts.show_policy(parse('apiVersion: lease-webhook/v1\npreset: standard\nmode: "off"\n'))
-    (shown,) = [name for name in series(counts) if "policy_info" in name]
-    assert 'mode="off"' in shown
-    assert 'preset="standard"' in shown
+    (series_name,) = [name for name in series(counts) if "policy_info" in name]
+    assert 'mode="off"' in series_name
+    assert 'preset="standard"' in series_name
 
 
 def test_buckets_fit_a_service_of_a_fifth_of_a_millisecond() -> None:
@@ -147,9 +147,9 @@ def test_workers_together_show_every_series_before_the_first_event(start: Start,
     make_certificates(tmp_path)
     with start(tmp_path, workers=2) as server:
         status, text = server.probe("/metrics")
-    shown = {line.rpartition(" ")[0] for line in text.splitlines() if line.startswith("lease_webhook_")}
+    names = {line.rpartition(" ")[0] for line in text.splitlines() if line.startswith("lease_webhook_")}
     assert status == 200
-    assert {name for name in series(Metrics()) if "_total{" in name} <= shown
+    assert {name for name in series(Metrics()) if "_total{" in name} <= names
     assert 'lease_webhook_incidents_total{kind="bug"} 0.0' in text
     assert 'lease_webhook_certificate_not_after_seconds{certificate="ca"}' in text
     assert 'mode="deny"' in text

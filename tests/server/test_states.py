@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.server.connections import connect, in_a_loop, port
+from tests.server.connections import connect, in_a_loop, make_port
 from tests.server.plays import (
     ACTIONS,
     CHUNKED,
@@ -96,7 +96,7 @@ async def test_every_listed_change_occurs() -> None:
 
 @pytest.mark.parametrize("state", TABLE, ids=str)
 def test_an_event_that_the_table_does_not_have_is_refused(state: State) -> None:
-    connection, _ = connect(port())
+    connection, _ = connect(make_port())
     connection.state = state
     for event in {event for events in TABLE.values() for event in events} - TABLE[state].keys():
         with pytest.raises(IllegalEventError, match=f"a connection that is {state}"):

@@ -139,7 +139,7 @@ def test_every_row_has_a_file() -> None:
 def write_clients(directory: Path, authority: Issued) -> None:
     """Write a certificate for each kind of client that has one."""
     foreign = create_authority(dt.datetime.now(dt.UTC))
-    made = {
+    clients = {
         "right": _client(authority, "kube-apiserver"),
         "somebody": _client(authority, "somebody-else"),
         "foreign": _client(foreign, "kube-apiserver"),
@@ -147,7 +147,7 @@ def write_clients(directory: Path, authority: Issued) -> None:
         "huge": _client(authority, "kube-apiserver")
         + authority.certificate.public_bytes(serialization.Encoding.PEM) * HUGE_CHAIN,
     }
-    for name, pem in made.items():
+    for name, pem in clients.items():
         (directory / f"{name}.pem").write_bytes(pem)
 
 

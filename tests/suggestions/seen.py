@@ -10,8 +10,8 @@ from webhook.analysis.inputs.items import Item, LogEnd, Observation
 
 def item(document: Document, received: int | None = None) -> Item:
     """Return what the reader makes of a document that says something of leases."""
-    (found,) = (one for one in read("in", [to_bytes(document)], received) if not isinstance(one, LogEnd))
-    return found
+    (only,) = (one for one in read("in", [to_bytes(document)], received) if not isinstance(one, LogEnd))
+    return only
 
 
 def audited(verb: str, *tweaks: Tweak, name: str = "checkout", user: str = "", code: int = 200) -> Observation:
@@ -26,19 +26,21 @@ def audited(verb: str, *tweaks: Tweak, name: str = "checkout", user: str = "", c
     ]
     if user:
         changes += [put("user.username", user), put("user.extra", {})]
-    found = item(make_event(*changes, *tweaks))
-    assert isinstance(found, Observation)
-    return found
+    observation = item(make_event(*changes, *tweaks))
+    assert isinstance(observation, Observation)
+    return observation
 
 
 def annotated(**texts: str) -> Tweak:
     """Return what the webhook wrote into the audit log; `_` stands for `-` in a key."""
-    found: dict[str, Any] = {f"leases.lease-webhook.svc/{key.replace('_', '-')}": text for key, text in texts.items()}
-    return put("annotations", {"authorization.k8s.io/decision": "allow", **found})
+    annotations: dict[str, Any] = {
+        f"leases.lease-webhook.svc/{key.replace('_', '-')}": text for key, text in texts.items()
+    }
+    return put("annotations", {"authorization.k8s.io/decision": "allow", **annotations})
 
 
 def reviewed(*tweaks: Tweak, received: int = NOW, **objects: Document) -> Observation:
     """A captured review."""
-    found = item(make_review(*tweaks, **objects), received)
-    assert isinstance(found, Observation)
-    return found
+    observation = item(make_review(*tweaks, **objects), received)
+    assert isinstance(observation, Observation)
+    return observation

@@ -24,8 +24,8 @@ NO_WRITER = "no binding for shop/checkout: no writer was seen; add the pods to a
 
 def suggested(*items: Item, only: tuple[str, str] | None = None) -> str:
     seen = AllWrites(NOW)
-    for one in items:
-        seen.observe(one)
+    for record in items:
+        seen.observe(record)
     return make_binding_policy(seen, only)
 
 
@@ -34,8 +34,8 @@ def bound(text: str) -> dict[tuple[str, str], Binding]:
 
 
 def only(text: str) -> Binding:
-    (one,) = bound(text).values()
-    return one
+    (binding,) = bound(text).values()
+    return binding
 
 
 def comments(text: str) -> list[str]:
@@ -246,7 +246,7 @@ Act = tuple[str, str, str, str]
 
 def hourly(acts: list[Act]) -> list[Observation]:
     """Takeovers and renewals, an hour after each other, so that the lease has always expired."""
-    found = []
+    observations = []
     old = expired_lease(put("spec.holderIdentity", "gone"))
     for number, (user, pod, ending, name) in enumerate(acts):
         at = NOW + number * 3_600_000_000
@@ -259,9 +259,9 @@ def hourly(acts: list[Act]) -> list[Observation]:
             put("spec.renewTime", f"{clock}.000000Z"),
         )
         who = {"username": user, "groups": ["system:authenticated"], "extra": {POD: [pod]} if pod else {}}
-        found.append(reviewed(put("request.userInfo", who), received=at, new=new, old=old))
+        observations.append(reviewed(put("request.userInfo", who), received=at, new=new, old=old))
         old = new
-    return found
+    return observations
 
 
 @settings(max_examples=50)

@@ -29,14 +29,14 @@ RANDOM = [f"host_{number:04x}-{number:04x}" for number in range(20)]
     ],
 )
 def test_templates(holders: list[tuple[str, str | None]], pods: list[str], templates: list[str]) -> None:
-    found = find_templates(holders, pods)
-    assert found == (tuple(templates), ())
+    suggested = find_templates(holders, pods)
+    assert suggested == (tuple(templates), ())
 
 
 @pytest.mark.parametrize("holder", ["a*", "${pod}", "a\nb", " a", "a-0*"])
 def test_a_name_with_another_meaning_is_unsuited(holder: str) -> None:
-    found = find_templates([(holder, "a-0" if holder.startswith("a-0") else "")], [])
-    assert found == ((), (holder,))
+    templates = find_templates([(holder, "a-0" if holder.startswith("a-0") else "")], [])
+    assert templates == ((), (holder,))
 
 
 NAMES = st.one_of(st.sampled_from(["a-0", "a-1", "b"]), st.text("ab-_.*?1$", max_size=6), st.just("a" * 70))

@@ -19,7 +19,7 @@ def suspicions(*items: Item) -> list[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize(
-    ("texts", "found"),
+    ("texts", "attacks"),
     [
         ({"event": "edit", "rules": "takeover-before-expiry=audit"}, (TOOK,)),
         ({"event": "edit", "rules": "duration-too-long=warn"}, ()),
@@ -36,8 +36,8 @@ def suspicions(*items: Item) -> list[tuple[str, ...]]:
         ({"anything": "takeover-before-expiry=deny"}, ()),
     ],
 )
-def test_what_the_webhook_noted(texts: dict[str, str], found: tuple[str, ...]) -> None:
-    assert suspicions(audited("update", annotated(**texts))) == [found]
+def test_what_the_webhook_noted(texts: dict[str, str], attacks: tuple[str, ...]) -> None:
+    assert suspicions(audited("update", annotated(**texts))) == [attacks]
 
 
 TAKEN: list[Tweak] = [
@@ -52,25 +52,25 @@ def test_a_steal_shows_in_the_history_of_a_log() -> None:
     assert suspicions(item(make_event()), item(make_event(*TAKEN)), audited("get")) == [(), (TOOK,), ()]
 
 
-@pytest.mark.parametrize(("skew", "found"), [(SECOND, (TOOK,)), (MINUTE, ())])
-def test_a_takeover_that_the_clocks_of_api_servers_explain_is_no_attack(skew: int, found: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(("skew", "attacks"), [(SECOND, (TOOK,)), (MINUTE, ())])
+def test_a_takeover_that_the_clocks_of_api_servers_explain_is_no_attack(skew: int, attacks: tuple[str, ...]) -> None:
     follower = AllWrites(NOW)
     taken = item(make_event(*TAKEN))
     assert isinstance(taken, Observation)
-    for one in (item(make_event()), ClockSkew(skew)):
-        follower.observe(one)
-    assert follower.find_attacks(replace(taken, place=Place("the log of another API server"))) == found
+    for seen in (item(make_event()), ClockSkew(skew)):
+        follower.observe(seen)
+    assert follower.find_attacks(replace(taken, place=Place("the log of another API server"))) == attacks
 
 
 def test_a_steal_shows_in_a_log_beside_a_watch_of_the_same_writes() -> None:
     directory = FOLDER.parent / "incidents" / "lease-stolen"
     follower = AllWrites(NOW)
-    found = [
+    attackers = [
         (one.input_kind, one.writer.name if one.writer else "")
         for one in read_for_history([str(directory)])
         if isinstance(one, Observation) and one.namespace == "invoices" and follower.find_attacks(one)
     ]
-    assert found == [(InputKind.AUDIT_LOG, "invoices/migration")]
+    assert attackers == [(InputKind.AUDIT_LOG, "invoices/migration")]
 
 
 def test_a_review_is_evaluated_when_it_was_made() -> None:
@@ -87,13 +87,13 @@ def test_a_review_is_evaluated_when_it_was_made() -> None:
 
 
 def test_evidence_adds_up() -> None:
-    found = Evidence()
-    found.add(None)
-    assert found.text("write") == "1 write"
-    found.add(NOW)
-    assert found.text("write") == "2 writes at 2025-11-20T12:00:00Z"
-    found.add(NOW + 60_000_000)
-    assert found.text("write") == "3 writes from 2025-11-20T12:00:00Z to 2025-11-20T12:01:00Z (1 min 0 s)"
+    evidence = Evidence()
+    evidence.add(None)
+    assert evidence.text("write") == "1 write"
+    evidence.add(NOW)
+    assert evidence.text("write") == "2 writes at 2025-11-20T12:00:00Z"
+    evidence.add(NOW + 60_000_000)
+    assert evidence.text("write") == "3 writes from 2025-11-20T12:00:00Z to 2025-11-20T12:01:00Z (1 min 0 s)"
 
 
 def test_an_input_of_objects_has_no_times() -> None:

@@ -27,10 +27,10 @@ def lane(*spans: Span, ticks: Ticks = RENEWALS, marks: tuple[Mark, ...] = (TAKEN
 
 
 def test_an_expired_lease_had_no_leader_since_its_last_renewal_at_most() -> None:
-    found = lane(FIRST, OVERDUE, SECOND_HOLDER).gaps(END)
+    gaps = lane(FIRST, OVERDUE, SECOND_HOLDER).gaps(END)
     begins, expires, ends = NOON + 60 * SECOND, NOON + 75 * SECOND, NOON + 77 * SECOND
     gap = Gap(begins, expires, ends, 17 * SECOND, "a", is_bound=True)
-    assert found == (gap,)
+    assert gaps == (gap,)
     assert gap.text(END) == "no leader for up to 17 s"
 
 
@@ -82,8 +82,8 @@ def test_a_holder_that_renews_late_keeps_it() -> None:
 
 def test_spans_say_what_they_are() -> None:
     several = Span(SpanKind.SEVERAL, NOON - SECOND, NOON, count=4)
-    one = lane(several, FIRST, OVERDUE, SECOND_HOLDER)
-    assert [span.text(one.gaps(END), END) for span in one.spans] == [
+    drawn = lane(several, FIRST, OVERDUE, SECOND_HOLDER)
+    assert [span.text(drawn.gaps(END), END) for span in drawn.spans] == [
         "4 short spans, too many changes to draw",
         "held by a",
         "overdue: held by a, no leader for up to 17 s",
@@ -95,8 +95,8 @@ def test_spans_say_what_they_are() -> None:
 
 def test_who_was_chosen_and_has_not_renewed_is_a_part_of_the_time_without_a_leader() -> None:
     chosen = Span(SpanKind.CHOSEN, NOON + 77 * SECOND, NOON + 80 * SECOND, "b")
-    one = lane(FIRST, OVERDUE, chosen, replace(SECOND_HOLDER, begins=NOON + 80 * SECOND))
-    (gap,) = one.gaps(END)
+    drawn = lane(FIRST, OVERDUE, chosen, replace(SECOND_HOLDER, begins=NOON + 80 * SECOND))
+    (gap,) = drawn.gaps(END)
     assert (gap.begins, gap.ends) == (NOON + 60 * SECOND, NOON + 80 * SECOND)
     assert chosen.text([gap], END) == "chosen: b, which has not renewed it yet, no leader for up to 20 s"
 
@@ -121,8 +121,8 @@ def test_a_lease_that_was_never_held_had_no_time_without_a_leader() -> None:
 
 
 def test_a_node_has_no_heartbeat_rather_than_no_leader() -> None:
-    one = replace(lane(FIRST, replace(OVERDUE, ends=None)), namespace="kube-node-lease")
-    (gap,) = one.gaps(END)
+    drawn = replace(lane(FIRST, replace(OVERDUE, ends=None)), namespace="kube-node-lease")
+    (gap,) = drawn.gaps(END)
     assert gap.text(END) == "no heartbeat since 12:01:00Z"
 
 
@@ -132,10 +132,10 @@ REMOVED = Span(SpanKind.UNRECORDED, NOON + 60 * SECOND, NOON + 75 * SECOND, reas
 def test_who_let_a_lease_expire_after_an_undated_removal_has_a_gap_of_its_own() -> None:
     written_in = Span(SpanKind.OVERDUE, NOON + 75 * SECOND, None, "b")
     held = Span(SpanKind.HELD, NOON, NOON + 60 * SECOND, "a")
-    one = lane(held, REMOVED, written_in)
-    (gap,) = one.gaps(END)
+    drawn = lane(held, REMOVED, written_in)
+    (gap,) = drawn.gaps(END)
     assert (gap.begins, gap.holder, gap.is_open) == (written_in.begins, "b", True)
-    assert written_in.text(one.gaps(END), END) == "overdue: held by b, not renewed since 12:01:15Z"
+    assert written_in.text(drawn.gaps(END), END) == "overdue: held by b, not renewed since 12:01:15Z"
 
 
 def test_after_an_undated_removal_that_nothing_follows_there_is_no_gap() -> None:

@@ -78,8 +78,8 @@ def hostile(name: str) -> Timeline:
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_names_are_text(name: str) -> None:
-    one = hostile(name)
-    text = json.dumps(as_json(one))
+    document = hostile(name)
+    text = json.dumps(as_json(document))
     text.encode()
     assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\u202e\u2028]", text)
 

@@ -101,11 +101,11 @@ MOMENTS = st.lists(st.integers(0, 10**9), max_size=200).map(sorted)
 @given(MOMENTS, st.integers(1, 50), st.integers(1, 20))
 def test_folding_keeps_the_count_the_order_and_the_ends(moments: list[int], most: int, earlier: int) -> None:
     buckets = [Bucket(-10 * number, -10 * number + 5, number) for number in range(earlier, 0, -1)]
-    found = merge([*buckets, *(Bucket(at, at) for at in moments)], most)
-    assert len(found) <= 2 * most + 2
-    assert sum(one.count for one in found) == sum(one.count for one in buckets) + len(moments)
-    assert all(before.ends <= after.begins for before, after in pairwise(found))
-    assert (found[0].begins, found[-1].ends) == (buckets[0].begins, moments[-1] if moments else buckets[-1].ends)
+    merged = merge([*buckets, *(Bucket(at, at) for at in moments)], most)
+    assert len(merged) <= 2 * most + 2
+    assert sum(one.count for one in merged) == sum(one.count for one in buckets) + len(moments)
+    assert all(before.ends <= after.begins for before, after in pairwise(merged))
+    assert (merged[0].begins, merged[-1].ends) == (buckets[0].begins, moments[-1] if moments else buckets[-1].ends)
 
 
 @given(st.lists(st.integers(0, 10**7), max_size=300), st.integers(2, 40))
@@ -124,13 +124,13 @@ MARKS = st.lists(st.builds(Mark, KINDS, st.integers(0, 10**6), st.text(max_size=
 
 @given(MARKS, st.integers(1, 30))
 def test_merged_marks_count_what_they_stand_for_kind_by_kind(marks: list[Mark], most: int) -> None:
-    found = merge(sorted(marks, key=lambda mark: mark.begins), most)
+    merged = merge(sorted(marks, key=lambda mark: mark.begins), most)
     for kind in MarkKind:
-        of_kind = [mark for mark in found if mark.kind is kind]
+        of_kind = [mark for mark in merged if mark.kind is kind]
         assert sum(mark.count for mark in of_kind) == sum(1 for mark in marks if mark.kind is kind)
-    assert all(mark.count == 1 or (mark.ends or 0) >= mark.begins for mark in found)
-    assert [mark.begins for mark in found] == sorted(mark.begins for mark in found)
-    assert len(found) <= most + len(MarkKind)
+    assert all(mark.count == 1 or (mark.ends or 0) >= mark.begins for mark in merged)
+    assert [mark.begins for mark in merged] == sorted(mark.begins for mark in merged)
+    assert len(merged) <= most + len(MarkKind)
 
 
 def test_a_list_of_marks_is_bounded_and_keeps_the_latest_one_by_one() -> None:
@@ -149,12 +149,12 @@ def test_merged_spans_cover_the_same_time_and_count_what_they_stand_for(lengths:
     for number, length in enumerate(lengths):
         spans.append(Span(SpanKind.HELD, at, at + length, f"holder {number}"))
         at += length
-    found = merge(spans, most)
-    assert sum(span.count for span in found) == len(spans)
-    assert (found[0].begins, found[-1].ends) == (0, at)
+    merged = merge(spans, most)
+    assert sum(span.count for span in merged) == len(spans)
+    assert (merged[0].begins, merged[-1].ends) == (0, at)
     assert merge(spans, len(spans)) == spans
-    assert all(before.ends == after.begins for before, after in pairwise(found))
-    assert len(found) <= max(most, 2 * most + 2)
+    assert all(before.ends == after.begins for before, after in pairwise(merged))
+    assert len(merged) <= max(most, 2 * most + 2)
 
 
 def test_a_record_of_spans_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,8 +204,8 @@ def test_a_thinned_timeline_names_what_was_thinned_and_keeps_the_counts() -> Non
     assert len(encode_page_data(thin)) <= 150_000
     assert counts(thin) == counts(timeline)
     assert len(thin.lanes) == 20
-    said = " ".join(thin.thinned)
-    assert "marks are drawn as" in said
+    text = " ".join(thin.thinned)
+    assert "marks are drawn as" in text
     assert json.loads(encode_page_data(thin))["thinned"] == list(thin.thinned)
 
 

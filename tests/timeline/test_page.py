@@ -49,13 +49,13 @@ class Reader(HTMLParser):
     @property
     def data(self) -> str:
         """The block of JSON."""
-        (found,) = [text for attributes, text in self.within("script") if attributes.get("id") == "data"]
-        return found
+        (script,) = [text for attributes, text in self.within("script") if attributes.get("id") == "data"]
+        return script
 
     @property
     def policy(self) -> str:
-        (found,) = [a["content"] for a, _ in self.within("meta") if a.get("http-equiv") == "Content-Security-Policy"]
-        return found or ""
+        (policy,) = [a["content"] for a, _ in self.within("meta") if a.get("http-equiv") == "Content-Security-Policy"]
+        return policy or ""
 
 
 def source(text: str) -> str:
@@ -160,9 +160,9 @@ def test_the_library_is_the_file_that_its_note_describes(quiet: Reader) -> None:
     assert hashlib.sha512(content).hexdigest() == note["file_sha512"]
     assert f"v{note['version']} ".encode() in content[:100]
     assert {entry.name for entry in vendor.iterdir()} == {note["file"], "LICENSE", "d3.json"}
-    shown = " ".join(text for tag in ("summary", "pre") for _, text in quiet.within(tag))
-    assert f"{note['name']} {note['version']}, license {note['license']}" in shown
-    assert (vendor / "LICENSE").read_text() in shown
+    whole = " ".join(text for tag in ("summary", "pre") for _, text in quiet.within(tag))
+    assert f"{note['name']} {note['version']}, license {note['license']}" in whole
+    assert (vendor / "LICENSE").read_text() in whole
 
 
 def test_every_kind_has_a_word_and_every_mark_a_shape(quiet: Reader) -> None:

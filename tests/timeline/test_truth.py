@@ -73,8 +73,8 @@ def marks(lane: Lane) -> list[tuple[str, float | None]]:
 
 
 def mark_of(lane: Lane, kind: MarkKind) -> Mark:
-    (found,) = [mark for mark in lane.marks if mark.kind is kind]
-    return found
+    (only,) = [mark for mark in lane.marks if mark.kind is kind]
+    return only
 
 
 @ANY
@@ -176,8 +176,8 @@ def test_times_by_a_writers_clock_are_marked_as_such() -> None:
     server.elector("a", "shop/db", ahead=60).lead(10)
     server.wait(17)
     server.elector("b", "shop/db").lead(4)
-    for _, _, one in server.events:
-        del one["metadata"]["managedFields"]
+    for _, _, lease in server.events:
+        del lease["metadata"]["managedFields"]
     timeline = read_watch(server)
     (lane,) = timeline.lanes
     assert lane.is_claimed
@@ -192,9 +192,9 @@ def test_a_holder_by_a_writer_s_clock_that_is_behind_ends_no_earlier_holder_befo
     together(4, mail)
     server.elector("b", "shop/db", ahead=-3600).take()
     together(4, mail)
-    for _, _, one in server.events:
-        if one["metadata"]["name"] == "db":
-            del one["metadata"]["managedFields"]
+    for _, _, lease in server.events:
+        if lease["metadata"]["name"] == "db":
+            del lease["metadata"]["managedFields"]
     lane, _ = read_watch(server).lanes
     assert [(one.holder, seconds(one.begins), seconds(one.ends)) for one in lane.spans] == [
         ("a_1", 0, 30),
@@ -335,10 +335,10 @@ def test_an_answer_that_was_not_a_success_is_marked_with_its_message(
     server.wait(1)
     a.fail(code, "the whole message", took)
     (lane,) = view(server).lanes
-    found = mark_of(lane, MarkKind(kind))
-    assert f"a write by shop/db from pod a was answered with {code}" in found.text
-    assert found.text.endswith(": the whole message")
-    assert (found.holder, found.writer, seconds(found.begins)) == ("a_1", "shop/db from pod a", 11.0)
+    mark = mark_of(lane, MarkKind(kind))
+    assert f"a write by shop/db from pod a was answered with {code}" in mark.text
+    assert mark.text.endswith(": the whole message")
+    assert (mark.holder, mark.writer, seconds(mark.begins)) == ("a_1", "shop/db from pod a", 11.0)
 
 
 @pytest.mark.parametrize(
@@ -400,8 +400,8 @@ def test_annotations_of_the_webhook_are_marks(view: View, annotations: dict[str,
     prefix = "leases.lease-webhook.svc"
     server.log[-1]["annotations"] = {f"{prefix}/{key}": value for key, value in annotations.items()}
     (lane,) = view(server).lanes
-    found = mark_of(lane, MarkKind(kind))
-    assert (found.text, found.writer, seconds(found.begins)) == (text, "shop/db from pod a", 10.0)
+    mark = mark_of(lane, MarkKind(kind))
+    assert (mark.text, mark.writer, seconds(mark.begins)) == (text, "shop/db from pod a", 10.0)
 
 
 @pytest.mark.parametrize(
@@ -489,10 +489,10 @@ def test_a_fenced_write_stands_at_its_lease(view: View) -> None:
     server.elector("a", "shop/db").lead(10)
     fence_event(server, f'deployments.apps "web" is forbidden: {DENIED}{HELD}')
     (lane,) = view(server).lanes
-    found = mark_of(lane, MarkKind.FENCED)
-    assert found.text.startswith("fence db refused patch deployments.apps shop/web by shop/db from pod b: ")
-    assert found.text.endswith(HELD)
-    assert (found.holder, found.writer) == ("a_1", "shop/db from pod b")
+    mark = mark_of(lane, MarkKind.FENCED)
+    assert mark.text.startswith("fence db refused patch deployments.apps shop/web by shop/db from pod b: ")
+    assert mark.text.endswith(HELD)
+    assert (mark.holder, mark.writer) == ("a_1", "shop/db from pod b")
 
 
 def test_a_fence_that_only_notes_is_marked_by_its_annotation() -> None:

@@ -58,8 +58,8 @@ def test_a_stamp_that_renewtime_contradicts_does_not_say_when_it_was_renewed(tmp
 def test_a_lease_that_says_nothing_of_a_holder_was_never_held_as_far_as_it_says(tmp_path: Path) -> None:
     blank = dict.fromkeys(("holderIdentity", "leaseDurationSeconds", "acquireTime", "renewTime", "leaseTransitions"))
     lane = lane_of(written(tmp_path, stored("checkout", **blank)))
-    said = "never held, as the first state that was seen says: any replica may take it"
-    assert [span.text((), 0) for span in lane.spans] == [said]
+    sentence = "never held, as the first state that was seen says: any replica may take it"
+    assert [span.text((), 0) for span in lane.spans] == [sentence]
 
 
 def test_a_deletion_that_a_watch_does_not_date_is_not_the_begin_of_a_time_without_a_leader() -> None:
@@ -92,9 +92,9 @@ def test_a_holder_that_is_removed_without_a_stamp_is_removed_at_an_unknown_time(
     server.events[-1][2]["metadata"]["managedFields"] = [
         {"manager": "janitor", "operation": "Update", "time": format_time(START), "fieldsV1": {}}
     ]
-    said = "not recorded: its holder was removed in this time, and the input does not show when"
+    sentence = "not recorded: its holder was removed in this time, and the input does not show when"
     lanes = {lane.name: lane for lane in read_watch(server).lanes}
-    assert lanes["db"].spans[-1].text((), 0) == said
+    assert lanes["db"].spans[-1].text((), 0) == sentence
     assert lanes["db"].gaps(server.now) == ()
 
 
@@ -134,8 +134,8 @@ def test_a_log_that_begins_with_a_holder_that_was_written_in_does_not_say_what_w
     server.write("shop/db", {**spec, "holderIdentity": "b_1"}, "gitops", "gitops", "")
     server.wait(2)
     server.elector("b", "shop/db").renew()
-    found = texts(read_log(server))
-    assert found == [("unrecorded", 15.0, f"not recorded: b_1 {UNKNOWN_RENEWAL}"), ("held", 17.0, "held by b_1")]
+    lines = texts(read_log(server))
+    assert lines == [("unrecorded", 15.0, f"not recorded: b_1 {UNKNOWN_RENEWAL}"), ("held", 17.0, "held by b_1")]
     assert read_log(server).lanes[0].ticks.count == 1
 
 

@@ -28,8 +28,8 @@ ANN = UserInfo("ann", ("ops", "system:authenticated"))
 
 def exempt_rules(*exempt: dict[str, Any], operation: Operation = UPDATE, now: int = TODAY) -> frozenset[str]:
     """Return what `ann` of `ops` is exempt from on shop/checkout."""
-    made = policy(exempt=[{**ENTRY, **entry} for entry in exempt])
-    return made.exempt_rules(ANN, "shop", "checkout", operation, now)
+    compiled = policy(exempt=[{**ENTRY, **entry} for entry in exempt])
+    return compiled.exempt_rules(ANN, "shop", "checkout", operation, now)
 
 
 @pytest.mark.parametrize(
@@ -129,10 +129,10 @@ ENTRIES = st.lists(
 def test_what_is_silent_is_what_reading_each_entry_by_itself_says(
     entries: list[dict[str, Any]], user: UserInfo, namespace: str, name: str, operation: Operation
 ) -> None:
-    made = policy(exempt=[{**ENTRY, **entry} for entry in entries])
+    compiled = policy(exempt=[{**ENTRY, **entry} for entry in entries])
     concerned = [entry for entry in entries if concerns(entry, user, namespace, name, operation)]
     expected = set(chain.from_iterable(entry.get("rules", EXEMPTIBLE) for entry in concerned))
-    assert made.exempt_rules(user, namespace, name, operation, TODAY) == expected
+    assert compiled.exempt_rules(user, namespace, name, operation, TODAY) == expected
 
 
 def concerns(entry: dict[str, Any], user: UserInfo, namespace: str, name: str, operation: Operation) -> bool:

@@ -17,10 +17,10 @@ def deny(rule: str = RULE) -> dict[str, Any]:
 
 
 def test_the_smallest_file_is_standard() -> None:
-    made = policy()
-    assert (made.preset, made.mode, made.enforce_without_stamps) == ("standard", Mode.DENY, False)
-    assert made.resolve("shop", "checkout", UPDATE).limits == DEFAULT_LIMITS
-    assert not made.bindings
+    compiled = policy()
+    assert (compiled.preset, compiled.mode, compiled.enforce_without_stamps) == ("standard", Mode.DENY, False)
+    assert compiled.resolve("shop", "checkout", UPDATE).limits == DEFAULT_LIMITS
+    assert not compiled.bindings
 
 
 @pytest.mark.parametrize(
@@ -113,32 +113,34 @@ def test_mode_of_one_rule(keys: dict[str, Any], mode: Mode) -> None:
     ],
 )
 def test_mode_by_operation(overrides: list[dict[str, Any]], expected: dict[Operation, Mode]) -> None:
-    made = policy(overrides=overrides)
-    assert {on: made.resolve("shop", "checkout", on).modes[RULE] for on in expected} == expected
+    compiled = policy(overrides=overrides)
+    assert {on: compiled.resolve("shop", "checkout", on).modes[RULE] for on in expected} == expected
 
 
 def test_numbers_by_operation() -> None:
     jump = {"transitions-jump": {"deny_from": 5000}}
-    made = policy(overrides=[{"operations": ["UPDATE"], "rules": jump}])
-    on_create, on_update = (made.resolve("shop", "checkout", on).numbers("transitions-jump") for on in (CREATE, UPDATE))
+    compiled = policy(overrides=[{"operations": ["UPDATE"], "rules": jump}])
+    on_create, on_update = (
+        compiled.resolve("shop", "checkout", on).numbers("transitions-jump") for on in (CREATE, UPDATE)
+    )
     assert (on_create["deny_from"], on_update["deny_from"]) == (1_000_000_000, 5000)
 
 
 def test_an_override_of_creations_costs_an_update_nothing() -> None:
-    made = policy(overrides=[{"operations": ["CREATE"], "rules": deny()}])
-    assert made.resolve("shop", "checkout", UPDATE) is made.default
-    assert made.resolve("shop", "checkout", CREATE) is not made.default
+    compiled = policy(overrides=[{"operations": ["CREATE"], "rules": deny()}])
+    assert compiled.resolve("shop", "checkout", UPDATE) is compiled.default
+    assert compiled.resolve("shop", "checkout", CREATE) is not compiled.default
 
 
 def test_numbers_come_from_the_last_layer_that_names_them() -> None:
-    made = policy(
+    compiled = policy(
         rules={"duration-too-long": {"warn_above_seconds": 100, "deny_above_seconds": 1000}},
         overrides=[{"namespaces": ["shop"], "rules": {"duration-too-long": {"warn_above_seconds": 200}}}],
     )
-    shop, bank = (made.resolve(namespace, "checkout", UPDATE) for namespace in ("shop", "bank"))
+    shop, bank = (compiled.resolve(namespace, "checkout", UPDATE) for namespace in ("shop", "bank"))
     assert shop.numbers("duration-too-long") == {"warn_above_seconds": 200, "deny_above_seconds": 1000}
     assert bank.numbers("duration-too-long") == {"warn_above_seconds": 100, "deny_above_seconds": 1000}
-    assert shop.numbers("renew-time-in-future") == made.default.numbers("renew-time-in-future")
+    assert shop.numbers("renew-time-in-future") == compiled.default.numbers("renew-time-in-future")
 
 
 @pytest.mark.parametrize(
@@ -156,19 +158,21 @@ def test_cap(preset: str, mode: str, cap: Mode) -> None:
 
 
 def test_off_is_a_word_and_no_boolean() -> None:
-    made = policy(without_stamps="enforce", rules={RULE: {"mode": "off"}})
-    assert made.enforce_without_stamps
-    assert made.resolve("shop", "checkout", UPDATE).modes[RULE] is Mode.OFF
+    compiled = policy(without_stamps="enforce", rules={RULE: {"mode": "off"}})
+    assert compiled.enforce_without_stamps
+    assert compiled.resolve("shop", "checkout", UPDATE).modes[RULE] is Mode.OFF
 
 
 def test_without_overrides_and_bindings_every_lease_shares_one_answer() -> None:
-    made = policy(preset="strict")
-    assert made.resolve("shop", "checkout", UPDATE) is made.resolve("bank", "ledger", UPDATE) is made.default
+    compiled = policy(preset="strict")
+    assert (
+        compiled.resolve("shop", "checkout", UPDATE) is compiled.resolve("bank", "ledger", UPDATE) is compiled.default
+    )
 
 
 def test_a_lease_that_no_entry_names_gets_the_shared_answer() -> None:
-    made = policy(overrides=[{"namespaces": ["bank"], "rules": deny()}])
-    assert made.resolve("shop", "checkout", UPDATE) is made.default
+    compiled = policy(overrides=[{"namespaces": ["bank"], "rules": deny()}])
+    assert compiled.resolve("shop", "checkout", UPDATE) is compiled.default
 
 
 def test_digest_tells_policies_apart_and_ignores_what_means_nothing() -> None:

@@ -29,8 +29,8 @@ def test_a_status_that_is_not_listed_is_named() -> None:
 
 
 def test_notes() -> None:
-    made = policy(fences=[{**FENCE, "missing_lease": "deny"}, {**FENCE, **NODE}], bindings=[BOUND])
-    assert list_oddities(made, 0) == [
+    compiled = policy(fences=[{**FENCE, "missing_lease": "deny"}, {**FENCE, **NODE}], bindings=[BOUND])
+    assert list_oddities(compiled, 0) == [
         (
             "fences[0] (shop-operator): while lease shop/operator does not exist, API servers refuse these writes by "
             "anyone, in every namespace; list namespaces, or set missing_lease: allow"

@@ -27,7 +27,7 @@ HELD = put("spec.holderIdentity", "")
 
 
 @pytest.mark.parametrize(
-    ("review", "found"),
+    ("review", "is_found"),
     [
         pytest.param(update(take(RIVAL), old=[drop(ENTRIES), HELD]), True, id="no entries"),
         pytest.param(update(written(take(RIVAL), at="2025-11-20T12:00:01Z"), old=[HELD]), False, id="entries"),
@@ -38,8 +38,8 @@ HELD = put("spec.holderIdentity", "")
         ),
     ],
 )
-def test_a_claim_of_a_lease_needs_entries(review: Document, found: bool) -> None:
-    assert said("lease-without-stamps", review, now=NOW) == ({(FORBIDDEN, ENTRIES, DENY)} if found else set())
+def test_a_claim_of_a_lease_needs_entries(review: Document, is_found: bool) -> None:
+    assert said("lease-without-stamps", review, now=NOW) == ({(FORBIDDEN, ENTRIES, DENY)} if is_found else set())
 
 
 def empty(*tweaks: Tweak) -> Document:
@@ -48,7 +48,7 @@ def empty(*tweaks: Tweak) -> Document:
 
 
 @pytest.mark.parametrize(
-    ("review", "found"),
+    ("review", "is_found"),
     [
         pytest.param(empty(), True, id="a name only"),
         pytest.param(empty(put("spec", {})), True, id="an empty spec"),
@@ -59,8 +59,8 @@ def empty(*tweaks: Tweak) -> Document:
         pytest.param(empty(put(ENTRIES, [make_entry()])), False, id="entries of something"),
     ],
 )
-def test_a_lease_is_not_created_with_a_name_only(review: Document, found: bool) -> None:
-    assert said("lease-created-empty", review) == ({(FORBIDDEN, ENTRIES, DENY)} if found else set())
+def test_a_lease_is_not_created_with_a_name_only(review: Document, is_found: bool) -> None:
+    assert said("lease-created-empty", review) == ({(FORBIDDEN, ENTRIES, DENY)} if is_found else set())
 
 
 def test_the_repair_is_named_if_stamps_are_missing() -> None:

@@ -133,8 +133,10 @@ def test_renew_time_backwards(review: Document, speaks: bool) -> None:
 )
 def test_renew_time_ahead(time: str, limit: int | None) -> None:
     review = make_review(new=make_lease(put(RENEW, time)))
-    found = [one.error.detail for one in findings(review).get("renew-time-in-future", ())]
-    assert [detail.startswith(f"must not be more than {limit} s ahead of ") for detail in found] == [True] * bool(limit)
+    details = [one.error.detail for one in findings(review).get("renew-time-in-future", ())]
+    assert [detail.startswith(f"must not be more than {limit} s ahead of ") for detail in details] == [True] * bool(
+        limit
+    )
 
 
 WORDING = [

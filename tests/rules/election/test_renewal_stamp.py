@@ -27,8 +27,8 @@ NESTED: Document = {"f:spec": {"f:renewTime": {"f:x": {}}}}
 
 def entry(*fields: str, **changes: Any) -> Document:
     """An entry that owns these fields of spec; `time=None` leaves the time out."""
-    made = make_entry(*fields) | changes
-    return {key: value for key, value in made.items() if value is not None}
+    entry = make_entry(*fields) | changes
+    return {key: value for key, value in entry.items() if value is not None}
 
 
 def owner_of(*path: str, manager: str = "labeler", time: str = NOW_TEXT) -> Document:
@@ -50,8 +50,8 @@ def add(*entries: Document) -> Tweak:
 
 def both(*tweaks: Tweak) -> Tweak:
     def tweak(lease: Document) -> None:
-        for one in tweaks:
-            one(lease)
+        for change in tweaks:
+            change(lease)
 
     return tweak
 

@@ -154,12 +154,12 @@ WITHOUT_STAMPS = [drop("metadata.managedFields")]
 def test_without_stamps_the_holders_clock_decides_and_is_named(now: int, old: list[object], event: Event) -> None:
     review = update(take(RIVAL), old=[*WITHOUT_STAMPS, *old])  # type: ignore[list-item]
     assert change_of(review, now=now).event is event
-    found = findings(review, now=now)
-    assert ("takeover-before-expiry" in found) == (event is Event.STEAL)
-    assert all(one.without_stamps for one in found.get("takeover-before-expiry", ()))
+    raised = findings(review, now=now)
+    assert ("takeover-before-expiry" in raised) == (event is Event.STEAL)
+    assert all(one.without_stamps for one in raised.get("takeover-before-expiry", ()))
     assert said("lease-without-stamps", review, now=now) == {(FORBIDDEN, "metadata.managedFields", DENY)}
     if event is Event.STEAL:
-        assert "the holder's clock" in str(found["takeover-before-expiry"][0].error)
+        assert "the holder's clock" in str(raised["takeover-before-expiry"][0].error)
 
 
 def test_a_label_under_the_holders_manager_keeps_the_lease_live() -> None:
