@@ -14,13 +14,15 @@ def account(histories: ClusterHistory, now: int) -> Account:
     return make_account(histories, histories.leases[LEASE], now)
 
 
-def text(one: Account) -> str:
+def text(account: Account) -> str:
     """Return what `why` prints of it, a line for each statement."""
     lines = [
-        make_headline(one),
-        *(f"{line.label}: {line.text}" for part in (list_facts(one), list_events(one)) for line in part),
+        make_headline(account),
+        *(f"{line.label}: {line.text}" for part in (list_facts(account), list_events(account)) for line in part),
     ]
-    return "\n".join([*lines, *(f"{found.check}: {found.message}" for found in one.findings), f"ADVICE {advise(one)}"])
+    return "\n".join(
+        [*lines, *(f"{found.check}: {found.message}" for found in account.findings), f"ADVICE {advise(account)}"]
+    )
 
 
 def shop() -> tuple[FakeServer, list]:  # type: ignore[type-arg]

@@ -23,13 +23,13 @@ from webhook.kubernetes.times import format_length, format_time
 def test_a_leader_at_work() -> None:
     server, electors = shop()
     together(60, *electors)
-    said = text(account(follow_log(server), server.now))
-    assert said.startswith(
+    output = text(account(follow_log(server), server.now))
+    assert output.startswith(
         "db-0_1 holds it since 11:06:40Z, renewed 0 s ago\nHeld by: db-0_1, since 11:06:40Z (1 min 0 s ago)\n"
     )
-    assert "Last renewed: 11:07:40Z, 0 s ago, by shop/db from pod db-0, field manager operator" in said
-    assert "Expires: 11:07:55Z (in 15 s) unless renewed" in said
-    assert said.endswith("ADVICE Nothing to do now: it is held and renewed.")
+    assert "Last renewed: 11:07:40Z, 0 s ago, by shop/db from pod db-0, field manager operator" in output
+    assert "Expires: 11:07:55Z (in 15 s) unless renewed" in output
+    assert output.endswith("ADVICE Nothing to do now: it is held and renewed.")
 
 
 def test_a_crash_is_the_fault_of_the_client() -> None:
@@ -40,14 +40,14 @@ def test_a_crash_is_the_fault_of_the_client() -> None:
     follower.ask()
     follower.take()
     together(20, follower, mail, cart)
-    said = text(account(follow_log(server), server.now))
-    assert "db-1_1 took it (shop/db from pod db-1) after db-0_1 let it expire; not renewed for up to 16 s" in said
+    output = text(account(follow_log(server), server.now))
+    assert "db-1_1 took it (shop/db from pod db-1) after db-0_1 let it expire; not renewed for up to 16 s" in output
     assert (
         "took the expired lease at 11:07:56Z, 16 s later. It sent no renewal (it ended, or was "
         "paused, blocked, cut off or reconfigured), or its API server hung; 2 other leases were renewed on time."
-        in said
+        in output
     )
-    assert "ADVICE See the pod of db-0_1, which lost the lease: kubectl -n shop describe pod db-0 || " in said
+    assert "ADVICE See the pod of db-0_1, which lost the lease: kubectl -n shop describe pod db-0 || " in output
 
 
 def test_of_many_leases_a_sample_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,8 +57,8 @@ def test_of_many_leases_a_sample_is_compared(monkeypatch: pytest.MonkeyPatch) ->
     together(60, *electors)
     server.wait(20)
     together(20, *electors)
-    said = text(account(follow_log(server), server.now))
-    assert "3 of a sample of 3 other leases with regular renewals were late at the same time" in said
+    output = text(account(follow_log(server), server.now))
+    assert "3 of a sample of 3 other leases with regular renewals were late at the same time" in output
 
 
 def outage(leases: int = 4, *, are_taken: bool = False, reads: int = 0, nodes: int = 4) -> FakeServer:
@@ -72,8 +72,8 @@ def outage(leases: int = 4, *, are_taken: bool = False, reads: int = 0, nodes: i
         if 5 <= second < 5 + reads:
             others[0].ask()
     electors = others if are_taken else [others[0], *leaders[1:]]
-    for one in electors if are_taken else electors[:1]:
-        one.take()
+    for elector in electors if are_taken else electors[:1]:
+        elector.take()
     together(20, *electors)
     return server
 
@@ -81,13 +81,13 @@ def outage(leases: int = 4, *, are_taken: bool = False, reads: int = 0, nodes: i
 @pytest.mark.parametrize("are_taken", [False, True], ids=["which go on", "which all change their holders"])
 def test_an_outage_is_the_fault_of_the_server(are_taken: bool) -> None:
     server = outage(are_taken=are_taken)
-    said = text(account(follow_watch(server), server.now))
-    assert "all 3 other leases with regular renewals were late at the same time" in said
-    assert "kubectl get --raw '/readyz?verbose'" in said
+    output = text(account(follow_watch(server), server.now))
+    assert "all 3 other leases with regular renewals were late at the same time" in output
+    assert "kubectl get --raw '/readyz?verbose'" in output
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "expected"),
     [
         ({"leases": 3}, "both other leases with regular renewals were late at the same time, too few to tell"),
         ({"leases": 2}, "the other lease with regular renewals was late at the same time, too few to tell"),
@@ -96,11 +96,11 @@ def test_an_outage_is_the_fault_of_the_server(are_taken: bool) -> None:
     ],
     ids=["two other leases", "one other lease", "holders on one node", "reads that were answered"],
 )
-def test_an_outage_that_something_else_explains_too_is_not_known(changes: dict[str, Any], said: str) -> None:
+def test_an_outage_that_something_else_explains_too_is_not_known(changes: dict[str, Any], expected: str) -> None:
     server = outage(**changes)
-    found = text(account(follow_log(server), server.now))
-    assert said in found
-    assert "Why is not known: " in found
+    output = text(account(follow_log(server), server.now))
+    assert expected in output
+    assert "Why is not known: " in output
 
 
 @pytest.mark.parametrize(
@@ -122,12 +122,12 @@ def test_what_the_server_answered_counts_first(code: int, words: str, next_step:
     server.wait(6)
     db.renew()
     db.lead(10)
-    one = account(follow_log(server), server.now)
-    said = text(one)
-    assert words in said
-    assert "db-0_1 did not renew for 12 s, from 11:07:20Z on. " + words in said
-    assert "db-0_1 did not renew for 12 s" in said
-    assert any(next_step in found.fix for found in one.findings)
+    answer = account(follow_log(server), server.now)
+    output = text(answer)
+    assert words in output
+    assert "db-0_1 did not renew for 12 s, from 11:07:20Z on. " + words in output
+    assert "db-0_1 did not renew for 12 s" in output
+    assert any(next_step in found.fix for found in answer.findings)
 
 
 def test_renewals_that_are_late_but_in_time_are_no_incident() -> None:
@@ -143,22 +143,22 @@ def test_without_other_leases_the_cause_is_not_known() -> None:
     db.lead(40)
     server.wait(18)
     db.renew()
-    said = text(account(follow_log(server), server.now))
-    assert "Why is not known: no other lease in the input is renewed often enough" in said
-    assert "the lease expired, and no one took it." in said
+    output = text(account(follow_log(server), server.now))
+    assert "Why is not known: no other lease in the input is renewed often enough" in output
+    assert "the lease expired, and no one took it." in output
 
 
 def test_a_steal_is_an_error() -> None:
     server, (db, *_) = shop()
     db.lead(20)
     server.elector("db-1", "shop/db").lead(20)
-    said = text(account(follow_log(server), server.now))
-    assert "db-1_1 took it (shop/db from pod db-1) from db-0_1, which still held it" in said
+    output = text(account(follow_log(server), server.now))
+    assert "db-1_1 took it (shop/db from pod db-1) from db-0_1, which still held it" in output
     assert (
         "lease-stolen: at 11:07:00Z db-1_1 took the lease while db-0_1 still held it, 15 s before it expired: two "
-        "may have led at once" in said
+        "may have led at once" in output
     )
-    assert "ADVICE Find out why db-1_1 does not wait until the lease expires" in said
+    assert "ADVICE Find out why db-1_1 does not wait until the lease expires" in output
 
 
 @pytest.mark.parametrize(
@@ -182,15 +182,17 @@ def test_who_takes_a_lease_that_looks_expired_is_not_who_set_its_time_back(
     server.wait(1)
     mallory.ahead = 0
     electors = {"db-0": db, "db-1": server.elector("db-1", "shop/db"), "mallory": mallory}
-    for one in then[:-1]:
-        electors[one].renew()
+    for elector in then[:-1]:
+        electors[elector].renew()
         server.wait(1)
     electors[then[-1]].lead(20)
-    said = text(account(follow_log(server), server.now))
-    assert ("mallory had set its renewTime to 10:06:59Z at 11:07:00Z, so the lease looked expired" in said) is is_named
-    assert ("14 s before it expired by its holder's last renewal: two may have led" in said) is is_named
-    assert ("ADVICE Find out why mallory set its renewTime back." in said) is is_named
-    assert ("does not wait until the lease expires" in said) is (then[-1] == "db-1" and not is_named)
+    output = text(account(follow_log(server), server.now))
+    assert (
+        "mallory had set its renewTime to 10:06:59Z at 11:07:00Z, so the lease looked expired" in output
+    ) is is_named
+    assert ("14 s before it expired by its holder's last renewal: two may have led" in output) is is_named
+    assert ("ADVICE Find out why mallory set its renewTime back." in output) is is_named
+    assert ("does not wait until the lease expires" in output) is (then[-1] == "db-1" and not is_named)
 
 
 def test_who_takes_a_lease_that_its_holder_let_expire_steals_nothing_from_who_set_its_time_back() -> None:
@@ -200,15 +202,15 @@ def test_who_takes_a_lease_that_its_holder_let_expire_steals_nothing_from_who_se
     server.elector("mallory", "shop/db", user="mallory", pod="", ahead=-3600).renew(holderIdentity=db.identity)
     server.wait(8)
     server.elector("db-1", "shop/db").lead(20)
-    one = account(follow_log(server), server.now)
-    (taken,) = (found for found in one.findings if found.check == "lease-stolen")
+    answer = account(follow_log(server), server.now)
+    (taken,) = (found for found in answer.findings if found.check == "lease-stolen")
     assert taken.severity is Severity.WARNING
     assert taken.message == (
         "at 11:07:18Z db-1_1 took the lease, which db-0_1 had not renewed for 18 s. mallory had set its renewTime to "
         "10:07:09Z at 11:07:10Z, so the lease looked expired to the new holder, if that compares renewTime with its "
         "own clock"
     )
-    assert advise(one).startswith("Find out why mallory set its renewTime back.")
+    assert advise(answer).startswith("Find out why mallory set its renewTime back.")
 
 
 def test_a_holder_that_one_pod_renames_is_no_error() -> None:
@@ -217,10 +219,10 @@ def test_a_holder_that_one_pod_renames_is_no_error() -> None:
     db.lead(20)
     db.identity = "eu1.db-0_1"
     db.lead(20)
-    (found,) = (one for one in account(follow_log(server), server.now).findings if one.check == "lease-stolen")
-    assert found.severity.value == "warning"
+    (finding,) = (one for one in account(follow_log(server), server.now).findings if one.check == "lease-stolen")
+    assert finding.severity.value == "warning"
     doubt = "unless that runs two electors, or its container restarted, one process led throughout"
-    assert f"{doubt} and its identity changed" in found.message
+    assert f"{doubt} and its identity changed" in finding.message
     assert "two may have led" not in text(account(follow_log(server), server.now))
 
 
@@ -230,9 +232,9 @@ def test_a_release_by_another_program_with_the_same_credentials_may_be_another_o
     person.manager = "kubectl-edit"
     leader.lead(20)
     person.release()
-    (found,) = (one for one in account(follow_log(server), server.now).findings if one.check == "holder-removed")
-    assert "ops-tool removed host-1_1 as the holder while the lease was live" in found.message
-    assert "if the holder did not do that itself, two may have led at once" in found.message
+    (finding,) = (one for one in account(follow_log(server), server.now).findings if one.check == "holder-removed")
+    assert "ops-tool removed host-1_1 as the holder while the lease was live" in finding.message
+    assert "if the holder did not do that itself, two may have led at once" in finding.message
 
 
 def test_a_holder_that_stands_for_no_process_releases_nothing() -> None:
@@ -243,9 +245,9 @@ def test_a_holder_that_stands_for_no_process_releases_nothing() -> None:
     mike.take()
     mike.release()
     db.lead(4)
-    said = text(account(follow_log(server), server.now))
-    assert "db-0_1 took it (shop/db from pod db-0) after mike removed maintenance_1 from it" in said
-    assert "maintenance_1 released it" not in said
+    output = text(account(follow_log(server), server.now))
+    assert "db-0_1 took it (shop/db from pod db-0) after mike removed maintenance_1 from it" in output
+    assert "maintenance_1 released it" not in output
 
 
 def test_who_sets_renew_time_back_does_not_renew() -> None:
@@ -268,10 +270,10 @@ def test_two_pods_under_one_identity_are_an_error() -> None:
         db.renew()
         server.wait(0.1)
         twin.renew()
-    said = text(account(follow_log(server), server.now))
+    output = text(account(follow_log(server), server.now))
     in_turns = "one identity, db-0_1, is used by several processes that renew in turns"
-    assert f"{in_turns}, at least shop/db from pod db-0 and shop/db from pod db-1, as if each led" in said
-    assert "shop/db from pod db-0 renewed it as db-0_1, " in said
+    assert f"{in_turns}, at least shop/db from pod db-0 and shop/db from pod db-1, as if each led" in output
+    assert "shop/db from pod db-0 renewed it as db-0_1, " in output
 
 
 def test_two_applications_on_one_lease() -> None:
@@ -305,21 +307,21 @@ def test_a_lease_that_passes_on_once_may_be_that_of_a_new_version(
     server.elector("queue-0", "shop/db", user="system:serviceaccount:shop:queue").lead(20)
     for pod in asks:
         server.elector(pod, "shop/db", user=f"system:serviceaccount:shop:{pod.partition('-')[0]}").ask()
-    (found,) = (one for one in account(follow_log(server), server.now).findings if one.check == "lease-shared")
-    assert (found.severity, words in found.message) == (severity, True)
-    assert ("one after the other" in found.message) == ("db-1" not in asks)
+    (finding,) = (one for one in account(follow_log(server), server.now).findings if one.check == "lease-shared")
+    assert (finding.severity, words in finding.message) == (severity, True)
+    assert ("one after the other" in finding.message) == ("db-1" not in asks)
 
 
 def test_two_users_that_take_a_lease_in_turns_share_it() -> None:
     server, (db, *_) = shop()
     queue = server.elector("queue-0", "shop/db", user="system:serviceaccount:shop:queue")
-    for one in (db, queue, db):
-        one.lead(20)
-        one.release()
+    for elector in (db, queue, db):
+        elector.lead(20)
+        elector.release()
         server.wait(1)
     queue.ask()
-    (found,) = (one for one in account(follow_log(server), server.now).findings if one.check == "lease-shared")
-    assert (found.severity, "one after the other" in found.message) == (Severity.WARNING, False)
+    (finding,) = (one for one in account(follow_log(server), server.now).findings if one.check == "lease-shared")
+    assert (finding.severity, "one after the other" in finding.message) == (Severity.WARNING, False)
 
 
 @pytest.mark.parametrize(("seconds", "may_lead"), [(4, True), (25, False)], ids=["at once", "once it had expired"])
@@ -329,8 +331,8 @@ def test_two_may_lead_after_a_deletion_only_if_the_lease_would_not_have_expired(
     server.delete("shop/db")
     server.wait(seconds)
     server.elector("db-1", "shop/db").lead(4)
-    (found,) = (one for one in account(follow_log(server), server.now).findings if one.check == "lease-deleted")
-    assert ("two may have led at once" in found.message, found.severity is Severity.ERROR) == (may_lead, may_lead)
+    (finding,) = (one for one in account(follow_log(server), server.now).findings if one.check == "lease-deleted")
+    assert ("two may have led at once" in finding.message, finding.severity is Severity.ERROR) == (may_lead, may_lead)
 
 
 @pytest.mark.parametrize(("seconds", "words"), [(20, "wrote it regularly"), (0, "had written it last")])
@@ -339,20 +341,22 @@ def test_who_wrote_a_lease_once_did_not_do_so_regularly(seconds: float, words: s
     db.take()
     db.lead(seconds)
     server.delete("shop/db")
-    (found,) = (one for one in account(follow_metadata(server), server.now).findings if one.check == "lease-deleted")
-    assert found.message.endswith(f"while db-0 {words}")
+    (finding,) = (one for one in account(follow_metadata(server), server.now).findings if one.check == "lease-deleted")
+    assert finding.message.endswith(f"while db-0 {words}")
 
 
 def test_a_refusal_without_a_message_is_no_proof_of_a_missing_right() -> None:
     server, (db, *_) = shop()
     db.lead(20)
     server.elector("db-1", "shop/db").fail(403)
-    one = account(follow_log(server), server.now)
-    (found,) = (found for found in one.findings if found.check == "write-refused")
-    assert found.message == "1 write by shop/db from pod db-1 refused with 403, the last one at 11:07:00Z"
+    answer = account(follow_log(server), server.now)
+    (finding,) = (found for found in answer.findings if found.check == "write-refused")
+    assert finding.message == "1 write by shop/db from pod db-1 refused with 403, the last one at 11:07:00Z"
     can_i = "kubectl auth can-i update leases.coordination.k8s.io/db -n shop --as=system:serviceaccount:shop:db"
-    assert found.fix == can_i
-    assert advise(one) == (f"The API server refused what shop/db wrote. To see whether it may update it now: {can_i}")
+    assert finding.fix == can_i
+    assert advise(answer) == (
+        f"The API server refused what shop/db wrote. To see whether it may update it now: {can_i}"
+    )
 
 
 def test_a_release_and_who_follows() -> None:
@@ -361,22 +365,22 @@ def test_a_release_and_who_follows() -> None:
     server.wait(5)
     db.release()
     server.wait(3)
-    one = account(follow_log(server), server.now)
-    assert make_headline(one) == "no one holds it: it was released 3 s ago"
-    assert "Can be taken: now" in text(one)
-    assert "11:07:05Z: db-0_1 released it" in text(one)
+    answer = account(follow_log(server), server.now)
+    assert make_headline(answer) == "no one holds it: it was released 3 s ago"
+    assert "Can be taken: now" in text(answer)
+    assert "11:07:05Z: db-0_1 released it" in text(answer)
     assert (
         "Any replica may take the lease at once; if none runs, the lease stays free: kubectl -n shop get pods"
-        in advise(one)
+        in advise(answer)
     )
     server.elector("db-1", "shop/db").ask()
     assert "if none runs" not in advise(account(follow_log(server), server.now))
     server.elector("db-1", "shop/db").lead(4)
-    said = text(account(follow_log(server), server.now))
-    assert "db-1_1 took it (shop/db from pod db-1) after db-0_1 released it; the lease was free for 3 s" in said
-    assert "1 change of holder" not in said
-    assert said.endswith("ADVICE Nothing to do now: it is held and renewed.")
-    assert said.index("db-0_1 released it\n") < said.index("db-1_1 took it")
+    output = text(account(follow_log(server), server.now))
+    assert "db-1_1 took it (shop/db from pod db-1) after db-0_1 released it; the lease was free for 3 s" in output
+    assert "1 change of holder" not in output
+    assert output.endswith("ADVICE Nothing to do now: it is held and renewed.")
+    assert output.index("db-0_1 released it\n") < output.index("db-1_1 took it")
 
 
 def test_a_dump_of_a_dead_leader() -> None:
@@ -384,14 +388,14 @@ def test_a_dump_of_a_dead_leader() -> None:
     together(60, db, mail, cart)
     together(60, mail, cart)
     cluster = cluster_of(server.dump())
-    one = account(cluster, server.now)
-    said = text(one)
-    assert said.startswith("db-0_1 has not renewed it for 1 min 0 s\nHeld by: db-0_1, since ")
-    assert "as it wrote itself" in said
-    assert "Can be taken: now, since 11:07:55Z, 15 s after the last renewal" in said
+    answer = account(cluster, server.now)
+    output = text(answer)
+    assert output.startswith("db-0_1 has not renewed it for 1 min 0 s\nHeld by: db-0_1, since ")
+    assert "as it wrote itself" in output
+    assert "Can be taken: now, since 11:07:55Z, 15 s after the last renewal" in output
     why = "It stopped renewing, its writes were refused or failed, or its API server hung"
-    assert f"Why: {why}; 2 other leases went on being" in said
-    assert "kubectl -n shop describe pod db-0" in advise(one)
+    assert f"Why: {why}; 2 other leases went on being" in output
+    assert "kubectl -n shop describe pod db-0" in advise(answer)
 
 
 @pytest.mark.parametrize(("more", "is_known"), [(["index"], True), ([], False)], ids=["four leases", "three leases"])
@@ -399,30 +403,32 @@ def test_a_dump_in_which_all_stopped(more: list[str], is_known: bool) -> None:
     server, electors = shop()
     together(60, *electors, *(server.elector(f"{lease}-0", f"shop/{lease}") for lease in more))
     server.wait(60)
-    one = account(cluster_of(server.dump()), server.now)
+    answer = account(cluster_of(server.dump()), server.now)
     why = (
         "Why: The API server was slow, unavailable or not reached, a webhook or policy stopped all writes, or its "
         "process stopped by itself: 3 other leases stopped at the same time."
     )
-    assert (why in text(one)) == is_known
-    assert ("Why:" in text(one)) == is_known
-    assert advise(one).startswith("Look at the API server, its etcd") == is_known
+    assert (why in text(answer)) == is_known
+    assert ("Why:" in text(answer)) == is_known
+    assert advise(answer).startswith("Look at the API server, its etcd") == is_known
 
 
 def test_a_dump_of_one_lease_knows_no_cause() -> None:
     server, (db, *_) = shop()
     db.lead(20)
     server.wait(60)
-    one = account(cluster_of(server.dump()), server.now)
-    assert "Why" not in text(one)
+    answer = account(cluster_of(server.dump()), server.now)
+    assert "Why" not in text(answer)
 
 
 def test_a_dump_without_managed_fields() -> None:
     server, (db, *_) = shop()
     db.lead(20)
-    one = account(cluster_of(server.dump(managed_fields=False)), server.now)
-    assert "Evidence: the holder's own clock: the input has no time set by the API server for this lease" in text(one)
-    assert as_json(one)["evidence"] == "holder"
+    answer = account(cluster_of(server.dump(managed_fields=False)), server.now)
+    assert "Evidence: the holder's own clock: the input has no time set by the API server for this lease" in text(
+        answer
+    )
+    assert as_json(answer)["evidence"] == "holder"
 
 
 def test_a_clock_that_is_off_is_reported() -> None:
@@ -456,11 +462,11 @@ def test_a_clock_that_is_off_is_reported() -> None:
 def test_other_states(spec: dict[str, object], state: LeaseState, words: str) -> None:
     server, (db, *_) = shop()
     db.take(**spec)
-    one = account(cluster_of(server.dump()), server.now)
-    assert one.state is state
-    assert make_headline(one).startswith(words)
-    assert advise(one)
-    assert "Can be taken" in text(one) or state is LeaseState.UNKNOWN
+    answer = account(cluster_of(server.dump()), server.now)
+    assert answer.state is state
+    assert make_headline(answer).startswith(words)
+    assert advise(answer)
+    assert "Can be taken" in text(answer) or state is LeaseState.UNKNOWN
 
 
 def test_the_request_of_the_last_renewal_is_none_after_it() -> None:
@@ -469,9 +475,10 @@ def test_the_request_of_the_last_renewal_is_none_after_it() -> None:
     db.ahead = -0.05
     together(60, db, mail, cart)
     together(20, mail, cart)
-    said = text(account(follow_log(server), server.now))
+    output = text(account(follow_log(server), server.now))
     assert (
-        "It sent no renewal (it ended, or was paused, blocked, cut off or reconfigured), or its API server hung" in said
+        "It sent no renewal (it ended, or was paused, blocked, cut off or reconfigured), or its API server hung"
+        in output
     )
 
 
@@ -481,8 +488,8 @@ def test_a_process_that_renews_another_lease_runs(lease: str, words: str) -> Non
     other = server.elector("db-0", lease, user="system:serviceaccount:shop:db")
     together(60, db, mail, cart, other)
     together(20, mail, cart, other)
-    said = text(account(follow_log(server), server.now))
-    assert f"Its process ran, and made no request for the lease: it renewed {words} meanwhile." in said
+    output = text(account(follow_log(server), server.now))
+    assert f"Its process ran, and made no request for the lease: it renewed {words} meanwhile." in output
 
 
 def test_a_lease_that_was_deleted_and_may_not_be_created_again() -> None:
@@ -504,10 +511,10 @@ def test_a_lease_may_not_be_created(is_new: bool) -> None:
     for _ in range(3):
         server.wait(2)
         db.fail_to_create()
-    one = account(follow_log(server), server.now)
-    (found,) = (one for one in one.findings if one.check == "write-refused")
-    assert found.message.startswith("3 writes by shop/db from pod db-0 refused with 403 for lack of permission")
-    assert advise(one).startswith("shop/db needs a Role and RoleBinding that allow create on the lease")
+    answer = account(follow_log(server), server.now)
+    (finding,) = (one for one in answer.findings if one.check == "write-refused")
+    assert finding.message.startswith("3 writes by shop/db from pod db-0 refused with 403 for lack of permission")
+    assert advise(answer).startswith("shop/db needs a Role and RoleBinding that allow create on the lease")
 
 
 @pytest.mark.parametrize("others", [1, MAX_LISTED], ids=["two", "more than are remembered"])
@@ -516,8 +523,8 @@ def test_a_creation_without_a_name_is_of_no_lease_if_several_are_missing(others:
     for number in range(others):
         server.elector("db-0", f"shop/db-{number}", user="system:serviceaccount:shop:db").fail_to_create()
     db.fail_to_create()
-    one = account(follow_log(server), server.now)
-    assert not [one for one in one.findings if one.check == "write-refused"]
+    answer = account(follow_log(server), server.now)
+    assert not [one for one in answer.findings if one.check == "write-refused"]
 
 
 _WAITED, _HELD = "but it had finalizers: it was gone", "while db-0_1 held it"
@@ -544,8 +551,8 @@ def test_who_removes_the_last_finalizer_has_not_deleted_the_lease(view: View, wo
     server.delete_with_finalizer("shop/db")
     server.wait(2)
     db.lead(10)
-    found = [one for one in account(view(server), server.now).findings if one.check == "lease-deleted"]
-    assert [one.message.partition(";")[0] for one in found] == [words]
+    findings = [one for one in account(view(server), server.now).findings if one.check == "lease-deleted"]
+    assert [one.message.partition(";")[0] for one in findings] == [words]
 
 
 def test_a_lease_with_finalizers_that_is_renewed_is_gone_after_that() -> None:
@@ -557,8 +564,8 @@ def test_a_lease_with_finalizers_that_is_renewed_is_gone_after_that() -> None:
     db.lead(10)
     server.delete("shop/db")
     db.lead(4)
-    (found,) = (one for one in account(follow_watch(server), server.now).findings if one.check == "lease-deleted")
-    assert found.message.partition(";")[0] == (
+    (finding,) = (one for one in account(follow_watch(server), server.now).findings if one.check == "lease-deleted")
+    assert finding.message.partition(";")[0] == (
         f"the lease was deleted at 11:07:00Z, {_WAITED} at 11:07:12Z or later {_HELD}"
     )
 
@@ -573,8 +580,8 @@ def test_a_lease_that_was_created_unseen_has_not_the_finalizers_of_the_one_befor
     server.events[seen:] = [(server.now, "ADDED", server.leases["shop/db"])]  # the watch begins again
     db.lead(10)
     server.delete("shop/db")
-    (found,) = (one for one in account(follow_watch(server), server.now).findings if one.check == "lease-deleted")
-    assert found.message.partition(";")[0] == f"the lease was deleted at 11:07:34Z or later {_HELD}"
+    (finding,) = (one for one in account(follow_watch(server), server.now).findings if one.check == "lease-deleted")
+    assert finding.message.partition(";")[0] == f"the lease was deleted at 11:07:34Z or later {_HELD}"
 
 
 def test_who_asks_again_for_a_deletion_removes_no_finalizer() -> None:
@@ -583,8 +590,8 @@ def test_who_asks_again_for_a_deletion_removes_no_finalizer() -> None:
     server.delete_with_finalizer("shop/db")
     server.log.pop()  # the removal of the finalizer
     server.log_request("shop/db", "delete", "mallory", "", {"kind": "Status", "apiVersion": "v1"})
-    (found,) = (one for one in account(follow_log(server), server.now).findings if one.check == "lease-deleted")
-    assert found.message.partition(";")[0] == f"mallory deleted the lease at 11:07:04Z {_HELD}"
+    (finding,) = (one for one in account(follow_log(server), server.now).findings if one.check == "lease-deleted")
+    assert finding.message.partition(";")[0] == f"mallory deleted the lease at 11:07:04Z {_HELD}"
 
 
 @pytest.mark.parametrize("view", [follow_log, follow_watch], ids=["log", "watch"])
@@ -592,33 +599,33 @@ def test_a_lease_without_a_duration_neither_expires_nor_is_lost(view: View) -> N
     server, (db, *_) = shop()
     pool = [db, server.elector("db-1", "shop/db"), server.elector("db-2", "shop/db")]
     for _ in range(6):
-        for one in pool:
-            one.take(leaseDurationSeconds=None)
+        for elector in pool:
+            elector.take(leaseDurationSeconds=None)
             server.wait(1)
-    found = account(view(server), server.now)
-    assert found.state is LeaseState.UNKNOWN
-    assert {one.check for one in found.findings} & {
+    answer = account(view(server), server.now)
+    assert answer.state is LeaseState.UNKNOWN
+    assert {one.check for one in answer.findings} & {
         "leader-lost",
         "expired",
         "heartbeat-silent",
         "lease-stolen",
     } == set()
-    said = text(found)
-    assert "db-2_1 is named, renewed 1 s ago; the lease has no duration, so it does not say until when" in said
-    assert "db-2_1 was written into it after db-1_1" in said
+    output = text(answer)
+    assert "db-2_1 is named, renewed 1 s ago; the lease has no duration, so it does not say until when" in output
+    assert "db-2_1 was written into it after db-1_1" in output
 
 
 def test_a_lease_that_was_deleted() -> None:
     server, (db, *_) = shop()
     db.lead(20)
     server.delete("shop/db")
-    one = account(follow_log(server), server.now)
-    assert make_headline(one) == "the lease was deleted 0 s ago by admin"
-    assert "11:07:00Z: admin deleted the lease while db-0_1 held it" in text(one)
-    assert advise(one).startswith(
+    answer = account(follow_log(server), server.now)
+    assert make_headline(answer) == "the lease was deleted 0 s ago by admin"
+    assert "11:07:00Z: admin deleted the lease while db-0_1 held it" in text(answer)
+    assert advise(answer).startswith(
         "The lease was deleted, and does not exist. A client that may create it does so when it next asks: kubectl"
     )
-    assert as_json(one)["holder"] is None
+    assert as_json(answer)["holder"] is None
     server.wait(4)
     db.lead(4)
     assert (
@@ -632,18 +639,22 @@ def test_a_log_that_lacks_every_write_says_so() -> None:
     db.lead(20)
     server.log.clear()
     server.elector("db-1", "shop/db").ask()
-    one = account(follow_log(server), server.now)
-    assert make_headline(one) == "the log has no write of it"
-    assert advise(one).startswith("To see the lease:")
+    answer = account(follow_log(server), server.now)
+    assert make_headline(answer) == "the log has no write of it"
+    assert advise(answer).startswith("To see the lease:")
 
 
 def test_a_log_without_objects() -> None:
     server, (db, *_) = shop()
     db.lead(20)
-    one = account(follow_metadata(server), server.now)
-    assert make_headline(one) == "db-0 wrote it last; the log does not show the lease itself"
-    assert (one.state, as_json(one)["holder"], as_json(one)["evidence"]) == (LeaseState.UNKNOWN, "db-0", "none")
-    assert advise(one).startswith("Only its writes were seen, not the lease")
+    answer = account(follow_metadata(server), server.now)
+    assert make_headline(answer) == "db-0 wrote it last; the log does not show the lease itself"
+    assert (answer.state, as_json(answer)["holder"], as_json(answer)["evidence"]) == (
+        LeaseState.UNKNOWN,
+        "db-0",
+        "none",
+    )
+    assert advise(answer).startswith("Only its writes were seen, not the lease")
     server.elector("db-1", "shop/db").lead(4)
     assert "db-1 wrote it from then on (shop/db from pod db-1)" in text(account(follow_metadata(server), server.now))
 
@@ -653,12 +664,12 @@ def test_the_last_write_of_the_usual_writer_is_not_called_that_of_the_lease() ->
     together(20, db)
     server.wait(1)
     server.elector("tool", "shop/db", user="system:serviceaccount:ops:tool").renew()
-    said = text(account(follow_metadata(server), server.now))
-    assert said.startswith(
+    output = text(account(follow_metadata(server), server.now))
+    assert output.startswith(
         "ops/tool from pod tool wrote it last; the log does not show the lease itself\nWritten by: db-0"
     )
-    assert "Its last write: 11:07:00Z, 1 s ago, by shop/db from pod db-0" in said
-    assert "Its writes: typically every 2 s; longest gap between two by the same writer: 2 s" in said
+    assert "Its last write: 11:07:00Z, 1 s ago, by shop/db from pod db-0" in output
+    assert "Its writes: typically every 2 s; longest gap between two by the same writer: 2 s" in output
 
 
 def test_a_holder_that_already_held_it_and_others_after() -> None:
@@ -668,8 +679,8 @@ def test_a_holder_that_already_held_it_and_others_after() -> None:
     server.elector("db-1", "shop/db").lead(20)
     server.wait(16)
     db.lead(20)
-    said = text(account(follow_watch(server), server.now))
-    assert "db-0_1 held it when the input first shows it" in said
+    output = text(account(follow_watch(server), server.now))
+    assert "db-0_1 held it when the input first shows it" in output
 
 
 def test_a_lease_that_nobody_had_held() -> None:
@@ -685,9 +696,10 @@ def test_the_account_as_json() -> None:
     db.lead(20)
     server.wait(16)
     server.elector("db-1", "shop/db").lead(20)
-    found = as_json(account(follow_log(server), server.now))
+    document = as_json(account(follow_log(server), server.now))
     assert {
-        key: found[key] for key in ("namespace", "name", "state", "holder", "held_since", "last_renewal", "takeable_at")
+        key: document[key]
+        for key in ("namespace", "name", "state", "holder", "held_since", "last_renewal", "takeable_at")
     } == {
         "namespace": "shop",
         "name": "db",
@@ -697,11 +709,15 @@ def test_the_account_as_json() -> None:
         "last_renewal": "2026-11-18T11:07:36.000000Z",
         "takeable_at": "2026-11-18T11:07:51.000000Z",
     }
-    assert found["last_renewal_by"] == {"user": "system:serviceaccount:shop:db", "pod": "db-1", "manager": "operator"}
-    assert found["leaderless_seconds"] == 16
-    assert found["handovers"] == {"created": 1, "expired": 1}
-    assert found["tenures"][1]["leaderless_seconds"] == 16
-    assert [one["check"] for one in found["findings"]] == ["leader-lost", "timing-tight"]
+    assert document["last_renewal_by"] == {
+        "user": "system:serviceaccount:shop:db",
+        "pod": "db-1",
+        "manager": "operator",
+    }
+    assert document["leaderless_seconds"] == 16
+    assert document["handovers"] == {"created": 1, "expired": 1}
+    assert document["tenures"][1]["leaderless_seconds"] == 16
+    assert [one["check"] for one in document["findings"]] == ["leader-lost", "timing-tight"]
     unheld = as_json(account(cluster_of(FAR_DUMP), server.now))
     assert (unheld["last_renewal_by"], unheld["held_since"]) == (None, None)
 
@@ -737,8 +753,8 @@ def test_most_other_leases_were_late() -> None:
     for _ in electors[0].ticks(14):
         electors[-1].renew()
     together(20, *electors)
-    said = text(account(follow_log(server), server.now))
-    assert "2 of the 3 other leases with regular renewals were late at the same time" in said
+    output = text(account(follow_log(server), server.now))
+    assert "2 of the 3 other leases with regular renewals were late at the same time" in output
 
 
 def test_a_takeover_within_the_tolerance_of_clocks_has_no_expiry_before_it() -> None:
@@ -746,11 +762,11 @@ def test_a_takeover_within_the_tolerance_of_clocks_has_no_expiry_before_it() -> 
     db.lead(20)
     server.wait(14)
     server.elector("db-1", "shop/db").lead(10)
-    said = text(account(follow_log(server), server.now))
-    assert "db-1_1 took it from db-0_1: whether it had expired is not known; not renewed for up to 14 s" in said
-    assert "let it expire" not in said
-    assert "leader-lost: db-0_1 last renewed at 11:07:00Z; db-1_1 took the lease at 11:07:14Z, up to 14" in said
-    assert "the lease expired, 15 s after" not in said
+    output = text(account(follow_log(server), server.now))
+    assert "db-1_1 took it from db-0_1: whether it had expired is not known; not renewed for up to 14 s" in output
+    assert "let it expire" not in output
+    assert "leader-lost: db-0_1 last renewed at 11:07:00Z; db-1_1 took the lease at 11:07:14Z, up to 14" in output
+    assert "the lease expired, 15 s after" not in output
 
 
 def test_a_log_without_objects_of_a_coordinated_election() -> None:
@@ -765,11 +781,11 @@ def test_a_log_without_objects_of_a_coordinated_election() -> None:
         server.write("shop/db", asked, "kube-apiserver", API_SERVER, "")
         server.wait(2)
     other.lead(20)
-    said = text(account(follow_metadata(server), server.now))
-    assert "db-0 wrote it from then on (shop/db from pod db-0)\n" in said
-    assert "db-1 wrote it from then on (shop/db from pod db-1); neither it nor db-0 wrote it for 18 s" in said
-    assert "2 changes of writer" not in said
-    assert "led" not in said
+    output = text(account(follow_metadata(server), server.now))
+    assert "db-0 wrote it from then on (shop/db from pod db-0)\n" in output
+    assert "db-1 wrote it from then on (shop/db from pod db-1); neither it nor db-0 wrote it for 18 s" in output
+    assert "2 changes of writer" not in output
+    assert "led" not in output
 
 
 def test_a_holder_who_took_the_lease_while_a_watch_saw_nothing() -> None:
@@ -781,11 +797,11 @@ def test_a_holder_who_took_the_lease_while_a_watch_saw_nothing() -> None:
     other.lead(20)
     server.events[seen:] = [(server.now, "ADDED", server.leases["shop/db"])]
     other.lead(20)
-    said = text(account(follow_watch(server), server.now))
+    output = text(account(follow_watch(server), server.now))
     unseen = "db-1_1 came to hold it after db-0_1, at a time that was not recorded"
-    assert f"11:07:20Z: {unseen}; not renewed for up to 21 s" in said
-    assert "Held by: db-1_1, since 11:07:20Z (20 s ago; it was not recorded when)" in said
-    assert "longest gap between two by the same holder: 2 s, as far as was recorded" in said
+    assert f"11:07:20Z: {unseen}; not renewed for up to 21 s" in output
+    assert "Held by: db-1_1, since 11:07:20Z (20 s ago; it was not recorded when)" in output
+    assert "longest gap between two by the same holder: 2 s, as far as was recorded" in output
 
 
 def test_a_late_renewal_of_a_tenure_that_is_no_longer_known_is_left_out() -> None:
@@ -809,11 +825,11 @@ def test_a_writer_beside_an_earlier_tenure_of_the_holder_may_go_on() -> None:
     db.lead(4)
     db.release()
     db.lead(10)
-    (found,) = (
+    (claim,) = (
         one for one in as_json(account(follow_log(server), server.now))["claims"] if one["claim"] == "second-writer"
     )
-    assert found["identity"] == db.identity
-    assert found.get("ongoing") is None
+    assert claim["identity"] == db.identity
+    assert claim.get("ongoing") is None
 
 
 def test_a_holder_whose_account_renewed_it_later_has_not_stopped() -> None:

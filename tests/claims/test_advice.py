@@ -45,28 +45,28 @@ def advise_after_expiry(message: str, *, user: str = "system:serviceaccount:shop
     ids=["a webhook", "rights", "a namespace that is deleted"],
 )
 def test_what_refuses_the_next_holder_is_what_to_look_at(message: str, sentence: str, command: str) -> None:
-    found = advise_after_expiry(message)
-    assert found.startswith(f"No other can take the lease while its writes are refused. {sentence}")
-    assert command in found
+    advice = advise_after_expiry(message)
+    assert advice.startswith(f"No other can take the lease while its writes are refused. {sentence}")
+    assert command in advice
 
 
 def test_a_quota_is_not_a_missing_right() -> None:
     message = 'leases.coordination.k8s.io "db" is forbidden: exceeded quota: few, requested: count/leases=1'
-    found = advise_after_expiry(message)
-    assert "A ResourceQuota of the namespace left no room for the write of shop/db" in found
-    assert found.endswith("kubectl -n shop describe resourcequota few")
+    advice = advise_after_expiry(message)
+    assert "A ResourceQuota of the namespace left no room for the write of shop/db" in advice
+    assert advice.endswith("kubectl -n shop describe resourcequota few")
 
 
 def test_an_invalid_write_of_the_next_holder_is_not_about_rights() -> None:
-    found = advise_after_expiry("Lease is invalid: spec.leaseTransitions", code=422)
-    assert "The API server refused what shop/db wrote" in found
-    assert found.endswith("kubectl -n shop get lease db -o yaml")
+    advice = advise_after_expiry("Lease is invalid: spec.leaseTransitions", code=422)
+    assert "The API server refused what shop/db wrote" in advice
+    assert advice.endswith("kubectl -n shop get lease db -o yaml")
 
 
 def test_the_refused_writes_of_a_stranger_are_not_what_keeps_a_lease_free() -> None:
-    found = advise_after_expiry(RIGHTS, user="system:serviceaccount:shop:mallory")
-    assert found.startswith("Check whether db-0_1 still runs, and whether another replica runs that can take over:")
-    assert "auth can-i" not in found
+    advice = advise_after_expiry(RIGHTS, user="system:serviceaccount:shop:mallory")
+    assert advice.startswith("Check whether db-0_1 still runs, and whether another replica runs that can take over:")
+    assert "auth can-i" not in advice
 
 
 def test_a_stranger_needs_no_rights() -> None:
@@ -75,9 +75,9 @@ def test_a_stranger_needs_no_rights() -> None:
     server.elector("x", "shop/db", user="system:serviceaccount:shop:mallory").fail(
         403, RIGHTS.replace("update", "delete")
     )
-    found = advise(account(follow_log(server), server.now))
-    assert found.startswith("shop/mallory lacks the right, and did not hold the lease in this input.")
-    assert "kubectl auth can-i delete leases.coordination.k8s.io/db -n shop" in found
+    advice = advise(account(follow_log(server), server.now))
+    assert advice.startswith("shop/mallory lacks the right, and did not hold the lease in this input.")
+    assert "kubectl auth can-i delete leases.coordination.k8s.io/db -n shop" in advice
 
 
 @pytest.mark.parametrize(
@@ -103,12 +103,12 @@ def test_who_deleted_a_lease_decides_what_to_look_at(
     if is_created_again:
         server.wait(1)
         db.lead(10)
-    found = advise(account(follow_log(server), server.now))
+    advice = advise(account(follow_log(server), server.now))
     if is_created_again or user != "alice":
-        assert found.startswith(sentence)
-        assert command in found
+        assert advice.startswith(sentence)
+        assert command in advice
     else:
-        assert found.endswith("kubectl -n shop get lease db --watch")
+        assert advice.endswith("kubectl -n shop get lease db --watch")
 
 
 @pytest.mark.parametrize(
@@ -136,8 +136,8 @@ def test_missing_rights_come_before_what_the_namespace_controller_deleted() -> N
     server.delete("shop/db", NAMESPACE_CONTROLLER)
     server.wait(2)
     db.fail(403, RIGHTS)
-    found = advise(account(follow_log(server), server.now))
-    assert found.startswith("shop/db needs a Role and RoleBinding that allow update on the lease")
+    advice = advise(account(follow_log(server), server.now))
+    assert advice.startswith("shop/db needs a Role and RoleBinding that allow update on the lease")
 
 
 @pytest.mark.parametrize("replicas", [FREQUENT, FREQUENT + 1], ids=["a rolling restart", "more often"])
@@ -148,12 +148,12 @@ def test_a_lease_that_is_passed_on_again_and_again_is_not_well(replicas: int) ->
         elector.lead(6)
         if number < replicas - 1:
             elector.release()
-    found = advise(account(follow_log(server), server.now))
+    advice = advise(account(follow_log(server), server.now))
     if replicas == FREQUENT:
-        assert found == "Nothing to do now: it is held and renewed."
+        assert advice == "Nothing to do now: it is held and renewed."
     else:
-        assert found.startswith("The lease is held and renewed, but its holder changed 4 times since 11:06:46Z.")
-        assert found.endswith(f"kubectl -n shop logs db-{replicas - 1}")
+        assert advice.startswith("The lease is held and renewed, but its holder changed 4 times since 11:06:46Z.")
+        assert advice.endswith(f"kubectl -n shop logs db-{replicas - 1}")
 
 
 def test_changes_of_yesterday_are_not_frequent() -> None:
@@ -180,12 +180,12 @@ def write_holder_in(*, wait: float) -> FakeServer:
 
 def test_of_a_holder_that_never_ran_it_is_not_asked_why_it_stopped() -> None:
     server = write_holder_in(wait=30)
-    one = account(follow_log(server), server.now)
-    assert make_headline(one).startswith(
+    answer = account(follow_log(server), server.now)
+    assert make_headline(answer).startswith(
         "alice from pod alice wrote ghost-0_1 into it 30 s ago, and ghost-0_1 has not renewed it"
     )
-    assert advise(one).startswith("Check whether ghost-0_1, which alice from pod alice wrote in, exists:")
-    assert advise(one).endswith(" kubectl -n shop get pods")
+    assert advise(answer).startswith("Check whether ghost-0_1, which alice from pod alice wrote in, exists:")
+    assert advise(answer).endswith(" kubectl -n shop get pods")
 
 
 def advise_on_slow_renewals(holder: str, **settings: Any) -> str:
@@ -201,14 +201,14 @@ def advise_on_slow_renewals(holder: str, **settings: Any) -> str:
 
 
 def test_a_holder_that_renews_too_rarely_is_not_looked_for() -> None:
-    found = advise_on_slow_renewals("db-0")
-    assert found.startswith("Let it renew several times within the lease's duration.")
-    assert found.endswith("kubectl -n shop get pod db-0 -o jsonpath='{..args}'")
+    advice = advise_on_slow_renewals("db-0")
+    assert advice.startswith("Let it renew several times within the lease's duration.")
+    assert advice.endswith("kubectl -n shop get pod db-0 -o jsonpath='{..args}'")
 
 
 def test_of_a_holder_without_a_pod_that_renews_too_rarely_the_lease_is_looked_at() -> None:
-    found = advise_on_slow_renewals("host.example", user="alice")
-    assert found.endswith("To see the lease: kubectl -n shop get lease db -o yaml")
+    advice = advise_on_slow_renewals("host.example", user="alice")
+    assert advice.endswith("To see the lease: kubectl -n shop get lease db -o yaml")
 
 
 def test_a_pod_that_was_heard_again_has_logs() -> None:
@@ -220,9 +220,9 @@ def test_a_pod_that_was_heard_again_has_logs() -> None:
     for _ in range(4):
         together(2, follower, mail, cart)
         db.ask()
-    found = advise(account(follow_log(server), server.now))
-    said = "The pod of db-0_1, which lost the lease, was heard again; see what it did meanwhile:"
-    assert found == f"{said} kubectl -n shop logs db-0; kubectl -n shop logs db-0 --previous"
+    advice = advise(account(follow_log(server), server.now))
+    sentence = "The pod of db-0_1, which lost the lease, was heard again; see what it did meanwhile:"
+    assert advice == f"{sentence} kubectl -n shop logs db-0; kubectl -n shop logs db-0 --previous"
 
 
 @pytest.mark.parametrize(
@@ -242,9 +242,9 @@ def test_who_shares_an_identity_decides_what_to_do(user: str, sentence: str, com
         other.renew(holderIdentity="db-0_1")
         server.wait(1)
         db.renew()
-    found = advise(account(follow_log(server), server.now))
-    assert found.startswith(sentence)
-    assert command in found
+    advice = advise(account(follow_log(server), server.now))
+    assert advice.startswith(sentence)
+    assert command in advice
 
 
 def test_a_writer_that_is_not_known_has_no_empty_name() -> None:
@@ -281,8 +281,8 @@ def test_a_text_that_is_most_likely_no_pod_is_not_looked_for_as_one(holder: str,
 
 
 def test_of_a_holder_that_renews_too_rarely_and_is_a_machine_all_pods_are_shown() -> None:
-    found = advise_on_slow_renewals("laptop-7.local")
-    assert found.endswith("kubectl -n shop get pods -o jsonpath='{..args}'")
+    advice = advise_on_slow_renewals("laptop-7.local")
+    assert advice.endswith("kubectl -n shop get pods -o jsonpath='{..args}'")
 
 
 @pytest.mark.parametrize(
@@ -311,7 +311,7 @@ CAN_I = "kubectl auth can-i impersonate"
 
 
 @pytest.mark.parametrize(
-    ("writer", "said"),
+    ("writer", "expected"),
     [
         (
             Writer("system:serviceaccount:ops:job", pod="job-x2x8p"),
@@ -346,19 +346,19 @@ CAN_I = "kubectl auth can-i impersonate"
         "an unknown writer",
     ],
 )
-def test_a_writer_decides_how_to_find_out_more(writer: Writer, said: str) -> None:
+def test_a_writer_decides_how_to_find_out_more(writer: Writer, expected: str) -> None:
     server, (db, *_) = shop()
     together(10, db)
     advice = advise_on_writer("Find out why.", account(follow_log(server), server.now).history, writer)
-    assert f"{advice.sentence} {advice.command}" == f"Find out why. {said}"
+    assert f"{advice.sentence} {advice.command}" == f"Find out why. {expected}"
 
 
 def test_the_user_of_electors_that_is_no_service_account_has_no_pods() -> None:
     server, (db, *_) = shop()
     db.user = "db-operator"
     together(10, db)
-    one = account(follow_log(server), server.now)
-    advice = advise_on_writer("Find out why.", one.history, Writer("db-operator"))
+    answer = account(follow_log(server), server.now)
+    advice = advise_on_writer("Find out why.", answer.history, Writer("db-operator"))
     assert advice.sentence == "Find out why. To see the lease:"
 
 
@@ -391,27 +391,27 @@ EVENTS = "kubectl -n shop get events --field-selector involvedObject.name="
 
 def test_a_pod_that_may_be_gone_is_looked_for_in_events_too() -> None:
     server = lose("db-0")
-    said = f"See the pod of db-0_1, which lost the lease: kubectl -n shop describe pod db-0 || {EVENTS}db-0"
-    assert advise(account(follow_log(server), server.now)) == said
+    sentence = f"See the pod of db-0_1, which lost the lease: kubectl -n shop describe pod db-0 || {EVENTS}db-0"
+    assert advise(account(follow_log(server), server.now)) == sentence
 
 
 def test_a_holder_is_not_presumed_to_be_a_pod_if_only_its_text_may_name_one() -> None:
     server = lose("agg-eu-1")
-    found = advise(account(follow_watch(server), server.now))
-    assert found.startswith(
+    advice = advise(account(follow_watch(server), server.now))
+    assert advice.startswith(
         "If agg-eu-1_1, which lost the lease, is a pod, see it: kubectl -n shop describe pod agg-eu-1"
     )
 
 
 def test_a_person_is_not_looked_for_as_a_pod() -> None:
     server = lose("tariq-devbox", user="tariq", pod="")
-    said = "Look where tariq-devbox_1 runs: it writes as tariq, and not with the token of a pod."
-    found = advise(account(follow_log(server), server.now))
-    assert found == f"{said} {GIVEN}"
+    sentence = "Look where tariq-devbox_1 runs: it writes as tariq, and not with the token of a pod."
+    advice = advise(account(follow_log(server), server.now))
+    assert advice == f"{sentence} {GIVEN}"
 
 
 @pytest.mark.parametrize(
-    ("settings", "view", "said"),
+    ("settings", "view", "expected"),
     [
         ({}, follow_log, "Check whether db-0_1 still runs, and whether another replica"),
         ({}, follow_watch, "Check whether db-0_1, perhaps a pod, still runs, and whether another replica"),
@@ -420,14 +420,14 @@ def test_a_person_is_not_looked_for_as_a_pod() -> None:
     ids=["a pod by a log", "a text of a watch", "a person by a log"],
 )
 def test_an_expired_holder_is_looked_for_as_what_it_is_known_to_be(
-    settings: dict[str, str], view: View, said: str
+    settings: dict[str, str], view: View, expected: str
 ) -> None:
     server, (_, mail, cart) = shop()
     together(40, server.elector("db-0", "shop/db", **settings), mail, cart)
     together(20, mail, cart)
-    found = advise(account(view(server), server.now))
-    assert found.startswith(said)
-    assert ("describe pod" in found) is (not settings)
+    advice = advise(account(view(server), server.now))
+    assert advice.startswith(expected)
+    assert ("describe pod" in advice) is (not settings)
 
 
 @pytest.mark.parametrize("view", [follow_log, follow_watch], ids=["a log", "a watch"])
@@ -441,9 +441,11 @@ def test_a_node_is_no_pod_and_may_renew(view: View, is_back: bool) -> None:
     if is_back:
         together(10, node, mail, cart)
     histories = view(server)
-    found = advise(make_account(histories, histories.leases["kube-node-lease", "worker-7"], server.now))
-    assert found.endswith("kubectl describe node worker-7")
-    assert found.startswith("See why node worker-7 did not report:" if is_back else "See why the node does not report:")
+    advice = advise(make_account(histories, histories.leases["kube-node-lease", "worker-7"], server.now))
+    assert advice.endswith("kubectl describe node worker-7")
+    assert advice.startswith(
+        "See why node worker-7 did not report:" if is_back else "See why the node does not report:"
+    )
 
 
 def test_a_node_that_may_not_renew_is_looked_at() -> None:
@@ -453,9 +455,9 @@ def test_a_node_that_may_not_renew_is_looked_at() -> None:
     together(40, node, mail, cart)
     node.fail(403, RIGHTS)
     histories = follow_log(server)
-    one = make_account(histories, histories.leases["kube-node-lease", "worker-7"], server.now)
-    assert advise(one).startswith("The API server refused the requests of system:node:worker-7. To see the node:")
-    assert advise(one).endswith("kubectl describe node worker-7")
+    answer = make_account(histories, histories.leases["kube-node-lease", "worker-7"], server.now)
+    assert advise(answer).startswith("The API server refused the requests of system:node:worker-7. To see the node:")
+    assert advise(answer).endswith("kubectl describe node worker-7")
 
 
 def test_who_kept_the_lease_of_a_dead_holder_is_what_to_look_at() -> None:
@@ -467,25 +469,25 @@ def test_who_kept_the_lease_of_a_dead_holder_is_what_to_look_at() -> None:
         toolbox.renew(holderIdentity="db-0_1")
     together(20, mail, cart)
     together(10, server.elector("db-1", "shop/db"), mail, cart)
-    said = "Find out why ops/toolbox renewed it as db-0_1. To see the pod that did it:"
-    assert advise(account(follow_log(server), server.now)) == f"{said} kubectl -n ops describe pod toolbox"
+    sentence = "Find out why ops/toolbox renewed it as db-0_1. To see the pod that did it:"
+    assert advise(account(follow_log(server), server.now)) == f"{sentence} kubectl -n ops describe pod toolbox"
 
 
 @pytest.mark.parametrize(
-    ("pod", "said"),
+    ("pod", "expected"),
     [
         ("db-v2", "The API server refused what pod db-v2 wrote; compare images with the holder's:"),
         ("db-0", "The API server refused what shop/db wrote. To see the lease:"),
     ],
     ids=["another pod", "the holder's own"],
 )
-def test_of_one_account_the_pods_that_were_refused_are_named(pod: str, said: str) -> None:
+def test_of_one_account_the_pods_that_were_refused_are_named(pod: str, expected: str) -> None:
     server, (db, *_) = shop()
     together(10, db)
     server.wait(1)
     server.elector(pod, "shop/db").fail(400, "cannot parse")
     together(10, db)
-    assert advise(account(follow_log(server), server.now)).startswith(said)
+    assert advise(account(follow_log(server), server.now)).startswith(expected)
 
 
 def test_refusals_explain_that_no_one_took_a_lease_for_long() -> None:
@@ -498,14 +500,14 @@ def test_refusals_explain_that_no_one_took_a_lease_for_long() -> None:
         new.fail(400, "cannot parse")
     server.wait(1)
     together(10, server.elector("db-1", "shop/db"))
-    one = account(follow_log(server), server.now)
-    assert {"taken-late", "write-refused"} <= {found.check for found in one.findings}
-    said = "The API server refused what pod db-v2 wrote; compare images with the holder's:"
-    assert advise(one) == f"{said} kubectl -n shop get pods,replicasets -o wide"
+    answer = account(follow_log(server), server.now)
+    assert {"taken-late", "write-refused"} <= {found.check for found in answer.findings}
+    sentence = "The API server refused what pod db-v2 wrote; compare images with the holder's:"
+    assert advise(answer) == f"{sentence} kubectl -n shop get pods,replicasets -o wide"
 
 
 @pytest.mark.parametrize(
-    ("settings", "view", "said"),
+    ("settings", "view", "expected"),
     [
         ({}, follow_log, "See what db-1_1 did before it took the lease: kubectl -n shop logs db-1"),
         ({}, follow_watch, "If db-1_1 is a pod, see what it did before it took the lease: kubectl -n shop logs db-1"),
@@ -518,12 +520,12 @@ def test_refusals_explain_that_no_one_took_a_lease_for_long() -> None:
     ids=["a pod by a log", "a text of a watch", "a person by a log"],
 )
 def test_who_took_a_lease_late_is_looked_for_as_what_it_is_known_to_be(
-    settings: dict[str, str], view: View, said: str
+    settings: dict[str, str], view: View, expected: str
 ) -> None:
     server, (db, mail, cart) = shop()
     together(40, db, mail, cart)
     together(60, mail, cart)
     together(10, server.elector("db-1", "shop/db", **settings), mail, cart)
-    one = account(view(server), server.now)
-    (late,) = (found for found in one.findings if isinstance(found, Claim) and found.check == "taken-late")
-    assert f"{late.advice} {late.fix}" == said
+    answer = account(view(server), server.now)
+    (late,) = (found for found in answer.findings if isinstance(found, Claim) and found.check == "taken-late")
+    assert f"{late.advice} {late.fix}" == expected

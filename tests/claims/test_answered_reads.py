@@ -70,10 +70,10 @@ _ANSWERED = "reads of this lease by others meanwhile"
     ],
 )
 def test_reads_of_others_that_need_etcd_show_that_it_answered(reader: Reader, *, counts: bool) -> None:
-    said = read_meanwhile(reader)
-    assert (_ANSWERED in said) is counts
-    assert ("It sent no renewal (it ended" in said) is counts
-    assert ("Why is not known: no other lease" in said) is not counts
+    output = read_meanwhile(reader)
+    assert (_ANSWERED in output) is counts
+    assert ("It sent no renewal (it ended" in output) is counts
+    assert ("Why is not known: no other lease" in output) is not counts
 
 
 def test_a_pod_that_reads_as_another_user_is_not_called_silent() -> None:

@@ -23,42 +23,42 @@ def explain(*, name: str = NAME, user: str = "system:apiserver", follow: Any = f
     server.delete(f"kube-system/{name}", user)
     server.wait(30)
     histories = follow(server)
-    one = make_account(histories, histories.leases["kube-system", name], server.now)
-    facts = "\n".join(found.message for found in one.claims)
-    return f"{text(one)}\n{facts}\n" + "\n".join(line.text for line in list_latest(one))
+    answer = make_account(histories, histories.leases["kube-system", name], server.now)
+    facts = "\n".join(found.message for found in answer.claims)
+    return f"{text(answer)}\n{facts}\n" + "\n".join(line.text for line in list_latest(answer))
 
 
 def test_an_api_server_that_ends_deletes_its_lease_and_nothing_is_missing() -> None:
-    said = explain()
-    assert said.startswith(f"{NO_ELECTION} was deleted 30 s ago by system:apiserver")
-    assert said.count(ENDS) == 2
-    assert "while" not in said.replace(f"while {NAME}_1 renewed it", "")
-    assert "nothing is missing if one ended. To see those that run: kubectl -n kube-system get leases -l" in said
-    assert "may create it" not in said
+    output = explain()
+    assert output.startswith(f"{NO_ELECTION} was deleted 30 s ago by system:apiserver")
+    assert output.count(ENDS) == 2
+    assert "while" not in output.replace(f"while {NAME}_1 renewed it", "")
+    assert "nothing is missing if one ended. To see those that run: kubectl -n kube-system get leases -l" in output
+    assert "may create it" not in output
 
 
 def test_a_watch_does_not_show_that_an_api_server_deleted_its_lease() -> None:
-    said = explain(follow=follow_watch)
-    assert said.startswith(f"{NO_ELECTION} was deleted")
-    assert "the lease of an API server was deleted, then or later" in said
-    assert "when they end" not in said
-    assert "nothing is missing" not in said
+    output = explain(follow=follow_watch)
+    assert output.startswith(f"{NO_ELECTION} was deleted")
+    assert "the lease of an API server was deleted, then or later" in output
+    assert "when they end" not in output
+    assert "nothing is missing" not in output
 
 
 def test_whoever_else_deletes_the_lease_of_an_api_server_is_named() -> None:
-    said = explain(user="alice")
-    assert "alice deleted the lease of an API server\n" in said
-    assert "when they end" not in said
-    assert "which creates it again while it runs" in said
+    output = explain(user="alice")
+    assert "alice deleted the lease of an API server\n" in output
+    assert "when they end" not in output
+    assert "which creates it again while it runs" in output
 
 
 def test_a_deletion_that_may_have_been_a_dry_run_is_doubted() -> None:
-    said = explain(user="alice", follow=follow_metadata)
-    assert "alice may have deleted the lease of an API server\n" in said
+    output = explain(user="alice", follow=follow_metadata)
+    assert "alice may have deleted the lease of an API server\n" in output
 
 
 @pytest.mark.parametrize("name", ["apiserver-proxy", "apiserver-network-proxy-controller-1", "x2" * 13])
 def test_another_lease_of_kube_system_elects(name: str) -> None:
-    said = explain(name=name)
-    assert "of an API server" not in said
-    assert "may create it" in said
+    output = explain(name=name)
+    assert "of an API server" not in output
+    assert "may create it" in output

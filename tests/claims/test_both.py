@@ -46,12 +46,12 @@ def found_in(name: str, *sources: str) -> Account:
     return make_account(histories, history, histories.bounds.until)
 
 
-def claims_of(found: Account) -> set[str]:
-    return {one["claim"] for one in as_json(found)["claims"]}
+def claims_of(answer: Account) -> set[str]:
+    return {one["claim"] for one in as_json(answer)["claims"]}
 
 
-def edits_of(found: Account) -> list[str]:
-    return [edit.text for edit in found.history.edits]
+def edits_of(answer: Account) -> list[str]:
+    return [edit.text for edit in answer.history.edits]
 
 
 @EACH
@@ -66,11 +66,11 @@ def test_no_claim_is_lost(name: str, alone: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_no_edit_is_lost(name: str, alone: str) -> None:
     """Neither of all that happened, nor of what is printed of it without --verbose."""
-    one, both = found_in(name, alone), found_in(name, "log", "watch")
+    single, both = found_in(name, alone), found_in(name, "log", "watch")
     everything = "\n".join(line.text for line in list_events(both, LONG))
-    assert [text for text in edits_of(one) if text not in everything] == []
+    assert [text for text in edits_of(single) if text not in everything] == []
     latest = "\n".join(line.text for line in list_latest(both))
-    printed = [text for text in edits_of(one) if any(text in line.text for line in list_latest(one))]
+    printed = [text for text in edits_of(single) if any(text in line.text for line in list_latest(single))]
     assert [text for text in printed if text not in latest][MINIMUM:] == []
     assert len([text for text in edits_of(both) if text in latest]) >= min(MINIMUM, len(printed))
 
@@ -78,6 +78,6 @@ def test_no_edit_is_lost(name: str, alone: str) -> None:
 @EACH
 @pytest.mark.parametrize("name", NAMES)
 def test_no_refusal_is_lost(name: str, alone: str) -> None:
-    one, both = found_in(name, alone), found_in(name, "log", "watch")
-    assert len(both.history.requests.refusals) >= len(one.history.requests.refusals)
-    assert both.is_partial <= (one.is_partial or found_in(name, "log").is_partial)
+    single, both = found_in(name, alone), found_in(name, "log", "watch")
+    assert len(both.history.requests.refusals) >= len(single.history.requests.refusals)
+    assert both.is_partial <= (single.is_partial or found_in(name, "log").is_partial)

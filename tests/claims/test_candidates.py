@@ -68,7 +68,7 @@ CREATED = ("create", candidate(), 201)
 
 
 @pytest.mark.parametrize(
-    ("write", "said"),
+    ("write", "expected"),
     [
         (("update", candidate(emulationVersion="1.36.0"), 200), 'emulationVersion "1.37.0" -> "1.36.0" by mallory'),
         (("update", candidate(emulationVersion=None), 200), 'emulationVersion "1.37.0" -> absent by mallory'),
@@ -77,14 +77,14 @@ CREATED = ("create", candidate(), 201)
     ],
 )
 def test_an_edit_or_a_deletion_of_a_candidate_is_shown_with_its_writer(
-    write: tuple[str, Document | None, int], said: str
+    write: tuple[str, Document | None, int], expected: str
 ) -> None:
     server = led(CREATED, write)
-    one = account(cluster_of(server.audit_log()), server.now)
-    (line,) = [line.text for line in list_latest(one) if "LeaseCandidate" in line.text]
-    assert said in line
-    assert line in text(one)
-    assert advise(one).startswith("It is held and renewed now. Check whether its candidates should have changed:")
+    answer = account(cluster_of(server.audit_log()), server.now)
+    (line,) = [line.text for line in list_latest(answer) if "LeaseCandidate" in line.text]
+    assert expected in line
+    assert line in text(answer)
+    assert advise(answer).startswith("It is held and renewed now. Check whether its candidates should have changed:")
 
 
 @pytest.mark.parametrize(
@@ -100,15 +100,15 @@ def test_an_edit_or_a_deletion_of_a_candidate_is_shown_with_its_writer(
 )
 def test_requests_that_change_no_candidate_are_not_shown(write: tuple[str, Document | None, int]) -> None:
     server = led(CREATED, write)
-    one = account(cluster_of(server.audit_log()), server.now)
-    assert "LeaseCandidate" not in text(one)
-    assert advise(one) == "Nothing to do now: it is held and renewed."
+    answer = account(cluster_of(server.audit_log()), server.now)
+    assert "LeaseCandidate" not in text(answer)
+    assert advise(answer) == "Nothing to do now: it is held and renewed."
 
 
 def test_a_refused_deletion_leaves_the_candidate_known() -> None:
     server = led(CREATED, ("delete", None, 403), ("update", candidate(emulationVersion="1.36.0"), 200))
-    said = text(account(cluster_of(server.audit_log()), server.now))
-    assert 'emulationVersion "1.37.0" -> "1.36.0" by mallory' in said
+    output = text(account(cluster_of(server.audit_log()), server.now))
+    assert 'emulationVersion "1.37.0" -> "1.36.0" by mallory' in output
 
 
 @pytest.mark.parametrize("is_known", [True, False])
@@ -120,8 +120,8 @@ def test_a_watch_shows_a_deletion_without_its_writer(is_known: bool) -> None:
     histories = ClusterHistory()
     for item in read("in", [server.watch() + b"".join(json.dumps(one).encode() + b"\n" for one in changes)]):
         histories.take(item)
-    said = text(account(histories, server.now))
-    assert ("LeaseCandidate db-1 was deleted, then or later" in said) == is_known
+    output = text(account(histories, server.now))
+    assert ("LeaseCandidate db-1 was deleted, then or later" in output) == is_known
 
 
 def test_a_candidate_that_was_deleted_and_not_created_again_cannot_be_chosen() -> None:
@@ -146,13 +146,13 @@ def list_candidates(server: FakeServer, code: int, message: str, version: str = 
 
 def is_said_unserved(server: FakeServer) -> bool:
     """Return whether it is said that the API server serves no candidates; all that says so agrees."""
-    one = account(cluster_of(server.audit_log()), server.now)
-    said = {
-        "that it does not serve LeaseCandidates, so it chooses no holder" in text(one),
-        advise(one).startswith("The API server holds no coordinated elections"),
-        any(found.check == "candidates-not-served" for found in one.claims),
+    explained = account(cluster_of(server.audit_log()), server.now)
+    advice = {
+        "that it does not serve LeaseCandidates, so it chooses no holder" in text(explained),
+        advise(explained).startswith("The API server holds no coordinated elections"),
+        any(found.check == "candidates-not-served" for found in explained.claims),
     }
-    (answer,) = said
+    (answer,) = advice
     return answer
 
 

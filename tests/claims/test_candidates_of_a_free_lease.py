@@ -37,18 +37,18 @@ def headline(server: FakeServer) -> str:
 def test_nobody_asks_for_an_expired_lease() -> None:
     server, _ = abandoned()
     assert headline(server).endswith("for 40 s, and no other process has asked for it since it expired")
-    (one,) = claims(follow_log(server), server, "no-candidate")
-    assert (one["identity"], "how" in one) == ("db-0_1", False)
-    said = advise(account(follow_log(server), server.now))
-    assert said.startswith("No other replica asks for it: see whether any runs, and whether db-0_1 still does:")
-    assert said.endswith("kubectl -n shop get pods; kubectl -n shop describe pod db-0")
+    (claim,) = claims(follow_log(server), server, "no-candidate")
+    assert (claim["identity"], "how" in claim) == ("db-0_1", False)
+    advice = advise(account(follow_log(server), server.now))
+    assert advice.startswith("No other replica asks for it: see whether any runs, and whether db-0_1 still does:")
+    assert advice.endswith("kubectl -n shop get pods; kubectl -n shop describe pod db-0")
 
 
 def test_without_reads_a_log_shows_who_tries_to_write() -> None:
     server, _ = abandoned(is_read=False)
     assert headline(server).endswith("and no other process has tried to write it since it expired")
-    (one,) = claims(follow_log(server), server, "no-candidate")
-    assert one["how"] == "writes"
+    (claim,) = claims(follow_log(server), server, "no-candidate")
+    assert claim["how"] == "writes"
     assert "No other replica tries to take it" in advise(account(follow_log(server), server.now))
 
 
@@ -70,8 +70,8 @@ def test_reads_by_a_person_do_not_show_that_a_late_taker_was_silent() -> None:
     server, _ = abandoned(is_read=False)
     play_reads_of_a_person(server)
     server.elector("db-1", "shop/db").lead(10)
-    (found,) = find_late_takers(follow_log(server), follow_log(server).leases["shop", "db"], server.now)
-    assert "whether it ran then, and who asked for the lease, is not known" in found.message
+    (taker,) = find_late_takers(follow_log(server), follow_log(server).leases["shop", "db"], server.now)
+    assert "whether it ran then, and who asked for the lease, is not known" in taker.message
 
 
 def ask_by(server: FakeServer, pod: str, verb: str, stage: str = "ResponseComplete") -> None:
@@ -136,8 +136,8 @@ def test_nobody_asks_for_a_lease_that_was_released() -> None:
     db.release()
     together(30, *others)
     assert headline(server) == "no one holds it: it was released 30 s ago, and no process has asked for it since"
-    (one,) = claims(follow_log(server), server, "no-candidate")
-    assert not one.get("identity")
+    (claim,) = claims(follow_log(server), server, "no-candidate")
+    assert not claim.get("identity")
 
 
 @pytest.mark.parametrize(
@@ -219,8 +219,8 @@ def taken_late(*asked: int, is_read: bool = True) -> FakeServer:
 
 
 def late(server: FakeServer, of: Any = follow_log) -> str:
-    found = claims(of(server), server, "taken-late")
-    return found[0]["text"] if found else ""
+    shown_claims = claims(of(server), server, "taken-late")
+    return shown_claims[0]["text"] if shown_claims else ""
 
 
 def test_a_taker_that_made_no_request_was_not_there() -> None:
@@ -229,8 +229,8 @@ def test_a_taker_that_made_no_request_was_not_there() -> None:
         "db-1_1 took it 45 s after it had expired at 11:07:15Z: db-1_1 made no request for it until 11:07:59Z: it did "
         "not run yet, or was paused, blocked or cut off, or it asks rarely"
     )
-    (one,) = claims(follow_log(server), server, "taken-late")
-    assert one["how"] == "silent"
+    (claim,) = claims(follow_log(server), server, "taken-late")
+    assert claim["how"] == "silent"
 
 
 def test_a_taker_that_stopped_asking_was_heard_before() -> None:
@@ -249,9 +249,9 @@ def test_a_taker_that_asked_more_often_than_is_remembered_was_not_silent() -> No
 
 
 def test_a_taker_that_asked_all_the_time_waited() -> None:
-    said = late(taken_late(*range(0, 60, 2)))
-    assert "db-1_1 had asked for it" in said
-    assert "it waits for longer than it must, or was refused" in said
+    output = late(taken_late(*range(0, 60, 2)))
+    assert "db-1_1 had asked for it" in output
+    assert "it waits for longer than it must, or was refused" in output
 
 
 def taken_after_tries(attempt: Callable[[FakeServer, Elector], object]) -> FakeServer:
@@ -271,11 +271,11 @@ def refuse(*, times: int = 1, **elector: Any) -> Callable[[FakeServer, Elector],
     """Return what has requests refused: of the successor, or of another elector."""
 
     def attempt(server: FakeServer, successor: Elector) -> None:
-        one = server.elector("mon-0", "shop/db", **elector) if elector else successor
+        replica = server.elector("mon-0", "shop/db", **elector) if elector else successor
         successor.ask()
         for _ in range(times):
             server.wait(0.001)
-            one.fail(403, "no", verb="get")
+            replica.fail(403, "no", verb="get")
 
     return attempt
 
@@ -343,8 +343,8 @@ def test_a_log_that_was_read_is_not_to_be_read_again() -> None:
     together(20, db, *others)
     server.write("shop/db", {**server.leases["shop/db"]["spec"], "holderIdentity": "db-9_1"}, "other", "", "")
     together(4, *others)
-    said = advise(account(follow_watch(server), server.now))
-    assert said.endswith("lease-webhook why shop/db --input AUDIT-LOG")
+    advice = advise(account(follow_watch(server), server.now))
+    assert advice.endswith("lease-webhook why shop/db --input AUDIT-LOG")
     assert "AUDIT-LOG" not in advise(account(follow_log(server), server.now))
 
 
@@ -360,9 +360,9 @@ def test_one_who_may_not_read_an_unheld_lease_lacks_a_right() -> None:
     for _ in range(4):
         together(2, *others)
         db.fail(403, NO_READS, verb="get")
-    one = account(follow_log(server), server.now)
-    assert make_headline(one) == "the log has no write of it: 4 requests for it were refused"
-    assert advise(one).startswith("shop/db needs a Role and RoleBinding that allow get on the lease.")
+    answer = account(follow_log(server), server.now)
+    assert make_headline(answer) == "the log has no write of it: 4 requests for it were refused"
+    assert advise(answer).startswith("shop/db needs a Role and RoleBinding that allow get on the lease.")
     (claim,) = claims(follow_log(server), server, "read-refused")
     assert (claim["count"], claim["code"], claim["ongoing"]) == (4, 403, True)
     assert claim["text"].startswith(
@@ -374,8 +374,8 @@ def test_a_single_refused_read_is_one_request() -> None:
     server, (db, *others) = shop()
     together(4, *others)
     db.fail(403, "", verb="get")
-    one = account(follow_log(server), server.now)
-    assert make_headline(one) == "the log has no write of it: 1 request for it was refused"
+    answer = account(follow_log(server), server.now)
+    assert make_headline(answer) == "the log has no write of it: 1 request for it was refused"
     assert claims(follow_log(server), server, "read-refused") == []
 
 
@@ -444,8 +444,8 @@ def test_a_log_that_lacks_requests_does_not_show_who_asked() -> None:
     server = taken_late(*range(0, 60, 2))
     histories = follow_log(server)
     histories.bounds.is_log_leaky = True
-    (one,) = claims(histories, server, "taken-late")
-    assert one["text"].endswith("the log does not show whether it ran then, and asked for the lease")
+    (claim,) = claims(histories, server, "taken-late")
+    assert claim["text"].endswith("the log does not show whether it ran then, and asked for the lease")
 
 
 def test_when_a_lease_of_another_duration_could_be_taken_is_not_known() -> None:
@@ -484,8 +484,8 @@ def late_after_release(**changes: Any) -> FakeServer:
 
 
 def test_a_lease_that_was_free_for_long_was_taken_late() -> None:
-    said = late(late_after_release())
-    assert said.startswith("db-1_1 took it 30 s after it was freed at 11:07:00Z: db-1_1 made no request for it until")
+    output = late(late_after_release())
+    assert output.startswith("db-1_1 took it 30 s after it was freed at 11:07:00Z: db-1_1 made no request for it until")
     assert late(late_after_release(), follow_watch).startswith("db-1_1 took it at least 29 s after it was freed at")
 
 
@@ -495,8 +495,8 @@ def test_a_taker_whose_updates_conflict_is_late_for_that() -> None:
         spec = server.leases["shop/db"]["spec"]
         server.write("shop/db", {**spec, "leaseTransitions": spec["leaseTransitions"] + 1}, "x", "cost-agent", "")
 
-    said = late(taken_after_tries(conflict))
-    assert "22 of its updates conflicted with other writes (409) (others wrote it at least 23 times" in said
+    output = late(taken_after_tries(conflict))
+    assert "22 of its updates conflicted with other writes (409) (others wrote it at least 23 times" in output
 
 
 def test_of_a_user_without_a_pod_it_is_not_known_which_process_asked() -> None:
@@ -520,13 +520,13 @@ def test_since_when_a_lease_is_free_that_another_one_shortened_is_not_known() ->
     server.write("shop/db", spec, "kubectl", "alice", "")
     together(20, *others)
     assert headline(server).startswith("no one holds it: it lasts 1 s, so anyone may take it")
-    (one,) = claims(follow_log(server), server, "free")
-    assert "from" not in one
+    (claim,) = claims(follow_log(server), server, "free")
+    assert "from" not in claim
 
 
 def test_a_taker_whose_writes_failed_is_late_for_that() -> None:
-    said = late(taken_after_tries(lambda _, successor: successor.fail(500, "mvcc: database space exceeded")))
-    assert "22 writes of it failed, the last one with 500: mvcc: database space exceeded" in said
+    output = late(taken_after_tries(lambda _, successor: successor.fail(500, "mvcc: database space exceeded")))
+    assert "22 writes of it failed, the last one with 500: mvcc: database space exceeded" in output
 
 
 def test_a_hole_in_the_log_does_not_show_that_a_taker_was_away() -> None:
@@ -558,19 +558,19 @@ def test_since_when_a_lease_is_free_that_another_one_shortened_is_not_known_of_a
     server.wait(20)
     histories = cluster_of(server.dump())
     assert make_headline(account(histories, server.now)) == "no one holds it: it lasts 1 s, so anyone may take it"
-    (one,) = claims(histories, server, "free")
-    assert "from" not in one
+    (claim,) = claims(histories, server, "free")
+    assert "from" not in claim
 
 
 def test_a_taker_whose_reads_failed_is_late_for_that() -> None:
-    said = late(taken_after_tries(lambda _, successor: successor.fail(500, "corrupt object", verb="get")))
-    assert "22 requests of it failed, the last one with 500: corrupt object" in said
+    output = late(taken_after_tries(lambda _, successor: successor.fail(500, "corrupt object", verb="get")))
+    assert "22 requests of it failed, the last one with 500: corrupt object" in output
 
 
 def test_a_refused_taker_is_not_blamed_for_waiting_too_long() -> None:
-    said = late(taken_after_tries(lambda _, successor: successor.fail(403, "no", verb="get")))
-    assert "were refused in that time" in said
-    assert "waits for longer than it must" not in said
+    output = late(taken_after_tries(lambda _, successor: successor.fail(403, "no", verb="get")))
+    assert "were refused in that time" in output
+    assert "waits for longer than it must" not in output
 
 
 def test_a_version_that_is_not_served_is_why_nobody_takes_it() -> None:

@@ -49,8 +49,8 @@ class TwoServers:
                 key: format_micro_time(parse(event[key]) - is_second * behind * SECOND)
                 for key in ("requestReceivedTimestamp", "stageTimestamp")
             }
-            shown = _set_stamps_back(event["responseObject"], behind)
-            logs[is_second].append({**event, **times, "responseObject": shown})
+            stored = _set_stamps_back(event["responseObject"], behind)
+            logs[is_second].append({**event, **times, "responseObject": stored})
         texts = ["\n".join(json.dumps(one, separators=(",", ":")) for one in log).encode() for log in logs]
         items = [list(read(f"{number}.log", [one])) for number, one in enumerate(texts)]
         if is_watched:
@@ -89,32 +89,32 @@ def hand_over() -> TwoServers:
 
 @INPUTS
 def test_a_takeover_by_another_clock_is_no_theft(is_watched: bool) -> None:
-    said = text(hand_over().explain(behind=BEHIND, is_watched=is_watched))
-    assert "lease-stolen" not in said
-    assert "whether it had expired is not known" in said
+    output = text(hand_over().explain(behind=BEHIND, is_watched=is_watched))
+    assert "lease-stolen" not in output
+    assert "whether it had expired is not known" in output
 
 
 def test_a_takeover_that_only_a_watch_shows_is_no_theft_by_its_stamp() -> None:
     play = hand_over()
     play.server.log = [one for one in play.server.log if _pod_of(one) != "db-1"]
-    said = text(play.explain(behind=BEHIND, is_watched=True))
-    assert "lease-stolen" not in said
+    output = text(play.explain(behind=BEHIND, is_watched=True))
+    assert "lease-stolen" not in output
 
 
 @INPUTS
 def test_a_takeover_by_the_same_clock_is_one_of_an_expired_lease(is_watched: bool) -> None:
-    said = text(hand_over().explain(behind=0, is_watched=is_watched))
-    assert "db-1_1 took the expired lease" in said
+    output = text(hand_over().explain(behind=0, is_watched=is_watched))
+    assert "db-1_1 took the expired lease" in output
 
 
 @INPUTS
 def test_a_lease_that_has_expired_by_one_clock_alone_may_be_live(is_watched: bool) -> None:
-    found = hand_over().explain(behind=BEHIND, is_watched=is_watched)
-    assert found.state is LeaseState.UNKNOWN
-    said = text(found)
-    assert "db-1_1 is named; whether the lease has expired is not known: the times of the API servers" in said
-    assert "holder-clock" not in said
-    advice = advise_with_urgency(found)
+    answer = hand_over().explain(behind=BEHIND, is_watched=is_watched)
+    assert answer.state is LeaseState.UNKNOWN
+    output = text(answer)
+    assert "db-1_1 is named; whether the lease has expired is not known: the times of the API servers" in output
+    assert "holder-clock" not in output
+    advice = advise_with_urgency(answer)
     assert advice.sentence.startswith("Compare the clocks of the API servers' nodes")
     assert advice.command == "kubectl -n shop get lease db --watch"
 
@@ -123,9 +123,9 @@ def test_a_lease_that_has_expired_by_one_clock_alone_may_be_live(is_watched: boo
 def test_a_lease_that_has_expired_by_every_clock_has(is_watched: bool) -> None:
     play = hand_over()
     play.go_on(44)
-    found = play.explain(behind=BEHIND, is_watched=is_watched)
-    assert found.state is LeaseState.EXPIRED
-    assert advise_with_urgency(found).sentence.startswith("Act now")
+    answer = play.explain(behind=BEHIND, is_watched=is_watched)
+    assert answer.state is LeaseState.EXPIRED
+    assert advise_with_urgency(answer).sentence.startswith("Act now")
 
 
 @INPUTS
@@ -148,8 +148,8 @@ def test_a_renewal_is_late_only_by_more_than_clocks_differ(behind: int, is_late:
     play.go_on(40, 0)
     play.go_on(12)
     play.go_on(20, 0)
-    found = play.explain(behind=behind, is_watched=False)
-    assert any(one.check == "renewal-late" for one in found.claims) is is_late
+    answer = play.explain(behind=behind, is_watched=False)
+    assert any(one.check == "renewal-late" for one in answer.claims) is is_late
 
 
 def test_a_difference_that_is_found_later_counts_for_what_was_read_before() -> None:

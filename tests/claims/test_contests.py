@@ -26,36 +26,36 @@ def contend(times: int, *, names: tuple[str, ...] = ("db-0", "db-1")) -> FakeSer
     return server
 
 
-def claims_of(one: Account, check: str) -> list[Claim]:
-    return [found for found in one.findings if isinstance(found, Claim) and found.check == check]
+def claims_of(account: Account, check: str) -> list[Claim]:
+    return [found for found in account.findings if isinstance(found, Claim) and found.check == check]
 
 
 def test_takeovers_in_turns_are_one_finding() -> None:
     server = contend(6)
-    one = account(follow_log(server), server.now)
-    (found,) = claims_of(one, "lease-contended")
-    assert found.message == (
+    answer = account(follow_log(server), server.now)
+    (claim,) = claims_of(answer, "lease-contended")
+    assert claim.message == (
         "db-1_1 and db-0_1 took the lease from each other 6 times between 11:07:05Z and 11:07:30Z, each time while it "
         "was live: both may lead"
     )
-    assert not claims_of(one, "lease-stolen")
-    assert found.over_since == 0
-    assert advise(one).startswith("Both may lead: stop one of them, and find out why they do not wait")
-    assert advise_with_urgency(one).sentence.startswith("Act now. ")
+    assert not claims_of(answer, "lease-stolen")
+    assert claim.over_since == 0
+    assert advise(answer).startswith("Both may lead: stop one of them, and find out why they do not wait")
+    assert advise_with_urgency(answer).sentence.startswith("Act now. ")
 
 
 def test_takeovers_in_turns_may_be_a_person_s_or_planned_by_a_watch() -> None:
     server = contend(6)
-    one = account(follow_watch(server), server.now)
-    (found,) = claims_of(one, "lease-contended")
-    assert found.message == (
+    answer = account(follow_watch(server), server.now)
+    (claim,) = claims_of(answer, "lease-contended")
+    assert claim.message == (
         "db-1_1 and db-0_1 were written into the lease in place of each other 6 times between 11:07:05Z and 11:07:30Z, "
         "each time while it was live: both may lead, unless they hand it over or another one writes both; the input "
         "does not show who wrote it"
     )
-    assert not claims_of(one, "lease-stolen")
-    assert found.over_since == 0
-    assert advise(one) == "The audit log shows who wrote it: lease-webhook why shop/db --input AUDIT-LOG"
+    assert not claims_of(answer, "lease-stolen")
+    assert claim.over_since == 0
+    assert advise(answer) == "The audit log shows who wrote it: lease-webhook why shop/db --input AUDIT-LOG"
 
 
 def hand_over_in_turns() -> FakeServer:
@@ -77,8 +77,8 @@ def test_a_log_shows_that_what_looks_like_a_contest_to_a_watch_is_planned() -> N
     assert not claims_of(logged, "lease-contended")
     assert len(claims_of(logged, "handed-over")) == 6
     assert "two may have led" not in text(logged)
-    (found,) = claims_of(watched, "lease-contended")
-    assert "unless they hand it over or another one writes both" in found.message
+    (claim,) = claims_of(watched, "lease-contended")
+    assert "unless they hand it over or another one writes both" in claim.message
     assert "stop" not in advise(watched)
 
 
@@ -90,11 +90,11 @@ def test_a_contest_goes_on_for_as_long_as_the_next_takeover_may_come(
     server = contend(6)
     taken = server.now
     server.elector("db-0", "shop/db").lead(seconds)
-    one = account(follow(server), server.now)
-    (found,) = claims_of(one, "lease-contended")
-    assert found.over_since == (taken if is_over else 0)
-    assert advise_with_urgency(one).sentence.startswith("Act now. ") is not is_over
-    assert ("stop one of them" in advise(one)) is (follow is follow_log and not is_over)
+    answer = account(follow(server), server.now)
+    (claim,) = claims_of(answer, "lease-contended")
+    assert claim.over_since == (taken if is_over else 0)
+    assert advise_with_urgency(answer).sentence.startswith("Act now. ") is not is_over
+    assert ("stop one of them" in advise(answer)) is (follow is follow_log and not is_over)
 
 
 def test_rare_takeovers_go_on_for_twice_the_longest_time_between_two() -> None:
@@ -103,11 +103,11 @@ def test_rare_takeovers_go_on_for_twice_the_longest_time_between_two() -> None:
     electors[0].lead(20)
     for number in range(4):
         electors[(number + 1) % 2].lead(60)
-    (found,) = claims_of(account(follow_log(server), server.now), "lease-contended")
-    assert found.over_since == 0
+    (claim,) = claims_of(account(follow_log(server), server.now), "lease-contended")
+    assert claim.over_since == 0
     electors[0].lead(62)
-    (found,) = claims_of(account(follow_log(server), server.now), "lease-contended")
-    assert found.over_since == server.now - 122 * SECOND
+    (claim,) = claims_of(account(follow_log(server), server.now), "lease-contended")
+    assert claim.over_since == server.now - 122 * SECOND
 
 
 def test_thefts_hours_apart_are_no_contest() -> None:
@@ -116,10 +116,10 @@ def test_thefts_hours_apart_are_no_contest() -> None:
     electors[0].lead(20)
     for number in range(4):
         electors[(number + 1) % 2].lead(3600)
-    one = account(follow_log(server), server.now)
-    assert not claims_of(one, "lease-contended")
-    assert len(claims_of(one, "lease-stolen")) == 4
-    assert "Act now" not in advise_with_urgency(one).sentence
+    answer = account(follow_log(server), server.now)
+    assert not claims_of(answer, "lease-contended")
+    assert len(claims_of(answer, "lease-stolen")) == 4
+    assert "Act now" not in advise_with_urgency(answer).sentence
 
 
 def test_a_contest_across_midnight_has_both_dates() -> None:
@@ -129,26 +129,26 @@ def test_a_contest_across_midnight_has_both_dates() -> None:
     electors[0].lead(20)
     for number in range(4):
         electors[(number + 1) % 2].lead(120)
-    (found,) = claims_of(account(follow_log(server), server.now), "lease-contended")
-    assert "4 times between 2026-11-18T23:57:00Z and 2026-11-19T00:03:00Z, each" in found.message
+    (claim,) = claims_of(account(follow_log(server), server.now), "lease-contended")
+    assert "4 times between 2026-11-18T23:57:00Z and 2026-11-19T00:03:00Z, each" in claim.message
 
 
 def test_a_contest_that_is_over_says_when_it_was() -> None:
     server = contend(6)
     server.elector("db-0", "shop/db").lead(60)
     server.elector("db-0", "shop/db").release()
-    one = account(follow_log(server), server.now)
-    (found,) = claims_of(one, "lease-contended")
-    assert found.message.endswith("while it was live: both may have led all the time")
-    assert found.over_since is not None
-    assert found.over_since < server.now - 50 * SECOND
+    answer = account(follow_log(server), server.now)
+    (claim,) = claims_of(answer, "lease-contended")
+    assert claim.message.endswith("while it was live: both may have led all the time")
+    assert claim.over_since is not None
+    assert claim.over_since < server.now - 50 * SECOND
 
 
 def test_three_takeovers_are_thefts() -> None:
     server = contend(3)
-    one = account(follow_log(server), server.now)
-    assert not claims_of(one, "lease-contended")
-    assert len(claims_of(one, "lease-stolen")) == 3
+    answer = account(follow_log(server), server.now)
+    assert not claims_of(answer, "lease-contended")
+    assert len(claims_of(answer, "lease-stolen")) == 3
 
 
 def test_thefts_by_three_in_a_circle_are_no_contest_of_two() -> None:
@@ -173,6 +173,6 @@ def test_another_writer_that_puts_both_there_in_turns_is_named_and_no_contest() 
         server.wait(2)
         spec = server.leases["shop/db"]["spec"] | {"holderIdentity": f"db-{(number + 1) % 2}_1"}
         server.write("shop/db", spec, "kubectl-patch", "mallory", "")
-    one = account(follow_log(server), server.now)
-    assert not claims_of(one, "lease-contended")
-    assert "mallory wrote db-1_1 into the lease" in text(one)
+    answer = account(follow_log(server), server.now)
+    assert not claims_of(answer, "lease-contended")
+    assert "mallory wrote db-1_1 into the lease" in text(answer)

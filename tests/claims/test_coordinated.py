@@ -60,12 +60,12 @@ def test_a_holder_that_steps_down_as_it_was_asked_is_no_fault() -> None:
     server, _ = start_coordinated()
     writes(server, preferredHolder="b_1")
     server.elector("mail-0", "shop/mail").lead(12)
-    said = text(explain_server(server))
+    output = text(explain_server(server))
     assert (
         "A coordinated election: it was asked to step down for b_1 by system:apiserver; it did, or stopped at that "
-        "time." in said
+        "time." in output
     )
-    assert "To see the candidates: kubectl -n shop get leasecandidates -o yaml" in said
+    assert "To see the candidates: kubectl -n shop get leasecandidates -o yaml" in output
 
 
 def test_a_chosen_holder_that_never_came_was_not_a_leader_to_lose() -> None:
@@ -82,10 +82,12 @@ def test_an_election_that_stalls_says_how_to_go_on() -> None:
     server, _ = start_coordinated()
     writes(server, preferredHolder="b_1")
     server.wait(60)
-    one = explain_server(server)
-    assert text(one).startswith("a_1 was asked to step down for b_1, which has not taken over: not renewed for 1 min")
-    assert "election-stalled" in {found.check for found in one.findings}
-    assert advise(one).startswith("Clear preferredHolder; an API server then names a holder again: kubectl -n shop")
+    answer = explain_server(server)
+    assert text(answer).startswith(
+        "a_1 was asked to step down for b_1, which has not taken over: not renewed for 1 min"
+    )
+    assert "election-stalled" in {found.check for found in answer.findings}
+    assert advise(answer).startswith("Clear preferredHolder; an API server then names a holder again: kubectl -n shop")
 
 
 def test_a_chosen_holder_that_does_not_come_is_named_at_the_end() -> None:
@@ -93,11 +95,11 @@ def test_a_chosen_holder_that_does_not_come_is_named_at_the_end() -> None:
     server.wait(17)
     chooses(server, "b_1")
     server.wait(60)
-    one = explain_server(server)
-    assert text(one).startswith("b_1 was chosen")
-    assert one.cause is not None
-    assert one.cause.evidence == "an API server chose it, and it has not renewed since"
-    assert "not-taken-up" in {found.check for found in one.findings}
+    answer = explain_server(server)
+    assert text(answer).startswith("b_1 was chosen")
+    assert answer.cause is not None
+    assert answer.cause.evidence == "an API server chose it, and it has not renewed since"
+    assert "not-taken-up" in {found.check for found in answer.findings}
 
 
 def test_a_holder_that_another_one_wrote_in_never_renewed() -> None:
@@ -106,18 +108,20 @@ def test_a_holder_that_another_one_wrote_in_never_renewed() -> None:
     db.release()
     writes(server, "ops", "kubectl-edit", holderIdentity="db-9", leaseDurationSeconds=15, renewTime=db._time())
     server.wait(60)
-    one = explain_server(server)
-    assert one.cause is not None
-    assert one.cause.evidence == "ops wrote it in, and no process has renewed it since"
+    answer = explain_server(server)
+    assert answer.cause is not None
+    assert answer.cause.evidence == "ops wrote it in, and no process has renewed it since"
 
 
 def test_reads_that_are_answered_with_404_show_that_it_does_not_exist() -> None:
     server, (db, *_) = shop()
     for _ in db.ticks(6):
         server.log_request("shop/db", "get", db.user, db.pod, {"message": "not found"}, 404)
-    one = explain_server(server)
-    assert text(one).startswith("it does not exist: 3 requests answered with 404, the last one 0 s ago")
-    assert advise(one).startswith("It does not exist; its clients create it when they may: kubectl -n shop get leases")
+    answer = explain_server(server)
+    assert text(answer).startswith("it does not exist: 3 requests answered with 404, the last one 0 s ago")
+    assert advise(answer).startswith(
+        "It does not exist; its clients create it when they may: kubectl -n shop get leases"
+    )
 
 
 def test_a_throttled_client_has_a_cause_of_its_own() -> None:
@@ -127,13 +131,13 @@ def test_a_throttled_client_has_a_cause_of_its_own() -> None:
     db.fail(429)
     server.wait(8)
     server.elector("db-1", "shop/db").lead(10)
-    one = explain_server(server)
-    assert "The API server throttled it (priority and fairness): at least 1 request answered with 429" in text(one)
-    assert "See which priority level limits it" in advise(one)
+    answer = explain_server(server)
+    assert "The API server throttled it (priority and fairness): at least 1 request answered with 429" in text(answer)
+    assert "See which priority level limits it" in advise(answer)
 
 
 @pytest.mark.parametrize(
-    ("wait", "causes", "said"),
+    ("wait", "causes", "expected"),
     [
         (
             0,
@@ -144,7 +148,7 @@ def test_a_throttled_client_has_a_cause_of_its_own() -> None:
     ],
     ids=["while it tries", "after it has given up"],
 )
-def test_a_client_whose_writes_fail_and_that_is_then_throttled(wait: int, causes: set[str], said: str) -> None:
+def test_a_client_whose_writes_fail_and_that_is_then_throttled(wait: int, causes: set[str], expected: str) -> None:
     server, (db, *_) = shop()
     db.lead(40)
     for code in (500, 500):
@@ -154,10 +158,10 @@ def test_a_client_whose_writes_fail_and_that_is_then_throttled(wait: int, causes
     db.fail(429)
     server.wait(10 + wait)
     server.elector("db-1", "shop/db").lead(10)
-    one = explain_server(server)
-    (lost,) = (as_json(each) for each in one.claims if each.check == "leader-lost")
+    answer = explain_server(server)
+    (lost,) = (as_json(each) for each in answer.claims if each.check == "leader-lost")
     assert set(lost.get("causes") or [lost["cause"]]) - {"api-server"} == causes
-    assert f"The API server could not store its writes: {said}" in lost["text"]
+    assert f"The API server could not store its writes: {expected}" in lost["text"]
 
 
 def test_a_policy_that_refuses_a_holder_after_another_one_wrote_it_in() -> None:
@@ -165,8 +169,8 @@ def test_a_policy_that_refuses_a_holder_after_another_one_wrote_it_in() -> None:
     db.lead(20)
     writes(server, "ops", "kubectl-edit", holderIdentity="db-9")
     db.fail(403, POLICY)
-    said = text(explain_server(server))
-    assert "To see what gives ops the right: lease-webhook writers shop/db" in said
+    output = text(explain_server(server))
+    assert "To see what gives ops the right: lease-webhook writers shop/db" in output
 
 
 def test_a_policy_that_refuses_a_holder_which_an_api_server_chose() -> None:
@@ -199,11 +203,11 @@ def test_a_pod_follows_the_administrator_that_wrote_it_in() -> None:
     writes(server, "ops", "kubectl-edit", holderIdentity=other.identity, leaseDurationSeconds=15)
     for _ in other.ticks(10):
         other.renew()
-    one = explain_server(server)
-    assert one.tenure is not None
-    assert one.tenure.processes.own is not None
-    assert one.tenure.processes.own.pod == "db-1"
-    assert {claim.check for claim in one.claims} >= {"written-in", "last-renewed"}
+    answer = explain_server(server)
+    assert answer.tenure is not None
+    assert answer.tenure.processes.own is not None
+    assert answer.tenure.processes.own.pod == "db-1"
+    assert {claim.check for claim in answer.claims} >= {"written-in", "last-renewed"}
 
 
 def write_pod_in() -> tuple[FakeServer, Elector]:
@@ -248,9 +252,9 @@ def test_a_watch_without_stamps_has_no_time_of_a_takeover() -> None:
     server.elector("db-1", "shop/db").lead(10)
     for _, _, stored in server.events:
         del stored["metadata"]["managedFields"]
-    one = account(follow_watch(server), server.now)
-    assert one.holder == "db-1_1"
-    assert {claim.check for claim in one.claims}.isdisjoint({"taken", "held-since"})
+    answer = account(follow_watch(server), server.now)
+    assert answer.holder == "db-1_1"
+    assert {claim.check for claim in answer.claims}.isdisjoint({"taken", "held-since"})
 
 
 def test_a_takeover_has_a_time_in_a_watch_with_stamps() -> None:
@@ -267,8 +271,8 @@ def test_a_write_without_a_user_in_a_log_without_objects_is_of_no_one() -> None:
     db.lead(20)
     db.renew()
     server.log[-1]["user"] = {}
-    one = account(follow_metadata(server), server.now)
-    assert one.holder == "db-0"
+    answer = account(follow_metadata(server), server.now)
+    assert answer.holder == "db-0"
 
 
 @pytest.mark.parametrize(
@@ -282,9 +286,9 @@ def test_who_names_the_next_holder_of_a_free_lease(strategy: str, words: str) ->
     server = FakeServer()
     spec = {"strategy": strategy, "leaseDurationSeconds": 5, "renewTime": "2026-11-18T11:06:40.000000Z"}
     server.write("shop/db", spec, "kube-apiserver", API_SERVER, "")
-    one = explain_server(server)
-    assert one.state is LeaseState.NEVER_HELD
-    assert advise(one).startswith(words)
+    answer = explain_server(server)
+    assert answer.state is LeaseState.NEVER_HELD
+    assert advise(answer).startswith(words)
 
 
 def test_the_write_with_which_an_api_server_chooses_a_holder_is_no_renewal_of_it() -> None:
@@ -316,12 +320,12 @@ def test_a_chosen_candidate_that_never_renewed_is_named_once_another_one_was_cho
     server.wait(2)
     for _ in third.ticks(20):
         third.renew(strategy=STRATEGY)
-    one = account(follow(server), server.now)
-    found = [finding for finding in one.findings if finding.check == "not-taken-up"]
-    assert [finding.message.partition(" and ")[0] for finding in found] == [
+    answer = account(follow(server), server.now)
+    findings = [finding for finding in answer.findings if finding.check == "not-taken-up"]
+    assert [finding.message.partition(" and ")[0] for finding in findings] == [
         f"b_1 was chosen by an API server{doubt} at 11:07:17Z,"
     ]
-    lines = [line.text for line in list_events(one)]
+    lines = [line.text for line in list_events(answer)]
     [chosen], [cleared] = (
         [number for number, line in enumerate(lines) if words in line] for words in ("chose b_1", "-> absent")
     )
@@ -338,8 +342,8 @@ def test_what_the_field_manager_of_the_api_server_renews_is_no_renewal_by_whom_i
         writes(server, renewTime=other._time())
     other.lead(20)
     chooses(server, "c_1")
-    one = account(follow_watch(server), server.now)
-    assert "b_1" not in {found.arguments.get("previous") for found in one.claims if found.check == "leader-lost"}
+    answer = account(follow_watch(server), server.now)
+    assert "b_1" not in {found.arguments.get("previous") for found in answer.claims if found.check == "leader-lost"}
 
 
 def test_a_holder_that_is_chosen_again_had_let_the_lease_expire() -> None:
@@ -365,7 +369,7 @@ def test_a_strategy_that_the_api_server_changes_is_shown() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "said"),
+    ("before", "after", "expected"),
     [
         ("example.com/NewestFirst", STRATEGY, True),
         (STRATEGY, STRATEGY, False),
@@ -374,7 +378,9 @@ def test_a_strategy_that_the_api_server_changes_is_shown() -> None:
     ],
     ids=["another one", "the same", "none any more", "none before"],
 )
-def test_a_strategy_that_changes_with_the_holder_is_shown(before: str | None, after: str | None, *, said: bool) -> None:
+def test_a_strategy_that_changes_with_the_holder_is_shown(
+    before: str | None, after: str | None, *, expected: bool
+) -> None:
     server, _ = start_coordinated()
     writes(server, strategy=before)
     server.wait(30)
@@ -384,14 +390,14 @@ def test_a_strategy_that_changes_with_the_holder_is_shown(before: str | None, af
     server.elector("b", "shop/db").renew(strategy=after)
     texts = [line.text for line in list_events(account(follow_log(server), server.now))]
     changed = 'strategy "example.com/NewestFirst" -> "OldestEmulationVersion" together with the holder by'
-    assert any(text.startswith(changed) for text in texts) is said
-    assert any("together with the holder" in text for text in texts) is said
+    assert any(text.startswith(changed) for text in texts) is expected
+    assert any("together with the holder" in text for text in texts) is expected
     assert not any("NewestFirst" in text and "Oldest" in text and "by that" in text for text in texts[-2:])
 
 
 def test_a_holder_whose_name_looks_like_a_strategy_says_nothing_of_one() -> None:
     server, _ = start_coordinated()
     writes(server, preferredHolder='strategy "a" -> "b"')
-    said = text(explain_server(server))
-    assert "preferredHolder absent -> " in said
-    assert "no API server chooses" not in said
+    output = text(explain_server(server))
+    assert "preferredHolder absent -> " in output
+    assert "no API server chooses" not in output

@@ -24,8 +24,8 @@ def shop(seconds: float = 20) -> tuple[FakeServer, Elector]:
 
 def date(server: FakeServer, by: float) -> None:
     """Have mallory label the lease, and send managedFields that date its renewal so many seconds from now."""
-    one = copy.deepcopy(server.leases["shop/db"])
-    metadata = one["metadata"]
+    document = copy.deepcopy(server.leases["shop/db"])
+    metadata = document["metadata"]
     server.revision += 1
     before = metadata["resourceVersion"]
     metadata |= {"resourceVersion": str(server.revision), "labels": {"seen": str(server.now)}}
@@ -36,16 +36,16 @@ def date(server: FakeServer, by: float) -> None:
         own,
         own | {"manager": "mallory", "time": format_time(server.now), "fieldsV1": labels},
     ]
-    server.leases["shop/db"] = one
-    server.events.append((server.now, "MODIFIED", one))
-    server.log_request("shop/db", "update", "mallory", "", one)
+    server.leases["shop/db"] = document
+    server.events.append((server.now, "MODIFIED", document))
+    server.log_request("shop/db", "update", "mallory", "", document)
     server.log[-1]["objectRef"]["resourceVersion"] = before
 
 
 def late_watch(server: FakeServer, begins: int) -> ClusterHistory:
     """A watch that begins with what was stored after so many events."""
-    shown = {f"{one['metadata']['namespace']}/{one['metadata']['name']}": one for _, _, one in server.events[:begins]}
-    events = [("ADDED", one) for one in shown.values()] + [(kind, one) for _, kind, one in server.events[begins:]]
+    states = {f"{one['metadata']['namespace']}/{one['metadata']['name']}": one for _, _, one in server.events[:begins]}
+    events = [("ADDED", one) for one in states.values()] + [(kind, one) for _, kind, one in server.events[begins:]]
     return cluster_of(b"".join(json.dumps({"type": kind, "object": one}).encode() + b"\n" for kind, one in events))
 
 
@@ -64,8 +64,8 @@ def test_a_list_does_not_show_which_of_two_times_is_that_of_the_last_renewal() -
     server.wait(1)
     date(server, -30)
     cluster = cluster_of(server.dump())
-    said = text(account(cluster, server.now))
-    assert "whether it is renewed is not known: renewTime and its stamp differ" in said
+    output = text(account(cluster, server.now))
+    assert "whether it is renewed is not known: renewTime and its stamp differ" in output
     assert claims(cluster, server, "expired") == []
     server.wait(30)
     assert claims(cluster, server, "expired") != []
@@ -122,9 +122,9 @@ def test_no_silence_of_a_holder_begins_before_it_was_written_in() -> None:
     server.write("shop/db", {**server.leases["shop/db"]["spec"], "holderIdentity": "db-1_1"}, "argocd", "argocd", "")
     begins, logged = len(server.events), len(server.log)
     server.wait(4)
-    one = server.elector("db-1", "shop/db")
-    one.renew()
-    one.lead(20)
+    elector = server.elector("db-1", "shop/db")
+    elector.renew()
+    elector.lead(20)
     assert claims(late_watch(server, begins), server, "renewal-late") == []
     server.log = server.log[logged - 1 :]
     assert claims(follow_log(server), server, "renewal-late") == []
@@ -153,7 +153,7 @@ def deleted_at(server: FakeServer, seconds: float) -> None:
     at = format_time(server.now + int(seconds * SECOND))[:-1]
     entry["requestReceivedTimestamp"], entry["stageTimestamp"] = f"{at}.000000Z", f"{at}.004000Z"
     server.log.append(entry)
-    server.log.sort(key=lambda one: one["stageTimestamp"])
+    server.log.sort(key=lambda event: event["stageTimestamp"])
 
 
 def created_again(server: FakeServer, db: Elector) -> ClusterHistory:
@@ -167,16 +167,16 @@ def test_a_deletion_that_a_slower_clock_logged_follows_what_it_deleted() -> None
     server.wait(0.5)
     deleted_at(server, -1)
     db.ask()
-    (found,) = claims(created_again(server, db), server, "lease-deleted")
-    assert found["by"]["user"] == "admin"
+    (claim,) = claims(created_again(server, db), server, "lease-deleted")
+    assert claim["by"]["user"] == "admin"
 
 
 def test_a_deletion_long_before_other_writes_of_its_object_was_a_dry_run() -> None:
     server, db = shop()
     server.wait(0.5)
     deleted_at(server, -9)
-    (found,) = claims(created_again(server, db), server, "lease-deleted")
-    assert found["by"]["user"] == ""
+    (claim,) = claims(created_again(server, db), server, "lease-deleted")
+    assert claim["by"]["user"] == ""
 
 
 def test_of_two_deletions_the_first_may_have_been_a_dry_run() -> None:
@@ -187,8 +187,8 @@ def test_of_two_deletions_the_first_may_have_been_a_dry_run() -> None:
     server.leases["shop/db"] = lease
     server.wait(1)
     server.delete("shop/db", "alice")
-    (found,) = claims(created_again(server, db), server, "lease-deleted")
-    assert found["by"]["user"] == "alice"
+    (claim,) = claims(created_again(server, db), server, "lease-deleted")
+    assert claim["by"]["user"] == "alice"
 
 
 def test_a_deletion_before_the_last_writes_of_a_lease_that_is_still_there_deleted_nothing() -> None:
@@ -205,16 +205,16 @@ def test_of_a_stamp_that_is_after_the_moment_only_the_writer_s_clock_counts() ->
     server, _ = shop()
     cluster = cluster_of(server.dump())
     early = as_json(account(cluster, server.now - 120 * SECOND))["claims"]
-    (found,) = (one for one in early if one["claim"] == "last-renewed")
-    assert found["how"] == "writer-clock"
-    assert found["earliest"] == found["latest"]
+    (claim,) = (one for one in early if one["claim"] == "last-renewed")
+    assert claim["how"] == "writer-clock"
+    assert claim["earliest"] == claim["latest"]
 
 
 def test_a_stamped_list_that_is_read_without_a_policy_dates_nothing() -> None:
     server, _ = shop()
-    one = server.leases["shop/db"]
+    document = server.leases["shop/db"]
     constant = {"manager": "lease-webhook-stamp", "time": "2000-01-01T00:00:00Z", "fieldsV1": {}}
-    one["metadata"]["managedFields"] = [one["metadata"]["managedFields"][0] | constant]
+    document["metadata"]["managedFields"] = [document["metadata"]["managedFields"][0] | constant]
     server.wait(60)
     assert "--policy FILE says which stamps to believe" in text(account(cluster_of(server.dump()), server.now))
 

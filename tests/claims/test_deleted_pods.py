@@ -41,7 +41,7 @@ def play(
     server = FakeServer(uids={"db-0": uid, "db-1": "u-9"})
     db, mail, cart = (server.elector(f"{one}-0", f"shop/{one}") for one in ("db", "mail", "cart"))
     end = server.now + 120 * SECOND
-    todo = sorted(deeds, key=lambda one: one[0])
+    todo = sorted(deeds, key=lambda deed: deed[0])
 
     def do_until(moment: int) -> None:
         now = server.now
@@ -63,13 +63,13 @@ def play(
             together(2, mail, cart)
     second = server.elector("db-1", "shop/db")
     for _ in second.ticks(60):
-        for one in (second, mail, cart):
+        for elector in (second, mail, cart):
             (
-                one.take
-                if one is second and server.leases["shop/db"]["spec"]["holderIdentity"] != "db-1_1"
-                else one.renew
+                elector.take
+                if elector is second and server.leases["shop/db"]["spec"]["holderIdentity"] != "db-1_1"
+                else elector.renew
             )()
-    server.log.sort(key=lambda one: one["stageTimestamp"])
+    server.log.sort(key=lambda event: event["stageTimestamp"])
     return server, db
 
 
@@ -82,16 +82,16 @@ def let_another_follow(server: FakeServer, mail: Elector, cart: Elector) -> None
 
 
 def find_loss(server: FakeServer, follow: Callable[[FakeServer], Any] = follow_log) -> Claim:
-    (found,) = (one for one in account(follow(server), server.now).claims if one.check == "leader-lost")
-    return found
+    (claim,) = (one for one in account(follow(server), server.now).claims if one.check == "leader-lost")
+    return claim
 
 
 def delete(pod: str = "db-0", *tweaks: Any, **more: Any) -> Deed:
     return lambda server: server.delete_pod(pod, *tweaks, **more)
 
 
-def causes_of(found: Claim) -> list[str]:
-    written = as_json(found)
+def causes_of(claim: Claim) -> list[str]:
+    written = as_json(claim)
     return written.get("causes") or [written["cause"]]
 
 
@@ -99,12 +99,12 @@ def causes_of(found: Claim) -> list[str]:
 @pytest.mark.parametrize("at", [-58, -28, -1, 0.5])
 def test_a_pod_that_was_deleted_before_its_process_was_silent(at: float, uid: str) -> None:
     server, _ = play((at, delete(uid=uid)))
-    found = find_loss(server)
-    assert (found.cause, causes_of(found)) == (Blame.POD, ["pod-deleted"])
-    assert "s later. Its pod was deleted at 11:0" in found.message
-    assert found.message.endswith("Z by kube-system/replicaset-controller.")
-    assert found.advice.startswith("See which pods run now, and why the pod of db-0_1 was deleted")
-    assert found.fix == "kubectl -n shop get pods,events"
+    loss = find_loss(server)
+    assert (loss.cause, causes_of(loss)) == (Blame.POD, ["pod-deleted"])
+    assert "s later. Its pod was deleted at 11:0" in loss.message
+    assert loss.message.endswith("Z by kube-system/replicaset-controller.")
+    assert loss.advice.startswith("See which pods run now, and why the pod of db-0_1 was deleted")
+    assert loss.fix == "kubectl -n shop get pods,events"
 
 
 def test_a_pod_that_was_evicted() -> None:
@@ -116,17 +116,17 @@ def test_a_deletion_that_may_have_been_a_dry_run() -> None:
     server, _ = play(
         (0.5, delete("db-0", put("user.username", "alice"), put("level", "Metadata"), drop("responseObject")))
     )
-    found = find_loss(server)
-    assert causes_of(found) == ["pod-deleted", "stopped"]
-    assert "by alice (unless that was a dry run, which the log does not show)." in found.message
+    loss = find_loss(server)
+    assert causes_of(loss) == ["pod-deleted", "stopped"]
+    assert "by alice (unless that was a dry run, which the log does not show)." in loss.message
 
 
 def test_a_process_may_have_stopped_before_its_pod_was_deleted() -> None:
     server, _ = play((1.9, delete(uid="u-1")))
-    found = find_loss(server)
-    assert causes_of(found) == ["pod-deleted", "stopped"]
-    said = "by kube-system/replicaset-controller, unless its process stopped in the 1.9 s before."
-    assert said in found.message
+    loss = find_loss(server)
+    assert causes_of(loss) == ["pod-deleted", "stopped"]
+    sentence = "by kube-system/replicaset-controller, unless its process stopped in the 1.9 s before."
+    assert sentence in loss.message
 
 
 def kubelet(**more: Any) -> Deed:
@@ -144,17 +144,19 @@ def test_a_kubelet_that_confirms_a_deletion_is_not_named_beside_it() -> None:
 
 def test_a_kubelet_confirms_a_deletion_with_a_long_grace_period() -> None:
     server, _ = play((-110, by("bob", uid="u-1")), (-100, by("alice", uid="u-1")), (0.5, kubelet(uid="u-1")))
-    found = find_loss(server)
-    assert "Its pod was deleted at 11:07:00Z by alice, as its kubelet confirmed at 11:08:40Z." in found.message
-    assert causes_of(found) == ["pod-deleted"]
+    loss = find_loss(server)
+    assert "Its pod was deleted at 11:07:00Z by alice, as its kubelet confirmed at 11:08:40Z." in loss.message
+    assert causes_of(loss) == ["pod-deleted"]
 
 
 def test_a_kubelet_does_not_say_who_deleted_a_pod() -> None:
     server, _ = play((0.5, kubelet(uid="u-1")))
-    found = find_loss(server)
-    said = "as its kubelet confirmed at 11:08:40Z; who asked for that is not shown, and its process may have stopped"
-    assert f"Its pod was deleted, {said} before." in found.message
-    assert causes_of(found) == ["pod-deleted", "stopped"]
+    loss = find_loss(server)
+    sentence = (
+        "as its kubelet confirmed at 11:08:40Z; who asked for that is not shown, and its process may have stopped"
+    )
+    assert f"Its pod was deleted, {sentence} before." in loss.message
+    assert causes_of(loss) == ["pod-deleted", "stopped"]
 
 
 def test_who_acts_as_a_kubelet_confirms_nothing() -> None:
@@ -165,18 +167,18 @@ def test_who_acts_as_a_kubelet_confirms_nothing() -> None:
 
 def test_of_several_deletions_the_first_and_the_last_are_named() -> None:
     server, _ = play((-50, by("alice")), (-40, by("carol")), (0.5, by("bob", is_eviction=True)))
-    found = find_loss(server)
-    assert "Its pod was deleted at 11:07:50Z by alice and evicted at 11:08:40Z by bob." in found.message
-    assert causes_of(found) == ["pod-deleted"]
+    loss = find_loss(server)
+    assert "Its pod was deleted at 11:07:50Z by alice and evicted at 11:08:40Z by bob." in loss.message
+    assert causes_of(loss) == ["pod-deleted"]
 
 
 def test_a_dry_run_before_and_a_deletion_after_it_stopped_leave_it_open_why() -> None:
     hidden = (put("level", "Metadata"), put("responseObject", None))
     server, _ = play((-50, by("alice", *hidden)), (1.9, by("bob", uid="u-1")))
-    found = find_loss(server)
-    assert causes_of(found) == ["pod-deleted", "stopped"]
+    loss = find_loss(server)
+    assert causes_of(loss) == ["pod-deleted", "stopped"]
     assert "by alice (unless that was a dry run, which the log does not show) and deleted at 11:08:41Z by bob." in (
-        found.message
+        loss.message
     )
 
 
@@ -198,9 +200,9 @@ def test_of_two_api_servers_with_different_clocks_the_order_may_not_be_known(at:
     for item in merge_inputs(*(read(f"{number}.log", [text]) for number, text in enumerate(texts))):
         histories.take(item)
     assert histories.bounds.skew > 10 * SECOND
-    (found,) = (one for one in account(histories, server.now).claims if one.check == "leader-lost")
-    assert causes_of(found)[:2] == ["pod-deleted", "stopped"]
-    assert found.message.endswith("; its process may have stopped before.") is not is_order_known
+    (claim,) = (one for one in account(histories, server.now).claims if one.check == "leader-lost")
+    assert causes_of(claim)[:2] == ["pod-deleted", "stopped"]
+    assert claim.message.endswith("; its process may have stopped before.") is not is_order_known
 
 
 def test_an_input_with_a_watch_says_the_same() -> None:
@@ -222,9 +224,9 @@ def test_an_input_with_a_watch_says_the_same() -> None:
 )
 def test_a_deletion_that_is_not_why(deed: tuple[float, Deed]) -> None:
     server, _ = play(deed)
-    found = find_loss(server)
-    assert "pod-deleted" not in causes_of(found)
-    assert "deleted" not in found.message
+    loss = find_loss(server)
+    assert "pod-deleted" not in causes_of(loss)
+    assert "deleted" not in loss.message
 
 
 def test_a_pod_that_came_again_under_its_name() -> None:
@@ -303,10 +305,10 @@ def test_a_process_that_renewed_another_lease_later_was_alive() -> None:
 
 def test_other_leases_that_stopped_as_well() -> None:
     server, _ = play((0.5, delete()), mail_stops=True)
-    found = find_loss(server)
-    assert found.cause != Blame.POD
-    assert causes_of(found)[-1] == "pod-deleted"
-    assert "; but its pod was deleted at 11:08:40Z by kube-system/replicaset-controller" in found.message
+    loss = find_loss(server)
+    assert loss.cause != Blame.POD
+    assert causes_of(loss)[-1] == "pod-deleted"
+    assert "; but its pod was deleted at 11:08:40Z by kube-system/replicaset-controller" in loss.message
 
 
 def test_a_refusal_counts_first() -> None:
@@ -320,10 +322,10 @@ def test_a_refusal_counts_first() -> None:
 def test_an_expired_lease_that_nobody_takes() -> None:
     server, mail, cart = lead_until_deleted()
     together(40, mail, cart)
-    one = account(follow_log(server), server.now)
-    assert one.cause is not None
-    assert one.cause.blame is Blame.POD
-    assert "kubectl -n shop get pods,events" in advise(one)
+    answer = account(follow_log(server), server.now)
+    assert answer.cause is not None
+    assert answer.cause.blame is Blame.POD
+    assert "kubectl -n shop get pods,events" in advise(answer)
 
 
 def list_pod_deletions(server: FakeServer) -> list[str]:
@@ -357,5 +359,5 @@ def test_who_asked_for_a_deletion_is_named_before_the_kubelet_that_confirms_it()
 def test_a_kubelet_is_not_who_evicts_the_pods_of_holders() -> None:
     for deed, evictor in ((kubelet(uid="u-1"), None), (by("alice", uid="u-1"), Writer("alice"))):
         server, _ = play((-1, deed))
-        found = account(follow_log(server), server.now)
-        assert find_evictor(found.pod_deletions, [found.history.tenures[0]]) == evictor
+        answer = account(follow_log(server), server.now)
+        assert find_evictor(answer.pod_deletions, [answer.history.tenures[0]]) == evictor

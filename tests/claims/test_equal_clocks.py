@@ -13,24 +13,24 @@ def stolen(*ahead: float) -> FakeServer:
     """A server on which replicas whose renewTimes are off by so many seconds take db from each other."""
     server, (_, *others) = shop()
     for number, seconds in enumerate((*ahead, 0.0)):
-        one = server.elector(f"db-{number}", "shop/db", ahead=seconds)
-        one.take()
-        together(10, one, *others)
+        elector = server.elector(f"db-{number}", "shop/db", ahead=seconds)
+        elector.take()
+        together(10, elector, *others)
     return server
 
 
 def test_a_single_clock_that_is_behind_is_corrected() -> None:
     server = stolen(-300)
-    said = account(follow_log(server), server.now)
-    assert "The old holder's clock is 5 min 0 s behind the API server's" in text(said)
-    assert "Correct the clock of the node of db-0_1" in advise(said)
+    answer = account(follow_log(server), server.now)
+    assert "The old holder's clock is 5 min 0 s behind the API server's" in text(answer)
+    assert "Correct the clock of the node of db-0_1" in advise(answer)
 
 
 def test_clocks_that_are_off_by_as_much_are_no_clocks() -> None:
     server = stolen(-300, -300)
-    said = account(follow_watch(server), server.now)
-    assert "The renewTimes of several holders were equally off, 5 min 0 s behind the API server's clock" in text(said)
-    assert advise(said).endswith(MUTATORS)
+    answer = account(follow_watch(server), server.now)
+    assert "The renewTimes of several holders were equally off, 5 min 0 s behind the API server's clock" in text(answer)
+    assert advise(answer).endswith(MUTATORS)
 
 
 def test_a_time_that_was_stored_otherwise_explains_a_theft_from_then_on() -> None:
@@ -40,9 +40,9 @@ def test_a_time_that_was_stored_otherwise_explains_a_theft_from_then_on() -> Non
         if event["objectRef"]["name"] == "db" and stored["spec"]["holderIdentity"] == "db-0_1":
             spec = {**stored["spec"], "renewTime": format_micro_time(server.now)}
             event["requestObject"] = {**stored, "spec": spec}
-    said = account(follow_log(server), server.now)
-    assert "Its renewTime was not stored as requested, so the lease looked expired to the new holder" in text(said)
-    assert advise(said).endswith(MUTATORS)
+    answer = account(follow_log(server), server.now)
+    assert "Its renewTime was not stored as requested, so the lease looked expired to the new holder" in text(answer)
+    assert advise(answer).endswith(MUTATORS)
 
 
 def test_a_time_that_was_stored_otherwise_long_before_explains_no_theft() -> None:
@@ -72,8 +72,8 @@ def beat(seconds: float) -> FakeServer:
 
 def of_node(server: FakeServer) -> str:
     histories = follow_log(server)
-    one = make_account(histories, histories.leases["kube-node-lease", "worker-7"], server.now)
-    return "\n".join(f"{found.severity}: {found.message}" for found in one.findings if found.check == "renewal-late")
+    answer = make_account(histories, histories.leases["kube-node-lease", "worker-7"], server.now)
+    return "\n".join(f"{found.severity}: {found.message}" for found in answer.findings if found.check == "renewal-late")
 
 
 def test_a_heartbeat_that_is_late_within_its_duration_is_well() -> None:
@@ -81,17 +81,17 @@ def test_a_heartbeat_that_is_late_within_its_duration_is_well() -> None:
 
 
 def test_a_heartbeat_that_was_silent_for_its_duration_is_a_warning_about_no_leader() -> None:
-    said = of_node(beat(60))
-    assert said.startswith("warning: worker-7 did not renew for 1 min 0 s")
-    assert said.endswith("The lease is a heartbeat, which lasts 40 s: no one else takes it.")
+    output = of_node(beat(60))
+    assert output.startswith("warning: worker-7 did not renew for 1 min 0 s")
+    assert output.endswith("The lease is a heartbeat, which lasts 40 s: no one else takes it.")
 
 
 def test_an_identity_is_no_name_of_a_program() -> None:
     server, (_, *others) = shop()
     for number in range(2):
-        one = server.elector(f"db-{number}", "shop/db", manager=f"db-{number}_1")
-        together(20, one, *others)
-        one.release()
+        elector = server.elector(f"db-{number}", "shop/db", manager=f"db-{number}_1")
+        together(20, elector, *others)
+        elector.release()
     assert "programs (by field manager)" not in text(account(follow_watch(server), server.now))
 
 
@@ -122,9 +122,9 @@ def test_a_pod_may_have_an_address_of_each_family() -> None:
 
 
 def test_an_address_that_a_client_says_it_has_is_none() -> None:
-    said = written_in("10.9.9.9")
-    assert "10.9.9.9" in said
-    assert "192.0.2.1" not in said
+    output = written_in("10.9.9.9")
+    assert "10.9.9.9" in output
+    assert "192.0.2.1" not in output
 
 
 def test_a_single_address_does_not_suggest_a_stolen_token() -> None:
@@ -143,6 +143,6 @@ def test_a_strategy_that_is_removed_is_no_change_of_a_time() -> None:
     server.wait(1)
     server.write("shop/db", spec, "kubectl", "alice", "")
     together(4, db, *others)
-    said = text(account(follow_log(server), server.now))
-    assert 'strategy "OldestEmulationVersion" -> absent by alice' in said
-    assert "acquireTime" not in said
+    output = text(account(follow_log(server), server.now))
+    assert 'strategy "OldestEmulationVersion" -> absent by alice' in output
+    assert "acquireTime" not in output

@@ -90,8 +90,8 @@ def test_no_live_lease_is_proposed_for_deletion(
     path = tmp_path / "leases.json"
     path.write_bytes(server.watch())
     main(["audit", "--input", str(path), "--format", "json"])
-    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert not [one for one in found if one["check"] == "abandoned"]
+    documents = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert not [one for one in documents if one["check"] == "abandoned"]
 
 
 @pytest.mark.parametrize(
@@ -131,9 +131,9 @@ def stolen_after(server: FakeServer, **changes: Any) -> ClusterHistory:
 def test_a_renew_time_of_somebody_else_says_nothing_of_the_holder_s_clock(view: Callable[..., ClusterHistory]) -> None:
     server, _ = healthy()
     stolen_after(server, renewTime=format_micro_time(server.now - HOUR))
-    said = text(account(view(server), server.now))
-    assert "the lease while db-0_1 still held it" in said
-    assert "holder's clock" not in said
+    output = text(account(view(server), server.now))
+    assert "the lease while db-0_1 still held it" in output
+    assert "holder's clock" not in output
 
 
 def test_a_clock_that_two_renewals_show_is_blamed() -> None:
@@ -158,11 +158,11 @@ def test_in_a_list_another_manager_s_renew_time_says_nothing_of_the_holder_s_clo
     server = FakeServer()
     server.elector("db-0", "shop/db").lead(10)
     patch(server, renewTime=format_micro_time(server.now + 2 * HOUR))
-    one = account(cluster_of(server.dump()), server.now)
-    assert one.status is not None
-    assert one.status.ahead is None
-    assert "holder-clock" not in {found.check for found in one.findings}
-    assert "Held by: db-0_1, since 11:06:39Z" in text(one), "acquireTime is not corrected by it"
+    answer = account(cluster_of(server.dump()), server.now)
+    assert answer.status is not None
+    assert answer.status.ahead is None
+    assert "holder-clock" not in {found.check for found in answer.findings}
+    assert "Held by: db-0_1, since 11:06:39Z" in text(answer), "acquireTime is not corrected by it"
 
 
 def test_a_touch_by_somebody_else_is_no_renewal_by_the_holder() -> None:
@@ -170,21 +170,21 @@ def test_a_touch_by_somebody_else_is_no_renewal_by_the_holder() -> None:
     together(14, mail, cart)
     patch(server, renewTime=format_micro_time(server.now))
     histories = follow_log(server)
-    said = text(account(histories, server.now))
-    assert "Last renewed: 11:07:20Z, 14 s ago, by shop/db from pod db-0\n" in said
-    assert "Renewed for it: 11:07:34Z, 0 s ago, by mallory, which is not known as the holder" in said
-    assert "db-0_1 has not renewed since 11:07:20Z, for 14 s" in said
+    output = text(account(histories, server.now))
+    assert "Last renewed: 11:07:20Z, 14 s ago, by shop/db from pod db-0\n" in output
+    assert "Renewed for it: 11:07:34Z, 0 s ago, by mallory, which is not known as the holder" in output
+    assert "db-0_1 has not renewed since 11:07:20Z, for 14 s" in output
     assert as_json(account(histories, server.now))["last_renewal_by"]["pod"] == "db-0"
     together(16, mail, cart)
     assert "db-0_1 has not renewed it for 30 s" in text(account(follow_log(server), server.now))
     server.elector("db-1", "shop/db").take()
-    said = text(account(follow_log(server), server.now))
-    assert "11:07:49Z: the lease expired, 15 s after the last renewal by mallory" in said
+    output = text(account(follow_log(server), server.now))
+    assert "11:07:49Z: the lease expired, 15 s after the last renewal by mallory" in output
     assert (
         "db-0_1 last renewed at 11:07:20Z (mallory went on in its name until 11:07:34Z); db-1_1 took the expired lease"
-        in said
+        in output
     )
-    assert "11:07:50Z, 30 s later" in said
+    assert "11:07:50Z, 30 s later" in output
 
 
 def test_a_touch_by_a_pod_of_another_namespace_with_the_name_of_the_holder_s_is_none() -> None:
@@ -192,9 +192,9 @@ def test_a_touch_by_a_pod_of_another_namespace_with_the_name_of_the_holder_s_is_
     together(14, mail, cart)
     spec = server.leases["shop/db"]["spec"] | {"renewTime": format_micro_time(server.now)}
     server.write("shop/db", spec, "db", "system:serviceaccount:evil:evil", "db-0")
-    said = text(account(follow_log(server), server.now))
-    assert "Last renewed: 11:07:20Z, 14 s ago, by shop/db from pod db-0\n" in said
-    assert "Renewed for it: 11:07:34Z, 0 s ago, by evil/evil from pod db-0" in said
+    output = text(account(follow_log(server), server.now))
+    assert "Last renewed: 11:07:20Z, 14 s ago, by shop/db from pod db-0\n" in output
+    assert "Renewed for it: 11:07:34Z, 0 s ago, by evil/evil from pod db-0" in output
 
 
 def test_somebody_who_goes_on_renewing_a_pod_s_lease_is_not_its_holder() -> None:
@@ -202,18 +202,18 @@ def test_somebody_who_goes_on_renewing_a_pod_s_lease_is_not_its_holder() -> None
     for _ in range(4):
         together(6, mail, cart)
         patch(server, renewTime=format_micro_time(server.now))
-    said = text(account(follow_log(server), server.now))
-    assert "Last renewed: 11:07:20Z, 24 s ago, by shop/db from pod db-0\n" in said
-    assert "Renewed for it: 11:07:44Z, 0 s ago, by mallory" in said
+    output = text(account(follow_log(server), server.now))
+    assert "Last renewed: 11:07:20Z, 24 s ago, by shop/db from pod db-0\n" in output
+    assert "Renewed for it: 11:07:44Z, 0 s ago, by mallory" in output
 
 
 def test_the_removal_of_renew_time_is_no_renewal() -> None:
     server, _ = healthy()
     server.wait(5)
     patch(server, renewTime=None)
-    said = text(account(follow_log(server), server.now))
-    assert "Last renewed: 11:07:20Z, 5 s ago, by shop/db from pod db-0\n" in said
-    assert "renewTime was removed by mallory" in said
+    output = text(account(follow_log(server), server.now))
+    assert "Last renewed: 11:07:20Z, 5 s ago, by shop/db from pod db-0\n" in output
+    assert "renewTime was removed by mallory" in output
 
 
 def show_requests(server: FakeServer) -> bytes:
@@ -230,9 +230,9 @@ def show_requests(server: FakeServer) -> bytes:
 def test_at_level_request_the_log_dates_renewals_and_not_the_stamps_that_were_sent() -> None:
     server, _ = healthy()
     server.wait(5)
-    one = account(cluster_of(show_requests(server)), server.now)
-    assert one.state is LeaseState.LIVE
-    assert one.last_renewal == server.now - 5 * SECOND
+    answer = account(cluster_of(show_requests(server)), server.now)
+    assert answer.state is LeaseState.LIVE
+    assert answer.last_renewal == server.now - 5 * SECOND
 
 
 @pytest.mark.parametrize("ahead", [-60, 60], ids=["a clock that is behind", "a clock that is ahead"])
@@ -242,9 +242,9 @@ def test_a_log_dates_the_renewals_of_a_lease_without_stamps(ahead: int) -> None:
     db.lead(20)
     for event in server.log:
         del event["responseObject"]["metadata"]["managedFields"]
-    one = account(follow_log(server), server.now + 5 * SECOND)
-    assert one.status is not None
-    assert (one.state, one.status.last_renewal) == (LeaseState.LIVE, server.now)
+    answer = account(follow_log(server), server.now + 5 * SECOND)
+    assert answer.status is not None
+    assert (answer.state, answer.status.last_renewal) == (LeaseState.LIVE, server.now)
     assert account(follow_log(server), server.now + 15 * SECOND).state is LeaseState.EXPIRED
 
 
@@ -263,14 +263,14 @@ def test_without_stamps_the_clocks_of_two_holders_are_not_compared() -> None:
     server.elector("db-0", "shop/db", ahead=60).lead(20)
     server.wait(17)
     server.elector("db-1", "shop/db").lead(20)
-    for _, _, one in server.events:
-        del one["metadata"]["managedFields"]
+    for _, _, lease in server.events:
+        del lease["metadata"]["managedFields"]
     history = follow_watch(server).leases[LEASE]
     assert [one.began for one in history.tenures] == [Handover.SEEN, Handover.UNKNOWN]
-    said = text(account(follow_watch(server), server.now))
-    assert "db-1_1 took it from db-0_1, by its writer's clock: whether it had expired is not known" in said
-    assert "typically every 2 s" in said
-    assert "lease-stolen" not in said
+    output = text(account(follow_watch(server), server.now))
+    assert "db-1_1 took it from db-0_1, by its writer's clock: whether it had expired is not known" in output
+    assert "typically every 2 s" in output
+    assert "lease-stolen" not in output
 
 
 def test_without_stamps_a_release_is_no_measure_of_time() -> None:
@@ -280,8 +280,8 @@ def test_without_stamps_a_release_is_no_measure_of_time() -> None:
     db.release()
     server.wait(3)
     server.elector("db-1", "shop/db").lead(20)
-    for _, _, one in server.events:
-        del one["metadata"]["managedFields"]
+    for _, _, lease in server.events:
+        del lease["metadata"]["managedFields"]
     history = follow_watch(server).leases[LEASE]
     assert (history.tenures[1].began, history.tenures[1].leaderless, history.leaderless) == (Handover.RELEASED, None, 0)
 
@@ -304,7 +304,7 @@ def test_a_bound_contains_the_truth_though_a_stamp_has_whole_seconds(ahead: floa
 
 
 @pytest.mark.parametrize(
-    ("view", "ahead", "said"),
+    ("view", "ahead", "expected"),
     [
         pytest.param(follow_log, 60, "the lease was free for 1.5 s", id="a log is exact"),
         pytest.param(follow_watch, 0, "the lease was free for up to 2 s", id="a watch is not"),
@@ -312,9 +312,9 @@ def test_a_bound_contains_the_truth_though_a_stamp_has_whole_seconds(ahead: floa
     ],
 )
 def test_only_a_log_measures_the_time_after_a_release(
-    view: Callable[[FakeServer], ClusterHistory], ahead: float, said: str
+    view: Callable[[FakeServer], ClusterHistory], ahead: float, expected: str
 ) -> None:
-    assert said in describe_taking(view, ahead, 1.5, is_release=True)
+    assert expected in describe_taking(view, ahead, 1.5, is_release=True)
 
 
 def test_the_sum_has_every_time_in_which_no_one_may_have_led() -> None:
@@ -330,9 +330,9 @@ def test_the_sum_has_every_time_in_which_no_one_may_have_led() -> None:
     server.wait(80)
     db.lead(20)
     server.wait(30)
-    one = account(follow_log(server), server.now)
-    assert as_json(one)["leaderless_seconds"] == 1 + 402 + 180 + 30
-    assert as_json(one)["leaderless_seconds"] == 613
+    answer = account(follow_log(server), server.now)
+    assert as_json(answer)["leaderless_seconds"] == 1 + 402 + 180 + 30
+    assert as_json(answer)["leaderless_seconds"] == 613
 
 
 def test_a_free_lease_counts_until_now() -> None:
@@ -349,10 +349,10 @@ def test_a_watch_bounds_when_a_lease_was_deleted() -> None:
     server.delete("shop/db")
     server.wait(1)
     server.elector("db-1", "shop/db").lead(10)
-    said = text(account(follow_watch(server), server.now))
-    assert "the lease was deleted while db-0_1 held it, then or later" in said
-    assert "the lease had no holder for up to 10 min 1 s" in said
-    assert "it was created again with the holder db-1_1 up to 10 min 1 s later" in said
+    output = text(account(follow_watch(server), server.now))
+    assert "the lease was deleted while db-0_1 held it, then or later" in output
+    assert "the lease had no holder for up to 10 min 1 s" in output
+    assert "it was created again with the holder db-1_1 up to 10 min 1 s later" in output
     assert "or later" not in text(account(follow_log(server), server.now))
 
 
@@ -414,9 +414,9 @@ def test_the_longest_gap_is_kept_however_many_follow() -> None:
     db.lead(4)
     server.wait(58)
     db.lead(500)
-    one = account(follow_log(server), server.now)
-    assert as_json(one)["renewals"]["longest_silence_seconds"] == 60
-    assert "db-0_1 did not renew for 1 min 0 s, from 11:06:44Z on" in text(one)
+    answer = account(follow_log(server), server.now)
+    assert as_json(answer)["renewals"]["longest_silence_seconds"] == 60
+    assert "db-0_1 did not renew for 1 min 0 s, from 11:06:44Z on" in text(answer)
 
 
 @pytest.mark.parametrize(
@@ -440,6 +440,6 @@ def test_reads_by_others_show_that_the_api_server_was_there(*, is_read: bool, wo
         else:
             server.elector("mail-0", "shop/mail").ask()
     second.lead(10)
-    said = text(account(follow_log(server), server.now))
-    assert words in said
-    assert ("reads of this lease by others meanwhile" in said) is is_read
+    output = text(account(follow_log(server), server.now))
+    assert words in output
+    assert ("reads of this lease by others meanwhile" in output) is is_read

@@ -34,29 +34,29 @@ def explain(server: FakeServer, follow: View) -> str:
 
 
 def test_a_renewal_that_was_answered_as_failed_and_stored_is_the_last_one() -> None:
-    said = explain(lose_after_failures(is_stored=True), follow_both)
-    assert "db-0_1 last renewed at 11:07:02Z, by a write that was answered with 504 and stored all the same; " in said
-    assert "The API server answered that its writes failed: at least 7 requests answered with 500 and 504" in said
-    assert "1 of which was stored all the same" in said
-    assert "failed with 504, and was stored all the same" in said
-    assert "could not store" not in said
+    output = explain(lose_after_failures(is_stored=True), follow_both)
+    assert "db-0_1 last renewed at 11:07:02Z, by a write that was answered with 504 and stored all the same; " in output
+    assert "The API server answered that its writes failed: at least 7 requests answered with 500 and 504" in output
+    assert "1 of which was stored all the same" in output
+    assert "failed with 504, and was stored all the same" in output
+    assert "could not store" not in output
 
 
 def test_a_log_alone_says_that_it_may_have_been_stored() -> None:
-    said = explain(lose_after_failures(is_stored=True), follow_log)
-    assert "failed with 504, and may have been stored all the same" in said
-    assert "1 of which may have been stored all the same" in said
-    assert "could not store" not in said
+    output = explain(lose_after_failures(is_stored=True), follow_log)
+    assert "failed with 504, and may have been stored all the same" in output
+    assert "1 of which may have been stored all the same" in output
+    assert "could not store" not in output
     # What it made may have renewed the lease.
-    assert "whether it had expired is not known" in said
+    assert "whether it had expired is not known" in output
 
 
 @pytest.mark.parametrize("follow", [follow_both, follow_log])
 def test_a_write_that_was_replaced_by_none_was_not_stored(follow: View) -> None:
-    said = explain(lose_after_failures(is_stored=False), follow)
-    assert "db-0_1 last renewed at 11:07:00Z; db-1_1 took the expired lease" in said
-    assert "The API server could not store its writes" in said
-    assert "stored all the same" not in said
+    output = explain(lose_after_failures(is_stored=False), follow)
+    assert "db-0_1 last renewed at 11:07:00Z; db-1_1 took the expired lease" in output
+    assert "The API server could not store its writes" in output
+    assert "stored all the same" not in output
 
 
 def test_refusals_after_a_write_that_may_have_been_stored_leave_that_open() -> None:
@@ -69,9 +69,9 @@ def test_refusals_after_a_write_that_may_have_been_stored_leave_that_open() -> N
         together(2, *others)
         db.fail(422, "no")
     server.elector("db-1", "shop/db").take()
-    said = explain(server, follow_log)
-    assert "whether it had expired is not known" in said
-    assert "the input lacks writes" not in said
+    output = explain(server, follow_log)
+    assert "whether it had expired is not known" in output
+    assert "the input lacks writes" not in output
 
 
 def test_the_last_answer_of_a_silent_holder_may_be_of_a_write_that_was_stored() -> None:
@@ -81,9 +81,9 @@ def test_the_last_answer_of_a_silent_holder_may_be_of_a_write_that_was_stored() 
     db.fail(504)
     together(18, *others)
     server.elector("db-1", "shop/db").take()
-    said = explain(server, follow_log)
-    assert "its last write was answered with 504;" not in said
-    assert "its last write was answered with 504" in said
+    output = explain(server, follow_log)
+    assert "its last write was answered with 504;" not in output
+    assert "its last write was answered with 504" in output
 
 
 @pytest.mark.parametrize(

@@ -36,16 +36,16 @@ from webhook.kubernetes.times import format_micro_time, parse
 from webhook.text.commands import quote_name
 
 
-def messages(one: FakeServer) -> dict[str, str]:
-    return messages_of(account(follow_log(one), one.now))
+def messages(server: FakeServer) -> dict[str, str]:
+    return messages_of(account(follow_log(server), server.now))
 
 
-def messages_of(one: Account) -> dict[str, str]:
-    return {found.check: found.message for found in one.findings}
+def messages_of(account: Account) -> dict[str, str]:
+    return {found.check: found.message for found in account.findings}
 
 
 @pytest.mark.parametrize(
-    ("message", "said", "command"),
+    ("message", "expected", "command"),
     [
         (RIGHTS, "shop/db may write it now", "kubectl -n shop get roles,rolebindings -o yaml --show-managed-fields"),
         (WEBHOOK, "See why webhook leases.lease-webhook.svc refuses the writes of pod db-0", "lease-webhook doctor"),
@@ -53,18 +53,18 @@ def messages_of(one: Account) -> dict[str, str]:
     ],
     ids=["rights", "webhook", "policy"],
 )
-def test_a_leader_whose_writes_were_refused_is_followed(message: str, said: str, command: str) -> None:
+def test_a_leader_whose_writes_were_refused_is_followed(message: str, expected: str, command: str) -> None:
     server, (db, *_) = shop()
     db.lead(40)
     server.wait(2)
     db.fail(403, message)
     server.wait(16)
     server.elector("db-1", "shop/db").lead(10)
-    one = account(follow_log(server), server.now)
-    (lost,) = (found for found in one.findings if found.severity.value == "warning")
+    answer = account(follow_log(server), server.now)
+    (lost,) = (found for found in answer.findings if found.severity.value == "warning")
     assert f"Its writes were refused: 1 write answered with 403, the last one: {message}." in lost.message
-    assert said in advise(one)
-    assert command in find_advice(one).command
+    assert expected in advise(answer)
+    assert command in find_advice(answer).command
 
 
 def test_writes_to_a_subresource_are_none_of_the_lease() -> None:
@@ -75,9 +75,9 @@ def test_writes_to_a_subresource_are_none_of_the_lease() -> None:
         db.fail(403, RIGHTS)
         server.log[-1]["objectRef"]["subresource"] = "status"
     server.elector("db-1", "shop/db").lead(10)
-    said = messages(server)
-    assert "It sent no renewal" in said["leader-lost"]
-    assert "write-refused" not in said
+    texts = messages(server)
+    assert "It sent no renewal" in texts["leader-lost"]
+    assert "write-refused" not in texts
 
 
 @pytest.mark.parametrize(
@@ -106,13 +106,13 @@ def test_a_refused_release_kept_no_holder_from_renewing(verb: str, renewals: int
     server.log[-1]["requestObject"] = server.leases["shop/db"] | {"spec": spec}
     server.wait(16)
     server.elector("db-1", "shop/db").lead(10)
-    one = account(follow_log(server), server.now)
-    (lost,) = (found for found in one.findings if found.check == "leader-lost")
+    answer = account(follow_log(server), server.now)
+    (lost,) = (found for found in answer.findings if found.check == "leader-lost")
     assert words in lost.message
     assert lost.message.endswith("It asked to give the lease up, which then had to expire.") == (
         verb == "update" and not renewals
     )
-    assert advice in advise(one)
+    assert advice in advise(answer)
 
 
 @pytest.mark.parametrize(
@@ -129,26 +129,26 @@ def test_a_leader_whose_token_expired_is_followed(verbs: list[str], what: str) -
         db.fail_unauthenticated(verb)
     server.wait(16)
     server.elector("db-1", "shop/db").lead(10)
-    one = account(follow_log(server), server.now)
-    (lost,) = (found for found in one.findings if found.severity.value == "warning")
+    answer = account(follow_log(server), server.now)
+    (lost,) = (found for found in answer.findings if found.severity.value == "warning")
     assert (
         f"Its requests may have been refused: {what} answered with 401 (Unauthorized), from its address and program"
         in (lost.message)
     )
     assert lost.message.endswith("It may have stopped as well.")
-    (claim,) = (each for each in as_json(one)["claims"] if each["claim"] == "leader-lost")
+    (claim,) = (each for each in as_json(answer)["claims"] if each["claim"] == "leader-lost")
     assert claim["causes"] == ["refused-credentials", "stopped"]
-    assert "The API server did not accept the credentials" in advise(one)
+    assert "The API server did not accept the credentials" in advise(answer)
 
 
 @pytest.mark.parametrize(
-    ("tries", "said"),
+    ("tries", "expected"),
     [
         (8, "It applies, without force, fields that another field manager owns."),
         (1, "It applies, without force, fields that another field manager owns, and may have stopped as well."),
     ],
 )
-def test_a_leader_that_applies_fields_of_another_manager_is_followed(tries: int, said: str) -> None:
+def test_a_leader_that_applies_fields_of_another_manager_is_followed(tries: int, expected: str) -> None:
     server, (db, *others) = shop()
     together(40, db, *others)
     for _ in range(tries):
@@ -156,20 +156,20 @@ def test_a_leader_that_applies_fields_of_another_manager_is_followed(tries: int,
         db.fail(409, APPLY_CONFLICT, verb="patch")
     together(18 - 2 * tries, *others)
     together(10, server.elector("db-1", "shop/db"), *others)
-    one = account(follow_log(server), server.now)
-    (lost,) = (found for found in one.findings if found.severity is Severity.WARNING)
+    answer = account(follow_log(server), server.now)
+    (lost,) = (found for found in answer.findings if found.severity is Severity.WARNING)
     answered = (
         f"Its writes were refused: {format_count(tries, 'write')} answered with 409, the last one: {APPLY_CONFLICT}. "
     )
-    assert lost.message.endswith(answered + said)
-    (claim,) = (each for each in as_json(one)["claims"] if each["claim"] == "leader-lost")
+    assert lost.message.endswith(answered + expected)
+    (claim,) = (each for each in as_json(answer)["claims"] if each["claim"] == "leader-lost")
     assert (claim["causes"][0] if "causes" in claim else claim["cause"]) == "refused-fields"
-    assert advise(one) == (
+    assert advise(answer) == (
         "Do not let pod db-0 apply with force while db-1_1 may lead: two leaders would result. Once no one leads, "
         "delete the lease; any replica will create it again. To see who owns its fields: kubectl -n shop get lease db "
         "-o yaml --show-managed-fields"
     )
-    assert "conflicted" not in text(one)
+    assert "conflicted" not in text(answer)
 
 
 def test_a_writer_that_applies_fields_of_another_manager_is_refused() -> None:
@@ -207,11 +207,11 @@ def test_no_advice_takes_a_lease_by_force_from_a_live_holder(user: str, silent_f
     server.wait(silent_for)
     if silent_for:
         server.elector("db-1", "shop/db", user=user).fail(409, APPLY_CONFLICT, verb="patch")
-    one = account(follow_log(server), server.now)
-    (found,) = (each for each in one.findings if each.check == "write-refused")
-    assert isinstance(found, Claim)
-    assert found.advice.startswith(advice)
-    assert ("force" in found.advice) == ("force" in advice)
+    answer = account(follow_log(server), server.now)
+    (finding,) = (each for each in answer.findings if each.check == "write-refused")
+    assert isinstance(finding, Claim)
+    assert finding.advice.startswith(advice)
+    assert ("force" in finding.advice) == ("force" in advice)
 
 
 def test_a_holder_whose_fields_another_manager_owns_is_not_called_a_second_leader() -> None:
@@ -219,10 +219,10 @@ def test_a_holder_whose_fields_another_manager_owns_is_not_called_a_second_leade
     db.lead(30)
     db.fail(409, APPLY_CONFLICT, verb="patch")
     db.lead(4)
-    one = account(follow_log(server), server.now)
-    (found,) = (each for each in one.findings if each.check == "write-refused")
-    assert isinstance(found, Claim)
-    assert found.advice == "Another field manager owns what shop/db, the holder, applies. To see who owns its fields:"
+    answer = account(follow_log(server), server.now)
+    (finding,) = (each for each in answer.findings if each.check == "write-refused")
+    assert isinstance(finding, Claim)
+    assert finding.advice == "Another field manager owns what shop/db, the holder, applies. To see who owns its fields:"
 
 
 def test_what_is_applied_to_a_lease_that_the_log_does_not_show_is_not_called_a_stranger_s() -> None:
@@ -231,10 +231,10 @@ def test_what_is_applied_to_a_lease_that_the_log_does_not_show_is_not_called_a_s
     log = server.log
     db.fail(409, APPLY_CONFLICT, verb="patch")
     del log[:-1]
-    one = account(follow_log(server), server.now)
-    (found,) = (each for each in one.findings if each.check == "write-refused")
-    assert isinstance(found, Claim)
-    assert found.advice == "Another field manager owns what shop/db applies. To see who owns its fields:"
+    answer = account(follow_log(server), server.now)
+    (finding,) = (each for each in answer.findings if each.check == "write-refused")
+    assert isinstance(finding, Claim)
+    assert finding.advice == "Another field manager owns what shop/db applies. To see who owns its fields:"
 
 
 @pytest.mark.parametrize("leads", [True, False], ids=["others lead", "all are late"])
@@ -245,16 +245,16 @@ def test_a_webhook_that_fails_is_no_outage_of_the_api_server(leads: bool) -> Non
     for _ in range(8):
         server.wait(2)
         db.fail(500, message)
-        for one in others if leads else ():
-            one.renew()
+        for answer in others if leads else ():
+            answer.renew()
     server.elector("db-1", "shop/db").lead(10)
-    one = account(follow_log(server), server.now)
-    (lost,) = (found for found in one.findings if found.check == "leader-lost")
+    answer = account(follow_log(server), server.now)
+    (lost,) = (found for found in answer.findings if found.check == "leader-lost")
     assert (
         "The API server could not store its writes: at least 7 requests answered with 500, the last one" in lost.message
     )
     assert "slow or unavailable" not in lost.message
-    assert "See why webhook guard.vendor.example" in advise(one)
+    assert "See why webhook guard.vendor.example" in advise(answer)
 
 
 def test_refused_reads_from_a_shared_address_are_not_the_holder_s() -> None:
@@ -267,8 +267,8 @@ def test_refused_reads_from_a_shared_address_are_not_the_holder_s() -> None:
     server.log[-1]["sourceIPs"] = address
     for _ in range(8):
         server.wait(2)
-        for one in others:
-            one.renew()
+        for elector in others:
+            elector.renew()
         follower.fail_unauthenticated("get")
         server.log[-1]["sourceIPs"] = address
     follower.lead(10)
@@ -284,8 +284,8 @@ def test_a_log_without_holes_has_every_conflict_of_the_holder() -> None:
     db.fail(409)
     for _ in range(9):
         server.wait(2)
-        for one in others:
-            one.renew()
+        for elector in others:
+            elector.renew()
         server.write("shop/db", server.leases["shop/db"]["spec"], "labeler", labeler.user, labeler.pod)
     server.elector("db-1", "shop/db").lead(10)
     (lost,) = (found for found in account(follow_log(server), server.now).findings if found.check == "leader-lost")
@@ -309,9 +309,9 @@ def test_refusals_of_a_pod_of_another_namespace_are_not_the_holder_s() -> None:
     server.elector("db-0", "shop/db", user="system:serviceaccount:evil:evil").fail(403, RIGHTS)
     server.wait(16)
     server.elector("db-1", "shop/db").lead(10)
-    found = messages(server)
-    assert "1 write by evil/evil from pod db-0 refused with 403" in found["write-refused"]
-    assert "Its writes were refused" not in found["leader-lost"]
+    texts = messages(server)
+    assert "1 write by evil/evil from pod db-0 refused with 403" in texts["write-refused"]
+    assert "Its writes were refused" not in texts["leader-lost"]
 
 
 def describe_taking_after_writes(
@@ -326,8 +326,8 @@ def describe_taking_after_writes(
         if after <= second < after + 2:
             user, pod = (db.user, db.pod) if by == db.pod else (by, "")
             server.log_request("shop/db", "patch", user, pod, server.leases["shop/db"], answered, took)
-        for one in others if second % 2 else ():
-            one.renew()
+        for elector in others if second % 2 else ():
+            elector.renew()
     server.elector("db-1", "shop/db").take()
     server.log[-1]["requestReceivedTimestamp"] = format_micro_time(server.now - int(takes * SECOND))
     return messages(server)["leader-lost"]
@@ -343,8 +343,8 @@ def test_a_conflict_needs_another_write_to_be_the_cause(writer: str) -> None:
             server.write("shop/db", server.leases["shop/db"]["spec"], "labeler", writer, "")
         if 4 <= second <= 14:
             db.fail(409)
-        for one in others if second % 2 else ():
-            one.renew()
+        for elector in others if second % 2 else ():
+            elector.renew()
     server.elector("db-1", "shop/db").lead(10)
     assert ("Its updates conflicted" in messages(server)["leader-lost"]) == bool(writer)
 
@@ -358,12 +358,12 @@ def lose_by_failures(fail: Callable[[Elector, int], None]) -> tuple[Account, Rep
         server.wait(1)
         if 2 <= second <= 12:
             fail(db, second)
-        for one in electors[1:] if second % 2 else ():
-            one.renew()
+        for elector in electors[1:] if second % 2 else ():
+            elector.renew()
     server.elector("db-1", "shop/db").lead(10)
-    found = account(follow_log(server), server.now)
-    (lost,) = (finding for finding in found.findings if finding.check == "leader-lost")
-    return found, lost
+    answer = account(follow_log(server), server.now)
+    (lost,) = (finding for finding in answer.findings if finding.check == "leader-lost")
+    return answer, lost
 
 
 @pytest.mark.parametrize(
@@ -382,17 +382,17 @@ def test_no_webhook_makes_reads_fail(verb: str, words: str, advice: str) -> None
         holder.fail(504)
         holder.fail(500, verb=verb)
 
-    found, lost = lose_by_failures(fail)
+    answer, lost = lose_by_failures(fail)
     assert "answered with 500 and 504" in lost.message
     assert words in lost.message
-    assert advice in advise(found)
+    assert advice in advise(answer)
 
 
 def test_writes_that_failed_and_were_limited_are_not_an_outage() -> None:
-    found, lost = lose_by_failures(lambda holder, second: holder.fail(429 if second == 5 else 504))
+    answer, lost = lose_by_failures(lambda holder, second: holder.fail(429 if second == 5 else 504))
     assert "The API server could not store its writes: at least 10 requests answered with 504" in lost.message
     assert "and at least 1 request answered with 429" in lost.message
-    assert advise(found) == "Look for a webhook that the API server calls for this lease: lease-webhook doctor"
+    assert advise(answer) == "Look for a webhook that the API server calls for this lease: lease-webhook doctor"
 
 
 @pytest.mark.parametrize(
@@ -411,8 +411,8 @@ def test_a_holder_that_is_no_pod_is_not_looked_for_as_one(user: str, unnamed: bo
         server.wait(1)
         if unnamed and second % 2:
             db.fail_unauthenticated()
-        for one in others if second % 2 else ():
-            one.renew()
+        for elector in others if second % 2 else ():
+            elector.renew()
     server.elector("db-1", "shop/db").lead(10)
     for event in server.log:
         event.pop("sourceIPs", None)
@@ -432,8 +432,8 @@ def test_a_holder_that_another_pod_renewed_is_looked_for_there(user: str, comman
     together(40, db, *others)
     together(20, *others)
     server.elector("db-1", "shop/db").lead(10)
-    found = advise(account(follow_log(server), server.now))
-    assert found.startswith(f"See the pod that renewed as drill-2026-11: {command} || ")
+    advice = advise(account(follow_log(server), server.now))
+    assert advice.startswith(f"See the pod that renewed as drill-2026-11: {command} || ")
 
 
 def test_a_holder_with_a_dot_is_not_looked_for_as_a_pod() -> None:
@@ -441,8 +441,10 @@ def test_a_holder_with_a_dot_is_not_looked_for_as_a_pod() -> None:
     together(40, server.elector("laptop-7.local", "shop/db"), *others)
     together(20, *others)
     server.elector("db-1", "shop/db").lead(10)
-    said = advise(account(follow_watch(server), server.now))
-    assert said == "Check whether laptop-7.local_1, which lost the lease, is one of the pods: kubectl -n shop get pods"
+    advice = advise(account(follow_watch(server), server.now))
+    assert (
+        advice == "Check whether laptop-7.local_1, which lost the lease, is one of the pods: kubectl -n shop get pods"
+    )
 
 
 def test_a_write_without_credentials_is_not_the_holder_s_if_that_is_heard() -> None:
@@ -453,13 +455,13 @@ def test_a_write_without_credentials_is_not_the_holder_s_if_that_is_heard() -> N
     db.ask()
     server.wait(16)
     server.elector("db-1", "shop/db").lead(10)
-    found = messages(server)
-    assert "refused with 401, as no credentials were accepted" in found["write-refused"]
-    assert "Its writes were refused" not in found["leader-lost"]
+    texts = messages(server)
+    assert "refused with 401, as no credentials were accepted" in texts["write-refused"]
+    assert "Its writes were refused" not in texts["leader-lost"]
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "expected"),
     [
         (
             {"after": 8},
@@ -500,8 +502,10 @@ def test_a_write_without_credentials_is_not_the_holder_s_if_that_is_heard() -> N
         "a slow takeover",
     ],
 )
-def test_only_answers_to_the_holder_until_it_gives_up_explain_its_silence(changes: dict[str, Any], said: str) -> None:
-    assert said in describe_taking_after_writes(**changes)
+def test_only_answers_to_the_holder_until_it_gives_up_explain_its_silence(
+    changes: dict[str, Any], expected: str
+) -> None:
+    assert expected in describe_taking_after_writes(**changes)
 
 
 @pytest.mark.parametrize("level", ["RequestResponse", "Metadata"])
@@ -511,8 +515,8 @@ def test_leases_that_are_deleted_with_all_of_their_namespace(level: str) -> None
     db.lead(40)
     server.clear("shop")
     histories = cluster_of(server.audit_log(metadata_only=level == "Metadata"))
-    (found,) = (one for one in account(histories, server.now).findings if one.check == "lease-deleted")
-    assert found.message.startswith("namespace-controller deleted the lease at")
+    (finding,) = (one for one in account(histories, server.now).findings if one.check == "lease-deleted")
+    assert finding.message.startswith("namespace-controller deleted the lease at")
     assert not histories.leases["billing", "bill"].is_deleted
 
 
@@ -527,11 +531,11 @@ def find_deletion(histories: ClusterHistory, now: int) -> Claim:
     return deletion_in(account(histories, now))
 
 
-def deletion_in(one: Account) -> Claim:
+def deletion_in(account: Account) -> Claim:
     """The finding about a lease that was deleted."""
-    (found,) = (found for found in one.findings if found.check == "lease-deleted")
-    assert isinstance(found, Claim)
-    return found
+    (finding,) = (found for found in account.findings if found.check == "lease-deleted")
+    assert isinstance(finding, Claim)
+    return finding
 
 
 def play_deletion_by(query: str, *, chosen: Sequence[str], level: str) -> tuple[FakeServer, ClusterHistory]:
@@ -560,22 +564,26 @@ def play_deletion_by(query: str, *, chosen: Sequence[str], level: str) -> tuple[
 )
 def test_who_deleted_a_lease_by_a_selector(query: str, level: str) -> None:
     server, histories = play_deletion_by(query, chosen=["shop/db"], level=level)
-    found = find_deletion(histories, server.now)
-    assert found.message.startswith("mallory deleted the lease at 11:07:20Z while db-0_1 held it; db-1_1 created it")
+    finding = find_deletion(histories, server.now)
+    assert finding.message.startswith("mallory deleted the lease at 11:07:20Z while db-0_1 held it; db-1_1 created it")
 
 
 def test_an_answer_without_a_lease_did_not_delete_it() -> None:
     server, histories = play_deletion_by("?limit=1", chosen=["shop/bill"], level="RequestResponse")
-    found = find_deletion(histories, server.now)
-    assert found.message.startswith("the lease was deleted at 11:07:20Z or later while db-0_1 held it; db-1_1 created")
-    assert "The log does not show its deletion." in found.advice
+    finding = find_deletion(histories, server.now)
+    assert finding.message.startswith(
+        "the lease was deleted at 11:07:20Z or later while db-0_1 held it; db-1_1 created"
+    )
+    assert "The log does not show its deletion." in finding.advice
 
 
 def test_a_log_that_does_not_show_what_a_selector_chose() -> None:
     server, histories = play_deletion_by("?labelSelector=app%3Ddb", chosen=["shop/db"], level="Metadata")
-    found = find_deletion(histories, server.now)
-    assert "held it (maybe by mallory, who deleted leases at 11:07:20Z: the log does not show which);" in found.message
-    assert found.advice.startswith("See which leases mallory deleted.")
+    finding = find_deletion(histories, server.now)
+    assert (
+        "held it (maybe by mallory, who deleted leases at 11:07:20Z: the log does not show which);" in finding.message
+    )
+    assert finding.advice.startswith("See which leases mallory deleted.")
 
 
 NOT_FOUND: Final = 'leases.coordination.k8s.io "db" not found'
@@ -596,22 +604,22 @@ def play_deletion(user: str, pod: str, *, has_pods: bool = True, seconds: float 
 
 
 def test_a_holder_that_deletes_its_lease_releases_it() -> None:
-    one = play_deletion(OWN, "db-0")
-    assert "lease-deleted" not in messages_of(one)
-    assert "db-0_1 deleted the lease, as some electors do when they stop" in text(one)
+    answer = play_deletion(OWN, "db-0")
+    assert "lease-deleted" not in messages_of(answer)
+    assert "db-0_1 deleted the lease, as some electors do when they stop" in text(answer)
 
 
 def test_another_pod_of_the_account_is_not_the_holder() -> None:
-    found = deletion_in(play_deletion(OWN, "db-1"))
-    assert found.severity is Severity.ERROR
-    assert found.message.startswith("shop/db from pod db-1 deleted the lease at 11:07:20Z while db-0_1 held it;")
+    finding = deletion_in(play_deletion(OWN, "db-1"))
+    assert finding.severity is Severity.ERROR
+    assert finding.message.startswith("shop/db from pod db-1 deleted the lease at 11:07:20Z while db-0_1 held it;")
 
 
 def test_a_user_without_a_pod_may_be_the_holder() -> None:
-    found = deletion_in(play_deletion(OWN, "", has_pods=False))
-    assert found.severity is Severity.WARNING
-    assert found.message.endswith(": if the holder did not delete it itself, as some do, two may have led at once")
-    assert found.advice.startswith("Whether its holder deleted it is not known. To see the pods of that account")
+    finding = deletion_in(play_deletion(OWN, "", has_pods=False))
+    assert finding.severity is Severity.WARNING
+    assert finding.message.endswith(": if the holder did not delete it itself, as some do, two may have led at once")
+    assert finding.advice.startswith("Whether its holder deleted it is not known. To see the pods of that account")
 
 
 def test_of_a_person_who_holds_and_deletes_a_lease_the_right_is_shown() -> None:
@@ -619,24 +627,24 @@ def test_of_a_person_who_holds_and_deletes_a_lease_the_right_is_shown() -> None:
     server.elector("laptop", "shop/db", user="alice", pod="").lead(40)
     server.wait(0.5)
     server.delete("shop/db", "alice")
-    found = deletion_in(account(follow_log(server), server.now))
-    assert found.advice.startswith("Decide whether alice should delete leases. To see")
+    finding = deletion_in(account(follow_log(server), server.now))
+    assert finding.advice.startswith("Decide whether alice should delete leases. To see")
 
 
 def test_the_garbage_collector_deletes_what_has_no_owner() -> None:
-    found = deletion_in(play_deletion(COLLECTOR, ""))
-    assert found.severity is Severity.WARNING
+    finding = deletion_in(play_deletion(COLLECTOR, ""))
+    assert finding.severity is Severity.WARNING
     assert (
         "deleted the lease, as no owner that it named exists, at 11:07:20Z while db-0_1 held it; db-1_1"
-        in found.message
+        in finding.message
     )
-    assert found.message.endswith(": two may have led at once, unless the owner was the pod of db-0_1")
+    assert finding.message.endswith(": two may have led at once, unless the owner was the pod of db-0_1")
 
 
 def test_a_lease_without_an_owner_that_had_time_to_expire() -> None:
-    found = deletion_in(play_deletion(COLLECTOR, "", seconds=20))
-    assert found.severity is Severity.WARNING
-    assert "two may have led" not in found.message
+    finding = deletion_in(play_deletion(COLLECTOR, "", seconds=20))
+    assert finding.severity is Severity.WARNING
+    assert "two may have led" not in finding.message
 
 
 def test_a_holder_that_may_have_deleted_its_lease() -> None:
@@ -659,23 +667,23 @@ def play_hidden_deletion(*, by: str = "alice") -> tuple[FakeServer, Elector]:
 
 def test_a_log_without_bodies_does_not_show_that_a_lease_was_deleted() -> None:
     server, _ = play_hidden_deletion()
-    one = account(follow_metadata(server), server.now)
-    assert make_headline(one) == "the lease may have been deleted 0.5 s ago by alice"
+    answer = account(follow_metadata(server), server.now)
+    assert make_headline(answer) == "the lease may have been deleted 0.5 s ago by alice"
     assert (
         "alice deleted the lease at 11:07:20Z (unless that was a dry run, which the log does not show) while"
-        in (messages_of(one)["lease-deleted"])
+        in (messages_of(answer)["lease-deleted"])
     )
-    assert "alice may have deleted the lease, which db-0 wrote last" in text(one)
-    assert find_advice(one).command == "kubectl -n shop get lease db"
-    assert "does-not-exist" not in {claim.check for claim in find_claims(one)}
+    assert "alice may have deleted the lease, which db-0 wrote last" in text(answer)
+    assert find_advice(answer).command == "kubectl -n shop get lease db"
+    assert "does-not-exist" not in {claim.check for claim in find_claims(answer)}
 
 
 @pytest.mark.parametrize("verb", ["get", "update"])
 def test_a_lease_that_is_not_found_was_deleted(verb: str) -> None:
     server, db = play_hidden_deletion()
     db.fail(404, NOT_FOUND, verb=verb)
-    one = account(follow_metadata(server), server.now)
-    assert make_headline(one) == "the lease was deleted 0.5 s ago by alice"
+    answer = account(follow_metadata(server), server.now)
+    assert make_headline(answer) == "the lease was deleted 0.5 s ago by alice"
 
 
 def test_a_lease_that_no_one_ever_held_was_deleted_if_it_is_not_found() -> None:
@@ -693,8 +701,8 @@ def test_a_lease_that_no_one_ever_held_was_deleted_if_it_is_not_found() -> None:
 def test_a_lease_that_is_created_again_was_deleted() -> None:
     server, _ = play_hidden_deletion()
     server.elector("db-1", "shop/db").lead(10)
-    found = messages_of(account(follow_metadata(server), server.now))["lease-deleted"]
-    assert found.startswith("alice deleted the lease at 11:07:20Z while db-0")
+    message = messages_of(account(follow_metadata(server), server.now))["lease-deleted"]
+    assert message.startswith("alice deleted the lease at 11:07:20Z while db-0")
 
 
 def test_a_watch_shows_that_a_lease_was_deleted() -> None:
@@ -746,9 +754,9 @@ def test_a_lease_that_is_not_found_does_not_exist(
     for _ in range(number):
         db.fail(404, NOT_FOUND, verb=verb)
         server.wait(2)
-    one = account(follow(server), server.now)
-    assert make_headline(one) == f"the lease was deleted: {number} request{'s'[: number - 1]} answered with 404"
-    assert messages_of(one)["lease-deleted"].startswith("the lease was deleted at 11:07:20Z or later while db-0")
+    answer = account(follow(server), server.now)
+    assert make_headline(answer) == f"the lease was deleted: {number} request{'s'[: number - 1]} answered with 404"
+    assert messages_of(answer)["lease-deleted"].startswith("the lease was deleted at 11:07:20Z or later while db-0")
 
 
 @pytest.mark.parametrize(
@@ -778,8 +786,8 @@ def test_a_lease_that_was_never_seen_does_not_exist() -> None:
     server, (_, mail, *_) = shop()
     mail.lead(4)
     server.elector("db-0", "shop/db").fail(404, NOT_FOUND)
-    one = account(follow_log(server), server.now)
-    assert make_headline(one) == "it does not exist: 1 request answered with 404, the last one 0 s ago"
+    answer = account(follow_log(server), server.now)
+    assert make_headline(answer) == "it does not exist: 1 request answered with 404, the last one 0 s ago"
 
 
 def test_who_held_a_lease_in_a_hole_of_a_log_is_not_known_if_it_is_gone_after_that() -> None:
@@ -787,8 +795,8 @@ def test_who_held_a_lease_in_a_hole_of_a_log_is_not_known_if_it_is_gone_after_th
     server.wait(600)
     server.elector("mail-0", "shop/mail").renew()
     db.fail(404, NOT_FOUND)
-    one = account(follow_log(server), server.now)
-    assert "lease-deleted" not in messages_of(one)
+    answer = account(follow_log(server), server.now)
+    assert "lease-deleted" not in messages_of(answer)
 
 
 def test_a_name_that_was_never_seen_is_no_lease() -> None:
@@ -797,7 +805,7 @@ def test_a_name_that_was_never_seen_is_no_lease() -> None:
 
 
 @pytest.mark.parametrize(
-    ("interval", "said"),
+    ("interval", "expected"),
     [
         (2, "it, or its API server, had been paused, blocked, cut off or restarted"),
         (
@@ -810,7 +818,7 @@ def test_a_name_that_was_never_seen_is_no_lease() -> None:
         (0, "had been paused, blocked, cut off or restarted, or its own rate limit had held it back"),
     ],
 )
-def test_a_former_holder_that_is_heard_again(interval: int, said: str) -> None:
+def test_a_former_holder_that_is_heard_again(interval: int, expected: str) -> None:
     server, (db, mail, *_) = shop()
     together(40, db, mail)
     other = server.elector("db-1", "shop/db")
@@ -827,7 +835,7 @@ def test_a_former_holder_that_is_heard_again(interval: int, said: str) -> None:
         server.wait(1)
         mail.renew()
         other.renew()
-    assert said in messages(server)["leader-lost"]
+    assert expected in messages(server)["leader-lost"]
 
 
 def test_refusals_are_listed_by_writer() -> None:
@@ -839,9 +847,9 @@ def test_refusals_are_listed_by_writer() -> None:
             server.wait(0.001)
             other.fail(403, RIGHTS)
     server.elector("db-1", "shop/db").fail(422, "no")
-    found = [one.message for one in account(follow_log(server), server.now).findings if one.check == "write-refused"]
+    findings = [one.message for one in account(follow_log(server), server.now).findings if one.check == "write-refused"]
     lack = f"for lack of permission, the last one at 11:07:00Z: {RIGHTS}"
-    assert found == [
+    assert findings == [
         f"2 writes by shop/db from pod db-1 refused with 403 {lack}",
         f"2 writes by shop/job from pod job refused with 403 {lack}",
         "1 write by shop/db from pod db-1 refused with 422, the last one at 11:07:00Z: no",
@@ -857,8 +865,8 @@ def test_the_writer_refused_last_comes_last(verb: str, check: str) -> None:
         for _ in range(3):
             server.wait(0.001)
             writers[pod].fail(403, RIGHTS, verb=verb)
-    found = [one.message for one in account(follow_log(server), server.now).findings if one.check == check]
-    assert [one.partition(" refused")[0] for one in found] == [
+    findings = [one.message for one in account(follow_log(server), server.now).findings if one.check == check]
+    assert [one.partition(" refused")[0] for one in findings] == [
         f"9 {'writes' if verb == 'update' else 'reads'} by shop/b from pod b",
         f"6 {'writes' if verb == 'update' else 'reads'} by shop/a from pod a",
     ]
@@ -868,11 +876,11 @@ def test_the_latest_of_many_refused_writers_are_named() -> None:
     server, (db, *_) = shop()
     writers = [server.elector(f"w{number}", "shop/db") for number in range(12)]
     db.lead(10)
-    for one in (*writers, writers[0]):
-        one.fail(422, "no")
+    for writer in (*writers, writers[0]):
+        writer.fail(422, "no")
         db.lead(2)
-    found = [one.message for one in account(follow_log(server), server.now).findings if one.check == "write-refused"]
-    assert [one.partition(" refused")[0].rpartition(" ")[2] for one in found] == [
+    findings = [one.message for one in account(follow_log(server), server.now).findings if one.check == "write-refused"]
+    assert [one.partition(" refused")[0].rpartition(" ")[2] for one in findings] == [
         *(f"w{number}" for number in range(3, 12)),
         "w0",
     ]
@@ -886,10 +894,10 @@ def refused_often(*, every: float, code: int, message: str, is_named: bool = Tru
     for _ in range(8):
         for _ in range(int(2 / every)):
             server.wait(every)
-            for one in (db, waiting):
-                one.fail(code, message) if is_named else one.fail_unauthenticated()
-        for one in others:
-            one.renew()
+            for elector in (db, waiting):
+                elector.fail(code, message) if is_named else elector.fail_unauthenticated()
+        for elector in others:
+            elector.renew()
     together(2, *others)
     together(10, server.elector("db-2", "shop/db"), *others)
     return text(account(follow_log(server), server.now))
@@ -912,17 +920,17 @@ def refused_often(*, every: float, code: int, message: str, is_named: bool = Tru
 def test_a_number_of_answers_is_a_bound_if_some_are_remembered_no_longer(
     every: float, least: str, answer: dict[str, Any], line: str
 ) -> None:
-    said = refused_often(every=every, **answer)
-    assert re.search(line.format(f"(?<!at least ){least}"), said)
+    output = refused_often(every=every, **answer)
+    assert re.search(line.format(f"(?<!at least ){least}"), output)
 
 
 @pytest.mark.parametrize(("times", "least"), [(99, ""), (101, "at least ")])
 @pytest.mark.parametrize(
-    ("verb", "said"),
+    ("verb", "expected"),
     [("update", " writes by shop/mail from pod mail-1"), ("get", " reads by shop/mail from pod mail-1")],
 )
 def test_how_often_a_writer_was_refused_is_a_bound_if_some_are_remembered_no_longer(
-    times: int, least: str, verb: str, said: str
+    times: int, least: str, verb: str, expected: str
 ) -> None:
     server, (db, *_) = shop()
     db.lead(20)
@@ -930,8 +938,8 @@ def test_how_often_a_writer_was_refused_is_a_bound_if_some_are_remembered_no_lon
     for _ in range(times):
         server.wait(0.01)
         other.fail(422, "no", verb=verb)
-    found = messages(server)["write-refused" if verb == "update" else "read-refused"]
-    assert found.startswith(f"{least}{min(times, 100)}{said} refused with 422")
+    sentence = messages(server)["write-refused" if verb == "update" else "read-refused"]
+    assert sentence.startswith(f"{least}{min(times, 100)}{expected} refused with 422")
 
 
 def fenced_writes(*pods: str) -> list[str]:
@@ -953,8 +961,8 @@ def fenced_writes(*pods: str) -> list[str]:
             is_refused=True,
         )
         histories.leases[LEASE].requests.fenced.append(report)
-    found = [one.message for one in account(histories, server.now).findings if one.check == "write-fenced"]
-    return [one.partition(" that did")[0] for one in found]
+    findings = [one.message for one in account(histories, server.now).findings if one.check == "write-fenced"]
+    return [one.partition(" that did")[0] for one in findings]
 
 
 def test_the_writer_fenced_last_comes_last() -> None:
@@ -982,14 +990,14 @@ def refuse_patches(*, while_held: bool, by_holder: bool = False) -> Account:
 
 
 def test_a_json_patch_that_loses_a_race_is_not_refused() -> None:
-    found = refuse_patches(while_held=True)
-    assert "write-refused" not in {one.check for one in found.findings}
-    assert "422" not in text(found)
+    answer = refuse_patches(while_held=True)
+    assert "write-refused" not in {one.check for one in answer.findings}
+    assert "422" not in text(answer)
 
 
 def test_a_json_patch_that_does_not_fit_a_free_lease_is_refused() -> None:
-    found = refuse_patches(while_held=False)
-    assert "3 writes by shop/db from pod db-1 refused with 422" in text(found)
+    answer = refuse_patches(while_held=False)
+    assert "3 writes by shop/db from pod db-1 refused with 422" in text(answer)
 
 
 def test_a_json_patch_of_the_holder_does_not_lose_a_race() -> None:
@@ -1004,14 +1012,16 @@ def test_a_thief_of_another_account_is_named(user: str) -> None:
     db.lead(20)
     server.wait(2)
     server.elector("db-1", "shop/db", user=user).lead(6)
-    one = account(follow_log(server), server.now)
-    (found,) = (each for each in one.findings if each.check == "lease-stolen")
+    answer = account(follow_log(server), server.now)
+    (finding,) = (each for each in answer.findings if each.check == "lease-stolen")
     if user.endswith("job"):
-        assert "db-1_1 took the lease (shop/job from pod db-1) while db-0_1 still held it" in found.message
-        assert advise(one).startswith("Find out why shop/job took the lease from shop/db. To see the pod that did it:")
+        assert "db-1_1 took the lease (shop/job from pod db-1) while db-0_1 still held it" in finding.message
+        assert advise(answer).startswith(
+            "Find out why shop/job took the lease from shop/db. To see the pod that did it:"
+        )
     else:
-        assert "db-1_1 took the lease while db-0_1 still held it" in found.message
-        assert advise(one).startswith("Find out why db-1_1 does not wait until the lease expires")
+        assert "db-1_1 took the lease while db-0_1 still held it" in finding.message
+        assert advise(answer).startswith("Find out why db-1_1 does not wait until the lease expires")
 
 
 def test_a_holder_may_write_its_successor_in() -> None:
@@ -1022,14 +1032,14 @@ def test_a_holder_may_write_its_successor_in() -> None:
     db.take(holderIdentity="db-1_1")
     server.wait(1)
     server.elector("db-1", "shop/db").lead(10)
-    one = account(follow_log(server), server.now)
-    (found,) = (each for each in one.findings if each.check == "handed-over")
-    assert found.severity is Severity.INFO
-    assert found.message.endswith(
+    answer = account(follow_log(server), server.now)
+    (finding,) = (each for each in answer.findings if each.check == "handed-over")
+    assert finding.severity is Severity.INFO
+    assert finding.message.endswith(
         "db-0_1 handed the lease over to db-1_1: shop/db from pod db-0 wrote it in, without a release"
     )
-    assert not any(each.check == "lease-stolen" for each in one.findings)
-    assert "db-0_1 handed it over to db-1_1, without a release" in text(one)
+    assert not any(each.check == "lease-stolen" for each in answer.findings)
+    assert "db-0_1 handed it over to db-1_1, without a release" in text(answer)
 
 
 @pytest.mark.parametrize(
@@ -1047,9 +1057,9 @@ def test_a_pod_that_only_looks_like_the_holders_hands_nothing_over(stranger: dic
     server.elector("db-0", "shop/db", **stranger).take(holderIdentity="db-1_1")
     server.wait(1)
     server.elector("db-1", "shop/db").lead(10)
-    found = {one.check for one in account(follow_log(server), server.now).findings}
-    assert "handed-over" not in found
-    assert "lease-stolen" in found
+    findings = {one.check for one in account(follow_log(server), server.now).findings}
+    assert "handed-over" not in findings
+    assert "lease-stolen" in findings
 
 
 def test_a_watch_shows_that_another_program_created_the_lease_again() -> None:
@@ -1058,8 +1068,8 @@ def test_a_watch_shows_that_another_program_created_the_lease_again() -> None:
     server.delete("shop/db")
     server.elector("admin", "shop/db", user="admin", manager="kubectl-replace").take(holderIdentity="db-1_1")
     server.elector("db-1", "shop/db").lead(10)
-    said = " ".join(one.message for one in account(follow_watch(server), server.now).findings)
-    assert "field manager kubectl-replace created it again with the holder db-1_1" in said
+    findings = " ".join(one.message for one in account(follow_watch(server), server.now).findings)
+    assert "field manager kubectl-replace created it again with the holder db-1_1" in findings
 
 
 def test_a_renewal_that_changes_the_holder_may_be_a_renaming() -> None:
@@ -1067,8 +1077,8 @@ def test_a_renewal_that_changes_the_holder_may_be_a_renaming() -> None:
     db.lead(20)
     server.wait(2)
     db.renew(holderIdentity="eu1.db-0_1")
-    (found,) = (one for one in account(follow_watch(server), server.now).findings if one.check == "lease-stolen")
-    assert "or one process led throughout and its identity changed" in found.message
+    (finding,) = (one for one in account(follow_watch(server), server.now).findings if one.check == "lease-stolen")
+    assert "or one process led throughout and its identity changed" in finding.message
 
 
 def test_a_text_that_no_process_renewed_as_is_removed_and_does_not_release() -> None:
@@ -1090,10 +1100,10 @@ def test_refused_reads_keep_a_refusal_going_on(is_own: bool) -> None:
     server.wait(20)
     reader = db if is_own else server.elector("db-1", "shop/db")
     reader.fail(403, RIGHTS.replace("update", "get"), verb="get")
-    (found,) = (one for one in account(follow_log(server), server.now).findings if one.check == "write-refused")
-    assert isinstance(found, Claim)
-    assert ("; and 1 read after that, the last one at 11:07:20Z" in found.message) == is_own
-    assert found.is_over is not is_own
+    (finding,) = (one for one in account(follow_log(server), server.now).findings if one.check == "write-refused")
+    assert isinstance(finding, Claim)
+    assert ("; and 1 read after that, the last one at 11:07:20Z" in finding.message) == is_own
+    assert finding.is_over is not is_own
 
 
 def test_refusals_while_the_holder_does_not_renew_are_reported_once() -> None:
@@ -1103,17 +1113,17 @@ def test_refusals_while_the_holder_does_not_renew_are_reported_once() -> None:
     db.fail(403, RIGHTS)
     server.wait(4)
     db.ask()
-    one = account(follow_log(server), server.now)
-    assert "Why: Its writes were refused: 1 write answered with 403" in text(one)
-    assert [found.check for found in one.findings if found.severity.value == "warning"] == ["expired"]
-    assert find_advice(one).command.startswith("kubectl auth can-i update")
+    answer = account(follow_log(server), server.now)
+    assert "Why: Its writes were refused: 1 write answered with 403" in text(answer)
+    assert [found.check for found in answer.findings if found.severity.value == "warning"] == ["expired"]
+    assert find_advice(answer).command.startswith("kubectl auth can-i update")
 
 
 TAKEOVER = 'admission webhook "leases.lease-webhook.svc" denied the request: spec.holderIdentity: Forbidden: held'
 
 
 @pytest.mark.parametrize(
-    ("message", "said"),
+    ("message", "expected"),
     [
         (TAKEOVER, "The webhook kept the lease for db-0_1."),
         (
@@ -1127,11 +1137,11 @@ TAKEOVER = 'admission webhook "leases.lease-webhook.svc" denied the request: spe
     ],
     ids=["a takeover", "another write", "another webhook"],
 )
-def test_a_webhook_keeps_a_lease_only_if_it_refuses_a_takeover(message: str, said: str) -> None:
+def test_a_webhook_keeps_a_lease_only_if_it_refuses_a_takeover(message: str, expected: str) -> None:
     server, (db, *_) = shop()
     db.lead(20)
     server.elector("db-1", "shop/db").fail(403, message)
-    assert advise(account(follow_log(server), server.now)).startswith(said)
+    assert advise(account(follow_log(server), server.now)).startswith(expected)
 
 
 def test_a_writer_that_only_labels_a_lease_is_not_listed_as_its_holder() -> None:
@@ -1159,22 +1169,22 @@ def test_a_lease_that_its_holder_created_again_had_one_leader() -> None:
     server.delete("shop/db", "jane")
     server.wait(2)
     db.lead(10)
-    one = account(follow_log(server), server.now)
-    (found,) = (found for found in one.findings if found.check == "lease-deleted")
+    answer = account(follow_log(server), server.now)
+    (finding,) = (found for found in answer.findings if found.check == "lease-deleted")
     assert (
-        found.message == "jane deleted the lease at 11:07:00Z while db-0_1 held it; db-0_1 created it again 2 s later"
+        finding.message == "jane deleted the lease at 11:07:00Z while db-0_1 held it; db-0_1 created it again 2 s later"
     )
-    assert found.severity.value == "warning"
+    assert finding.severity.value == "warning"
 
 
 def test_a_watch_does_not_know_who_deleted_a_lease() -> None:
     server, (db, *_) = shop()
     db.lead(20)
     server.delete("shop/db")
-    one = account(follow_watch(server), server.now)
-    (found,) = (found for found in one.findings if found.check == "lease-deleted")
-    assert found.message.startswith("the lease was deleted at 11:07:00Z or later while db-0_1 held it")
-    assert found.fix == "lease-webhook why shop/db --input AUDIT-LOG"
+    answer = account(follow_watch(server), server.now)
+    (finding,) = (found for found in answer.findings if found.check == "lease-deleted")
+    assert finding.message.startswith("the lease was deleted at 11:07:00Z or later while db-0_1 held it")
+    assert finding.fix == "lease-webhook why shop/db --input AUDIT-LOG"
 
 
 def test_a_lease_is_deleted_before_it_is_created_again() -> None:
@@ -1183,12 +1193,14 @@ def test_a_lease_is_deleted_before_it_is_created_again() -> None:
     db.lead(20)
     server.delete("shop/db")
     db.lead(4)
-    one = account(follow_watch(server), server.now)
-    deleted = one.history.tenures[0]
+    answer = account(follow_watch(server), server.now)
+    deleted = answer.history.tenures[0]
     assert deleted.until is not None
     deleted.until += 500_000
-    said = text(one)
-    assert said.index("the lease was deleted while db-0_1 held it") < said.index("created again with the holder db-0_1")
+    output = text(answer)
+    assert output.index("the lease was deleted while db-0_1 held it") < output.index(
+        "created again with the holder db-0_1"
+    )
 
 
 @pytest.mark.parametrize(
@@ -1206,9 +1218,9 @@ def test_a_heartbeat_that_another_process_creates_again_had_no_leader(lease: str
     histories = follow_log(server)
     (key,) = histories.names()
     findings = make_account(histories, histories.get_history(key), server.now).findings
-    (found,) = (one for one in findings if one.check == "lease-deleted")
-    assert found.severity is severity
-    assert ("two may have led at once" in found.message) is (severity is Severity.ERROR)
+    (finding,) = (one for one in findings if one.check == "lease-deleted")
+    assert finding.severity is severity
+    assert ("two may have led at once" in finding.message) is (severity is Severity.ERROR)
 
 
 def test_a_lease_that_is_not_held_when_it_is_deleted() -> None:
@@ -1230,21 +1242,21 @@ def test_an_apiserver_that_writes_beside_an_application_shares_nothing() -> None
 def test_an_audit_log_in_which_all_clients_fell_silent() -> None:
     server, electors = shop()
     electors.append(server.elector("index-0", "shop/index"))
-    for one in electors:
-        one.take()
+    for elector in electors:
+        elector.take()
     for _ in electors[0].ticks(40):
-        for one in electors:
-            one.renew()
+        for elector in electors:
+            elector.renew()
     server.wait(20)
-    for one in electors:
-        one.renew()
-    said = text(account(follow_log(server), server.now))
+    for elector in electors:
+        elector.renew()
+    output = text(account(follow_log(server), server.now))
     assert (
         "Clients did not reach the API server, it was down, the log lacks their requests, a webhook or policy stopped "
         "all writes, or its process stopped by itself: all 3 other leases"
-    ) in said
-    assert "the log shows no request from the holder until the end of that time" in said
-    assert "kubectl get nodes" in said
+    ) in output
+    assert "the log shows no request from the holder until the end of that time" in output
+    assert "kubectl get nodes" in output
 
 
 @pytest.mark.parametrize("history_of", [follow_log, follow_watch])
@@ -1256,20 +1268,20 @@ def test_a_crash_just_before_a_restart_of_the_api_server_is_not_blamed_on_it(
     together(40, *electors)
     server.wait(20)
     together(10, server.elector("db-1", "shop/db"), *electors[1:])
-    one = account(history_of(server), server.now)
-    (lost,) = (found for found in one.findings if found.check == "leader-lost")
+    answer = account(history_of(server), server.now)
+    (lost,) = (found for found in answer.findings if found.check == "leader-lost")
     assert "or its process stopped by itself" in lost.message
     doubt = "" if history_of is follow_log else ", perhaps a pod,"
-    assert f"db-0_1{doubt} may have stopped by itself: kubectl get --raw" in advise(one)
-    assert "kubectl -n shop describe pod db-0" in advise(one)
+    assert f"db-0_1{doubt} may have stopped by itself: kubectl get --raw" in advise(answer)
+    assert "kubectl -n shop describe pod db-0" in advise(answer)
 
 
 def test_an_api_server_creates_its_own_identity_lease() -> None:
     server = FakeServer()
     server.elector("apiserver-x", "shop/db", user="system:apiserver").lead(20)
-    said = text(account(follow_log(server), server.now))
-    assert "apiserver-x_1 created it (system:apiserver from pod apiserver-x)" in said
-    assert "chose" not in said
+    output = text(account(follow_log(server), server.now))
+    assert "apiserver-x_1 created it (system:apiserver from pod apiserver-x)" in output
+    assert "chose" not in output
 
 
 @pytest.mark.parametrize("ends", ["expires", "is released", "is taken away"])
@@ -1283,14 +1295,14 @@ def test_a_coordinated_election(ends: str) -> None:
         first.release()
     server.wait(2 if ends == "is taken away" else 20)
     second.take(strategy="OldestEmulationVersion")
-    said = text(account(follow_log(server), server.now))
-    assert "the API server chose a_1\n" in said
+    output = text(account(follow_log(server), server.now))
+    assert "the API server chose a_1\n" in output
     after = {
         "expires": "after a_1 let it expire; not renewed for up to 20 s",
         "is released": "after a_1 released it; the lease was free for 20 s",
         "is taken away": "in place of a_1",
     }
-    assert f"the API server chose b_1 {after[ends]}" in said
+    assert f"the API server chose b_1 {after[ends]}" in output
 
 
 def test_a_lease_without_a_duration_has_no_silences() -> None:
@@ -1299,25 +1311,25 @@ def test_a_lease_without_a_duration_has_no_silences() -> None:
     for seconds in (2, 2, 2, 2, 60):
         server.wait(seconds)
         db.renew(leaseDurationSeconds=None)
-    one = account(follow_log(server), server.now)
-    assert "did not renew" not in text(one)
+    answer = account(follow_log(server), server.now)
+    assert "did not renew" not in text(answer)
 
 
 def test_an_expired_lease_of_which_only_the_present_is_known_by_name() -> None:
     server, (db, *_) = shop()
     db.take(holderIdentity="node/1 $(reboot)")
     server.wait(60)
-    one = account(cluster_of(server.dump()), server.now)
-    assert find_advice(one).command == "kubectl -n shop get pods"
+    answer = account(cluster_of(server.dump()), server.now)
+    assert find_advice(answer).command == "kubectl -n shop get pods"
 
 
 def test_a_stored_object_that_breaks_a_rule_comes_first() -> None:
     server, (db, *_) = shop()
     db.take(leaseTransitions=-1)
-    one = account(cluster_of(server.dump()), server.now)
-    assert one.findings[0].severity.value == "error"
-    assert find_advice(one).sentence == "Fix it:"
-    assert find_advice(one).command == one.findings[0].fix
+    answer = account(cluster_of(server.dump()), server.now)
+    assert answer.findings[0].severity.value == "error"
+    assert find_advice(answer).sentence == "Fix it:"
+    assert find_advice(answer).command == answer.findings[0].fix
 
 
 @pytest.mark.parametrize(
@@ -1334,8 +1346,8 @@ def test_the_repair_of_a_frozen_lease_quotes_its_names(field: str, value: int) -
     server = FakeServer()
     server.elector("db-0", "a;b/$(reboot)").take(**{field: value})
     histories = cluster_of(server.dump())
-    one = make_account(histories, histories.leases["a;b", "$(reboot)"], server.now)
-    assert shlex.split(find_advice(one).command)[:6] == ["kubectl", "-n", "a;b", "patch", "lease", "$(reboot)"]
+    answer = make_account(histories, histories.leases["a;b", "$(reboot)"], server.now)
+    assert shlex.split(find_advice(answer).command)[:6] == ["kubectl", "-n", "a;b", "patch", "lease", "$(reboot)"]
 
 
 @pytest.mark.parametrize(
@@ -1380,9 +1392,9 @@ def stolen_by(**changes: object) -> str:
 
 def test_who_acted_as_another_one_is_named() -> None:
     acted = {"username": "system:serviceaccount:shop:db"}
-    said = stolen_by(user={"username": "admin"}, impersonatedUser=acted)
-    assert "shop/db (impersonated by admin) wrote mallory into it in place of db-0_1" in said
-    assert "shop/db (impersonated by admin) wrote mallory into the lease while db-0_1 still held it" in said
+    output = stolen_by(user={"username": "admin"}, impersonatedUser=acted)
+    assert "shop/db (impersonated by admin) wrote mallory into it in place of db-0_1" in output
+    assert "shop/db (impersonated by admin) wrote mallory into the lease while db-0_1 still held it" in output
     assert "(impersonated" not in stolen_by()
 
 
@@ -1392,14 +1404,14 @@ def test_a_refused_impersonation_is_named() -> None:
     db.lead(20)
     db.fail(403, "no")
     server.log[-1] |= {"user": {"username": "admin"}, "impersonatedUser": {"username": "system:serviceaccount:shop:db"}}
-    one = account(follow_log(server), server.now)
-    assert "1 write by shop/db (impersonated by admin) was refused with 403" in text(one)
+    answer = account(follow_log(server), server.now)
+    assert "1 write by shop/db (impersonated by admin) was refused with 403" in text(answer)
 
 
 def test_a_write_that_was_accepted_shows_that_its_writer_may() -> None:
-    said = stolen_by(user={"username": "jane", "groups": ["ops team", "system:authenticated"]})
-    assert "To see what gives jane the right: lease-webhook writers shop/db" in said
-    assert "can-i" not in said
+    output = stolen_by(user={"username": "jane", "groups": ["ops team", "system:authenticated"]})
+    assert "To see what gives jane the right: lease-webhook writers shop/db" in output
+    assert "can-i" not in output
 
 
 def advise_after_steal(*, thief_renews: bool, is_lost_later: bool, is_lost_now: bool = False) -> str:
@@ -1415,13 +1427,13 @@ def advise_after_steal(*, thief_renews: bool, is_lost_later: bool, is_lost_now: 
         other.lead(20)
     if is_lost_now:
         server.wait(20)
-    one = account(follow_log(server), server.now)
-    assert "lease-stolen" in {found.check for found in one.findings}
-    return advise(one)
+    answer = account(follow_log(server), server.now)
+    assert "lease-stolen" in {found.check for found in answer.findings}
+    return advise(answer)
 
 
 @pytest.mark.parametrize(
-    ("history", "said"),
+    ("history", "expected"),
     [
         ({"thief_renews": True, "is_lost_later": False}, "Find out why thief-0_1 does not wait"),
         ({"thief_renews": False, "is_lost_later": True}, "Find out why thief-0_1 does not wait"),
@@ -1439,8 +1451,8 @@ def advise_after_steal(*, thief_renews: bool, is_lost_later: bool, is_lost_now: 
         "the lease has expired because of the steal",
     ],
 )
-def test_what_to_do_is_about_what_happened_last(history: dict[str, bool], said: str) -> None:
-    assert said in advise_after_steal(**history)
+def test_what_to_do_is_about_what_happened_last(history: dict[str, bool], expected: str) -> None:
+    assert expected in advise_after_steal(**history)
 
 
 def test_what_goes_on_comes_before_what_is_over() -> None:
@@ -1486,7 +1498,7 @@ def stolen_at_metadata(own_pod: str = "db-0", *, lists: bool = False, after: flo
 
 @pytest.mark.parametrize("lists", [False, True], ids=["a log", "a log and a list"])
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "expected"),
     [
         ({}, "1 write by shop/db, not with a token of pod db-0, was accepted; the log does not show what changed"),
         (
@@ -1497,8 +1509,8 @@ def stolen_at_metadata(own_pod: str = "db-0", *, lists: bool = False, after: flo
     ],
     ids=["its account without a pod", "an impersonated account", "a person"],
 )
-def test_a_log_without_objects_shows_who_else_wrote(lists: bool, changes: dict[str, Any], said: str) -> None:
-    assert said in stolen_at_metadata(lists=lists, **changes)
+def test_a_log_without_objects_shows_who_else_wrote(lists: bool, changes: dict[str, Any], expected: str) -> None:
+    assert expected in stolen_at_metadata(lists=lists, **changes)
 
 
 def test_who_wrote_last_is_not_the_one_that_wrote_regularly() -> None:
@@ -1515,8 +1527,8 @@ def test_who_impersonates_an_account_without_pods_is_not_the_holder() -> None:
 def test_who_impersonates_a_pod_is_not_the_holder() -> None:
     named = {"username": ACCOUNT, "extra": {"authentication.kubernetes.io/pod-name": ["db-0"]}}
     changes: dict[str, Any] = {"user": {"username": "admin"}, "impersonatedUser": named}
-    said = "1 write by shop/db (impersonated by admin) from pod db-0 was accepted"
-    assert said in stolen_at_metadata(lists=True, **changes)
+    sentence = "1 write by shop/db (impersonated by admin) from pod db-0 was accepted"
+    assert sentence in stolen_at_metadata(lists=True, **changes)
 
 
 @pytest.mark.parametrize("is_impersonated", [False, True])
@@ -1527,9 +1539,9 @@ def test_a_successor_in_a_log_without_objects_is_reported_once(is_impersonated: 
     server.elector("db-1", "shop/db").lead(60)
     for event in server.log if is_impersonated else ():
         event |= {"user": {"username": "proxy"}, "impersonatedUser": event["user"]}
-    said = text(account(follow_metadata(server), server.now))
-    assert "accepted" not in said
-    assert "db-1 wrote it from then on" in said
+    output = text(account(follow_metadata(server), server.now))
+    assert "accepted" not in output
+    assert "db-1 wrote it from then on" in output
 
 
 def test_of_many_accepted_writes_the_latest_are_counted() -> None:
@@ -1556,9 +1568,9 @@ def write_in_turn(users: int) -> FakeServer:
 
 def test_who_writes_in_turn_with_others_is_listed_once() -> None:
     server = write_in_turn(2)
-    said = text(account(follow_metadata(server), server.now))
-    assert [said.count(f"3 writes by labeler-{number} were accepted") for number in range(2)] == [1, 1]
-    assert "not shown" not in said
+    output = text(account(follow_metadata(server), server.now))
+    assert [output.count(f"3 writes by labeler-{number} were accepted") for number in range(2)] == [1, 1]
+    assert "not shown" not in output
 
 
 def test_events_that_are_left_out_are_counted() -> None:
@@ -1572,20 +1584,20 @@ def test_a_single_write_is_not_reported_as_lasting() -> None:
     db.take()
     server.log[-1] |= IMPERSONATED
     db.lead(60)
-    said = text(account(follow_metadata(server), server.now))
-    assert "from then on" in said
-    assert said.count("from then on") == 1
+    output = text(account(follow_metadata(server), server.now))
+    assert "from then on" in output
+    assert output.count("from then on") == 1
 
 
 def test_a_write_after_the_last_renewal_qualifies_that_no_one_leads() -> None:
-    said = stolen_at_metadata(lists=True, after=20, user={"username": "jane"})
-    assert said.startswith("db-0_1 has not renewed it for ")
+    output = stolen_at_metadata(lists=True, after=20, user={"username": "jane"})
+    assert output.startswith("db-0_1 has not renewed it for ")
 
 
 @pytest.mark.parametrize(("user", "is_listed"), [("labeler", True), ("system:apiserver", False)])
 def test_what_the_api_server_writes_is_not_a_write_beside_the_holder(user: str, is_listed: bool) -> None:
-    said = stolen_at_metadata(lists=True, user={"username": user})
-    assert (f"by {user} was accepted" in said) == is_listed
+    output = stolen_at_metadata(lists=True, user={"username": user})
+    assert (f"by {user} was accepted" in output) == is_listed
 
 
 def describe_taking(seconds: float, behind: float) -> str:
@@ -1611,10 +1623,10 @@ def describe_taking(seconds: float, behind: float) -> str:
 
 
 def test_a_takeover_that_the_clocks_of_api_servers_explain_is_no_steal() -> None:
-    said = describe_taking(16, 8)
-    assert "db-1_1 took it from db-0_1: whether it had expired is not known" in said
-    assert "lease-stolen" not in said
-    assert "no one led" not in said
+    output = describe_taking(16, 8)
+    assert "db-1_1 took it from db-0_1: whether it had expired is not known" in output
+    assert "lease-stolen" not in output
+    assert "no one led" not in output
 
 
 def test_a_takeover_that_they_do_not_explain_is_one() -> None:
@@ -1632,17 +1644,17 @@ def describe_list(seconds: float, **changes: object) -> str:
 
 
 def test_a_list_shows_that_the_holder_was_written_after_the_last_renewal() -> None:
-    said = describe_list(1, holderIdentity="mallory")
-    assert said.startswith(
+    output = describe_list(1, holderIdentity="mallory")
+    assert output.startswith(
         "mallory holds it, as far as the lease says\nHeld by: mallory, since when is not known: its metadata, which "
     )
-    assert "A writer other than the holder may have written it after its last renewal. To see who:" in said
+    assert "A writer other than the holder may have written it after its last renewal. To see who:" in output
     for changes in ({}, {"leaseTransitions": 7}, {"strategy": "OldestEmulationVersion", "holderIdentity": "db-1"}):
         assert "as far as the lease says" not in describe_list(1, **changes)
 
 
 @pytest.mark.parametrize(
-    ("micros", "said"),
+    ("micros", "expected"),
     [
         (1_500_000, "1.5 s"),
         (1_500_001, "1.6 s"),
@@ -1652,8 +1664,8 @@ def test_a_list_shows_that_the_holder_was_written_after_the_last_renewal() -> No
         (86_401_000_000, "1 d 1 h"),
     ],
 )
-def test_a_bound_is_never_rounded_down(micros: int, said: str) -> None:
-    assert format_bound(micros) == f"up to {said}"
+def test_a_bound_is_never_rounded_down(micros: int, expected: str) -> None:
+    assert format_bound(micros) == f"up to {expected}"
 
 
 def test_a_log_that_omits_managed_fields_has_times_of_the_api_server_all_the_same() -> None:
@@ -1661,9 +1673,9 @@ def test_a_log_that_omits_managed_fields_has_times_of_the_api_server_all_the_sam
     server.elector("db-0", "shop/db").lead(20)
     for event in server.log:
         del event["responseObject"]["metadata"]["managedFields"]
-    said = text(account(follow_log(server), server.now))
-    assert "Last renewed: 11:07:00Z, 0 s ago, by shop/db from pod db-0\n" in said
-    assert "Evidence" not in said
+    output = text(account(follow_log(server), server.now))
+    assert "Last renewed: 11:07:00Z, 0 s ago, by shop/db from pod db-0\n" in output
+    assert "Evidence" not in output
 
 
 @pytest.mark.parametrize(
@@ -1678,9 +1690,9 @@ def test_a_refusal_that_passes_is_no_warning(refused: int, renewed: int, severit
         server.wait(0.2)
         db.fail(403, f'leases.coordination.k8s.io "db" is forbidden: User "{db.user}" cannot update resource "leases"')
     db.lead(renewed)
-    found = [one for one in account(follow_log(server), server.now).findings if one.check == "write-refused"]
-    assert [one.severity for one in found] == [severity]
-    assert ("later writes of the same user were stored" in found[0].message) is (severity == "info")
+    findings = [one for one in account(follow_log(server), server.now).findings if one.check == "write-refused"]
+    assert [one.severity for one in findings] == [severity]
+    assert ("later writes of the same user were stored" in findings[0].message) is (severity == "info")
 
 
 def test_who_wrote_the_lease_after_the_last_refusal_is_named() -> None:
@@ -1693,8 +1705,8 @@ def test_who_wrote_the_lease_after_the_last_refusal_is_named() -> None:
     server.write("shop/db", server.leases["shop/db"]["spec"], "kubectl-annotate", "nina", "")
     server.wait(1)
     db.lead(20)
-    said = text(account(follow_log(server), server.now))
-    assert "nina wrote the lease at 11:07:17Z, after the last refusal." in said
+    output = text(account(follow_log(server), server.now))
+    assert "nina wrote the lease at 11:07:17Z, after the last refusal." in output
 
 
 FORBIDDEN = 'leases.coordination.k8s.io "db" is forbidden: User "{}" cannot update resource "leases"'
@@ -1723,5 +1735,5 @@ def test_of_a_pod_that_was_deleted_there_is_no_log_to_read() -> None:
     together(60, db, mail, cart)
     server.delete_pod("db-0", uid="u-1")
     together(40, mail, cart)
-    (found,) = (one for one in account(follow_log(server), server.now).findings if one.check == "expired")
-    assert found.fix == ""
+    (finding,) = (one for one in account(follow_log(server), server.now).findings if one.check == "expired")
+    assert finding.fix == ""

@@ -25,19 +25,19 @@ WELL = "Nothing to do now: it is held and renewed."
 PARTIAL = "It is held and renewed now; what the input does not show may have gone wrong."
 
 
-def events_of(shown: bytes) -> list[Document]:
+def events_of(watch: bytes) -> list[Document]:
     """The documents of a watch, as kubectl prints them."""
-    found, text_, at = [], shown.decode(), 0
+    documents, text_, at = [], watch.decode(), 0
     while text_[at:].strip():
         at += len(text_[at:]) - len(text_[at:].lstrip())
-        one, at = json.JSONDecoder().raw_decode(text_, at)
-        found.append(one)
-    return found
+        document, at = json.JSONDecoder().raw_decode(text_, at)
+        documents.append(document)
+    return documents
 
 
-def watch_again(shown: bytes, first: int, last: int) -> bytes:
+def watch_again(watch: bytes, first: int, last: int) -> bytes:
     """A watch that ended before its event `first`, and began again, with the states of that time, at `last`."""
-    events = events_of(shown)
+    events = events_of(watch)
     states = {one["object"]["metadata"]["name"]: one["object"] for one in events[:last]}
     listed = [{"type": "ADDED", "object": one} for one in states.values()]
     return b"\n".join(json.dumps(one).encode() for one in [*events[:first], GONE, *listed, *events[last:]])
@@ -61,26 +61,26 @@ def led() -> FakeServer:
 @pytest.mark.parametrize("of", [follow_log, follow_watch, follow_both])
 def test_a_whole_input_has_no_gap(of: Callable[[FakeServer], object]) -> None:
     server = led()
-    one = account(of(server), server.now)  # type: ignore[arg-type]
-    assert advise(one) == WELL
-    assert "lacks" not in text(one)
-    assert not one.is_partial
+    answer = account(of(server), server.now)  # type: ignore[arg-type]
+    assert advise(answer) == WELL
+    assert "lacks" not in text(answer)
+    assert not answer.is_partial
 
 
 def test_a_watch_that_began_again_says_what_it_did_not_see() -> None:
     server = led()
-    one = account(cluster_of(watch_again(server.watch(), 30, 60)), server.now)
-    assert advise(one) == PARTIAL
-    (gap,) = [line.text for line in list_latest(one) if "lacks" in line.text]
+    answer = account(cluster_of(watch_again(server.watch(), 30, 60)), server.now)
+    assert advise(answer) == PARTIAL
+    (gap,) = [line.text for line in list_latest(answer) if "lacks" in line.text]
     assert re.search(r"the input lacks writes from then until \S+; what they changed is not known$", gap)
-    assert "at a time that was not recorded" in text(one)
+    assert "at a time that was not recorded" in text(answer)
 
 
 def test_a_watch_that_missed_one_renewal_says_so() -> None:
     server = led()
-    one = account(cluster_of(watch_again(server.watch(), 30, 34)), server.now)
-    assert advise(one) == PARTIAL
-    assert "Not shown: some writes to it, within the time for which a renewal lasts" in text(one)
+    answer = account(cluster_of(watch_again(server.watch(), 30, 34)), server.now)
+    assert advise(answer) == PARTIAL
+    assert "Not shown: some writes to it, within the time for which a renewal lasts" in text(answer)
 
 
 def test_a_watch_that_began_again_and_missed_nothing_has_no_gap() -> None:
@@ -96,10 +96,10 @@ def test_a_log_that_dropped_events_says_so(lease: str) -> None:
     def is_lost(number: int, event: Document) -> bool:
         return event["objectRef"]["name"] == lease and number % 7 == 0
 
-    one = account(cluster_of(without(server.audit_log(), is_lost)), server.now)
-    assert one.is_log_leaky
-    assert advise(one) == PARTIAL
-    assert "Not shown: the log lacks some requests" in text(one)
+    answer = account(cluster_of(without(server.audit_log(), is_lost)), server.now)
+    assert answer.is_log_leaky
+    assert advise(answer) == PARTIAL
+    assert "Not shown: the log lacks some requests" in text(answer)
 
 
 def test_a_log_that_dropped_events_does_not_show_that_a_process_made_no_request() -> None:
@@ -128,10 +128,10 @@ def test_a_log_that_lacks_requests_does_not_show_that_a_lease_expired() -> None:
     dropped = without(
         server.audit_log(), lambda number, event: event["objectRef"]["name"] == "mail" and number % 7 == 0
     )
-    one = account(cluster_of(dropped), server.now + 30 * SECOND)
-    assert advise_with_urgency(one).sentence.startswith("The log lacks requests, and a renewal may be one of them.")
-    assert make_headline(one).endswith(", as far as the log shows")
-    assert "expired" not in {claim.check for claim in find_claims(one)}
+    answer = account(cluster_of(dropped), server.now + 30 * SECOND)
+    assert advise_with_urgency(answer).sentence.startswith("The log lacks requests, and a renewal may be one of them.")
+    assert make_headline(answer).endswith(", as far as the log shows")
+    assert "expired" not in {claim.check for claim in find_claims(answer)}
 
 
 def test_who_renews_in_the_place_of_a_holder_whose_renewals_a_log_lacks_is_not_the_holder() -> None:
@@ -144,9 +144,9 @@ def test_who_renews_in_the_place_of_a_holder_whose_renewals_a_log_lacks_is_not_t
     del server.log[known:]
     server.wait(1.5)
     stranger.renew()
-    one = account(follow_log(server), server.now)
-    assert (one.state, one.last_renewal, one.is_renewed_last) == (LeaseState.LIVE, None, False)
-    assert "Last renewed" not in text(one)
+    answer = account(follow_log(server), server.now)
+    assert (answer.state, answer.last_renewal, answer.is_renewed_last) == (LeaseState.LIVE, None, False)
+    assert "Last renewed" not in text(answer)
     server.wait(0.5)
     db.renew()
     assert account(follow_log(server), server.now).last_renewal == server.now
@@ -172,9 +172,9 @@ def test_a_gap_that_a_recorder_reports_is_shown_once() -> None:
     lines[at] = json.dumps({"type": "GAP", "object": reported}).encode()
     for item in read("in", [b"\n".join(lines)]):
         histories.take(item)
-    said = text(account(histories, server.now))
-    assert f"not recorded from {begin} to " in said
-    assert "lacks writes" not in said
+    output = text(account(histories, server.now))
+    assert f"not recorded from {begin} to " in output
+    assert "lacks writes" not in output
 
 
 def test_a_stamp_that_was_forged_while_nothing_was_seen_does_not_say_when_a_watch_ends() -> None:
@@ -203,7 +203,7 @@ def test_a_chosen_holder_goes_on_after_a_gap_if_no_one_named_it_since(*, is_chos
                 spec = server.leases["shop/db"]["spec"] | {"holderIdentity": name}
                 server.write("shop/db", spec, "kube-apiserver", API_SERVER, "")
         holder.renew(acquireTime=None, strategy="Oldest")
-    one = account(cluster_of(watch_again(server.watch(), 10, 25)), server.now)
-    assert len(one.history.tenures) == (2 if is_chosen_again else 1)
-    said = "db-0_1 held it as before, or took it again at a time that was not recorded"
-    assert (said in text(one)) is is_chosen_again
+    answer = account(cluster_of(watch_again(server.watch(), 10, 25)), server.now)
+    assert len(answer.history.tenures) == (2 if is_chosen_again else 1)
+    sentence = "db-0_1 held it as before, or took it again at a time that was not recorded"
+    assert (sentence in text(answer)) is is_chosen_again

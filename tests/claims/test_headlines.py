@@ -39,14 +39,14 @@ def explain_state(lease: Document, now: int = NOW) -> Account:
 )
 def test_no_one_is_to_take_a_heartbeat(changes: list[Any], takeable: str) -> None:
     lease = make_lease(*HEARTBEAT, *changes)
-    one = explain_state(lease)
-    labels = [line.label for line in list_facts(one)]
+    answer = explain_state(lease)
+    labels = [line.label for line in list_facts(answer)]
     assert ("Can be taken" in labels) is (takeable == "now")
-    assert list(make_row(one).cells)[4].text == takeable
+    assert list(make_row(answer).cells)[4].text == takeable
 
 
 @pytest.mark.parametrize(
-    ("changes", "said", "command"),
+    ("changes", "expected", "command"),
     [
         ([], "heartbeat of checkout-6d5f9c-x2x8p_1f0e silent for 20 min 0 s", "describe pod checkout-6d5f9c-x2x8p"),
         (
@@ -62,17 +62,17 @@ def test_no_one_is_to_take_a_heartbeat(changes: list[Any], takeable: str) -> Non
     ],
     ids=["without an owner", "with an owner", "of a node"],
 )
-def test_a_silent_heartbeat_is_no_election(changes: list[Any], said: str, command: str) -> None:
-    one = explain_state(make_lease(*HEARTBEAT, *changes))
-    assert make_headline(one) == said
-    assert command in advise(one)
-    assert "replica" not in advise(one)
-    assert "Why" not in [line.label for line in list_facts(one)]
+def test_a_silent_heartbeat_is_no_election(changes: list[Any], expected: str, command: str) -> None:
+    answer = explain_state(make_lease(*HEARTBEAT, *changes))
+    assert make_headline(answer) == expected
+    assert command in advise(answer)
+    assert "replica" not in advise(answer)
+    assert "Why" not in [line.label for line in list_facts(answer)]
 
 
 def test_a_heartbeat_that_goes_on_says_when_it_was_seen() -> None:
-    one = explain_state(make_lease(*HEARTBEAT), parse_moment("2025-11-20T12:00:05Z"))
-    assert make_headline(one) == "heartbeat of checkout-6d5f9c-x2x8p_1f0e, seen 5 s ago"
+    answer = explain_state(make_lease(*HEARTBEAT), parse_moment("2025-11-20T12:00:05Z"))
+    assert make_headline(answer) == "heartbeat of checkout-6d5f9c-x2x8p_1f0e, seen 5 s ago"
 
 
 def test_a_holder_that_is_silent_while_its_lease_lives_does_not_hold_it_as_usual() -> None:
@@ -80,8 +80,8 @@ def test_a_holder_that_is_silent_while_its_lease_lives_does_not_hold_it_as_usual
     together(40, db, mail, cart)
     db.renew(leaseDurationSeconds=3600)
     together(60, mail, cart)
-    one = account(follow_log(server), server.now)
-    assert make_headline(one) == "db-0_1 has not renewed it for 1 min 0 s, and keeps it until 12:07:20Z"
+    answer = account(follow_log(server), server.now)
+    assert make_headline(answer) == "db-0_1 has not renewed it for 1 min 0 s, and keeps it until 12:07:20Z"
 
 
 def test_an_edit_by_another_one_is_among_the_latest_events() -> None:
@@ -95,18 +95,18 @@ def test_an_edit_by_another_one_is_among_the_latest_events() -> None:
 
 
 @pytest.mark.parametrize(
-    ("is_taken", "said"),
+    ("is_taken", "expected"),
     [(True, "db-1_1 took it (shop/db from pod db-1) after db-0_1 released it"), (False, "db-0_1 released it")],
     ids=["taken since", "free"],
 )
-def test_the_last_handover_is_among_the_latest_events(is_taken: bool, said: str) -> None:
+def test_the_last_handover_is_among_the_latest_events(is_taken: bool, expected: str) -> None:
     server, (db, mail, cart) = shop()
     together(20, db, mail, cart)
     db.release()
     if is_taken:
         together(20, server.elector("db-1", "shop/db"), mail, cart)
     (line,) = list_latest(account(follow_log(server), server.now))
-    assert line.text.startswith(said)
+    assert line.text.startswith(expected)
 
 
 def test_a_first_holder_at_work_has_no_latest_event() -> None:
@@ -125,8 +125,8 @@ def test_a_lease_that_was_never_held_has_no_latest_event_and_no_one_who_waits() 
 
 
 def test_a_free_lease_of_a_list_has_been_free_since_no_known_time() -> None:
-    one = explain_state(make_lease(put("spec.holderIdentity", ""), drop("metadata.managedFields")))
-    (free,) = (claim for claim in one.claims if claim.check == "free")
+    answer = explain_state(make_lease(put("spec.holderIdentity", ""), drop("metadata.managedFields")))
+    (free,) = (claim for claim in answer.claims if claim.check == "free")
     assert "from" not in free.arguments
 
 
@@ -139,16 +139,16 @@ def test_a_replica_that_reads_the_lease_again_and_again_is_waiting(reads: int, w
         replica.ask()
         db.lead(2)
     replica.fail(409)
-    said = [line.text for line in list_facts(account(follow_log(server), server.now)) if line.label == "Waiting"]
-    assert said == [f"{name} (reads the lease again and again)" for name in waiting]
+    lines = [line.text for line in list_facts(account(follow_log(server), server.now)) if line.label == "Waiting"]
+    assert lines == [f"{name} (reads the lease again and again)" for name in waiting]
 
 
 def test_the_claim_that_a_lease_is_free_does_not_begin_after_the_end() -> None:
     server, (db, *_) = shop()
     db.lead(20)
     db.release()
-    one = account(follow_log(server), server.now - SECOND // 2)
-    (free,) = (claim for claim in one.claims if claim.check == "free")
+    answer = account(follow_log(server), server.now - SECOND // 2)
+    (free,) = (claim for claim in answer.claims if claim.check == "free")
     assert free.message == "no one holds it: it was released"
     assert "from" not in free.arguments
 
@@ -158,9 +158,9 @@ def test_a_length_is_rounded_in_one_way() -> None:
     together(40, db, mail, cart)
     server.wait(0.6)
     together(20, mail, cart)
-    one = account(follow_log(server), server.now)
-    (expired,) = (found for found in one.findings if found.check == "expired")
-    assert make_headline(one) == "db-0_1 has not renewed it for 20.6 s"
+    answer = account(follow_log(server), server.now)
+    (expired,) = (found for found in answer.findings if found.check == "expired")
+    assert make_headline(answer) == "db-0_1 has not renewed it for 20.6 s"
     assert "20.6 s ago" in expired.message
 
 
@@ -170,9 +170,9 @@ def test_a_lease_without_stamps_is_not_all_right() -> None:
     document = {"apiVersion": "v1", "kind": "List", "items": [make_lease(), wiped]}
     for item in read("leases.json", [json.dumps(document).encode()]):
         histories.take(item)
-    one = make_account(histories, histories.get_history(("shop", "wiped")), parse_moment("2025-11-20T12:00:04Z"))
-    assert "lease-without-stamps" in [found.check for found in one.findings]
-    assert advise(one).startswith("The lease is held and renewed; fix the finding: kubectl -n shop get lease wiped")
+    answer = make_account(histories, histories.get_history(("shop", "wiped")), parse_moment("2025-11-20T12:00:04Z"))
+    assert "lease-without-stamps" in [found.check for found in answer.findings]
+    assert advise(answer).startswith("The lease is held and renewed; fix the finding: kubectl -n shop get lease wiped")
 
 
 @pytest.mark.parametrize(("seconds", "is_over"), [(4, False), (30, True)], ids=["a moment ago", "long ago"])
@@ -193,8 +193,8 @@ def test_an_expiry_counts_from_the_naming_of_a_holder_that_never_renewed() -> No
     server.elector("alice", "shop/db", user="alice").take(holderIdentity="ghost-0_1")
     together(20, mail, cart)
     together(10, server.elector("db-1", "shop/db"), mail, cart)
-    said = [line.text for line in list_events(account(follow_log(server), server.now))]
-    assert "the lease expired, 15 s after alice from pod alice wrote ghost-0_1 into it" in said
+    lines = [line.text for line in list_events(account(follow_log(server), server.now))]
+    assert "the lease expired, 15 s after alice from pod alice wrote ghost-0_1 into it" in lines
 
 
 def test_who_creates_a_lease_again_is_not_the_holder_that_it_names() -> None:
@@ -241,14 +241,14 @@ def written_in(*, is_renewed: bool, writer: str = "mallory", pod: str = "", wait
     ids=["renewed since", "not renewed", "by its own pod"],
 )
 def test_who_writes_a_holder_into_an_expired_lease_is_named(server: FakeServer, followed: str, headline: str) -> None:
-    one = account(follow_log(server), server.now)
-    (lost,) = (found for found in one.findings if found.check == "leader-lost")
+    answer = account(follow_log(server), server.now)
+    (lost,) = (found for found in answer.findings if found.check == "leader-lost")
     assert f"db-0_1 last renewed at 11:07:00Z; {followed}" in lost.message
-    assert make_headline(one) == headline
+    assert make_headline(answer) == headline
 
 
 @pytest.mark.parametrize(
-    ("server", "said"),
+    ("server", "expected"),
     [
         (written_in(is_renewed=True, wait=60), ""),
         (written_in(is_renewed=False, wait=60), "mallory wrote db-1_1 into it 45 s after it had expired"),
@@ -259,9 +259,9 @@ def test_who_writes_a_holder_into_an_expired_lease_is_named(server: FakeServer, 
     ],
     ids=["renewed since", "not renewed", "by its own pod"],
 )
-def test_who_was_written_into_a_lease_did_not_take_it_late(server: FakeServer, said: str) -> None:
+def test_who_was_written_into_a_lease_did_not_take_it_late(server: FakeServer, expected: str) -> None:
     late = [one for one in account(follow_log(server), server.now).findings if one.check == "taken-late"]
-    assert [one.message.partition(" at ")[0] for one in late] == ([said] if said else [])
+    assert [one.message.partition(" at ")[0] for one in late] == ([expected] if expected else [])
 
 
 def test_requests_of_who_wrote_a_holder_in_are_not_that_holder_s() -> None:

@@ -17,29 +17,29 @@ DESCHEDULER = put("user", {"username": "system:serviceaccount:kube-system:desche
 def lead_in_turns(number: int, *, evicted: bool = True, by: tuple[object, ...] = ()) -> FakeServer:
     """A lease that several replicas hold for a minute each, and release; the pod of each is evicted just before."""
     server = FakeServer(uids={f"db-{one}": f"u-{one}" for one in range(number)})
-    for one in range(number):
-        elector = server.elector(f"db-{one}", "shop/db")
+    for turn in range(number):
+        elector = server.elector(f"db-{turn}", "shop/db")
         elector.lead(60)
-        if one == number - 1:
+        if turn == number - 1:
             break
         if evicted:
-            server.delete_pod(elector.pod, by[one] if by else DESCHEDULER, uid=f"u-{one}", is_eviction=True)  # type: ignore[arg-type]
+            server.delete_pod(elector.pod, by[turn] if by else DESCHEDULER, uid=f"u-{turn}", is_eviction=True)  # type: ignore[arg-type]
         server.wait(0.1)
         elector.release()
     return server
 
 
-def facts_of(one: Account) -> list[Claim]:
-    return [found for found in one.claims if found.check == "holder-pod-deleted"]
+def facts_of(account: Account) -> list[Claim]:
+    return [found for found in account.claims if found.check == "holder-pod-deleted"]
 
 
 def test_an_eviction_before_a_release_is_listed() -> None:
     server = lead_in_turns(2)
-    one = account(follow_log(server), server.now)
-    (found,) = facts_of(one)
-    assert found.message == "pod db-0, which held it, was evicted by kube-system/descheduler"
-    assert found.arguments["identity"] == "db-0_1"
-    assert "pod db-0, which held it, was evicted by kube-system/descheduler" in text(one)
+    answer = account(follow_log(server), server.now)
+    (fact,) = facts_of(answer)
+    assert fact.message == "pod db-0, which held it, was evicted by kube-system/descheduler"
+    assert fact.arguments["identity"] == "db-0_1"
+    assert "pod db-0, which held it, was evicted by kube-system/descheduler" in text(answer)
 
 
 def test_the_latest_deletion_of_a_pod_is_shown_without_verbose() -> None:
@@ -73,8 +73,10 @@ def test_a_live_lease_whose_pod_was_deleted_needs_a_look() -> None:
     server.elector("db-0", "shop/db").lead(60)
     server.wait(0.5)
     server.delete_pod("db-0", uid="u-0")
-    one = account(follow_log(server), server.now)
-    assert advise(one).startswith("It is held and was renewed, but its pod was deleted then. See which pods run now:")
+    answer = account(follow_log(server), server.now)
+    assert advise(answer).startswith(
+        "It is held and was renewed, but its pod was deleted then. See which pods run now:"
+    )
 
 
 def test_a_holder_that_renews_on_after_its_pod_was_to_be_deleted_is_as_any() -> None:
@@ -106,10 +108,10 @@ def test_a_log_without_bodies_leaves_the_doubt_of_a_dry_run() -> None:
     server = FakeServer(uids={"db-0": "u-0"})
     server.elector("db-0", "shop/db").lead(60)
     server.delete_pod("db-0", put("user", {"username": "alice"}))
-    (found,) = facts_of(account(follow_metadata(server), server.now))
-    assert found.message == f"pod db-0, which wrote it, was deleted by alice, {UNLESS_DRY_RUN}"
-    assert found.arguments["how"] == "unknown"
-    assert "identity" not in found.arguments
+    (fact,) = facts_of(account(follow_metadata(server), server.now))
+    assert fact.message == f"pod db-0, which wrote it, was deleted by alice, {UNLESS_DRY_RUN}"
+    assert fact.arguments["how"] == "unknown"
+    assert "identity" not in fact.arguments
 
 
 KUBELET = put("user", {"username": "system:node:worker-1"})
@@ -131,8 +133,8 @@ def test_a_deletion_that_a_kubelet_confirms_was_no_dry_run(*, deletions: tuple[s
     for who in deletions:
         server.wait(0.2)
         server.delete_pod("db-0", KUBELET if who == "kubelet" else put("user", {"username": who}))
-    found = facts_of(account(follow_metadata(server), server.now))
-    assert [one.message.endswith(UNLESS_DRY_RUN) for one in found] == [not is_sure]
+    facts = facts_of(account(follow_metadata(server), server.now))
+    assert [one.message.endswith(UNLESS_DRY_RUN) for one in facts] == [not is_sure]
 
 
 def play_writers(*, is_deleted_before: bool) -> Account:
@@ -150,9 +152,9 @@ def play_writers(*, is_deleted_before: bool) -> Account:
 
 
 def test_a_writer_whose_pod_is_deleted_after_its_last_write_is_named_in_both_lines() -> None:
-    found = play_writers(is_deleted_before=True)
-    latest = [line.text for line in list_latest(found)]
-    assert "neither it nor db-0 wrote it for 18 s" in text(found)
+    answer = play_writers(is_deleted_before=True)
+    latest = [line.text for line in list_latest(answer)]
+    assert "neither it nor db-0 wrote it for 18 s" in text(answer)
     assert any("pod db-0, which wrote it, was deleted by kube-system/replicaset-controller" in one for one in latest)
 
 
@@ -178,6 +180,6 @@ def test_a_writer_that_creates_the_lease_again_is_compared_with_no_other() -> No
     server.delete("shop/db")
     server.wait(18)
     db.lead(10)
-    said = text(account(follow_metadata(server), server.now))
-    assert "after it was deleted; it had not written it for 1" in said
-    assert "neither" not in said
+    output = text(account(follow_metadata(server), server.now))
+    assert "after it was deleted; it had not written it for 1" in output
+    assert "neither" not in output

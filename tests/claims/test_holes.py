@@ -46,20 +46,21 @@ def hide_from_log(server: FakeServer, act: Callable[[], object]) -> None:
 
 
 def claims(server: FakeServer) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = as_json(account(follow_log(server), server.now))["claims"]
-    return found
+    claims: list[dict[str, Any]] = as_json(account(follow_log(server), server.now))["claims"]
+    return claims
 
 
 def test_what_a_log_lacks_is_not_known() -> None:
     server, db, mail, _ = shop()
     hide_from_log(server, lambda: together(HOLE, db, mail))
     together(10, mail)
-    one = account(follow_log(server), server.now)
-    said = text(one)
-    assert said.startswith("db-0_1 held it at 11:07:00Z, and the log may lack what was written to it")
-    assert "Held before: db-0_1" in said
+    answer = account(follow_log(server), server.now)
+    output = text(answer)
+    assert output.startswith("db-0_1 held it at 11:07:00Z, and the log may lack what was written to it")
+    assert "Held before: db-0_1" in output
     assert (
-        advise(one) == "The log may lack what was written since. To see the lease: kubectl -n shop get lease db -o yaml"
+        advise(answer)
+        == "The log may lack what was written since. To see the lease: kubectl -n shop get lease db -o yaml"
     )
     assert not {"holder", "last-renewed", "expired", "expires"} & {claim["claim"] for claim in claims(server)}
 
@@ -68,9 +69,9 @@ def test_a_write_that_follows_the_one_before_shows_that_nothing_is_missing() -> 
     server, db, mail, _ = shop()
     server.wait(HOLE)
     together(10, db, mail)
-    said = text(account(follow_log(server), server.now))
-    assert said.startswith("db-0_1 holds it")
-    assert "renewal-late: db-0_1 did not renew for " in said
+    output = text(account(follow_log(server), server.now))
+    assert output.startswith("db-0_1 holds it")
+    assert "renewal-late: db-0_1 did not renew for " in output
 
 
 @pytest.mark.parametrize("is_patch", [True, False], ids=["by a patch", "by an update"])
@@ -99,10 +100,10 @@ def test_a_patch_by_the_holder_need_not_be_a_renewal() -> None:
     server.write("shop/db", {**server.leases["shop/db"]["spec"], "leaseTransitions": 7}, "kubectl-patch", "alice", "")
     server.log[-1]["verb"] = "patch"
     mail.renew()
-    one = account(follow_log(server), server.now)
-    assert one.tenure is not None
-    assert (one.tenure.holder, one.tenure.renewed, len(one.history.tenures)) == ("db-0_1", None, 1)
-    assert one.history.edits == type(one.history.edits)()
+    answer = account(follow_log(server), server.now)
+    assert answer.tenure is not None
+    assert (answer.tenure.holder, answer.tenure.renewed, len(answer.history.tenures)) == ("db-0_1", None, 1)
+    assert answer.history.edits == type(answer.history.edits)()
 
 
 def test_who_held_a_lease_that_was_deleted_later_is_not_known() -> None:
@@ -111,9 +112,9 @@ def test_who_held_a_lease_that_was_deleted_later_is_not_known() -> None:
     server.delete("shop/db")
     together(4, mail)
     other.lead(10)
-    one = account(follow_log(server), server.now)
-    assert not [found for found in one.findings if found.check == "lease-deleted"]
-    assert [(tenure.holder, tenure.began, tenure.previous) for tenure in one.history.tenures] == [
+    answer = account(follow_log(server), server.now)
+    assert not [found for found in answer.findings if found.check == "lease-deleted"]
+    assert [(tenure.holder, tenure.began, tenure.previous) for tenure in answer.history.tenures] == [
         ("db-0_1", Handover.CREATED, ""),
         ("db-1_1", Handover.CREATED, ""),
     ]
@@ -124,9 +125,9 @@ def test_until_when_a_lease_that_was_deleted_later_was_held_is_not_known() -> No
     hide_from_log(server, lambda: together(HOLE, db, mail))
     server.delete("shop/db")
     together(4, mail)
-    one = account(follow_log(server), server.now)
-    assert [tenure["until"] for tenure in as_json(one)["tenures"]] == [None]
-    assert "db-0_1 released it, or was removed, then or later" in text(one)
+    answer = account(follow_log(server), server.now)
+    assert [tenure["until"] for tenure in as_json(answer)["tenures"]] == [None]
+    assert "db-0_1 released it, or was removed, then or later" in text(answer)
     builder = TimelineBuilder(server.now)
     observe_all(builder, read("log", [server.audit_log()]))
     spans = next(lane for lane in builder.timeline(server.now).lanes if lane.name == "db").spans
@@ -174,8 +175,8 @@ def test_a_lease_that_was_created_again_exists_whatever_the_log_shows_of_it() ->
     server.log[-1]["level"] = "Metadata"
     del server.log[-1]["responseObject"]
     together(4, mail)
-    said = text(account(follow_log(server), server.now))
-    assert said.startswith("it was created again at 11:07:04Z, and the log does not show what was written to it then")
+    output = text(account(follow_log(server), server.now))
+    assert output.startswith("it was created again at 11:07:04Z, and the log does not show what was written to it then")
     assert "does-not-exist" not in {one["claim"] for one in claims(server)}
 
 
@@ -228,8 +229,8 @@ def test_a_lease_as_a_client_sent_it_says_nothing_of_stamps() -> None:
     server.log[-1]["requestObject"] = sent
     histories = follow_log(server)
     (key,) = (key for key, one in histories.leases.items() if one.is_as_sent)
-    found = make_account(histories, histories.leases[key], server.now).findings
-    assert "lease-without-stamps" not in {one.check for one in found}
+    findings = make_account(histories, histories.leases[key], server.now).findings
+    assert "lease-without-stamps" not in {one.check for one in findings}
 
 
 @pytest.mark.parametrize(
@@ -314,8 +315,8 @@ def test_of_two_that_share_an_identity_one_may_have_stopped(seconds: float, ongo
     hide_from_log(server, lambda: together(HOLE, first, mail))
     together(seconds, first, mail)
     server.wait(1.5)
-    (found,) = (one for one in claims(server) if one["claim"] == "identity-shared")
-    assert {key: found[key] for key in ("ongoing",) if key in found} == ongoing
+    (claim,) = (one for one in claims(server) if one["claim"] == "identity-shared")
+    assert {key: claim[key] for key in ("ongoing",) if key in claim} == ongoing
 
 
 def claims_of_a_stored_history(name: str, lease: str) -> dict[str, dict[str, Any]]:
@@ -327,15 +328,15 @@ def claims_of_a_stored_history(name: str, lease: str) -> dict[str, dict[str, Any
 
 
 def test_a_second_writer_may_go_on_in_the_hole() -> None:
-    found = claims_of_a_stored_history("an-attacker-who-goes-on-renewing-in-a-hole-of-the-log", "shop/checkout")
-    assert found["second-writer"]["count"] == 7
-    assert "ongoing" not in found["second-writer"]
+    claims = claims_of_a_stored_history("an-attacker-who-goes-on-renewing-in-a-hole-of-the-log", "shop/checkout")
+    assert claims["second-writer"]["count"] == 7
+    assert "ongoing" not in claims["second-writer"]
 
 
 def test_the_last_renewal_of_a_holder_may_be_in_the_hole() -> None:
-    found = claims_of_a_stored_history("another-writer-goes-on-after-a-hole-in-the-log", "shop/checkout")
-    assert found["second-writer"]["ongoing"] is True
-    assert "last-renewed" not in found
+    claims = claims_of_a_stored_history("another-writer-goes-on-after-a-hole-in-the-log", "shop/checkout")
+    assert claims["second-writer"]["ongoing"] is True
+    assert "last-renewed" not in claims
 
 
 def test_a_watch_beside_a_log_with_a_hole_shows_what_was_written() -> None:
@@ -344,5 +345,5 @@ def test_a_watch_beside_a_log_with_a_hole_shows_what_was_written() -> None:
     together(40, db, mail)
     server.wait(60)
     mail.take()
-    one = account(follow_both(server), server.now)
-    assert make_headline(one).startswith("db-0_1 has not renewed it for")
+    answer = account(follow_both(server), server.now)
+    assert make_headline(answer).startswith("db-0_1 has not renewed it for")

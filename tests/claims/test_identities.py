@@ -162,16 +162,16 @@ def test_a_pod_whose_name_another_one_has_may_lead_on() -> None:
     """Two led for 12 s after a forced deletion of a pod that was recorded on a real API server."""
     server, (first, second) = twins(2)
     renew_in_turns(server, second, times=10)
-    (found,) = claims(follow_log(server), server, "identity-shared")
-    assert found["severity"] == "warning"
-    assert "ongoing" not in found
-    assert "another pod began to renew it as leader, 1 s after the one before had done so: unless" in found["text"]
+    (claim,) = claims(follow_log(server), server, "identity-shared")
+    assert claim["severity"] == "warning"
+    assert "ongoing" not in claim
+    assert "another pod began to renew it as leader, 1 s after the one before had done so: unless" in claim["text"]
     assert find_advice(account(follow_log(server), server.now)).command.endswith("get pods db-0 db-1 -o wide")
     first.fail_unauthenticated()
     renew_in_turns(server, second, times=10)
-    (found,) = claims(follow_log(server), server, "identity-shared")
-    assert found["ongoing"] is False
-    assert "1 write without accepted credentials followed from its address and program" in found["text"]
+    (claim,) = claims(follow_log(server), server, "identity-shared")
+    assert claim["ongoing"] is False
+    assert "1 write without accepted credentials followed from its address and program" in claim["text"]
 
 
 def test_a_pod_that_had_missed_renewals_before_it_was_replaced_had_probably_stopped() -> None:
@@ -199,8 +199,8 @@ def test_a_pod_that_is_heard_after_it_was_replaced_had_not_stopped() -> None:
     renew_in_turns(server, second, times=2)
     first.fail_unauthenticated()
     renew_in_turns(server, second, times=2)
-    (found,) = claims(follow_log(server), server, "identity-shared")
-    assert "9 s after" in found["text"] or "10 s after" in found["text"]
+    (claim,) = claims(follow_log(server), server, "identity-shared")
+    assert "9 s after" in claim["text"] or "10 s after" in claim["text"]
 
 
 def renew_in_its_name(**changes: object) -> FakeServer:
@@ -216,8 +216,8 @@ def renew_in_its_name(**changes: object) -> FakeServer:
 )
 def test_a_watch_may_show_renewals_in_the_name_of_a_holder(changes: dict[str, object]) -> None:
     server = renew_in_its_name(**changes)
-    said = account(follow_watch(server), server.now)
-    assert "leader holds it, renewed 0 s ago by it or by someone writing in its name" in text(said)
+    answer = account(follow_watch(server), server.now)
+    assert "leader holds it, renewed 0 s ago by it or by someone writing in its name" in text(answer)
     server.wait(12)
     server.elector("mail-0", "shop/mail").lead(2)
     (late,) = claims(follow_watch(server), server, "renewal-late")

@@ -62,37 +62,37 @@ def test_every_recorded_incident_has_an_expectation() -> None:
 
 @EACH
 @EITHER
-def test_the_findings_are_those_of_the_incident_and_nothing_else(one: Incident, source: str) -> None:
-    said = as_json(one.account(source))["findings"]
-    worrying = {found["check"]: found["cause"] for found in said if found["severity"] != "info"}
-    assert worrying == SAID[one.name][SOURCES.index(source)]
+def test_the_findings_are_those_of_the_incident_and_nothing_else(incident: Incident, source: str) -> None:
+    findings = as_json(incident.account(source))["findings"]
+    worrying = {found["check"]: found["cause"] for found in findings if found["severity"] != "info"}
+    assert worrying == SAID[incident.name][SOURCES.index(source)]
 
 
 @EACH
 @EITHER
-def test_every_finding_ends_with_a_command(one: Incident, source: str) -> None:
-    account = one.account(source)
+def test_every_finding_ends_with_a_command(incident: Incident, source: str) -> None:
+    account = incident.account(source)
     worrying = [found for found in account.findings if found.severity is not Severity.INFO]
-    for found in worrying:
-        assert found.fix.startswith(("kubectl ", "lease-webhook "))
+    for finding in worrying:
+        assert finding.fix.startswith(("kubectl ", "lease-webhook "))
     assert bool(find_advice(account).command) is bool(worrying)
     assert find_advice(account).sentence.endswith(":" if worrying else ".")
 
 
 @EACH
 @EITHER
-def test_who_held_the_lease_is_who_led(one: Incident, source: str) -> None:
-    account = one.account(source)
+def test_who_held_the_lease_is_who_led(incident: Incident, source: str) -> None:
+    account = incident.account(source)
     held = [holder for holder, _ in groupby(tenure.holder for tenure in account.history.tenures)]
-    led = [holder for holder, _ in groupby(_new_leaders(one))]
+    led = [holder for holder, _ in groupby(_new_leaders(incident))]
     assert held == led
     assert account.state is LeaseState.LIVE
     assert account.holder == led[-1]
 
 
-def _new_leaders(one: Incident) -> list[str]:
+def _new_leaders(incident: Incident) -> list[str]:
     """Return who began to lead, in order; a paused one that goes on does not begin."""
-    stretches = one.truth["led"]
+    stretches = incident.truth["led"]
     paused = {led["holder"] for led in stretches if led["ended"] == "paused"}
     seen: list[str] = []
     for led in stretches:
@@ -104,15 +104,15 @@ def _new_leaders(one: Incident) -> list[str]:
 
 @EACH
 @EITHER
-def test_the_time_without_a_leader_is_at_most_the_reported_bound(one: Incident, source: str) -> None:
-    account = one.account(source)
+def test_the_time_without_a_leader_is_at_most_the_reported_bound(incident: Incident, source: str) -> None:
+    account = incident.account(source)
     handed = [tenure for tenure in account.history.tenures if tenure.began in {Handover.EXPIRED, Handover.RELEASED}]
-    gaps = [gap["seconds"] for gap in one.truth["leaderless"] if gap["seconds"] > 0.2]
+    gaps = [gap["seconds"] for gap in incident.truth["leaderless"] if gap["seconds"] > 0.2]
     late = account.history.renewals.silences
-    said = [tenure.leaderless or 0 for tenure in handed] + [silence.length for silence in late]
-    said = [length for length in said if length > SECOND // 5]
-    assert len(said) == len(gaps)
-    for bound, seconds in zip(said, gaps, strict=True):
+    bounds = [tenure.leaderless or 0 for tenure in handed] + [silence.length for silence in late]
+    bounds = [length for length in bounds if length > SECOND // 5]
+    assert len(bounds) == len(gaps)
+    for bound, seconds in zip(bounds, gaps, strict=True):
         # What is said begins at the last renewal; an elector that lives gives up ten seconds later.
         assert bound > seconds * SECOND - SLOWEST_REPORT
         assert bound - seconds * SECOND < 10 * SECOND + SLOWEST_REPORT
@@ -120,8 +120,8 @@ def test_the_time_without_a_leader_is_at_most_the_reported_bound(one: Incident, 
 
 @EACH
 @EITHER
-def test_only_findings_that_can_last_are_reported_as_ongoing(one: Incident, source: str) -> None:
-    explained = [found for found in one.account(source).findings if isinstance(found, Claim)]
+def test_only_findings_that_can_last_are_reported_as_ongoing(incident: Incident, source: str) -> None:
+    explained = [found for found in incident.account(source).findings if isinstance(found, Claim)]
     over = {found.check for found in explained if found.is_over}
     assert over <= {"leader-lost", "renewal-late", "lease-stolen", "lease-deleted"}
     assert {found.check for found in explained if found.is_over is False} <= {
@@ -132,19 +132,19 @@ def test_only_findings_that_can_last_are_reported_as_ongoing(one: Incident, sour
 
 
 def test_two_pods_under_one_identity_are_in_the_headline() -> None:
-    one = incident("one-identity").account(AUDIT_LOG)
-    assert make_headline(one) == "2 pods renew it as exporter: exporter-54d6c9-b5tmw and exporter-54d6c9-h7r3c"
-    assert [found.is_over for found in one.findings if isinstance(found, Claim)] == [False]
+    answer = incident("one-identity").account(AUDIT_LOG)
+    assert make_headline(answer) == "2 pods renew it as exporter: exporter-54d6c9-b5tmw and exporter-54d6c9-h7r3c"
+    assert [found.is_over for found in answer.findings if isinstance(found, Claim)] == [False]
 
 
 @EACH
-def test_two_leaders_at_once_are_always_reported(one: Incident) -> None:
-    account = one.account(AUDIT_LOG)
+def test_two_leaders_at_once_are_always_reported(incident: Incident) -> None:
+    account = incident.account(AUDIT_LOG)
     is_said = any(
         found.severity is Severity.ERROR or "it may have acted as leader until it noticed" in found.message
         for found in account.findings
     )
-    assert is_said or not one.truth["two_led"]
+    assert is_said or not incident.truth["two_led"]
 
 
 @pytest.mark.parametrize(
@@ -160,17 +160,17 @@ def test_two_leaders_at_once_are_always_reported(one: Incident) -> None:
     ],
 )
 def test_the_cause_is_known_while_no_one_leads(name: str, source: str, blame: Blame, command: str) -> None:
-    one = incident(name)
-    account = one.account(source, _last_moment_without_a_leader(one))
+    incident_played = incident(name)
+    account = incident_played.account(source, _last_moment_without_a_leader(incident_played))
     assert account.state is LeaseState.EXPIRED
     assert account.cause is not None
     assert account.cause.blame is blame
     assert find_advice(account).command.startswith(command)
 
 
-def _last_moment_without_a_leader(one: Incident) -> int:
+def _last_moment_without_a_leader(incident: Incident) -> int:
     """Shortly before another one took the lease, or before what had been broken was put right."""
-    ends = [led["from"] for led in one.truth["led"][1:]] + [done["at"] for done in one.truth["done"][1:]]
+    ends = [led["from"] for led in incident.truth["led"][1:]] + [done["at"] for done in incident.truth["done"][1:]]
     return min(instant(end) for end in ends) - SECOND // 10
 
 
@@ -235,9 +235,9 @@ def test_the_writers_are_named() -> None:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_what_happened_is_listed_in_order(name: str, lines: list[str]) -> None:
-    shown = list(list_events(incident(name).account(AUDIT_LOG)))
-    assert len(shown) == len(lines)
-    for line, text in zip(shown, lines, strict=True):
+    events = list(list_events(incident(name).account(AUDIT_LOG)))
+    assert len(events) == len(lines)
+    for line, text in zip(events, lines, strict=True):
         assert re.match(text, line.text)
 
 
@@ -247,12 +247,12 @@ def test_only_pods_of_the_same_account_wait_for_a_lease() -> None:
 
 
 def test_a_fence_of_a_lease_that_is_not_in_the_log_is_passed_over() -> None:
-    one = incident("fenced")
-    (refused, *_) = (item for item in read("log", [_log_of(one)]) if isinstance(item, FenceReport))
+    incident_played = incident("fenced")
+    (refused, *_) = (item for item in read("log", [_log_of(incident_played)]) if isinstance(item, FenceReport))
     histories = ClusterHistory()
     histories.feed(refused)
     assert histories.leases == {}
 
 
-def _log_of(one: Incident) -> bytes:
-    return gzip.decompress(one.file(AUDIT_LOG).read_bytes())
+def _log_of(incident: Incident) -> bytes:
+    return gzip.decompress(incident.file(AUDIT_LOG).read_bytes())

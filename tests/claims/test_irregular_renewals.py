@@ -18,21 +18,21 @@ def explain(intervals: Sequence[float], *, code: int = 0) -> list[str]:
     server = FakeServer()
     holder = server.elector("db-0", "shop/db")
     holder.take()
-    for one in intervals:
-        for _ in range(4 if code and one > 10 else 0):
-            server.wait(one / 8)
+    for interval in intervals:
+        for _ in range(4 if code and interval > 10 else 0):
+            server.wait(interval / 8)
             holder.fail(code)
-        server.wait(one / 2 if code and one > 10 else one)
+        server.wait(interval / 2 if code and interval > 10 else interval)
         holder.renew()
-    found = account(follow_log(server), server.now).findings
-    return [one.message for one in found if one.check == "renewal-late"]
+    findings = account(follow_log(server), server.now).findings
+    return [one.message for one in findings if one.check == "renewal-late"]
 
 
 def test_irregular_renewals_come_before_other_possible_causes() -> None:
-    said = explain(JITTER)
-    assert len(said) == 2
-    assert f"{HABIT}1 s to 11 s long, so that may be how its holder works; if not, why is not known: " in said[1]
-    assert f"{HABIT}1 s to 10.2 s long" in said[0]
+    output = explain(JITTER)
+    assert len(output) == 2
+    assert f"{HABIT}1 s to 11 s long, so that may be how its holder works; if not, why is not known: " in output[1]
+    assert f"{HABIT}1 s to 10.2 s long" in output[0]
 
 
 @pytest.mark.parametrize(
@@ -46,12 +46,12 @@ def test_irregular_renewals_come_before_other_possible_causes() -> None:
     ],
 )
 def test_a_gap_that_stands_out_is_no_habit(intervals: Sequence[float], number: int) -> None:
-    said = explain(intervals)
-    assert len(said) == number
-    assert HABIT not in said[-1]
+    output = explain(intervals)
+    assert len(output) == number
+    assert HABIT not in output[-1]
 
 
 def test_a_gap_with_another_cause_is_no_habit() -> None:
-    said = explain(JITTER, code=403)
-    assert len(said) == 2
-    assert all("Its writes were refused" in one and HABIT not in one for one in said)
+    output = explain(JITTER, code=403)
+    assert len(output) == 2
+    assert all("Its writes were refused" in one and HABIT not in one for one in output)

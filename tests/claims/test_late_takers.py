@@ -29,8 +29,8 @@ def late(attempt: Callable[[FakeServer, Elector], object], *, user: str = "syste
     together(10, successor, *others)
     histories = follow_log(server)
     histories.bounds.is_log_leaky = True
-    (found,) = (one for one in account(histories, server.now).findings if one.check == "taken-late")
-    return found.message.partition("11:07:15Z: ")[2]
+    (finding,) = (one for one in account(histories, server.now).findings if one.check == "taken-late")
+    return finding.message.partition("11:07:15Z: ")[2]
 
 
 def refuse(*names: str, is_named: bool = True) -> Callable[[FakeServer, Elector], None]:
@@ -38,12 +38,12 @@ def refuse(*names: str, is_named: bool = True) -> Callable[[FakeServer, Elector]
 
     def attempt(server: FakeServer, _: Elector) -> None:
         for name in names:
-            one = server.elector(name, "shop/db")
+            elector = server.elector(name, "shop/db")
             server.wait(0.001)
             if is_named:
-                one.fail(403, "no", verb="get")
+                elector.fail(403, "no", verb="get")
             else:
-                one.fail_unauthenticated("get")
+                elector.fail_unauthenticated("get")
 
     return attempt
 

@@ -27,9 +27,9 @@ def lock(*, waits: float, deleter: int = 0) -> FakeServer:
 
 def test_who_reads_a_lock_only_to_delete_it_does_not_ask_for_it() -> None:
     server = lock(waits=0.01)
-    said = text(account(follow_log(server), server.now))
-    assert "shop/db from pod job-0 deleted the lease while job-1_1 held it" in said
-    assert ASKS not in said
+    output = text(account(follow_log(server), server.now))
+    assert "shop/db from pod job-0 deleted the lease while job-1_1 held it" in output
+    assert ASKS not in output
 
 
 @pytest.mark.parametrize(

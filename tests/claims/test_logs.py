@@ -36,14 +36,14 @@ def explain(server: FakeServer, logs: dict[str, list[Document]]) -> str:
 
 def test_the_log_that_has_refusals_is_named() -> None:
     server = refuse()
-    said = explain(server, {"logs/first": server.log[:-3], "logs/second": server.log[-3:]})
-    assert f"{REFUSED} (log second)\n" in said
+    output = explain(server, {"logs/first": server.log[:-3], "logs/second": server.log[-3:]})
+    assert f"{REFUSED} (log second)\n" in output
 
 
 def test_two_logs_that_have_them_are_named() -> None:
     server = refuse()
-    said = explain(server, {"first": server.log[:-1], "second": server.log[-1:]})
-    assert f"{REFUSED} (log first and second)\n" in said
+    output = explain(server, {"first": server.log[:-1], "second": server.log[-1:]})
+    assert f"{REFUSED} (log first and second)\n" in output
 
 
 @pytest.mark.parametrize(

@@ -30,9 +30,9 @@ def test_what_happens_at_a_moment_neither_ends_nor_goes_on(check: str, over_sinc
     assert describe_end(make(check, over_since), NOW) == ""
 
 
-@pytest.mark.parametrize(("check", "said"), [("renewal-late", "ended"), ("identity-shared", "last seen")])
-def test_what_lasts_goes_on_or_has_an_end(check: str, said: str) -> None:
-    assert describe_end(make(check), NOW) == f"{said} 11:59:00Z"
+@pytest.mark.parametrize(("check", "expected"), [("renewal-late", "ended"), ("identity-shared", "last seen")])
+def test_what_lasts_goes_on_or_has_an_end(check: str, expected: str) -> None:
+    assert describe_end(make(check), NOW) == f"{expected} 11:59:00Z"
     assert describe_end(make(check, 0), NOW) == "ongoing"
     assert describe_end(make(check, None), NOW) == ""
 

@@ -40,8 +40,8 @@ EACH = pytest.mark.parametrize("name", NAMES)
 
 @cache
 def truth(name: str) -> Document:
-    found: Document = json.loads((FOLDER / name / "truth.json").read_text())
-    return found
+    document: Document = json.loads((FOLDER / name / "truth.json").read_text())
+    return document
 
 
 def text_of(name: str, file: str) -> bytes:
@@ -88,55 +88,55 @@ def explain_source(name: str, source: str) -> Account:
     return SOURCES[source](name)
 
 
-def print_account(name: str, found: Account) -> str:
-    shown: list[Line] = [*list_facts(found), *list_events(found)]
-    text = " ".join([f"{found.state} {make_headline(found)}", *(f"{one.label} {one.text}" for one in shown)])
-    text += " ".join(["", *(one.message for one in found.findings), advise(found)])
+def print_account(name: str, answer: Account) -> str:
+    lines: list[Line] = [*list_facts(answer), *list_events(answer)]
+    text = " ".join([f"{answer.state} {make_headline(answer)}", *(f"{one.label} {one.text}" for one in lines)])
+    text += " ".join(["", *(one.message for one in answer.findings), advise(answer)])
     text = re.sub(r"\s+", " ", text)
     return text.replace(truth(name)["namespace"], "NS").replace(truth(name)["lease"], "LEASE")
 
 
-def claims(name: str, found: Account) -> Callable[[str], bool]:
-    checks = {term for one in found.findings for term in (one.check, f"{one.check}/{_cause(one)}")}
-    text = print_account(name, found)
-    is_clean = all(one.severity is Severity.INFO for one in found.findings)
+def claims(name: str, answer: Account) -> Callable[[str], bool]:
+    checks = {term for one in answer.findings for term in (one.check, f"{one.check}/{_cause(one)}")}
+    text = print_account(name, answer)
+    is_clean = all(one.severity is Severity.INFO for one in answer.findings)
 
     def is_claimed(term: str) -> bool:
         if term == "clean":
             return is_clean
         kind, colon, value = term.partition(":")
         if colon:
-            return found.state == value if kind == "state" else re.search(value, text, re.I | re.S) is not None
+            return answer.state == value if kind == "state" else re.search(value, text, re.I | re.S) is not None
         return term in checks
 
     return is_claimed
 
 
-def _cause(found: object) -> str:
-    return found.cause if isinstance(found, Claim) else ""
+def _cause(finding: object) -> str:
+    return finding.cause if isinstance(finding, Claim) else ""
 
 
 def read_expected(name: str, source: str) -> Document:
-    found: Document = truth(name)["expect"]["watch" if source == "watch" else "audit"]
-    return found
+    expectations: Document = truth(name)["expect"]["watch" if source == "watch" else "audit"]
+    return expectations
 
 
 @pytest.mark.parametrize("source", SOURCES)
 @EACH
 def test_no_claim_about_a_measured_incident_is_false(name: str, source: str) -> None:
-    found, expect = explain_source(name, source), read_expected(name, source)
-    is_claimed = claims(name, found)
+    answer, expect = explain_source(name, source), read_expected(name, source)
+    is_claimed = claims(name, answer)
     assert [term for term in expect.get("never", ()) if is_claimed(term)] == []
     known = {term for kind in ("need", "half", "fine", "also") for term in expect.get(kind, ())}
-    loud = [one for one in found.findings if one.severity is not Severity.INFO]
+    loud = [one for one in answer.findings if one.severity is not Severity.INFO]
     assert [one.check for one in loud if not {one.check, f"{one.check}/{_cause(one)}"} & known] == []
 
 
 @pytest.mark.parametrize("source", ["watch", "log", "three", "both"])
 @EACH
 def test_a_measured_incident_has_a_claim_that_names_it(name: str, source: str) -> None:
-    found, expect = explain_source(name, source), read_expected(name, source)
-    is_claimed = claims(name, found)
+    answer, expect = explain_source(name, source), read_expected(name, source)
+    is_claimed = claims(name, answer)
     assert any(is_claimed(term) for term in (*expect.get("need", ()), *expect.get("half", ()))) or expect.get("clean")
 
 
@@ -160,7 +160,7 @@ def test_a_measured_time_without_a_leader_is_within_its_bound(name: str) -> None
             if gap["to"] is None or gap["seconds"] <= 1:
                 continue
             end = instant(gap["to"])
-            next_one = min(tenures, key=lambda one: abs(one.since - end))
+            next_one = min(tenures, key=lambda tenure: abs(tenure.since - end))
             if next_one.leaderless is not None and abs(next_one.since - end) < 3_000_000:
                 assert next_one.leaderless >= (gap["seconds"] - 0.6) * 1_000_000, (source, gap)
 
@@ -186,5 +186,5 @@ def test_no_order_no_duplicate_and_no_split_changes_what_is_known(name: str, sou
         assert _conclusion(account(name, *inputs)) == known
 
 
-def _conclusion(found: Account) -> Document:
-    return {**as_json(found), "tenures": [asdict(one) for one in found.history.tenures]}
+def _conclusion(answer: Account) -> Document:
+    return {**as_json(answer), "tenures": [asdict(one) for one in answer.history.tenures]}

@@ -43,9 +43,9 @@ def silent(seconds: float, *, others: int = 0, refused: int = 0) -> FakeServer:
 def test_the_node_is_described_and_no_pod(follow: Any, others: int, refused: int, seconds: float) -> None:
     server = silent(seconds, others=others, refused=refused)
     histories = follow(server)
-    said = advise(make_account(histories, histories.leases[NODE], server.now))
-    assert "describe pod" not in said
-    assert "get pods" not in said
+    advice = advise(make_account(histories, histories.leases[NODE], server.now))
+    assert "describe pod" not in advice
+    assert "get pods" not in advice
 
 
 @pytest.mark.parametrize("follow", [follow_log, follow_watch], ids=["audit log", "watch"])
@@ -61,10 +61,10 @@ def test_a_node_is_named_whatever_its_name_looks_like(follow: Any, name: str, re
     if silence:
         node.renew()
     histories = follow(server)
-    found = make_account(histories, histories.leases["kube-node-lease", name], server.now)
-    said = [advise(found), *(f"{one.advice} {one.fix}" for one in found.findings if isinstance(one, Claim))]
-    assert not [one for one in said if "pod" in one or "''" in one]
-    assert all(f"kubectl describe node {name}" in one for one in said if "describe" in one)
+    answer = make_account(histories, histories.leases["kube-node-lease", name], server.now)
+    advice = [advise(answer), *(f"{one.advice} {one.fix}" for one in answer.findings if isinstance(one, Claim))]
+    assert not [one for one in advice if "pod" in one or "''" in one]
+    assert all(f"kubectl describe node {name}" in one for one in advice if "describe" in one)
 
 
 def explain_refusals(user: str, *, code: int, impersonator: str = "") -> str:
@@ -80,15 +80,17 @@ def explain_refusals(user: str, *, code: int, impersonator: str = "") -> str:
         if impersonator:
             server.log[-1] |= {"user": {"username": impersonator}, "impersonatedUser": {"username": user}}
     histories = follow_log(server)
-    found = make_account(histories, histories.leases[NODE], server.now).findings
-    (said,) = [f"{one.advice} {one.fix}" for one in found if isinstance(one, Claim) and one.check == "write-refused"]
-    return said
+    findings = make_account(histories, histories.leases[NODE], server.now).findings
+    (sentence,) = [
+        f"{one.advice} {one.fix}" for one in findings if isinstance(one, Claim) and one.check == "write-refused"
+    ]
+    return sentence
 
 
 def test_who_asks_for_the_lease_of_another_node_is_to_be_looked_at() -> None:
-    said = explain_refusals("system:node:m1", code=403)
-    assert "credentials may be in other hands" in said
-    assert said.endswith("kubectl describe node m1")
+    advice = explain_refusals("system:node:m1", code=403)
+    assert "credentials may be in other hands" in advice
+    assert advice.endswith("kubectl describe node m1")
 
 
 @pytest.mark.parametrize(
@@ -97,15 +99,15 @@ def test_who_asks_for_the_lease_of_another_node_is_to_be_looked_at() -> None:
     ids=["its own kubelet", "somebody who acts as the kubelet of another node"],
 )
 def test_no_credentials_of_another_node_were_used(user: str, impersonator: str) -> None:
-    said = explain_refusals(user, code=403, impersonator=impersonator)
-    assert "other hands" not in said
-    assert said.endswith("kubectl describe node n1")
+    advice = explain_refusals(user, code=403, impersonator=impersonator)
+    assert "other hands" not in advice
+    assert advice.endswith("kubectl describe node n1")
 
 
 def test_whose_requests_were_refused_without_credentials_is_not_known() -> None:
-    said = explain_refusals("", code=401)
-    assert "Whose requests these were is not known" in said
-    assert said.endswith("kubectl describe node n1")
+    advice = explain_refusals("", code=401)
+    assert "Whose requests these were is not known" in advice
+    assert advice.endswith("kubectl describe node n1")
 
 
 def test_the_command_for_its_holder_describes_the_node() -> None:
@@ -130,30 +132,30 @@ def delete_node(name: str, *, lease: str = "kube-node-lease/n1", is_back: bool =
 
 def explain_deleted_node(server: FakeServer, key: tuple[str, str] = NODE) -> str:
     histories = follow_log(server)
-    found = make_account(histories, histories.leases[key], server.now)
-    return f"{text(found)}\n" + "\n".join(line.text for line in list_latest(found))
+    answer = make_account(histories, histories.leases[key], server.now)
+    return f"{text(answer)}\n" + "\n".join(line.text for line in list_latest(answer))
 
 
 def test_the_deletion_of_the_node_of_a_lease_is_listed_and_the_node_is_looked_at() -> None:
-    said = explain_deleted_node(delete_node("n1"))
-    assert said.count("Node n1 was deleted by alice@example.org") == 2
-    assert "its Node was to be deleted at 11:07:40Z" in said
-    assert "kubectl describe node n1" in said
+    advice = explain_deleted_node(delete_node("n1"))
+    assert advice.count("Node n1 was deleted by alice@example.org") == 2
+    assert "its Node was to be deleted at 11:07:40Z" in advice
+    assert "kubectl describe node n1" in advice
 
 
 def test_while_the_lease_of_a_deleted_node_is_gone_the_node_is_looked_for() -> None:
-    said = explain_deleted_node(delete_node("n1", is_back=False))
-    assert "Kubernetes deletes the lease of a node with its Node." in said
-    assert "lease-webhook writers" not in said
+    advice = explain_deleted_node(delete_node("n1", is_back=False))
+    assert "Kubernetes deletes the lease of a node with its Node." in advice
+    assert "lease-webhook writers" not in advice
 
 
 def test_the_deletion_of_another_node_is_left_out() -> None:
-    said = explain_deleted_node(delete_node("n2"))
-    assert "Node n2" not in said
-    assert "its Node was to be deleted" not in said
+    advice = explain_deleted_node(delete_node("n2"))
+    assert "Node n2" not in advice
+    assert "its Node was to be deleted" not in advice
 
 
 def test_a_lease_that_is_named_like_a_node_elsewhere_has_no_node() -> None:
-    said = explain_deleted_node(delete_node("n1", lease="shop/n1"), ("shop", "n1"))
-    assert "Node n1" not in said
-    assert "describe node" not in said
+    advice = explain_deleted_node(delete_node("n1", lease="shop/n1"), ("shop", "n1"))
+    assert "Node n1" not in advice
+    assert "describe node" not in advice

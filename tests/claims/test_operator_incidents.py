@@ -21,8 +21,8 @@ FILES: Final = {"log": LOGS, "watch": (WATCH,), "both": (*LOGS, WATCH)}
 
 @cache
 def expected_of(name: str) -> Document:
-    found: Document = json.loads((FOLDER / name / "expected.json").read_text())
-    return found
+    document: Document = json.loads((FOLDER / name / "expected.json").read_text())
+    return document
 
 
 NAMES: Final = sorted(path.name for path in FOLDER.iterdir())
@@ -44,15 +44,15 @@ def explain(name: str, source: str, capsys: pytest.CaptureFixture[str]) -> str:
 def test_the_text_about_an_incident_has_what_it_must_and_nothing_false(
     name: str, source: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said, wanted = explain(name, source, capsys), expected_of(name)[source]
-    assert [words for words in wanted["says"] if words not in said] == []
-    assert [words for words in wanted["never"] if words in said] == []
+    output, wanted = explain(name, source, capsys), expected_of(name)[source]
+    assert [words for words in wanted["says"] if words not in output] == []
+    assert [words for words in wanted["never"] if words in output] == []
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_log_and_a_watch_together_show_what_either_shows(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The log decides what must be printed; where it hides what was written, the watch does, or both together."""
     wanted = next(expected_of(name)[source] for source in ("both", "log", "watch") if source in expected_of(name))
-    said = explain(name, "both", capsys)
-    assert [words for words in wanted["says"] if words not in said] == []
-    assert [words for words in wanted["never"] if words in said] == []
+    output = explain(name, "both", capsys)
+    assert [words for words in wanted["says"] if words not in output] == []
+    assert [words for words in wanted["never"] if words in output] == []

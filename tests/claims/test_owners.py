@@ -37,10 +37,10 @@ def write_owners(server: FakeServer, writer: tuple[str, str, str], owners: list[
     server.revision += 1
     version = str(server.revision)
     metadata = {**stored["metadata"], "resourceVersion": version, "ownerReferences": owners, "managedFields": entries}
-    one = {**stored, "metadata": metadata}
-    server.leases["shop/db"] = one
-    server.events.append((server.now, "MODIFIED", one))
-    server.log_request("shop/db", "update", user, pod, one)
+    owned = {**stored, "metadata": metadata}
+    server.leases["shop/db"] = owned
+    server.events.append((server.now, "MODIFIED", owned))
+    server.log_request("shop/db", "update", user, pod, owned)
     server.log[-1]["objectRef"]["resourceVersion"] = stored["metadata"]["resourceVersion"]
 
 
@@ -59,35 +59,35 @@ def play(writer: tuple[str, str, str], *owners: tuple[str, str], is_deleted: boo
     return server
 
 
-def list_lines(one: Account) -> list[str]:
-    return [line.text for line in list_latest(one)]
+def list_lines(account: Account) -> list[str]:
+    return [line.text for line in list_latest(account)]
 
 
 def test_a_log_shows_who_added_an_owner_to_a_lease_that_was_deleted_because_of_that() -> None:
     server = play(UI, ("ConfigMap", "settings"))
-    found = account(follow_log(server), server.now)
-    assert f"{ADDED} by shop/ui from pod ui-1" in list_lines(found)
-    (deleted,) = (one for one in found.findings if one.check == "lease-deleted")
+    answer = account(follow_log(server), server.now)
+    assert f"{ADDED} by shop/ui from pod ui-1" in list_lines(answer)
+    (deleted,) = (one for one in answer.findings if one.check == "lease-deleted")
     assert f"({ADDED} at 11:07:01Z by shop/ui from pod ui-1)" in deleted.message
-    said = text(found)
-    assert "Find out why shop/ui added one. To see the pod that did it: kubectl -n shop describe pod ui-1" in said
+    output = text(answer)
+    assert "Find out why shop/ui added one. To see the pod that did it: kubectl -n shop describe pod ui-1" in output
 
 
 def test_of_a_watch_the_field_manager_is_named_as_such() -> None:
     server = play(UI, ("ConfigMap", "settings"))
-    found = account(follow_watch(server), server.now)
-    assert f"{ADDED} under field manager ui" in list_lines(found)
-    assert "shop/ui" not in text(found)
+    answer = account(follow_watch(server), server.now)
+    assert f"{ADDED} under field manager ui" in list_lines(answer)
+    assert "shop/ui" not in text(answer)
 
 
 @pytest.mark.parametrize("follow", [follow_log, follow_watch], ids=["audit log", "watch"])
 def test_an_owner_that_the_holder_adds_itself_is_not_news_and_blames_no_one(follow: object) -> None:
     server = play(HOLDER, ("ConfigMap", "settings"))
     assert callable(follow)
-    found = account(follow(server), server.now)
-    assert not any("was added" in line for line in list_lines(found))
-    assert ADDED in text(found)
-    assert "Find out why" not in text(found)
+    answer = account(follow(server), server.now)
+    assert not any("was added" in line for line in list_lines(answer))
+    assert ADDED in text(answer)
+    assert "Find out why" not in text(answer)
 
 
 def test_the_next_lease_of_the_name_does_not_show_who_added_an_owner() -> None:
@@ -97,9 +97,9 @@ def test_the_next_lease_of_the_name_does_not_show_who_added_an_owner() -> None:
     server.delete("shop/db", GARBAGE_COLLECTOR)
     server.wait(0.2)
     holder.lead(6)
-    found = text(account(follow_log(server), server.now))
-    assert "was added" not in found
-    assert "To see who may add one: lease-webhook writers shop/db" in found
+    output = text(account(follow_log(server), server.now))
+    assert "was added" not in output
+    assert "To see who may add one: lease-webhook writers shop/db" in output
 
 
 @pytest.mark.parametrize(

@@ -52,14 +52,14 @@ class Shop:
 def test_a_lease_that_one_reads_and_does_not_take_has_expired_as_far_as_the_log_shows() -> None:
     shop = Shop()
     shop.read(60)
-    found = shop.explain()
-    said = text(found)
-    assert said.startswith(f"as far as the log shows, db-0_1 has not renewed it for 1 min 0 s; but {HIDDEN}")
-    assert not [one for one in found.findings if one.check == "expired"]
-    assert "Can be taken" not in [one.label for one in list_facts(found, verbose=True)]
-    assert not [one for one in found.claims if one.check == "expired"]
-    assert "It sent no renewal" not in said
-    advice = advise_with_urgency(found)
+    answer = shop.explain()
+    output = text(answer)
+    assert output.startswith(f"as far as the log shows, db-0_1 has not renewed it for 1 min 0 s; but {HIDDEN}")
+    assert not [one for one in answer.findings if one.check == "expired"]
+    assert "Can be taken" not in [one.label for one in list_facts(answer, verbose=True)]
+    assert not [one for one in answer.claims if one.check == "expired"]
+    assert "It sent no renewal" not in output
+    advice = advise_with_urgency(answer)
     assert advice.sentence.startswith("See whether it is renewed now. If so, collect the logs of all API servers")
     assert "see why pod db-1 does not take it" in advice.sentence
     assert advice.command == "kubectl -n shop get lease db --watch"
@@ -116,10 +116,10 @@ def _read_in_vain(shop: Shop) -> None:
 def test_a_reader_that_could_not_have_taken_it_says_nothing(deed: Callable[[Shop], None]) -> None:
     shop = Shop()
     deed(shop)
-    found = shop.explain()
-    assert HIDDEN not in text(found)
-    assert [one for one in found.findings if one.check == "expired"]
-    assert advise_with_urgency(found).sentence.startswith(("Act now", "No other can take"))
+    answer = shop.explain()
+    assert HIDDEN not in text(answer)
+    assert [one for one in answer.findings if one.check == "expired"]
+    assert advise_with_urgency(answer).sentence.startswith(("Act now", "No other can take"))
 
 
 def test_a_reader_of_another_account_would_not_take_it() -> None:
@@ -143,6 +143,6 @@ def test_a_candidate_waits_until_an_api_server_chooses_it() -> None:
 def test_a_watch_shows_the_writes_of_every_api_server() -> None:
     shop = Shop()
     shop.read(60)
-    found = shop.explain(follow_both)
-    assert HIDDEN not in text(found)
-    assert [one for one in found.findings if one.check == "expired"]
+    answer = shop.explain(follow_both)
+    assert HIDDEN not in text(answer)
+    assert [one for one in answer.findings if one.check == "expired"]

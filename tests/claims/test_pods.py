@@ -62,9 +62,9 @@ def answer(code: int, message: str) -> tuple[Tweak, ...]:
 
 def test_creations_that_were_refused_while_no_one_led_are_listed() -> None:
     server = lose(("", answer(403, QUOTA)), ("", answer(403, QUOTA)))
-    said = explain(server)
-    assert f"{REFUSED}: 2 requests by system:kube-controller-manager in namespace shop were refused with 403" in said
-    assert f"within 4 s, the last one: {QUOTA}" in said
+    output = explain(server)
+    assert f"{REFUSED}: 2 requests by system:kube-controller-manager in namespace shop were refused with 403" in output
+    assert f"within 4 s, the last one: {QUOTA}" in output
     assert any(REFUSED in line.text for line in list_latest(account(follow_log(server), server.now)))
     assert REFUSED not in "".join(one.message for one in account(follow_log(server), server.now).findings)
 
@@ -133,9 +133,9 @@ def test_changes_of_what_refused_pods_are_listed(kind: str, group: str, message:
 
 def test_a_pod_of_the_workload_that_gets_no_node_may_be_pending() -> None:
     server = lose((NEW, (SCHEDULER,)), (NEW, (SCHEDULER,)), is_taken=False)
-    said = explain(server)
+    output = explain(server)
     assert (
-        f"{PENDING}, 2 times until 11:07:08Z, and the log does not show that it got a node: it may be pending" in said
+        f"{PENDING}, 2 times until 11:07:08Z, and the log does not show that it got a node: it may be pending" in output
     )
 
 
@@ -178,8 +178,8 @@ def test_a_pod_that_is_pending_while_a_holder_leads_is_left_out() -> None:
 
 @pytest.mark.parametrize("is_taken", [True, False])
 def test_the_kubelet_of_a_silent_holder_was_alive_when_it_wrote_the_status_of_its_pod(is_taken: bool) -> None:
-    said = explain(lose((HOLDER, ()), is_taken=is_taken))
-    assert f"{KUBELET}: it was alive then; a container may have ended or restarted" in said
+    output = explain(lose((HOLDER, ()), is_taken=is_taken))
+    assert f"{KUBELET}: it was alive then; a container may have ended or restarted" in output
 
 
 def test_several_writes_of_a_kubelet_are_counted() -> None:

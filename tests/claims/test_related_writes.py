@@ -197,9 +197,9 @@ def test_rights_in_the_namespace_of_an_account_do_not_explain_refusals_of_a_leas
     for _ in range(8):
         server.wait(2)
         db.fail(403, FORBIDDEN)
-    found = explain(server)
-    assert "ServiceAccount ops/db was deleted" in found
-    assert "RoleBinding ops/db" not in found
+    output = explain(server)
+    assert "ServiceAccount ops/db was deleted" in output
+    assert "RoleBinding ops/db" not in output
 
 
 def test_changes_of_the_workload_of_a_holder_are_listed() -> None:
@@ -209,10 +209,10 @@ def test_changes_of_the_workload_of_a_holder_are_listed() -> None:
     db.lead(20)
     log_write(server, "deployments", "apps", put("verb", "patch"), put("objectRef.subresource", "scale"))
     log_write(server, "deployments", "apps", put("objectRef.name", "mail"))
-    found = explain(server)
-    assert "Deployment shop/db was created by alice@example.org" in found
-    assert "Deployment shop/db was scaled by alice@example.org" in found
-    assert "Deployment shop/mail" not in found
+    output = explain(server)
+    assert "Deployment shop/db was created by alice@example.org" in output
+    assert "Deployment shop/db was scaled by alice@example.org" in output
+    assert "Deployment shop/mail" not in output
     latest = [line.text for line in list_latest(account(follow_log(server), server.now))]
     assert "Deployment shop/db was scaled by alice@example.org" in latest
     assert "Deployment shop/db was created by alice@example.org" not in latest

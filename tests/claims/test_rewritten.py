@@ -41,10 +41,10 @@ def led(*patched: str, annotation: str = "", **asked: Any) -> FakeServer:
 
 
 def claim(server: FakeServer) -> dict[str, Any]:
-    found = as_json(account(follow_log(server), server.now))["claims"]
-    (one,) = [one for one in found if one["claim"] == "stored-other-than-asked"]
-    assert isinstance(one, dict)
-    return one
+    claims = as_json(account(follow_log(server), server.now))["claims"]
+    (claim,) = [one for one in claims if one["claim"] == "stored-other-than-asked"]
+    assert isinstance(claim, dict)
+    return claim
 
 
 def told(server: FakeServer) -> str:
@@ -53,10 +53,14 @@ def told(server: FakeServer) -> str:
 
 def test_another_holder_than_asked_is_an_error_that_goes_on() -> None:
     server = led(holderIdentity="db-0_original")
-    one = claim(server)
-    assert (one["severity"], one["ongoing"], one["count"]) == ("error", True, 4)
-    assert (one["field"], one["asked"], one["stored"]) == ("holderIdentity", "db-0_original", "db-0_1")
-    assert "does not find itself as the holder" in one["text"]
+    stored_other = claim(server)
+    assert (stored_other["severity"], stored_other["ongoing"], stored_other["count"]) == ("error", True, 4)
+    assert (stored_other["field"], stored_other["asked"], stored_other["stored"]) == (
+        "holderIdentity",
+        "db-0_original",
+        "db-0_1",
+    )
+    assert "does not find itself as the holder" in stored_other["text"]
     headline = make_headline(account(follow_log(server), server.now))
     assert headline == "db-0_1 holds it as stored, but its writer asked for db-0_original, renewed 0 s ago"
     assert told(server).endswith(MUTATORS)
@@ -71,9 +75,9 @@ def test_it_is_not_known_whether_it_goes_on_behind_a_hole_of_the_log() -> None:
 
 def test_a_webhook_that_the_log_names_is_the_one_to_look_at() -> None:
     server = led("/spec/leaseDurationSeconds", leaseDurationSeconds=300)
-    one = claim(server)
-    assert one["severity"] == "warning"
-    assert one["text"].endswith("the log says that webhook defaults.vendor.example changed it")
+    stored_other = claim(server)
+    assert stored_other["severity"] == "warning"
+    assert stored_other["text"].endswith("the log says that webhook defaults.vendor.example changed it")
     assert told(server).endswith("kubectl get mutatingwebhookconfigurations defaults -o yaml")
 
 
@@ -194,9 +198,9 @@ def test_a_clock_is_not_off_whose_time_was_changed() -> None:
             stored = event["responseObject"]
             spec = {**stored["spec"], "renewTime": event["stageTimestamp"]}
             event["requestObject"] = {**stored, "spec": spec}
-    said = text(account(follow_log(server), server.now))
-    assert "holder-clock" not in said
-    assert "another renewTime than requested" in said
+    output = text(account(follow_log(server), server.now))
+    assert "holder-clock" not in output
+    assert "another renewTime than requested" in output
 
 
 def test_what_was_sent_is_not_what_was_stored_if_a_webhook_changed_it() -> None:
@@ -206,8 +210,8 @@ def test_what_was_sent_is_not_what_was_stored_if_a_webhook_changed_it() -> None:
     event["requestObject"] = event.pop("responseObject")
     assert make_headline(account(follow_log(server), server.now)).startswith("db-0_1 holds it")
     event["annotations"] = {"mutation.webhook.admission.k8s.io/round_0_index_0": '{"webhook":"a","mutated":true}'}
-    said = make_headline(account(follow_log(server), server.now))
-    assert said == "db-0 wrote it last; the log does not show the lease itself"
+    output = make_headline(account(follow_log(server), server.now))
+    assert output == "db-0 wrote it last; the log does not show the lease itself"
 
 
 @pytest.mark.parametrize("is_created", [True, False], ids=["from its creation on", "later"])
@@ -218,20 +222,20 @@ def test_what_was_sent_is_not_a_second_write_beside_what_was_stored(is_created: 
             if event["objectRef"]["name"] == "db":
                 stored = event["responseObject"]
                 event["requestObject"] = {**stored, "spec": {**stored["spec"], "holderIdentity": "db-0_original"}}
-    found = account(follow_both(hide_responses(server)), server.now)
-    assert {one.check for one in found.findings} == {"stored-other-than-asked", "timing-tight"}
-    assert [one.holder for one in found.history.tenures] == ["db-0_1"]
-    assert make_headline(found) == "db-0_1 holds it as stored, but its writer asked for db-0_original, renewed 0 s ago"
+    answer = account(follow_both(hide_responses(server)), server.now)
+    assert {one.check for one in answer.findings} == {"stored-other-than-asked", "timing-tight"}
+    assert [one.holder for one in answer.history.tenures] == ["db-0_1"]
+    assert make_headline(answer) == "db-0_1 holds it as stored, but its writer asked for db-0_original, renewed 0 s ago"
 
 
 def test_what_was_sent_is_not_what_was_stored_where_the_watch_lacks_a_write() -> None:
     server = hide_responses(led(holderIdentity="db-0_original"))
     stored = [one for one in server.events if one[2]["metadata"]["name"] == "db"]
     server.events.remove(stored[-2])
-    found = account(follow_both(server), server.now)
-    (rewritten,) = [one for one in found.findings if one.check == "stored-other-than-asked"]
+    answer = account(follow_both(server), server.now)
+    (rewritten,) = [one for one in answer.findings if one.check == "stored-other-than-asked"]
     assert "2 writes" in rewritten.message
-    assert [one.holder for one in found.history.tenures] == ["db-0_1"]
+    assert [one.holder for one in answer.history.tenures] == ["db-0_1"]
 
 
 def test_a_write_that_left_the_lease_as_it_was_is_not_counted() -> None:

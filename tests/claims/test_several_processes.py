@@ -15,9 +15,9 @@ from webhook.kubernetes.times import format_time
 
 
 def claim(server: FakeServer, kind: str, follow: Any = follow_log) -> dict[str, Any]:
-    found = [one for one in as_json(account(follow(server), server.now))["claims"] if one["claim"] == kind]
-    assert found, kind
-    return dict(found[-1])
+    claims = [one for one in as_json(account(follow(server), server.now))["claims"] if one["claim"] == kind]
+    assert claims, kind
+    return dict(claims[-1])
 
 
 @pytest.mark.parametrize("is_refused", [False, True], ids=["silent before", "refused before"])
@@ -34,8 +34,8 @@ def test_a_pod_that_takes_a_lease_under_another_name_waited_for_itself(is_refuse
     renamed.take()
     together(4, renamed, *others)
     lost = claim(server, "leader-lost")["text"]
-    shown = "both names were written from pod db-0: a process that begins under another name waits" in lost
-    assert shown == (not is_refused)
+    is_explained = "both names were written from pod db-0: a process that begins under another name waits" in lost
+    assert is_explained == (not is_refused)
 
 
 def test_answers_to_another_process_of_a_name_are_possible_causes() -> None:
@@ -90,10 +90,12 @@ def test_a_lease_that_another_process_kept_did_not_expire_earlier() -> None:
     follower = server.elector("db-1", "shop/db")
     follower.take()
     together(4, follower, *others)
-    said = text(account(follow_log(server), server.now))
-    assert "after db-0_1 let it expire; db-0_1 itself had not renewed it for up to 36 s" in said
-    assert "(shop/toolbox from pod toolbox went on in its name until 11:07:20Z); db-1_1 took the expired lease" in said
-    assert "from 11:07:02Z to 11:07:20Z shop/toolbox from pod toolbox renewed it as db-0_1" in said
+    output = text(account(follow_log(server), server.now))
+    assert "after db-0_1 let it expire; db-0_1 itself had not renewed it for up to 36 s" in output
+    assert (
+        "(shop/toolbox from pod toolbox went on in its name until 11:07:20Z); db-1_1 took the expired lease" in output
+    )
+    assert "from 11:07:02Z to 11:07:20Z shop/toolbox from pod toolbox renewed it as db-0_1" in output
 
 
 def act_as(server: FakeServer) -> None:
@@ -113,17 +115,17 @@ def renew_as_db(server: FakeServer, times: int, *, pod: str, is_impersonated: bo
 
 
 def find_shared_identity(server: FakeServer) -> Claim:
-    (found,) = (one for one in account(follow_log(server), server.now).claims if one.check == "identity-shared")
-    return found
+    (claim,) = (one for one in account(follow_log(server), server.now).claims if one.check == "identity-shared")
+    return claim
 
 
 def test_who_acts_as_an_account_is_no_replica_of_it() -> None:
     server, (db, *others) = shop()
     together(30, db, *others)
     renew_as_db(server, 10, pod="db-0")
-    found = find_shared_identity(server)
-    assert found.advice.startswith("Find out why shop/db (impersonated by alice) renewed it as db-0_1.")
-    assert found.fix == "kubectl auth can-i impersonate serviceaccounts/db -n shop --as=alice"
+    claim = find_shared_identity(server)
+    assert claim.advice.startswith("Find out why shop/db (impersonated by alice) renewed it as db-0_1.")
+    assert claim.fix == "kubectl auth can-i impersonate serviceaccounts/db -n shop --as=alice"
 
 
 def test_who_acted_as_a_pod_when_the_log_begins_is_not_seen_since() -> None:
@@ -132,9 +134,9 @@ def test_who_acted_as_a_pod_when_the_log_begins_is_not_seen_since() -> None:
     server.log.clear()
     renew_as_db(server, 4, pod="db-0")
     together(20, db, *others)
-    found = find_shared_identity(server)
-    assert found.message.startswith("until 11:07:08Z shop/db (impersonated by alice) from pod db-0 renewed it as")
-    assert format_time(found.over_since or 0) == "2026-11-18T11:07:08Z"
+    claim = find_shared_identity(server)
+    assert claim.message.startswith("until 11:07:08Z shop/db (impersonated by alice) from pod db-0 renewed it as")
+    assert format_time(claim.over_since or 0) == "2026-11-18T11:07:08Z"
 
 
 @pytest.mark.parametrize(("seconds", "end"), [(6, "11:07:22Z"), (60, "11:07:14Z")], ids=["both stop", "one goes on"])
@@ -146,9 +148,9 @@ def test_an_identity_is_shared_until_one_process_has_it_alone(seconds: float, en
         together(2, db, *others)
     together(seconds, db, *others)
     together(20, *others)
-    found = find_shared_identity(server)
-    assert "by several processes that renewed in turns" in found.message
-    assert format_time(found.over_since or 0) == f"2026-11-18T{end}"
+    claim = find_shared_identity(server)
+    assert "by several processes that renewed in turns" in claim.message
+    assert format_time(claim.over_since or 0) == f"2026-11-18T{end}"
 
 
 def test_who_acts_as_an_account_in_a_text_without_a_pod_is_named_and_not_the_account() -> None:
@@ -164,8 +166,8 @@ def test_who_acts_as_an_account_in_a_text_without_a_pod_is_named_and_not_the_acc
         stranger.renew()
         act_as(server)
     together(20, db, *others)
-    said = text(account(follow_log(server), server.now))
-    assert "ADVICE Find out why shop/db (impersonated by alice) renewed it as leader." in said
+    output = text(account(follow_log(server), server.now))
+    assert "ADVICE Find out why shop/db (impersonated by alice) renewed it as leader." in output
 
 
 def test_a_pod_that_its_text_names_displaces_who_acts_as_its_account() -> None:
@@ -174,10 +176,10 @@ def test_a_pod_that_its_text_names_displaces_who_acts_as_its_account() -> None:
     act_as(server)
     renew_as_db(server, 4, pod="db-0")
     together(20, db, *others)
-    said = text(account(follow_log(server), server.now))
-    assert "db-0_1 holds it since 11:06:40Z, renewed 0 s ago" in said
-    assert "shop/db (impersonated by alice) from pod db-0 renewed it as db-0_1, 4 times" in said
-    assert "ADVICE Find out why shop/db (impersonated by alice)" in said
+    output = text(account(follow_log(server), server.now))
+    assert "db-0_1 holds it since 11:06:40Z, renewed 0 s ago" in output
+    assert "shop/db (impersonated by alice) from pod db-0 renewed it as db-0_1, 4 times" in output
+    assert "ADVICE Find out why shop/db (impersonated by alice)" in output
 
 
 @pytest.mark.parametrize("is_impersonated", [True, False], ids=["acts as its account", "a token without a pod"])
@@ -204,9 +206,9 @@ def test_who_was_written_in_and_never_renewed_did_not_let_it_expire(follow: Any)
     follower = server.elector("db-1", "shop/db")
     follower.take()
     together(4, follower, *others)
-    said = text(account(follow(server), server.now))
-    assert "ghost let it expire" not in said
-    assert "once it had expired with ghost in it, which did not renew it" in said
+    output = text(account(follow(server), server.now))
+    assert "ghost let it expire" not in output
+    assert "once it had expired with ghost in it, which did not renew it" in output
 
 
 def test_conflicts_of_a_process_that_does_not_hold_it_are_shown() -> None:
@@ -215,13 +217,13 @@ def test_conflicts_of_a_process_that_does_not_hold_it_are_shown() -> None:
     for _ in range(6):
         together(2, db, *others)
         second.fail(409)
-    one = account(follow_log(server), server.now)
-    shown = [line.text for line in list_latest(one)]
-    assert shown == [
+    answer = account(follow_log(server), server.now)
+    lines = [line.text for line in list_latest(answer)]
+    assert lines == [
         "6 updates by shop/db from pod db-1 conflicted (409) until 11:06:52Z; the lease had the holder db-0_1 then"
     ]
     db.fail(409)
-    assert [line.text for line in list_latest(account(follow_log(server), server.now))] == shown
+    assert [line.text for line in list_latest(account(follow_log(server), server.now))] == lines
 
 
 def test_deletions_that_name_another_state_are_no_updates() -> None:
@@ -231,8 +233,8 @@ def test_deletions_that_name_another_state_are_no_updates() -> None:
     for _ in db.ticks(12):
         db.renew()
         alice.fail(409, verb="delete")
-    said = text(account(follow_log(server), server.now))
-    assert "6 deletions by alice conflicted (409) until 11:07:12Z; the lease had the holder db-0_1 then" in said
+    output = text(account(follow_log(server), server.now))
+    assert "6 deletions by alice conflicted (409) until 11:07:12Z; the lease had the holder db-0_1 then" in output
 
 
 def test_of_many_conflicts_the_latest_are_counted_and_what_was_refused_is_kept() -> None:
@@ -245,10 +247,10 @@ def test_of_many_conflicts_the_latest_are_counted_and_what_was_refused_is_kept()
         second.fail(409)
         server.wait(0.1)
         db.renew()
-    one = account(follow_log(server), server.now)
-    assert [line.text for line in list_latest(one)][-1].startswith("at least 100 updates by shop/db from pod db-1")
-    assert any(refusal.code == 403 for refusal in one.history.requests.refusals)
-    assert one.history.requests.has_forgotten_since(0)
+    answer = account(follow_log(server), server.now)
+    assert [line.text for line in list_latest(answer)][-1].startswith("at least 100 updates by shop/db from pod db-1")
+    assert any(refusal.code == 403 for refusal in answer.history.requests.refusals)
+    assert answer.history.requests.has_forgotten_since(0)
 
 
 def test_a_lease_with_finalizers_was_deleted_by_who_asked_for_that() -> None:
@@ -257,8 +259,8 @@ def test_a_lease_with_finalizers_was_deleted_by_who_asked_for_that() -> None:
     server.delete_with_finalizer("shop/db")
     server.wait(2)
     db.lead(10)
-    said = text(account(follow_log(server), server.now))
-    assert "the lease, which admin had asked to delete before, was gone with its last finalizer while db-0_1" in said
+    output = text(account(follow_log(server), server.now))
+    assert "the lease, which admin had asked to delete before, was gone with its last finalizer while db-0_1" in output
     assert "the lease was gone with its last finalizer" in text(account(follow_watch(server), server.now))
 
 
@@ -281,12 +283,12 @@ def test_a_holder_that_conflicts_with_itself_may_run_several_electors(*, is_edit
         if is_shared:
             server.wait(0.2)
             other.renew()
-    said = text(account(follow_log(server), server.now))
+    output = text(account(follow_log(server), server.now))
     words = (
         "all are from its holder's own pod, and the log shows no other writer: lost answers or several electors may "
         "explain that"
     )
-    assert (words in said) is not (is_edited or is_shared)
+    assert (words in output) is not (is_edited or is_shared)
 
 
 def fail_with_conflicts(pause: float, *, pod: str = "db-0", number: int = 6) -> FakeServer:
@@ -306,9 +308,9 @@ def fail_with_conflicts(pause: float, *, pod: str = "db-0", number: int = 6) -> 
 @pytest.mark.parametrize(("pause", "is_shown"), [(3, True), (14, True), (17, False), (900, False)])
 def test_answers_that_are_lost_now_and_then_are_no_second_elector(pause: float, is_shown: bool) -> None:
     server = fail_with_conflicts(pause)
-    said = text(account(follow_log(server), server.now))
-    assert ("lost answers or several electors may explain that" in said) is is_shown
-    assert ("6 updates by shop/db from pod db-0 conflicted (409) until" in said) is is_shown
+    output = text(account(follow_log(server), server.now))
+    assert ("lost answers or several electors may explain that" in output) is is_shown
+    assert ("6 updates by shop/db from pod db-0 conflicted (409) until" in output) is is_shown
 
 
 def test_conflicts_of_a_holder_without_a_pod_are_of_its_user() -> None:
@@ -329,10 +331,10 @@ def test_a_log_that_lacks_writes_does_not_say_that_no_one_else_wrote(is_edited: 
         db.fail(409)
         server.wait(0.02)
         db.lead(4)
-    said = text(account(follow_log(server), server.now))
-    assert "6 updates by shop/db from pod db-0 conflicted (409) until 11:07:" in said
-    assert ("and the log may lack the writes of others" in said) is is_edited
-    assert ("and the log shows no other writer" in said) is not is_edited
+    output = text(account(follow_log(server), server.now))
+    assert "6 updates by shop/db from pod db-0 conflicted (409) until 11:07:" in output
+    assert ("and the log may lack the writes of others" in output) is is_edited
+    assert ("and the log shows no other writer" in output) is not is_edited
 
 
 def test_conflicts_of_which_the_first_are_forgotten_began_then_or_earlier() -> None:

@@ -35,10 +35,10 @@ class Shop:
             self.server.wait(1)
             if second % 10 == 0:
                 self.api.renew()
-            for one in renewing if second % 2 == 0 else ():
-                one.renew()
-            for one in asking if second % 2 == 1 else ():
-                one.ask()
+            for elector in renewing if second % 2 == 0 else ():
+                elector.renew()
+            for elector in asking if second % 2 == 1 else ():
+                elector.ask()
 
     def work(self, seconds: int = 60) -> None:
         """Have the holder renew the lease, which it also reads, and the candidates wait for it."""
@@ -50,25 +50,25 @@ class Shop:
     @property
     def claims(self) -> list[dict[str, Any]]:
         """The claims that all fell silent."""
-        found = as_json(account(follow_log(self.server), self.server.now))["claims"]
-        return [one for one in found if one["claim"] == "silent-together"]
+        claims = as_json(account(follow_log(self.server), self.server.now))["claims"]
+        return [one for one in claims if one["claim"] == "silent-together"]
 
 
 def test_all_fell_silent_while_the_api_server_went_on() -> None:
     shop = Shop()
     shop.work()
     shop.go_on(60)
-    said = shop.explain()
+    output = shop.explain()
     assert (
         "Together: all 3 processes that asked for it again and again (db-0, db-1, db-2) fell silent between 11:07:38Z "
         "and 11:07:39Z, while the API server went on renewing its own lease until 11:08:40Z. Why is not in the log; "
         "possible is what only they share: their network, their credentials, a CA certificate in their image, a "
         "workload that was scaled down, or another API server that they ask now"
-    ) in said
-    assert said.count("fell silent") == 1
-    (one,) = shop.claims
-    assert (one["count"], one["severity"], "cause" in one) == (3, "info", False)
-    assert one["from"] <= one["to"] <= one["latest"]
+    ) in output
+    assert output.count("fell silent") == 1
+    (claim,) = shop.claims
+    assert (claim["count"], claim["severity"], "cause" in claim) == (3, "info", False)
+    assert claim["from"] <= claim["to"] <= claim["latest"]
 
 
 def test_others_that_the_api_server_answers_show_more_than_its_own_lease() -> None:
@@ -77,9 +77,9 @@ def test_others_that_the_api_server_answers_show_more_than_its_own_lease() -> No
     shop.candidates.pop()
     shop.go_on(60, shop.holder, *shop.candidates, renewing=(shop.holder, shop.mail))
     shop.go_on(60, renewing=(shop.mail,))
-    said = shop.explain()
-    assert "both processes that asked for it again and again (db-0, db-1) fell silent" in said
-    assert "the API server went on answering others until 11:08:40Z" in said
+    output = shop.explain()
+    assert "both processes that asked for it again and again (db-0, db-1) fell silent" in output
+    assert "the API server went on answering others until 11:08:40Z" in output
 
 
 def go_on_alone(shop: Shop) -> None:
@@ -153,8 +153,8 @@ def test_a_single_process_does_not_fall_silent_together() -> None:
 
 def test_a_holder_that_another_one_wrote_in_did_not_ask_with_them() -> None:
     shop = Shop()
-    for one in shop.candidates:
-        one.user = shop.holder.user
+    for elector in shop.candidates:
+        elector.user = shop.holder.user
     shop.work()
     shop.server.write("shop/db", {**shop.server.leases["shop/db"]["spec"], "holderIdentity": "x"}, "cli", "bob", "")
     shop.go_on(60)
@@ -166,15 +166,15 @@ def test_who_had_ended_before_did_not_fall_silent_with_them() -> None:
     shop.work()
     shop.go_on(60, shop.holder, shop.candidates[0], renewing=(shop.holder,))
     shop.go_on(60)
-    (one,) = shop.claims
-    assert one["count"] == 2
+    (claim,) = shop.claims
+    assert claim["count"] == 2
 
 
 def test_too_many_processes_to_remember_make_no_claim_of_a_common_silence() -> None:
     shop = Shop()
     shop.candidates += [shop.server.elector(f"more-{number}", "shop/db") for number in range(MAX_LISTED)]
-    for one in shop.candidates:
-        one.user = shop.holder.user
+    for elector in shop.candidates:
+        elector.user = shop.holder.user
     shop.work()
     shop.go_on(60)
     assert shop.claims == []
@@ -196,10 +196,10 @@ def test_another_lease_of_the_same_processes_does_not_show_that_others_were_answ
     shop.holder.take()
     for _ in range(30):
         shop.server.wait(2)
-        for one in (shop.holder, both):
-            one.renew()
-        for one in shop.candidates:
-            one.ask()
+        for elector in (shop.holder, both):
+            elector.renew()
+        for elector in shop.candidates:
+            elector.ask()
     for _ in range(30):
         shop.server.wait(2)
         both.renew()
@@ -213,17 +213,17 @@ def test_a_heartbeat_has_no_candidates() -> None:
     shop.go_on(60, kubelet, reader, renewing=(kubelet, shop.holder))
     shop.go_on(60, renewing=(shop.holder,))
     histories = follow_log(shop.server)
-    one = make_account(histories, histories.leases["kube-node-lease", "worker-1"], shop.server.now)
-    assert one.history.is_heartbeat
-    assert "silent-together" not in {claim.check for claim in one.claims}
+    answer = make_account(histories, histories.leases["kube-node-lease", "worker-1"], shop.server.now)
+    assert answer.history.is_heartbeat
+    assert "silent-together" not in {claim.check for claim in answer.claims}
 
 
 def test_a_watch_beside_the_log_ends_what_the_log_shows_alone() -> None:
     shop = Shop()
     shop.work()
     shop.go_on(60)
-    found = as_json(account(follow_both(shop.server), shop.server.now))["claims"]
-    assert "silent-together" not in {one["claim"] for one in found}
+    claims = as_json(account(follow_both(shop.server), shop.server.now))["claims"]
+    assert "silent-together" not in {one["claim"] for one in claims}
 
 
 @pytest.mark.parametrize(
@@ -237,8 +237,8 @@ def test_a_false_claim_that_processes_fell_silent_is_noticed(plant: Defect) -> N
     history = play_stored("all-that-ask-for-a-lease-are-cut-off-at-once")
     given = input_of(history, Kind.LOG)
     assert given
-    (found,) = ((claim, facts) for claim, facts in claims_in(history, given) if claim["claim"] == "silent-together")
-    claim, facts = found
+    (together,) = ((claim, facts) for claim, facts in claims_in(history, given) if claim["claim"] == "silent-together")
+    claim, facts = together
     changed = plant(claim, facts)
     assert changed
     assert PREDICATES["silent-together"](facts, claim)

@@ -23,8 +23,8 @@ def held(**spec: Any) -> str:
     db.take()
     for _ in db.ticks(10):
         db.renew(**spec)
-    said = text(account(follow_log(hide_stamps(server)), server.now))
-    return said.partition("Held by: ")[2].partition("\n")[0]
+    output = text(account(follow_log(hide_stamps(server)), server.now))
+    return output.partition("Held by: ")[2].partition("\n")[0]
 
 
 def test_acquire_time_is_what_clients_say() -> None:
@@ -46,8 +46,8 @@ def test_who_has_not_renewed_it_need_not_have_written_acquire_time() -> None:
     del server.log[:2]
     server.log[0]["user"] = {"username": "alice"}
     del server.log[0]["responseObject"]["metadata"]["managedFields"]
-    said = text(account(follow_log(server), server.now))
-    assert "acquireTime" not in said.partition("\n")[2].partition("\n")[0]
+    output = text(account(follow_log(server), server.now))
+    assert "acquireTime" not in output.partition("\n")[2].partition("\n")[0]
 
 
 def written(*, is_created: bool) -> str:
@@ -56,8 +56,8 @@ def written(*, is_created: bool) -> str:
     db.lead(10)
     if not is_created:
         del server.log[0]
-    said = text(account(cluster_of(server.audit_log(metadata_only=True)), server.now))
-    return said.partition("Written by: ")[2].partition("\n")[0]
+    output = text(account(cluster_of(server.audit_log(metadata_only=True)), server.now))
+    return output.partition("Written by: ")[2].partition("\n")[0]
 
 
 def test_before_a_log_begins_the_first_writer_may_have_written_too() -> None:

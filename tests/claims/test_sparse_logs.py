@@ -34,8 +34,8 @@ def go_on(seconds: int, api: Elector, *others: Elector, every: int = 10) -> None
         api.server.wait(1)
         if second % every == 0:
             api.renew()
-        for one in others if second % 2 == 0 else ():
-            one.renew()
+        for elector in others if second % 2 == 0 else ():
+            elector.renew()
 
 
 def explain(server: FakeServer) -> str:
@@ -43,19 +43,19 @@ def explain(server: FakeServer) -> str:
 
 
 def claims(server: FakeServer) -> dict[str, dict[str, Any]]:
-    found: list[dict[str, Any]] = as_json(account(follow_log(server), server.now))["claims"]
-    return {one["claim"]: one for one in found}
+    claims: list[dict[str, Any]] = as_json(account(follow_log(server), server.now))["claims"]
+    return {one["claim"]: one for one in claims}
 
 
 def test_where_only_an_api_server_goes_on_a_lease_is_expired_as_far_as_the_log_shows() -> None:
     server, api, _ = shop()
     go_on(60, api)
-    said, claimed = explain(server), claims(server)
-    assert said.startswith(
+    output, claimed = explain(server), claims(server)
+    assert output.startswith(
         "db-0_1 has not renewed it for 1 min 0 s, and no other process has tried to write it since it expired, as far "
         "as the log shows"
     )
-    assert "Not shown: what another API server answered: if there are several, give the logs of all" in said
+    assert "Not shown: what another API server answered: if there are several, give the logs of all" in output
     assert claimed["expired"]["identity"] == claimed["holder"]["identity"] == "db-0_1"
 
 
@@ -145,8 +145,8 @@ def test_logs_of_two_api_servers_go_on_together() -> None:
     server = FakeServer()
     api, other = server.elector("api", SELF), server.elector("other", "kube-system/apiserver-y")
     db = server.elector("db-0", "shop/db")
-    for one in (api, other, db):
-        one.take()
+    for elector in (api, other, db):
+        elector.take()
     for number in range(11):
         go_on(10, api, *([db] if number < 5 else []))
         other.renew()

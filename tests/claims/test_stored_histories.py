@@ -30,6 +30,6 @@ def test_no_claim_about_a_stored_history_is_false(name: str, kind: Kind) -> None
     history = play_stored(name)
     given = input_of(history, kind)
     assert given
-    found = list(evaluate(history, given))
-    assert [(one.command, one.claim) for one in found if one.is_true is not True] == []
-    assert len(found) > 5
+    evaluations = list(evaluate(history, given))
+    assert [(one.command, one.claim) for one in evaluations if one.is_true is not True] == []
+    assert len(evaluations) > 5

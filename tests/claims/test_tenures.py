@@ -54,14 +54,14 @@ def test_a_lease_that_is_created_again_was_deleted_and_not_stolen() -> None:
     omit_request(server, "delete")
     server.wait(3)
     second.lead(10)
-    said = print_account(follow_log(server), server)
-    assert "the lease was deleted while db-0_1 held it, then or later" in said
-    assert "db-1_1 created it again (shop/db from pod db-1) after it was deleted" in said
-    assert "; the lease had no holder for up to 3 s" in said
-    assert "lease-deleted: the lease was deleted at 11:07:00Z or later while db-0_1 held it; " in said
-    assert "db-1_1 created it again up to 3 s later: two may have led at once" in said
-    assert "lease-stolen" not in said
-    assert "ADVICE The log does not show who it was: see whether parts of it are missing." in said
+    output = print_account(follow_log(server), server)
+    assert "the lease was deleted while db-0_1 held it, then or later" in output
+    assert "db-1_1 created it again (shop/db from pod db-1) after it was deleted" in output
+    assert "; the lease had no holder for up to 3 s" in output
+    assert "lease-deleted: the lease was deleted at 11:07:00Z or later while db-0_1 held it; " in output
+    assert "db-1_1 created it again up to 3 s later: two may have led at once" in output
+    assert "lease-stolen" not in output
+    assert "ADVICE The log does not show who it was: see whether parts of it are missing." in output
 
 
 def test_after_a_deletion_that_may_have_come_after_the_expiry_two_may_not_have_led() -> None:
@@ -70,9 +70,9 @@ def test_after_a_deletion_that_may_have_come_after_the_expiry_two_may_not_have_l
     omit_request(server, "delete")
     server.wait(16)
     second.lead(10)
-    said = print_account(follow_log(server), server)
-    assert "created it again up to 16 s later" in said
-    assert "two may have led" not in said
+    output = print_account(follow_log(server), server)
+    assert "created it again up to 16 s later" in output
+    assert "two may have led" not in output
 
 
 def test_a_review_of_a_creation_does_not_say_that_the_lease_was_deleted() -> None:
@@ -88,9 +88,9 @@ def test_a_free_lease_that_was_created_again_was_not_deleted_while_it_was_held()
     server.delete("shop/db")
     omit_request(server, "delete")
     second.lead(10)
-    said = print_account(follow_log(server), server)
-    assert "db-1_1 created it (shop/db from pod db-1)" in said
-    assert "lease-deleted" not in said
+    output = print_account(follow_log(server), server)
+    assert "db-1_1 created it (shop/db from pod db-1)" in output
+    assert "lease-deleted" not in output
 
 
 def test_two_uids_in_turns_are_two_clusters() -> None:
@@ -99,17 +99,17 @@ def test_two_uids_in_turns_are_two_clusters() -> None:
     second.take()
     alike.append((second, server.leases["shop/db"]))
     for _ in range(3):
-        for number, (one, stored) in enumerate(alike):
+        for number, (elector, stored) in enumerate(alike):
             server.wait(1)
             server.leases["shop/db"] = stored
-            one.renew()
-            alike[number] = one, server.leases["shop/db"]
-    shown = account(follow_watch(server), server.now)
-    assert shown.state is LeaseState.UNKNOWN
-    assert text(shown).startswith("the input shows leases of several clusters under this name\n")
-    assert [found.check for found in shown.findings] == ["clusters-mixed"]
-    assert "took it" not in text(shown)
-    assert "ADVICE Give the input of one cluster alone:" in text(shown)
+            elector.renew()
+            alike[number] = elector, server.leases["shop/db"]
+    answer = account(follow_watch(server), server.now)
+    assert answer.state is LeaseState.UNKNOWN
+    assert text(answer).startswith("the input shows leases of several clusters under this name\n")
+    assert [found.check for found in answer.findings] == ["clusters-mixed"]
+    assert "took it" not in text(answer)
+    assert "ADVICE Give the input of one cluster alone:" in text(answer)
 
 
 @pytest.mark.parametrize(
@@ -136,8 +136,8 @@ def test_whether_a_lease_had_expired_is_not_known_if_it_did_while_a_slow_takeove
     second.lead(0)
     server.log[-1]["requestReceivedTimestamp"] = format_micro_time(server.now - 3 * SECOND)
     second.lead(10)
-    said = print_account(follow_log(server), server)
-    assert "db-1_1 took it from db-0_1: whether it had expired is not known; not renewed for up to 16.1 s" in said
+    output = print_account(follow_log(server), server)
+    assert "db-1_1 took it from db-0_1: whether it had expired is not known; not renewed for up to 16.1 s" in output
 
 
 def test_a_write_that_the_log_leaves_out_is_no_silence() -> None:
@@ -146,10 +146,10 @@ def test_a_write_that_the_log_leaves_out_is_no_silence() -> None:
     first.lead(60)
     cut_out(server, kept, len(server.log))
     first.lead(20)
-    said = print_account(follow_log(server), server)
-    assert "did not renew" not in said
-    assert "expired" not in said
-    assert "as far as was recorded" in said
+    output = print_account(follow_log(server), server)
+    assert "did not renew" not in output
+    assert "expired" not in output
+    assert "as far as was recorded" in output
 
 
 def test_how_the_holder_changed_is_not_known_if_the_log_leaves_out_writes() -> None:
@@ -160,9 +160,9 @@ def test_how_the_holder_changed_is_not_known_if_the_log_leaves_out_writes() -> N
     second.take()
     cut_out(server, kept, len(server.log))
     second.lead(20)
-    one = account(follow_log(server), server.now)
-    assert "db-1_1 came to hold it after db-0_1, at a time that was not recorded" in text(one)
-    assert not any(found.check == "leader-lost" for found in one.findings)
+    answer = account(follow_log(server), server.now)
+    assert "db-1_1 came to hold it after db-0_1, at a time that was not recorded" in text(answer)
+    assert not any(found.check == "leader-lost" for found in answer.findings)
 
 
 def test_a_write_that_the_log_shows_without_its_object_is_not_missing() -> None:
@@ -187,9 +187,9 @@ def test_other_leases_say_nothing_of_a_time_that_the_log_leaves_out() -> None:
     )
 
 
-def failed_and_stored(server: FakeServer, one: Elector, code: int, *, by: str = "") -> None:
+def failed_and_stored(server: FakeServer, elector: Elector, code: int, *, by: str = "") -> None:
     """Renew, and have the API server answer that this failed."""
-    one.renew()
+    elector.renew()
     server.log[-1]["responseStatus"] = {"metadata": {}, "code": code}
     server.log[-1]["responseObject"] = {"kind": "Status", "apiVersion": "v1"}
     if by:
@@ -202,10 +202,10 @@ def test_a_failed_renewal_that_was_stored_leaves_open_whether_the_lease_expired(
     failed_and_stored(server, first, 504)
     server.wait(10)
     second.lead(10)
-    said = print_account(follow_log(server), server)
-    assert "db-1_1 took it from db-0_1: whether it had expired is not known; not renewed for up to 18 s" in said
-    assert "leader-lost: db-0_1 last renewed at 11:07:00Z; db-1_1 took the lease at 11:07:18Z, up to 18 s" in said
-    assert "let it expire" not in said
+    output = print_account(follow_log(server), server)
+    assert "db-1_1 took it from db-0_1: whether it had expired is not known; not renewed for up to 18 s" in output
+    assert "leader-lost: db-0_1 last renewed at 11:07:00Z; db-1_1 took the lease at 11:07:18Z, up to 18 s" in output
+    assert "let it expire" not in output
 
 
 @pytest.mark.parametrize(("code", "by", "is_late"), [(504, "", True), (429, "", False), (504, "mallory", False)])
@@ -223,10 +223,10 @@ def test_a_list_after_a_list_does_not_say_how_the_holder_changed() -> None:
     before = server.dump()
     first.release()
     second.lead(3)
-    one = account(follow_inputs(before, server.dump()), server.now)
-    assert "db-1_1 came to hold it after db-0_1, at a time that was not recorded" in text(one)
-    assert "; it was not recorded when" in text(one)
-    assert not {"lease-stolen", "leader-lost"} & {found.check for found in one.findings}
+    answer = account(follow_inputs(before, server.dump()), server.now)
+    assert "db-1_1 came to hold it after db-0_1, at a time that was not recorded" in text(answer)
+    assert "; it was not recorded when" in text(answer)
+    assert not {"lease-stolen", "leader-lost"} & {found.check for found in answer.findings}
 
 
 def test_a_list_after_a_list_of_the_same_state_shows_nothing_new() -> None:
@@ -245,9 +245,9 @@ def test_a_watch_that_begins_later_does_not_say_what_was_before_it(is_list: bool
     server.wait(100)
     server.events.clear()
     second.lead(20)
-    one = account(follow_inputs(before, server.watch()), server.now)
-    assert "db-1_1 came to hold it after db-0_1, at a time that was not recorded" in text(one)
-    assert not any(found.check == "leader-lost" for found in one.findings)
+    answer = account(follow_inputs(before, server.watch()), server.now)
+    assert "db-1_1 came to hold it after db-0_1, at a time that was not recorded" in text(answer)
+    assert not any(found.check == "leader-lost" for found in answer.findings)
 
 
 def test_a_holder_that_took_the_lease_again_in_what_was_missed_began_anew() -> None:
@@ -282,12 +282,12 @@ def test_a_silence_is_measured_by_the_duration_of_its_time() -> None:
     first.lead(20)
     server.wait(70)
     second.lead(20)
-    said = print_account(follow_log(server), server)
-    assert "the holder did not renew it for 47 s" in said
-    assert "The lease expired, but no one took it" not in said
-    assert "the lease expired, and no one took it" not in said
-    assert "By default client-go stops leading after 40 s to 42 s" in said
-    assert "the lease expired, 60 s after the last renewal by db-0_1" in said
+    output = print_account(follow_log(server), server)
+    assert "the holder did not renew it for 47 s" in output
+    assert "The lease expired, but no one took it" not in output
+    assert "the lease expired, and no one took it" not in output
+    assert "By default client-go stops leading after 40 s to 42 s" in output
+    assert "the lease expired, 60 s after the last renewal by db-0_1" in output
 
 
 def test_a_deletion_is_measured_by_the_duration_that_the_holder_had() -> None:
@@ -297,9 +297,10 @@ def test_a_deletion_is_measured_by_the_duration_that_the_holder_had() -> None:
     server.delete("shop/db")
     server.wait(1)
     server.elector("db-1", "shop/db").lead(20)
-    said = print_account(follow_log(server), server)
+    output = print_account(follow_log(server), server)
     assert (
-        "admin deleted the lease at 11:07:30Z while db-0_1 held it; db-1_1 created it again 1 s later: two may" in said
+        "admin deleted the lease at 11:07:30Z while db-0_1 held it; db-1_1 created it again 1 s later: two may"
+        in output
     )
 
 
@@ -312,17 +313,17 @@ def test_a_duration_that_another_writer_lowered_ends_no_tenure(view: View, renew
     server.write("shop/db", spec | ({"renewTime": first._time()} if renews else {}), "curl", "mallory", "")
     server.wait(2)
     second.lead(20)
-    said = print_account(view(server), server)
-    assert "let it expire" not in said
+    output = print_account(view(server), server)
+    assert "let it expire" not in output
     if renews and view is follow_watch:
         # Only a field manager says that another one renewed it for a shorter time.
-        assert "db-1_1 took it from db-0_1: whether it had expired is not known" in said
+        assert "db-1_1 took it from db-0_1: whether it had expired is not known" in output
         return
     took = r"took it \(\S+ from pod db-1\) from" if view is not follow_watch else "was written into it in place of"
-    assert re.search(rf"db-1_1 {took} db-0_1, which still held it", said)
-    assert "s before it expired by the duration that its holder wrote" in said
-    assert "does not wait until the lease expires" not in said
-    assert ("Find out why mallory changed how long it lasts." in said) is (view is follow_log)
+    assert re.search(rf"db-1_1 {took} db-0_1, which still held it", output)
+    assert "s before it expired by the duration that its holder wrote" in output
+    assert "does not wait until the lease expires" not in output
+    assert ("Find out why mallory changed how long it lasts." in output) is (view is follow_log)
 
 
 def test_a_holder_may_lower_its_own_duration() -> None:
@@ -361,15 +362,15 @@ def test_a_removed_holder_still_led_if_its_lease_had_not_expired(seconds: float,
     server.wait(seconds)
     remove_holder(server)
     server.wait(40)
-    one = account(follow_log(server), server.now)
-    assert words in text(one)
-    assert text(one).startswith("no one holds it: its holder was removed 40 s ago\n")
-    assert [found.severity for found in one.findings if found.check == "foreign-release"] == [severity]
+    answer = account(follow_log(server), server.now)
+    assert words in text(answer)
+    assert text(answer).startswith("no one holds it: its holder was removed 40 s ago\n")
+    assert [found.severity for found in answer.findings if found.check == "foreign-release"] == [severity]
     second.lead(10)
-    said = print_account(follow_log(server), server)
-    assert ("two may have led" in said) == (seconds < 15)
-    assert "db-1_1 took it (shop/db from pod db-1) after admin removed db-0_1 as the holder" in said
-    assert ("; not renewed for up to 1 h 1 min" in said) == (seconds > 15)
+    output = print_account(follow_log(server), server)
+    assert ("two may have led" in output) == (seconds < 15)
+    assert "db-1_1 took it (shop/db from pod db-1) after admin removed db-0_1 as the holder" in output
+    assert ("; not renewed for up to 1 h 1 min" in output) == (seconds > 15)
 
 
 def test_a_removed_field_has_no_date_and_is_no_release() -> None:
@@ -379,13 +380,13 @@ def test_a_removed_field_has_no_date_and_is_no_release() -> None:
     # The API server keeps no entry of who only removed a field.
     entries = server.leases["shop/db"]["metadata"]["managedFields"]
     server.leases["shop/db"]["metadata"]["managedFields"] = [one for one in entries if one["manager"] == "operator"]
-    said = print_account(follow_watch(server), server)
-    assert said.startswith("no one holds it\n")
-    assert "db-0_1 was removed as the holder, then or later" in said
-    assert "released it" not in said
+    output = print_account(follow_watch(server), server)
+    assert output.startswith("no one holds it\n")
+    assert "db-0_1 was removed as the holder, then or later" in output
+    assert "released it" not in output
     second.take()
-    said = print_account(follow_watch(server), server)
-    assert "db-1_1 took it after db-0_1 was removed as the holder; not renewed for up to 1 h 1 min" in said
+    output = print_account(follow_watch(server), server)
+    assert "db-1_1 took it after db-0_1 was removed as the holder; not renewed for up to 1 h 1 min" in output
 
 
 def test_a_list_without_the_field_of_the_holder_shows_no_release() -> None:
@@ -410,9 +411,9 @@ def test_a_renewal_shows_that_a_holder_did_not_step_down_for_the_preferred_one()
     first.lead(60)
     server.wait(17)
     second.lead(10)
-    said = print_account(follow_log(server), server)
-    assert "db-1_1 took it (shop/db from pod db-1) after db-0_1 let it expire" in said
-    assert "leader-lost" in said
+    output = print_account(follow_log(server), server)
+    assert "db-1_1 took it (shop/db from pod db-1) after db-0_1 let it expire" in output
+    assert "leader-lost" in output
 
 
 @pytest.mark.parametrize("is_gone", [True, False], ids=["the last finalizer was removed", "a finalizer is left"])
@@ -427,11 +428,13 @@ def test_a_lease_with_finalizers_is_deleted_when_they_are_gone(is_gone: bool) ->
         server.log_request("shop/db", "update", "keeper", "", stored)
         assert print_account(follow_log(server), server).startswith("the lease was deleted 0 s ago by admin\n")
     else:
-        one = account(follow_log(server), server.now)
-        assert one.state is LeaseState.LIVE
-        assert "deleted while" not in text(one)
-        assert advise(one).startswith("The lease is held, but was deleted: it is gone as soon as its finalizers are.")
-        assert as_json(one)["holder"] == first.identity
+        answer = account(follow_log(server), server.now)
+        assert answer.state is LeaseState.LIVE
+        assert "deleted while" not in text(answer)
+        assert advise(answer).startswith(
+            "The lease is held, but was deleted: it is gone as soon as its finalizers are."
+        )
+        assert as_json(answer)["holder"] == first.identity
 
 
 def test_a_holder_that_goes_on_after_its_release_holds_the_lease_again() -> None:
@@ -486,9 +489,9 @@ def test_a_removal_without_a_date_may_have_come_after_the_lease_had_expired() ->
     server.leases["shop/db"]["metadata"]["managedFields"] = [one for one in entries if one["manager"] == "operator"]
     server.wait(30)
     second.take()
-    (found,) = (one for one in account(follow_watch(server), server.now).claims if one.check == "holder-removed")
-    assert "11:07:00Z or later db-0_1 was removed as the holder while the lease may have been live" in found.message
-    assert found.arguments["how"] == "unknown"
+    (claim,) = (one for one in account(follow_watch(server), server.now).claims if one.check == "holder-removed")
+    assert "11:07:00Z or later db-0_1 was removed as the holder while the lease may have been live" in claim.message
+    assert claim.arguments["how"] == "unknown"
 
 
 def test_a_holder_that_writes_without_renewing_is_the_cause_of_its_loss() -> None:
@@ -512,8 +515,8 @@ def test_a_deletion_before_an_empty_lease_is_listed() -> None:
     server.write("shop/db", {"leaseDurationSeconds": 15, "leaseTransitions": 0}, "kubectl-create", "alice", "")
     server.wait(1)
     server.elector("b", "shop/db").take()
-    found = [line.text for line in list_latest(account(follow_log(server), server.now))]
-    assert any("while a_1 held it" in one for one in found)
+    lines = [line.text for line in list_latest(account(follow_log(server), server.now))]
+    assert any("while a_1 held it" in one for one in lines)
 
 
 def test_who_removed_the_holder_of_a_lock_is_named() -> None:
@@ -523,11 +526,11 @@ def test_who_removed_the_holder_of_a_lock_is_named() -> None:
     server.write("shop/db", {}, "terraform", "maria", "")
     server.wait(5)
     server.write("shop/db", {"holderIdentity": "job-2"}, "terraform", "ci", "")
-    said = print_account(follow_log(server), server)
-    assert "maria removed job-1 as the holder" in said
-    assert "not renewed for" not in said
-    assert "Written: " in said
-    assert "Last renewed" not in said
+    output = print_account(follow_log(server), server)
+    assert "maria removed job-1 as the holder" in output
+    assert "not renewed for" not in output
+    assert "Written: " in output
+    assert "Last renewed" not in output
 
 
 def take_turns(times: int, *, removed_by: str = "") -> FakeServer:
@@ -551,8 +554,8 @@ def take_turns(times: int, *, removed_by: str = "") -> FakeServer:
 @pytest.mark.parametrize("follow", [follow_log, follow_watch])
 def test_a_lease_that_is_taken_and_given_up_unrenewed_is_a_lock(follow: Callable[[FakeServer], ClusterHistory]) -> None:
     server = take_turns(8)
-    one = account(follow(server), server.now)
-    assert advise(one).startswith("It is taken and given up again and again, and not renewed: as a lock")
+    answer = account(follow(server), server.now)
+    assert advise(answer).startswith("It is taken and given up again and again, and not renewed: as a lock")
 
 
 def test_a_lease_from_which_somebody_removes_each_holder_is_no_lock() -> None:
@@ -585,8 +588,8 @@ def test_an_apply_that_is_answered_with_created_made_the_lease() -> None:
 def test_of_a_lock_that_a_user_wrote_there_is_no_pod_to_see() -> None:
     server = FakeServer()
     server.write("shop/db", {"holderIdentity": "job-1"}, "terraform", "ci", "")
-    said = advise(account(follow_log(server), server.now))
-    assert said.startswith(
+    advice = advise(account(follow_log(server), server.now))
+    assert advice.startswith(
         "The lease does not say when it expires, so its own client decides; ci wrote it, not from a pod"
     )
 

@@ -24,8 +24,8 @@ def name_another(holder: str, *, has_uids: bool = True) -> FakeServer:
     return server
 
 
-def find(one: Account, check: str) -> list[str]:
-    return [found.message for found in one.findings if found.check == check]
+def find(account: Account, check: str) -> list[str]:
+    return [found.message for found in account.findings if found.check == check]
 
 
 @pytest.mark.parametrize("has_uids", [True, False], ids=["tokens name the pod's uid", "tokens do not"])
@@ -39,17 +39,17 @@ def test_an_elector_that_goes_on_did_not_hand_its_lease_over(has_uids: bool, cod
     for _ in range(10):
         elector.ask()
         server.wait(2)
-    one = account(follow_log(server), server.now)
-    assert not find(one, "handed-over")
-    (stolen,) = find(one, "lease-stolen")
+    answer = account(follow_log(server), server.now)
+    assert not find(answer, "handed-over")
+    (stolen,) = find(answer, "lease-stolen")
     assert stolen == (
         "at 11:07:41Z shop/db from pod db-0 wrote mallory into the lease while db-0_1 still held it, 14 s before it "
         "expired: two may have led at once. The elector of that pod went on as if it held the lease: another process "
         "there, or another one with its token, may have written that"
     )
-    assert "handed it over" not in text(one)
-    assert "both were written from one pod" not in text(one)
-    assert advise(one) == (
+    assert "handed it over" not in text(answer)
+    assert "both were written from one pod" not in text(answer)
+    assert advise(answer) == (
         "Find out which process, in pod db-0 or with its token, wrote mallory: kubectl -n shop describe pod db-0"
     )
 
@@ -64,19 +64,19 @@ def test_an_elector_that_takes_its_lease_back_is_no_thief(has_uids: bool, confli
     elector.ask()
     server.wait(0.02)
     elector.lead(20)
-    one = account(follow_log(server), server.now)
-    assert not find(one, "handed-over")
-    by_whom, back = find(one, "lease-stolen")
+    answer = account(follow_log(server), server.now)
+    assert not find(answer, "handed-over")
+    by_whom, back = find(answer, "lease-stolen")
     assert by_whom.startswith("at 11:07:41Z shop/db from pod db-0 wrote mallory into the lease while db-0_1 still held")
     assert back == (
         "at 11:07:42Z db-0_1 took the lease back: mallory, written in from the same pod at 11:07:41Z, had not renewed "
         "it"
     )
-    assert [found.severity for found in one.findings if found.check == "lease-stolen"] == [
+    assert [found.severity for found in answer.findings if found.check == "lease-stolen"] == [
         Severity.ERROR,
         Severity.WARNING,
     ]
-    assert "does not wait" not in advise(one)
+    assert "does not wait" not in advise(answer)
 
 
 def test_a_name_that_its_pod_took_back_after_the_expiry_was_handed_over() -> None:
@@ -84,8 +84,8 @@ def test_a_name_that_its_pod_took_back_after_the_expiry_was_handed_over() -> Non
     server.elector("db-1", "shop/db").renew()
     server.wait(20)
     server.elector("db-0", "shop/db").lead(10)
-    one = account(follow_log(server), server.now)
-    assert "db-0_1 handed it over to db-1_1, without a release" in text(one)
+    answer = account(follow_log(server), server.now)
+    assert "db-0_1 handed it over to db-1_1, without a release" in text(answer)
 
 
 def test_a_conflict_long_after_a_handover_says_nothing_of_it() -> None:
@@ -107,9 +107,9 @@ def test_a_successor_whose_predecessor_goes_on_was_not_named_by_that() -> None:
     server = name_another("db-1_1")
     server.elector("db-0", "shop/db").fail(409, CONFLICT)
     server.elector("db-1", "shop/db").lead(20)
-    one = account(follow_log(server), server.now)
-    assert not find(one, "handed-over")
-    assert find(one, "lease-stolen")
+    answer = account(follow_log(server), server.now)
+    assert not find(answer, "handed-over")
+    assert find(answer, "lease-stolen")
 
 
 @pytest.mark.parametrize("code", [0, 409], ids=["at once", "after a conflict"])
@@ -122,7 +122,7 @@ def test_a_process_that_goes_on_under_another_name_is_no_second_one(code: int) -
         elector.take(holderIdentity=name)
         server.wait(2)
     elector.renew(holderIdentity="db-0_3")
-    one = account(follow_log(server), server.now)
-    found = [found.message for found in one.findings if found.check == "lease-stolen"]
-    assert found
-    assert all("both were written from one pod" in message for message in found)
+    answer = account(follow_log(server), server.now)
+    findings = [found.message for found in answer.findings if found.check == "lease-stolen"]
+    assert findings
+    assert all("both were written from one pod" in message for message in findings)

@@ -34,8 +34,10 @@ def advise_on(*refusing: Sequence[str], other: str = "b/two.log") -> str:
 
 
 def test_an_api_server_that_alone_knows_no_client_is_named() -> None:
-    said = advise_on(("b/two.log", "db-0"), ("b/two.log", "db-0"))
-    assert "Only the API server with the log two.log did not accept the credentials; another one accepted those" in said
+    advice = advise_on(("b/two.log", "db-0"), ("b/two.log", "db-0"))
+    assert (
+        "Only the API server with the log two.log did not accept the credentials; another one accepted those" in advice
+    )
 
 
 @pytest.mark.parametrize(
@@ -52,9 +54,9 @@ def test_else_no_api_server_is_named(refusing: Sequence[Sequence[str]]) -> None:
 
 
 def test_logs_of_one_name_name_none() -> None:
-    said = advise_on(("b/one.log", "db-0"), ("b/one.log", "db-0"), other="b/one.log")
-    assert "Only the API server" not in said
-    assert EXPIRED in said
+    advice = advise_on(("b/one.log", "db-0"), ("b/one.log", "db-0"), other="b/one.log")
+    assert "Only the API server" not in advice
+    assert EXPIRED in advice
 
 
 def test_a_client_that_no_api_server_knew_names_none() -> None:

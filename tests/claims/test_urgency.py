@@ -89,10 +89,10 @@ def test_of_many_writers_those_that_are_named_are_not_all() -> None:
         elector = server.elector(f"app-{number}", "shop/db", user=f"system:serviceaccount:shop:app-{number}")
         elector.lead(10)
         elector.release()
-    said = text(account(follow_log(server), server.now))
+    output = text(account(follow_log(server), server.now))
     assert (
         "at least 6 service accounts have held this lease: shop/app-0, shop/app-1, shop/app-2, shop/app-3 and 2 more"
-        in said
+        in output
     )
 
 
@@ -102,8 +102,8 @@ def test_an_account_for_each_replica_may_be_one_application() -> None:
         elector = server.elector(f"app-{number}", "shop/db", user=f"system:serviceaccount:shop:app-{number}")
         elector.lead(10)
         elector.release()
-    found = account(follow_log(server), server.now)
-    (shared,) = (one for one in found.findings if one.check == "lease-shared")
+    answer = account(follow_log(server), server.now)
+    (shared,) = (one for one in answer.findings if one.check == "lease-shared")
     assert shared.severity is Severity.INFO
     assert "one application of which each replica has its own, or several applications" in shared.message
 
@@ -116,8 +116,8 @@ def test_how_often_others_wrote_is_a_bound() -> None:
         server.write("shop/db", held | {"strategy": f"example.com/{number}"}, "labeler", "", "")
     together(18, mail, cart)
     together(10, server.elector("db-1", "shop/db"), mail, cart)
-    said = text(account(follow_watch(server), server.now))
-    assert "others wrote it at least 39 times in that time, so its updates may have conflicted" in said
+    output = text(account(follow_watch(server), server.now))
+    assert "others wrote it at least 39 times in that time, so its updates may have conflicted" in output
 
 
 def test_a_watch_shows_writes_without_renewal_by_the_manager_of_the_holder() -> None:
@@ -128,9 +128,11 @@ def test_a_watch_shows_writes_without_renewal_by_the_manager_of_the_holder() -> 
         server.write("shop/db", held | {"strategy": f"example.com/{number}"}, db.manager, db.user, db.pod)
         together(2, mail, cart)
     together(10, server.elector("db-1", "shop/db"), mail, cart)
-    found = account(follow_watch(server), server.now)
-    assert "its process may have written the lease without renewing it, or another client uses that name" in text(found)
-    (lost,) = (one for one in as_json(found)["claims"] if one["claim"] == "leader-lost")
+    answer = account(follow_watch(server), server.now)
+    assert "its process may have written the lease without renewing it, or another client uses that name" in text(
+        answer
+    )
+    (lost,) = (one for one in as_json(answer)["claims"] if one["claim"] == "leader-lost")
     assert {"not-renewing", "conflict", "stopped"} <= {*lost["causes"]}
 
 
@@ -139,12 +141,12 @@ def test_more_than_three_pods_of_one_identity_are_at_least_three() -> None:
     pods = [server.elector("db-0", "shop/db", pod=f"db-{number}") for number in range(5)]
     pods[0].take()
     for _ in pods[0].ticks(20):
-        for one in pods:
+        for elector in pods:
             server.wait(0.5)
-            one.renew()
-    said = text(account(follow_log(server), server.now))
-    assert said.startswith("at least 3 pods renew it as db-0_1: ")
-    assert " and others, as if each led" in said
+            elector.renew()
+    output = text(account(follow_log(server), server.now))
+    assert output.startswith("at least 3 pods renew it as db-0_1: ")
+    assert " and others, as if each led" in output
 
 
 def test_a_text_that_nobody_ever_renewed_as_did_not_lead_beside_another() -> None:

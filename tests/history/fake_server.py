@@ -60,16 +60,16 @@ class FakeServer(Struct):
             "creationTimestamp": stored["metadata"]["creationTimestamp"] if stored else format_time(self.now),
             "managedFields": entries,
         }
-        one = {"kind": "Lease", "apiVersion": "coordination.k8s.io/v1", "metadata": metadata, "spec": spec}
-        self.leases[lease] = one
-        self.events.append((self.now, "MODIFIED" if stored else "ADDED", one))
-        self.log_request(lease, "update" if stored else "create", user, pod, one)
+        document = {"kind": "Lease", "apiVersion": "coordination.k8s.io/v1", "metadata": metadata, "spec": spec}
+        self.leases[lease] = document
+        self.events.append((self.now, "MODIFIED" if stored else "ADDED", document))
+        self.log_request(lease, "update" if stored else "create", user, pod, document)
         if stored:
             self.log[-1]["objectRef"]["resourceVersion"] = stored["metadata"]["resourceVersion"]
 
     def delete(self, lease: str, user: str = "admin", pod: str = "") -> None:
-        one = self.leases.pop(lease)
-        self.events.append((self.now, "DELETED", one))
+        document = self.leases.pop(lease)
+        self.events.append((self.now, "DELETED", document))
         self.log_request(lease, "delete", user, pod, {"kind": "Status", "apiVersion": "v1"})
 
     def clear(
@@ -88,16 +88,16 @@ class FakeServer(Struct):
         self, lease: str, user: str = "admin", remover: str = "janitor", seconds: float = 4
     ) -> None:
         """Delete a lease that has a finalizer, which someone else removes later."""
-        one = self.leases.pop(lease)
+        document = self.leases.pop(lease)
         marks = {"deletionTimestamp": format_time(self.now), "deletionGracePeriodSeconds": 0}
-        metadata = {**one["metadata"], **marks, "finalizers": ["example.com/guard"]}
+        metadata = {**document["metadata"], **marks, "finalizers": ["example.com/guard"]}
         self.revision += 1
-        marked = {**one, "metadata": {**metadata, "resourceVersion": str(self.revision)}}
+        marked = {**document, "metadata": {**metadata, "resourceVersion": str(self.revision)}}
         self.events.append((self.now, "MODIFIED", marked))
         self.log_request(lease, "delete", user, "", marked)
         self.wait(seconds)
         self.revision += 1
-        freed = {**one, "metadata": {**metadata, "resourceVersion": str(self.revision), "finalizers": []}}
+        freed = {**document, "metadata": {**metadata, "resourceVersion": str(self.revision), "finalizers": []}}
         self.log_request(lease, "patch", remover, "", freed)
         self.revision += 1
         gone = {**marked, "metadata": {**marked["metadata"], "resourceVersion": str(self.revision)}}
@@ -265,27 +265,27 @@ class Elector(Struct):
 def together(seconds: float, *electors: Elector) -> None:
     """Several leaders at work at once, every 2 s."""
     server = electors[0].server
-    for one in electors:
-        if one.lease not in server.leases:
-            one.take()
+    for elector in electors:
+        if elector.lease not in server.leases:
+            elector.take()
     for _ in electors[0].ticks(seconds):
-        for one in electors:
-            one.renew()
+        for elector in electors:
+            elector.renew()
 
 
 def _update_owners(
     entries: list[Document], manager: str, changed: set[str], kept: set[str], now: int
 ) -> list[Document]:
     """ManagedFields after a write, as the field manager keeps them: each changed field has one owner."""
-    found: list[Document] = []
+    owners: list[Document] = []
     mine: set[str] = set(changed)
     for entry in entries:
         fields = {key[2:] for key in entry["fieldsV1"]["f:spec"]}
         if entry["manager"] == manager:
             mine |= fields & kept
         elif rest := (fields - changed) & kept:
-            found.append({**entry, "fieldsV1": {"f:spec": {f"f:{key}": {} for key in sorted(rest)}}})
-    found.append(
+            owners.append({**entry, "fieldsV1": {"f:spec": {f"f:{key}": {} for key in sorted(rest)}}})
+    owners.append(
         {
             "manager": manager,
             "operation": "Update",
@@ -295,7 +295,7 @@ def _update_owners(
             "fieldsV1": {"f:spec": {f"f:{key}": {} for key in sorted(mine)}},
         }
     )
-    return found
+    return owners
 
 
 def _address(pod: str) -> str:
@@ -309,9 +309,12 @@ def _event(event: Document, metadata_only: bool) -> Document:
     return {key: value for key, value in {**event, "level": "Metadata"}.items() if key != "responseObject"}
 
 
-def strip_stamps(one: Document) -> Document:
+def strip_stamps(document: Document) -> Document:
     """Return an object as kubectl shows it by default."""
-    return {**one, "metadata": {key: value for key, value in one["metadata"].items() if key != "managedFields"}}
+    return {
+        **document,
+        "metadata": {key: value for key, value in document["metadata"].items() if key != "managedFields"},
+    }
 
 
 def hide_responses(server: FakeServer) -> FakeServer:

@@ -14,10 +14,10 @@ def deletion(at: int = 1, namespace: str = "shop", name: str = "db-0", uid: str 
     return PodDeletion(at=at, namespace=namespace, name=name, writer=Writer("alice"), uid=uid)
 
 
-def remember(*found: PodDeletion) -> DeletedPods:
+def remember(*deletions: PodDeletion) -> DeletedPods:
     pods = DeletedPods()
-    for one in found:
-        pods.add(one)
+    for deletion in deletions:
+        pods.add(deletion)
     return pods
 
 
@@ -30,15 +30,15 @@ def test_deletions_of_a_process_are_in_order_of_time() -> None:
 
 
 @pytest.mark.parametrize(
-    "one",
+    "other",
     [
         pytest.param(deletion(uid="u-2"), id="another pod of that name"),
         pytest.param(deletion(namespace="infra"), id="another namespace"),
         pytest.param(deletion(name="db-1"), id="another name"),
     ],
 )
-def test_the_deletion_of_another_pod(one: PodDeletion) -> None:
-    assert list(remember(one).list_deletions_by(OWN)) == []
+def test_the_deletion_of_another_pod(other: PodDeletion) -> None:
+    assert list(remember(other).list_deletions_by(OWN)) == []
 
 
 @pytest.mark.parametrize(

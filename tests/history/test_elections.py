@@ -477,8 +477,8 @@ def test_a_stream_without_stamps_goes_by_the_clocks_of_its_clients() -> None:
     server.elector("a", "shop/db").lead(20)
     server.wait(16)
     server.elector("b", "shop/db").lead(10)
-    for _, _, one in server.events:
-        one["metadata"]["managedFields"] = []
+    for _, _, lease in server.events:
+        lease["metadata"]["managedFields"] = []
     history = follow_watch(server).leases[LEASE]
     assert steps(history)[1] == ("b_1", Handover.UNKNOWN, None)
     status = history.status(server.now)

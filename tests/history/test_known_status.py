@@ -30,8 +30,8 @@ def status_after(*tweaks: Tweak, tenure: Tenure | None = None, created: bool = T
 def test_a_state_that_was_dated_back_keeps_the_renewal_that_a_log_dates() -> None:
     renewed = LATER - 5 * SECOND
     assert status_after(tenure=held(since=NOW)).state is LeaseState.EXPIRED
-    found = status_after(tenure=held(since=renewed))
-    assert (found.state, found.last_renewal) == (LeaseState.LIVE, renewed)
+    status = status_after(tenure=held(since=renewed))
+    assert (status.state, status.last_renewal) == (LeaseState.LIVE, renewed)
 
 
 def test_a_holder_that_does_not_know_a_shorter_duration_may_still_lead() -> None:

@@ -34,7 +34,7 @@ def test_refusals_are_kept_by_who_asked() -> None:
     for at in range(2 * MAX_REQUESTS):
         known.add(request(at, PodAct.REFUSED, name="", user="a"))
     known.add(request(0, PodAct.REFUSED, name="", user="b"))
-    found = known.list_refused({"shop"})
-    assert [one.writer.user for one in found].count("b") == 1
-    assert len(found) == MAX_REQUESTS + 1
+    refused = known.list_refused({"shop"})
+    assert [one.writer.user for one in refused].count("b") == 1
+    assert len(refused) == MAX_REQUESTS + 1
     assert not known.list_refused({"mail"})

@@ -34,9 +34,9 @@ def observe(code: int, message: str = "", took: int = 0) -> Observation:
 
 
 def refusal(code: int, message: str = "", took: int = 0) -> Refusal:
-    found = Refusal.from_observation(observe(code, message, took))
-    assert found is not None
-    return found
+    refusal = Refusal.from_observation(observe(code, message, took))
+    assert refusal is not None
+    return refusal
 
 
 @pytest.mark.parametrize(
@@ -69,11 +69,11 @@ def refusal(code: int, message: str = "", took: int = 0) -> Refusal:
     ],
 )
 def test_who_refused(code: int, message: str, by: By, name: str) -> None:
-    one = refusal(code, message)
-    assert one.is_denied
-    assert not one.has_failed
-    assert not one.has_conflicted
-    assert (one.by, one.name) == (by, name)
+    refused = refusal(code, message)
+    assert refused.is_denied
+    assert not refused.has_failed
+    assert not refused.has_conflicted
+    assert (refused.by, refused.name) == (by, name)
 
 
 @pytest.mark.parametrize("code", [404, 409])

@@ -50,21 +50,23 @@ def test_a_holder_after_the_restore_is_not_accused(show: Callable[[FakeServer], 
     second.take()
     together(12, second, *others)
     histories = history_of(show(server))
-    found = account(histories, server.now)
+    answer = account(histories, server.now)
     last = histories.leases[LEASE].tenures[-1]
     assert (last.holder, last.is_unseen, last.leaderless) == (second.identity, True, None)
-    assert {one.check for one in found.findings} == {"leader-lost", "timing-tight"}
-    said = "resourceVersions went back to an earlier value: etcd was put back to an earlier state, or these are several"
-    assert f"{said} clusters; no conclusion is drawn across this point" in text(found)
+    assert {one.check for one in answer.findings} == {"leader-lost", "timing-tight"}
+    sentence = (
+        "resourceVersions went back to an earlier value: etcd was put back to an earlier state, or these are several"
+    )
+    assert f"{sentence} clusters; no conclusion is drawn across this point" in text(answer)
 
 
 @VIEWS
 def test_a_lease_that_no_one_wrote_since_the_restore_is_not_known(show: Callable[[FakeServer], bytes]) -> None:
     server, _, others = put_back_after(10)
     together(14, *others)
-    found = account(history_of(show(server)), server.now)
-    assert (found.status, found.history.hidden_since is None) == (None, False)
-    assert "may lack what was written to it since" in text(found)
+    answer = account(history_of(show(server)), server.now)
+    assert (answer.status, answer.history.hidden_since is None) == (None, False)
+    assert "may lack what was written to it since" in text(answer)
 
 
 @VIEWS
@@ -96,8 +98,8 @@ def test_writes_by_clocks_that_differ_are_no_restore() -> None:
     for number in range(40):
         # By one API server, then by another one.
         server.now += 20_000_000 if number % 2 else -16_000_000
-        for one in (db, other):
-            one.renew()
+        for elector in (db, other):
+            elector.renew()
     server.log.sort(key=lambda event: event["stageTimestamp"])
     assert not history_of(server.audit_log()).bounds.unrecorded
 
@@ -130,11 +132,11 @@ def test_after_a_restore_nobody_took_the_lease_and_the_holder_before_may_have_le
         first.renew()
         for other in others:
             other.renew()
-    found = account(history_of(show(server)), server.now)
-    said = text(found)
+    answer = account(history_of(show(server)), server.now)
+    output = text(answer)
     words = "db-0_1 held it according to the restored state, or since a time that was not recorded"
-    assert f"{words}; db-1_1, the holder before, may have led until it noticed" in said
-    assert "db-1_1 may have led beside it until it noticed; writes made after the restored state are lost." in said
+    assert f"{words}; db-1_1, the holder before, may have led until it noticed" in output
+    assert "db-1_1 may have led beside it until it noticed; writes made after the restored state are lost." in output
 
 
 def test_a_lease_that_is_created_again_at_an_earlier_version_shows_the_restore() -> None:

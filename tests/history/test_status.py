@@ -13,9 +13,9 @@ SECOND = 1_000_000
 
 
 def lease_of(*tweaks: Tweak) -> Lease:
-    found, _, _ = decode_our_object("Lease", "v1", to_bytes(make_lease(*tweaks)))
-    assert isinstance(found, Lease)
-    return found
+    lease, _, _ = decode_our_object("Lease", "v1", to_bytes(make_lease(*tweaks)))
+    assert isinstance(lease, Lease)
+    return lease
 
 
 def status_after(*tweaks: Tweak, after: float = 4) -> LeaseStatus:
@@ -24,9 +24,9 @@ def status_after(*tweaks: Tweak, after: float = 4) -> LeaseStatus:
 
 
 def test_a_healthy_lease_is_live_until_its_duration_after_the_stamp() -> None:
-    found = status_after()
-    assert (found.state, found.from_stamps, found.ahead) == (LeaseState.LIVE, True, 0)
-    assert (found.last_renewal, found.takeable_at, found.manager) == (NOW, NOW + 15 * SECOND, "checkout")
+    status = status_after()
+    assert (status.state, status.from_stamps, status.ahead) == (LeaseState.LIVE, True, 0)
+    assert (status.last_renewal, status.takeable_at, status.manager) == (NOW, NOW + 15 * SECOND, "checkout")
     assert status_after(after=15).state is LeaseState.EXPIRED
 
 
@@ -71,8 +71,8 @@ def test_states(tweaks: tuple[Tweak, ...], state: LeaseState) -> None:
 
 def test_a_released_lease_with_its_holder_left_in_it() -> None:
     spec = (put("spec.leaseDurationSeconds", 1), put("spec.acquireTime", "2025-11-20T12:00:00.000000Z"))
-    found = status_after(*spec)
-    assert (found.state, found.takeable_at) == (LeaseState.RELEASED, NOW)
+    status = status_after(*spec)
+    assert (status.state, status.takeable_at) == (LeaseState.RELEASED, NOW)
 
 
 @pytest.mark.parametrize(
@@ -85,9 +85,9 @@ def test_a_released_lease_with_its_holder_left_in_it() -> None:
     ],
 )
 def test_a_frozen_lease_says_why_and_until_when(tweak: Tweak, rule: str, until: int | None) -> None:
-    found = status_after(tweak)
-    assert found.block is not None
-    assert (found.block.rule, found.block.until, found.takeable_at) == (rule, until, until)
+    status = status_after(tweak)
+    assert status.block is not None
+    assert (status.block.rule, status.block.until, status.takeable_at) == (rule, until, until)
 
 
 def test_a_released_lease_is_frozen_by_its_count_only() -> None:
@@ -104,8 +104,8 @@ def test_the_clock_of_the_holder_is_measured_against_the_stamp() -> None:
 
 
 def test_without_stamps_the_holders_own_clock_decides() -> None:
-    found = status_after(drop("metadata.managedFields"))
-    assert (found.state, found.from_stamps, found.last_renewal, found.ahead) == (LeaseState.LIVE, False, NOW, None)
+    status = status_after(drop("metadata.managedFields"))
+    assert (status.state, status.from_stamps, status.last_renewal, status.ahead) == (LeaseState.LIVE, False, NOW, None)
 
 
 def test_a_lease_of_before_1970_expires() -> None:
@@ -121,8 +121,8 @@ def test_a_lease_of_before_1970_expires() -> None:
 
 def test_a_stamp_of_the_future_is_none() -> None:
     entry = {**make_entry("holderIdentity", "renewTime"), "time": "2025-11-20T12:10:00Z"}
-    found = status_after(put("metadata.managedFields", [entry]))
-    assert (found.state, found.from_stamps, found.last_renewal) == (LeaseState.LIVE, False, NOW)
+    status = status_after(put("metadata.managedFields", [entry]))
+    assert (status.state, status.from_stamps, status.last_renewal) == (LeaseState.LIVE, False, NOW)
 
 
 def test_when_a_state_was_written() -> None:

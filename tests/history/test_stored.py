@@ -65,9 +65,9 @@ def test_more_than_one_block_and_more_than_one_file() -> None:
                 assert not stored.add(key, item)
                 seen[key] = item
     for key, item in seen.items():
-        found = stored.get(key)
-        assert found is not None
-        assert (found.object, found.place.path) == (item.object, item.place.path)
+        state = stored.get(key)
+        assert state is not None
+        assert (state.object, state.place.path) == (item.object, item.place.path)
     assert len([*stored.last_renewals()]) == len(seen)
     first = next(iter(seen))
     stored.forget(first)
@@ -120,5 +120,5 @@ def test_names_in_turns_from_many_blocks() -> None:
     for number in range(2000):
         for item in read("leases.json", [json.dumps(make_lease(put("metadata.name", f"lease-{number}"))).encode()]):
             histories.take(item)
-    shown = [histories.stored.get(key) for key in histories.names()]
-    assert [one and one.name for one in shown] == sorted(f"lease-{number}" for number in range(2000))
+    stored_states = [histories.stored.get(key) for key in histories.names()]
+    assert [one and one.name for one in stored_states] == sorted(f"lease-{number}" for number in range(2000))

@@ -23,12 +23,12 @@ def tenure(holder: str, since: int, how: Handover = Handover.RELEASED) -> Tenure
 
 def held(*holders: str) -> Succession:
     """One holder after another, each for 10 s, and the last one still there."""
-    found = Succession()
+    succession = Succession()
     for number, holder in enumerate(holders):
         if number:
-            found.end(10 * number * SECOND, Handover.RELEASED, log(10 * number), log(0))
-        found.begin(tenure(holder, 10 * number, Handover.RELEASED if number else Handover.SEEN))
-    return found
+            succession.end(10 * number * SECOND, Handover.RELEASED, log(10 * number), log(0))
+        succession.begin(tenure(holder, 10 * number, Handover.RELEASED if number else Handover.SEEN))
+    return succession
 
 
 def test_of_no_tenure_nothing_is_known() -> None:
@@ -37,19 +37,19 @@ def test_of_no_tenure_nothing_is_known() -> None:
 
 
 def test_a_holder_follows_the_one_before() -> None:
-    found = held("a", "b")
-    assert found.latest is found.holder is found.tenures[1]
-    assert found.before is found.tenures[0]
-    assert [one.previous for one in found.tenures] == ["", "a"]
+    succession = held("a", "b")
+    assert succession.latest is succession.holder is succession.tenures[1]
+    assert succession.before is succession.tenures[0]
+    assert [one.previous for one in succession.tenures] == ["", "a"]
 
 
 def test_a_holder_that_has_ended_is_the_latest_and_none_holds_the_lease() -> None:
-    found = held("a")
-    ended = found.end(10 * SECOND, Handover.RELEASED, log(10), log(0))
-    assert ended is found.latest
+    succession = held("a")
+    ended = succession.end(10 * SECOND, Handover.RELEASED, log(10), log(0))
+    assert ended is succession.latest
     assert ended is not None
     assert (ended.until, ended.ended, ended.is_end_dated) == (10 * SECOND, log(10), True)
-    assert found.holder is None
+    assert succession.holder is None
 
 
 def test_a_release_that_nothing_dates_was_at_some_time() -> None:
@@ -72,26 +72,26 @@ def test_a_release_that_nothing_dates_was_at_some_time() -> None:
 def test_a_tenure_ends_at_a_known_time_if_no_clock_of_a_writer_dates_it(
     renewed: Dating, ended: Dating | None, *, is_known: bool
 ) -> None:
-    one = tenure("a", 0)
-    one.keep(Write(10 * SECOND, dating=renewed))
+    kept = tenure("a", 0)
+    kept.keep(Write(10 * SECOND, dating=renewed))
     if ended:
-        one.end(10 * SECOND, Write(10 * SECOND, dating=ended))
-    assert one.is_end_known is is_known
+        kept.end(10 * SECOND, Write(10 * SECOND, dating=ended))
+    assert kept.is_end_known is is_known
 
 
 def test_who_did_not_hold_the_lease_does_not_end() -> None:
-    found = held("a")
-    found.end(10 * SECOND, Handover.RELEASED, log(10), log(0))
-    assert found.end(15 * SECOND, Handover.UNKNOWN, log(15), log(10)) is None
-    assert found.tenures[0].until == 10 * SECOND
-    assert found.vacancy.since == 15 * SECOND
+    succession = held("a")
+    succession.end(10 * SECOND, Handover.RELEASED, log(10), log(0))
+    assert succession.end(15 * SECOND, Handover.UNKNOWN, log(15), log(10)) is None
+    assert succession.tenures[0].until == 10 * SECOND
+    assert succession.vacancy.since == 15 * SECOND
 
 
 def test_the_time_without_a_leader_is_that_from_an_end_to_the_next_begin() -> None:
-    found = held("a")
-    found.end(10 * SECOND, Handover.RELEASED, log(10), log(0))
-    found.begin(tenure("b", 13))
-    assert found.tenures[1].leaderless == found.vacancy.leaderless == 3 * SECOND
+    succession = held("a")
+    succession.end(10 * SECOND, Handover.RELEASED, log(10), log(0))
+    succession.begin(tenure("b", 13))
+    assert succession.tenures[1].leaderless == succession.vacancy.leaderless == 3 * SECOND
 
 
 @pytest.mark.parametrize(
@@ -100,10 +100,10 @@ def test_the_time_without_a_leader_is_that_from_an_end_to_the_next_begin() -> No
     ids=["dated", "after a write that a log dates", "after one that only its writer dates"],
 )
 def test_a_deletion_came_after_the_write_before(is_dated: bool, is_claimed: bool, earliest: int) -> None:
-    found = held("a")
-    found.tenures[0].note_deletion(None, is_dated=is_dated, marked_at=0, last_finalizer_by=None)
+    succession = held("a")
+    succession.tenures[0].note_deletion(None, is_dated=is_dated, marked_at=0, last_finalizer_by=None)
     before = Write(7 * SECOND, 7 * SECOND, None, Dating.WRITER_CLOCK if is_claimed else Dating.LOG)
-    ended = found.end(10 * SECOND, Handover.DELETED, log(10), before)
+    ended = succession.end(10 * SECOND, Handover.DELETED, log(10), before)
     assert ended is not None
     assert ended.ended is not None
     assert ended.ended.earliest == earliest
@@ -123,33 +123,33 @@ def test_a_deletion_came_after_the_write_before(is_dated: bool, is_claimed: bool
     ids=["one", "another", "the same again", "chosen again", "chosen", "the first is chosen"],
 )
 def test_an_api_server_that_chooses_is_no_change_of_the_holder(holders: tuple[str, ...], changes: int) -> None:
-    found = held(*holders)
-    assert found.changes == changes
-    assert sum(found.handovers.values()) == len(holders)
+    succession = held(*holders)
+    assert succession.changes == changes
+    assert sum(succession.handovers.values()) == len(holders)
 
 
 def test_a_holder_that_may_go_on_after_what_was_not_seen_is_no_handover() -> None:
-    found = held("a")
-    found.end(10 * SECOND, Handover.UNKNOWN, log(10), log(0))
-    found.begin(tenure("a", 10, Handover.UNKNOWN), is_new=False)
-    assert (len(found.tenures), found.handovers) == (2, {Handover.SEEN: 1})
+    succession = held("a")
+    succession.end(10 * SECOND, Handover.UNKNOWN, log(10), log(0))
+    succession.begin(tenure("a", 10, Handover.UNKNOWN), is_new=False)
+    assert (len(succession.tenures), succession.handovers) == (2, {Handover.SEEN: 1})
 
 
 def test_the_tenure_at_an_instant_is_the_latest_that_had_begun() -> None:
-    found = held("a", "b")
-    a, b = found.tenures
-    assert [found.find_tenure_at(at * SECOND) for at in (-1, 0, 9, 10)] == [None, a, a, b]
+    succession = held("a", "b")
+    a, b = succession.tenures
+    assert [succession.find_tenure_at(at * SECOND) for at in (-1, 0, 9, 10)] == [None, a, a, b]
 
 
 def test_the_process_of_an_identity_is_known_from_an_earlier_tenure() -> None:
-    found, pod = held("db-0", "db-1"), Writer("system:serviceaccount:shop:db", "db-0", uid="u")
-    found.tenures[0].processes.begin(pod, None)
-    assert found.find_process("db-0", pod) == pod
-    assert found.find_process("db-2", pod) is None
-    assert not found.is_replaced_by(pod, 20 * SECOND)
+    succession, pod = held("db-0", "db-1"), Writer("system:serviceaccount:shop:db", "db-0", uid="u")
+    succession.tenures[0].processes.begin(pod, None)
+    assert succession.find_process("db-0", pod) == pod
+    assert succession.find_process("db-2", pod) is None
+    assert not succession.is_replaced_by(pod, 20 * SECOND)
 
 
 def test_the_oldest_tenures_are_forgotten_and_all_are_counted() -> None:
-    found = held(*(f"db-{number}" for number in range(MAX_TENURES + 1)))
-    assert len(found.tenures) == found.changes == MAX_TENURES
-    assert found.handovers == {Handover.SEEN: 1, Handover.RELEASED: MAX_TENURES}
+    succession = held(*(f"db-{number}" for number in range(MAX_TENURES + 1)))
+    assert len(succession.tenures) == succession.changes == MAX_TENURES
+    assert succession.handovers == {Handover.SEEN: 1, Handover.RELEASED: MAX_TENURES}

@@ -6,14 +6,14 @@ from webhook.analysis.history.renewals import Timing, estimate_timing
 
 
 def test_openshifts_numbers() -> None:
-    found = Timing(137, 26, 107, is_seen=True)
-    assert found.survives == 78
+    timing = Timing(137, 26, 107, is_seen=True)
+    assert timing.survives == 78
 
 
 def test_the_defaults_of_client_go_survive_eight_seconds() -> None:
-    found = estimate_timing(15, None)
-    assert found.survives == 8
-    assert (found.is_seen, found.deadline, found.missed_renewals) == (False, 10, 6)
+    timing = estimate_timing(15, None)
+    assert timing.survives == 8
+    assert (timing.is_seen, timing.deadline, timing.missed_renewals) == (False, 10, 6)
 
 
 def test_what_audit_proposes_survives_what_it_is_for() -> None:
@@ -28,5 +28,5 @@ def test_the_retry_period_is_the_interval_without_the_time_of_a_request(interval
 
 
 def test_a_lease_that_is_renewed_more_rarely_than_it_lasts() -> None:
-    found = estimate_timing(4, 30)
-    assert (found.retry, found.survives, found.missed_renewals) == (4, 0, 0)
+    timing = estimate_timing(4, 30)
+    assert (timing.retry, timing.survives, timing.missed_renewals) == (4, 0, 0)

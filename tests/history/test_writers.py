@@ -57,18 +57,18 @@ def test_a_release_by_another_user_is_no_handover() -> None:
     server = released_by_alice()
     server.wait(1)
     server.elector("b", "shop/db").lead(10)
-    found = account(log(server))
-    (release,) = (one for one in found.findings if one.check == "foreign-release")
+    answer = account(log(server))
+    (release,) = (one for one in answer.findings if one.check == "foreign-release")
     assert "alice removed a_1 as the holder" in release.message
     assert "b_1 took the lease 1 s later: two may have led at once" in release.message
-    assert found.history.leaderless == 2 * SECOND, (
+    assert answer.history.leaderless == 2 * SECOND, (
         "at most: the one that was removed may have stopped at its last renewal"
     )
 
 
 def test_a_removal_under_another_field_manager_accuses_nobody() -> None:
-    found = account(watch(released_by_alice()))
-    checks = {one.check: one for one in found.findings}
+    answer = account(watch(released_by_alice()))
+    checks = {one.check: one for one in answer.findings}
     assert "foreign-release" not in checks
     removed = checks["holder-removed"]
     assert (
@@ -114,9 +114,9 @@ def test_an_update_after_a_deletion_shows_that_nothing_was_deleted() -> None:
     server.wait(1)
     a.renew()
     for metadata_only in (False, True):
-        found = account(log(server, metadata_only=metadata_only))
-        assert not found.history.is_deleted
-        assert Handover.DELETED not in found.history.handovers
+        answer = account(log(server, metadata_only=metadata_only))
+        assert not answer.history.is_deleted
+        assert Handover.DELETED not in answer.history.handovers
 
 
 def test_renewals_after_a_watch_has_ended_are_known_from_the_log() -> None:
@@ -125,9 +125,9 @@ def test_renewals_after_a_watch_has_ended_are_known_from_the_log() -> None:
     a.lead(20)
     seen = list(watch(server))
     a.lead(60)
-    found = account(seen, log(server, metadata_only=True))
-    assert found.state is LeaseState.LIVE
-    assert found.last_renewal == server.now
+    answer = account(seen, log(server, metadata_only=True))
+    assert answer.state is LeaseState.LIVE
+    assert answer.last_renewal == server.now
 
 
 def test_a_lease_of_which_nothing_is_known_but_its_writers_follows_the_one_that_goes_on() -> None:
@@ -181,9 +181,9 @@ def test_the_holder_of_a_released_lease_is_removed() -> None:
     a.renew(leaseDurationSeconds=1, acquireTime=now, renewTime=now)
     server.wait(1)
     server.write("shop/db", {**server.leases["shop/db"]["spec"], "holderIdentity": ""}, "kubectl-patch", "alice", "")
-    found = account(log(server))
-    assert [(one.holder, one.removal.writer) for one in found.history.tenures] == [("a_1", None)]
-    assert found.state is LeaseState.RELEASED
+    answer = account(log(server))
+    assert [(one.holder, one.removal.writer) for one in answer.history.tenures] == [("a_1", None)]
+    assert answer.state is LeaseState.RELEASED
 
 
 def test_of_two_rivals_in_a_log_without_objects_the_one_that_goes_on_leads() -> None:
@@ -276,9 +276,9 @@ def test_a_holder_without_a_time_may_go_on_after_a_write_that_a_log_does_not_sho
     server.log[-1] |= {"verb": "patch", "responseObject": {}}
     server.wait(1)
     a.renew(**({"acquireTime": format_micro_time(server.now)} if is_retaken else {}))
-    found = account(log(server)).history
-    assert len(found.tenures) == 2
-    assert found.handovers == {Handover.CREATED: 1, **({Handover.UNKNOWN: 1} if is_retaken else {})}
+    history = account(log(server)).history
+    assert len(history.tenures) == 2
+    assert history.handovers == {Handover.CREATED: 1, **({Handover.UNKNOWN: 1} if is_retaken else {})}
 
 
 def test_a_deletion_that_is_shown_twice_is_one() -> None:
@@ -300,8 +300,8 @@ def test_a_renewal_by_hand_makes_no_second_process() -> None:
     a.lead(20)
     alice.renew()
     a.lead(20)
-    found = account(log(server))
-    assert {one.check for one in found.findings} & {"identity-shared", "lease-shared"} == set()
+    answer = account(log(server))
+    assert {one.check for one in answer.findings} & {"identity-shared", "lease-shared"} == set()
     for _ in range(4):
         server.wait(1)
         alice.renew()
@@ -362,9 +362,9 @@ def test_a_free_lease_that_is_deleted_was_held_by_no_one(source: Callable[[FakeS
     assert [one for one in gone.findings if one.severity is not Severity.INFO] == []
     server.wait(3)
     b.lead(10)
-    found = account(source(server))
-    assert [one for one in found.findings if one.severity is not Severity.INFO] == []
-    assert [one.began for one in found.history.tenures][1:] == [Handover.CREATED]
+    answer = account(source(server))
+    assert [one for one in answer.findings if one.severity is not Severity.INFO] == []
+    assert [one.began for one in answer.history.tenures][1:] == [Handover.CREATED]
 
 
 def test_deleting_what_had_expired_makes_no_two_leaders() -> None:
@@ -374,10 +374,10 @@ def test_deleting_what_had_expired_makes_no_two_leaders() -> None:
     server.delete("shop/db", "alice")
     server.wait(1)
     server.elector("b", "shop/db").lead(10)
-    (found,) = (one for one in account(log(server)).findings if one.check == "lease-deleted")
-    assert "alice deleted the lease" in found.message
-    assert "which had not renewed it for 10 min" in found.message
-    assert "two may have led" not in found.message
+    (finding,) = (one for one in account(log(server)).findings if one.check == "lease-deleted")
+    assert "alice deleted the lease" in finding.message
+    assert "which had not renewed it for 10 min" in finding.message
+    assert "two may have led" not in finding.message
 
 
 def test_what_a_log_without_objects_may_have_shown_released_was_not_held_when_it_was_deleted() -> None:
@@ -436,16 +436,16 @@ def test_a_node_that_was_heard_was_not() -> None:
 def test_users_are_not_called_service_accounts() -> None:
     server = FakeServer()
     for name in ("machine-1", "machine-2"):
-        one = server.elector(name, "shop/db", user=name)
-        one.pod = ""
-        one.lead(20)
+        elector = server.elector(name, "shop/db", user=name)
+        elector.pod = ""
+        elector.lead(20)
         server.wait(20)
     (shared,) = (one for one in account(log(server)).findings if one.check == "lease-shared")
     assert "at least 2 users have held this lease: machine-1, machine-2" in shared.message
 
 
 @given(
-    said=st.lists(
+    texts=st.lists(
         st.tuples(
             st.integers(-400, 400),
             st.sampled_from(["a_1", "b_1", "evil", "x" * 250]),
@@ -455,7 +455,7 @@ def test_users_are_not_called_service_accounts() -> None:
         max_size=40,
     )
 )
-def test_texts_of_events_change_nothing_else_in_an_account(said: list[tuple[int, str, str, str]]) -> None:
+def test_texts_of_events_change_nothing_else_in_an_account(texts: list[tuple[int, str, str, str]]) -> None:
     server = FakeServer()
     a, b = server.elector("a", "shop/db"), server.elector("b", "shop/db")
     a.lead(20)
@@ -465,13 +465,13 @@ def test_texts_of_events_change_nothing_else_in_an_account(said: list[tuple[int,
         ElectionEvent(
             Place("events"), "Event", namespace, lease="db", at=server.now + seconds * 1_000_000, text=f"{who} {what}"
         )
-        for seconds, who, what, namespace in said
+        for seconds, who, what, namespace in texts
     ]
     known = as_json(account(log(server)))
-    found = as_json(account([*events[::2], *log(server)], events[1::2]))
-    shown = found.pop("events")
-    assert {**found, "events": []} == known
-    assert all(one["time"] <= found["now"] for one in shown)
+    document = as_json(account([*events[::2], *log(server)], events[1::2]))
+    listed = document.pop("events")
+    assert {**document, "events": []} == known
+    assert all(one["time"] <= document["now"] for one in listed)
 
 
 def test_only_the_latest_events_of_a_lease_are_kept() -> None:
@@ -538,9 +538,9 @@ def test_a_holder_may_release_what_a_stranger_wrote_when_the_log_begins(
     server, db = begin_with_stranger(pod, namespace, writes=1)
     db.lead(2 * renewals)
     db.release()
-    found = account(log(server))
-    assert not any(one.check == "foreign-release" for one in found.findings)
-    assert "db-0_1 released it" in text(found)
+    answer = account(log(server))
+    assert not any(one.check == "foreign-release" for one in answer.findings)
+    assert "db-0_1 released it" in text(answer)
 
 
 @pytest.mark.parametrize(("pod", "namespace"), STRANGERS)
@@ -550,12 +550,12 @@ def test_who_a_text_names_follows_a_stranger_that_wrote_it_when_the_log_begins(
 ) -> None:
     server, db = begin_with_stranger(pod, namespace, writes=writes)
     db.lead(20)
-    said = text(account(log(server)))
-    assert "db-0_1 holds it, renewed 0 s ago" in said
-    assert "shop/db from pod db-0 renewed it as db-0_1" not in said
+    output = text(account(log(server)))
+    assert "db-0_1 holds it, renewed 0 s ago" in output
+    assert "shop/db from pod db-0 renewed it as db-0_1" not in output
     shared = "renewed it as db-0_1, and since then shop/db from pod db-0: its process has other credentials"
-    assert (f"{namespace}/evil from pod {pod} {shared}" in said) == (writes > 1)
-    assert "in turns" not in said
+    assert (f"{namespace}/evil from pod {pod} {shared}" in output) == (writes > 1)
+    assert "in turns" not in output
 
 
 def test_a_stranger_that_renews_again_renews_in_turns_with_who_the_text_names() -> None:
@@ -581,11 +581,11 @@ def test_a_stranger_that_writes_a_pod_in_and_renews_for_it_is_not_that_pod(
     stranger = server.elector("db-0", "shop/db", pod=pod, user=f"system:serviceaccount:{namespace}:evil")
     stranger.lead(2 * renewals)
     server.elector("db-0", "shop/db").lead(40)
-    found = account(log(server))
-    said = text(found)
-    assert f"{namespace}/evil from pod {pod} wrote db-0_1 into it" in said
-    assert "shop/db from pod db-0 renewed it as db-0_1" not in said
-    assert not any(one.check == "renewal-late" for one in found.findings)
+    answer = account(log(server))
+    output = text(answer)
+    assert f"{namespace}/evil from pod {pod} wrote db-0_1 into it" in output
+    assert "shop/db from pod db-0 renewed it as db-0_1" not in output
+    assert not any(one.check == "renewal-late" for one in answer.findings)
 
 
 @pytest.mark.parametrize("is_seen_taken", [True, False])
@@ -600,12 +600,12 @@ def test_an_elector_whose_account_is_of_another_namespace_is_followed(is_seen_ta
     server.elector("db-0", "shop/db", pod="toolbox", user="system:serviceaccount:shop:toolbox").renew()
     elector.lead(20)
     elector.release()
-    found = account(log(server))
-    tenure = found.history.tenures[-1]
+    answer = account(log(server))
+    tenure = answer.history.tenures[-1]
     assert tenure.processes.own == Writer("system:serviceaccount:infra:db", "db-0")
     assert tenure.processes.is_sure == is_seen_taken
-    assert "db-0_1 released it" in text(found)
-    assert not found.findings or {one.check for one in found.findings} <= {"timing-tight"}
+    assert "db-0_1 released it" in text(answer)
+    assert not answer.findings or {one.check for one in answer.findings} <= {"timing-tight"}
 
 
 def test_requests_of_a_pod_of_another_namespace_with_the_same_name_are_not_the_holder_s() -> None:
@@ -638,19 +638,19 @@ def released_and_taken() -> FakeServer:
     return server
 
 
-def print_account(found: Account) -> str:
-    return "\n".join(line.text for line in list_events(found))
+def print_account(answer: Account) -> str:
+    return "\n".join(line.text for line in list_events(answer))
 
 
 def test_a_release_that_only_a_field_manager_shows_is_marked_so() -> None:
-    said = print_account(account(watch(released_and_taken())))
-    assert "a_1 released it (as far as field managers show)\n" in said
-    assert "b_1 took it after a_1 released it (as far as field managers show)" in said
+    output = print_account(account(watch(released_and_taken())))
+    assert "a_1 released it (as far as field managers show)\n" in output
+    assert "b_1 took it after a_1 released it (as far as field managers show)" in output
     assert "field managers" not in print_account(account(log(released_and_taken())))
 
 
 @pytest.mark.parametrize(
-    ("source", "user", "strategy", "said"),
+    ("source", "user", "strategy", "expected"),
     [
         (log, API_SERVER, {"strategy": "OldestEmulationVersion"}, "the API server chose b_1 in place of a_1"),
         (watch, "", {"strategy": "OldestEmulationVersion"}, "the API server (as far as field managers show) chose b_1"),
@@ -660,13 +660,13 @@ def test_a_release_that_only_a_field_manager_shows_is_marked_so() -> None:
     ids=["its user", "its manager in a coordinated election", "its manager and another user", "its manager alone"],
 )
 def test_only_the_api_server_chooses_a_holder(
-    source: Callable[[FakeServer], Iterable[Item]], user: str, strategy: Document, said: str
+    source: Callable[[FakeServer], Iterable[Item]], user: str, strategy: Document, expected: str
 ) -> None:
     server = FakeServer()
     server.elector("a", "shop/db").lead(20)
     chosen = {**server.leases["shop/db"]["spec"], "holderIdentity": "b_1", **strategy}
     server.write("shop/db", chosen, "kube-apiserver", user, "")
-    assert said in print_account(account(source(server)))
+    assert expected in print_account(account(source(server)))
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ JSON = st.recursive(
     max_leaves=12,
 )
 OBJECTS = st.dictionaries(st.text(st.characters(exclude_categories=["Cs"]), max_size=6), JSON, max_size=4).filter(
-    lambda one: one.keys().isdisjoint({"items", "kind", "apiVersion", "type", "object", "renewals"})
+    lambda value: value.keys().isdisjoint({"items", "kind", "apiVersion", "type", "object", "renewals"})
 )
 
 
@@ -29,8 +29,8 @@ def cut(data: bytes, size: int) -> Iterator[bytes]:
 
 
 def decoded(chunks: Iterable[bytes]) -> list[object]:
-    found = documents.split_documents("in", chunks, is_json=True)
-    return [json.loads(one.text) if isinstance(one, Document) else one for one in found]
+    parts = documents.split_documents("in", chunks, is_json=True)
+    return [json.loads(one.text) if isinstance(one, Document) else one for one in parts]
 
 
 @given(
@@ -71,21 +71,21 @@ def test_an_array_is_a_list(items: list[object], size: int) -> None:
 @example(b"\t10.", 1, True)
 @settings(max_examples=300, deadline=None)
 def test_any_bytes_end_and_give_the_same_in_any_pieces(data: bytes, size: int, is_json: bool) -> None:
-    found = list(documents.split_documents("in", cut(data, size), is_json=is_json))
-    assert [type(one) for one in found] == [
+    parts = list(documents.split_documents("in", cut(data, size), is_json=is_json))
+    assert [type(one) for one in parts] == [
         type(one) for one in documents.split_documents("in", [data], is_json=is_json)
     ]
-    for one in found:
-        if isinstance(one, Document):
-            msgspec.json.decode(one.text, type=msgspec.Raw)
+    for part in parts:
+        if isinstance(part, Document):
+            msgspec.json.decode(part.text, type=msgspec.Raw)
 
 
 def test_the_items_of_a_list_without_a_kind_have_that_of_the_list() -> None:
-    (one,) = documents.split_documents(
+    (document,) = documents.split_documents(
         "in", [b'{"items":[{"a":1}],"kind":"LeaseList","apiVersion":"coordination.k8s.io/v1"}']
     )
-    assert isinstance(one, Document)
-    assert one.value == {"kind": "Lease", "apiVersion": "coordination.k8s.io/v1", "a": 1}
+    assert isinstance(document, Document)
+    assert document.value == {"kind": "Lease", "apiVersion": "coordination.k8s.io/v1", "a": 1}
 
 
 def test_a_byte_order_mark_is_skipped() -> None:
@@ -115,8 +115,8 @@ def test_a_byte_order_mark_is_skipped() -> None:
 )
 @pytest.mark.parametrize("size", [1, 3, 100_000])
 def test_broken_text_costs_only_itself(text: str, expected: list[object], size: int) -> None:
-    found = decoded(cut(text.encode(), size))
-    assert [Unreadable if isinstance(one, Unreadable) else one for one in found] == expected
+    values = decoded(cut(text.encode(), size))
+    assert [Unreadable if isinstance(one, Unreadable) else one for one in values] == expected
 
 
 @pytest.mark.parametrize(
@@ -128,28 +128,28 @@ def test_broken_text_costs_only_itself(text: str, expected: list[object], size: 
     ],
 )
 def test_an_error_says_where_it_is(text: str, error: str) -> None:
-    (one,) = documents.split_documents("in", [text.encode()])
-    assert isinstance(one, Unreadable)
-    assert one.error == error
+    (document,) = documents.split_documents("in", [text.encode()])
+    assert isinstance(document, Unreadable)
+    assert document.error == error
 
 
 def test_yaml_with_braces_is_no_broken_json() -> None:
-    (one,) = documents.split_documents("in", [b'{"kind": Lease, # of the shop\n "a": [1,],}'])
-    assert isinstance(one, Document)
-    assert one.value == {"kind": "Lease", "a": [1]}
+    (document,) = documents.split_documents("in", [b'{"kind": Lease, # of the shop\n "a": [1,],}'])
+    assert isinstance(document, Document)
+    assert document.value == {"kind": "Lease", "a": [1]}
 
 
 def test_a_key_twice_is_refused_where_the_value_is_wanted() -> None:
-    (one,) = documents.split_documents("in", [b'{"kind": "Lease", "a": {"b": 1, "b": 2}}'])
-    assert isinstance(one, Document)
+    (document,) = documents.split_documents("in", [b'{"kind": "Lease", "a": {"b": 1, "b": 2}}'])
+    assert isinstance(document, Document)
     with pytest.raises(ValueError, match="key 'b' appears twice"):
-        _ = one.value
+        _ = document.value
 
 
 def test_a_line_is_given_before_the_next_is_read() -> None:
     pieces = iter([b'{"type":"ADDED"}\n{"ty', b'pe":"MODIFIED"}\n'])
-    found = documents.split_documents("in", pieces)
-    next(found)
+    parts = documents.split_documents("in", pieces)
+    next(parts)
     assert next(pieces) == b'pe":"MODIFIED"}\n'
 
 
@@ -167,9 +167,9 @@ def test_a_list_larger_than_the_bound_is_given_up(monkeypatch: pytest.MonkeyPatc
 
 
 def test_brackets_without_an_end_are_not_counted_one_by_one() -> None:
-    found = decoded([b"[" * 2_000_000, b"\n{}"])
-    assert isinstance(found[0], Unreadable)
-    assert found[1:] == [{}]
+    values = decoded([b"[" * 2_000_000, b"\n{}"])
+    assert isinstance(values[0], Unreadable)
+    assert values[1:] == [{}]
 
 
 def test_large_values_are_read_in_growing_steps() -> None:
@@ -189,8 +189,8 @@ def test_a_stream_of_nothing_but_beginnings_is_given_up(monkeypatch: pytest.Monk
 def test_a_captured_review_of_any_depth_is_kept_as_it_is(size: int, is_json: bool) -> None:
     plain = to_bytes(make_review(old=make_lease(), new=make_lease())).strip()
     deep = plain.replace(b'"managedFields":[', b'"managedFields":[' + b'{"a":' * 5000 + b"1" + b"}" * 5000 + b",", 1)
-    found = documents.split_documents("in", cut(plain + b"\n" + deep + b"\n" + plain, size), is_json=is_json)
-    reviews = [one.text.strip() for one in found if isinstance(one, Document) and one.kind == "AdmissionReview"]
+    pieces = documents.split_documents("in", cut(plain + b"\n" + deep + b"\n" + plain, size), is_json=is_json)
+    reviews = [one.text.strip() for one in pieces if isinstance(one, Document) and one.kind == "AdmissionReview"]
     assert reviews == [plain, deep, plain]
     assert decode(reviews[1]).uid == decode(plain).uid
 
@@ -207,35 +207,35 @@ def test_a_value_that_no_api_server_accepts_is_not_encoded(monkeypatch: pytest.M
 
 
 def test_a_number_goes_on_in_the_next_piece() -> None:
-    (one,) = documents.split_documents("in", [b"1234", b"5"], is_json=True)
-    assert isinstance(one, Unreadable)
-    assert one.error == "not a Kubernetes object"
+    (document,) = documents.split_documents("in", [b"1234", b"5"], is_json=True)
+    assert isinstance(document, Unreadable)
+    assert document.error == "not a Kubernetes object"
 
 
 def test_yaml_that_is_too_large_as_json_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(documents, "MAX_DOCUMENT", 1000)
     aliases = "kind: Lease\napiVersion: coordination.k8s.io/v1\na: &a " + "x" * 400 + "\nb: [*a, *a, *a]\n"
-    (one,) = documents.split_documents("in", [aliases.encode()])
-    assert isinstance(one, Unreadable)
-    assert one.error == "more than 20 MiB as JSON"
+    (document,) = documents.split_documents("in", [aliases.encode()])
+    assert isinstance(document, Unreadable)
+    assert document.error == "more than 20 MiB as JSON"
 
 
 def test_blanks_without_a_line_break_are_not_kept() -> None:
-    (one,) = documents.split_documents("in", cut(b" " * 5000 + b'{"a":1}', 100))
-    assert isinstance(one, Document)
+    (document,) = documents.split_documents("in", cut(b" " * 5000 + b'{"a":1}', 100))
+    assert isinstance(document, Document)
 
 
 def test_a_value_that_nests_more_deeply_than_it_can_be_read_is_named() -> None:
-    (one,) = documents.split_documents("in", [b'{"a":' + b"[" * 990 + b"]" * 990 + b"}"])
-    assert isinstance(one, Document | Unreadable)
+    (document,) = documents.split_documents("in", [b'{"a":' + b"[" * 990 + b"]" * 990 + b"}"])
+    assert isinstance(document, Document | Unreadable)
     assert documents.describe_problem(RecursionError()) == "nested too deeply"
 
 
 def test_lines_of_an_audit_log_that_are_no_events_cost_only_themselves() -> None:
     event = b'{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","objectRef":{"resource":"leases"}}\n'
     lines = [event, b"\n", b'{"kind":"Lease","items":"leases"}\n', b'{"leases":,}\n', b"pods\n", event]
-    *found, last = documents.split_audit_log("in", lines, lambda line: b"leases" in line)
-    assert [one.kind if isinstance(one, Document) else one for one in found] == [
+    *pieces, last = documents.split_audit_log("in", lines, lambda line: b"leases" in line)
+    assert [one.kind if isinstance(one, Document) else one for one in pieces] == [
         "Event",
         "Lease",
         Unreadable(Place("in", 4), "not JSON: JSON is malformed: invalid character (byte 10)"),
@@ -252,6 +252,6 @@ def test_bytes_that_are_no_text_are_named() -> None:
 
 @pytest.mark.parametrize("size", [1, 7, 1000])
 def test_the_column_of_what_is_broken_counts_from_the_start_of_its_line(size: int) -> None:
-    found = [*documents.split_documents("in", cut(b'{"a": 1}\n{"b": 2} truu\n', size), is_json=True)]
-    assert isinstance(found[-1], Unreadable)
-    assert found[-1].error == "line 2, column 11: not JSON: invalid character"
+    pieces = [*documents.split_documents("in", cut(b'{"a": 1}\n{"b": 2} truu\n', size), is_json=True)]
+    assert isinstance(pieces[-1], Unreadable)
+    assert pieces[-1].error == "line 2, column 11: not JSON: invalid character"

@@ -49,10 +49,10 @@ def test_the_stored_envelopes_are_those_that_are_made() -> None:
 
 
 def test_google_shows_the_holders_and_the_times() -> None:
-    found, expected = account((FOLDER / f"{GOOGLE}.gz").read_bytes()), account("\n".join(recorded()).encode())
-    assert [one["holder"] for one in found["tenures"]] == [one["holder"] for one in expected["tenures"]]
+    answer, expected = account((FOLDER / f"{GOOGLE}.gz").read_bytes()), account("\n".join(recorded()).encode())
+    assert [one["holder"] for one in answer["tenures"]] == [one["holder"] for one in expected["tenures"]]
     for key in ("state", "holder", "last_renewal", "takeable_at", "changes", "leaderless_seconds"):
-        assert found.get(key) == expected.get(key), key
+        assert answer.get(key) == expected.get(key), key
 
 
 @pytest.mark.parametrize("key", envelopes._KEYS)
@@ -70,8 +70,8 @@ def follow(value: Any, steps: Sequence[str]) -> Iterator[Any]:
     if not steps:
         yield value
     elif steps[0] == "[]":
-        for one in value if isinstance(value, list) else ():
-            yield from follow(one, steps[1:])
+        for item in value if isinstance(value, list) else ():
+            yield from follow(item, steps[1:])
     elif isinstance(value, dict) and steps[0] in value:
         yield from follow(value[steps[0]], steps[1:])
 
@@ -89,8 +89,8 @@ def values_in(text: str) -> Iterator[Any]:
 def test_each_path_leads_to_the_events_of_an_example(path: str) -> None:
     steps = path.replace("[]", ".[]").split(".")
     values = (value for name in ENVELOPES for value in values_in(wrapped(name, recorded()[:2]).decode()))
-    found = (one for value in values for one in follow(value, steps))
-    assert any("audit.k8s.io" in json.dumps(one) for one in found)
+    inner = (one for value in values for one in follow(value, steps))
+    assert any("audit.k8s.io" in json.dumps(one) for one in inner)
 
 
 def test_an_object_that_two_services_could_read_has_its_events_once() -> None:
@@ -164,9 +164,9 @@ def test_google_events_with_wrong_types_are_passed_over_or_unreadable(changes: d
 
 
 def test_a_line_that_was_cut_off_is_unreadable() -> None:
-    found = list(read("in", [json.dumps({"message": EVENT[:300]}).encode() + b"\n" + EVENT.encode()]))
-    assert isinstance(found[0], Unreadable)
-    assert sum(isinstance(one, Observation) for one in found) == 1
+    items = list(read("in", [json.dumps({"message": EVENT[:300]}).encode() + b"\n" + EVENT.encode()]))
+    assert isinstance(items[0], Unreadable)
+    assert sum(isinstance(one, Observation) for one in items) == 1
 
 
 @pytest.mark.parametrize(
@@ -211,9 +211,9 @@ HOSTILE = [
 
 @pytest.mark.parametrize("data", HOSTILE, ids=lambda data: repr(data[:24]))
 def test_hostile_envelopes_are_read_to_their_end(data: bytes) -> None:
-    found = list(read("in", [data + b"\n" + EVENT.encode()]))
-    assert sum(isinstance(one, Observation) for one in found) <= 1
-    assert len(found) < 5
+    items = list(read("in", [data + b"\n" + EVENT.encode()]))
+    assert sum(isinstance(one, Observation) for one in items) <= 1
+    assert len(items) < 5
 
 
 KEYS = st.sampled_from(sorted({*envelopes._KEYS} | {"kind", "apiVersion", "protoPayload", "x"}))
@@ -260,9 +260,9 @@ def pieces(data: bytes) -> Iterator[bytes]:
 
 def test_gzip_that_was_cut_off_says_so() -> None:
     data = (FOLDER / "cloudwatch-subscription.json.gz").read_bytes()
-    found = list(read("in", [data[: len(data) // 2]]))
-    assert isinstance(found[-1], Unreadable)
-    assert "gzip" in found[-1].error
+    items = list(read("in", [data[: len(data) // 2]]))
+    assert isinstance(items[-1], Unreadable)
+    assert "gzip" in items[-1].error
 
 
 def test_several_deliveries_in_one_file_are_read() -> None:

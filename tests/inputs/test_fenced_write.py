@@ -37,10 +37,10 @@ def noted(failures: object) -> tuple[Tweak, ...]:
 
 
 def test_a_refused_write_names_the_lease_the_fence_and_the_writer() -> None:
-    (one,) = items()
-    assert isinstance(one, FenceReport)
-    assert (one.namespace, one.name, one.fence, one.is_refused) == ("shop", "db", "db", True)
-    assert (one.target, one.writer.name) == ("patch deployments.apps shop/web", "shop/checkout")
+    (item,) = items()
+    assert isinstance(item, FenceReport)
+    assert (item.namespace, item.name, item.fence, item.is_refused) == ("shop", "db", "db", True)
+    assert (item.target, item.writer.name) == ("patch deployments.apps shop/web", "shop/checkout")
 
 
 def answered(message: str, code: int = 403) -> Tweak:
@@ -75,15 +75,15 @@ def test_an_object_without_a_name_is_refused_too() -> None:
 
 
 def test_a_subresource_is_named() -> None:
-    (one,) = items(put("objectRef.subresource", "scale"))
-    assert isinstance(one, FenceReport)
-    assert one.target == "patch deployments.apps/scale shop/web"
+    (item,) = items(put("objectRef.subresource", "scale"))
+    assert isinstance(item, FenceReport)
+    assert item.target == "patch deployments.apps/scale shop/web"
 
 
 def test_a_noted_write_was_not_refused() -> None:
-    (one,) = items(*noted([{"message": "another policy"}, {"message": TEXT, "policy": "fence-db"}]))
-    assert isinstance(one, FenceReport)
-    assert (one.name, one.is_refused) == ("db", False)
+    (item,) = items(*noted([{"message": "another policy"}, {"message": TEXT, "policy": "fence-db"}]))
+    assert isinstance(item, FenceReport)
+    assert (item.name, item.is_refused) == ("db", False)
 
 
 @pytest.mark.parametrize(
@@ -108,5 +108,5 @@ def test_a_lease_whose_own_write_was_fenced_is_an_observation() -> None:
         "name": "db",
         "apiGroup": "coordination.k8s.io",
     }
-    (one,) = items(put("objectRef", reference))
-    assert isinstance(one, Observation)
+    (item,) = items(put("objectRef", reference))
+    assert isinstance(item, Observation)

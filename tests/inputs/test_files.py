@@ -43,9 +43,9 @@ def test_a_denied_review_was_not_stored(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_bytes(source.read_bytes())
     entry = {"file": "a.json", "received": "2026-11-20T23:12:47.422117Z", "verdict": "denied"}
     (tmp_path / "index.jsonl").write_text(json.dumps(entry))
-    (one,) = read_for_history([str(tmp_path)])
-    assert isinstance(one, Observation)
-    assert not one.is_stored
+    (item,) = read_for_history([str(tmp_path)])
+    assert isinstance(item, Observation)
+    assert not item.is_stored
 
 
 @pytest.mark.parametrize("separator", ["---\n", ""])
@@ -62,8 +62,8 @@ def test_broken_yaml_costs_only_itself(tmp_path: Path) -> None:
     (tmp_path / "x.yaml").write_bytes(
         b"a: b: c\n---\n- 1\n---\n" + yaml.safe_dump(make_lease()).encode() + b"---\n\xff\n"
     )
-    found = list(read_for_history([str(tmp_path)]))
-    assert [type(one) for one in found] == [Unreadable, Unreadable, Unreadable, Observation]
+    items = list(read_for_history([str(tmp_path)]))
+    assert [type(one) for one in items] == [Unreadable, Unreadable, Unreadable, Observation]
 
 
 def test_rotated_and_zipped_logs_of_a_directory_come_in_the_order_of_their_events(tmp_path: Path) -> None:
@@ -75,17 +75,17 @@ def test_rotated_and_zipped_logs_of_a_directory_come_in_the_order_of_their_event
         text = line(event).encode()
         (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
     (tmp_path / "empty.log").write_text("")
-    found = list(read_for_history([str(tmp_path)]))
-    assert names(found) == ["audit.log.2.gz", "audit.log.1", "audit.log"]
-    assert isinstance(found[-1], LogEnd)
+    items = list(read_for_history([str(tmp_path)]))
+    assert names(items) == ["audit.log.2.gz", "audit.log.1", "audit.log"]
+    assert isinstance(items[-1], LogEnd)
 
 
 def test_a_damaged_gzip_file_is_named(tmp_path: Path) -> None:
     whole = gzip.compress(line(make_event()).encode() * 100)
     (tmp_path / "damaged.gz").write_bytes(whole[:40] + bytes(20) + whole[60:])
     (tmp_path / "none.gz").write_bytes(b"\x1f\x8b\x01" + bytes(20))
-    found = list(read_for_history([str(tmp_path)]))
-    errors = [one.error.partition(":")[0] for one in found if isinstance(one, Unreadable)]
+    items = list(read_for_history([str(tmp_path)]))
+    errors = [one.error.partition(":")[0] for one in items if isinstance(one, Unreadable)]
     assert sorted(errors) == ["not gzip", "the gzip file is damaged"]
 
 
@@ -113,8 +113,8 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_other_kinds_are_passed_over(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text('{"kind": "Pod", "apiVersion": "v1"}')
-    (one,) = read_for_history([str(tmp_path)])
-    assert isinstance(one, OtherObject)
+    (item,) = read_for_history([str(tmp_path)])
+    assert isinstance(item, OtherObject)
 
 
 def test_kubectl_is_run_with_the_options_of_the_user(fake: Install) -> None:
@@ -184,7 +184,7 @@ def test_candidates_that_may_not_be_read_are_a_note(fake: Install) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "note"),
+    ("message", "note"),
     [
         ("E1123 15:17:10 memcache\n Error \x1b[31mfrom \u202eserver\x07\n", "Error \\x1b[31mfrom \\u202eserver\\x07"),
         ("x" * 10_000, "x" * 200 + "..."),
@@ -192,18 +192,18 @@ def test_candidates_that_may_not_be_read_are_a_note(fake: Install) -> None:
     ],
     ids=["control characters", "long", "nothing"],
 )
-def test_a_note_about_what_kubectl_said_is_one_plain_line(said: str, note: str, fake: Install) -> None:
+def test_a_note_about_what_kubectl_said_is_one_plain_line(message: str, note: str, fake: Install) -> None:
     notes: list[str] = []
-    fake(candidates=said)
+    fake(candidates=message)
     list(cluster.list_items(Cluster(), notes))
     assert notes == [f"candidates were not read: {note}"]
 
 
 def test_a_namespace_with_candidates_alone_is_not_without(fake: Install) -> None:
     fake()
-    (one,) = cluster.list_items(Cluster(namespace="waiting"), [])
-    assert isinstance(one, Observation)
-    assert one.kind == "LeaseCandidate"
+    (item,) = cluster.list_items(Cluster(namespace="waiting"), [])
+    assert isinstance(item, Observation)
+    assert item.kind == "LeaseCandidate"
 
 
 def test_a_missing_kubectl_is_an_error_in_words(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -232,10 +232,10 @@ def test_objects_are_read_up_to_a_broken_one(tmp_path: Path) -> None:
     log.write_text(line(make_event()))
     assert [one["kind"] for one in files.read_objects(str(log))] == ["Event"]
     twice.write_text('{"kind": "A"}\n{"a": 1, "a": 2}\n')
-    found = files.read_objects(str(twice))
-    assert next(found) == {"kind": "A"}
+    objects = files.read_objects(str(twice))
+    assert next(objects) == {"kind": "A"}
     with pytest.raises(InputError, match="#2: key 'a' appears twice"):
-        next(found)
+        next(objects)
 
 
 def test_what_cannot_be_opened_below_a_directory_is_named(tmp_path: Path) -> None:
@@ -260,6 +260,6 @@ def test_an_index_that_cannot_be_read_costs_only_its_times(tmp_path: Path, monke
         return opened(path, *words, **more)
 
     monkeypatch.setattr(Path, "open", refuse)
-    problem, found = read_for_history([str(tmp_path)])
+    problem, item = read_for_history([str(tmp_path)])
     assert isinstance(problem, Unreadable)
-    assert (problem.error, isinstance(found, Observation)) == ("Permission denied", True)
+    assert (problem.error, isinstance(item, Observation)) == ("Permission denied", True)

@@ -123,8 +123,8 @@ def test_an_event_is_created(server: None, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_pages_are_followed_and_versions_tried(server: None) -> None:
     notes: list[str] = []
-    found = list(cluster.list_inside(cluster.Cluster(), notes))
-    assert [one.name for one in found if isinstance(one, Observation)] == [
+    items = list(cluster.list_inside(cluster.Cluster(), notes))
+    assert [one.name for one in items if isinstance(one, Observation)] == [
         "lease-0",
         "lease-1",
         "lease-2",
@@ -167,13 +167,13 @@ def test_candidates_that_may_not_be_read_are_a_note(server: None, monkeypatch: p
 
 
 def test_one_namespace(server: None) -> None:
-    found = [one for one in cluster.list_inside(cluster.Cluster(namespace="shop"), []) if isinstance(one, Observation)]
-    assert found[0].place.path == "/apis/coordination.k8s.io/v1/namespaces/shop/leases"
+    items = [one for one in cluster.list_inside(cluster.Cluster(namespace="shop"), []) if isinstance(one, Observation)]
+    assert items[0].place.path == "/apis/coordination.k8s.io/v1/namespaces/shop/leases"
 
 
 def test_pods_and_nodes_if_wanted(server: None) -> None:
-    found = list(cluster.list_inside(cluster.Cluster(), [], with_pods=True))
-    assert [one.name for one in found if isinstance(one, OtherObject)] == ["p", "p"]
+    items = list(cluster.list_inside(cluster.Cluster(), [], with_pods=True))
+    assert [one.name for one in items if isinstance(one, OtherObject)] == ["p", "p"]
 
 
 def test_leases_that_may_not_be_read_are_a_failure(server: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,8 +212,8 @@ def test_the_audit_of_the_cron_job(server: None, tmp_path: Path, capsys: pytest.
     capsys.readouterr()
     gauge = tmp_path / "leases.prom"
     code = main(["audit", "--in-cluster", "--format", "json", "--metrics", str(gauge), "--now", "2025-11-20T12:00:04Z"])
-    found = [json.loads(line)["check"] for line in capsys.readouterr().out.splitlines()]
-    assert (code, set(found)) == (0, {"timing-tight"})
+    checks = [json.loads(line)["check"] for line in capsys.readouterr().out.splitlines()]
+    assert (code, set(checks)) == (0, {"timing-tight"})
     assert 'lease_audit_findings{check="timing-tight",severity="info"} 3.0' in gauge.read_text()
     assert "lease_audit_examined 4.0" in gauge.read_text()
     assert main(["audit", "--in-cluster", "--input", "x"]) == 2
@@ -223,10 +223,10 @@ def test_a_watch_goes_on_where_it_was_closed_until_that_place_is_unknown(
     server: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cluster, "_PAUSE", 0.0)
-    shown: list[bytes] = []
+    outputs: list[bytes] = []
     with pytest.raises(InputError, match="410"):
-        shown.extend(cluster.watch_inside("", cluster.LEASES))
-    assert [json.loads(line)["type"] for line in shown] == [*["ADDED"] * 3, "MODIFIED", "BOOKMARK", "ERROR"]
+        outputs.extend(cluster.watch_inside("", cluster.LEASES))
+    assert [json.loads(line)["type"] for line in outputs] == [*["ADDED"] * 3, "MODIFIED", "BOOKMARK", "ERROR"]
 
 
 def test_a_watch_must_begin_with_one_state(server: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,10 +53,10 @@ def cut(data: bytes, size: int) -> Iterator[bytes]:
     return (data[place : place + size] for place in range(0, len(data), size))
 
 
-def only(found: list[Item]) -> Observation:
-    (one,) = (item for item in found if not isinstance(item, LogEnd))
-    assert isinstance(one, Observation)
-    return one
+def only(whole: list[Item]) -> Observation:
+    (only_item,) = (item for item in whole if not isinstance(item, LogEnd))
+    assert isinstance(only_item, Observation)
+    return only_item
 
 
 def test_a_dump_of_kubectl() -> None:
@@ -79,26 +79,26 @@ def test_a_dump_of_kubectl() -> None:
 
 def test_the_items_of_a_typed_list_have_its_kind() -> None:
     lease = make_lease(drop("kind"), drop("apiVersion"))
-    found = only(items({"kind": "LeaseList", "apiVersion": "coordination.k8s.io/v1", "items": [lease]}))
-    assert (found.kind, found.name) == ("Lease", "checkout")
+    observation = only(items({"kind": "LeaseList", "apiVersion": "coordination.k8s.io/v1", "items": [lease]}))
+    assert (observation.kind, observation.name) == ("Lease", "checkout")
 
 
 def test_an_object_without_managed_fields_says_so() -> None:
-    found = only(items(make_lease(drop("metadata.managedFields"))))
-    assert (found.has_managed_fields, found.latest_stamp, list(found.entries)) == (False, None, [])
+    observation = only(items(make_lease(drop("metadata.managedFields"))))
+    assert (observation.has_managed_fields, observation.latest_stamp, list(observation.entries)) == (False, None, [])
     assert only(items(make_lease())).has_managed_fields
 
 
 @pytest.mark.parametrize(("event", "act"), [("ADDED", Act.STORED), ("MODIFIED", Act.UPDATED), ("DELETED", Act.DELETED)])
 def test_an_event_of_a_watch(event: str, act: Act) -> None:
-    found = only(items(watched(make_lease(), event), indent=4))
-    assert (found.input_kind, found.act, found.name) == (InputKind.WATCH, act, "checkout")
+    observation = only(items(watched(make_lease(), event), indent=4))
+    assert (observation.input_kind, observation.act, observation.name) == (InputKind.WATCH, act, "checkout")
 
 
 def test_an_event_of_a_watch_in_yaml_is_not_a_manifest() -> None:
     text = yaml.safe_dump(watched(make_lease())).encode()
-    found = only(list(read("in", [text])))
-    assert (found.input_kind, found.act, found.name) == (InputKind.WATCH, Act.UPDATED, "checkout")
+    observation = only(list(read("in", [text])))
+    assert (observation.input_kind, observation.act, observation.name) == (InputKind.WATCH, Act.UPDATED, "checkout")
     (document,) = documents.split_documents("in", [text])
     assert isinstance(document, documents.Document)
     assert kinds.is_of_history(document)
@@ -129,12 +129,12 @@ def test_an_update_in_an_audit_log() -> None:
 
 def test_the_object_of_an_audit_event_is_the_stored_one() -> None:
     sent = make_lease(put("spec.holderIdentity", "as-sent"))
-    found = only(items(make_event(put("requestObject", sent))))
-    assert isinstance(found.object, Lease)
-    assert found.object.spec.holder_identity == "checkout-6d5f9c-x2x8p_1f0e"
-    found = only(items(make_event(put("requestObject", sent), drop("responseObject"))))
-    assert isinstance(found.object, Lease)
-    assert found.object.spec.holder_identity == "as-sent"
+    observation = only(items(make_event(put("requestObject", sent))))
+    assert isinstance(observation.object, Lease)
+    assert observation.object.spec.holder_identity == "checkout-6d5f9c-x2x8p_1f0e"
+    observation = only(items(make_event(put("requestObject", sent), drop("responseObject"))))
+    assert isinstance(observation.object, Lease)
+    assert observation.object.spec.holder_identity == "as-sent"
 
 
 @pytest.mark.parametrize(
@@ -148,9 +148,9 @@ def test_a_candidate_in_an_audit_log_is_read_in_the_version_of_its_request(versi
         put("responseObject", candidate),
         drop("requestObject"),
     )
-    found = only(items(event))
-    assert isinstance(found.object, LeaseCandidate)
-    assert (found.problem, found.object.spec.strategies) == ("", ("OldestEmulationVersion",))
+    observation = only(items(event))
+    assert isinstance(observation.object, LeaseCandidate)
+    assert (observation.problem, observation.object.spec.strategies) == ("", ("OldestEmulationVersion",))
 
 
 @pytest.mark.parametrize(
@@ -163,16 +163,16 @@ def test_a_candidate_in_an_audit_log_is_read_in_the_version_of_its_request(versi
     ],
 )
 def test_an_audit_event_without_the_stored_object(tweaks: tuple[object, ...]) -> None:
-    found = only(items(make_event(*tweaks)))  # type: ignore[arg-type]
-    assert (found.object, found.problem) == (None, "")
-    assert (found.namespace, found.name) == ("shop", "checkout")
+    observation = only(items(make_event(*tweaks)))  # type: ignore[arg-type]
+    assert (observation.object, observation.problem) == (None, "")
+    assert (observation.namespace, observation.name) == ("shop", "checkout")
 
 
 @pytest.mark.parametrize("groups", [["a", "system:masters"], ["system:masters-of-none"], None])
 def test_a_writer_has_the_groups_that_the_api_server_names(groups: list[str] | None) -> None:
-    found = only(items(make_event(put("user.groups", groups))))
-    assert found.writer is not None
-    assert found.writer.groups == tuple(groups or ())
+    observation = only(items(make_event(put("user.groups", groups))))
+    assert observation.writer is not None
+    assert observation.writer.groups == tuple(groups or ())
     reviewed = only(items(make_review(put("request.userInfo.groups", groups))))
     assert reviewed.writer is not None
     assert reviewed.writer.groups == tuple(groups or ())
@@ -180,10 +180,10 @@ def test_a_writer_has_the_groups_that_the_api_server_names(groups: list[str] | N
 
 @pytest.mark.parametrize("verb", ["list", "watch", "deletecollection"])
 def test_a_request_about_many_leases_says_nothing_of_a_single_one(verb: str) -> None:
-    found = only(items(make_event(put("verb", verb), drop("objectRef.name"))))
-    assert (found.act, found.verb, found.name, found.object) == (Act.COLLECTION, verb, "", None)
+    observation = only(items(make_event(put("verb", verb), drop("objectRef.name"))))
+    assert (observation.act, observation.verb, observation.name, observation.object) == (Act.COLLECTION, verb, "", None)
     history = ClusterHistory()
-    history.feed(found)
+    history.feed(observation)
     assert not history.leases
 
 
@@ -202,8 +202,8 @@ def test_an_audit_event_that_says_nothing_of_leases(tweak: object) -> None:
 
 
 def test_a_create_gives_the_name_that_the_api_server_made() -> None:
-    found = only(items(make_event(put("verb", "create"), drop("objectRef.name"))))
-    assert (found.act, found.name) == (Act.CREATED, "checkout")
+    observation = only(items(make_event(put("verb", "create"), drop("objectRef.name"))))
+    assert (observation.act, observation.name) == (Act.CREATED, "checkout")
 
 
 def deletion(options: object, *tweaks: Tweak) -> Document:
@@ -243,8 +243,8 @@ def test_where_a_dry_run_says_so(event: Document, *, is_dry_run: bool) -> None:
 )
 def test_a_deletion_whose_body_is_hidden_may_have_been_a_dry_run(tweaks: Sequence[Tweak], *, is_sure: bool) -> None:
     event = make_event(put("verb", "delete"), drop("requestObject"), drop("responseObject"), *tweaks)
-    found = only(items(event))
-    assert (found.is_dry_run, found.is_sure) == (False, is_sure)
+    observation = only(items(event))
+    assert (observation.is_dry_run, observation.is_sure) == (False, is_sure)
 
 
 def clearing(query: str, *tweaks: Tweak) -> Document:
@@ -313,10 +313,10 @@ NEW_FORM = make_election_event(
     "event", [pytest.param(make_election_event(), id="v1"), pytest.param(NEW_FORM, id="events.k8s.io/v1")]
 )
 def test_an_event_says_who_led(event: Document) -> None:
-    (found,) = items(event)
-    assert isinstance(found, ElectionEvent)
-    assert (found.namespace, found.lease, found.at) == ("shop", "checkout", 1_763_640_000_000_000)
-    assert found.text == "a_1 became leader"
+    (item,) = items(event)
+    assert isinstance(item, ElectionEvent)
+    assert (item.namespace, item.lease, item.at) == ("shop", "checkout", 1_763_640_000_000_000)
+    assert item.text == "a_1 became leader"
 
 
 @pytest.mark.parametrize(
@@ -337,8 +337,8 @@ def test_other_events_say_nothing(tweak: Tweak) -> None:
 
 
 def test_a_dry_run_was_never_stored() -> None:
-    found = only(items(make_event(put("requestURI", "/apis/x?dryRun=All"))))
-    assert (found.is_dry_run, found.is_stored) == (True, False)
+    observation = only(items(make_event(put("requestURI", "/apis/x?dryRun=All"))))
+    assert (observation.is_dry_run, observation.is_stored) == (True, False)
 
 
 def test_a_refused_write_was_never_stored() -> None:
@@ -346,16 +346,16 @@ def test_a_refused_write_was_never_stored() -> None:
 
 
 def test_the_impersonated_user_is_the_writer() -> None:
-    found = only(items(make_event(put("impersonatedUser", {"username": "ci"}))))
+    observation = only(items(make_event(put("impersonatedUser", {"username": "ci"}))))
     groups = ("system:serviceaccounts",)
     account = "system:serviceaccount:shop:checkout"
-    assert found.writer == Writer("ci", impersonator=account, impersonator_groups=groups)
-    assert found.writer.name == "ci"
+    assert observation.writer == Writer("ci", impersonator=account, impersonator_groups=groups)
+    assert observation.writer.name == "ci"
 
 
 def test_an_event_without_times() -> None:
-    found = only(items(make_event(put("stageTimestamp", "soon"), put("requestReceivedTimestamp", ""))))
-    assert found.at is None
+    observation = only(items(make_event(put("stageTimestamp", "soon"), put("requestReceivedTimestamp", ""))))
+    assert observation.at is None
     received = only(items(make_event(drop("stageTimestamp"))))
     assert (received.at, received.answer and received.answer.took) == (NOW + 100_000, 0)
 
@@ -364,11 +364,11 @@ def test_only_lines_that_name_leases_are_decoded() -> None:
     other = make_event(
         put("objectRef", {"resource": "pods", "apiGroup": ""}), drop("requestObject"), drop("responseObject")
     )
-    found = items(other, other, make_event(), other, make_event(), put_end := other)
-    numbers = [one.place.document for one in found if isinstance(one, Observation)]
+    read_items = items(other, other, make_event(), other, make_event(), put_end := other)
+    numbers = [one.place.document for one in read_items if isinstance(one, Observation)]
     assert numbers == [3, 5]
     assert put_end is other
-    assert found[-1] == LogEnd(NOW + 104_000)
+    assert read_items[-1] == LogEnd(NOW + 104_000)
 
 
 def test_a_broken_line_of_a_log_costs_only_itself() -> None:
@@ -388,29 +388,29 @@ def test_a_line_larger_than_any_request_is_skipped(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(files, "MAX_DOCUMENT", 20_000)
     line = json.dumps(make_event(), separators=(",", ":"))
     text = f"{line}\n{line[:-1]}{'x' * 50_000}\n{line}\n"
-    found = list(read("log", cut(text.encode(), 1000)))
-    assert [type(one) for one in found if not isinstance(one, Unreadable)] == [Observation, Observation, LogEnd]
-    assert Unreadable(Place("log", 2), "a line of more than 20 MiB") in found
+    items = list(read("log", cut(text.encode(), 1000)))
+    assert [type(one) for one in items if not isinstance(one, Unreadable)] == [Observation, Observation, LogEnd]
+    assert Unreadable(Place("log", 2), "a line of more than 20 MiB") in items
 
 
 def test_a_review_brings_the_object_before_and_after() -> None:
     new = make_lease(put("spec.renewTime", "2025-11-20T12:00:02.000000Z"))
-    found = only(items(make_review(new=new, old=make_lease())))
-    assert (found.input_kind, found.act, found.writer and found.writer.name) == (
+    observation = only(items(make_review(new=new, old=make_lease())))
+    assert (observation.input_kind, observation.act, observation.writer and observation.writer.name) == (
         InputKind.REVIEW,
         Act.UPDATED,
         "shop/checkout",
     )
-    assert isinstance(found.object, Lease)
-    assert isinstance(found.old, Lease)
-    assert found.at == NOW
+    assert isinstance(observation.object, Lease)
+    assert isinstance(observation.old, Lease)
+    assert observation.at == NOW
     (at,) = (one.at for one in read("r", [to_bytes(make_review())], NOW + 7) if isinstance(one, Observation))
     assert at == NOW + 7
 
 
 def test_a_review_of_a_deletion_has_the_object_before_it() -> None:
-    found = only(items(make_review(put("request.operation", "DELETE"), new=None, old=make_lease())))
-    assert (found.act, found.object is found.old) == (Act.DELETED, True)
+    observation = only(items(make_review(put("request.operation", "DELETE"), new=None, old=make_lease())))
+    assert (observation.act, observation.object is observation.old) == (Act.DELETED, True)
 
 
 @pytest.mark.parametrize(
@@ -423,17 +423,17 @@ def test_a_review_of_a_deletion_has_the_object_before_it() -> None:
     ],
 )
 def test_what_cannot_be_read_is_named(document: Document, error: str) -> None:
-    (found,) = items(document)
-    assert isinstance(found, Unreadable)
-    assert error in found.error
+    (item,) = items(document)
+    assert isinstance(item, Unreadable)
+    assert error in item.error
 
 
 def test_what_nests_too_deeply_is_named() -> None:
     text = json.dumps(make_lease(put("metadata.managedFields", [])))
     deep = text.replace('"managedFields": []', '"managedFields": ' + "[" * 5000 + "]" * 5000).encode()
-    (found,) = read("in", [deep])
-    assert isinstance(found, Unreadable)
-    assert "nested too deeply" in found.error
+    (item,) = read("in", [deep])
+    assert isinstance(item, Unreadable)
+    assert "nested too deeply" in item.error
 
 
 @pytest.mark.parametrize(
@@ -460,18 +460,18 @@ def test_a_pod_names_its_service_account(spec: object, account: str) -> None:
 
 
 def test_wrong_types_are_named_and_the_lease_is_not_lost() -> None:
-    found = only(items(make_lease(put("spec.leaseDurationSeconds", "15"))))
-    assert (found.namespace, found.name, found.object) == ("shop", "checkout", None)
-    assert found.problem == "spec.leaseDurationSeconds must be an integer, not a string"
-    assert found.entries == ()
+    observation = only(items(make_lease(put("spec.leaseDurationSeconds", "15"))))
+    assert (observation.namespace, observation.name, observation.object) == ("shop", "checkout", None)
+    assert observation.problem == "spec.leaseDurationSeconds must be an integer, not a string"
+    assert observation.entries == ()
     nameless = only(items(make_lease(put("metadata", [7]))))
     assert (nameless.name, nameless.problem) == ("", "metadata must be an object, not a list")
     assert only(items(make_lease(put("metadata.name", 7)))).name == ""
 
 
 def test_wrong_types_in_a_review_are_named() -> None:
-    found = only(items(make_review(new=make_lease(put("spec.leaseTransitions", "a")))))
-    assert "spec.leaseTransitions" in found.problem
+    observation = only(items(make_review(new=make_lease(put("spec.leaseTransitions", "a")))))
+    assert "spec.leaseTransitions" in observation.problem
 
 
 @pytest.mark.parametrize(
@@ -479,8 +479,8 @@ def test_wrong_types_in_a_review_are_named() -> None:
     [b" \n", b"\xef\xbb\xbf", b"# of yesterday\n", b"---\n", b"a: 1\n---\n", b"a: 1\n", b"- 1\n", b"{a: [1,}\n"],
 )
 def test_json_is_found_behind_what_is_none(start: bytes) -> None:
-    *_, found = read("in", [start, to_bytes(make_lease())])
-    assert isinstance(found, Observation)
+    *_, item = read("in", [start, to_bytes(make_lease())])
+    assert isinstance(item, Observation)
 
 
 NOISE = st.sampled_from([b"{", b"}", b"[", b"]", b'"', b"\n", b"\\", b",", b":", b"null", b"1e999", b"\xff", b"Lease"])
@@ -503,11 +503,11 @@ def test_blanks_before_the_first_value_are_not_kept() -> None:
     """A megabyte of gzip may hold a gigabyte of them."""
     tracemalloc.start()
     try:
-        found = list(documents.split_documents("in", (b" \n" * 2048 for _ in range(500))))
+        pieces = list(documents.split_documents("in", (b" \n" * 2048 for _ in range(500))))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert found == []
+    assert pieces == []
     assert peak < 100_000
     assert [type(one) for one in read("in", [b" \n" * 100, b"\n", to_bytes(make_lease())])] == [Observation]
 
@@ -522,12 +522,12 @@ def test_options_of_another_type_leave_the_verb_of_the_operation() -> None:
 
 
 def test_options_that_are_no_object_leave_the_verb_of_the_operation() -> None:
-    found = items(make_review(put("request.options", [])))
-    assert [getattr(one, "verb", "create") for one in found] == ["create"]
+    read_items = items(make_review(put("request.options", [])))
+    assert [getattr(one, "verb", "create") for one in read_items] == ["create"]
 
 
 @pytest.mark.parametrize("change", [{"type": "ADDED", "object": 5}, {"type": "ADDED", "object": {"kind": 5}}])
 def test_a_change_of_a_watch_without_an_object_is_named(change: Document) -> None:
-    (found,) = items(change)
-    assert isinstance(found, Unreadable)
-    assert found.error == "not a Kubernetes object"
+    (item,) = items(change)
+    assert isinstance(item, Unreadable)
+    assert item.error == "not a Kubernetes object"

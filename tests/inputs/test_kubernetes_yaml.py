@@ -59,8 +59,8 @@ def loader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     ],
 )
 def test_a_value(text: str, value: object) -> None:
-    found = read(text)
-    assert (found, type(found)) == (value, type(value))
+    parts = read(text)
+    assert (parts, type(parts)) == (value, type(value))
 
 
 @pytest.mark.parametrize(
@@ -125,8 +125,8 @@ def test_many_small_merges_into_a_large_mapping_end() -> None:
 
 def cut(text: str, size: int = 100) -> list[Document | Unreadable]:
     data = text.encode()
-    found = documents.split_documents("in", (data[place : place + size] for place in range(0, len(data), size)))
-    return [one for one in found if not isinstance(one, documents.LastLine)]
+    pieces = documents.split_documents("in", (data[place : place + size] for place in range(0, len(data), size)))
+    return [one for one in pieces if not isinstance(one, documents.LastLine)]
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000])

@@ -47,9 +47,9 @@ def documents(text: str) -> list[Document | Unreadable]:
 
 
 def line(text: str, number: int, path: str) -> int:
-    found = documents(text)[number]
-    assert isinstance(found, Document)
-    return found.source.line_of(path)
+    document = documents(text)[number]
+    assert isinstance(document, Document)
+    return document.source.line_of(path)
 
 
 @pytest.mark.parametrize(

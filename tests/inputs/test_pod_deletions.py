@@ -30,13 +30,13 @@ def test_the_deletion_of_a_pod() -> None:
 
 
 def test_an_eviction() -> None:
-    (found,) = read_deletion(put("requestObject", {"kind": "Eviction"}), is_eviction=True)
-    assert isinstance(found, PodDeletion)
-    assert (found.is_eviction, found.is_sure, found.uid) == (True, True, "")
+    (deletion,) = read_deletion(put("requestObject", {"kind": "Eviction"}), is_eviction=True)
+    assert isinstance(deletion, PodDeletion)
+    assert (deletion.is_eviction, deletion.is_sure, deletion.uid) == (True, True, "")
 
 
 @pytest.mark.parametrize(
-    "shown",
+    "tweak",
     [
         pytest.param(put("responseObject", {"kind": "Status", "details": {"name": "db-0", "uid": "u-1"}}), id="Status"),
         pytest.param(put("requestObject", {"preconditions": {"uid": "u-1"}}), id="precondition"),
@@ -46,10 +46,10 @@ def test_an_eviction() -> None:
         ),
     ],
 )
-def test_the_uid_of_the_pod(shown: Tweak) -> None:
-    (found,) = read_deletion(shown)
-    assert isinstance(found, PodDeletion)
-    assert found.uid == "u-1"
+def test_the_uid_of_the_pod(tweak: Tweak) -> None:
+    (deletion,) = read_deletion(tweak)
+    assert isinstance(deletion, PodDeletion)
+    assert deletion.uid == "u-1"
 
 
 @pytest.mark.parametrize(
@@ -86,32 +86,32 @@ def test_what_deletes_no_pod(tweak: Tweak) -> None:
     ],
 )
 def test_a_log_at_level_metadata_hides_whether_a_deletion_was_a_dry_run(tweak: Tweak, is_sure: bool) -> None:
-    (found,) = read_deletion(put("level", "Metadata"), drop("responseObject"), tweak)
-    assert isinstance(found, PodDeletion)
-    assert found.is_sure is is_sure
+    (deletion,) = read_deletion(put("level", "Metadata"), drop("responseObject"), tweak)
+    assert isinstance(deletion, PodDeletion)
+    assert deletion.is_sure is is_sure
 
 
 @pytest.mark.parametrize("query", ["gracePeriodSeconds=0", "dryRun=All"])
 def test_a_query_says_nothing_where_a_body_may_be_hidden(query: str) -> None:
     uri = put("requestURI", f"/api/v1/namespaces/shop/pods/db-0?{query}")
     at_metadata = put("level", "Metadata"), drop("responseObject")
-    (found,) = read_deletion(*at_metadata, put("user.username", "alice"), uri)
-    assert isinstance(found, PodDeletion)
-    assert not found.is_sure
+    (deletion,) = read_deletion(*at_metadata, put("user.username", "alice"), uri)
+    assert isinstance(deletion, PodDeletion)
+    assert not deletion.is_sure
 
 
 def test_a_controller_may_ask_for_a_dry_run_by_its_query() -> None:
     uri = put("requestURI", "/api/v1/namespaces/shop/pods/db-0?dryRun=All")
-    (found,) = read_deletion(put("level", "Metadata"), drop("responseObject"), put("user.username", CONTROLLER), uri)
-    assert isinstance(found, PodDeletion)
-    assert not found.is_sure
+    (deletion,) = read_deletion(put("level", "Metadata"), drop("responseObject"), put("user.username", CONTROLLER), uri)
+    assert isinstance(deletion, PodDeletion)
+    assert not deletion.is_sure
 
 
 def test_a_deletion_with_a_body_has_no_options_in_its_query() -> None:
     uri = put("requestURI", "/api/v1/namespaces/shop/pods/db-0?dryRun=All")
-    (found,) = read_deletion(put("requestObject", {"kind": "DeleteOptions"}), uri)
-    assert isinstance(found, PodDeletion)
-    assert found.is_sure
+    (deletion,) = read_deletion(put("requestObject", {"kind": "DeleteOptions"}), uri)
+    assert isinstance(deletion, PodDeletion)
+    assert deletion.is_sure
 
 
 def test_an_eviction_may_ask_for_a_dry_run_beside_its_body() -> None:
@@ -128,5 +128,5 @@ def test_other_events_about_pods_are_not_decoded() -> None:
 
 @pytest.mark.parametrize(("user", "number"), [("system:node:worker-1", 1), ("alice", 0)])
 def test_a_kubelet_that_finds_its_pod_gone_confirms_the_deletion(user: str, number: int) -> None:
-    found = read_deletion(put("responseStatus.code", 404), put("user.username", user))
-    assert len(found) == number
+    deletions = read_deletion(put("responseStatus.code", 404), put("user.username", user))
+    assert len(deletions) == number

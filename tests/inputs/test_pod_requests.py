@@ -66,18 +66,18 @@ def test_a_creation_that_was_refused() -> None:
 
 @pytest.mark.parametrize("verb", ["patch", "update"])
 def test_a_status_that_was_written(verb: str) -> None:
-    (found,) = read_events(status_event(put("verb", verb)))
-    assert (found.act, found.name, found.writer.user) == (PodAct.STATUS, "db-0", KUBELET)
+    (item,) = read_events(status_event(put("verb", verb)))
+    assert (item.act, item.name, item.writer.user) == (PodAct.STATUS, "db-0", KUBELET)
 
 
 def test_a_pod_that_got_a_node() -> None:
-    (found,) = read_events(status_event(put("verb", "create"), put("objectRef.subresource", "binding")))
-    assert (found.act, found.name) == (PodAct.BOUND, "db-0")
+    (item,) = read_events(status_event(put("verb", "create"), put("objectRef.subresource", "binding")))
+    assert (item.act, item.name) == (PodAct.BOUND, "db-0")
 
 
 def test_a_long_message_is_shortened() -> None:
-    (found,) = read_events(pod_event(put("responseStatus.message", "x" * 5000)))
-    assert len(found.message) < 300
+    (item,) = read_events(pod_event(put("responseStatus.message", "x" * 5000)))
+    assert len(item.message) < 300
 
 
 @pytest.mark.parametrize(

@@ -66,9 +66,9 @@ def test_a_deletion() -> None:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_each_kind_of_object(kind: str, group: str, tweaks: tuple[Tweak, ...], what: str) -> None:
-    (found,) = read_events(write_event(kind, group, *tweaks))
-    assert isinstance(found, RelatedWrite)
-    assert f"{found.kind} {found.verb}" == what
+    (item,) = read_events(write_event(kind, group, *tweaks))
+    assert isinstance(item, RelatedWrite)
+    assert f"{item.kind} {item.verb}" == what
 
 
 def lay_out(event: Document, form: str) -> bytes:
@@ -84,9 +84,9 @@ def lay_out(event: Document, form: str) -> bytes:
 @pytest.mark.parametrize(("group", "resource"), KINDS, ids=lambda value: value)
 def test_each_kind_of_object_is_found_in_each_form_of_a_log(group: str, resource: str, verb: str, form: str) -> None:
     log = lay_out(write_event(resource, group, put("verb", verb)), form)
-    found = [item for item in read("audit.log", [log]) if not isinstance(item, LogEnd)]
+    items = [item for item in read("audit.log", [log]) if not isinstance(item, LogEnd)]
     is_read = resource != "nodes" or verb == "delete"
-    assert [one.kind for one in found if isinstance(one, RelatedWrite)] == [KINDS[group, resource]] * is_read
+    assert [one.kind for one in items if isinstance(one, RelatedWrite)] == [KINDS[group, resource]] * is_read
 
 
 @pytest.mark.parametrize("verb", ["get", "list", "watch"])
@@ -97,8 +97,8 @@ def test_reads_which_are_most_requests_are_not_decoded(group: str, resource: str
 
 def test_a_write_that_quotes_a_read_is_found() -> None:
     quoting = put("requestObject", {"data": {"verb": "get", "x": '"verb":"get"'}}), put("userAgent", '"verb":"get"')
-    (found,) = read_events(write_event("configmaps", "", put("verb", "update"), *quoting))
-    assert isinstance(found, RelatedWrite)
+    (item,) = read_events(write_event("configmaps", "", put("verb", "update"), *quoting))
+    assert isinstance(item, RelatedWrite)
 
 
 def test_what_only_quotes_a_kind_is_not_decoded() -> None:
@@ -109,15 +109,15 @@ def test_what_only_quotes_a_kind_is_not_decoded() -> None:
 
 
 def test_a_namespace_is_in_no_namespace() -> None:
-    (found,) = read_events(write_event("namespaces", ""))
-    assert isinstance(found, RelatedWrite)
-    assert found.namespace == ""
+    (item,) = read_events(write_event("namespaces", ""))
+    assert isinstance(item, RelatedWrite)
+    assert item.namespace == ""
 
 
 def test_a_deletion_of_which_a_log_shows_no_body_may_be_a_dry_run() -> None:
-    (found,) = read_events(write_event(*("roles", "rbac.authorization.k8s.io"), drop("responseObject")))
-    assert isinstance(found, RelatedWrite)
-    assert not found.is_sure
+    (item,) = read_events(write_event(*("roles", "rbac.authorization.k8s.io"), drop("responseObject")))
+    assert isinstance(item, RelatedWrite)
+    assert not item.is_sure
 
 
 @pytest.mark.parametrize(

@@ -28,29 +28,29 @@ def _print_tally(tally: Tally) -> None:
     for (claim, _, outcome), number in tally.claims.items():
         by_claim[claim][outcome] += number
     print(f"{'claim':<28}{'true':>9}{'false':>7}{'?':>5}")
-    for claim, outcomes in sorted(by_claim.items(), key=lambda one: (-one[1]["false"], one[0])):
+    for claim, outcomes in sorted(by_claim.items(), key=lambda item: (-item[1]["false"], item[0])):
         print(f"{claim:<28}{outcomes['true']:>9}{outcomes['false']:>7}{outcomes['unknown']:>5}")
     print(f"of no history: {', '.join(tally.vacuous())}")
     histories = ", ".join(f"{kind} {number}" for kind, number in sorted(tally.histories.items()))
     print(f"histories: {histories}")
-    for (claim, outcome), found in sorted(tally.false.items()):
-        seeds = sorted({seed for seed, *_ in found})
+    for (claim, outcome), examples in sorted(tally.false.items()):
+        seeds = sorted({seed for seed, *_ in examples})
         print(f"{outcome}: {claim} in {len(seeds)} histories: {', '.join(map(str, seeds[:8]))}")
     print(f"{tally.count('true')} true, {tally.count('false')} false, {tally.count('unknown')} unknown")
 
 
 def _store_false(tally: Tally, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    for (claim, outcome), found in sorted(tally.false.items(), key=lambda one: -len(one[1])):
+    for (claim, outcome), examples in sorted(tally.false.items(), key=lambda item: -len(item[1])):
         if outcome != "false":
             continue
-        seed, kind, command, _ = found[0]
+        seed, kind, command, _ = examples[0]
         small = shrink(draw(seed), partial(is_false_in, kind=Kind(kind), command=command, claim=claim))
         path = folder / f"{claim}-{seed}.json"
         path.write_bytes(to_json(small))
-        print(f"\n## {claim}: {len(found)} times; {kind}, {command}, {path}")
-        for one in false_in(small, Kind(kind), command, claim):
-            print(f"   {json.dumps(one.claim)}")
+        print(f"\n## {claim}: {len(examples)} times; {kind}, {command}, {path}")
+        for evaluated in false_in(small, Kind(kind), command, claim):
+            print(f"   {json.dumps(evaluated.claim)}")
 
 
 def show(plan: Plan) -> Iterator[str]:
@@ -67,19 +67,20 @@ def show(plan: Plan) -> Iterator[str]:
     for fault in plan.faults:
         yield f"{fault.at / 1000:8.3f} for {fault.length / 1000} s: {fault.kind} {fault.target} {fault.amount or ''}"
     before: Any = None
-    for one in history.requests:
-        if one.verb == "get" and one.code == 200:
+    for request in history.requests:
+        if request.verb == "get" and request.code == 200:
             continue
-        spec = one.after.lease.spec if one.after and one.after.lease else None
-        kept = (one.process, one.verb, one.code, spec and (spec.holder, spec.duration, spec.preferred))
+        spec = request.after.lease.spec if request.after and request.after.lease else None
+        kept = (request.process, request.verb, request.code, spec and (spec.holder, spec.duration, spec.preferred))
         if kept == before:
             continue
         before = kept
         text = (
             spec and f"{spec.holder!r} for {spec.duration} s{f', preferred {spec.preferred}' if spec.preferred else ''}"
         )
-        why = one.refused.by if one.refused else ""
-        yield f"{at(one.answered)} {one.process} {one.verb} {one.namespace}/{one.name} {one.code} {why} {text or ''}"
+        why = request.refused.by if request.refused else ""
+        target = f"{request.namespace}/{request.name}"
+        yield f"{at(request.answered)} {request.process} {request.verb} {target} {request.code} {why} {text or ''}"
 
 
 def main() -> int:
@@ -104,9 +105,9 @@ def main() -> int:
         history = play(plan)
         for kind in kinds:
             read = input_of(history, kind)
-            for one in evaluate(history, read, commands) if read else ():
-                if one.is_true is not True:
-                    print(f"{kind}, {one.command}: {one.is_true} {json.dumps(one.claim)}")
+            for evaluated in evaluate(history, read, commands) if read else ():
+                if evaluated.is_true is not True:
+                    print(f"{kind}, {evaluated.command}: {evaluated.is_true} {json.dumps(evaluated.claim)}")
         return 0
     tally = run(given.first, given.count, kinds, commands)
     _print_tally(tally)

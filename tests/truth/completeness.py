@@ -19,36 +19,36 @@ MAX_CAUSES: Final = 3
 LOSSES, TAKER, HOW, EXPIRED, WHY = "losses", "taker", "how", "expired", "why"
 
 
-def count_losses(history: History, given: Input, said: Iterable[Evaluated]) -> Counter[str]:
+def count_losses(history: History, given: Input, evaluations: Iterable[Evaluated]) -> Counter[str]:
     """Return how many holders were lost, and of how many it is said, truly, to whom, how, and why."""
     facts = Facts(history, *LEASE, given.last)
-    claims = [one.claim for one in said if one.lease == "/".join(LEASE) and one.is_true]
-    found: Counter[str] = Counter()
+    claims = [one.claim for one in evaluations if one.lease == "/".join(LEASE) and one.is_true]
+    losses: Counter[str] = Counter()
     for previous, write in _losses(facts):
         if not (given.shows(write.at) and given.shows(write.at - 30 * SECOND)):
             continue
-        found[LOSSES] += 1
+        losses[LOSSES] += 1
         taken = [
             one
             for one in claims
             if one["claim"] == "taken" and one["identity"] == write.puts and _is_in(facts, one, write)
         ]
-        found[TAKER] += any(one.get("previous") == previous for one in taken)
-        found[HOW] += any(one.get("how", "unknown") != "unknown" for one in taken)
+        losses[TAKER] += any(one.get("previous") == previous for one in taken)
+        losses[HOW] += any(one.get("how", "unknown") != "unknown" for one in taken)
         if write.removes and not facts.may_be_live(write.begin):
-            found[EXPIRED] += 1
+            losses[EXPIRED] += 1
             lost = (one for one in claims if one["claim"] == "leader-lost" and one.get("identity") == write.puts)
-            found[WHY] += any(one.get("cause") or 0 < len(one.get("causes", ())) <= MAX_CAUSES for one in lost)
-    return found
+            losses[WHY] += any(one.get("cause") or 0 < len(one.get("causes", ())) <= MAX_CAUSES for one in lost)
+    return losses
 
 
 def _losses(facts: Facts) -> Iterator[tuple[str, Write]]:
     """Yield who lost the lease, and the write that put another one there."""
     previous = ""
-    for one in facts.writes:
-        if one.puts and previous and one.puts != previous:
-            yield previous, one
-        previous = one.after.holder or previous
+    for write in facts.writes:
+        if write.puts and previous and write.puts != previous:
+            yield previous, write
+        previous = write.after.holder or previous
 
 
 def _is_in(facts: Facts, claim: dict[str, str], write: Write) -> bool:

@@ -41,8 +41,10 @@ class Coordinator:
             yield Wait(_TICK)
 
     def _candidates(self) -> list[State]:
-        found = (one for key, one in self._servers.states.items() if key[:2] == ("LeaseCandidate", self._namespace))
-        return sorted((one for one in found if one.candidate["leaseName"] == self._name), key=_rank)
+        candidates = (
+            one for key, one in self._servers.states.items() if key[:2] == ("LeaseCandidate", self._namespace)
+        )
+        return sorted((one for one in candidates if one.candidate["leaseName"] == self._name), key=_rank)
 
     def _lease(self) -> Lease | None:
         state = self._servers.states.get(("Lease", self._namespace, self._name))
@@ -68,9 +70,9 @@ class Coordinator:
 
     def _elect(self) -> Generator[Any, Any, None]:
         pinged = format_micro_time(self._clock())
-        for one in self._candidates():
+        for candidate in self._candidates():
             yield self._call(
-                "update", one.key[2], kind="LeaseCandidate", candidate={**one.candidate, "pingTime": pinged}
+                "update", candidate.key[2], kind="LeaseCandidate", candidate={**candidate.candidate, "pingTime": pinged}
             )
         until = self._party.agenda.now + _ELECTION
         while self._party.agenda.now < until and any(_is_waiting(one, pinged) for one in self._candidates()):
@@ -128,8 +130,8 @@ class Coordinator:
 
 
 def _rank(state: State) -> tuple[str, str, str]:
-    one = state.candidate
-    return one["emulationVersion"], one["binaryVersion"], state.key[2]
+    candidate = state.candidate
+    return candidate["emulationVersion"], candidate["binaryVersion"], state.key[2]
 
 
 def _is_waiting(state: State, pinged: str) -> bool:

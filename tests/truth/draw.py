@@ -123,7 +123,7 @@ class _Drawing:
     def plan(self) -> Plan:
         electors = self._habits_of(self._electors())
         pods = [one.pod for one in electors]
-        faults = tuple(sorted((*self._faults(pods), *self._further_faults(pods)), key=lambda one: one.at))
+        faults = tuple(sorted((*self._faults(pods), *self._further_faults(pods)), key=lambda fault: fault.at))
         outsiders = self._outsiders(electors)
         moments = [one.at for one in faults] + [step.at for one in outsiders for step in one.steps]
         middle = self._random.choice(moments) if moments else self._length // 2
@@ -157,7 +157,7 @@ class _Drawing:
         releases = draw.random() < 0.5
         restarts = draw.random() < 0.6
         reruns = not restarts and draw.random() < 0.6
-        found = []
+        electors = []
         for number in range(count):
             token = f"{draw.getrandbits(24):06x}"
             pod = f"checkout-{number}" if style == "statefulset" else f"checkout-5b7d-{token[:5]}"
@@ -170,7 +170,7 @@ class _Drawing:
             if shared:
                 identity = "export-leader"
             mixed = self._habit() if draw.random() < 0.1 else habit
-            found.append(
+            electors.append(
                 ElectorPlan(
                     pod=pod,
                     habit=mixed,
@@ -191,7 +191,7 @@ class _Drawing:
                     manager="checkout" if draw.random() < 0.95 else "checkout-canary",
                 )
             )
-        return tuple(found)
+        return tuple(electors)
 
     def _habits_of(self, electors: tuple[ElectorPlan, ...]) -> tuple[ElectorPlan, ...]:
         """Return electors of which followers may wait for long, and all may elect for a second lease."""
@@ -243,7 +243,7 @@ class _Drawing:
 
     def _faults(self, pods: list[str]) -> tuple[Fault, ...]:
         count = self._random.choice((0, 1, 1, 1, 1, 2, 2, 3))
-        return tuple(sorted((self._fault(pods) for _ in range(count)), key=lambda one: one.at))
+        return tuple(sorted((self._fault(pods) for _ in range(count)), key=lambda fault: fault.at))
 
     def _fault(self, pods: list[str]) -> Fault:
         draw = self._random
@@ -293,12 +293,12 @@ class _Drawing:
     # ---- outsiders ----
 
     def _outsiders(self, electors: tuple[ElectorPlan, ...]) -> tuple[OutsiderPlan, ...]:
-        found = []
+        outsiders = []
         if self._random.random() < 0.45:
-            found.append(self._tool(electors))
+            outsiders.append(self._tool(electors))
         if self._random.random() < 0.35:
-            found.append(self._attacker(electors))
-        return tuple(found)
+            outsiders.append(self._attacker(electors))
+        return tuple(outsiders)
 
     def _identity(self, electors: tuple[ElectorPlan, ...]) -> str:
         if self._random.random() < 0.3:

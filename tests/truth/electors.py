@@ -63,8 +63,8 @@ class Election:
         while is_first or self._plan.is_rerun:
             is_first = False
             yield from self._lead_once()
-        for one in self.on_loss:
-            party.agenda.plan(party.agenda.now, one)
+        for deed in self.on_loss:
+            party.agenda.plan(party.agenda.now, deed)
 
     def _lead_once(self) -> Generator[Any, Any, None]:
         """Wait for the lease, and lead until it is lost."""

@@ -68,16 +68,16 @@ def _claims_of(
 ) -> Iterator[Evaluated]:
     everything: dict[str, tuple[Facts, ...]] = {}
     try:
-        found = run(command, given, paths)
+        answers = run(command, given, paths)
     except Exception as error:  # noqa: BLE001 - whatever ends a command is reported as false
         yield Evaluated(command, "", {"claim": CRASH, "text": f"{type(error).__name__}: {error}"}, False)
         return
-    for one in found:
-        lease = f"{one.get('namespace')}/{one.get('name')}"
-        claims = one.get("claims", [one] if "claim" in one else [])
-        evaluated_at = one.get("now") or (None if given.now is None else format_micro_time(given.now))
+    for answer in answers:
+        lease = f"{answer.get('namespace')}/{answer.get('name')}"
+        claims = answer.get("claims", [answer] if "claim" in answer else [])
+        evaluated_at = answer.get("now") or (None if given.now is None else format_micro_time(given.now))
         if lease not in everything:
-            key = (str(one.get("namespace")), str(one.get("name")))
+            key = (str(answer.get("namespace")), str(answer.get("name")))
             everything[lease] = _ends(history, key, given, evaluated_at or "")
         facts = everything[lease]
         for claim in claims:
@@ -91,18 +91,18 @@ def _read(given: Input, paths: Sequence[str]) -> Reading:
 
 def _shown_by(command: str, history: History, given: Input, read: Callable[[], Reading]) -> Iterator[Evaluated]:
     try:
-        found = list(_SHOWN[command](read()))
+        claims = list(_SHOWN[command](read()))
         at = format_micro_time(read().as_of.at)
     except Exception as error:  # noqa: BLE001 - whatever ends a command is reported as false
         yield Evaluated(command, "", {"claim": CRASH, "text": f"{type(error).__name__}: {error}"}, False)
         return
     everything: dict[tuple[str, str], tuple[Facts, ...]] = {}
-    for key, shown in found:
+    for key, claim in claims:
         if key not in everything:
             # What is shown is as of a moment, which may be before the last write that nothing dates.
             standing = Facts(history, *key, _true_time(history, at))
             everything[key] = (*_ends(history, key, given, at), standing)
-        yield _evaluate(command, "/".join(key), shown, everything[key])
+        yield _evaluate(command, "/".join(key), claim, everything[key])
 
 
 def shown_in(history: History, given: Input) -> Iterator[tuple[dict[str, Any], Facts]]:
@@ -124,10 +124,10 @@ def _ends(history: History, key: tuple[str, str], given: Input, evaluated_at: st
 def claims_in(history: History, given: Input, command: str = "why") -> Iterator[tuple[dict[str, Any], Facts]]:
     """Yield every claim of a command with the facts of its lease."""
     with tempfile.TemporaryDirectory() as folder:
-        for one in run(command, given, _write_inputs(Path(folder), given)):
-            now = max(given.last, _true_time(history, one["now"]))
-            facts = Facts(history, one["namespace"], one["name"], now)
-            yield from ((claim, facts) for claim in one["claims"])
+        for answer in run(command, given, _write_inputs(Path(folder), given)):
+            now = max(given.last, _true_time(history, answer["now"]))
+            facts = Facts(history, answer["namespace"], answer["name"], now)
+            yield from ((claim, facts) for claim in answer["claims"])
 
 
 def _evaluate(command: str, lease: str, claim: Claim, ends: Sequence[Facts]) -> Evaluated:

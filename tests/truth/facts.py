@@ -144,15 +144,15 @@ class Facts(Struct, frozen=True, dict=True):
     @cached_property
     def writes(self) -> tuple[Write, ...]:
         """Every stored write up to now."""
-        found = []
-        for one in self.history.writes(self.key):
-            assert one.stored_at is not None
-            if one.stored_at > self._limit:
+        writes = []
+        for write in self.history.writes(self.key):
+            assert write.stored_at is not None
+            if write.stored_at > self._limit:
                 break
-            before, after = _spec_of(one.before), _spec_of(one.after)
-            process = self.history.by_name[one.process]
-            found.append(Write(one, process, before, after, one.before is not None, one.after is not None))
-        return tuple(found)
+            before, after = _spec_of(write.before), _spec_of(write.after)
+            process = self.history.by_name[write.process]
+            writes.append(Write(write, process, before, after, write.before is not None, write.after is not None))
+        return tuple(writes)
 
     @property
     def _limit(self) -> int:
@@ -186,12 +186,12 @@ class Facts(Struct, frozen=True, dict=True):
 
     def spec_before(self, at: int) -> Spec:
         """Return what was stored just before an instant."""
-        found = NOTHING
-        for one in self.writes:
-            if one.at >= at:
+        spec = NOTHING
+        for write in self.writes:
+            if write.at >= at:
                 break
-            found = one.after
-        return found
+            spec = write.after
+        return spec
 
     def placing(self, identity: str, before: int = END) -> Write | None:
         """Return the latest write that put an identity there."""
@@ -200,42 +200,42 @@ class Facts(Struct, frozen=True, dict=True):
     @property
     def last_renewal(self) -> Write | None:
         """The last write of the object that is there now which moved renewTime."""
-        found = None
-        for one in self.writes:
-            if one.is_renewal:
-                found = one
-            elif not (one.was_there and one.is_there):
-                found = None
-        return found
+        renewal = None
+        for write in self.writes:
+            if write.is_renewal:
+                renewal = write
+            elif not (write.was_there and write.is_there):
+                renewal = None
+        return renewal
 
     # ---- live ----
 
     def is_surely_live(self, at: int) -> bool:
         """Return whether the lease is live at an instant, whenever its last renewal was stamped."""
-        found = self._standing(at)
-        return found is not None and at < found[0].begin + found[1] - self.spread
+        standing = self._standing(at)
+        return standing is not None and at < standing[0].begin + standing[1] - self.spread
 
     def may_be_live(self, at: int) -> bool:
         """Return whether the lease may be live at an instant."""
-        found = self._standing(at)
-        if found is None:
+        standing = self._standing(at)
+        if standing is None:
             return False
         # Another one may have shortened it: it is live for as long as its holder wrote.
-        holder = found[0].after.holder or ""
+        holder = standing[0].after.holder or ""
         own = [one.after.duration or 0 for one in self.writes if one.at < at and self.is_own(one, holder)]
-        return at < found[0].end + max(found[1], *(one * SECOND for one in own[-1:]), 0) + self.spread
+        return at < standing[0].end + max(standing[1], *(one * SECOND for one in own[-1:]), 0) + self.spread
 
     def _standing(self, at: int) -> tuple[Write, int] | None:
         """Return the last renewal before an instant, and the duration then; None if nobody holds the lease."""
         renewal: Write | None = None
         spec = NOTHING
-        for one in self.writes:
-            if one.at >= at:
+        for write in self.writes:
+            if write.at >= at:
                 break
-            spec = one.after
-            if one.is_renewal:
-                renewal = one
-            elif not (one.was_there and one.is_there):
+            spec = write.after
+            if write.is_renewal:
+                renewal = write
+            elif not (write.was_there and write.is_there):
                 renewal = None
         if not spec.holder or spec.duration is None or renewal is None:
             return None
@@ -243,10 +243,10 @@ class Facts(Struct, frozen=True, dict=True):
 
     def stretches(self) -> Iterator[tuple[int, int, Spec, Write]]:
         """Yield what was surely stored from when to when, and the write that stored it."""
-        for number, one in enumerate(self.writes):
+        for number, write in enumerate(self.writes):
             end = self.writes[number + 1].begin if number + 1 < len(self.writes) else self.now
-            if one.end < end:
-                yield one.end, end, one.after, one
+            if write.end < end:
+                yield write.end, end, write.after, write
 
     # ---- who ----
 
@@ -368,11 +368,11 @@ class _Reasons:
         pods = {one.writer for one in self._own if one.uid}
         beside = (one.name for one in self._facts.history.processes if one.writer in pods)
         names = {*placers, *(one.name for one in self._own), *beside}
-        for one in self._facts.history.requests:
-            if one.process not in names or not (one.received <= self._end and self._begin <= one.answered):
+        for request in self._facts.history.requests:
+            if request.process not in names or not (request.received <= self._end and self._begin <= request.answered):
                 continue
-            if one.refused and one.key[1:] == self._facts.key:
-                yield _BY[one.refused.by]
+            if request.refused and request.key[1:] == self._facts.key:
+                yield _BY[request.refused.by]
 
         if self._has_idle_writes():
             yield "not-renewing"
@@ -394,9 +394,9 @@ class _Reasons:
             yield "not-running"
         if not any(one.lease == f"{self._facts.namespace}/{self._facts.name}" for one in self._own):
             yield "not-running"
-        for one in self._own:
-            stops = (*one.paused, *one.blocked)
-            died = [Span(span.end, END) for span in one.alive if span.end != END]
+        for process in self._own:
+            stops = (*process.paused, *process.blocked)
+            died = [Span(span.end, END) for span in process.alive if span.end != END]
             if any(span.meets(begin, end) for span in (*stops, *died)):
                 yield "stopped"
         pods = {one.pod for one in self._own}
@@ -408,11 +408,11 @@ class _Reasons:
 
     def _find_by_pods(self) -> Iterator[str]:
         """Yield whether one of its processes ended because its pod was deleted, or had a token no longer."""
-        for one in self._facts.history.pod_deletions:
+        for deletion in self._facts.history.pod_deletions:
             for process in self._own:
                 ends = (process.alive[-1].end, *self._list_losses_of_tokens(process))
-                ended = [at for at in ends if one.received <= at <= one.answered + MINUTE]
-                if one.pod_uid == process.uid and any(self._begin - 5 * SECOND <= at <= self._end for at in ended):
+                ended = [at for at in ends if deletion.received <= at <= deletion.answered + MINUTE]
+                if deletion.pod_uid == process.uid and any(self._begin - 5 * SECOND <= at <= self._end for at in ended):
                     yield "pod-deleted"
 
     def _list_losses_of_tokens(self, process: Process) -> Iterator[int]:

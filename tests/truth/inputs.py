@@ -93,8 +93,8 @@ def input_of(history: History, kind: Kind) -> Input | None:
     now = history.end if kind in LISTS else None
     if not files:
         return None
-    found = Input(kind, files, now=now, shown=_list_shown(history, kind))
-    return replace(found, last=_last(history, found))
+    given = Input(kind, files, now=now, shown=_list_shown(history, kind))
+    return replace(given, last=_last(history, given))
 
 
 def _last(history: History, given: Input) -> int:
@@ -166,15 +166,15 @@ def _changes(history: History, begin: int, end: int) -> Iterator[bytes]:
     """Yield the events of a watch of all leases."""
     known = {key: state for key, state in _states(history, begin).items() if key[0] == "Lease"}
     yield from (_event("ADDED", state.text) for _, state in sorted(known.items()))
-    for one in history.stores:
-        assert one.stored_at is not None
-        if one.kind != "Lease" or not begin < one.stored_at <= end:
+    for request in history.stores:
+        assert request.stored_at is not None
+        if request.kind != "Lease" or not begin < request.stored_at <= end:
             continue
-        if one.after is None:
-            assert one.before is not None
-            yield _event("DELETED", one.before.text)
+        if request.after is None:
+            assert request.before is not None
+            yield _event("DELETED", request.before.text)
         else:
-            yield _event("MODIFIED" if one.before else "ADDED", one.after.text)
+            yield _event("MODIFIED" if request.before else "ADDED", request.after.text)
 
 
 def _event(change: str, text: bytes) -> bytes:
@@ -186,16 +186,16 @@ def _watch(history: History, begin: int) -> bytes:
 
 
 def _states(history: History, at: int) -> dict[tuple[str, str, str], State]:
-    found: dict[tuple[str, str, str], State] = {}
-    for one in history.stores:
-        assert one.stored_at is not None
-        if one.stored_at > at:
+    states: dict[tuple[str, str, str], State] = {}
+    for request in history.stores:
+        assert request.stored_at is not None
+        if request.stored_at > at:
             break
-        if one.after is None:
-            found.pop(one.key, None)
+        if request.after is None:
+            states.pop(request.key, None)
         else:
-            found[one.key] = one.after
-    return found
+            states[request.key] = request.after
+    return states
 
 
 def _record(history: History, gap: tuple[int, int] | None) -> dict[str, bytes]:
@@ -230,8 +230,8 @@ def _items(name: str, data: bytes) -> Iterator[Item]:
 def _list(history: History, *, has_fields: bool) -> bytes:
     items = [json.loads(state.text) for _, state in sorted(_states(history, history.end).items())]
     if not has_fields:
-        for one in items:
-            one["metadata"].pop("managedFields", None)
+        for item in items:
+            item["metadata"].pop("managedFields", None)
     return json.dumps({"apiVersion": "v1", "kind": "List", "metadata": {}, "items": items}, indent=4).encode()
 
 
@@ -239,7 +239,7 @@ def _list(history: History, *, has_fields: bool) -> bytes:
 
 
 def _log(requests: Iterable[Request], level_of: Callable[[Request], str] = _whole, *, has_fields: bool = True) -> bytes:
-    ordered = sorted(requests, key=lambda one: (one.answered_clock, one.number))
+    ordered = sorted(requests, key=lambda request: (request.answered_clock, request.number))
     return b"".join(_write_event(one, level_of(one), has_fields) for one in ordered)
 
 
@@ -308,8 +308,8 @@ def _write_event(request: Request, level: str, has_fields: bool) -> bytes:
     }
     parts = [_inner(head), b'"user":%s' % _user_of(request), _inner(source)]
     if level != "Metadata" and request.user is not None:
-        shown = [*_objects(request, status, has_fields)]
-        parts += [one for one in shown if level == "RequestResponse" or one.startswith(b'"requestObject"')]
+        objects = [*_objects(request, status, has_fields)]
+        parts += [one for one in objects if level == "RequestResponse" or one.startswith(b'"requestObject"')]
     if mutated := _mutations(request, level):
         tail["annotations"] = mutated
     parts.append(_inner(tail))
@@ -366,9 +366,9 @@ def _objects(request: Request, status: Document, has_fields: bool) -> Iterator[b
         return
     text = request.after.text
     if not has_fields:
-        one = json.loads(text)
-        one["metadata"].pop("managedFields", None)
-        text = json.dumps(one, separators=(",", ":")).encode()
+        document = json.loads(text)
+        document["metadata"].pop("managedFields", None)
+        text = json.dumps(document, separators=(",", ":")).encode()
     yield b'"responseObject":%s' % text
 
 

@@ -71,9 +71,9 @@ def _kinds(tally: Tally) -> Iterator[str]:
 
 
 def _vacuous(tally: Tally) -> Iterator[str]:
-    if found := tally.vacuous():
+    if vacuous := tally.vacuous():
         yield ""
-        yield f"Made of no history: {', '.join(f'`{one}`' for one in found)}."
+        yield f"Made of no history: {', '.join(f'`{one}`' for one in vacuous)}."
 
 
 def _completeness(tally: Tally) -> Iterator[str]:
@@ -84,10 +84,10 @@ def _completeness(tally: Tally) -> Iterator[str]:
     yield "| input | lost | to whom | how | expired | why |"
     yield "|---|---|---|---|---|---|"
     for kind in sorted(tally.histories):
-        said = tally.said.get(kind, Counter())
-        shares = _share(said[TAKER], said[LOSSES]), _share(said[HOW], said[LOSSES])
-        why = _share(said[WHY], said[EXPIRED])
-        yield f"| {kind} | {said[LOSSES]} | {shares[0]} | {shares[1]} | {said[EXPIRED]} | {why} |"
+        losses = tally.said.get(kind, Counter())
+        shares = _share(losses[TAKER], losses[LOSSES]), _share(losses[HOW], losses[LOSSES])
+        why = _share(losses[WHY], losses[EXPIRED])
+        yield f"| {kind} | {losses[LOSSES]} | {shares[0]} | {shares[1]} | {losses[EXPIRED]} | {why} |"
 
 
 def _share(part: int, whole: int) -> str:

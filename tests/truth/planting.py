@@ -24,7 +24,7 @@ def find_true(
     predicates: Mapping[str, Predicate],
 ) -> Mapping[str, list[tuple[Claim, Facts]]]:
     """Return the claims about the leases of a shop in the histories of some seeds that are true, by their kind."""
-    found: dict[str, list[tuple[Claim, Facts]]] = {}
+    true_claims: dict[str, list[tuple[Claim, Facts]]] = {}
     for seed in seeds:
         history = play(draw(seed))
         for kind in _INPUTS:
@@ -33,8 +33,8 @@ def find_true(
             for claim, facts in find_claims(history, given):
                 predicate = predicates.get(claim["claim"])
                 if predicate and facts.namespace == "shop" and predicate(facts, claim):
-                    found.setdefault(claim["claim"], []).append((claim, facts))
-    return found
+                    true_claims.setdefault(claim["claim"], []).append((claim, facts))
+    return true_claims
 
 
 def check_noticed(claims: Iterable[tuple[Claim, Facts]], defect: Defect, predicate: Predicate) -> None:

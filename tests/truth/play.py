@@ -91,7 +91,7 @@ class _Cast:
             begin=START,
             end=end,
             processes=tuple(one.record() for one in self._parties),
-            requests=tuple(sorted(self._servers.requests, key=lambda one: (one.answered, one.number))),
+            requests=tuple(sorted(self._servers.requests, key=lambda request: (request.answered, request.number))),
         )
 
     # ---- who takes part ----
@@ -235,8 +235,8 @@ class _Cast:
         later = self._agenda.plan
 
         def put(name: str, value: object) -> None:
-            for one, _ in both:
-                setattr(one, name, value)
+            for elector, _ in both:
+                setattr(elector, name, value)
 
         def put_until_end(name: str, during: object, afterwards: object) -> None:
             put(name, during)
@@ -249,15 +249,15 @@ class _Cast:
                 for child in party.children:
                     if not isinstance(child, Party):
                         child.kill()
-                for one, election in both:
-                    one.follow(election.stop())
+                for elector, election in both:
+                    elector.follow(election.stop())
             case FaultKind.PAUSE:
                 party.pause()
                 later(end, party.resume)
             case FaultKind.BLOCK:
-                for one, _ in both:
-                    one.block()
-                    later(end, one.unblock)
+                for elector, _ in both:
+                    elector.block()
+                    later(end, elector.unblock)
             case FaultKind.THROTTLE:
                 put_until_end("slowness", max(2, fault.amount), 1)
             case FaultKind.CUT:

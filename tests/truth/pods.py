@@ -93,9 +93,9 @@ def list_pod_deeds(plan: Plan) -> Iterator[PodDeed]:
     for fault in plan.faults:
         draw = Random(f"pods {plan.seed} {fault.kind.name} {fault.at} {fault.target}")
         yield from (one for one in _list_of_fault(fault, draw) if 0 <= one.at < plan.length - _SECOND)
-    for one in plan.electors:
-        if one.begins > 2 * _SECOND and one.identity == one.pod:
-            yield PodDeed(at=one.begins - _SECOND, kind=PodDeedKind.BEFORE, target=one.pod, user=_CONTROLLER)
+    for elector in plan.electors:
+        if elector.begins > 2 * _SECOND and elector.identity == elector.pod:
+            yield PodDeed(at=elector.begins - _SECOND, kind=PodDeedKind.BEFORE, target=elector.pod, user=_CONTROLLER)
 
 
 def _list_of_fault(fault: Fault, draw: Random) -> Iterator[PodDeed]:

@@ -253,7 +253,7 @@ def _second_writer(facts: Facts, claim: Claim) -> bool:
     begin, end = facts.interval(claim, "from", "to")
     renewals = [
         one
-        for one in facts.find_writes(begin, end, lambda one: one.is_renewal and one.after.holder == identity)
+        for one in facts.find_writes(begin, end, lambda write: write.is_renewal and write.after.holder == identity)
         if facts.is_by(by, one.request)
     ]
     if len(renewals) < claim.get("count", 1):
@@ -303,13 +303,13 @@ def _is_ongoing_as_said(facts: Facts, claim: Claim, last: int) -> bool:
 @_is("read-refused", log="measured-incidents/token-expired/audit.jsonl.gz")
 def _is_read_refused(facts: Facts, claim: Claim) -> bool:
     begin, end = facts.interval(claim, "from", "to")
-    found = [
+    refused = [
         one
         for one in facts.requests
         if one.refused and one.verb == "get" and begin <= one.answered and one.received <= end
     ]
     by = claim.get("by") or {}
-    own = [one for one in found if not by.get("user") or is_process(by, facts.history.by_name[one.process])]
+    own = [one for one in refused if not by.get("user") or is_process(by, facts.history.by_name[one.process])]
     count: int = claim["count"]
     return len([one for one in own if one.code == claim["code"]]) >= count
 
@@ -317,13 +317,13 @@ def _is_read_refused(facts: Facts, claim: Claim) -> bool:
 @_is("write-refused", log="incidents/steal-denied/audit.log.gz")
 def _is_refused(facts: Facts, claim: Claim) -> bool:
     begin, end = facts.interval(claim, "from", "to")
-    found = [
+    refused = [
         one
         for one in facts.requests
         if one.refused and one.verb not in ("get", "list") and begin <= one.answered and one.received <= end
     ]
     by = claim.get("by") or {}
-    own = [one for one in found if not by.get("user") or is_process(by, facts.history.by_name[one.process])]
+    own = [one for one in refused if not by.get("user") or is_process(by, facts.history.by_name[one.process])]
     code = claim.get("code")
     count: int = claim.get("count", 1)
     return len([one for one in own if code in (None, 0, one.code)]) >= count
@@ -346,10 +346,10 @@ def _is_silent_together(facts: Facts, claim: Claim) -> bool:
     begin, end = facts.interval(claim, "from", "to")
     until = facts.earliest(claim, "latest")
     last: dict[tuple[str, str], int] = {}
-    for one in facts.requests:
-        if one.received < until - SLACK:
-            writer = facts.history.by_name[one.process].writer
-            last[writer] = max(last.get(writer, 0), one.received)
+    for request in facts.requests:
+        if request.received < until - SLACK:
+            writer = facts.history.by_name[request.process].writer
+            last[writer] = max(last.get(writer, 0), request.received)
     in_time = [at for at in last.values() if begin - SLACK <= at <= end + SLACK]
     return len(in_time) >= claim["count"] and max(last.values()) <= end + SLACK
 
@@ -357,7 +357,7 @@ def _is_silent_together(facts: Facts, claim: Claim) -> bool:
 @_is("taken-late", log="measured-incidents/slow-retries/audit.jsonl.gz")
 def _taken_late(facts: Facts, claim: Claim) -> bool:
     begin, (first, last) = facts.latest(claim, "from"), facts.interval(claim, "to", "to")
-    put = list(facts.find_writes(first - POINT, last + POINT, lambda one: one.puts == claim["identity"]))
+    put = list(facts.find_writes(first - POINT, last + POINT, lambda write: write.puts == claim["identity"]))
     if not put or facts.is_surely_live(begin + POINT):
         return False
     begin, end = facts.latest(claim, "earliest", 0), facts.earliest(claim, "latest", 0)
@@ -373,17 +373,17 @@ _TIME_FIELDS: Final = frozenset({"renewTime", "acquireTime"})
 @_is("stored-other-than-asked")
 def _is_stored_other_than_asked(facts: Facts, claim: Claim) -> bool:
     begin, end = facts.interval(claim, "from", "to")
-    found = [
+    writes = [
         one
         for one in facts.writes
         if begin <= one.end and one.begin <= end and one.request.verb in ("create", "update") and _differs(one, claim)
     ]
-    own = [one for one in found if facts.is_by(claim.get("by"), one.request)]
-    is_last = bool(own) and own[-1] is found[-1] and _values_of(own[-1], claim["field"]) == _said_values(claim)
+    own = [one for one in writes if facts.is_by(claim.get("by"), one.request)]
+    is_last = bool(own) and own[-1] is writes[-1] and _values_of(own[-1], claim["field"]) == _said_values(claim)
     if claim.get("ongoing") and is_last:
         later = [one for one in facts.writes if one.at > own[-1].at and one.request.verb in ("create", "update")]
-        return len(found) >= claim["count"] and not later
-    return is_last and len(found) >= claim["count"]
+        return len(writes) >= claim["count"] and not later
+    return is_last and len(writes) >= claim["count"]
 
 
 def _said_values(claim: Claim) -> tuple[str, str]:
@@ -482,16 +482,16 @@ def _preferred_holder_foreign(facts: Facts, claim: Claim) -> bool:
 
 def _is_cause(facts: Facts, claim: Claim, identity: str) -> bool:
     """Return whether the cause of a claim is one, or one of its causes is; a claim without any says nothing of it."""
-    said = set(claim.get("causes") or ([claim["cause"]] if claim.get("cause") else []))
-    if not said:
+    causes = set(claim.get("causes") or ([claim["cause"]] if claim.get("cause") else []))
+    if not causes:
         return True
     begin = facts.earliest(claim, "from", facts.history.begin)
     end = facts.latest(claim, "to", facts.now)
     # By clocks that differ the time may have begun later, and ended earlier.
     latest, earliest = facts.latest(claim, "from", begin), facts.earliest(claim, "to", end)
-    if len(said) > 1 and "stopped" in said and not facts.has_writes(identity, latest + POINT, earliest - POINT):
+    if len(causes) > 1 and "stopped" in causes and not facts.has_writes(identity, latest + POINT, earliest - POINT):
         return True
-    return bool(said & facts.causes(identity, begin, end))
+    return bool(causes & facts.causes(identity, begin, end))
 
 
 # ---- what went wrong ------------------------------------------------------------------------------------------------
@@ -527,7 +527,9 @@ def _leader_lost(facts: Facts, claim: Claim) -> bool:
     if not taker:
         return True
     wide = facts.latest(claim, "to", facts.now)
-    put = facts.find_writes(end - POINT, wide + POINT, lambda one: one.puts == taker or _is_again(one, previous, taker))
+    put = facts.find_writes(
+        end - POINT, wide + POINT, lambda write: write.puts == taker or _is_again(write, previous, taker)
+    )
     return any(not is_known or not facts.is_surely_live(one.begin) for one in put)
 
 
@@ -587,13 +589,13 @@ def _handed_over(facts: Facts, claim: Claim) -> bool:
 @_is("foreign-release", log="measured-incidents/foreign-release/audit.jsonl.gz")
 def _foreign_release(facts: Facts, claim: Claim) -> bool:
     previous = claim["previous"]
-    return _has_happened(facts, claim, lambda one: _is_removal(one, previous) and not facts.is_own(one, previous))
+    return _has_happened(facts, claim, lambda write: _is_removal(write, previous) and not facts.is_own(write, previous))
 
 
 @_is("holder-removed")
 def _holder_removed(facts: Facts, claim: Claim) -> bool:
     if claim.get("how") == "unknown":
-        return _has_happened(facts, claim, lambda one: _is_removal(one, claim["previous"]))
+        return _has_happened(facts, claim, lambda write: _is_removal(write, claim["previous"]))
     # By clocks that differ it may be any of several instants: the renewal before the removal was not after it.
     at = facts.latest(claim, "earliest")
 
@@ -601,7 +603,7 @@ def _holder_removed(facts: Facts, claim: Claim) -> bool:
         renewals = [one.end for one in facts.writes if one.is_renewal and one.at < removal.at]
         return facts.may_be_live(min(removal.at, max([at, *renewals[-1:]])))
 
-    return _has_happened(facts, claim, lambda one: _is_removal(one, claim["previous"]) and may_be_live(one))
+    return _has_happened(facts, claim, lambda write: _is_removal(write, claim["previous"]) and may_be_live(write))
 
 
 def _is_removal(write: Write, identity: str) -> bool:
@@ -610,7 +612,9 @@ def _is_removal(write: Write, identity: str) -> bool:
 
 @_is("lease-deleted", log="incidents/lease-deleted/audit.log.gz")
 def _lease_deleted(facts: Facts, claim: Claim) -> bool:
-    return _has_happened(facts, claim, lambda one: not one.is_there and _names(claim, "previous", one.before.holder))
+    return _has_happened(
+        facts, claim, lambda write: not write.is_there and _names(claim, "previous", write.before.holder)
+    )
 
 
 @_is("identity-shared", log="incidents/one-identity/audit.log.gz")
@@ -621,7 +625,7 @@ def _identity_shared(facts: Facts, claim: Claim) -> bool:
         there = [one for one in facts.processes_of(identity) if any(span.meets(begin, end) for span in one.alive)]
         if len({one.uid for one in there}) > 1:
             return True
-    renewals = [*facts.find_writes(begin, end, lambda one: one.is_renewal and one.after.holder == identity)]
+    renewals = [*facts.find_writes(begin, end, lambda write: write.is_renewal and write.after.holder == identity)]
     last_by = {(one.process.user.name, one.process.uid): one.at for one in renewals}
     if len(last_by) < 2:
         return False
@@ -634,7 +638,7 @@ def _holder_replaced(facts: Facts, claim: Claim) -> bool:
     begin, end = facts.interval(claim, "from", "to")
     writers = [
         one.process.uid
-        for one in facts.find_writes(begin - POINT, end + POINT, lambda one: one.after.holder == identity)
+        for one in facts.find_writes(begin - POINT, end + POINT, lambda write: write.after.holder == identity)
     ]
     return len(set(writers)) > 1
 
@@ -786,10 +790,10 @@ def _states_in(facts: Facts, begin: int, end: int) -> Iterator[tuple[int, Spec, 
 
 def _list_writes_of_object(facts: Facts) -> list[Write]:
     """Return the writes of the object that is there now."""
-    found: list[Write] = []
-    for one in facts.writes:
-        found = [*found, one] if one.was_there else [one]
-    return found
+    writes: list[Write] = []
+    for write in facts.writes:
+        writes = [*writes, write] if write.was_there else [write]
+    return writes
 
 
 def _renewals_in_turn(facts: Facts) -> list[tuple[Write, Write]]:

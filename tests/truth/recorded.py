@@ -74,14 +74,14 @@ def evaluate_incident(name: str, kind: Kind) -> Iterator[Evaluated]:
         history = _cut_history(history, [one["object"] for one in changes if one["type"] != "BOOKMARK"])
     given = Input(kind, files, now=history.end if is_list else None, shown=((history.begin, history.end),))
     truth = _truth(name)
-    for one in evaluate(history, replace(given, last=_last(history, kind)), CLAIMING, without=_CAUSES):
-        if one.id not in UNKNOWN and one.lease in ("", f"{truth['namespace']}/{truth['lease']}"):
-            yield one
+    for evaluated in evaluate(history, replace(given, last=_last(history, kind)), CLAIMING, without=_CAUSES):
+        if evaluated.id not in UNKNOWN and evaluated.lease in ("", f"{truth['namespace']}/{truth['lease']}"):
+            yield evaluated
 
 
-def _cut_history(history: History, shown: Sequence[Document]) -> History:
+def _cut_history(history: History, states: Sequence[Document]) -> History:
     """Return a history without what was written after the last state that an input shows."""
-    newest = max(int(one["metadata"]["resourceVersion"]) for one in shown)
+    newest = max(int(one["metadata"]["resourceVersion"]) for one in states)
     kept = (one for one in history.requests if not one.stored_at or one.after is None or one.after.revision <= newest)
     return replace(history, requests=tuple(kept))
 
@@ -94,8 +94,8 @@ def _last(history: History, kind: Kind) -> int:
 
 @cache
 def _truth(name: str) -> Document:
-    found: Document = json.loads((_folder(name) / "truth.json").read_text())
-    return found
+    document: Document = json.loads((_folder(name) / "truth.json").read_text())
+    return document
 
 
 class _Reading:
@@ -123,7 +123,7 @@ class _Reading:
             begin=begin,
             end=max(end, *(one.answered for one in requests)),
             processes=tuple(self._processes.values()),
-            requests=tuple(sorted(requests, key=lambda one: (one.answered, one.number))),
+            requests=tuple(sorted(requests, key=lambda request: (request.answered, request.number))),
         )
 
     def _keys(self, event: Document) -> list[tuple[str, str, str]]:
@@ -223,12 +223,12 @@ class _Reading:
 
     def _work(self) -> None:
         """Add to each process when it worked; of two of one pod, the one that is known by then."""
-        for one in self._truth["processes"]:
-            own = [(key, process) for key, process in self._processes.items() if process.identity == one["id"]]
+        for acting in self._truth["processes"]:
+            own = [(key, process) for key, process in self._processes.items() if process.identity == acting["id"]]
             if own:
                 key, process = own[0]
                 spans = tuple(
-                    Span(parse_moment(begin), parse_moment(end) if end else END) for begin, end in one["acted"]
+                    Span(parse_moment(begin), parse_moment(end) if end else END) for begin, end in acting["acted"]
                 )
                 self._processes[key] = replace(process, works=spans)
 
@@ -247,9 +247,9 @@ def _extra(event: Document, key: str) -> str:
 
 def _name_in(event: Document) -> str:
     for key in ("responseObject", "requestObject"):
-        one = event.get(key)
-        if isinstance(one, dict) and one.get("metadata", {}).get("name"):
-            return str(one["metadata"]["name"])
+        document = event.get(key)
+        if isinstance(document, dict) and document.get("metadata", {}).get("name"):
+            return str(document["metadata"]["name"])
     return ""
 
 
@@ -275,15 +275,15 @@ def _refusal(status: Document, code: int) -> Refusal:
     return Refusal(code, by, message)
 
 
-def _state(key: tuple[str, str, str], one: Any) -> State | None:
-    if not isinstance(one, dict) or "spec" not in one:
+def _state(key: tuple[str, str, str], document: Any) -> State | None:
+    if not isinstance(document, dict) or "spec" not in document:
         return None
-    revision = int(one["metadata"]["resourceVersion"])
-    spec = one["spec"]
-    text = json.dumps(one).encode()
+    revision = int(document["metadata"]["resourceVersion"])
+    spec = document["spec"]
+    text = json.dumps(document).encode()
     if key[0] != "Lease":
-        return State(key, one["metadata"]["uid"], revision, text)
-    found = Spec(
+        return State(key, document["metadata"]["uid"], revision, text)
+    stored = Spec(
         holder=spec.get("holderIdentity"),
         duration=spec.get("leaseDurationSeconds"),
         acquired=_instant(spec.get("acquireTime")),
@@ -292,7 +292,7 @@ def _state(key: tuple[str, str, str], one: Any) -> State | None:
         strategy=spec.get("strategy"),
         preferred=spec.get("preferredHolder"),
     )
-    return State(key, one["metadata"]["uid"], revision, text, Lease(found, name=key[2], namespace=key[1]))
+    return State(key, document["metadata"]["uid"], revision, text, Lease(stored, name=key[2], namespace=key[1]))
 
 
 def _instant(text: str | None) -> int | None:

@@ -150,14 +150,16 @@ class History(Struct, frozen=True, dict=True, kw_only=True):
     @cached_property
     def called(self) -> dict[str, set[str]]:
         """By process, its identity, and what a webhook stored in place of that."""
-        found = {one.name: {one.identity} for one in self.processes}
-        for one in self.stores:
+        identities = {one.name: {one.identity} for one in self.processes}
+        for request in self.stores:
             # A patch need not have a spec.
-            asked = one.body.get("spec", {}).get("holderIdentity") if one.body and one.kind == "Lease" else None
-            stored = one.after.lease.spec.holder if one.after and one.after.lease else None
-            if asked and stored and asked in found[one.process]:
-                found[one.process].add(stored)
-        return found
+            asked = (
+                request.body.get("spec", {}).get("holderIdentity") if request.body and request.kind == "Lease" else None
+            )
+            stored = request.after.lease.spec.holder if request.after and request.after.lease else None
+            if asked and stored and asked in identities[request.process]:
+                identities[request.process].add(stored)
+        return identities
 
     @cached_property
     def stores(self) -> tuple[Request, ...]:
@@ -176,10 +178,10 @@ class History(Struct, frozen=True, dict=True, kw_only=True):
 
     @cached_property
     def _writes(self) -> dict[tuple[str, str, str], tuple[Request, ...]]:
-        found: dict[tuple[str, str, str], list[Request]] = {}
-        for one in self.stores:
-            found.setdefault(one.key, []).append(one)
-        return {key: tuple(writes) for key, writes in found.items()}
+        requests: dict[tuple[str, str, str], list[Request]] = {}
+        for stored in self.stores:
+            requests.setdefault(stored.key, []).append(stored)
+        return {key: tuple(writes) for key, writes in requests.items()}
 
     @property
     def leases(self) -> tuple[tuple[str, str], ...]:
@@ -189,10 +191,10 @@ class History(Struct, frozen=True, dict=True, kw_only=True):
     def state(self, key: tuple[str, str, str], at: int) -> State | None:
         """Return what was stored at an instant."""
         last = None
-        for one in self._writes.get(key, ()):
-            if (one.stored_at or 0) > at:
+        for write in self._writes.get(key, ()):
+            if (write.stored_at or 0) > at:
                 break
-            last = one
+            last = write
         return last.after if last else None
 
     def leaders(self, lease: str, at: int) -> tuple[Process, ...]:
@@ -211,9 +213,9 @@ class History(Struct, frozen=True, dict=True, kw_only=True):
 def common(some: Iterable[Span], others: Iterable[Span]) -> Iterator[Span]:
     """Yield the times that lie in both."""
     others = tuple(others)
-    for one in some:
+    for span in some:
         for other in others:
-            begin, end = max(one.begin, other.begin), min(one.end, other.end)
+            begin, end = max(span.begin, other.begin), min(span.end, other.end)
             if begin < end:
                 yield Span(begin, end)
 
@@ -223,8 +225,8 @@ def subtract_spans(spans: Iterable[Span], cut: Iterable[Span]) -> tuple[Span, ..
     left = list(spans)
     for hole in cut:
         pieces = []
-        for one in left:
-            pieces += [Span(one.begin, min(one.end, hole.begin)), Span(max(one.begin, hole.end), one.end)]
+        for span in left:
+            pieces += [Span(span.begin, min(span.end, hole.begin)), Span(max(span.begin, hole.end), span.end)]
         left = [one for one in pieces if one.begin < one.end]
     return tuple(left)
 

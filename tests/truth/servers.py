@@ -387,9 +387,14 @@ class Servers:
         metadata["resourceVersion"] = str(self._revision)
         born = format_time(clock) if before is None else json.loads(before.text)["metadata"]["creationTimestamp"]
         metadata["creationTimestamp"] = born
-        one = {"kind": "LeaseCandidate", "apiVersion": f"{GROUP}/v1beta1", "metadata": metadata, "spec": call.candidate}
+        document = {
+            "kind": "LeaseCandidate",
+            "apiVersion": f"{GROUP}/v1beta1",
+            "metadata": metadata,
+            "spec": call.candidate,
+        }
         key = (call.kind, call.namespace, call.name)
-        return State(key, metadata["uid"], self._revision, json.dumps(one, separators=(",", ":")).encode())
+        return State(key, metadata["uid"], self._revision, json.dumps(document, separators=(",", ":")).encode())
 
     def _lease_after(
         self, party: Party, call: Call, before: State | None, clock: int
@@ -461,8 +466,8 @@ def state_of(
     is_stamped: bool = False,
 ) -> State:
     """Return a stored lease with its JSON."""
-    one = api_server.document(replace(lease, writer=""))
-    one["metadata"]["uid"] = uid
+    document = api_server.document(replace(lease, writer=""))
+    document["metadata"]["uid"] = uid
     texts = dict(annotations)
     if is_stamped:
         texts |= {
@@ -471,8 +476,8 @@ def state_of(
             f"lease-webhook/written-{SUFFIX}": "" if lease.written is None else format_time(lease.written),
         }
     if texts:
-        one["metadata"]["annotations"] = texts
-    text = written_out(json.dumps(one, separators=(",", ":")).encode())
+        document["metadata"]["annotations"] = texts
+    text = written_out(json.dumps(document, separators=(",", ":")).encode())
     return State(key, uid, lease.version, text, lease, term, annotations)
 
 
@@ -495,16 +500,18 @@ def _body(call: Call, before: State | None, clock: int) -> Document | None:
     if write is None:
         return None
     if old is None or call.verb == "create":
-        one = api_server.document(Lease(write.spec, write.labels, name=call.name, namespace=call.namespace, version=0))
-        del one["metadata"]["uid"]
-        del one["metadata"]["creationTimestamp"]
-        return one
+        document = api_server.document(
+            Lease(write.spec, write.labels, name=call.name, namespace=call.namespace, version=0)
+        )
+        del document["metadata"]["uid"]
+        del document["metadata"]["creationTimestamp"]
+        return document
     sent = replace(old, spec=write.spec, labels=write.labels, entries=write.entries or (), writer="")
-    one = api_server.document(sent)
-    one["metadata"]["uid"] = before.uid if before else ""
+    document = api_server.document(sent)
+    document["metadata"]["uid"] = before.uid if before else ""
     if call.verb != "update":
-        return {"spec": one["spec"]}
-    return one
+        return {"spec": document["spec"]}
+    return document
 
 
 # ---- stamps, as in deploy/stamp -------------------------------------------------------------------------------------

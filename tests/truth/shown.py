@@ -98,8 +98,8 @@ def shown_by_timeline(read: Reading) -> Iterator[Shown]:
     for lane in timeline.lanes:
         clock = {"clock": "writer"} if lane.is_claimed else {}
         seen_from = read.seen_from((lane.namespace, lane.name))
-        for one in _of_lane(lane, timeline, read.given, seen_from):
-            yield (lane.namespace, lane.name), one | clock
+        for claim in _of_lane(lane, timeline, read.given, seen_from):
+            yield (lane.namespace, lane.name), claim | clock
 
 
 def _of_lane(lane: Lane, timeline: Timeline, given: Input, seen_from: int) -> Iterator[dict[str, Any]]:
@@ -107,7 +107,7 @@ def _of_lane(lane: Lane, timeline: Timeline, given: Input, seen_from: int) -> It
         yield {"claim": "timeline-problem", "text": lane.problem}
     end, gaps = format_micro_time(timeline.ends), lane.gaps(timeline.ends)
     for span in lane.spans:
-        shown: dict[str, Any] = {
+        span_facts: dict[str, Any] = {
             "identity": span.holder,
             "writer": span.writer,
             "manager": span.manager,
@@ -115,15 +115,15 @@ def _of_lane(lane: Lane, timeline: Timeline, given: Input, seen_from: int) -> It
             "is_logged": given.kind in LOGS,
         }
         if span.reason and span.kind in (SpanKind.HELD, SpanKind.NEVER_HELD):
-            shown |= {"seen_from": seen_from}
+            span_facts |= {"seen_from": seen_from}
         until = end if span.ends is None else format_micro_time(span.ends)
-        shown |= {"is_open": span.ends is None}
+        span_facts |= {"is_open": span.ends is None}
         kind, text = f"timeline-{span.kind.value}", span.text(gaps, timeline.ends)
-        yield {"claim": kind, **shown, "from": _time(span.begins), "to": until, "text": text}
+        yield {"claim": kind, **span_facts, "from": _time(span.begins), "to": until, "text": text}
     for gap in gaps:
         times = {"from": _time(gap.begins), "to": format_micro_time(gap.ends)}
-        said = {"seconds": gap.length / SECOND, "identity": gap.holder}
-        yield {"claim": "timeline-gap", **times, **said, "text": gap.text(timeline.ends)}
+        length = {"seconds": gap.length / SECOND, "identity": gap.holder}
+        yield {"claim": "timeline-gap", **times, **length, "text": gap.text(timeline.ends)}
     for doubt, text in lane.doubts(gaps, timeline.ends):
         times = {"from": _time(doubt.begins), "to": format_micro_time(doubt.ends or timeline.ends)}
         yield {"claim": f"timeline-{doubt.kind.value}", "identity": doubt.holder, **times, "text": text}
@@ -178,8 +178,8 @@ def shown_by_rows(read: Reading) -> Iterator[Shown]:
             yield key, {"claim": "row-usual", "seconds": account.history.interval, "text": usual, **writers}
         if account.status and account.status.duration is not None:
             yield key, {"claim": "row-duration", "seconds": account.status.duration, "text": duration}
-        for one in _of_json(as_json(account), read.given):
-            yield key, one
+        for claim in _of_json(as_json(account), read.given):
+            yield key, claim
     if read.given.kind not in LOGS | LISTS:
         yield from _of_metrics(read)  # a recorder reads a watch
 
@@ -203,24 +203,24 @@ def _of_metrics(read: Reading) -> Iterator[Shown]:
 # ---- the other keys of `why` in JSON --------------------------------------------------------------------------------
 
 
-def _of_json(one: dict[str, Any], given: Input) -> Iterator[dict[str, Any]]:
+def _of_json(document: dict[str, Any], given: Input) -> Iterator[dict[str, Any]]:
     """Yield what the JSON of `why` says beside its claims."""
-    dated = {"api-server": "API server"}.get(one["evidence"], one["evidence"])
-    state = {"state": one["state"], "dated": dated, "now": one["now"], "hidden": _hidden(given)}
+    dated = {"api-server": "API server"}.get(document["evidence"], document["evidence"])
+    state = {"state": document["state"], "dated": dated, "now": document["now"], "hidden": _hidden(given)}
     whole = {"is_whole": given.kind not in SOME_WRITES}
     yield {"claim": "json-state", **state}
-    yield {"claim": "json-holder", "state": one["state"], "identity": one["holder"] or ""}
-    if one["held_since"]:
-        yield {"claim": "json-held-since", "at": one["held_since"], "identity": one["holder"]}
-    if one["last_renewal"]:
-        yield from _of_last_renewal(one, state)
-    if one["takeable_at"]:
-        yield {"claim": "json-takeable", **state, "from": one["takeable_at"]}
-    if one["duration_seconds"] is not None:
-        yield {"claim": "json-duration", "seconds": one["duration_seconds"]}
-    for how, count in one["handovers"].items():
+    yield {"claim": "json-holder", "state": document["state"], "identity": document["holder"] or ""}
+    if document["held_since"]:
+        yield {"claim": "json-held-since", "at": document["held_since"], "identity": document["holder"]}
+    if document["last_renewal"]:
+        yield from _of_last_renewal(document, state)
+    if document["takeable_at"]:
+        yield {"claim": "json-takeable", **state, "from": document["takeable_at"]}
+    if document["duration_seconds"] is not None:
+        yield {"claim": "json-duration", "seconds": document["duration_seconds"]}
+    for how, count in document["handovers"].items():
         yield {"claim": "json-handovers", "how": how, "count": count, **whole}
-    for before, tenure in zip([None, *one["tenures"]], one["tenures"], strict=False):
+    for before, tenure in zip([None, *document["tenures"]], document["tenures"], strict=False):
         if tenure["since"]:
             yield {"claim": "json-tenure-since", "identity": tenure["holder"], "at": tenure["since"]}
         if tenure["until"]:
@@ -231,13 +231,13 @@ def _of_json(one: dict[str, Any], given: Input) -> Iterator[dict[str, Any]]:
             yield {"claim": "json-tenure-leaderless", **since, "seconds": tenure["leaderless_seconds"]}
 
 
-def _of_last_renewal(one: dict[str, Any], state: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    renewed = {**state, "at": one["last_renewal"], "identity": one["holder"] or "", "is_right": True}
+def _of_last_renewal(document: dict[str, Any], state: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    renewed = {**state, "at": document["last_renewal"], "identity": document["holder"] or "", "is_right": True}
     yield {"claim": "json-last-renewal", **renewed}
-    by = one["last_renewal_by"]
+    by = document["last_renewal_by"]
     if by and by["user"]:
         who = {"user": by["user"], "pod": by["pod"], "uid": by.get("pod_uid", "")}
-        yield {"claim": "json-last-renewal-by", "at": one["last_renewal"], "hidden": state["hidden"], **who}
+        yield {"claim": "json-last-renewal-by", "at": document["last_renewal"], "hidden": state["hidden"], **who}
 
 
 def _time(at: int) -> str:

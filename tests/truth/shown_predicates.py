@@ -43,38 +43,38 @@ def _is(*names: str) -> Callable[[Predicate], Predicate]:
 def _by_either_clock(predicate: Predicate) -> Predicate:
     """Return a predicate that believes what is said to be by writers' clocks if a writer said it."""
 
-    def is_so(facts: Facts, shown: Claim) -> bool:
-        return predicate(facts, shown) or (shown.get("clock") == "writer" and _is_claimed(facts, shown))
+    def is_so(facts: Facts, claim: Claim) -> bool:
+        return predicate(facts, claim) or (claim.get("clock") == "writer" and _is_claimed(facts, claim))
 
     return is_so
 
 
-def _is_claimed(facts: Facts, shown: Claim) -> bool:
+def _is_claimed(facts: Facts, claim: Claim) -> bool:
     """Return whether a writer set the clock of a lease to an instant that is shown, or held it, as is shown."""
     specs = [one.after for one in facts.writes]
-    if shown["claim"] in ("timeline-held", "timeline-overdue"):
-        return any(_is_of(facts, one, shown["identity"]) for one in specs)
-    if shown["claim"] == "timeline-renewal":
-        return any(one.renewed is not None and abs(one.renewed - parse(shown["at"])) < POINT for one in specs)
-    return "at" in shown or "from" in shown
+    if claim["claim"] in ("timeline-held", "timeline-overdue"):
+        return any(_is_of(facts, one, claim["identity"]) for one in specs)
+    if claim["claim"] == "timeline-renewal":
+        return any(one.renewed is not None and abs(one.renewed - parse(claim["at"])) < POINT for one in specs)
+    return "at" in claim or "from" in claim
 
 
 # ---- spans ----------------------------------------------------------------------------------------------------------
 
 
-def _inside(facts: Facts, shown: Claim) -> tuple[int, int]:
+def _inside(facts: Facts, claim: Claim) -> tuple[int, int]:
     """Return the time throughout which something is shown to be so, as narrow as possible."""
-    begin, end = facts.inside(shown)
-    if not shown.get("is_logged"):
+    begin, end = facts.inside(claim)
+    if not claim.get("is_logged"):
         # A stamp says when a request came; a slow API server stores it later.
         begin = max((one.end for one in facts.writes if one.begin <= begin + POINT and begin <= one.end), default=begin)
     # What a first state says of the time before it is not evaluated.
-    return max(begin, shown.get("seen_from", 0)) + POINT, end - POINT
+    return max(begin, claim.get("seen_from", 0)) + POINT, end - POINT
 
 
-def _states(facts: Facts, shown: Claim) -> Iterator[tuple[int, int, Spec, Write]]:
+def _states(facts: Facts, claim: Claim) -> Iterator[tuple[int, int, Spec, Write]]:
     """Yield what was surely stored in a time that is shown: from when to when, what, and the write."""
-    begin, end = _inside(facts, shown)
+    begin, end = _inside(facts, claim)
     if facts.writes and begin < min(facts.writes[0].begin, end):
         yield begin, min(facts.writes[0].begin, end), NOTHING, facts.writes[0]
     for first, last, spec, write in facts.stretches():
@@ -82,12 +82,14 @@ def _states(facts: Facts, shown: Claim) -> Iterator[tuple[int, int, Spec, Write]
             yield max(first, begin), min(last, end), spec, write
 
 
-def _is_of(facts: Facts, spec: Spec, shown: str) -> bool:
+def _is_of(facts: Facts, spec: Spec, identity: str) -> bool:
     """Return whether a stored holder is who is shown: its identity, or its pod or user where a log hides that."""
     holder = spec.holder or ""
-    if holder == shown:
+    if holder == identity:
         return True
-    return bool(holder) and (fits_pod(holder, shown) or any(shown in _names(one) for one in facts.processes_of(holder)))
+    return bool(holder) and (
+        fits_pod(holder, identity) or any(identity in _names(one) for one in facts.processes_of(holder))
+    )
 
 
 def _names(process: Process) -> tuple[str, str]:
@@ -95,23 +97,23 @@ def _names(process: Process) -> tuple[str, str]:
 
 
 @_is("timeline-held")
-def _held(facts: Facts, shown: Claim) -> bool:
+def _held(facts: Facts, claim: Claim) -> bool:
     """The holder has the lease, and has renewed it within its duration."""
-    for first, last, spec, _ in _states(facts, shown):
-        if not _is_of(facts, spec, shown["identity"]) or is_released(spec):
+    for first, last, spec, _ in _states(facts, claim):
+        if not _is_of(facts, spec, claim["identity"]) or is_released(spec):
             return False
         # What managedFields date may have been a second earlier, and not before it was stored.
-        if not facts.may_be_live(max(first, last - (1 if shown["is_logged"] else POINT))):
+        if not facts.may_be_live(max(first, last - (1 if claim["is_logged"] else POINT))):
             return False
-    return _is_written(facts, shown)
+    return _is_written(facts, claim)
 
 
-def _is_written(facts: Facts, shown: Claim) -> bool:
+def _is_written(facts: Facts, claim: Claim) -> bool:
     """Return whether a writer, and a field manager, that are shown wrote the lease: the holder's, whenever it wrote."""
     writes = facts.writes
     texts = {text for one in writes for text in _writers(one.process)}
-    is_own = all(one in texts for one in shown["writer"].split(" and ")) if shown["writer"] else True
-    return is_own and (not shown["manager"] or shown["manager"] in {one.process.manager for one in writes})
+    is_own = all(one in texts for one in claim["writer"].split(" and ")) if claim["writer"] else True
+    return is_own and (not claim["manager"] or claim["manager"] in {one.process.manager for one in writes})
 
 
 def _writers(process: Process) -> Iterator[str]:
@@ -121,83 +123,85 @@ def _writers(process: Process) -> Iterator[str]:
 
 
 @_is("timeline-overdue")
-def _overdue(facts: Facts, shown: Claim) -> bool:
+def _overdue(facts: Facts, claim: Claim) -> bool:
     """It still names the holder, and was last renewed longer ago than it lasts."""
-    for first, _, spec, _ in _states(facts, shown):
-        if not _is_of(facts, spec, shown["identity"]) or facts.is_surely_live(first):
+    for first, _, spec, _ in _states(facts, claim):
+        if not _is_of(facts, spec, claim["identity"]) or facts.is_surely_live(first):
             return False
     return True
 
 
 @_is("timeline-chosen")
-def _chosen(facts: Facts, shown: Claim) -> bool:
+def _chosen(facts: Facts, claim: Claim) -> bool:
     """It names who was chosen, and that has not renewed it."""
-    if facts.has_renewals(shown["identity"], *_inside(facts, shown)):
+    if facts.has_renewals(claim["identity"], *_inside(facts, claim)):
         return False
-    return all(_is_of(facts, spec, shown["identity"]) for _, _, spec, _ in _states(facts, shown))
+    return all(_is_of(facts, spec, claim["identity"]) for _, _, spec, _ in _states(facts, claim))
 
 
 @_is("timeline-leaderless")
-def _leaderless(facts: Facts, shown: Claim) -> bool:
+def _leaderless(facts: Facts, claim: Claim) -> bool:
     """It names no one, or who has released it, or does not exist."""
     return not any(
         spec.holder and spec.duration != 1 and facts.is_surely_live(first)
-        for first, _, spec, _ in _states(facts, shown)
+        for first, _, spec, _ in _states(facts, claim)
     )
 
 
 @_is("timeline-never-held")
-def _never_held(facts: Facts, shown: Claim) -> bool:
-    return not any(spec.holder for _, _, spec, _ in _states(facts, shown)) and not _was_put(
-        facts, shown, _inside(facts, shown)[1]
+def _never_held(facts: Facts, claim: Claim) -> bool:
+    return not any(spec.holder for _, _, spec, _ in _states(facts, claim)) and not _was_put(
+        facts, claim, _inside(facts, claim)[1]
     )
 
 
 @_is("timeline-frozen")
-def _frozen(facts: Facts, shown: Claim) -> bool:
-    return all(_is_of(facts, spec, shown["identity"]) for _, _, spec, _ in _states(facts, shown))
+def _frozen(facts: Facts, claim: Claim) -> bool:
+    return all(_is_of(facts, spec, claim["identity"]) for _, _, spec, _ in _states(facts, claim))
 
 
 @_is("timeline-removed")
-def _removed(facts: Facts, shown: Claim) -> bool:
+def _removed(facts: Facts, claim: Claim) -> bool:
     """It names no one, or who has released it."""
-    return not any(spec.holder and spec.duration != 1 for _, _, spec, _ in _states(facts, shown))
+    return not any(spec.holder and spec.duration != 1 for _, _, spec, _ in _states(facts, claim))
 
 
 @_is("timeline-written")
-def _written(facts: Facts, shown: Claim) -> bool:
+def _written(facts: Facts, claim: Claim) -> bool:
     """It was written by the one that is shown, first at the beginning."""
-    at = facts.moment(shown["from"])
-    near = facts.find_writes(at.first - POINT, at.last + POINT, lambda one: shown["identity"] in _names(one.process))
-    return any(near) and _is_written(facts, shown)
+    at = facts.moment(claim["from"])
+    near = facts.find_writes(
+        at.first - POINT, at.last + POINT, lambda write: claim["identity"] in _names(write.process)
+    )
+    return any(near) and _is_written(facts, claim)
 
 
 @_is("timeline-unrecorded")
-def _unrecorded(facts: Facts, shown: Claim) -> bool:
+def _unrecorded(facts: Facts, claim: Claim) -> bool:
     """The input lacks a part of that time, or is a log that has nothing for long; or what the text says is so."""
-    begin, end = facts.earliest(shown, "from"), facts.latest(shown, "to")
+    begin, end = facts.earliest(claim, "from"), facts.latest(claim, "to")
     # What nothing dates may come after the moment that is shown.
-    last = facts.now if shown["is_open"] else end
-    if "is named as its holder" in shown["text"]:
-        return all(_is_of(facts, spec, shown["identity"]) for _, _, spec, _ in _states(facts, shown))
-    if " took it in this time" in shown["text"]:
-        taken = facts.find_writes(begin - POINT, last + POINT, lambda one: one.puts == shown["identity"])
+    last = facts.now if claim["is_open"] else end
+    if "is named as its holder" in claim["text"]:
+        return all(_is_of(facts, spec, claim["identity"]) for _, _, spec, _ in _states(facts, claim))
+    if " took it in this time" in claim["text"]:
+        taken = facts.find_writes(begin - POINT, last + POINT, lambda write: write.puts == claim["identity"])
         return any(True for _ in taken)
-    if "in this time" in shown["text"]:
-        ends = facts.find_writes(begin - POINT, last + POINT, lambda one: bool(one.removes) or not one.is_there)
+    if "in this time" in claim["text"]:
+        ends = facts.find_writes(begin - POINT, last + POINT, lambda write: bool(write.removes) or not write.is_there)
         return any(True for _ in ends)
-    if shown["is_logged"] or shown["from"] == shown["to"]:
+    if claim["is_logged"] or claim["from"] == claim["to"]:
         return True
-    first, latest = facts.interval(shown, "to", "to")
+    first, latest = facts.interval(claim, "to", "to")
     if any(True for _ in facts.find_writes(first - POINT, latest + POINT, _is_retaken)):
         return True  # by its own count another one held it, and a watch does not show that it is whole
-    return any(since <= last + POINT and begin <= until for since, until in shown["hidden"])
+    return any(since <= last + POINT and begin <= until for since, until in claim["hidden"])
 
 
-def _is_retaken(one: Write) -> bool:
+def _is_retaken(write: Write) -> bool:
     """Return whether a holder says that it took the lease, which named it already, by another acquireTime."""
-    is_same = bool(one.after.holder) and one.after.holder == one.before.holder
-    return is_same and one.after.acquired != one.before.acquired
+    is_same = bool(write.after.holder) and write.after.holder == write.before.holder
+    return is_same and write.after.acquired != write.before.acquired
 
 
 @_is("timeline-several", "timeline-problem")
@@ -209,17 +213,17 @@ def _never(_: Facts, __: Claim) -> bool:
 
 
 @_is("timeline-gap")
-def _gap(facts: Facts, shown: Claim) -> bool:
+def _gap(facts: Facts, claim: Claim) -> bool:
     """It was not renewed, or named no one, for as long as the caption says.
 
     A bound says no more than that: whether it was renewed meanwhile, spans say.
     """
-    begin, end = facts.latest(shown, "from", 0), facts.earliest(shown, "to", facts.now)
-    is_bound = "for up to" in shown["text"]
-    if not is_bound and facts.has_renewals(shown["identity"], begin + POINT, end - POINT):
+    begin, end = facts.latest(claim, "from", 0), facts.earliest(claim, "to", facts.now)
+    is_bound = "for up to" in claim["text"]
+    if not is_bound and facts.has_renewals(claim["identity"], begin + POINT, end - POINT):
         return False
-    if "no leader" in shown["text"]:
-        return bool(_unled_time(facts, begin, end) <= shown["seconds"] * SECOND + 2 * POINT + facts.spread)
+    if "no leader" in claim["text"]:
+        return bool(_unled_time(facts, begin, end) <= claim["seconds"] * SECOND + 2 * POINT + facts.spread)
     return True
 
 
@@ -232,51 +236,51 @@ def _unled_time(facts: Facts, begin: int, end: int) -> int:
 
 
 @_is("timeline-silent")
-def _silent(facts: Facts, shown: Claim) -> bool:
+def _silent(facts: Facts, claim: Claim) -> bool:
     """The holder did not renew it, after its last renewal."""
-    return not facts.has_renewals(shown["identity"], *_inside(facts, shown))
+    return not facts.has_renewals(claim["identity"], *_inside(facts, claim))
 
 
 @_is("timeline-contested")
-def _contested(facts: Facts, shown: Claim) -> bool:
+def _contested(facts: Facts, claim: Claim) -> bool:
     """It was taken while it was live, at the beginning."""
-    return _mark_of_taking("while-live")(facts, {**shown, "at": shown["from"], "is_dated": True})
+    return _mark_of_taking("while-live")(facts, {**claim, "at": claim["from"], "is_dated": True})
 
 
 # ---- marks ----------------------------------------------------------------------------------------------------------
 
 
-def _around(facts: Facts, shown: Claim) -> tuple[int, int]:
+def _around(facts: Facts, claim: Claim) -> tuple[int, int]:
     """Return the time in which what is marked happened."""
-    at = facts.moment(shown["at"])
-    return at.first - POINT, at.last + POINT if shown["is_dated"] else END
+    at = facts.moment(claim["at"])
+    return at.first - POINT, at.last + POINT if claim["is_dated"] else END
 
 
-def _marked(facts: Facts, shown: Claim) -> dict[str, Any]:
+def _marked(facts: Facts, claim: Claim) -> dict[str, Any]:
     """Return a mark as a claim about an interval."""
-    at = parse(shown["at"])
-    earliest = {} if NOT_RECORDED in shown["text"] else {"earliest": format_micro_time(at - POINT)}
-    latest = {"latest": format_micro_time(at + POINT)} if shown["is_dated"] else {}
-    return {"identity": shown["identity"], **earliest, **latest}
+    at = parse(claim["at"])
+    earliest = {} if NOT_RECORDED in claim["text"] else {"earliest": format_micro_time(at - POINT)}
+    latest = {"latest": format_micro_time(at + POINT)} if claim["is_dated"] else {}
+    return {"identity": claim["identity"], **earliest, **latest}
 
 
 def _mark_of_taking(how: str) -> Predicate:
-    def is_so(facts: Facts, shown: Claim) -> bool:
-        clause = shown["text"].partition(" (")[0].partition(";")[0]
+    def is_so(facts: Facts, claim: Claim) -> bool:
+        clause = claim["text"].partition(" (")[0].partition(";")[0]
         is_first = clause.endswith((" wrote it", " wrote it from then on"))
-        if is_first or not any(one.holder == shown["identity"] for one in _specs(facts)):
-            return _is_first_write(facts, shown)
-        taken = PREDICATES["taken"](facts, {**_marked(facts, shown), "how": how})
-        return taken or (how == "after-expiry" and _is_taken_again(facts, shown))
+        if is_first or not any(one.holder == claim["identity"] for one in _specs(facts)):
+            return _is_first_write(facts, claim)
+        taken = PREDICATES["taken"](facts, {**_marked(facts, claim), "how": how})
+        return taken or (how == "after-expiry" and _is_taken_again(facts, claim))
 
     return is_so
 
 
-def _is_taken_again(facts: Facts, shown: Claim) -> bool:
+def _is_taken_again(facts: Facts, claim: Claim) -> bool:
     """Return whether another process renewed it, when it had expired, under the name that it had."""
-    begin, end = _around(facts, shown)
-    renewals = facts.find_writes(begin, end, lambda one: one.is_renewal and one.after.holder == shown["identity"])
-    is_named = f"after {shown['identity']} let it expire" in shown["text"]
+    begin, end = _around(facts, claim)
+    renewals = facts.find_writes(begin, end, lambda write: write.is_renewal and write.after.holder == claim["identity"])
+    is_named = f"after {claim['identity']} let it expire" in claim["text"]
     return is_named and any(not facts.is_surely_live(one.begin) for one in renewals)
 
 
@@ -284,10 +288,10 @@ def _specs(facts: Facts) -> Iterator[Spec]:
     yield from (one.after for one in facts.writes)
 
 
-def _is_first_write(facts: Facts, shown: Claim) -> bool:
+def _is_first_write(facts: Facts, claim: Claim) -> bool:
     """Return whether who stands in for a holder, which a log hides, wrote then."""
-    begin, end = _around(facts, shown)
-    return any(shown["identity"] in _names(one.process) for one in facts.find_writes(begin, end, lambda _: True))
+    begin, end = _around(facts, claim)
+    return any(claim["identity"] in _names(one.process) for one in facts.find_writes(begin, end, lambda _: True))
 
 
 _is("timeline-steal")(_mark_of_taking("while-live"))
@@ -298,37 +302,37 @@ _is("timeline-claim")(_mark_of_taking("first"))
 
 
 @_is("timeline-created")
-def _created(facts: Facts, shown: Claim) -> bool:
-    begin, end = _around(facts, shown)
+def _created(facts: Facts, claim: Claim) -> bool:
+    begin, end = _around(facts, claim)
     return any(
-        not shown["identity"] or _is_of(facts, one.after, shown["identity"]) or shown["identity"] in _names(one.process)
-        for one in facts.find_writes(begin, end, lambda one: not one.was_there)
+        not claim["identity"] or _is_of(facts, one.after, claim["identity"]) or claim["identity"] in _names(one.process)
+        for one in facts.find_writes(begin, end, lambda write: not write.was_there)
     )
 
 
 @_is("timeline-deleted")
-def _deleted(facts: Facts, shown: Claim) -> bool:
-    begin, end = _around(facts, shown)
-    return any(facts.find_writes(begin, end, lambda one: not one.is_there))
+def _deleted(facts: Facts, claim: Claim) -> bool:
+    begin, end = _around(facts, claim)
+    return any(facts.find_writes(begin, end, lambda write: not write.is_there))
 
 
 @_is("timeline-release")
-def _release(facts: Facts, shown: Claim) -> bool:
-    begin, end = _around(facts, shown)
-    said = shown["text"]
-    for one in facts.find_writes(begin, end, lambda one: bool(one.removes) or one.is_shortened):
-        identity = one.removes or one.before.holder or ""
-        if identity not in said:
+def _release(facts: Facts, claim: Claim) -> bool:
+    begin, end = _around(facts, claim)
+    text = claim["text"]
+    for write in facts.find_writes(begin, end, lambda write: bool(write.removes) or write.is_shortened):
+        identity = write.removes or write.before.holder or ""
+        if identity not in text:
             continue
-        is_hint = "as far as field managers show" in said and _is_of_manager(facts, one, identity)
-        is_told_own = " released it" in said and "or was removed" not in said and not is_hint
-        if is_told_own and not facts.is_own(one, identity):
+        is_hint = "as far as field managers show" in text and _is_of_manager(facts, write, identity)
+        is_told_own = " released it" in text and "or was removed" not in text and not is_hint
+        if is_told_own and not facts.is_own(write, identity):
             continue
         if (
-            " removed " in said
-            and said.endswith(" as the holder")
-            and " was removed" not in said
-            and facts.is_own(one, identity)
+            " removed " in text
+            and text.endswith(" as the holder")
+            and " was removed" not in text
+            and facts.is_own(write, identity)
         ):
             continue
         return True
@@ -342,59 +346,59 @@ def _is_of_manager(facts: Facts, write: Write, identity: str) -> bool:
 
 
 @_is("timeline-late")
-def _late(facts: Facts, shown: Claim) -> bool:
+def _late(facts: Facts, claim: Claim) -> bool:
     """No renewal by its process came before the one that is marked, for longer than most clients try."""
-    at = facts.moment(shown["at"])
+    at = facts.moment(claim["at"])
     shortest = min([15, *(one.duration for one in _specs(facts) if one.duration and one.duration > 1)])
     begin = at.last - shortest * SECOND * 2 // 3 + POINT
-    return not facts.has_renewals(shown["identity"], begin, at.first - POINT)
+    return not facts.has_renewals(claim["identity"], begin, at.first - POINT)
 
 
 @_is("timeline-identity-shared")
-def _shared(facts: Facts, shown: Claim) -> bool:
-    named = [one for one in facts.writes if one.is_renewal and one.after.holder == shown["identity"]]
+def _shared(facts: Facts, claim: Claim) -> bool:
+    named = [one for one in facts.writes if one.is_renewal and one.after.holder == claim["identity"]]
     return len({one.process.writer for one in named}) > 1
 
 
 @_is("timeline-denied", "timeline-failed")
-def _refused(facts: Facts, shown: Claim) -> bool:
-    begin, end = _around(facts, shown)
+def _refused(facts: Facts, claim: Claim) -> bool:
+    begin, end = _around(facts, claim)
     refused = (one for one in facts.requests if one.refused and begin <= one.answered and one.received <= end)
-    return any(f"was answered with {one.code}" in shown["text"] for one in refused)
+    return any(f"was answered with {one.code}" in claim["text"] for one in refused)
 
 
 @_is("timeline-slow")
-def _slow(facts: Facts, shown: Claim) -> bool:
-    begin, end = _around(facts, shown)
+def _slow(facts: Facts, claim: Claim) -> bool:
+    begin, end = _around(facts, claim)
     answered = (one for one in facts.requests if begin <= one.answered and one.received <= end)
     return any(one.answered - one.received >= SECOND - SLACK for one in answered)
 
 
 @_is("timeline-edit")
-def _edit(facts: Facts, shown: Claim) -> bool:
-    begin, end = _around(facts, shown)
-    return any(facts.find_writes(begin, end, lambda one: one.was_there and one.is_there))
+def _edit(facts: Facts, claim: Claim) -> bool:
+    begin, end = _around(facts, claim)
+    return any(facts.find_writes(begin, end, lambda write: write.was_there and write.is_there))
 
 
 @_is("timeline-forged-stamps")
-def _forged(facts: Facts, shown: Claim) -> bool:
-    return PREDICATES["renewal-stamp-tampered"](facts, shown)
+def _forged(facts: Facts, claim: Claim) -> bool:
+    return PREDICATES["renewal-stamp-tampered"](facts, claim)
 
 
 # ---- renewals, and numbers ------------------------------------------------------------------------------------------
 
 
 @_is("timeline-renewal")
-def _renewal(facts: Facts, shown: Claim) -> bool:
-    at = facts.moment(shown["at"])
-    is_written = shown["is_hidden"] and _is_asked(facts, shown)
-    return is_written or any(facts.find_writes(at.first - POINT, at.last + POINT, lambda one: one.is_renewal))
+def _renewal(facts: Facts, claim: Claim) -> bool:
+    at = facts.moment(claim["at"])
+    is_written = claim["is_hidden"] and _is_asked(facts, claim)
+    return is_written or any(facts.find_writes(at.first - POINT, at.last + POINT, lambda write: write.is_renewal))
 
 
 @_is("timeline-renewals")
-def _renewals(facts: Facts, shown: Claim) -> bool:
+def _renewals(facts: Facts, claim: Claim) -> bool:
     """No more of them are drawn than there were; a log without objects shows writes."""
-    return bool(shown["is_hidden"] or shown["count"] <= len([one for one in facts.writes if one.is_renewal]))
+    return bool(claim["is_hidden"] or claim["count"] <= len([one for one in facts.writes if one.is_renewal]))
 
 
 def _changes(facts: Facts) -> int:
@@ -404,14 +408,14 @@ def _changes(facts: Facts) -> int:
 
 
 @_is("timeline-handovers", "row-changes")
-def _handovers(facts: Facts, shown: Claim) -> bool:
+def _handovers(facts: Facts, claim: Claim) -> bool:
     """A page counts those up to its end: a writer's clock that is ahead may date one after that.
 
     Where only writers are shown, who renews stands for the holder: two may use one name.
     """
-    count, is_whole = _changes(facts), shown["is_whole"] and shown.get("clock") != "writer"
-    count = max(count, _changes_of_writer(facts)) if shown.get("are_writers") else count
-    return bool(shown["count"] == count if is_whole else shown["count"] <= count)
+    count, is_whole = _changes(facts), claim["is_whole"] and claim.get("clock") != "writer"
+    count = max(count, _changes_of_writer(facts)) if claim.get("are_writers") else count
+    return bool(claim["count"] == count if is_whole else claim["count"] <= count)
 
 
 def _changes_of_writer(facts: Facts) -> int:
@@ -421,13 +425,13 @@ def _changes_of_writer(facts: Facts) -> int:
 
 
 @_is("json-handovers", "metric-handovers")
-def _handovers_of_kind(facts: Facts, shown: Claim) -> bool:
+def _handovers_of_kind(facts: Facts, claim: Claim) -> bool:
     """No kind has more of them than there were writes by which a holder took it, or of one that replaced another pod.
 
     A holder may take it again under the name that is there.
     """
-    count: float = shown.get("count", shown.get("value", 0))
-    if shown.get("how") == Handover.REPLACED:
+    count: float = claim.get("count", claim.get("value", 0))
+    if claim.get("how") == Handover.REPLACED:
         return count <= _replacements(facts)
     taken = [one for one in facts.writes if one.puts or _is_retaken(one)]
     return count <= len(taken) + len(_list_successions_under_one_name(facts)) + 1
@@ -453,39 +457,39 @@ def _replacements(facts: Facts) -> int:
 
 
 @_is("timeline-duration", "row-duration", "json-duration", "metric-duration-seconds")
-def _duration(facts: Facts, shown: Claim) -> bool:
-    said = shown.get("seconds", shown.get("value"))
-    return said in {one.duration for one in _specs(facts)}
+def _duration(facts: Facts, claim: Claim) -> bool:
+    duration = claim.get("seconds", claim.get("value"))
+    return duration in {one.duration for one in _specs(facts)}
 
 
 @_is("row-usual")
-def _usual(facts: Facts, shown: Claim) -> bool:
+def _usual(facts: Facts, claim: Claim) -> bool:
     """For a log without objects, the table shows who wrote the lease last, and how often that writer does."""
-    if shown.get("are_writers"):
+    if claim.get("are_writers"):
         pairs = [pair for pair in pairwise(facts.writes) if pair[0].process.writer == pair[1].process.writer]
         gaps = [later.begin - earlier.end for earlier, later in pairs]
-        return any(gap <= shown["seconds"] * SECOND + POINT for gap in gaps)
-    return PREDICATES["renewal-interval"](facts, shown)
+        return any(gap <= claim["seconds"] * SECOND + POINT for gap in gaps)
+    return PREDICATES["renewal-interval"](facts, claim)
 
 
 # ---- the state at the end -------------------------------------------------------------------------------------------
 
 
 @_is("row-state", "json-state")
-def _state(facts: Facts, shown: Claim) -> bool:
+def _state(facts: Facts, claim: Claim) -> bool:
     """By the API servers' clocks; where only the writer's dates it, by renewTime alone."""
-    spec, state = facts.spec, shown["state"]
+    spec, state = facts.spec, claim["state"]
     if state == "unknown":
         return True
     if state == "frozen":
         return PREDICATES["frozen"](facts, {"identity": facts.holder})
     if state == "never-held":
-        return not facts.holder and not _was_put(facts, shown, facts.now)
+        return not facts.holder and not _was_put(facts, claim, facts.now)
     if state == "released":
         return not facts.holder or spec.duration == 1
-    if shown["dated"] in _BY_STATE:
+    if claim["dated"] in _BY_STATE:
         # By the one clock that shows both, when it is evaluated and when it was renewed.
-        expires, now = (_dated_by_state(facts, shown) or 0) + (spec.duration or 0) * SECOND, parse(shown["now"])
+        expires, now = (_dated_by_state(facts, claim) or 0) + (spec.duration or 0) * SECOND, parse(claim["now"])
         return bool(facts.holder) and ((expires <= now) == (state == "expired") or abs(expires - now) < POINT)
     if state == "live":
         return bool(facts.holder) and _may_be_live(facts)
@@ -497,10 +501,10 @@ _BY_STATE: Final = ("holder", "stamp")
 """What dates a renewal that only a state shows: renewTime, or a stamp that another write may have moved."""
 
 
-def _dated_by_state(facts: Facts, shown: Claim) -> int | None:
+def _dated_by_state(facts: Facts, claim: Claim) -> int | None:
     """Return when the state that is stored says that it was renewed last, by what is said to date it."""
     after = facts.writes[-1].request.after if facts.writes else None
-    if shown["dated"] == "holder" or after is None:
+    if claim["dated"] == "holder" or after is None:
         return facts.spec.renewed
     metadata = decode(after.text, type=Lease).metadata
     entries = list_entries(metadata.managed_fields)
@@ -515,34 +519,34 @@ def _may_be_live(facts: Facts) -> bool:
     return any(facts.may_be_live(at) for at in (facts.now - POINT, facts.now + facts.spread))
 
 
-def _was_put(facts: Facts, shown: Claim, end: int) -> bool:
+def _was_put(facts: Facts, claim: Claim, end: int) -> bool:
     """Return whether a holder was put into the object by some time, as far as the input shows that."""
     begun = [one for one in facts.writes if one.at <= end]
     first = max([0, *(number for number, one in enumerate(begun) if not one.was_there)])
-    hidden = shown["hidden"]
+    hidden = claim["hidden"]
     return any(one.puts and not any(low <= one.at <= high for low, high in hidden) for one in begun[first:])
 
 
 @_is("row-holder", "json-holder")
-def _holder(facts: Facts, shown: Claim) -> bool:
-    identity = shown["identity"]
+def _holder(facts: Facts, claim: Claim) -> bool:
+    identity = claim["identity"]
     if not identity:
-        return not facts.holder or shown["state"] == "unknown"
+        return not facts.holder or claim["state"] == "unknown"
     if identity == facts.holder:
         return True
-    return shown["state"] == "unknown" and (
+    return claim["state"] == "unknown" and (
         _is_of(facts, facts.spec, identity) or any(identity in _names(one.process) for one in facts.writes)
     )
 
 
 @_is("row-renewed", "json-last-renewal")
-def _last_renewal(facts: Facts, shown: Claim) -> bool:
+def _last_renewal(facts: Facts, claim: Claim) -> bool:
     """The holder's last renewal, or what put it there, or, where only the writer dates that, renewTime."""
-    if not shown["is_right"]:
+    if not claim["is_right"]:
         return False
-    if shown["dated"] in _BY_STATE and abs(parse(shown["at"]) - (_dated_by_state(facts, shown) or 0)) <= POINT:
+    if claim["dated"] in _BY_STATE and abs(parse(claim["at"]) - (_dated_by_state(facts, claim) or 0)) <= POINT:
         return True
-    at = facts.moment(shown["at"])
+    at = facts.moment(claim["at"])
     renewals = [one for one in facts.writes if one.is_renewal or one.puts]
     # Of several that renew it under one name, any may be the one that took it.
     last_by = {one.process.writer: one for one in renewals}
@@ -553,61 +557,61 @@ def _last_renewal(facts: Facts, shown: Claim) -> bool:
     later = [one for one in moved if placed and one.at > placed.at]
     has_renewed = any(facts.is_own(one, facts.holder) for one in later)
     latest = (*renewals[-1:], *last_by.values(), *moved[-1:], *([placed] if placed and not has_renewed else []))
-    if shown.get("state") == "unknown" and _is_asked(facts, shown):
+    if claim.get("state") == "unknown" and _is_asked(facts, claim):
         return True  # a log hides who holds it, and shows who wrote it
     return any(one.begin <= at.last + POINT and at.first - POINT <= one.end for one in latest)
 
 
 @_is("json-last-renewal-by")
-def _last_renewal_by(facts: Facts, shown: Claim) -> bool:
+def _last_renewal_by(facts: Facts, claim: Claim) -> bool:
     """Return whether the process shown wrote the lease then; a log without objects does not show what it changed."""
-    at = facts.moment(shown["at"])
-    writes = facts.find_writes(at.first - POINT, at.last + POINT, lambda one: one.is_renewal or bool(one.puts))
+    at = facts.moment(claim["at"])
+    writes = facts.find_writes(at.first - POINT, at.last + POINT, lambda write: write.is_renewal or bool(write.puts))
     by = [one.process for one in writes]
-    if shown["hidden"] == [(0, LATEST)]:
-        by += _find_writers(facts, shown["at"])
+    if claim["hidden"] == [(0, LATEST)]:
+        by += _find_writers(facts, claim["at"])
     # A log names a pod, a stamp the uid of one.
-    mine = [one for one in by if one.user.name == shown["user"]]
-    return any(shown["pod"] in {"", one.pod} and shown["uid"] in {"", one.uid} for one in mine)
+    mine = [one for one in by if one.user.name == claim["user"]]
+    return any(claim["pod"] in {"", one.pod} and claim["uid"] in {"", one.uid} for one in mine)
 
 
 def _find_writers(facts: Facts, shown_at: str) -> Iterator[Process]:
     """Yield whose writes were answered about then."""
     at = facts.moment(shown_at)
-    for one in facts.requests:
-        is_near = one.received <= at.last + POINT and at.first - POINT <= one.answered
-        if is_near and one.verb not in ("get", "list") and not one.refused:
-            yield facts.history.by_name[one.process]
+    for request in facts.requests:
+        is_near = request.received <= at.last + POINT and at.first - POINT <= request.answered
+        if is_near and request.verb not in ("get", "list") and not request.refused:
+            yield facts.history.by_name[request.process]
 
 
-def _is_asked(facts: Facts, shown: Claim) -> bool:
+def _is_asked(facts: Facts, claim: Claim) -> bool:
     """Return whether a write was answered then, whatever it changed: of the one that is shown, if any is."""
-    identity = shown.get("identity", "")
-    writers = _find_writers(facts, shown["at"])
+    identity = claim.get("identity", "")
+    writers = _find_writers(facts, claim["at"])
     return any(not identity or identity in (*_names(one), one.identity) for one in writers)
 
 
 @_is("row-takeable", "json-takeable")
-def _takeable(facts: Facts, shown: Claim) -> bool:
+def _takeable(facts: Facts, claim: Claim) -> bool:
     """If nothing else is written, it is not live from then on."""
-    state = shown["state"]
+    state = claim["state"]
     if state in ("released", "never-held", "frozen"):
-        return _state(facts, shown)
-    if shown["dated"] in _BY_STATE:
-        expires = (_dated_by_state(facts, shown) or 0) + (facts.spec.duration or 0) * SECOND
-        return bool(expires <= parse(shown["from"]) + POINT)
-    at = facts.moment(shown["from"])
+        return _state(facts, claim)
+    if claim["dated"] in _BY_STATE:
+        expires = (_dated_by_state(facts, claim) or 0) + (facts.spec.duration or 0) * SECOND
+        return bool(expires <= parse(claim["from"]) + POINT)
+    at = facts.moment(claim["from"])
     renewal, duration = facts.last_renewal, facts.spec.duration
     return renewal is None or duration is None or at.last + POINT >= renewal.begin + duration * SECOND
 
 
 @_is("json-held-since", "json-tenure-since")
-def _since(facts: Facts, shown: Claim) -> bool:
-    at = facts.moment(shown["at"])
-    identity = shown["identity"]
+def _since(facts: Facts, claim: Claim) -> bool:
+    at = facts.moment(claim["at"])
+    identity = claim["identity"]
     own = [one for one in facts.writes if one.after.holder == identity and one.after.acquired is not None]
     errors = {0, *((one.after.renewed or one.at) - one.at for one in own)}
-    if any(abs((one.after.acquired or 0) - error - parse(shown["at"])) < POINT for one in own for error in errors):
+    if any(abs((one.after.acquired or 0) - error - parse(claim["at"])) < POINT for one in own for error in errors):
         return True  # as it wrote itself, corrected by the error of its clock
     near = facts.find_writes(at.first - POINT, at.last + POINT, lambda _: True)
     return any(
@@ -617,15 +621,15 @@ def _since(facts: Facts, shown: Claim) -> bool:
 
 
 @_is("json-tenure-until")
-def _until(facts: Facts, shown: Claim) -> bool:
+def _until(facts: Facts, claim: Claim) -> bool:
     """It was removed or replaced then, or renewed last, before it expired.
 
     Where only writers are shown, it may have released the lease before that was deleted.
     """
-    at = facts.moment(shown["at"])
-    identity = shown["identity"]
+    at = facts.moment(claim["at"])
+    identity = claim["identity"]
     near = [*facts.find_writes(at.first - POINT, at.last + POINT, lambda _: True)]
-    if shown.get("are_writers") and any(not one.is_there for one in near):
+    if claim.get("are_writers") and any(not one.is_there for one in near):
         return True
     return any(
         _is_of(facts, one.before, identity) or _is_of(facts, one.after, identity) or identity in _names(one.process)
@@ -634,38 +638,38 @@ def _until(facts: Facts, shown: Claim) -> bool:
 
 
 @_is("json-tenure-leaderless")
-def _unled(facts: Facts, shown: Claim) -> bool:
+def _unled(facts: Facts, claim: Claim) -> bool:
     """The time from the removal or the last renewal of the one before is at most so long."""
-    at = facts.moment(shown["at"])
-    taken = [*facts.find_writes(at.first - POINT, at.last + POINT, lambda one: one.puts == shown["identity"])]
+    at = facts.moment(claim["at"])
+    taken = [*facts.find_writes(at.first - POINT, at.last + POINT, lambda write: write.puts == claim["identity"])]
     if not taken:
         return True
     before = [one for one in facts.writes if one.at < taken[-1].at]
     ends = [one for one in before if one.removes or one.is_shortened or one.is_renewal]
-    return not ends or taken[-1].begin - ends[-1].end <= shown["seconds"] * SECOND + POINT + facts.spread
+    return not ends or taken[-1].begin - ends[-1].end <= claim["seconds"] * SECOND + POINT + facts.spread
 
 
 # ---- metrics --------------------------------------------------------------------------------------------------------
 
 
 @_is("metric-live")
-def _metric_live(facts: Facts, shown: Claim) -> bool:
-    if shown["value"] == 1:
+def _metric_live(facts: Facts, claim: Claim) -> bool:
+    if claim["value"] == 1:
         return bool(facts.holder) and _may_be_live(facts)
     return True
 
 
 @_is("metric-renewal-age-seconds")
-def _metric_age(facts: Facts, shown: Claim) -> bool:
-    if shown["value"] == 0:
-        return facts.last_renewal is None or facts.last_renewal.end >= facts.moment(shown["now"]).first - POINT
-    at = parse(shown["now"]) - int(shown["value"] * SECOND)
+def _metric_age(facts: Facts, claim: Claim) -> bool:
+    if claim["value"] == 0:
+        return facts.last_renewal is None or facts.last_renewal.end >= facts.moment(claim["now"]).first - POINT
+    at = parse(claim["now"]) - int(claim["value"] * SECOND)
     about = {"at": format_micro_time(at), "dated": "", "is_right": True, "identity": facts.holder}
     return _last_renewal(facts, about)
 
 
 @_is("metric-leaderless-seconds")
-def _metric_leaderless(facts: Facts, shown: Claim) -> bool:
+def _metric_leaderless(facts: Facts, claim: Claim) -> bool:
     """It named no one for so long at most, after somebody had held it."""
     free = [last - first for first, last, spec, write in facts.stretches() if not spec.holder and write.removes]
-    return not shown["is_whole"] or sum(free) <= (shown["value"] + 2 * len(free)) * SECOND + POINT
+    return not claim["is_whole"] or sum(free) <= (claim["value"] + 2 * len(free)) * SECOND + POINT

@@ -84,8 +84,8 @@ class Actor:
         """Let what was kept happen."""
         self._is_stopped = False
         kept, self._kept = self._kept, []
-        for one in kept:
-            one()
+        for call in kept:
+            call()
 
     def _next(self, turn: int, value: Any) -> None:
         if turn != self._turn or self._script is None:

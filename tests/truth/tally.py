@@ -33,22 +33,24 @@ class Tally(Struct):
     false: dict[tuple[str, str], list[tuple[int, str, str, str]]] = field(default_factory=dict)
     said: dict[str, Counter[str]] = field(default_factory=dict)
 
-    def add(self, seed: int, kind: Kind, one: Evaluated) -> None:
+    def add(self, seed: int, kind: Kind, evaluated: Evaluated) -> None:
         """Count one claim."""
-        outcome = "unknown" if one.is_true is None else str(one.is_true).lower()
-        self.claims[one.id, kind.value, outcome] += 1
-        if one.is_true is not True:
-            found = self.false.setdefault((one.id, outcome), [])
-            found.append((seed, kind.value, one.command, one.problem or str(one.claim.get("text", ""))))
+        outcome = "unknown" if evaluated.is_true is None else str(evaluated.is_true).lower()
+        self.claims[evaluated.id, kind.value, outcome] += 1
+        if evaluated.is_true is not True:
+            examples = self.false.setdefault((evaluated.id, outcome), [])
+            examples.append(
+                (seed, kind.value, evaluated.command, evaluated.problem or str(evaluated.claim.get("text", "")))
+            )
 
     def merge(self, other: "Tally") -> None:
         """Add another one."""
         self.histories += other.histories
         self.claims += other.claims
-        for key, found in other.false.items():
-            self.false.setdefault(key, []).extend(found)
-        for kind, said in other.said.items():
-            self.said.setdefault(kind, Counter()).update(said)
+        for key, examples in other.false.items():
+            self.false.setdefault(key, []).extend(examples)
+        for kind, counts in other.said.items():
+            self.said.setdefault(kind, Counter()).update(counts)
 
     def count(self, outcome: str) -> int:
         """Return how many claims had an outcome."""
@@ -60,17 +62,17 @@ class Tally(Struct):
 
     def count_input(self, kind: str) -> Counter[str]:
         """Return how many claims from one kind of input had each outcome."""
-        found: Counter[str] = Counter()
-        for (_, one, outcome), number in self.claims.items():
-            found[outcome] += number if one == kind else 0
-        return found
+        counts: Counter[str] = Counter()
+        for (_, kind_of_input, outcome), number in self.claims.items():
+            counts[outcome] += number if kind_of_input == kind else 0
+        return counts
 
     def count_claim(self, claim: str) -> Counter[str]:
         """Return how many claims of one kind had each outcome."""
-        found: Counter[str] = Counter()
-        for (one, _, outcome), number in self.claims.items():
-            found[outcome] += number if one == claim else 0
-        return found
+        counts: Counter[str] = Counter()
+        for (kind_of_claim, _, outcome), number in self.claims.items():
+            counts[outcome] += number if kind_of_claim == claim else 0
+        return counts
 
 
 def tally_of(seeds: Sequence[int], kinds: Sequence[Kind], commands: Sequence[str] = COMMANDS) -> Tally:
@@ -83,12 +85,12 @@ def tally_of(seeds: Sequence[int], kinds: Sequence[Kind], commands: Sequence[str
             if given is None:
                 continue
             tally.histories[kind.value] += 1
-            found = list(evaluate(history, given, commands))
-            for one in found:
-                tally.add(seed, kind, one)
+            evaluated = list(evaluate(history, given, commands))
+            for evaluation in evaluated:
+                tally.add(seed, kind, evaluation)
             if kind not in LISTS:
-                said = count_losses(history, given, (one for one in found if one.command == "why"))
-                tally.said.setdefault(kind.value, Counter()).update(said)
+                losses = count_losses(history, given, (one for one in evaluated if one.command == "why"))
+                tally.said.setdefault(kind.value, Counter()).update(losses)
     return tally
 
 
@@ -113,5 +115,5 @@ def false_in(plan: Plan, kind: Kind, command: str, claim: str) -> Iterator[Evalu
     history = play(plan)
     given = input_of(history, kind)
     if given is not None:
-        found = evaluate(history, given, (command,))
-        yield from (one for one in found if one.id == claim and one.is_true is not True)
+        evaluated = evaluate(history, given, (command,))
+        yield from (one for one in evaluated if one.id == claim and one.is_true is not True)

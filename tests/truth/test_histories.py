@@ -54,12 +54,12 @@ def mallory(*steps: Step) -> OutsiderPlan:
 
 def holders(history: History) -> list[str]:
     """The holders one after another, as stored."""
-    found: list[str] = []
-    for one in history.writes(KEY):
-        holder = (one.after and one.after.lease and one.after.lease.spec.holder) or ""
-        if not found or found[-1] != holder:
-            found.append(holder)
-    return found
+    identities: list[str] = []
+    for write in history.writes(KEY):
+        holder = (write.after and write.after.lease and write.after.lease.spec.holder) or ""
+        if not identities or identities[-1] != holder:
+            identities.append(holder)
+    return identities
 
 
 def seconds(instant: int) -> float:
@@ -165,10 +165,10 @@ def test_a_pod_is_deleted_before_its_process_ends_with_it() -> None:
 
 
 def test_no_process_ends_with_what_only_looks_like_its_deletion() -> None:
-    found = {one.kind: (seed, number) for seed in range(500) for number, one in enumerate(list_pod_deeds(draw(seed)))}
-    assert set(found) == set(PodDeedKind)
+    deeds = {one.kind: (seed, number) for seed in range(500) for number, one in enumerate(list_pod_deeds(draw(seed)))}
+    assert set(deeds) == set(PodDeedKind)
     for kind in set(PodDeedKind) - {PodDeedKind.DELETE, PodDeedKind.EVICT}:
-        seed, number = found[kind]
+        seed, number = deeds[kind]
         history = play(draw(seed))
         deletions = [one for one in history.pod_deletions if one.number == POD_REQUESTS + number]
         ended = [one for request in deletions for one in history.processes if one.uid == request.pod_uid]
@@ -286,9 +286,9 @@ def test_every_fault_deed_and_refusal_is_drawn() -> None:
 
 def inputs(kind: Kind) -> Iterator[tuple[History, dict[str, bytes]]]:
     for history in few():
-        found = input_of(history, kind)
-        if found:
-            yield history, found.files
+        given = input_of(history, kind)
+        if given:
+            yield history, given.files
 
 
 @pytest.mark.parametrize("kind", Kind)
@@ -328,8 +328,8 @@ def test_a_hole_hides_its_time_alone() -> None:
 
 def test_a_list_shows_the_state_at_the_end() -> None:
     for history, files in inputs(Kind.LIST):
-        shown = {one["metadata"]["name"]: one for one in json.loads(files["list.json"])["items"]}
+        leases = {one["metadata"]["name"]: one for one in json.loads(files["list.json"])["items"]}
         state = history.state(("Lease", *KEY), history.end)
-        assert ("checkout" in shown) == (state is not None)
+        assert ("checkout" in leases) == (state is not None)
         if state is not None:
-            assert shown["checkout"] == json.loads(state.text)
+            assert leases["checkout"] == json.loads(state.text)

@@ -40,12 +40,14 @@ HISTORIES: Final = range(2000, 2030)
 
 def false_statements() -> list[Evaluated]:
     """What is shown of some histories that is false."""
-    found = []
+    false_claims = []
     for seed in HISTORIES[:12]:
         history = play(draw(seed))
         inputs = [given for kind in INPUTS if (given := input_of(history, kind))]
-        found += [one for given in inputs for one in evaluate(history, given, SHOWING) if one.is_true is not True]
-    return found
+        false_claims += [
+            one for given in inputs for one in evaluate(history, given, SHOWING) if one.is_true is not True
+        ]
+    return false_claims
 
 
 def test_without_a_defect_nothing_that_is_shown_is_false() -> None:
@@ -75,16 +77,16 @@ def test_a_handover_too_many_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None
         return replace(lane, handovers=lane.handovers + 1)
 
     monkeypatch.setattr(TimelineBuilder, "_draw", draw_more)
-    found = [one for one in false_statements() if one.id == "timeline-handovers"]
-    assert len(found) > 50
+    sentence = [one for one in false_statements() if one.id == "timeline-handovers"]
+    assert len(sentence) > 50
 
 
 def test_a_state_that_says_held_after_the_expiry_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     find_state = status._find_state
 
     def find_held(*arguments: Any) -> LeaseState:
-        found = find_state(*arguments)
-        return LeaseState.LIVE if found is LeaseState.EXPIRED else found
+        state = find_state(*arguments)
+        return LeaseState.LIVE if state is LeaseState.EXPIRED else state
 
     monkeypatch.setattr(status, "_find_state", find_held)
     assert {"row-state", "json-state"} <= {one.id for one in false_statements()}
@@ -100,13 +102,13 @@ def true_statements() -> Mapping[str, list[tuple[Claim, Facts]]]:
     return find_true(HISTORIES, _find_dated_by_servers, SHOWN)
 
 
-def lasts(shown: Claim, _: Facts) -> bool:
+def lasts(claim: Claim, _: Facts) -> bool:
     """Whether a span that begins within the input is longer than some seconds."""
-    return "seen_from" not in shown and parse(shown["to"]) - parse(shown["from"]) > 5 * SECOND
+    return "seen_from" not in claim and parse(claim["to"]) - parse(claim["from"]) > 5 * SECOND
 
 
-def is_dated(shown: Claim, _: Facts) -> bool:
-    return bool(shown["dated"] == "API server")
+def is_dated(claim: Claim, _: Facts) -> bool:
+    return bool(claim["dated"] == "API server")
 
 
 PLANTED: Final[dict[str, tuple[str, Defect]]] = {
@@ -135,7 +137,7 @@ PLANTED: Final[dict[str, tuple[str, Defect]]] = {
     ),
     "it can be taken before it expires": (
         "row-takeable",
-        only(lambda shown, facts: shown["state"] == "live" and is_dated(shown, facts), move_instants(-8, "from")),
+        only(lambda claim, facts: claim["state"] == "live" and is_dated(claim, facts), move_instants(-8, "from")),
     ),
     "it was taken at another time": ("json-tenure-since", move_instants(900, "at")),
 }

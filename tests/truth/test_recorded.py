@@ -17,9 +17,9 @@ def test_the_log_of_an_incident_shows_who_worked() -> None:
 
 def check(incidents: Sequence[str], kind: Kind, claims: int) -> None:
     """Assert that no claim about the incidents is false, and that there are more than so many."""
-    found = [(name, one) for name in incidents for one in evaluate_incident(name, kind)]
-    assert [(name, one.claim) for name, one in found if not one.is_true] == []
-    assert len(found) > claims
+    incident_played = [(name, one) for name in incidents for one in evaluate_incident(name, kind)]
+    assert [(name, one.claim) for name, one in incident_played if not one.is_true] == []
+    assert len(incident_played) > claims
 
 
 @pytest.mark.parametrize("kind", FILES)

@@ -31,9 +31,9 @@ def choose(inputs: Sequence[Input], name: str) -> Sequence[Input]:
 
 def check(history: History, inputs: Sequence[Input], statements: int) -> None:
     """Assert that nothing that commands say of the inputs is false, and that they make more statements than these."""
-    found = [(given.kind, one) for given in inputs for one in evaluate(history, given)]
-    assert [(kind, one.command, one.claim) for kind, one in found if one.is_true is not True] == []
-    assert len(found) > statements
+    evaluations = [(given.kind, one) for given in inputs for one in evaluate(history, given)]
+    assert [(kind, one.command, one.claim) for kind, one in evaluations if one.is_true is not True] == []
+    assert len(evaluations) > statements
 
 
 @of_each_history

@@ -29,16 +29,16 @@ def test_a_killed_holder_counts_with_its_taker_and_how_it_took_the_lease() -> No
     history = play(KILLED)
     given = input_of(history, Kind.LOG)
     assert given is not None
-    said = count_losses(history, given, evaluate(history, given, ("why",)))
-    assert (said[LOSSES], said[TAKER], said[HOW]) == (1, 1, 1)
+    evaluations = count_losses(history, given, evaluate(history, given, ("why",)))
+    assert (evaluations[LOSSES], evaluations[TAKER], evaluations[HOW]) == (1, 1, 1)
 
 
 def test_what_no_command_reports_does_not_count_as_reported() -> None:
     history = play(KILLED)
     given = input_of(history, Kind.LOG)
     assert given is not None
-    said = count_losses(history, given, ())
-    assert (said[LOSSES], said[TAKER], said[HOW]) == (1, 0, 0)
+    losses = count_losses(history, given, ())
+    assert (losses[LOSSES], losses[TAKER], losses[HOW]) == (1, 0, 0)
 
 
 def test_an_input_on_which_reading_fails_is_a_crash_of_every_command(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,8 +49,10 @@ def test_an_input_on_which_reading_fails_is_a_crash_of_every_command(monkeypatch
     given = input_of(history, Kind.LOG)
     assert given is not None
     monkeypatch.setattr(ClusterHistory, "take", fail)
-    found = list(evaluate(history, given))
-    assert [(one.command, one.id, one.is_true) for one in found] == [(command, CRASH, False) for command in COMMANDS]
+    evaluations = list(evaluate(history, given))
+    assert [(one.command, one.id, one.is_true) for one in evaluations] == [
+        (command, CRASH, False) for command in COMMANDS
+    ]
 
 
 def test_a_plan_is_shrunk_to_what_is_needed() -> None:

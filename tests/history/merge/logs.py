@@ -14,8 +14,8 @@ def cut_to_request(event: Document) -> Document:
     """The event as a log shows it at level Request."""
     stored = event["responseObject"]
     asked = {**stored, "metadata": {key: stored["metadata"][key] for key in ("name", "namespace")}}
-    shown = {key: value for key, value in event.items() if key != "responseObject"}
-    return {**shown, "level": "Request", "requestObject": asked}
+    kept = {key: value for key, value in event.items() if key != "responseObject"}
+    return {**kept, "level": "Request", "requestObject": asked}
 
 
 def shift(event: Document, seconds: float) -> Document:
@@ -38,5 +38,5 @@ def two_renewals() -> FakeServer:
 
 def list_in_order(log: list[Document]) -> list[Observation]:
     lines = b"".join(json.dumps(one).encode() + b"\n" for one in log)
-    found = merge_inputs([*read("log", [lines])])
-    return [one for one in found if isinstance(one, Observation)]
+    items = merge_inputs([*read("log", [lines])])
+    return [one for one in items if isinstance(one, Observation)]

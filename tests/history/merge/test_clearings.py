@@ -29,6 +29,6 @@ def test_a_request_to_delete_many_deletes(clearing: Clearing, deleted: dict[str,
         name="",
         clearing=clearing,
     )
-    found = list(list_deletions(request, ["mail", "web"]))
-    assert {item.name: item.uid for item in found} == deleted
-    assert all(item.act is Act.DELETED and item.clearing is None for item in found)
+    deletions = list(list_deletions(request, ["mail", "web"]))
+    assert {item.name: item.uid for item in deletions} == deleted
+    assert all(item.act is Act.DELETED and item.clearing is None for item in deletions)

@@ -16,9 +16,9 @@ def delete_and_create_again(*others: Elector, server: FakeServer, db: Elector) -
     server.wait(1)
     db.take()
     together(20, db, *others)
-    for _, _, one in server.events:
-        if one["metadata"]["name"] == "evil":
-            del one["metadata"]["managedFields"]
+    for _, _, lease in server.events:
+        if lease["metadata"]["name"] == "evil":
+            del lease["metadata"]["managedFields"]
     return deleted, server.watch()
 
 

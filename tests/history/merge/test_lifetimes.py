@@ -10,15 +10,15 @@ from tests.history.merge.logs import cut_to_request, list_in_order, shift, two_r
 def test_a_creation_comes_before_the_first_write_to_what_it_created() -> None:
     created, *renewals = (cut_to_request(one) for one in two_renewals().log)
     renewals = [{**one, "objectRef": {**one["objectRef"], "uid": "u"}} for one in renewals]
-    found = list_in_order([shift(created, 3), *renewals])
-    assert [one.verb for one in found] == ["create", "update", "update"]
+    order = list_in_order([shift(created, 3), *renewals])
+    assert [one.verb for one in order] == ["create", "update", "update"]
 
 
 def test_a_creation_comes_after_the_writes_to_an_older_object() -> None:
     """Its deletion need not be in the log: then nothing says that the clocks differ."""
     created, *renewals = (cut_to_request(one) for one in two_renewals().log)
-    found = list_in_order([*renewals, shift(created, 30)])
-    assert [one.verb for one in found] == ["update", "update", "create"]
+    order = list_in_order([*renewals, shift(created, 30)])
+    assert [one.verb for one in order] == ["update", "update", "create"]
 
 
 def recreate(server: FakeServer) -> tuple[Document, ...]:
@@ -44,5 +44,5 @@ def test_a_deletion_by_a_clock_that_is_ahead_comes_before_what_was_created_after
     number = next(at for at, one in enumerate(log) if one["verb"] == "delete")
     answer = {**log[number]["responseObject"], "details": details}
     deletion = shift({**log[number], "responseObject": answer}, 1)
-    found = list_in_order([*log[:number], *log[number + 1 :], deletion])
-    assert [one.verb for one in found][number : number + 3] == verbs
+    order = list_in_order([*log[:number], *log[number + 1 :], deletion])
+    assert [one.verb for one in order][number : number + 3] == verbs

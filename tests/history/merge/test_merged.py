@@ -16,9 +16,9 @@ def test_what_is_too_old_to_be_placed_is_counted(monkeypatch: pytest.MonkeyPatch
     server.elector("a", "shop/db").lead(40)
     items = list(read("watch", [server.watch()]))
     late = [*items[5:], *items[:5]]
-    found = list(Merged([input_of(late)], 2**62))
-    assert [one.error for one in found if isinstance(one, Unreadable)] == [
+    ordered = list(Merged([input_of(late)], 2**62))
+    assert [one.error for one in ordered if isinstance(one, Unreadable)] == [
         "5 records are older than what was read before them, and left out: sort the input"
     ]
-    shown = [int(one.resource_version) for one in found if isinstance(one, Observation)]
-    assert shown == sorted(shown)
+    revisions = [int(one.resource_version) for one in ordered if isinstance(one, Observation)]
+    assert revisions == sorted(revisions)

@@ -11,8 +11,8 @@ def test_of_two_requests_with_one_answer_the_one_that_replaced_another_state_mad
     created, renewal, *_ = two_renewals().log
     user = {"username": "alice"}
     patch = {**renewal, "verb": "patch", "user": user, "objectRef": {**renewal["objectRef"], "resourceVersion": ""}}
-    found = list_in_order([created, shift(patch, -1), renewal])
-    assert [one.writer.user for one in found if one.writer] == [
+    order = list_in_order([created, shift(patch, -1), renewal])
+    assert [one.writer.user for one in order if one.writer] == [
         "system:serviceaccount:shop:db",
         "system:serviceaccount:shop:db",
         "alice",

@@ -14,8 +14,8 @@ from webhook.analysis.history.tenure import Handover
 def test_a_write_comes_after_the_state_that_it_replaced_whatever_the_clocks_say() -> None:
     """At level Request a log does not show the resourceVersion of a write, only which one it replaced."""
     created, *renewals = two_renewals().log
-    found = list_in_order([shift(cut_to_request(renewals[0]), 3), created, *renewals[1:]])
-    assert [one.replaces for one in found] == ["", "101", "102"]
+    order = list_in_order([shift(cut_to_request(renewals[0]), 3), created, *renewals[1:]])
+    assert [one.replaces for one in order] == ["", "101", "102"]
 
 
 @pytest.mark.parametrize(
@@ -29,8 +29,8 @@ def test_no_patch_comes_between_a_state_and_the_one_that_replaced_it(behind: flo
     log = two_renewals().log
     patch = {**patched(log[-1], behind), "objectRef": {**log[-1]["objectRef"], "resourceVersion": ""}}
     read = {**log[-1], "verb": "get", "responseObject": {}}
-    found = list_in_order([*log[:-1], patch, shift(read, -0.2), log[-1]])
-    assert [one.verb for one in found if one.verb != "get"].index("patch") == place
+    order = list_in_order([*log[:-1], patch, shift(read, -0.2), log[-1]])
+    assert [one.verb for one in order if one.verb != "get"].index("patch") == place
 
 
 def test_a_patch_may_be_what_a_log_lacks_between_two_states() -> None:
@@ -38,8 +38,8 @@ def test_a_patch_may_be_what_a_log_lacks_between_two_states() -> None:
     patch = {**patched(last, -0.5), "objectRef": {**last["objectRef"], "resourceVersion": ""}}
     last = {**last, "objectRef": {**last["objectRef"], "resourceVersion": "101"}}
     unchanged = {**shift(renewal, 0.1), "verb": "patch", "objectRef": {**renewal["objectRef"], "resourceVersion": ""}}
-    found = list_in_order([created, renewal, unchanged, patch, last])
-    assert [one.verb for one in found] == ["create", "update", "patch", "patch", "update"]
+    order = list_in_order([created, renewal, unchanged, patch, last])
+    assert [one.verb for one in order] == ["create", "update", "patch", "patch", "update"]
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_hidden_write_may_have_removed_the_holder_before_another_one_took_the_
     *before, removal, taking = server.log
     patch = {**patched(removal, ahead or 0), "objectRef": {**removal["objectRef"], "resourceVersion": ""}}
     whole = [*map(cut_to_request, before), cut_to_request(taking), *([] if ahead is None else [patch])]
-    found = account(cluster_of(b"".join(json.dumps(one).encode() + b"\n" for one in whole)), server.now)
-    assert found.history.tenures[-1].began is how
-    assert ("lease-stolen" in {one.check for one in found.findings}) is (how is Handover.STOLEN)
-    assert "lacks some requests" not in text(found)
+    answer = account(cluster_of(b"".join(json.dumps(one).encode() + b"\n" for one in whole)), server.now)
+    assert answer.history.tenures[-1].began is how
+    assert ("lease-stolen" in {one.check for one in answer.findings}) is (how is Handover.STOLEN)
+    assert "lacks some requests" not in text(answer)
