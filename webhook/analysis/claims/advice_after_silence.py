@@ -155,14 +155,14 @@ def _advise_on_silent_client(history: LeaseHistory, tenure: Tenure, cause: Diagn
     own = find_user_without_pod(tenure)
     if own is not None and "refused-credentials" in cause.possible_causes:
         sentence = (
-            f"Check whether the credentials of {describe_user(own)}, such as a "
-            "certificate, have expired. To see the lease:"
+            f"Check whether the credentials of {describe_user(own)}, such as a certificate, have expired. "
+            "To see the lease:"
         )
         return Advice(sentence, f"{make_command_for_lease(history)} -o yaml")
     if own is not None:
         sentence = (
-            f"Look where {format_name(tenure.holder)} runs: it writes as "
-            f"{describe_user(own)}, and not with the token of a pod."
+            f"Look where {format_name(tenure.holder)} runs: "
+            f"it writes as {describe_user(own)}, and not with the token of a pod."
         )
         return advise_on_writer(sentence, history, own)
     pod = find_pod(history, tenure.holder, tenure)

@@ -89,8 +89,8 @@ def advise_on_late_taker(history: LeaseHistory, after: Tenure) -> Advice:
     own, pod = find_user_without_pod(after), find_pod(history, after.holder, after)
     if own is not None:
         sentence = (
-            f"See what {format_name(after.holder)} did before it took the lease: it "
-            f"writes as {describe_user(own)}, not from a pod."
+            f"See what {format_name(after.holder)} did before it took the lease: "
+            f"it writes as {describe_user(own)}, not from a pod."
         )
         return advise_on_writer(sentence, history, own)
     did, logs = (

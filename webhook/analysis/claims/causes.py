@@ -91,9 +91,8 @@ def _add_change_of_name(cause: Diagnosis, after: Tenure) -> Diagnosis:
     if cause.blame is not Blame.CLIENT or not pod:
         return cause
     text = (
-        f"both names were written from pod {format_name(pod)}: a process that "
-        "begins under another name waits until the lease "
-        "of its old one expires"
+        f"both names were written from pod {format_name(pod)}: "
+        "a process that begins under another name waits until the lease of its old one expires"
     )
     return replace(cause, evidence=f"{text}; {cause.evidence}")
 
@@ -265,8 +264,8 @@ def _add_answers_to_sharers(cause: Diagnosis, answers: Sequence[Refusal]) -> Dia
         return cause
     last = answers[-1]
     text = (
-        f"{describe_writer(last.writer)}, which may be the holder or another "
-        f"process, was answered with {last.code} meanwhile"
+        f"{describe_writer(last.writer)}, which may be the holder or another process, "
+        f"was answered with {last.code} meanwhile"
     )
     return replace(
         cause,
@@ -377,9 +376,9 @@ def _compare_silence(evidence: SilenceEvidence, slow: int) -> Diagnosis:
         conflicting = tuple(dict.fromkeys((*own, "conflict")))
         if manager := _find_own_manager(history, start, end):
             text = (
-                f"field manager {format_name(manager)}, as in its renewals, stored "
-                "writes that left renewTime as it was: its "
-                f"process may have written the lease without renewing it, or another client uses that name{shown}"
+                f"field manager {format_name(manager)}, as in its renewals, "
+                "stored writes that left renewTime as it was: "
+                f"its process may have written the lease without renewing it, or another client uses that name{shown}"
             )
             return Diagnosis(Blame.UNKNOWN, text, ("not-renewing", *conflicting))
         return Diagnosis(Blame.UNKNOWN, f"{others}, so its updates may have conflicted{shown}", conflicting)

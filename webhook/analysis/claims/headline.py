@@ -59,8 +59,8 @@ def _describe_unseen(account: "Account", last: str) -> str:
     if not account.holder and account.history.requests.absent:
         number, _, at = account.history.requests.absent
         return (
-            f"it does not exist: {format_count(number, 'request')} answered with "
-            f"404, the last one {format_age(at, account.now)}"
+            f"it does not exist: {format_count(number, 'request')} answered with 404, "
+            f"the last one {format_age(at, account.now)}"
         )
     if not account.history.tenures:
         denied = [one for one in account.history.requests.refusals if one.is_denied]
@@ -127,8 +127,8 @@ def _describe_live(account: "Account", status: LeaseStatus, holder: str) -> str:
         return f"{least}{len(pods)} pods renew it as {holder}: {' and '.join(pods)}"
     if not account.is_renewed_last and tenure and tenure.touched:
         return (
-            f"{holder} holds it, and {describe_writer(tenure.touched[1])} renewed "
-            "it last, which is not known to be its process"
+            f"{holder} holds it, and {describe_writer(tenure.touched[1])} renewed it last, "
+            "which is not known to be its process"
         )
     if account.written_later is not None:
         return f"{holder} holds it, as far as the lease says"

@@ -181,6 +181,6 @@ def _describe_kubelet(found: Sequence[PodRequest], tenure: Tenure, now: int) -> 
     node = format_name(first.writer.user.removeprefix(NODE_USER))
     return (
         f"the kubelet of node {node} wrote the status of a pod named "
-        f"{format_name(first.name)}, as the holder's is{again}: it "
-        "was alive then; a container may have ended or restarted, which the log does not show"
+        f"{format_name(first.name)}, as the holder's is{again}: "
+        "it was alive then; a container may have ended or restarted, which the log does not show"
     )

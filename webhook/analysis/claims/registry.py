@@ -118,8 +118,8 @@ _PODS: Final = (
 _RELATED: Final = (
     Kind(
         "related-write",
-        "`by` created, updated, scaled or deleted `object` at `to`, though an update may change nothing; if `how` is "
-        "unknown, it may have been a dry run. "
+        "`by` created, updated, scaled or deleted `object` at `to`, though an update may change nothing; "
+        "if `how` is unknown, it may have been a dry run. "
         "It is the account of a process that held the lease or asked for it, or the workload that its pod is named "
         "after, or the Node of its lease, or it may grant or refuse what was refused for the first time after it, or "
         "for the last time before it, within two minutes; whether it does is not said",

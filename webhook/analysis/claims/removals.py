@@ -55,8 +55,8 @@ def _claim_foreign_release(history: LeaseHistory, before: Tenure, after: Tenure 
         # Stamps have whole seconds.
         bound = format_length(later) if is_exact else format_bound(later + SECOND)
         message += (
-            f"; {format_name(after.holder)} took the lease {bound} later: two may "
-            "have led at once, until the old one noticed"
+            f"; {format_name(after.holder)} took the lease {bound} later: "
+            "two may have led at once, until the old one noticed"
         )
     advice = advise_on_writer(f"Find out why {by} removed the holder{describe_strict(who)}.", history, who)
     return make_claim(
@@ -85,8 +85,8 @@ def _claim_removed_holder(history: LeaseHistory, before: Tenure, after: Tenure |
     if before.removal.is_under_other_manager:
         # A client chooses its field manager, and one process may write by several clients.
         message += (
-            f". The field manager was {format_name(before.removal.manager)}; its "
-            f"renewals have {format_name(before.manager)}"
+            f". The field manager was {format_name(before.removal.manager)}; "
+            f"its renewals have {format_name(before.manager)}"
         )
     advice = Advice("The audit log shows who removed it:", make_command_for_audit_log(history.namespace, history.name))
     if who is not None and who.user:

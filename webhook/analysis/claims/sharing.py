@@ -46,10 +46,9 @@ def find_replaced_pod(history: LeaseHistory, before: Tenure, after: Tenure, now:
         went_on = f"; {writes} followed from its address and program until {format_clock(refused[-1].at, now)}"
     since = format_length(max(0, silence))
     message = (
-        f"at {format_clock(after.since, now)} another pod began to renew it as "
-        f"{format_name(after.holder)}, {since} after the one "
-        f"before had done so{went_on}: unless that one had stopped, both led, with client-go's usual settings for up "
-        f"to {format_length(estimate_deadline(before.duration))}"
+        f"at {format_clock(after.since, now)} another pod began to renew it as {format_name(after.holder)}, "
+        f"{since} after the one before had done so{went_on}: unless that one had stopped, both led, "
+        f"with client-go's usual settings for up to {format_length(estimate_deadline(before.duration))}"
     )
     pods = dict.fromkeys(quote_name(one.pod) for one in (before.processes.own, after.processes.own) if one and one.pod)
     sentence = "Check whether the pod before still runs, on a node that is not reached or after a forced deletion:"
@@ -89,8 +88,7 @@ def _claim_shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> C
     over = _find_end(tenure, times, lasts * SECOND) if is_over else 0
     message = (
         f"one identity, {format_name(tenure.holder)}, {used} by several processes "
-        f"that {renew} in turns, at least {who}, as "
-        "if each led"
+        f"that {renew} in turns, at least {who}, as if each led"
     )
     return make_claim(
         *(
@@ -125,9 +123,8 @@ def _describe_following(tenure: Tenure, now: int) -> str:
             f"until {format_clock(seen.last, now)} {describe_writer(other)} renewed it as {format_name(tenure.holder)}"
         )
         return (
-            f"{renewed}, and since then {describe_writer(processes.own)}: its "
-            "process has other credentials since, or another "
-            "one wrote in its name"
+            f"{renewed}, and since then {describe_writer(processes.own)}: "
+            "its process has other credentials since, or another one wrote in its name"
         )
     if tenure.until is not None:
         until = f"to {format_clock(seen.last, now)}"
@@ -142,9 +139,8 @@ def _claim_doubled_renewals(history: LeaseHistory, holder: str) -> Claim:
     intervals = list(history.renewals.latest)[-4:]
     shown = ", ".join(f"{one / 1_000_000:.1f}" for one in intervals)
     message = (
-        f"{format_name(holder)} is renewed in two rhythms (the last intervals: "
-        f"{shown} s), as if by two processes under one "
-        "identity"
+        f"{format_name(holder)} is renewed in two rhythms (the last intervals: {shown} s), "
+        "as if by two processes under one identity"
     )
     sentence = "A watch does not show who writes; the audit log does:"
     advice = Advice(sentence, make_command_for_audit_log(history.namespace, history.name))

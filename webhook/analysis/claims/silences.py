@@ -140,8 +140,8 @@ def find_ongoing_silence(histories: ClusterHistory, history: LeaseHistory, now: 
     if status.takeable_at is not None:
         holds = f"; no other replica can take the lease before {format_clock(status.takeable_at, now)}"
     message = (
-        f"{describe_holder_or_another(tenure)} has not renewed since "
-        f"{format_clock(last, now)}, for {format_length(silence)}, "
+        f"{describe_holder_or_another(tenure)} has not renewed since {format_clock(last, now)}, "
+        f"for {format_length(silence)}, "
         f"although the lease was renewed every {format_length(usual)} before{holds}. {describe_cause(cause)}"
     )
     step = advise_after_silence(cause, history, tenure, now=now)
@@ -178,8 +178,7 @@ def claim_loss(history: LeaseHistory, missed: causes.MissedRenewals, after: Tenu
     message = (
         f"{describe_holder_or_another(before)} last renewed at {format_clock(missed.start, now)}"
         f"{describe_last_renewal(history, before, missed.start)}{_describe_substitute(before, now)}; "
-        f"{followed}. "
-        f"{describe_cause(cause)}"
+        f"{followed}. {describe_cause(cause)}"
         f"{_describe_return(cause, before, history.renewals.usual, now)}"
     )
     step = advise_after_silence(cause, history, before, now=now, is_lost=after.holder != before.holder)
@@ -204,8 +203,7 @@ def claim_never_taken_up(history: LeaseHistory, before: Tenure, after: Tenure, n
     by = "an API server" if before.processes.taken_by else "an API server (as far as field managers show)"
     message = (
         f"{format_name(before.holder)} was chosen by {by} at {format_clock(before.since, now)}, "
-        "and had not renewed the lease "
-        f"when {follower} at {format_clock(after.since, now)}{unled}"
+        f"and had not renewed the lease when {follower} at {format_clock(after.since, now)}{unled}"
     )
     advice = Advice(
         "See the candidates, and whether they run:",

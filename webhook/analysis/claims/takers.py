@@ -215,8 +215,8 @@ def _claim_late_taker(
     if edit is not None and could > since:
         edited = (
             f"it was changed meanwhile, the last time at {format_clock(edit.at, now)} "
-            f"({describe_edit(edit)}): an elector of "
-            "client-go waits for as long as it lasts after each change"
+            f"({describe_edit(edit)}): "
+            "an elector of client-go waits for as long as it lasts after each change"
         )
         is_enough = after.since - could <= waits
         text = edited if is_enough else f"{edited}; of the time since {format_clock(could, now)}: {text}"
@@ -251,9 +251,8 @@ def _explain_first_request(late: _LateTakeover) -> _Explanation | None:
         return None
     text = (
         f"{late.taker} made no request for it until {format_clock(newcomer, late.now)}: "
-        "it did not run yet, or was paused, "
-        "blocked or cut off; whoever looks for the first time, or has not looked for long, waits for as long as the "
-        "lease lasts"
+        "it did not run yet, or was paused, blocked or cut off; "
+        "whoever looks for the first time, or has not looked for long, waits for as long as the lease lasts"
     )
     return _Explanation("silent", text, (late.since, newcomer))
 
@@ -265,8 +264,9 @@ def _explain_nameless(late: _LateTakeover) -> _Explanation | None:
         return None
     text = (
         f"no request by its name was received from {format_clock(silent[0], late.now)} "
-        f"until {format_clock(silent[1], late.now)}: it "
-        f"did not run yet, or was paused, blocked or cut off, or some of {format_count(len(late.nameless), 'request')} "
+        f"until {format_clock(silent[1], late.now)}: "
+        "it did not run yet, or was paused, blocked or cut off, "
+        f"or some of {format_count(len(late.nameless), 'request')} "
         f"without accepted credentials, answered with {UNAUTHENTICATED}, were its own"
     )
     return _Explanation("unknown", text)
@@ -280,8 +280,7 @@ def _explain_silence(late: _LateTakeover) -> _Explanation | None:
     begin = f"from {format_clock(silent[0], late.now)} " if silent[0] > late.since else ""
     text = (
         f"{late.taker} made no request for it {begin}until {format_clock(silent[1], late.now)}: "
-        "it did not run yet, or was "
-        "paused, blocked or cut off, or it asks rarely"
+        "it did not run yet, or was paused, blocked or cut off, or it asks rarely"
     )
     return _Explanation("silent", text, silent)
 

@@ -106,8 +106,8 @@ def _list_arguments(before: Tenure, after: Tenure) -> Mapping[str, object]:
 def _claim_hand_over(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Claim:
     other = after.processes.taken_by or Writer()
     message = (
-        f"at {format_clock(after.since, now)} {format_name(before.holder)} handed "
-        f"the lease over to {format_name(after.holder)}: "
+        f"at {format_clock(after.since, now)} {format_name(before.holder)} "
+        f"handed the lease over to {format_name(after.holder)}: "
         f"{describe_writer(other)} wrote it in, without a release"
     )
     sentence = "If that was intended, no action is needed. To see what it logged:"
@@ -238,8 +238,8 @@ def _explain_false_expiry(history: LeaseHistory, before: Tenure, after: Tenure, 
         return _FalseExpiry(text, "clock", Advice("See what changes renewTime, such as a mutating webhook:", MUTATORS))
     advice = Advice(
         f"Correct the clock of the node of {format_name(before.holder)}; "
-        f"{format_name(after.holder)} should wait until the lease has "
-        "not changed for its whole duration. To see which nodes they run on:",
+        f"{format_name(after.holder)} should wait until the lease has not changed for its whole duration. "
+        "To see which nodes they run on:",
         f"{make_kubectl_prefix(history.namespace)} get pods -o wide",
     )
     return _FalseExpiry(f"The old holder's clock is {behind}, so {_CONCLUSION}", "clock", advice)
