@@ -171,8 +171,8 @@ def _advise_while_held(account: Account, status: LeaseStatus) -> Advice:
         return _advise_when_renewed(account, status)
     if is_used_as_lock(history.tenures):
         sentence = (
-            "It is taken and given up again and again, and not renewed: as a lock for single tasks, and not by a "
-            "leader. If that is meant, no action is needed."
+            "It is taken and given up again and again, and not renewed: as a lock for single tasks, "
+            "and not by a leader. If that is meant, no action is needed."
         )
         return Advice(sentence)
     return _advise_to_check_holder(account, status, "The input does not show two renewals by the same process. ")
@@ -269,8 +269,8 @@ def _advise_after_expiry(account: Account, status: LeaseStatus) -> Advice:
         return Advice(f"No other can take the lease while its writes are refused. {after.sentence}", after.command)
     if account.unserved_at is not None:
         sentence = (
-            "The API server holds no coordinated elections: enable CoordinatedLeaderElection and the API of "
-            "LeaseCandidates again, or let the replicas elect without them. To see what it serves:"
+            "The API server holds no coordinated elections: enable CoordinatedLeaderElection "
+            "and the API of LeaseCandidates again, or let the replicas elect without them. To see what it serves:"
         )
         return Advice(sentence, "kubectl api-resources --api-group=coordination.k8s.io")
     is_explained = cause is not None and (cause.blame in _EXPLAINED or cause.possible_causes == ("interval",))

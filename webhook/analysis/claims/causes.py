@@ -458,8 +458,8 @@ def _describe_unauthenticated(evidence: SilenceEvidence, unauthenticated: Sequen
     doubt = "" if is_alone else ", which it shares with others"
     late = [one for one in evidence.late_answers if one.code == UNAUTHENTICATED and one.source in evidence.sources]
     text = (
-        f"{evidence.least}{_count_requests([*unauthenticated, *late])} answered with 401 (Unauthorized), from its "
-        f"address and program{doubt}, and none by its name"
+        f"{evidence.least}{_count_requests([*unauthenticated, *late])} answered with 401 (Unauthorized), "
+        f"from its address and program{doubt}, and none by its name"
     )
     # Whoever shares its address may not be heard by name.
     return Diagnosis(Blame.REFUSED, text, ("refused-credentials", "stopped"), unauthenticated[-1])

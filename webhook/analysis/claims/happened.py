@@ -40,8 +40,8 @@ _MAX_LOGS: Final = 2
 _MIN_CONFLICTS: Final = 5
 """Who only wants to be the next holder loses a race or two."""
 _OWN: Final = (
-    "all are from its holder's own {}, and the log shows no other writer: lost answers or several electors may explain "
-    "that"
+    "all are from its holder's own {}, and the log shows no other writer: "
+    "lost answers or several electors may explain that"
 )
 _OWN_IN_PARTIAL_LOG: Final = "all are from its holder's own {}, and the log may lack the writes of others"
 _DURATION: Final = "leaseDurationSeconds"

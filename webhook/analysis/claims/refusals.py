@@ -152,8 +152,8 @@ def find_fenced_writes(history: LeaseHistory, now: int) -> Iterator[Claim]:
         least = "at least " if history.requests.may_have_forgotten_fenced else ""
         writes = f"{least}{format_count(len(group), 'write')}"
         message = (
-            f"fence {format_name(last.fence)} refused {writes} by {describe_writer(who)} that did not hold the "
-            f"lease, from {format_clock(group[0].at, now)} to {format_clock(last.at, now)}, the last one: {last.target}"
+            f"fence {format_name(last.fence)} refused {writes} by {describe_writer(who)} that did not hold the lease, "
+            f"from {format_clock(group[0].at, now)} to {format_clock(last.at, now)}, the last one: {last.target}"
         )
         sentence = "The fence refused what was written without the lease. To see why the writer did not stop:"
         advice = Advice(sentence, make_command_for_pod_of_writer(history.namespace, who))

@@ -20,8 +20,8 @@ _STATES: Final = (
     Kind("holder", "holderIdentity is `identity` at the end", STATE, ("identity",)),
     Kind(
         "held-since",
-        "the latest write that put `identity` there, where another text or none had been, or one that had released the "
-        "lease, is in [earliest, latest]",
+        "the latest write that put `identity` there, where another text or none had been, "
+        "or one that had released the lease, is in [earliest, latest]",
         f"{_DATED}; of a list, only if one field manager wrote holderIdentity and acquireTime together",
         (*_INTERVAL, "by"),
     ),
@@ -62,12 +62,13 @@ _STATES: Final = (
 _SUCCESSION: Final = (
     Kind(
         "taken",
-        "holderIdentity changed to `identity` (from `previous`) in [earliest, latest], or `previous` had released the "
-        "lease and was still named. `how` says what came before. after-release: no one held the lease, because its "
-        "holder had released it or been removed. after-expiry: it was not live. while-live: it was live. "
-        "after-deletion: it was deleted and created again. created: it did not exist. first: it had never been held. "
-        "unknown: nothing is said of that. At most `seconds` had passed since the holder before was removed "
-        "(after-release) or last renewed it (after-expiry), between the answers if a log has both",
+        "holderIdentity changed to `identity` (from `previous`) in [earliest, latest], "
+        "or `previous` had released the lease and was still named. `how` says what came before. "
+        "after-release: no one held the lease, because its holder had released it or been removed. "
+        "after-expiry: it was not live. while-live: it was live. after-deletion: it was deleted and created again. "
+        "created: it did not exist. first: it had never been held. unknown: nothing is said of that. "
+        "At most `seconds` had passed since the holder before was removed (after-release) "
+        "or last renewed it (after-expiry), between the answers if a log has both",
         "both states; `how` needs the renewal before and the change to be dated, further apart than the clocks differ; "
         "first needs its creation and every write since",
         (*_INTERVAL, "previous", "how", "by", "seconds"),
@@ -90,16 +91,16 @@ _SUCCESSION: Final = (
 _PROCESSES: Final = (
     Kind(
         "second-writer",
-        "`by`, which is not the process that took the lease as `identity`, renewed it `count` times or more in "
-        "[from, to]; ongoing: within its last duration",
+        "`by`, which is not the process that took the lease as `identity`, "
+        "renewed it `count` times or more in [from, to]; ongoing: within its last duration",
         "the writer of each renewal",
         ("identity", "by", "count", "from", "to"),
     ),
     Kind(
         "silent-together",
-        "`count` processes or more, that of the holder among them, made their last requests for the lease in "
-        "[from, to], and no process made one from then to `latest`, although an API server renewed its own lease or "
-        "answered others; why is not said",
+        "`count` processes or more, that of the holder among them, made their last requests for the lease "
+        "in [from, to], and no process made one from then to `latest`, "
+        "although an API server renewed its own lease or answered others; why is not said",
         "an audit log without holes that has reads, and an expired lease",
         ("count", "from", "to", "latest"),
     ),
@@ -108,8 +109,8 @@ _PROCESSES: Final = (
 _PODS: Final = (
     Kind(
         "holder-pod-deleted",
-        "`by` asked for the deletion, or the eviction, of the pod of a process of `identity` at `to`, which was "
-        "accepted; if `how` is unknown, it may have been a dry run",
+        "`by` asked for the deletion, or the eviction, of the pod of a process of `identity` at `to`, "
+        "which was accepted; if `how` is unknown, it may have been a dry run",
         "the request in an audit log, and the pod of the holder",
         ("identity", "by", "to", "how"),
     ),
@@ -119,10 +120,10 @@ _RELATED: Final = (
     Kind(
         "related-write",
         "`by` created, updated, scaled or deleted `object` at `to`, though an update may change nothing; "
-        "if `how` is unknown, it may have been a dry run. "
-        "It is the account of a process that held the lease or asked for it, or the workload that its pod is named "
-        "after, or the Node of its lease, or it may grant or refuse what was refused for the first time after it, or "
-        "for the last time before it, within two minutes; whether it does is not said",
+        "if `how` is unknown, it may have been a dry run. It is the account of a process "
+        "that held the lease or asked for it, or the workload that its pod is named after, "
+        "or the Node of its lease, or it may grant or refuse what was refused for the first time after it, "
+        "or for the last time before it, within two minutes; whether it does is not said",
         "the request in an audit log",
         ("object", "by", "to", "how"),
     ),
@@ -138,8 +139,8 @@ _COORDINATED: Final = (
     ),
     Kind(
         "candidates-not-served",
-        "a request for LeaseCandidates was answered at `to` with 404, as by an API server that does not serve that "
-        "version, and none of another version, or later, was answered otherwise",
+        "a request for LeaseCandidates was answered at `to` with 404, as by an API server "
+        "that does not serve that version, and none of another version, or later, was answered otherwise",
         "the request in an audit log, and a lease with a strategy",
         ("to",),
     ),
@@ -174,17 +175,17 @@ CAUSES: Final[dict[str, str]] = {
 _INCIDENTS: Final = (
     Kind(
         "leader-lost",
-        "`previous` did not renew after `from`, the lease was not live at `to`, or may not have been, if `how` is "
-        "unknown, and then `identity` was put there",
+        "`previous` did not renew after `from`, the lease was not live at `to`, "
+        "or may not have been, if `how` is unknown, and then `identity` was put there",
         "writes on both sides that an API server dates",
         ("identity", "previous", "from", "to", "how", "seconds", "cause", "causes"),
         Problem("a leader lost its lease, and why", {Severity.WARNING: ""}),
     ),
     Kind(
         "renewal-late",
-        "`identity` was the holder in [from, to] and no stored write of its process moved renewTime in between, for "
-        "longer than most clients try; if `how` is `writer-clock`, these are the renewTimes of two renewals that "
-        "followed each other, which is what their writers claim",
+        "`identity` was the holder in [from, to] and no stored write of its process moved renewTime in between, "
+        "for longer than most clients try; if `how` is `writer-clock`, these are the renewTimes of two renewals "
+        "that followed each other, which is what their writers claim",
         "every write of that time, dated",
         (*_SPAN, "how", "cause", "causes"),
         Problem(
@@ -194,8 +195,8 @@ _INCIDENTS: Final = (
     ),
     Kind(
         "lease-stolen",
-        "`previous` was replaced by `identity` in [earliest, latest] while the lease was live; a warning: while it may "
-        "have been",
+        "`previous` was replaced by `identity` in [earliest, latest] while the lease was live; "
+        "a warning: while it may have been",
         "both states, dated on both sides for an error",
         ("identity", "previous", "earliest", "latest", "by"),
         Problem(
@@ -221,8 +222,8 @@ _INCIDENTS: Final = (
     ),
     Kind(
         "foreign-release",
-        "`previous` was removed from holderIdentity in [earliest, latest] by a writer that is not its process; a "
-        "warning, if the lease had expired by then",
+        "`previous` was removed from holderIdentity in [earliest, latest] by a writer that is not its process; "
+        "a warning, if the lease had expired by then",
         "the process on both sides",
         ("previous", "identity", "earliest", "latest", "by"),
         Problem(
@@ -232,8 +233,8 @@ _INCIDENTS: Final = (
     ),
     Kind(
         "holder-removed",
-        "`previous` was removed from holderIdentity in [earliest, latest] while the lease was live: at `earliest`, or "
-        "between that and the removal; if `how` is unknown, nothing is said of that",
+        "`previous` was removed from holderIdentity in [earliest, latest] while the lease was live: "
+        "at `earliest`, or between that and the removal; if `how` is unknown, nothing is said of that",
         "both states; without `how`, the removal dated",
         ("previous", "earliest", "latest", "by", "how"),
         Problem(
@@ -302,16 +303,16 @@ _INCIDENTS: Final = (
     ),
     Kind(
         "no-candidate",
-        "no process made a request for the lease in [from, to], or no other one than that of `identity`; if `how` is "
-        "writes, none to write it",
+        "no process made a request for the lease in [from, to], or no other one than that of `identity`; "
+        "if `how` is writes, none to write it",
         "an audit log without holes, and no one holds the lease, or it has expired; reads, if the log has some",
         ("identity", "how", "from", "to"),
     ),
     Kind(
         "stored-other-than-asked",
-        "`count` writes or more in [from, to], the last one of `by`, asked for another `field` than was stored: the "
-        "last one for `asked`, and `stored` was; a time counts if two seconds or more lie between; ongoing: the last "
-        "one was stored so",
+        "`count` writes or more in [from, to], the last one of `by`, asked for another `field` than was stored: "
+        "the last one for `asked`, and `stored` was; a time counts if two seconds or more lie between; "
+        "ongoing: the last one was stored so",
         "an audit log with the objects of requests and of answers",
         ("field", "asked", "stored", "count", "by", "from", "to"),
         Problem(
@@ -332,8 +333,8 @@ _INCIDENTS: Final = (
         "uids that change back and forth",
         (),
         Problem(
-            "a lease changes its UID back and forth, so the input is of several clusters, and nothing else is said of "
-            "it",
+            "a lease changes its UID back and forth, so the input is of several clusters, "
+            "and nothing else is said of it",
             {Severity.ERROR: ""},
         ),
     ),

@@ -31,8 +31,8 @@ def _claim_rewritten_field(history: LeaseHistory, rewritten: RewrittenField, now
     )
     who = f" by {describe_writer(rewritten.writer)}" if rewritten.writer.user else ""
     message = (
-        f"at least {writes} stored with another {rewritten.name} than requested, {when}{who}: it asked for "
-        f"{_quote(rewritten.asked)}, and {_quote(rewritten.stored)} was stored. {_describe_effect(rewritten)}"
+        f"at least {writes} stored with another {rewritten.name} than requested, {when}{who}: it asked "
+        f"for {_quote(rewritten.asked)}, and {_quote(rewritten.stored)} was stored. {_describe_effect(rewritten)}"
     )
     if rewritten.webhooks:
         message += f"; the log says that {name_webhooks(rewritten)} changed it"

@@ -49,8 +49,8 @@ def describe_delay(
     if habit := _describe_irregularity(history, missed):
         why = f"{habit}; if not, {why[0].lower()}{why[1:]}"
     risk = (
-        f"By default client-go stops leading after {format_length(estimate_deadline(missed.duration))} to "
-        f"{format_length(estimate_last_work(missed.duration))}"
+        "By default client-go stops leading after "
+        f"{format_length(estimate_deadline(missed.duration))} to {format_length(estimate_last_work(missed.duration))}"
     )
     if missed.length >= (missed.duration or 0) * SECOND:
         risk += "; the lease expired, and no one took it"

@@ -123,10 +123,10 @@ def describe_silent_together(account: "Account") -> str:
     first, last = format_clock(found.first, now), format_clock(found.last, now)
     when = f"at {first}" if first == last else f"between {first} and {last}"
     return (
-        f"{who} ({', '.join(names[:MAX_NAMED])}{more}) fell silent {when}, while the API server went on {answered} "
-        f"until {format_clock(found.shown_at, now)}. Why is not in the log; possible is what only they share: their "
-        "network, their credentials, a CA certificate in their image, a workload that was scaled down, or another API "
-        "server that they ask now"
+        f"{who} ({', '.join(names[:MAX_NAMED])}{more}) fell silent {when}, "
+        f"while the API server went on {answered} until {format_clock(found.shown_at, now)}. "
+        "Why is not in the log; possible is what only they share: their network, their credentials, "
+        "a CA certificate in their image, a workload that was scaled down, or another API server that they ask now"
     )
 
 

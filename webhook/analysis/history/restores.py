@@ -16,8 +16,8 @@ from webhook.kubernetes.times import SECOND
 _LATER: Final = 2 * SECOND
 _ORDERED: Final = frozenset({InputKind.WATCH, InputKind.AUDIT_LOG})
 _REASON: Final = (
-    "resourceVersions went back to an earlier value: etcd was put back to an earlier state, or these are several "
-    "clusters"
+    "resourceVersions went back to an earlier value: etcd was put back to an earlier state, "
+    "or these are several clusters"
 )
 
 _Key = tuple[str, str, str]

@@ -213,8 +213,8 @@ def _find_block(spec: LeaseSpec, entries: Sequence[Entry], expires: int | None, 
         return TakeoverBlock(
             rule="time-unreadable",
             field="spec.renewTime",
-            reason=f"renewTime {spec.renew_time!r} is not a time that clients can decode: they fail on the whole "
-            "object",
+            reason=f"renewTime {spec.renew_time!r} is not a time that clients can decode: "
+            "they fail on the whole object",
         )
     if (spec.lease_transitions or 0) >= MAX_TRANSITIONS:
         return TakeoverBlock(
@@ -239,8 +239,8 @@ def _find_block(spec: LeaseSpec, entries: Sequence[Entry], expires: int | None, 
         return TakeoverBlock(
             rule="duration-too-long",
             field="spec.leaseDurationSeconds",
-            reason=f"leaseDurationSeconds is {duration}: if the holder dies, it keeps the lease for "
-            f"{format_span(duration * SECOND)}",
+            reason=f"leaseDurationSeconds is {duration}: if the holder dies, "
+            f"it keeps the lease for {format_span(duration * SECOND)}",
             until=expires,
         )
     return None
