@@ -162,8 +162,8 @@ def _make_election_alerts(docs: str) -> list[Rule]:
             severity="warning",
             runbook=docs,
             summary=f"renewTime of lease {_LEASE} is in the future",
-            description=f"It is {_AGO} ahead. Until then no alert can see whether the lease is renewed, and "
-            f"some clients do not take it. The holder's clock is wrong, or someone froze the lease. {_WHY}",
+            description=f"It is {_AGO} ahead. Until then no alert can see whether the lease is renewed, "
+            f"and some clients do not take it. The holder's clock is wrong, or someone froze the lease. {_WHY}",
         ),
         _make_alert(
             "LeaseChangesHands",
@@ -182,8 +182,8 @@ def _make_election_alerts(docs: str) -> list[Rule]:
             severity="info",
             runbook=docs,
             summary=f"Lease {_LEASE}, which has no limit of its own, is not renewed",
-            description=f"It was last renewed {_AGO} ago. `lease-webhook export alerts` gives each lease a "
-            f"limit from its own duration, and keeps elections and heartbeats apart. {_WHY} {_CLOCK}",
+            description=f"It was last renewed {_AGO} ago. `lease-webhook export alerts` gives "
+            f"each lease a limit from its own duration, and keeps elections and heartbeats apart. {_WHY} {_CLOCK}",
         ),
         _make_alert(
             "LeaseMetricsMissing",
@@ -230,8 +230,8 @@ def _make_recorder_alerts(docs: str) -> list[Rule]:
             severity="warning",
             runbook=docs,
             summary=f"No one leads by lease {_LEASE}",
-            description="It expired or was released, and no replica took it within a minute. If its program was "
-            f"stopped on purpose, delete the lease. {_WHY}",
+            description="It expired or was released, and no replica took it within a minute. "
+            f"If its program was stopped on purpose, delete the lease. {_WHY}",
         ),
         _make_alert(
             "LeaseStolen",

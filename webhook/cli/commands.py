@@ -125,8 +125,8 @@ PROGRAM: Final = _Program(
     "lease-webhook",
     {name: command for section in _SECTIONS.values() for name, command in section.items()},
     context_settings={"max_content_width": 100, "help_option_names": ["-h", "--help"]},
-    help="Validates Kubernetes Leases and LeaseCandidates, as an admission webhook and in files and pipelines, and "
-    "shows what happened to them.",
+    help="Validates Kubernetes Leases and LeaseCandidates, as an admission webhook and in files and pipelines, "
+    "and shows what happened to them.",
     epilog="""\
 Exit codes:
   0  good          1  something is denied, or needs attention

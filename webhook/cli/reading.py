@@ -43,9 +43,9 @@ HIDDEN_STAMPS: Final = (
 )
 
 SKEWED: Final = (
-    "the clocks of the API servers differ by {} or more, or these are several clusters, or etcd was put back to an "
-    "earlier state: what is said of times, and of a holder that was replaced too early or too late, may be wrong by as "
-    "much"
+    "the clocks of the API servers differ by {} or more, or these are several clusters, "
+    "or etcd was put back to an earlier state: what is said of times, and of a holder "
+    "that was replaced too early or too late, may be wrong by as much"
 )
 
 
@@ -299,8 +299,8 @@ def print_doubt_of_list(as_of: EvaluationTime, renewals: Iterable[int]) -> bool:
         return False
     latest, since = format_time(times[-1]), f"{format_span(abs(off))} {'before' if off > 0 else 'after'}"
     print_message(
-        f"most leases were last renewed within a minute before {latest}, {since} the time of evaluation: if the "
-        f"list was taken then, give --now {latest}"
+        f"most leases were last renewed within a minute before {latest}, {since} the time of evaluation: "
+        f"if the list was taken then, give --now {latest}"
     )
     return True
 

@@ -26,8 +26,8 @@ _BIND: Final = f"for reviews, TLS (default: {DEFAULTS.bind})"
 _TLS_DIR: Final = f"tls.crt, tls.key, ca.crt (default: {DEFAULTS.tls_dir})"
 _POLICY: Final = "a preset or a policy file (default: standard)"
 _DOCS_URL: Final = (
-    "https address of pages about the rules, for denials and warnings, if the policy file has none; {rule} in it "
-    "stands for the rule's id"
+    "https address of pages about the rules, for denials and warnings, if the policy file has none; "
+    "{rule} in it stands for the rule's id"
 )
 _WORKERS: Final = f"processes (default: {DEFAULTS.workers})"
 _HEALTH: Final = f"for /livez, /readyz and /metrics, plain (default: {DEFAULTS.health_bind})"

@@ -38,8 +38,8 @@ def needing_the_server(what: str) -> Iterator[None]:
         yield
     except ModuleNotFoundError as missing:
         raise Failure(
-            f"{what} needs {missing.name}, which comes with lease-webhook[server], in a checkout with "
-            "`pip install '.[server]'`; the one-file program has no server"
+            f"{what} needs {missing.name}, which comes with lease-webhook[server], "
+            "in a checkout with `pip install '.[server]'`; the one-file program has no server"
         ) from missing
 
 

@@ -144,8 +144,8 @@ def _explain_fences(policy: Policy) -> Iterator[str]:
             )
         if fence.denies_if_lease_is_missing and not fence.namespaces:
             yield (
-                f"{path}: while lease {fence.lease_text} does not exist, API servers refuse these writes by anyone, in "
-                "every namespace; list namespaces, or set missing_lease: allow"
+                f"{path}: while lease {fence.lease_text} does not exist, API servers refuse these writes by anyone, "
+                "in every namespace; list namespaces, or set missing_lease: allow"
             )
         if fence.token and any(one.subresource == "scale" for one in fence.resources):
             yield f"{path}.token: a Scale has no annotations: there the writer is compared, but no term"

@@ -219,8 +219,8 @@ def _parse_writers(texts: Sequence[str], path: str) -> tuple[tuple[str, str], ..
     for number, (namespace, _) in enumerate(writers):
         if namespace != writers[0][0]:
             problem = (
-                "must be of the same namespace as the first writer: pods of two namespaces may have one name, and the "
-                "holder identity does not contain the namespace"
+                "must be of the same namespace as the first writer: pods of two namespaces may have one name, "
+                "and the holder identity does not contain the namespace"
             )
             raise PolicyError(problem, f"{path}[{number}]")
     return tuple(writers)

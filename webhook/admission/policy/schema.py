@@ -295,8 +295,8 @@ class PolicyDocument(Struct, frozen=True, forbid_unknown_fields=True):
     without_stamps: Annotated[
         Literal["weaken", "enforce"],
         _describe(
-            "For a lease without API server stamps: whether a denial that relies on a client's clock becomes a "
-            "warning, or is enforced."
+            "For a lease without API server stamps: "
+            "whether a denial that relies on a client's clock becomes a warning, or is enforced."
         ),
     ] = "weaken"
     docs_url: (

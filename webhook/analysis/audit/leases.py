@@ -332,8 +332,8 @@ def _check_acquire_time(subject: Subject) -> Iterator[ReportFinding]:
     named, dated = (quote(truncate(one.manager or "", 40)) for one in (holder[0], acquired[0]))
     when, who = truncate(spec.acquire_time or "", 40), quote(truncate(spec.holder_identity, 80))
     message = (
-        f"by managedFields, {named} wrote the holder, {who}, and {dated} wrote acquireTime, {when}: whoever takes a "
-        "lease writes both, so this is not when the holder took it, or was changed since"
+        f"by managedFields, {named} wrote the holder, {who}, and {dated} wrote acquireTime, {when}: "
+        "whoever takes a lease writes both, so this is not when the holder took it, or was changed since"
     )
     yield subject.report("acquire-time-foreign", message)
 

@@ -40,9 +40,9 @@ FINDINGS: Final[Mapping[str, Kind]] = {
         ),
         Kind(
             "election-stalled",
-            "a holder was asked to step down, does not renew any more, preferredHolder is still set, and no candidate "
-            "has taken the lease by the end; if `how` is `writer-clock`, it is not live by renewTime alone, which is "
-            "what its writer claims",
+            "a holder was asked to step down, does not renew any more, preferredHolder is still set, "
+            "and no candidate has taken the lease by the end; if `how` is `writer-clock`, "
+            "it is not live by renewTime alone, which is what its writer claims",
             "a state with a strategy, a preferredHolder and a lease that is not live",
             ("identity", "previous", "from", "how"),
             Problem(
@@ -59,8 +59,8 @@ FINDINGS: Final[Mapping[str, Kind]] = {
             Problem(
                 "several programs, or service accounts, use one lease",
                 {Severity.WARNING: "", Severity.INFO: "if it was long ago, or may be one application"},
-                fix="if they are two applications, give each a lease name of its own, unless one is meant to wait for "
-                "the other",
+                fix="if they are two applications, give each a lease name of its own, "
+                "unless one is meant to wait for the other",
             ),
         ),
         Kind(
@@ -147,8 +147,8 @@ FINDINGS: Final[Mapping[str, Kind]] = {
             STATE,
             (),
             Problem(
-                "held and not stamped, in a namespace that the policy of `--policy` lists under `stamps` "
-                "([stamps](stamp.md))",
+                "held and not stamped, in a namespace that the policy of `--policy` "
+                "lists under `stamps` ([stamps](stamp.md))",
                 {Severity.WARNING: ""},
                 fix="lease-webhook doctor --policy FILE   # whether the policies that stamp are there; docs/stamp.md",
             ),
@@ -188,8 +188,8 @@ FINDINGS: Final[Mapping[str, Kind]] = {
         ),
         Kind(
             "candidate-strategy-conflict",
-            "no strategy is the one that the LeaseCandidates of the lease, which renewed in the last 30 minutes, agree "
-            "on",
+            "no strategy is the one that the LeaseCandidates of the lease, "
+            "which renewed in the last 30 minutes, agree on",
             "all candidates of the lease",
             (),
             Problem(

@@ -100,16 +100,16 @@ def _check_object(
     elif token < term and not 0 < revision <= term:
         severity, since = Severity.INFO, _find_begin_of_term(lease)
         when = (
-            f"it was changed after the last renewal before term {term}; managedFields do not say that it was after the "
-            "term began: they miss writes of a status, and writes that only remove fields"
+            f"it was changed after the last renewal before term {term}; managedFields do not say "
+            "that it was after the term began: they miss writes of a status, and writes that only remove fields"
         )
         for at, manager in _find_last_write(fence, metadata):
             if since is not None and at + SECOND > since:
                 severity = Severity.WARNING
                 when = (
-                    f"it was written at {format_time(at)} (field manager {quote(truncate(manager, 40))}), and "
-                    f"term {term} began at {format_time(since)}: by an old leader through an API server whose "
-                    "watch was late, or by someone whom the fence does not name"
+                    f"it was written at {format_time(at)} (field manager {quote(truncate(manager, 40))}), "
+                    f"and term {term} began at {format_time(since)}: by an old "
+                    "leader through an API server whose watch was late, or by someone whom the fence does not name"
                 )
         found = report_problem("token-old", f"{its_token}, and {when}", subject, severity=severity, source=source)
         yield replace(found, fix=object_)

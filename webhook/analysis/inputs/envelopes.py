@@ -43,8 +43,8 @@ class LogService(Struct, frozen=True):
 SERVICES: Final = (
     LogService(
         "CloudWatch (EKS)",
-        "`aws logs filter-log-events`, `aws logs get-query-results`, the export of Logs Insights as JSON, objects that "
-        "a subscription writes to S3",
+        "`aws logs filter-log-events`, `aws logs get-query-results`, the export of Logs Insights as JSON, "
+        "objects that a subscription writes to S3",
         ("events[].message", "results[][].value", "@message", "logEvents[].message"),
     ),
     LogService(

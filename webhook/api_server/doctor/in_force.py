@@ -47,8 +47,8 @@ _STAMP_ERROR: Final = 'parsing time "10000-'
 """What an API server answers where policies that change leases come first: it does not decode such a time again."""
 _ELSEWHERE: Final = "status -n NAMESPACE tries another one"
 _UNLISTED: Final = (
-    "not listed under `stamps` in the webhook's policy, which so sees no renewal recorded there and only warns of a "
-    "steal: docs/stamp.md#with-the-webhook"
+    "not listed under `stamps` in the webhook's policy, which so sees no renewal recorded there "
+    "and only warns of a steal: docs/stamp.md#with-the-webhook"
 )
 _MASTERS: Final = "system:masters"
 _NO_CAUSE: Final = (
