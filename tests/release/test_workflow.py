@@ -1,13 +1,15 @@
 """The workflow of a release does by make what any machine can do; and the version is the same everywhere."""
 
 import re
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
 from tools.release.package import ROOT
-from tools.release.version import find_problems, read_versions
+from tools.release.version import find_problems, read_days, read_versions, set_version
 
 WORKFLOW: dict[str, Any] = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text())
 RUNS = [step["run"] for job in WORKFLOW["jobs"].values() for step in job["steps"] if "run" in step]
@@ -57,17 +59,63 @@ def test_no_value_of_the_event_is_pasted_into_a_script() -> None:
     assert [run for run in RUNS if "${{" in run] == []
 
 
-def test_the_version_is_the_same_everywhere() -> None:
-    versions = read_versions()
-    assert len(versions) == 6
-    assert find_problems(versions, f"v{versions['pyproject.toml']}") == []
+def test_the_version_and_its_day_are_the_same_everywhere() -> None:
+    versions, days = read_versions(), read_days()
+    named = [place for place, _ in versions]
+    assert named[:5] == [
+        "pyproject.toml",
+        "version in Chart.yaml",
+        "appVersion in Chart.yaml",
+        "version in CITATION.cff",
+        "the newest section of CHANGELOG.md",
+    ]
+    for page in ("README.md", "docs/install.md", "docs/check-in-ci.md", "docs/release.md", "deploy/Dockerfile"):
+        assert f"an example in {page}" in named
+    assert [place for place, _ in days] == ["the newest section of CHANGELOG.md", "date-released in CITATION.cff"]
+    assert find_problems(versions, days, f"v{versions[0][1]}") == []
 
 
-def test_a_place_and_a_tag_that_disagree_are_named() -> None:
-    assert find_problems({"pyproject.toml": "1.0.0", "Chart.yaml": "0.9.0"}, "v1.0.1") == [
+def test_a_place_a_day_and_a_tag_that_disagree_are_named() -> None:
+    versions = [("pyproject.toml", "1.0.0"), ("Chart.yaml", "0.9.0")]
+    days = [("CHANGELOG.md", "2026-01-02"), ("CITATION.cff", "2026-01-01")]
+    assert find_problems(versions, days, "v1.0.1") == [
         "Chart.yaml says 0.9.0, not 1.0.0",
+        "CITATION.cff says 2026-01-01, not 2026-01-02",
         "the tag is v1.0.1, not v1.0.0",
     ]
+
+
+def _copy_what_names_the_version(root: Path) -> None:
+    for name in (
+        "pyproject.toml",
+        "CHANGELOG.md",
+        "CITATION.cff",
+        "README.md",
+        "docs",
+        "deploy",
+        "webhook/cli/export.py",
+    ):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, root / name)
+
+
+def test_a_version_that_is_set_and_its_day_stand_everywhere(tmp_path: Path) -> None:
+    _copy_what_names_the_version(tmp_path)
+    changes = tmp_path / "CHANGELOG.md"
+    changes.write_text(changes.read_text().replace("\n## [", "\n## [71.2.3] - 2031-04-05\n\n## [", 1))
+    before = {place for place, _ in read_versions(tmp_path)}
+    assert "docs/install.md" in set_version("71.2.3", tmp_path)
+    assert {*read_versions(tmp_path)} == {(place, "71.2.3") for place in before}
+    assert {day for _, day in read_days(tmp_path)} == {"2031-04-05"}
+    assert "lease_webhook-71.2.3-py3-none-any.whl" in (tmp_path / "docs" / "release.md").read_text()
+
+
+def test_a_version_without_a_section_in_the_changelog_is_not_set(tmp_path: Path) -> None:
+    _copy_what_names_the_version(tmp_path)
+    before = read_versions(tmp_path)
+    with pytest.raises(ValueError, match=r"write the section of 71\.2\.3 in CHANGELOG\.md first"):
+        set_version("71.2.3", tmp_path)
+    assert read_versions(tmp_path) == before
 
 
 QUESTIONS = [
