@@ -16,7 +16,14 @@ LOCK := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsa
 .PHONY: help setup run test draw coverage lab outputs check static docs site model truth histories spec torture planted elector-kit fuzz fuzz-guided page mutation evidence e2e law fuzz-leases fence fleet outside cluster kind image record record-attacks record-incidents causes bench reading fast-paths servers verdicts hour faults programs pictures fmt certs manifests derived version package krew pex workflows sbom audit dist rehearsal lock clean
 
 help: ## list the targets
-	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | LC_ALL=C sort -t: -k1,1 | awk -F ':.*## ' '{ \
+		line = sprintf("  make %-17s", $$1); count = split($$2, words, " "); \
+		for (i = 1; i <= count; i++) { \
+			if (length(line words[i]) > 79) { print line; line = sprintf("%24s", "") } \
+			line = line " " words[i] \
+		} \
+		print line \
+	}'
 
 # The lock files are whole, so nothing is to be resolved.
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps
@@ -217,8 +224,8 @@ derived: $(READY) certs ## bring the Helm chart and `lease-webhook install` up t
 URL ?=
 RELEASE := $(INSTALL) -r requirements-release.txt
 
-version: $(READY) ## the version, if all that names it agrees; TAG= must name it too
-	@$(TOOL).release.version $(if $(TAG),--tag=$(TAG))
+version: $(READY) ## the version, if all that names it agrees; TAG= must name it too; SET= writes it everywhere
+	@$(TOOL).release.version $(if $(TAG),--tag=$(TAG)) $(if $(SET),--set=$(SET))
 
 package: $(DEV) ## build wheel and source distribution; try them with every supported Python here, pipx and uvx
 	$(RELEASE)
