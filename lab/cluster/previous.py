@@ -1,6 +1,11 @@
-"""The previous version: the newest tag that is not this commit, else the commit that set the version number."""
+"""The previous version: the newest tag that is not this commit, else the commit that set its number.
+
+Without tags, the changelog says which number that is: changes that are unreleased come after the version of this
+checkout; where there are none, this checkout is that version, and the previous one is the one before it.
+"""
 
 import io
+import re
 import subprocess
 import sys
 import tarfile
@@ -49,9 +54,16 @@ def _find_tag() -> tuple[str, str] | None:
 
 
 def _release() -> tuple[str, str] | None:
-    revision = _run_git("log", "-1", "--format=%H", "-G^version = ", "--", "pyproject.toml")
+    set_by = _run_git("log", "--format=%H", "-G^version = ", "--", "pyproject.toml").split()
+    revision = next(iter(set_by[0 if _has_unreleased((ROOT / "CHANGELOG.md").read_text()) else 1 :]), "")
     # The first commit that is there at all "changes" every line: in a shallow clone it is not a release.
     return (f"commit {revision[:12]}", revision) if revision and _run_git("rev-parse", f"{revision}^") else None
+
+
+def _has_unreleased(changelog: str) -> bool:
+    """Return whether a changelog lists changes that are in no version."""
+    section = re.search(r"^## \[Unreleased\]\n(.*?)(?=^## |\Z)", changelog, re.MULTILINE | re.DOTALL)
+    return section is not None and bool(section[1].strip())
 
 
 def _run_git(*arguments: str) -> str:
