@@ -3,6 +3,7 @@
 import http.client
 import os
 import signal
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -105,7 +106,7 @@ def test_a_killed_worker_is_replaced_and_its_gauges_are_forgotten(start: Start, 
         os.kill(victim, signal.SIGKILL)
         server.wait_for_line("policy in use", 3)
         assert server.post(REVIEW)[0] == 200
-        assert server.metric('lease_webhook_build_info{version="0.2.0"}') == 1
+        assert server.metric(f'lease_webhook_build_info{{version="{version("lease-webhook")}"}}') == 1
         assert server.metric("lease_webhook_in_flight") == 0
 
 

@@ -60,12 +60,12 @@ Components:
 
 Examples:
   lease-webhook install --certificate cert-manager --component observe \\
-    --image registry.example/lease-webhook:0.2.0 |
+    --image registry.example/lease-webhook:0.3.0 |
     kubectl apply --server-side -f -
   lease-webhook install --policies-only --policy policy.yaml --kubernetes 1.36 |
     kubectl apply --server-side -f -
   lease-webhook certs certs && lease-webhook install --certificate self-signed \\
-    --image registry.example/lease-webhook:0.2.0 |
+    --image registry.example/lease-webhook:0.3.0 |
     lease-webhook doctor --input -
 """
 
@@ -127,7 +127,7 @@ def install(
         raise click.UsageError(f"Missing option '--certificate'. Choose from: {', '.join(CERTIFICATES)}")
     pieces = make_pieces(certificate)
     if not re.fullmatch(r"\S+[:@][^\s/]+", image) or image.endswith(":latest"):
-        raise Failure("--image: name the image of the pods by version or digest: registry.example/lease-webhook:0.2.0")
+        raise Failure("--image: name the image of the pods by version or digest: registry.example/lease-webhook:0.3.0")
     text, suffixes = None, set[str]()
     if policy is not None:
         if "observe" in component:
