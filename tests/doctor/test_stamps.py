@@ -227,3 +227,33 @@ def test_the_command_reads_the_policy_file(tmp_path: Path, capsys: pytest.Captur
         main(["doctor", "--input", str(DATA / "safe-as-shipped.yaml"), "--policy", str(tmp_path / "policy.yaml")]) == 0
     )
     assert "not known whether stamps are in force" in capsys.readouterr().err
+
+
+def test_without_the_policy_a_labeled_namespace_is_said_to_be_unknown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shipped = (DATA / "safe-as-shipped.yaml").read_text()
+    (tmp_path / "policy.yaml").write_text("apiVersion: lease-webhook/v1\n")
+    cluster = tmp_path / "cluster.yaml"
+    doctor = ["doctor", "--input", str(cluster)]
+    asked = "not known: whether the policy lists under `stamps` what is labeled lease-webhook/stamp=required"
+
+    def label(*names: str, value: str = "required") -> None:
+        cluster.write_text(f"{shipped}\n---\n{yaml.safe_dump_all([namespace(name, stamp=value) for name in names])}")
+
+    label("shop")
+    assert main(doctor) == 0
+    said = capsys.readouterr()
+    assert said.out.splitlines()[-1].startswith(f"{asked} (shop); where it does not, ")
+    assert main([*doctor, "--format", "json"]) == 0
+    said = capsys.readouterr()
+    assert asked in said.err
+    assert asked not in said.out
+    assert main([*doctor, "--policy", str(tmp_path / "policy.yaml")]) == 1
+    assert asked not in capsys.readouterr().out
+    label("a", "b", "c", "d", "e", "f")
+    main(doctor)
+    assert f"{asked} (a, b, c, d, e and 1 more)" in capsys.readouterr().out
+    label("shop", value="pending")
+    assert main(doctor) == 0
+    assert asked not in capsys.readouterr().out

@@ -17,10 +17,15 @@ from webhook.analysis.inputs.cluster import NO_SUCH_KIND, Cluster, get_objects
 from webhook.analysis.inputs.files import read_objects
 from webhook.api_server.doctor.checks import Report, examine
 from webhook.api_server.doctor.documents import LISTED_BESIDE, LISTED_KINDS, Documents, report_danger
-from webhook.api_server.doctor.fences_and_stamps import examine_fences, examine_stamps
+from webhook.api_server.doctor.fences_and_stamps import (
+    STAMP_LABEL,
+    examine_fences,
+    examine_stamps,
+    find_labeled_namespaces,
+)
 from webhook.cli.options import Command, complete_files, format_option, policy_option
 from webhook.cli.reading import cluster_options, has_pipe, refuse_files
-from webhook.cli.terminal import Failure, encode_line, format_advice, indent, print_message, style
+from webhook.cli.terminal import Failure, encode_line, format_advice, indent, print_message, style, wrap_on_terminal
 from webhook.findings import ReportFinding
 from webhook.kubernetes.decoding_errors import explain_problem, split_path
 from webhook.kubernetes.formats import MAX_NAME
@@ -28,6 +33,8 @@ from webhook.text.commands import quote_path
 from webhook.text.quoting import escape, quote, truncate
 
 _CONFIGURATIONS: Final = "validatingwebhookconfigurations,mutatingwebhookconfigurations"
+_MAX_NAMED: Final = 5
+"""Namespaces that one line names."""
 
 _DESCRIPTION: Final = """\
 Reads webhook configurations and says, for each webhook that may be called for leases, what could go wrong and what to
@@ -72,7 +79,10 @@ def command(*, words: tuple[str, ...], path: str | None, policy: str | None, clu
         installed = _find_policy(None, found) if path is None and policy else None
         if installed and in_force and installed.digest != in_force.digest:
             print_message("the ConfigMap in the cluster has another policy, which was not examined")
-    if in_force:
+    unlisted: Sequence[str] = ()
+    if in_force is None:
+        unlisted = find_labeled_namespaces(found)
+    else:
         reports += examine_stamps(found, in_force, round(now.timestamp() * 1e6))
         if in_force.stamps and not found.shows_policies:
             print_message("no admission policies are in the input, so it is not known whether stamps are in force")
@@ -84,6 +94,7 @@ def command(*, words: tuple[str, ...], path: str | None, policy: str | None, clu
         _print_json(reports)
     else:
         _print(reports, is_of_a_cluster=path is None)
+    _print_unlisted(unlisted, output)
     return 1 if any(report.findings for report in reports) else 0
 
 
@@ -131,6 +142,22 @@ def _find_policy(name_or_path: str | None, found: Documents) -> Policy | None:
         return None if text is None else parse(text)
     except (PolicyFileError, PolicyError) as error:
         raise Failure(f"policy: {error}") from error
+
+
+def _print_unlisted(labeled: Sequence[str], output: str) -> None:
+    """Say what is not known of namespaces with stamps where the policy is not known."""
+    if not labeled:
+        return
+    names = ", ".join(_shorten_name(name) for name in labeled[:_MAX_NAMED])
+    names += f" and {len(labeled) - _MAX_NAMED} more" if len(labeled) > _MAX_NAMED else ""
+    text = (
+        f"not known: whether the policy lists under `stamps` what is labeled {STAMP_LABEL}=required ({names}); where it"
+        " does not, a webhook only warns of a steal. --policy names its file"
+    )
+    if output == "json":
+        print_message(text)
+    else:
+        print(wrap_on_terminal(text, 2))
 
 
 def _print(reports: Sequence[Report], *, is_of_a_cluster: bool) -> None:

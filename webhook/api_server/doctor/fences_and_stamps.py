@@ -35,7 +35,7 @@ from webhook.text.quoting import quote
 
 _EXPORT: Final = "lease-webhook export fence {} --name {}{} | kubectl apply --server-side --force-conflicts -f -"
 _NAME_OF_POD: Final = "[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
-_STAMP_LABEL: Final = f"{NAMES}stamp"
+STAMP_LABEL: Final = f"{NAMES}stamp"
 _USER_LABEL: Final = f"{NAMES}stamp-writer"
 _APPLY: Final = "apply the component `stamp` with the suffix of the policy file: docs/stamp.md."
 _CONSTRAINTS: Final[Mapping[str, Any]] = {"matchPolicy": "Equivalent", "objectSelector": {}, "namespaceSelector": {}}
@@ -135,7 +135,7 @@ def _check_stamp(fence: Fence, lease: ClusterObject) -> Iterator[ReportFinding]:
             f"lease {fence.lease_text}",
             "the API server has stamped no writer of this lease, so writes of the leader itself are denied.",
             "apply deploy/stamp and label the namespace: docs/stamp.md#install. The next renewal is stamped after"
-            f" {_STAMP_LABEL}=required of Namespace {quote_name(fence.namespace)}.",
+            f" {STAMP_LABEL}=required of Namespace {quote_name(fence.namespace)}.",
         )
     elif user not in fence.usernames:
         yield report_danger(
@@ -230,6 +230,16 @@ def examine_stamps(documents: Documents, policy: Policy, now: int) -> Iterator[R
         yield Report("stamps", "", tuple(findings))
 
 
+def find_labeled_namespaces(documents: Documents) -> list[str]:
+    """Return the namespaces whose label says that writers are stamped there."""
+    namespaces = sorted(documents.find_by_name("Namespace").items())
+    return [name for name, namespace in namespaces if _is_labeled(name, namespace)]
+
+
+def _is_labeled(name: str, namespace: ClusterObject) -> bool:
+    return (namespace.metadata.labels or {}).get(STAMP_LABEL) == "required" and name != NODE_LEASES
+
+
 def _export_without_webhook(documents: Documents, policy: Policy, now: int) -> dict[tuple[str, str], Mapping[str, Any]]:
     """Return the specs that are as good where the rules are policies too: their guard has the file's mode."""
     made: Sequence[Mapping[str, Any]] = ()
@@ -281,9 +291,9 @@ def _add_defaults(spec: Mapping[str, Any]) -> dict[str, Any]:
 def _check_namespaces(documents: Documents, stamps: Mapping[str, Stamps]) -> Iterator[ReportFinding]:
     for name, namespace in sorted(documents.find_by_name("Namespace").items()):
         labels, listed = namespace.metadata.labels or {}, stamps.get(name)
-        value = labels.get(_STAMP_LABEL, "")
-        place = f"Namespace {name}: {_STAMP_LABEL}={value}"
-        is_labeled = value == "required" and name != NODE_LEASES
+        value = labels.get(STAMP_LABEL, "")
+        place = f"Namespace {name}: {STAMP_LABEL}={value}"
+        is_labeled = _is_labeled(name, namespace)
         if listed is None and is_labeled:
             yield report_danger(
                 "stamp-namespace-not-listed",
@@ -317,7 +327,7 @@ def _advise_label(namespace: str, *, is_pending: bool) -> str:
     next_label, then = ("required", "") if is_pending else ("pending", ", then =required")
     return (
         "remove it from `stamps`, or label it when none of its leases has a stamp:"
-        f" kubectl label --overwrite namespace {quote_name(namespace)} {_STAMP_LABEL}={next_label}{then}; docs/stamp.md"
+        f" kubectl label --overwrite namespace {quote_name(namespace)} {STAMP_LABEL}={next_label}{then}; docs/stamp.md"
     )
 
 
