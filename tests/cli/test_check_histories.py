@@ -203,6 +203,16 @@ def test_without_a_path_the_leases_of_the_cluster_are_evaluated(fake: Install, c
     assert [(line["kind"], line["operation"], line["name"]) for line in lines][:1] == [("Lease", "CREATE", "checkout")]
 
 
+def test_that_only_creations_were_evaluated_stands_beside_the_counts(
+    fake: Install, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake()
+    assert main(["check", "--policy", "strict"]) == 0
+    counts, note = capsys.readouterr().out.splitlines()[-2:]
+    assert " evaluated: " in counts
+    assert note.startswith("only creations were evaluated: ")
+
+
 def test_two_policies_on_a_history(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(incident("lease-stolen")[0]), "--all-logs", "--against", "strict"]) == 1
     out = capsys.readouterr().out

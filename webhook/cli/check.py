@@ -35,7 +35,7 @@ from webhook.cli.checking.text import (
 from webhook.cli.options import Command, complete_files, format_option, parse_moment, policy_option
 from webhook.cli.progress import Progress
 from webhook.cli.reading import cluster_options, format_skipped, read_for_history, widen_to_all_namespaces
-from webhook.cli.terminal import Failure, encode_line, print_message, style
+from webhook.cli.terminal import Failure, encode_line, print_message, style, wrap_on_terminal
 from webhook.text.quoting import escape
 
 _UNREADABLE: Final = 2
@@ -91,7 +91,8 @@ _FORMAT = "json: a line per document; junit, sarif: a document; github: annotati
 _ALLOWED = "list what is allowed, too"
 _NO_WRITER = "rules about the writer were not evaluated: --user NAME says who writes the manifests"
 _OF_A_CLUSTER = (
-    "the cluster lists what is stored, as if it were created: what writers do is in an audit log (--all-logs)"
+    "only creations were evaluated: the cluster lists what is stored, each as if it were created; what writers do is in"
+    " an audit log (--all-logs)"
 )
 
 
@@ -165,7 +166,8 @@ def command(
     else:
         code, evaluated = _compare(outcomes, names, output, evaluator.writes, _LEVELS[fail_on])
     if not paths and output == "text" and evaluated:
-        print_message(_OF_A_CLUSTER)
+        # Beside the counts, which would otherwise be kept without it.
+        print(wrap_on_terminal(_OF_A_CLUSTER, 2))
     if output == "text" and evaluator.is_writer_missing:
         print_message(_NO_WRITER)
     if unknown := evaluator.writes.unknown:
