@@ -5,7 +5,7 @@ from typing import Final
 
 from webhook.admission.rules.change import IDENTITY_LABEL
 from webhook.analysis.claims.claim import Advice
-from webhook.analysis.claims.handovers import describe_dating_of_end, describe_ending
+from webhook.analysis.claims.handovers import describe_address_of_end, describe_dating_of_end, describe_ending
 from webhook.analysis.claims.words import describe_writer
 from webhook.analysis.heartbeats import is_of_api_server
 from webhook.analysis.history.lease import LeaseHistory
@@ -27,7 +27,7 @@ def describe_end(history: LeaseHistory, tenure: Tenure) -> str:
     """Say how a holder lost a lease, or how that of an API server was deleted, and how well that is dated."""
     is_of_server = tenure.is_deleted and is_identity_lease(history)
     ending = _describe_deletion(tenure) if is_of_server else describe_ending(tenure)
-    return f"{ending}{describe_dating_of_end(tenure)}"
+    return f"{ending}{describe_address_of_end(tenure)}{describe_dating_of_end(tenure)}"
 
 
 def _describe_deletion(tenure: Tenure) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 from webhook.admission.rules.expiry import date_last_renewal
 from webhook.analysis.claims.claim import By, Claim
 from webhook.analysis.claims.handovers import (
+    describe_address_of_end,
     describe_dating_of_end,
     describe_ending,
     describe_handover,
@@ -317,7 +318,7 @@ def _collect_tenure(account: "Account", before: Tenure | None, tenure: Tenure) -
         yield _make_fact(
             account,
             "released",
-            f"{describe_ending(tenure)}{describe_dating_of_end(tenure)}",
+            f"{describe_ending(tenure)}{describe_address_of_end(tenure)}{describe_dating_of_end(tenure)}",
             at=tenure.until,
             identity=tenure.holder,
             how=_name_releaser(tenure),

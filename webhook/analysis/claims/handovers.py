@@ -177,6 +177,15 @@ def describe_edit(event: LeaseEvent) -> str:
     return f"{event.text}{describe_by_writer(event.writer)}{describe_dating_of(event)}{unknown}"
 
 
+def describe_address_of_end(tenure: Tenure) -> str:
+    """` (a request from 10.9.9.9; the pod of that token renewed from 10.0.0.7)`: a token need not be its pod's."""
+    elsewhere = tenure.removal.elsewhere
+    if elsewhere is None:
+        return ""
+    address, own = format_name(elsewhere.address), format_name(elsewhere.own)
+    return f" (a request from {address}; the pod of that token renewed from {own})"
+
+
 def describe_dating_of_end(tenure: Tenure) -> str:
     """Return the end of a clause about how a tenure ended."""
     is_claimed = tenure.ended is not None and tenure.ended.is_claimed

@@ -7,15 +7,18 @@ from webhook.analysis.claims.claim import Advice, Claim
 from webhook.analysis.claims.claim import By as BySomeone
 from webhook.analysis.claims.collect import bound_write
 from webhook.analysis.claims.commands import make_command_for_audit_log
+from webhook.analysis.claims.handovers import describe_address_of_end
 from webhook.analysis.claims.lease_claim import find_identity, make_claim
 from webhook.analysis.claims.thefts import describe_strict
 from webhook.analysis.claims.words import describe_user, describe_writer, format_bound, format_clock, format_name
+from webhook.analysis.history.addresses import Elsewhere
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import was_live
 from webhook.analysis.history.tenure import API_SERVER, Tenure
 from webhook.analysis.inputs.items import Writer
 from webhook.findings import Severity
 from webhook.kubernetes.times import SECOND, format_length
+from webhook.text.commands import quote_for_shell
 
 
 def was_removed_while_leading(tenure: Tenure, now: int) -> bool:
@@ -45,7 +48,8 @@ def _claim_foreign_release(history: LeaseHistory, before: Tenure, after: Tenure 
     elif has_stopped:
         severity = Severity.WARNING
         led = f", which had not renewed the lease for {format_length(silent)}, and may still have led"
-    message = f"at {format_clock(at, now)} {by} removed {format_name(before.holder)} as the holder{led}"
+    place = describe_address_of_end(before)
+    message = f"at {format_clock(at, now)} {by} removed {format_name(before.holder)} as the holder{place}{led}"
     if after is not None and (before.had_expired or (has_stopped and after.holder != before.holder)):
         message += f"; {format_name(after.holder)} took it at {format_clock(after.since, now)}"
         message += "" if before.had_expired else ": two may have led at once, unless the old one had ended"
@@ -59,6 +63,8 @@ def _claim_foreign_release(history: LeaseHistory, before: Tenure, after: Tenure 
             "two may have led at once, until the old one noticed"
         )
     advice = advise_on_writer(f"Find out why {by} removed the holder{describe_strict(who)}.", history, who)
+    if before.removal.elsewhere is not None:
+        advice = _advise_on_token(who, before.removal.elsewhere)
     return make_claim(
         *(history, "foreign-release", severity, message, advice, "foreign-release"),
         over_since=at,
@@ -68,6 +74,17 @@ def _claim_foreign_release(history: LeaseHistory, before: Tenure, after: Tenure 
             **bound_write(before.ended),
         },
     )
+
+
+def _advise_on_token(who: Writer, elsewhere: Elsewhere) -> Advice:
+    """Return what to do about a token that was used from another address than that of its pod."""
+    address = format_name(elsewhere.address)
+    sentence = (
+        f"Find out who used the token of pod {format_name(who.pod)} from {address}: unless the pod did, through "
+        "a proxy or NAT, someone else has it, and deleting the pod revokes it. To see which pod has that address:"
+    )
+    selector = quote_for_shell(f"status.podIP={elsewhere.address}")
+    return Advice(sentence, f"kubectl get pods -A -o wide --field-selector {selector}")
 
 
 def _claim_removed_holder(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Claim:

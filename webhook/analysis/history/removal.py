@@ -5,6 +5,7 @@ Who is removed by another writer may go on as the leader, so what a reader is to
 
 from msgspec import Struct
 
+from webhook.analysis.history.addresses import Elsewhere
 from webhook.analysis.inputs.items import Writer
 
 
@@ -20,6 +21,8 @@ class Removal(Struct, frozen=True):
     """The field of the holder is gone: most clients empty it when they release a lease."""
     is_under_other_manager: bool = False
     """The field manager is not that of the holder's renewals, and the writer may be the holder."""
+    elsewhere: Elsewhere | None = None
+    """It came from another address than the renewals of the pod whose token it had: that pod need not have made it."""
 
     @property
     def may_be_by_another(self) -> bool:

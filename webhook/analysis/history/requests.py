@@ -10,6 +10,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from webhook.analysis.history.addresses import Elsewhere, WriteAddresses, get_address
 from webhook.analysis.history.bounds import MAX_LISTED
 from webhook.analysis.history.heard import Heard
 from webhook.analysis.history.refusal import NOT_FOUND, SLOW, UNKNOWN_RESOURCE, Refusal
@@ -66,6 +67,7 @@ class Requests(Struct):
     heard: Heard = field(default_factory=Heard)
     rewritten: RewrittenFields = field(default_factory=RewrittenFields)
     """What was stored differently than requested."""
+    addresses: WriteAddresses = field(default_factory=WriteAddresses)
 
     @property
     def refusals(self) -> list[Refusal]:
@@ -114,6 +116,7 @@ class Requests(Struct):
         if seen.is_stored:
             self.absent = None
             self.rewritten.take(seen)
+            self.addresses.take(seen)
 
     def take_read(self, seen: Observation, renewals: Renewals) -> None:
         """Remember a read; a client that reads before it writes has its refusals and failures there."""
@@ -160,7 +163,7 @@ class Requests(Struct):
         """Return the addresses from which requests of a pod came, as far as the API server saw them."""
         if who is None or not who.uid:
             return []
-        found = (source.partition(" ")[0] for source, known in self.sources.items() if any(map(who.is_same, known)))
+        found = (get_address(source) for source, known in self.sources.items() if any(map(who.is_same, known)))
         return sorted(set(found))
 
     def find_log_that_authenticates_none(self, code: int) -> str:
@@ -172,6 +175,10 @@ class Requests(Struct):
         logs, sources = {one.log for one in refused}, {one.source for one in refused}
         accepting = {path for source in sources for path in self.authenticating.get(source, ())}
         return next(iter(logs)) if len(logs) == 1 and accepting and not logs & accepting else ""
+
+    def find_elsewhere(self, seen: Observation) -> Elsewhere | None:
+        """Return from where a write came, if that is not where its pod renews; None if that cannot be known."""
+        return self.addresses.find_elsewhere(seen, self.sources)
 
     def is_only_source_of(self, tenure: Tenure | None, source: str) -> bool:
         """Return whether no other process was heard from there."""

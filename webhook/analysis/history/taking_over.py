@@ -59,7 +59,8 @@ def release(step: Step, state: NextState) -> None:
     holder = history.holder
     if holder:
         manager, is_field_gone = find_manager_of_write(state.entries, state.known), state.new.holder_identity is None
-        holder.note_removal(state.writer, manager, is_field_gone=is_field_gone)
+        elsewhere = history.requests.find_elsewhere(state.seen)
+        holder.note_removal(state.writer, manager, is_field_gone=is_field_gone, elsewhere=elsewhere)
     end_tenure(step, state.at, Handover.RELEASED, state.writer)
     if holder and holder.removal.may_be_by_another:
         history.vacancy.begin(holder.last_renewal, Handover.RELEASED)  # it may have stopped long before

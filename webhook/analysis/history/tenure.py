@@ -9,6 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from webhook.analysis.history.addresses import Elsewhere
 from webhook.analysis.history.clock import HolderClock
 from webhook.analysis.history.processes import HolderProcesses, OtherProcess
 from webhook.analysis.history.removal import Removal
@@ -294,10 +295,13 @@ class Tenure(Struct):
         """Note whether it is asked to step down, and by whom: `old` and `new` are the values of preferredHolder."""
         self.step_down = self.step_down.follow(old, new, write, writer)
 
-    def note_removal(self, writer: Writer | None, manager: str, *, is_field_gone: bool) -> None:
+    def note_removal(
+        self, writer: Writer | None, manager: str, *, is_field_gone: bool, elsewhere: Elsewhere | None
+    ) -> None:
         """Note who removed the holder: itself, or another writer, and then it may go on as the leader.
 
         `manager` is the field manager of that write. `is_field_gone`: the field of the holder is gone, not empty.
+        `elsewhere`: it came from another address than the renewals of the pod whose token it had.
         """
         is_own = self.is_by(writer, manager, self.manager)
         # Of two processes that use one name, the other one may lead on.
@@ -309,6 +313,7 @@ class Tenure(Struct):
             is_own=None if is_doubtful else is_own,
             is_field_gone=is_field_gone,
             is_under_other_manager=is_hint and bool(self.manager) and manager not in {"", self.manager},
+            elsewhere=elsewhere,
         )
 
     def note_deletion(

@@ -14,6 +14,7 @@ from webhook.admission.rules.registry import RULES
 from webhook.analysis.claims.cause_sentences import describe_cause
 from webhook.analysis.claims.causes import find_late_renewals, find_lost_leaders
 from webhook.analysis.claims.handovers import (
+    describe_address_of_end,
     describe_dating_of,
     describe_edit,
     describe_ending,
@@ -436,7 +437,9 @@ class _LeaseLane(Struct):
                 self._turn_overdue(tenure, at)
                 self._begin_free(event, at)
                 kind = MarkKind.RELEASE if event.kind is EventKind.RELEASED else MarkKind.DELETED
-                how = describe_ending(tenure) if tenure else f"the lease was deleted{describe_by_writer(event.writer)}"
+                how = f"the lease was deleted{describe_by_writer(event.writer)}"
+                if tenure:
+                    how = f"{describe_ending(tenure)}{describe_address_of_end(tenure)}"
                 self.mark(kind, at, f"{how}{describe_dating_of(event)}", event.writer)
             case _:
                 self._mark_event(event, at)
