@@ -230,7 +230,7 @@ def _has_no_other_writes(history: LeaseHistory, tenure: Tenure, start: int, end:
     A write that conflicts then is based on a state before that renewal, of which the answer may not have arrived.
     """
     is_touched = tenure.touched is not None and start <= tenure.touched[0] < end
-    times = (*(at for at, _ in history.others), *(at for at, _ in history.requests.accepted))
+    times = (*(one.at for one in history.others), *(at for at, _ in history.requests.accepted))
     return not is_touched and not any(start <= at < end for at in times)
 
 
@@ -508,13 +508,13 @@ def _was_written_before_renewal_was_due(history: LeaseHistory, start: int) -> bo
 
     Who has missed several renewals by then had stopped for another reason.
     """
-    first = min((at for at, _ in history.others if at >= start), default=start)
+    first = min((one.at for one in history.others if one.at >= start), default=start)
     return first <= start + 2 * (history.renewals.usual or SECOND) + SECOND
 
 
 def describe_other_writers(history: LeaseHistory, start: int, end: int) -> str:
     """Say who else wrote the lease in that time without renewing it, if that was often."""
-    found = Counter(who for at, who in history.others if start <= at <= end)
+    found = Counter(one.name for one in history.others if start <= one.at <= end)
     often = [(who, number) for who, number in found.most_common(3) if number >= _MIN_OTHER_WRITES]
     if not often:
         return ""
@@ -528,7 +528,7 @@ def _find_own_manager(history: LeaseHistory, start: int, end: int) -> str:
     """Return the field manager of a holder, if it often stored other writes than renewals in that time; else ""."""
     tenure = history.find_tenure_at(start)
     own = tenure.manager if tenure else ""
-    number = sum(1 for at, who in history.others if start <= at <= end and who == own)
+    number = sum(1 for one in history.others if start <= one.at <= end and one.name == own)
     return own if own and number >= _MIN_OTHER_WRITES else ""
 
 

@@ -24,7 +24,7 @@ from webhook.analysis.claims.related_writes import describe_related_write, is_ne
 from webhook.analysis.claims.text import Line
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
 from webhook.analysis.history.events import LeaseEvent
-from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.lease import MAX_OTHERS, LeaseHistory
 from webhook.analysis.history.refusal import Refusal
 from webhook.analysis.history.requests import MAX_REFUSALS
 from webhook.analysis.history.status import RELEASED_DURATION
@@ -49,6 +49,7 @@ _PREFERRED: Final = "preferredHolder"
 _STRATEGY: Final = "strategy "
 _TAKEN_UP: Final = re.compile(r"leaseDurationSeconds 5 -> \d+(?:, leaseTransitions absent -> 0)?")
 """What a holder writes when it takes up a lease that an API server created for it, with 5 s: `defaultLeaseDuration`."""
+_MIN_OTHER_WRITES: Final = 3
 _TIME: Final = itemgetter(0)
 _Event = tuple[int, str]
 _T = TypeVar("_T")
@@ -92,6 +93,7 @@ def list_latest(account: Account) -> Iterator[Line]:
     shown += account.pod_events[-_MAX_LATEST:]
     shown += _list_odd_renewals(history)[-_MAX_LATEST:]
     shown += [*_list_conflicts(account)][-_MAX_LATEST:]
+    shown += _list_other_writes(history)[-_MAX_LATEST:]
     shown += [] if is_told else _find_last_handover(history)
     for at, text in [] if history.is_mixed else sorted(shown, key=_TIME):
         yield Line(format_clock(at, account.now), text)
@@ -209,6 +211,7 @@ def _list_all(account: Account) -> Iterator[_Event]:
     yield from _list_refused_writes(history)
     yield from _list_conflicts(account)
     yield from _list_accepted_writes(history)
+    yield from _list_other_writes(history)
     yield from _list_fenced_writes(history)
 
 
@@ -297,6 +300,21 @@ def _list_accepted_writes(history: LeaseHistory) -> Iterator[_Event]:
         yield times[0], f"{writes} by {describe_writer(writer)}{beside} {what}"
 
 
+def _list_other_writes(history: LeaseHistory) -> list[_Event]:
+    """Return who wrote again and again beside the holder, and left it and its renewals as they were."""
+    foreign = [(one.at, one.foreign.process) for one in history.others if one.foreign is not None]
+    is_cut = len(history.others) == MAX_OTHERS
+    found = []
+    for several in _group_by_tenure(history, foreign, lambda one: one):
+        times = [at for at, _ in several]
+        if len(times) >= _MIN_OTHER_WRITES:
+            number = f"{'at least ' if is_cut else ''}{format_count(len(times), 'write')}"
+            within = f" within {format_length(times[-1] - times[0])}" if times[-1] - times[0] >= SECOND else ""
+            left = "left the holder and its renewals as they were"
+            found.append((times[0], f"{number} by {describe_writer(several[0][1])}{within} {left}"))
+    return found
+
+
 def _name_logs(history: LeaseHistory, refused: Sequence[Refusal]) -> str:
     """Say in which of several logs some answers are: each may be the log of another API server."""
     names = {path: path.rpartition("/")[2] for path in history.requests.logs}
@@ -339,7 +357,7 @@ def _is_explained_by_holder(history: LeaseHistory, tenure: Tenure, conflicts: li
 
 def _is_written_by_others(history: LeaseHistory, tenure: Tenure, start: int, end: int) -> bool:
     """Return whether others than its holder wrote a lease in a time, so that its updates may conflict with theirs."""
-    times = (*(at for at, _ in history.others), *(at for at, _ in history.requests.accepted))
+    times = (*(one.at for one in history.others), *(at for at, _ in history.requests.accepted))
     is_shared = bool(tenure.processes.others) or tenure.touched is not None
     return is_shared or any(start <= at <= end for at in times)
 

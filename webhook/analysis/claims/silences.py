@@ -82,14 +82,14 @@ def _describe_other_write(history: LeaseHistory, missed: causes.MissedRenewals, 
     own = missed.tenure.processes.own
     refused = [one.at for one in history.requests.refusals if missed.start < one.at < missed.end]
     later = [
-        (at, who)
-        for at, who in history.others
-        if max([missed.start, *refused]) < at < missed.end and who != (own.name if own else "")
+        write
+        for write in history.others
+        if max([missed.start, *refused]) < write.at < missed.end and write.name != (own.name if own else "")
     ]
     if not refused or not later or history.kind is not InputKind.AUDIT_LOG:
         return ""
-    at, who = later[-1]
-    return f" {format_name(who)} wrote the lease at {format_clock(at, now)}, after the last refusal."
+    last = later[-1]
+    return f" {format_name(last.name)} wrote the lease at {format_clock(last.at, now)}, after the last refusal."
 
 
 def claim_late_renewal(history: LeaseHistory, missed: causes.MissedRenewals, now: int) -> Claim:

@@ -1,0 +1,14 @@
+"""Writes that changed neither the holder nor renewed the lease, such as of an annotation."""
+
+from msgspec import Struct
+
+from webhook.analysis.inputs.items import Writer
+
+
+class OtherWrite(Struct, frozen=True, gc=False):
+    """One of them, at `at`; `name` is that of its user, else of its field manager, which any client may choose."""
+
+    at: int
+    name: str
+    foreign: Writer | None = None
+    """Who wrote, if the input shows that it was another one than the holder."""
