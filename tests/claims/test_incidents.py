@@ -50,7 +50,7 @@ SAID: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     ),
     "two-applications": ({"lease-shared": "shared-lease"}, {"lease-shared": "shared-lease"}),
 }
-EACH = pytest.mark.parametrize("one", [pytest.param(one, id=one.name) for one in incidents()])
+EACH = pytest.mark.parametrize("incident", [pytest.param(incident, id=incident.name) for incident in incidents()])
 EITHER = pytest.mark.parametrize("source", SOURCES, ids=["watch", "audit log"])
 SLOWEST_REPORT = 3 * SECOND
 """An elector reports at its next try that it leads; it retries every two seconds."""
