@@ -108,8 +108,9 @@ def _check_object(
                 severity = Severity.WARNING
                 when = (
                     f"it was written at {format_time(at)} (field manager {quote(truncate(manager, 40))}), "
-                    f"and term {term} began at {format_time(since)}: by an old "
-                    "leader through an API server whose watch was late, or by someone whom the fence does not name"
+                    f"and term {term} began at {format_time(since)}: "
+                    "by an old leader through an API server whose watch was late, "
+                    "or by someone whom the fence does not name"
                 )
         found = report_problem("token-old", f"{its_token}, and {when}", subject, severity=severity, source=source)
         yield replace(found, fix=object_)
