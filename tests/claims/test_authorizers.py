@@ -31,34 +31,36 @@ def explain(server: FakeServer) -> str:
 
 
 def test_reads_that_failed_as_well_are_not_called_writes() -> None:
-    said = explain(lose(500, verbs=("update", "get")))
-    assert "The API server answered its requests, reads too, with errors: at least" in said
+    output = explain(lose(500, verbs=("update", "get")))
+    assert "The API server answered its requests, reads too, with errors: at least" in output
     assert (
         "No admission webhook sees reads: look at the API server in use, its etcd, and the authorizers that it asks"
-        in said
+        in output
     )
-    assert "its connection to etcd and the authorizers that it asks, in its log" in said
-    assert "could not store" not in said
+    assert "its connection to etcd and the authorizers that it asks, in its log" in output
+    assert "could not store" not in output
 
 
 def test_writes_that_failed_alone_were_not_stored() -> None:
-    said = explain(lose(500))
-    assert "The API server could not store its writes: at least" in said
-    assert "authorization" not in said
+    output = explain(lose(500))
+    assert "The API server could not store its writes: at least" in output
+    assert "authorization" not in output
 
 
 @pytest.mark.parametrize("verbs", [("update",), ("update", "get")], ids=["writes", "writes and reads"])
 def test_an_authorizer_that_failed_is_named(verbs: tuple[str, ...]) -> None:
-    said = explain(lose(500, reason="internal error", verbs=verbs))
-    assert "the log says that authorization failed: look at the authorizers, such as a webhook." in said
-    assert "ADVICE Look at the authorizers of the API server, such as a webhook, in its log: kubectl get --raw" in said
-    assert "etcd" not in said
+    output = explain(lose(500, reason="internal error", verbs=verbs))
+    assert "the log says that authorization failed: look at the authorizers, such as a webhook." in output
+    assert (
+        "ADVICE Look at the authorizers of the API server, such as a webhook, in its log: kubectl get --raw" in output
+    )
+    assert "etcd" not in output
 
 
 def test_the_reason_of_an_authorizer_is_quoted() -> None:
-    said = explain(lose(403, f"{FORBIDDEN}: no policy bundle loaded", "no policy bundle loaded"))
-    assert 'An authorizer refused it, and gave the reason "no policy bundle loaded"; ask who runs that.' in said
-    assert "kubectl auth can-i update" in said
+    output = explain(lose(403, f"{FORBIDDEN}: no policy bundle loaded", "no policy bundle loaded"))
+    assert 'An authorizer refused it, and gave the reason "no policy bundle loaded"; ask who runs that.' in output
+    assert "kubectl auth can-i update" in output
 
 
 def test_a_writer_that_an_authorizer_accepts_again_is_not_asked_about() -> None:
@@ -69,13 +71,13 @@ def test_a_writer_that_an_authorizer_accepts_again_is_not_asked_about() -> None:
         db.fail(403, FORBIDDEN)
         server.log[-1]["annotations"] = {"authorization.k8s.io/reason": "no policy bundle loaded"}
     together(20, db, *others)
-    said = explain(server)
-    assert "ask who runs that. shop/db has written the lease since then." in said
-    assert "can-i" not in said
+    output = explain(server)
+    assert "ask who runs that. shop/db has written the lease since then." in output
+    assert "can-i" not in output
 
 
 @pytest.mark.parametrize("reason", ["", "RBAC: role.rbac.authorization.k8s.io not found"], ids=["none", "of RBAC"])
 def test_without_a_reason_of_another_authorizer_a_role_is_missing(reason: str) -> None:
-    said = explain(lose(403, FORBIDDEN, reason))
-    assert "needs a Role and RoleBinding that allow update on the lease" in said
-    assert "An authorizer" not in said
+    output = explain(lose(403, FORBIDDEN, reason))
+    assert "needs a Role and RoleBinding that allow update on the lease" in output
+    assert "An authorizer" not in output

@@ -49,8 +49,8 @@ def lose_a_server(*, is_ended: bool = True) -> FakeServer:
 
 
 def explain(server: FakeServer, *, is_watched: bool = False) -> str:
-    found = follow(server, is_watched=is_watched)
-    return f"{text(account(found, server.now))} {advise_with_urgency(account(found, server.now)).command}"
+    histories = follow(server, is_watched=is_watched)
+    return f"{text(account(histories, server.now))} {advise_with_urgency(account(histories, server.now)).command}"
 
 
 def follow(server: FakeServer, *, is_watched: bool = False) -> ClusterHistory:
@@ -67,17 +67,17 @@ def follow(server: FakeServer, *, is_watched: bool = False) -> ClusterHistory:
 
 @pytest.mark.parametrize("is_watched", [False, True], ids=["logs", "logs and a watch"])
 def test_a_log_that_ends_while_another_goes_on_is_named(is_watched: bool) -> None:
-    said = explain(lose_a_server(), is_watched=is_watched)
-    assert "; log 1.log ends at " in said
-    assert ENDS in said
-    assert "It sent no renewal" not in said
-    assert "get leases -l apiserver.kubernetes.io/identity" in said
+    output = explain(lose_a_server(), is_watched=is_watched)
+    assert "; log 1.log ends at " in output
+    assert ENDS in output
+    assert "It sent no renewal" not in output
+    assert "get leases -l apiserver.kubernetes.io/identity" in output
 
 
 def test_a_log_that_goes_on_shows_what_a_holder_did_not_send() -> None:
-    said = explain(lose_a_server(is_ended=False))
-    assert ENDS not in said
-    assert "It sent no renewal" in said
+    output = explain(lose_a_server(is_ended=False))
+    assert ENDS not in output
+    assert "It sent no renewal" in output
 
 
 SPANS = {"a": (0, 100), "b": (0, 200)}
@@ -103,8 +103,8 @@ def test_a_log_ends_only_where_nothing_can_be_its_next_part(
     for name, times in spans.items():
         for at in reversed(times):
             logs.note(name, at * SECOND)
-    found = logs.find_ended(90 * SECOND, 190 * SECOND)
-    assert found == (None if path is None else EndedLog(path, 100 * SECOND))
+    ended = logs.find_ended(90 * SECOND, 190 * SECOND)
+    assert ended == (None if path is None else EndedLog(path, 100 * SECOND))
 
 
 def test_of_too_many_logs_none_is_said_to_end() -> None:

@@ -107,8 +107,8 @@ def test_every_change_has_a_name(policy: str, against: str, change: str, code: i
     if change == "other rules":
         uncounted = changed(STEAL, put("request.object.spec.leaseTransitions", 5))
         Path("recorded/1.json").write_bytes(to_bytes(uncounted))
-    found, out, _ = run("recorded", "--policy", policy, "--against", against, "--format", "json")
-    assert found == code
+    exit_code, out, _ = run("recorded", "--policy", policy, "--against", against, "--format", "json")
+    assert exit_code == code
     assert [line["change"] for line in lines(out)] == [change, ""]
     assert set(lines(out)[0]["against"]) == set(lines(out)[0]) - {"against", "change"}
 

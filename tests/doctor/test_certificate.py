@@ -97,7 +97,7 @@ SHORTER = intermediate(days=30, again=BELOW)
 
 
 @pytest.mark.parametrize(
-    ("found", "later", "problem"),
+    ("served", "later", "problem"),
     [
         pytest.param(secret(pem(GOOD)), 0 * DAY, "", id="good"),
         pytest.param(secret(pem(GOOD), key=key_of(GOOD)), 0 * DAY, "", id="good, with its key"),
@@ -126,8 +126,8 @@ SHORTER = intermediate(days=30, again=BELOW)
         pytest.param(secret(b"x" * (MAX_FILE + 1)), 0 * DAY, f"larger than {MAX_FILE} bytes", id="too large"),
     ],
 )
-def test_a_certificate_that_the_api_server_refuses_is_a_finding(found: Any, later: dt.timedelta, problem: str) -> None:
-    _, findings, unknown = examine_certificate(trusting(bundle()), Documents([found]), NOW + later)
+def test_a_certificate_that_the_api_server_refuses_is_a_finding(served: Any, later: dt.timedelta, problem: str) -> None:
+    _, findings, unknown = examine_certificate(trusting(bundle()), Documents([served]), NOW + later)
     assert [(one.check, problem in one.place) for one in findings] == [("certificate-untrusted", True)] * bool(problem)
     assert unknown == ""
 

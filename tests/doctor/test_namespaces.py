@@ -20,7 +20,7 @@ def expression(key: str, operator: str, *values: str) -> Selector:
 
 
 @pytest.mark.parametrize(
-    ("one", "selected"),
+    ("given", "selected"),
     [
         pytest.param(None, True, id="no selector"),
         pytest.param(selector(), True, id="an empty selector"),
@@ -36,12 +36,12 @@ def expression(key: str, operator: str, *values: str) -> Selector:
         pytest.param(expression("control-plane", "DoesNotExist"), True, id="another label absent: it can be removed"),
     ],
 )
-def test_may_select_kube_system(one: Selector | None, selected: bool) -> None:
-    assert may_select(one, "kube-system") is selected
+def test_may_select_kube_system(given: Selector | None, selected: bool) -> None:
+    assert may_select(given, "kube-system") is selected
 
 
 @pytest.mark.parametrize(
-    ("one", "opted"),
+    ("given", "opted"),
     [
         pytest.param(None, False, id="no selector"),
         pytest.param(expression(NAME, "NotIn", "kube-system"), False, id="names left out"),
@@ -52,8 +52,8 @@ def test_may_select_kube_system(one: Selector | None, selected: bool) -> None:
         pytest.param(expression("team", "DoesNotExist"), False, id="a label to get out"),
     ],
 )
-def test_opt_in_means_that_a_new_namespace_is_outside(one: Selector | None, opted: bool) -> None:
-    assert is_opt_in(one) is opted
+def test_opt_in_means_that_a_new_namespace_is_outside(given: Selector | None, opted: bool) -> None:
+    assert is_opt_in(given) is opted
 
 
 @pytest.mark.parametrize("namespace", ["kube-system", "kube-node-lease"])

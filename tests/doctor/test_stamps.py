@@ -243,12 +243,12 @@ def test_without_the_policy_a_labeled_namespace_is_said_to_be_unknown(
 
     label("shop")
     assert main(doctor) == 0
-    said = capsys.readouterr()
-    assert said.out.splitlines()[-1].startswith(f"{asked} (shop); where it does not, ")
+    printed = capsys.readouterr()
+    assert printed.out.splitlines()[-1].startswith(f"{asked} (shop); where it does not, ")
     assert main([*doctor, "--format", "json"]) == 0
-    said = capsys.readouterr()
-    assert asked in said.err
-    assert asked not in said.out
+    printed = capsys.readouterr()
+    assert asked in printed.err
+    assert asked not in printed.out
     assert main([*doctor, "--policy", str(tmp_path / "policy.yaml")]) == 1
     assert asked not in capsys.readouterr().out
     label("a", "b", "c", "d", "e", "f")
