@@ -20,6 +20,7 @@ from webhook.analysis.claims.pods import PodEvent, find_refused_pods, list_pod_e
 from webhook.analysis.claims.related_writes import find_related_writes
 from webhook.analysis.claims.silent_together import SilentTogether, claim_silent_together, find_silent_together
 from webhook.analysis.claims.takers import claim_no_candidate
+from webhook.analysis.claims.unlogged_renewals import may_be_renewed_unlogged
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.follow import ClusterHistory, Key
 from webhook.analysis.history.lease import LeaseHistory
@@ -68,6 +69,8 @@ class Account(Struct, frozen=True):
     """Who asks for it since it is free; None if it is not, or the input does not show that."""
     patient_reader: Writer | None = None
     """Who could take it since it has expired by the log, and only reads it; None if no one does."""
+    is_unlogged: bool = False
+    """It has expired only by a log that shows no update by its holder's account, so that it may lack all renewals."""
     silent_together: SilentTogether | None = None
     """All who asked for it, if they fell silent together."""
     pod_deletions: tuple[HolderPodDeletion, ...] = ()
@@ -106,7 +109,7 @@ class Account(Struct, frozen=True):
     @property
     def may_lack_renewals(self) -> bool:
         """Whether a log may lack renewals by which it has not expired."""
-        return self.is_log_leaky or self.patient_reader is not None
+        return self.is_log_leaky or self.is_unlogged or self.patient_reader is not None
 
     @property
     def last_renewal(self) -> int | None:
@@ -218,14 +221,15 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
     The other leases of `histories` show whether only one was late or all were. `seen_until` is that of a `Subject`.
     """
     status, bounds = history.status(now), histories.bounds
-    reader = find_patient_reader(histories, history, status)
-    cause = None if reader else find_ongoing_cause(histories, history, now)
+    is_unlogged = may_be_renewed_unlogged(histories, history, status)
+    reader = None if is_unlogged else find_patient_reader(histories, history, status)
+    cause = None if is_unlogged or reader else find_ongoing_cause(histories, history, now)
     findings: list[ReportFinding] = list(find_incidents(histories, history, now, cause))
     if history.lease is not None and status is not None:
         known = history.interval, status, seen_until, history.is_as_sent, not history.is_heartbeat
         limits = histories.find_limits(history.namespace, history.name)
         subject = Subject(history.lease, history.namespace, history.name, now, *known, limits=limits)
-        may_lack_renewals = is_log_leaky(histories, history) or reader is not None
+        may_lack_renewals = is_log_leaky(histories, history) or is_unlogged or reader is not None
         findings += drop_repeated(findings, check_stored_object(subject), may_lack_renewals=may_lack_renewals)
         findings += check_stamps(subject, histories.stamped, has_managed_fields=histories.has_managed_fields)
     if cause is not None and cause.blame is Blame.POD:
@@ -250,9 +254,10 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
         candidate_events=candidates,
         missing_candidates=frozenset(deleted),
         unserved_at=histories.unserved_at if is_coordinated else None,
-        candidates=find_candidates(histories, history, status),
+        candidates=None if is_unlogged else find_candidates(histories, history, status),
         patient_reader=reader,
-        silent_together=find_silent_together(histories, history, status),
+        is_unlogged=is_unlogged,
+        silent_together=None if is_unlogged else find_silent_together(histories, history, status),
         pod_deletions=tuple(find_holder_pod_deletions(histories.deleted_pods, history, now)),
         related_writes=tuple(find_related_writes(histories.related_writes, history, refused_pods)),
         pod_events=list_pod_events(histories, history, now),

@@ -29,6 +29,7 @@ from webhook.analysis.claims.diagnosis import Blame
 from webhook.analysis.claims.handovers import find_frequent_changes, is_used_as_lock
 from webhook.analysis.claims.holder_pods import find_evictor, is_gone
 from webhook.analysis.claims.related_writes import is_of_node
+from webhook.analysis.claims.unlogged_renewals import describe_unlogged
 from webhook.analysis.claims.words import describe_user, describe_writer, format_clock, format_name
 from webhook.analysis.heartbeats import find_owner
 from webhook.analysis.history.refusal import By, Refusal
@@ -50,6 +51,8 @@ _EXPLAINED: Final = frozenset(
 def advise(account: Account) -> Advice:
     """Return what a person on call should do about a lease: nothing that the input was already read for."""
     advice, history = _advise(account), account.history
+    if history.is_mixed:
+        return advice
     if advice.command == make_command_for_audit_log(history.namespace, history.name) and history.requests.is_logged:
         sentence = "The log does not show who it was: see whether parts of it are missing. To see the lease:"
         return Advice(sentence, make_command_for_managers(history))
@@ -70,7 +73,7 @@ def _advise(account: Account) -> Advice:
         return Advice("Repair it, or no other replica can follow the holder:", repair)
     if (error := _find_pressing_error(account)) is not None:
         return _advise_on_finding(error)
-    if status.state is LeaseState.EXPIRED and account.is_heartbeat:
+    if status.state is LeaseState.EXPIRED and account.is_heartbeat and not account.is_unlogged:
         return _advise_on_heartbeat(account, status)
     if status.state is LeaseState.EXPIRED:
         return _advise_after_expiry(account, status)
@@ -257,6 +260,9 @@ def _advise_after_expiry(account: Account, status: LeaseStatus) -> Advice:
     history, cause, tenure = account.history, account.cause, account.history.tenure
     if account.is_log_leaky:
         sentence = "The log lacks requests, and a renewal may be one of them. To see the lease:"
+        return Advice(sentence, f"{make_command_for_lease(history)} -o yaml")
+    if account.is_unlogged:
+        sentence = f"The log has {describe_unlogged(account)}, so it may lack all renewals. To see the lease:"
         return Advice(sentence, f"{make_command_for_lease(history)} -o yaml")
     if account.patient_reader is not None:
         sentence = (

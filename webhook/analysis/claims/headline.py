@@ -32,7 +32,8 @@ def make_headline(account: "Account") -> str:
     holder = format_name(account.holder) if account.holder else "no one"
     later = accepted[-1][1] if accepted and accepted[-1][0] > (account.last_renewal or 0) else None
     if history.is_mixed:
-        return "the input shows leases of several clusters under this name"
+        doubt = "" if history.existence.is_mixed else ", or the clocks of API servers differ"
+        return f"the input shows leases of several clusters under this name{doubt}"
     if history.hidden_since is not None:
         return _describe_hidden(account, history.hidden_since, holder)
     if history.is_deleted:
@@ -93,8 +94,9 @@ def _describe_heartbeat(account: "Account", holder: str) -> str:
     if account.state is LeaseState.LIVE:
         return f"heartbeat of {holder}, seen{_describe_since(account.last_renewal, account.now)}"
     owner = find_owner(account.history.lease) if account.history.lease else ""
+    doubt = ", as far as the log shows" if account.may_lack_renewals else ""
     named = f"; its owner is {format_name(owner)}" if owner else ""
-    return f"heartbeat of {holder} silent{_describe_lateness(account, account.last_renewal)}{named}"
+    return f"heartbeat of {holder} silent{_describe_lateness(account, account.last_renewal)}{doubt}{named}"
 
 
 def _describe_held(account: "Account", status: LeaseStatus, holder: str) -> str:
@@ -161,7 +163,7 @@ def _describe_expired(account: "Account", holder: str, *, is_written_later: bool
     if account.patient_reader is not None:
         return _describe_expired_by_log(account, account.patient_reader, holder)
     is_sparse = account.history.continuity.sparse_since is not None
-    is_doubted = is_written_later or account.is_log_leaky or is_sparse
+    is_doubted = is_written_later or account.is_log_leaky or account.is_unlogged or is_sparse
     return f"{_describe_silence(account, holder)}{', as far as the log shows' if is_doubted else ''}"
 
 

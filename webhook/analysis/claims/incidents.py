@@ -23,6 +23,7 @@ from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.inputs.items import InputKind
 from webhook.analysis.inputs.rewriting import RENEW_TIME
 from webhook.findings import ReportFinding, Severity
+from webhook.kubernetes.times import SECOND, format_length
 
 
 def find_incidents(
@@ -41,7 +42,7 @@ def _find_in_history(
     if history.is_moment and len(history.tenures) < 2 and not history.requests.fenced:
         return
     if history.is_mixed:
-        message = "its UID changes back and forth: the input is of several clusters, so nothing can be concluded"
+        message = _describe_mixture(history)
         command = make_command_for_audit_log(history.namespace, history.name)
         advice = Advice("Give the input of one cluster alone:", command)
         yield make_claim(history, "clusters-mixed", Severity.ERROR, message, advice)
@@ -58,6 +59,16 @@ def _find_in_history(
         known.append((history.tenure.last_renewal, now))
     yield from find_refusals(history, known, now)
     yield from find_fenced_writes(history, now)
+
+
+def _describe_mixture(history: LeaseHistory) -> str:
+    if history.existence.is_mixed:
+        return "its UID changes back and forth: the input is of several clusters, so nothing can be concluded"
+    overlap = format_length(history.existence.overlap // SECOND * SECOND)
+    return (
+        f"one lease of this name was written until {overlap} after another one had been created: the input is of "
+        "several clusters, or the clocks of its API servers differ by as much, so nothing can be concluded"
+    )
 
 
 def _find_handovers(
@@ -120,7 +131,7 @@ def drop_repeated(
     """
     dropped = {one.check for one in found if one.check == "lease-shared"}
     if may_lack_renewals:
-        dropped.add("expired")
+        dropped |= {"expired", "abandoned", "heartbeat-silent"}
     if any(_is_about(one, RENEW_TIME) for one in found):
         dropped.add("holder-clock")  # the stored time is not that of its writer's clock
     return [one for one in stored if one.check not in dropped]

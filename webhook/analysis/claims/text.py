@@ -11,6 +11,7 @@ from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.cause_sentences import describe_cause
 from webhook.analysis.claims.diagnosis import Blame
 from webhook.analysis.claims.silent_together import describe_silent_together
+from webhook.analysis.claims.unlogged_renewals import describe_unlogged
 from webhook.analysis.claims.words import describe_writer, format_age, format_clock, format_name
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState, LeaseStatus, date_naming
@@ -35,6 +36,10 @@ def list_facts(account: Account, *, verbose: bool = True) -> Iterator[Line]:
         yield from _list_holding(account)
     if account.is_log_leaky:
         yield Line("Not shown", "the log lacks some requests: it has writes that follow others that it does not have")
+    elif account.is_unlogged:
+        yield Line(
+            "Not shown", f"renewals, if the audit policy leaves them out: the log has {describe_unlogged(account)}"
+        )
     elif account.is_partial and not (account.unrecorded or account.history.renewals.unseen):
         yield Line("Not shown", "some writes to it, within the time for which a renewal lasts")
     elif account.history.continuity.sparse_since is not None:

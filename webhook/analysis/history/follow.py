@@ -54,6 +54,9 @@ MAX_COMPARED: Final = 200
 MAX_MISSING: Final = 1000
 MAX_RELATED: Final = 1000
 """Pods whose reads of leases that do not exist are remembered."""
+MAX_USERS: Final = 10_000
+_RENEWING: Final = frozenset({"update", "patch"})
+"""Verbs by which a lease is renewed."""
 _TOGETHER: Final = MINUTE
 """Leases that were last renewed within this time before one stopped with it."""
 _CREATING: Final = SECOND
@@ -190,6 +193,8 @@ class ClusterHistory(Struct):
     """The latest requests that deleted leases of which the log does not show which they were."""
     _served: dict[str, int | None] = field(default_factory=dict)
     """By version of LeaseCandidates, when an API server last answered that it does not serve it; None if it does."""
+    updating: set[str] = field(default_factory=set)
+    """Users of whom an audit log has an update of a lease, whatever it was answered: a policy may leave out others'."""
     bounds: Bounds = field(default_factory=Bounds)
     has_managed_fields: bool = False
     stamped: frozenset[str] = frozenset()
@@ -349,6 +354,8 @@ class ClusterHistory(Struct):
         if not self.is_of_a_lease(seen):
             self._note_unnamed(seen)
             return []
+        if seen.verb in _RENEWING and seen.writer and len(self.updating) < MAX_USERS:
+            self.updating.add(seen.writer.user)
         if seen.act is Act.READ and seen.answer and seen.answer.code == NOT_FOUND and seen.writer:
             self._note_missing(key, seen.writer.process)
         history = self._find_history(key) or self._begin_history(key)
