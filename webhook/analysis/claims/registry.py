@@ -329,12 +329,12 @@ _INCIDENTS: Final = (
     ),
     Kind(
         "clusters-mixed",
-        "the input is of several clusters",
-        "uids that change back and forth",
+        "the input is of several clusters, or clocks of its API servers differ by more than five seconds",
+        "uids that change back and forth, or a log of writes to a lease after another one was created",
         (),
         Problem(
-            "a lease changes its UID back and forth, so the input is of several clusters, "
-            "and nothing else is said of it",
+            "a lease changes its UID back and forth, or was written after another one of its name was created: the "
+            "input is of several clusters, or clocks differ, and nothing else is said of it",
             {Severity.ERROR: ""},
         ),
     ),

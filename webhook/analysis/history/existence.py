@@ -3,9 +3,17 @@
 In: uids of states, and deletions. Out: whether it is gone, since when, and whether its name is that of several leases.
 """
 
+from typing import Final
+
 from msgspec import Struct
 
+from webhook.analysis.history.write import Write
 from webhook.analysis.inputs.items import Act, Observation, Writer
+from webhook.kubernetes.objects import Lease
+from webhook.kubernetes.times import SECOND, stamp_of
+
+_AT_ONCE: Final = 5 * SECOND
+"""Clocks of API servers differ by less, as a rule."""
 
 
 class Existence(Struct):
@@ -22,6 +30,9 @@ class Existence(Struct):
     """It was deleted, and created again by a request of which the input does not show the object."""
     is_mixed: bool = False
     """Two leases of this name were written in turns: the input is of several clusters, so nothing is known."""
+    overlap: int = 0
+    """For how long two leases of this name existed at once by the times of API servers, in microseconds: for 0 if the
+    input is of one cluster. Else these are several, or clocks differ by as much."""
     marked_at: int = 0
     """When its deletion was asked for, which waits for finalizers; 0 if there is none."""
     _marked_by: Writer | None = None
@@ -65,6 +76,18 @@ class Existence(Struct):
         """Note that the lease that was known is gone, and one of another uid was created with its name."""
         self.is_mixed = self.is_mixed or uid == self._uid_before
         self._uid_before = known
+
+
+def measure_overlap(lease: Lease, latest: Write) -> int:
+    """Return for how long a lease existed already when one of another uid was written, 0 if it need not have.
+
+    Only a log dates the `latest` write of the other one: a client may write the stamps of what a watch shows.
+    """
+    created = stamp_of(lease.metadata.creation_timestamp)
+    if created is None or not latest.is_logged:
+        return 0
+    overlap = latest.earliest - created - SECOND
+    return overlap if overlap > _AT_ONCE else 0
 
 
 def is_other_uid(known: str | None, uid: str | None) -> bool:

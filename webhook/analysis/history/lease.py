@@ -92,7 +92,7 @@ class LeaseHistory(Struct):
     @property
     def is_mixed(self) -> bool:
         """Whether the input is of several clusters, so that nothing is known."""
-        return self.existence.is_mixed
+        return self.existence.is_mixed or self.existence.overlap > 0
 
     @property
     def vacancy(self) -> Vacancy:

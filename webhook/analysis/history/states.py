@@ -12,10 +12,11 @@ from msgspec.structs import replace
 
 from webhook.admission.rules.expiry import date_last_renewal
 from webhook.analysis.history.beginning import begin_state
+from webhook.analysis.history.continuity import Sight
 from webhook.analysis.history.dating import date_state_before
 from webhook.analysis.history.deletion import delete_unseen
 from webhook.analysis.history.events import EventKind, describe_changed_fields
-from webhook.analysis.history.existence import is_other_uid
+from webhook.analysis.history.existence import is_other_uid, measure_overlap
 from webhook.analysis.history.forged_stamps import find_forged_stamps
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.other_writes import OtherWrite
@@ -80,6 +81,9 @@ def _move_to(step: Step, lease: Lease, entries: Sequence[Entry], act: Act) -> Ne
     is_other = is_other_uid(uid, lease.metadata.uid)
     if is_other:
         history.existence.replace_uid(uid, lease.metadata.uid)
+        if not (history.is_deleted or history.continuity.sight is Sight.PUT_BACK):
+            overlap = measure_overlap(lease, history.stored_write)
+            history.existence.overlap = max(history.existence.overlap, overlap)
     gap = _find_gap(history, seen, lease, act, is_other=is_other)
     _apply_gap(step, gap)
     # A review of a creation comes before it is known whether the lease exists.
