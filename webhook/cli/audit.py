@@ -19,7 +19,7 @@ from webhook.analysis.claims.account import find_ongoing_cause
 from webhook.analysis.claims.candidates import find_patient_reader
 from webhook.analysis.claims.claim import as_json as claim_as_json
 from webhook.analysis.claims.collect import convert_finding
-from webhook.analysis.claims.incidents import drop_repeated, find_incidents, is_log_leaky
+from webhook.analysis.claims.incidents import drop_repeated, find_incidents, find_server_clock, is_log_leaky
 from webhook.analysis.claims.unlogged_renewals import may_be_renewed_unlogged
 from webhook.analysis.claims.words import format_count
 from webhook.analysis.history.follow import ClusterHistory, Key
@@ -335,7 +335,12 @@ class Audit(Struct):
                     limits = self.histories.find_limits(namespace, name)
                     subject = Subject(history.lease, namespace, name, at, *known, limits=limits)
                     may_lack_renewals = is_log_leaky(self.histories, history) or is_unlogged or reader is not None
-                    yield from drop_repeated(found, self.inventory.add(subject), may_lack_renewals=may_lack_renewals)
+                    is_server_clock = find_server_clock(self.histories, history, status, at) is not None
+                    yield from drop_repeated(
+                        *(found, self.inventory.add(subject)),
+                        may_lack_renewals=may_lack_renewals,
+                        is_server_clock=is_server_clock,
+                    )
                 yield from found
             for (namespace, name), candidate in sorted(self.histories.candidates.items(), key=itemgetter(0)):
                 self._count_examined(namespace)

@@ -432,7 +432,8 @@ def _check_clock(subject: Subject) -> Iterator[ReportFinding]:
         message += ", or its requests take as long to be admitted"
     if zone:
         message += "; whole hours, as if its client wrote local time as UTC"
-    fix = "update the client, which writes local time" if zone else ""
+    fix = "update the client, if it writes local time; if other holders are off by as much, see the API server's clock"
+    fix = fix if zone else ""
     yield subject.report("holder-clock", message, severity, fix)
 
 

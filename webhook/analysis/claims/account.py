@@ -15,12 +15,13 @@ from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.collect import find_claims
 from webhook.analysis.claims.diagnosis import Blame, Diagnosis
 from webhook.analysis.claims.holder_pods import HolderPodDeletion, find_holder_pod_deletions
-from webhook.analysis.claims.incidents import drop_repeated, find_incidents, is_log_leaky
+from webhook.analysis.claims.incidents import drop_repeated, find_incidents, find_server_clock, is_log_leaky
 from webhook.analysis.claims.pods import PodEvent, find_refused_pods, list_pod_events
 from webhook.analysis.claims.related_writes import find_related_writes
 from webhook.analysis.claims.silent_together import SilentTogether, claim_silent_together, find_silent_together
 from webhook.analysis.claims.takers import claim_no_candidate
 from webhook.analysis.claims.unlogged_renewals import may_be_renewed_unlogged
+from webhook.analysis.history.clock_steps import ClockStep
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.follow import ClusterHistory, Key
 from webhook.analysis.history.lease import LeaseHistory
@@ -69,6 +70,8 @@ class Account(Struct, frozen=True):
     """Who asks for it since it is free; None if it is not, or the input does not show that."""
     patient_reader: Writer | None = None
     """Who could take it since it has expired by the log, and only reads it; None if no one does."""
+    clock_step: ClockStep | None = None
+    """When the clock of an API server was set, as several leases show."""
     is_unlogged: bool = False
     """It has expired only by a log that shows no update by its holder's account, so that it may lack all renewals."""
     silent_together: SilentTogether | None = None
@@ -224,13 +227,18 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
     is_unlogged = may_be_renewed_unlogged(histories, history, status)
     reader = None if is_unlogged else find_patient_reader(histories, history, status)
     cause = None if is_unlogged or reader else find_ongoing_cause(histories, history, now)
+    clock_step = histories.find_server_clock_step(history, 0, now)
     findings: list[ReportFinding] = list(find_incidents(histories, history, now, cause))
     if history.lease is not None and status is not None:
         known = history.interval, status, seen_until, history.is_as_sent, not history.is_heartbeat
         limits = histories.find_limits(history.namespace, history.name)
         subject = Subject(history.lease, history.namespace, history.name, now, *known, limits=limits)
         may_lack_renewals = is_log_leaky(histories, history) or is_unlogged or reader is not None
-        findings += drop_repeated(findings, check_stored_object(subject), may_lack_renewals=may_lack_renewals)
+        is_server_clock = find_server_clock(histories, history, status, now) is not None
+        stored = check_stored_object(subject)
+        findings += drop_repeated(
+            findings, stored, may_lack_renewals=may_lack_renewals, is_server_clock=is_server_clock
+        )
         findings += check_stamps(subject, histories.stamped, has_managed_fields=histories.has_managed_fields)
     if cause is not None and cause.blame is Blame.POD:
         # A deleted pod has no log.
@@ -257,6 +265,7 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
         candidates=None if is_unlogged else find_candidates(histories, history, status),
         patient_reader=reader,
         is_unlogged=is_unlogged,
+        clock_step=clock_step,
         silent_together=None if is_unlogged else find_silent_together(histories, history, status),
         pod_deletions=tuple(find_holder_pod_deletions(histories.deleted_pods, history, now)),
         related_writes=tuple(find_related_writes(histories.related_writes, history, refused_pods)),

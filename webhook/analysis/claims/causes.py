@@ -55,6 +55,9 @@ def find_late_renewals(histories: ClusterHistory, history: LeaseHistory) -> Iter
         # By clocks that differ, it may have been shorter.
         if tenure is None or silence.length - history.skew < estimate_deadline(silence.duration):
             continue
+        step = histories.find_server_clock_step(history, silence.start, silence.end)
+        if step is not None and silence.length + step.by < estimate_deadline(silence.duration):
+            continue
         is_claimed = tenure.is_claimed
         is_one_clock = not (history.renewals.has_several_clocks or tenure.touched or tenure.is_coordinated)
         if is_claimed and (not is_one_clock or _may_be_ended_by_another(history, silence)):

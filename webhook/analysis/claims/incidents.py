@@ -17,8 +17,10 @@ from webhook.analysis.claims.sharing import find_replaced_pod, find_second_write
 from webhook.analysis.claims.silences import claim_late_renewal, claim_loss, claim_never_taken_up, find_ongoing_silence
 from webhook.analysis.claims.takers import find_late_takers
 from webhook.analysis.claims.thefts import claim_replacement
+from webhook.analysis.history.clock_steps import TOLERANCE, ClockStep
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.status import LeaseStatus
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.inputs.items import InputKind
 from webhook.analysis.inputs.rewriting import RENEW_TIME
@@ -123,18 +125,32 @@ def is_log_leaky(histories: ClusterHistory, history: LeaseHistory) -> bool:
 
 
 def drop_repeated(
-    found: Sequence[ReportFinding], stored: Iterable[ReportFinding], *, may_lack_renewals: bool
+    found: Sequence[ReportFinding],
+    stored: Iterable[ReportFinding],
+    *,
+    may_lack_renewals: bool,
+    is_server_clock: bool,
 ) -> list[ReportFinding]:
     """Return what a stored lease shows beside its history, without a guess at what the history shows.
 
     `may_lack_renewals`: a log lacks requests, and a renewal may be one of them, so the lease need not have expired.
+    `is_server_clock`: the clock of an API server was set, by which that of the holder seems to be off.
     """
     dropped = {one.check for one in found if one.check == "lease-shared"}
     if may_lack_renewals:
         dropped |= {"expired", "abandoned", "heartbeat-silent"}
-    if any(_is_about(one, RENEW_TIME) for one in found):
+    if is_server_clock or any(_is_about(one, RENEW_TIME) for one in found):
         dropped.add("holder-clock")  # the stored time is not that of its writer's clock
     return [one for one in stored if one.check not in dropped]
+
+
+def find_server_clock(
+    histories: ClusterHistory, history: LeaseHistory, status: LeaseStatus | None, now: int
+) -> ClockStep | None:
+    """Return the step of an API server's clock by which that of a holder, which was right before, seems to be off."""
+    step = histories.find_server_clock_step(history, 0, now)
+    ahead = status.ahead if status else None
+    return step if step is not None and ahead is not None and abs(ahead - step.by) <= 2 * TOLERANCE else None
 
 
 def _is_about(finding: ReportFinding, field: str) -> bool:

@@ -44,6 +44,7 @@ def list_facts(account: Account, *, verbose: bool = True) -> Iterator[Line]:
         yield Line("Not shown", "some writes to it, within the time for which a renewal lasts")
     elif account.history.continuity.sparse_since is not None:
         yield Line("Not shown", "what another API server answered: if there are several, give the logs of all")
+    yield from _list_clocks(account)
     yield from _list_touch(account)
     if account.unserved_at is not None:
         when = format_clock(account.unserved_at, account.now)
@@ -59,6 +60,19 @@ def list_facts(account: Account, *, verbose: bool = True) -> Iterator[Line]:
     if together := describe_silent_together(account):
         yield Line("Together", together)
     yield from _list_rhythm(account) if verbose else ()
+
+
+def _list_clocks(account: Account) -> Iterator[Line]:
+    """Say when the clock of an API server was set: what it dates seems late by that."""
+    step = account.clock_step
+    if step is None:
+        return
+    moved, passed = format_length(-step.by // SECOND * SECOND), format_length(step.end - step.start + step.by)
+    yield Line(
+        "Clocks",
+        f"at {format_clock(step.start, account.now)} the times of the API server moved on by {moved} more than the "
+        f"renewTimes of this holder and of others, for which {passed} passed: its clock was set, or theirs at once",
+    )
 
 
 def _list_holding(account: Account) -> Iterator[Line]:

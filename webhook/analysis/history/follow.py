@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from webhook.admission.rules.limits import FindLimits, find_default_limits
 from webhook.analysis.history.bounds import MAX_LISTED, Bounds
 from webhook.analysis.history.candidates import read_event
+from webhook.analysis.history.clock_steps import ClockStep
 from webhook.analysis.history.deleted_pods import DeletedPods
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.going_on import Beat, GoingOn
@@ -61,6 +62,8 @@ _TOGETHER: Final = MINUTE
 """Leases that were last renewed within this time before one stopped with it."""
 _CREATING: Final = SECOND
 """A renewal that is stored later than this after its lease was created is one of its own."""
+_MIN_WITNESSES: Final = 2
+"""Other leases that show that a clock was set: what a single client writes shows nothing."""
 _IN_BLOCK: Final = 64
 """Leases that are compressed together: alone they would take three times as much."""
 _SEPARATOR: Final = b"\0"
@@ -470,6 +473,19 @@ class ClusterHistory(Struct):
             paused=len(silences),
             silent_for=max(silences, default=0),
         )
+
+    def find_server_clock_step(self, history: LeaseHistory, start: int, end: int) -> ClockStep | None:
+        """Return the step of a clock between two instants that most other leases show, too: an API server's.
+
+        None if there is none. The stamps leapt, and the renewTimes of several holders did not.
+        """
+        own = history.clock_steps.find_within(start, end)
+        if own is None or own.by > 0:
+            return None
+        others = [one for one in self.leases.values() if one is not history and one.holder is not None]
+        like = sum(1 for one in others if any(map(own.is_like, one.clock_steps.known)))
+        compared = sum(1 for one in others if one.renewals.spans(own.start, own.end))
+        return own if like >= _MIN_WITNESSES and 2 * like > compared else None
 
     def compare_silent_with_others(self, history: LeaseHistory, now: int) -> OtherLeases:
         """Return how many other held leases were last renewed when an expired one was, and how many after it.

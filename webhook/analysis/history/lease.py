@@ -8,6 +8,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from webhook.analysis.heartbeats import is_heartbeat, is_named_for_heartbeats
+from webhook.analysis.history.clock_steps import ClockSteps
 from webhook.analysis.history.continuity import Change, Continuity
 from webhook.analysis.history.dating import Known
 from webhook.analysis.history.events import LeaseEvent
@@ -59,6 +60,7 @@ class LeaseHistory(Struct):
     others: deque[OtherWrite] = field(default_factory=partial(deque, (), MAX_OTHERS))
     edits: deque[LeaseEvent] = field(default_factory=partial(deque, (), MAX_REFUSALS))
     added_owners: deque[AddedOwners] = field(default_factory=partial(deque, (), MAX_REFUSALS))
+    clock_steps: ClockSteps = field(default_factory=ClockSteps)
     rival: Rival = field(default_factory=Rival)
     logged: int | None = None
     """The last renewal by the log, if the latest state has no stamp of it."""

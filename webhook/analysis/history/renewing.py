@@ -83,7 +83,9 @@ def _count_renewal(step: Step, tenure: Tenure, state: NextState) -> None:
     """Count a renewal by the holder's own process."""
     history = step.history
     at, writer = state.at, state.writer
+    before, last_at = tenure.clock.ahead_at_last, tenure.last_renewal
     measure_clock(step, tenure)
+    history.clock_steps.take(last_at, at, before, tenure.clock.ahead_at_last)
     if not (writer and writer.user):
         manager = find_manager(history.entries, date_last_renewal(history.entries))
         tenure.note_ambiguity(is_other=_hints_at_another(tenure, manager, state.old, state.new))
