@@ -18,7 +18,7 @@ _OF_ALL: Final = {
     Blame.NETWORK: _SENTENCES[Blame.NETWORK],
 }
 """The cause that stopped all leases."""
-_STOPPED_THEN: Final = "its process stopped by itself"
+_STOPPED_THEN: Final = "its process stopped by itself, or with the others as in a rollout"
 _SILENT: Final = (
     "It sent no renewal (it ended, or was paused, blocked, cut off or reconfigured), or its API server hung"
 )

@@ -177,6 +177,13 @@ def _unpack(packed: bytes) -> list[bytes]:
     return zlib.decompress(packed).split(_SEPARATOR)
 
 
+def _count_repeated(leases: Sequence[LeaseHistory], at: int) -> int:
+    """Return how many leases were held at an instant by the holder of another one of them, as far as is known."""
+    tenures = (one.find_tenure_at(at) for one in leases)
+    holders = [one.holder for one in tenures if one is not None]
+    return len(holders) - len(set(holders))
+
+
 class ClusterHistory(Struct):
     """Every lease that was seen, by namespace and name; `bounds.until` is by an API server's clock, None for dumps."""
 
@@ -467,6 +474,7 @@ class ClusterHistory(Struct):
         silences = [silence for other in on_time if (silence := other.renewals.find_longest_silence(start, end))]
         return OtherLeases(
             late=len(late),
+            repeated=_count_repeated((history, *late), start),
             on_time=len(on_time),
             is_sample=step > 1,
             is_one_node=is_one_node,

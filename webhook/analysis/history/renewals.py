@@ -264,6 +264,8 @@ class OtherLeases(Struct, frozen=True):
     is_one_node: bool = False
     paused: int = 0
     silent_for: int = 0
+    repeated: int = 0
+    """Those that were late without another holder: one process that ends leaves all of its leases."""
 
     @property
     def is_known(self) -> bool:
@@ -273,12 +275,12 @@ class OtherLeases(Struct, frozen=True):
     @property
     def most_were_late(self) -> bool:
         """Whether most were late: then the cause is what they share, the API server or what it depends on."""
-        return self.late > self.on_time
+        return self.late - self.repeated > self.on_time
 
     @property
     def are_enough(self) -> bool:
         """Whether they are too many, and too far apart, for the failure of a single node to explain it."""
-        return self.late + self.on_time >= _MIN_OTHERS and not self.is_one_node
+        return self.late - self.repeated + self.on_time >= _MIN_OTHERS and not self.is_one_node
 
 
 class Timing(Struct, frozen=True, gc=False):

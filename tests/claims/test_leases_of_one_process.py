@@ -1,0 +1,58 @@
+"""A process that holds several leases and ends: they are one witness of what happened, and not several."""
+
+import pytest
+
+from tests.claims.accounts import account, text
+from tests.history.fake_server import Elector, FakeServer
+from tests.history.observing import View, follow_log, follow_watch
+from webhook.analysis.claims.account import Account
+
+
+def lead(server: FakeServer, electors: list[Elector], seconds: int) -> None:
+    """Let some leases be renewed, and begin with those that do not exist."""
+    for one in electors:
+        if one.lease not in server.leases:
+            one.take()
+    for _ in electors[0].ticks(seconds):
+        for one in electors:
+            one.renew()
+
+
+def end_process(view: View, holder: str, *, others: int = 2) -> Account:
+    """Five leases are no longer renewed, of which four are held by `holder`; some others are, then and later."""
+    server = FakeServer()
+    mine = [server.elector("shop-0", "shop/db")]
+    mine += [server.elector(holder.format(number), f"shop/shard-{number}") for number in range(4)]
+    kept = [server.elector(f"kept-{number}", f"shop/kept-{number}") for number in range(others)]
+    lead(server, [*mine, *kept], 60)
+    lead(server, kept, 20)
+    server.elector("shop-9", "shop/db").lead(2)
+    lead(server, kept, 20)
+    return account(view(server), server.now)
+
+
+@pytest.mark.parametrize("view", [follow_log, follow_watch])
+def test_the_other_leases_of_a_process_that_ends_show_no_outage(view: View) -> None:
+    said = text(end_process(view, "shop-0"))
+    assert "2 other leases were renewed on time" in said
+    assert "slow or unavailable" not in said
+    assert "slow, unavailable or not reached" not in said
+    assert "readyz" not in said
+
+
+def test_the_leases_of_another_process_are_one_witness() -> None:
+    said = text(end_process(follow_watch, "queue-0"))
+    assert "2 other leases were renewed on time" in said
+    assert "readyz" not in said
+
+
+def test_leases_of_several_processes_are_late_together() -> None:
+    """What they share is the API server, unless they were stopped together."""
+    said = text(end_process(follow_watch, "shard-{}"))
+    assert "4 of the 6 other leases with regular renewals were late at the same time" in said
+    assert "or its process stopped by itself, or with the others as in a rollout" in said
+
+
+def test_too_few_other_processes_tell_no_outage() -> None:
+    said = text(end_process(follow_watch, "queue-0", others=1))
+    assert "slow, unavailable or not reached" not in said
