@@ -406,7 +406,7 @@ def test_a_dump_in_which_all_stopped(more: list[str], is_known: bool) -> None:
     answer = account(cluster_of(server.dump()), server.now)
     why = (
         "Why: The API server was slow, unavailable or not reached, a webhook or policy stopped all writes, or its "
-        "process stopped by itself: 3 other leases stopped at the same time."
+        "process stopped by itself, or with the others as in a rollout: 3 other leases stopped at the same time."
     )
     assert (why in text(answer)) == is_known
     assert ("Why:" in text(answer)) == is_known

@@ -70,6 +70,8 @@ class Account(Struct, frozen=True):
     """Who asks for it since it is free; None if it is not, or the input does not show that."""
     patient_reader: Writer | None = None
     """Who could take it since it has expired by the log, and only reads it; None if no one does."""
+    lacks_requests: bool = False
+    """A watch shows writes to it that a log beside it does not have."""
     clock_step: ClockStep | None = None
     """When the clock of an API server was set, as several leases show."""
     is_unlogged: bool = False
@@ -265,6 +267,7 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
         candidates=None if is_unlogged else find_candidates(histories, history, status),
         patient_reader=reader,
         is_unlogged=is_unlogged,
+        lacks_requests=histories.lacks_shown_requests(history),
         clock_step=clock_step,
         silent_together=None if is_unlogged else find_silent_together(histories, history, status),
         pod_deletions=tuple(find_holder_pod_deletions(histories.deleted_pods, history, now)),

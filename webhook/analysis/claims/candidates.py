@@ -37,7 +37,9 @@ class Candidates(Struct, frozen=True):
 def find_candidates(histories: ClusterHistory, history: LeaseHistory, status: LeaseStatus | None) -> Candidates | None:
     """Return who asked for a lease since it is free; None if it is not, or the input does not show that."""
     bounds, waiting = histories.bounds, history.requests.waiting
-    if status is None or not waiting.since or history.requests.is_watched or history.is_partial or bounds.is_log_leaky:
+    if status is None or not waiting.since or history.requests.is_watched or history.is_partial:
+        return None
+    if histories.lacks_requests(history):
         return None
     if status.state is LeaseState.EXPIRED and status.takeable_at is not None:
         since, own = max(waiting.since, status.takeable_at), _find_own(history)

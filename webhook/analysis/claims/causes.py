@@ -359,7 +359,7 @@ def _compare_silence(evidence: SilenceEvidence, slow: int) -> Diagnosis:
     histories, history, hidden = evidence.histories, evidence.history, evidence.hidden
     silence, requests, compared = evidence.silence, evidence.request_count, evidence.other_leases
     start, end = silence.start, silence.end
-    is_whole = history.kind is InputKind.AUDIT_LOG and not (histories.bounds.is_log_leaky or evidence.ended_log)
+    is_whole = history.kind is InputKind.AUDIT_LOG and not (histories.lacks_requests(history) or evidence.ended_log)
     is_silent = evidence.is_heard is False and is_whole
     own = ("stopped", "api-server", *hidden)
     if late := _describe_late(compared):

@@ -48,8 +48,8 @@ class SilenceEvidence:
         """The causes that the input does not show: where a log may lack requests, it shows no more than a watch."""
         bounds = self.histories.bounds
         has_forgotten = self.history.requests.has_forgotten_since(self.start)
-        is_leaky = bounds.is_log_leaky or self.ended_log is not None
-        is_whole = not (is_leaky or bounds.has_hole(self.start, self.end) or has_forgotten)
+        is_short = has_forgotten or self.histories.lacks_requests(self.history) or self.ended_log is not None
+        is_whole = not (is_short or bounds.has_hole(self.start, self.end))
         return () if self.history.kind is InputKind.AUDIT_LOG and is_whole else HIDDEN
 
     @cached_property

@@ -75,7 +75,7 @@ def _is_whole(histories: ClusterHistory, history: LeaseHistory) -> bool:
     """Return whether the log has every request for a lease, of one whose holders others follow."""
     requests, is_log = history.requests, history.kind is InputKind.AUDIT_LOG
     is_shown = is_log and history.has_reads_of_holders and not requests.is_watched
-    return is_shown and not (history.is_heartbeat or history.is_partial or histories.bounds.is_log_leaky)
+    return is_shown and not (history.is_heartbeat or history.is_partial or histories.lacks_requests(history))
 
 
 def _find_asking(history: LeaseHistory) -> dict[Writer, list[int]]:

@@ -193,7 +193,7 @@ def _claim_late_taker(
     since, bounds = after.since - lateness, histories.bounds
     own, other = after.processes.own, after.processes.doubtful_taker
     is_heard = own is not None and own.user in history.requests.users and not history.requests.is_watched
-    is_whole = is_heard and not bounds.is_log_leaky and not bounds.has_hole(since, after.since)
+    is_whole = is_heard and not histories.lacks_requests(history) and not bounds.has_hole(since, after.since)
     has_waited = after.waited_since is not None and after.waited_since <= since
     # Of tokens that name no pod, several processes may have one user.
     is_logged = after.taken.is_logged and is_whole and has_waited and own is not None and bool(own.uid or own.pod)

@@ -34,16 +34,8 @@ def list_facts(account: Account, *, verbose: bool = True) -> Iterator[Line]:
     """Yield the known facts, each with a label; without `verbose` those that the headline does not say."""
     if verbose:
         yield from _list_holding(account)
-    if account.is_log_leaky:
-        yield Line("Not shown", "the log lacks some requests: it has writes that follow others that it does not have")
-    elif account.is_unlogged:
-        yield Line(
-            "Not shown", f"renewals, if the audit policy leaves them out: the log has {describe_unlogged(account)}"
-        )
-    elif account.is_partial and not (account.unrecorded or account.history.renewals.unseen):
-        yield Line("Not shown", "some writes to it, within the time for which a renewal lasts")
-    elif account.history.continuity.sparse_since is not None:
-        yield Line("Not shown", "what another API server answered: if there are several, give the logs of all")
+    if hidden := _describe_hidden(account):
+        yield Line("Not shown", hidden)
     yield from _list_clocks(account)
     yield from _list_touch(account)
     if account.unserved_at is not None:
@@ -60,6 +52,21 @@ def list_facts(account: Account, *, verbose: bool = True) -> Iterator[Line]:
     if together := describe_silent_together(account):
         yield Line("Together", together)
     yield from _list_rhythm(account) if verbose else ()
+
+
+def _describe_hidden(account: Account) -> str:
+    """Say what the input does not show of a lease, "" if nothing tells that."""
+    if account.is_log_leaky:
+        return "the log lacks some requests: it has writes that follow others that it does not have"
+    if account.is_unlogged:
+        return f"renewals, if the audit policy leaves them out: the log has {describe_unlogged(account)}"
+    if account.lacks_requests:
+        return "who made some writes, and what else was asked: the log lacks requests that another input shows"
+    if account.is_partial and not (account.unrecorded or account.history.renewals.unseen):
+        return "some writes to it, within the time for which a renewal lasts"
+    if account.history.continuity.sparse_since is not None:
+        return "what another API server answered: if there are several, give the logs of all"
+    return ""
 
 
 def _list_clocks(account: Account) -> Iterator[Line]:

@@ -449,6 +449,17 @@ class ClusterHistory(Struct):
                     self._tenures.setdefault(owner, []).append((history, tenure))
         return self._tenures.get(user, ())
 
+    def lacks_requests(self, history: LeaseHistory) -> bool:
+        """Return whether a log lacks requests for a lease: some here and there, or those that a watch shows beside it."""
+        return self.bounds.is_log_leaky or self.lacks_shown_requests(history)
+
+    def lacks_shown_requests(self, history: LeaseHistory) -> bool:
+        """Return whether a watch shows writes to a lease, during a log, that the log does not have.
+
+        Another API server answered these, or a policy or a collector left them out; it may have answered others, too.
+        """
+        return history.unlogged_since is not None and history.unlogged_since <= self.bounds.logged_until
+
     def list_clearings(self, namespace: str, start: int, end: int) -> list[Observation]:
         """Return the requests from `start` to `end` that may have deleted any lease of a namespace."""
         return [one for one in self.clearings if one.namespace == namespace and start <= (one.at or 0) <= end]

@@ -66,6 +66,8 @@ class LeaseHistory(Struct):
     """The last renewal by the log, if the latest state has no stamp of it."""
     stored_write: Write = Write()
     """The latest one that was stored: when others were answered says nothing of what follows them."""
+    unlogged_since: int | None = None
+    """The first write that a watch shows after the first request of a log, and the log does not."""
     shared: Tenure | None = None
     """The tenure already reported as shared by several processes."""
     _status: tuple[int, LeaseStatus] | None = None

@@ -64,12 +64,21 @@ def _take_stored(step: Step) -> None:
     _store_state_before(step)
     _store(step)
     history.stored_write = step.write
+    if history.unlogged_since is None and _is_unlogged(step):
+        history.unlogged_since = step.write.earliest
     if history.holder is not None:
         history.holder.note_asked(history.requests.rewritten.asked_holder)
     if not _is_edit(before, history.lease, step.seen):
         history.requests.waiting.restart(history.moment)
     _note_sight(step)
     _report_sharing(step)
+
+
+def _is_unlogged(step: Step) -> bool:
+    """Return whether a watch alone shows an update, although a log had begun: it lacks requests for the lease."""
+    began, seen = step.bounds.first_request, step.seen
+    is_of_watch = seen.input_kind is InputKind.WATCH and seen.act is Act.UPDATED and step.write.is_dated_by_a_server
+    return is_of_watch and began is not None and step.write.earliest > began
 
 
 def _hear(step: Step) -> None:
