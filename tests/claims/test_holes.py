@@ -16,7 +16,6 @@ from tests.truth.stored import play_stored
 from webhook.analysis.claims.account import make_account
 from webhook.analysis.claims.account_json import as_json
 from webhook.analysis.claims.headline import make_headline
-from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.observe import observe
 from webhook.analysis.history.tenure import Handover
 from webhook.analysis.inputs.items import Observation
@@ -184,10 +183,26 @@ def test_a_watch_beside_the_log_shows_what_that_lacks() -> None:
     server, db, mail, _ = shop()
     hide_from_log(server, lambda: together(HOLE, db, mail))
     together(10, mail)
-    histories = ClusterHistory()
-    for item in [*read("watch", [server.watch()]), *read("log", [server.audit_log()])]:
-        histories.take(item)
-    assert histories.leases[LEASE].hidden_since is None
+    assert follow_both(server).leases[LEASE].hidden_since is None
+
+
+def test_a_watch_of_another_namespace_shows_nothing_of_what_the_log_lacks() -> None:
+    server, db, mail, _ = shop()
+    hide_from_log(server, lambda: together(HOLE, db, mail, server.elector("x-0", "other/x")))
+    together(10, mail)
+    server.events = [event for event in server.events if event[2]["metadata"]["namespace"] == "other"]
+    assert follow_both(server).leases[LEASE].hidden_since is not None
+
+
+def test_a_watch_that_ended_before_shows_nothing_of_what_the_log_lacks() -> None:
+    server, db, mail, _ = shop()
+    together(10, db, mail)
+    shown = list(server.events)
+    together(10, db, mail)
+    hide_from_log(server, lambda: together(HOLE, db, mail))
+    together(10, mail)
+    server.events = shown
+    assert follow_both(server).leases[LEASE].hidden_since is not None
 
 
 def test_of_one_lease_alone_a_log_has_no_hole() -> None:

@@ -8,13 +8,13 @@ import pytest
 
 from tests.claims.accounts import account, text
 from tests.factories import Document
-from tests.history.fake_server import FakeServer, together
+from tests.history.fake_server import SECOND, START, FakeServer, together
 from tests.history.observing import View, follow_both, follow_log
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.text import list_facts
 from webhook.analysis.claims.urgency import advise_with_urgency
 from webhook.cli.main import main
-from webhook.kubernetes.times import format_time
+from webhook.kubernetes.times import format_micro_time, format_time
 
 Rule = Callable[[Document], bool]
 DOUBT = "has not renewed it for 1 min 0 s, as far as the log shows"
@@ -53,7 +53,7 @@ def test_a_log_without_updates_shows_no_expiry(rule: Rule, shown: str) -> None:
     assert not [one for one in found.claims if one.check in {"expired", "no-candidate"}]
     assert "no other process" not in text(found)
     assert found.cause is None
-    assert ("Not shown", shown) in [(one.label, one.text.rpartition("the log has ")[2]) for one in list_facts(found)]
+    assert ("Not shown", shown) in [(one.label, one.text.rpartition("it has ")[2]) for one in list_facts(found)]
     advice = advise_with_urgency(found)
     assert advice.sentence == f"The log has {shown}, so it may lack all renewals. To see the lease:"
     assert advice.command == "kubectl -n shop get lease db -o yaml"
@@ -78,6 +78,59 @@ def test_who_wrote_last_is_unknown_to_a_log_that_shows_a_lease_by_its_deletion_a
 
 def test_a_watch_beside_it_shows_the_renewals() -> None:
     assert text(explain(lead(of_all), follow_both)).startswith("db-0_1 holds it since 11:06:40Z, renewed 0 s ago")
+
+
+def _watch_another_namespace(server: FakeServer) -> None:
+    server.events = [event for event in server.events if event[2]["metadata"]["namespace"] == "other"]
+
+
+def _end_watch(server: FakeServer) -> None:
+    server.events = [event for event in server.events if event[0] <= START + 20 * SECOND]
+
+
+def _end_log(server: FakeServer) -> None:
+    _watch_another_namespace(server)
+    server.log = [event for event in server.log if event["stageTimestamp"] <= format_micro_time(START + 40 * SECOND)]
+
+
+@pytest.mark.parametrize(
+    ("deed", "rule", "shown"),
+    [
+        pytest.param(
+            _watch_another_namespace,
+            of_all,
+            "no update of a lease by shop/db",
+            id="it is of another namespace, and the log without updates",
+        ),
+        pytest.param(
+            _end_watch,
+            of_all,
+            "no request for some writes that a watch shows",
+            id="it ended before the lease expired, and the log is without updates",
+        ),
+        pytest.param(
+            _end_log, None, "no request after 11:07:20Z", id="it is of another namespace, and the log ended before"
+        ),
+    ],
+)
+def test_a_watch_that_does_not_show_the_lease_then_shows_no_expiry(
+    deed: Callable[[FakeServer], None], rule: Rule | None, shown: str
+) -> None:
+    server = FakeServer()
+    db, other = server.elector("db-0", "shop/db"), server.elector("x-0", "other/x")
+    reader = server.elector("monitor-0", "shop/db", user="system:serviceaccount:monitoring:exporter")
+    db.take()
+    other.take()
+    for _ in db.ticks(90):
+        db.renew()
+        other.renew()
+        reader.ask()
+    server.log = [event for event in server.log if rule is None or not rule(event)]
+    deed(server)
+    found = explain(server, follow_both)
+    assert f"ADVICE The log has {shown}, so it may lack all renewals." in text(found)
+    assert not [one for one in found.claims if one.check in {"expired", "no-candidate"}]
+    assert ", as far as the log shows" in text(found)
 
 
 @pytest.mark.parametrize("is_stored", [True, False], ids=["stored", "refused"])

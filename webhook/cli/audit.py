@@ -20,7 +20,7 @@ from webhook.analysis.claims.candidates import find_patient_reader
 from webhook.analysis.claims.claim import as_json as claim_as_json
 from webhook.analysis.claims.collect import convert_finding
 from webhook.analysis.claims.incidents import drop_repeated, find_incidents, find_server_clock, is_log_leaky
-from webhook.analysis.claims.unlogged_renewals import may_be_renewed_unlogged
+from webhook.analysis.claims.unlogged_renewals import describe_unlogged
 from webhook.analysis.claims.words import format_count
 from webhook.analysis.history.follow import ClusterHistory, Key
 from webhook.analysis.inputs.cluster import Cluster
@@ -325,16 +325,16 @@ class Audit(Struct):
             self.inventory.now = at if not self.inventory.leases else self.inventory.now
             for (namespace, name), history in sorted(self.histories.leases.items(), key=itemgetter(0)):
                 self._count_examined(namespace)
-                is_unlogged = may_be_renewed_unlogged(self.histories, history, history.status(at))
-                reader = None if is_unlogged else find_patient_reader(self.histories, history, history.status(at))
-                cause = None if is_unlogged or reader else find_ongoing_cause(self.histories, history, at)
+                unlogged = describe_unlogged(self.histories, history, history.status(at), at)
+                reader = None if unlogged else find_patient_reader(self.histories, history, history.status(at))
+                cause = None if unlogged or reader else find_ongoing_cause(self.histories, history, at)
                 found = [*find_incidents(self.histories, history, at, cause)]
                 if history.lease is not None and not (history.is_deleted or history.hidden_since):
                     status = history.status(at)
                     known = history.interval, status, as_of.seen_until, history.is_as_sent, not history.is_heartbeat
                     limits = self.histories.find_limits(namespace, name)
                     subject = Subject(history.lease, namespace, name, at, *known, limits=limits)
-                    may_lack_renewals = is_log_leaky(self.histories, history) or is_unlogged or reader is not None
+                    may_lack_renewals = is_log_leaky(self.histories, history) or bool(unlogged) or reader is not None
                     is_server_clock = find_server_clock(self.histories, history, status, at) is not None
                     yield from drop_repeated(
                         *(found, self.inventory.add(subject)),

@@ -20,7 +20,7 @@ from webhook.analysis.claims.pods import PodEvent, find_refused_pods, list_pod_e
 from webhook.analysis.claims.related_writes import find_related_writes
 from webhook.analysis.claims.silent_together import SilentTogether, claim_silent_together, find_silent_together
 from webhook.analysis.claims.takers import claim_no_candidate
-from webhook.analysis.claims.unlogged_renewals import may_be_renewed_unlogged
+from webhook.analysis.claims.unlogged_renewals import describe_unlogged
 from webhook.analysis.history.clock_steps import ClockStep
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.follow import ClusterHistory, Key
@@ -74,8 +74,8 @@ class Account(Struct, frozen=True):
     """A watch shows writes to it that a log beside it does not have."""
     clock_step: ClockStep | None = None
     """When the clock of an API server was set, as several leases show."""
-    is_unlogged: bool = False
-    """It has expired only by a log that shows no update by its holder's account, so that it may lack all renewals."""
+    unlogged: str = ""
+    """What a log has not by which alone it has expired, so that it may lack its renewals."""
     silent_together: SilentTogether | None = None
     """All who asked for it, if they fell silent together."""
     pod_deletions: tuple[HolderPodDeletion, ...] = ()
@@ -114,7 +114,7 @@ class Account(Struct, frozen=True):
     @property
     def may_lack_renewals(self) -> bool:
         """Whether a log may lack renewals by which it has not expired."""
-        return self.is_log_leaky or self.is_unlogged or self.patient_reader is not None
+        return self.is_log_leaky or bool(self.unlogged) or self.patient_reader is not None
 
     @property
     def last_renewal(self) -> int | None:
@@ -226,16 +226,16 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
     The other leases of `histories` show whether only one was late or all were. `seen_until` is that of a `Subject`.
     """
     status, bounds = history.status(now), histories.bounds
-    is_unlogged = may_be_renewed_unlogged(histories, history, status)
-    reader = None if is_unlogged else find_patient_reader(histories, history, status)
-    cause = None if is_unlogged or reader else find_ongoing_cause(histories, history, now)
+    unlogged = describe_unlogged(histories, history, status, now)
+    reader = None if unlogged else find_patient_reader(histories, history, status)
+    cause = None if unlogged or reader else find_ongoing_cause(histories, history, now)
     clock_step = histories.find_server_clock_step(history, 0, now)
     findings: list[ReportFinding] = list(find_incidents(histories, history, now, cause))
     if history.lease is not None and status is not None:
         known = history.interval, status, seen_until, history.is_as_sent, not history.is_heartbeat
         limits = histories.find_limits(history.namespace, history.name)
         subject = Subject(history.lease, history.namespace, history.name, now, *known, limits=limits)
-        may_lack_renewals = is_log_leaky(histories, history) or is_unlogged or reader is not None
+        may_lack_renewals = is_log_leaky(histories, history) or bool(unlogged) or reader is not None
         is_server_clock = find_server_clock(histories, history, status, now) is not None
         stored = check_stored_object(subject)
         findings += drop_repeated(
@@ -264,12 +264,12 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
         candidate_events=candidates,
         missing_candidates=frozenset(deleted),
         unserved_at=histories.unserved_at if is_coordinated else None,
-        candidates=None if is_unlogged else find_candidates(histories, history, status),
+        candidates=None if unlogged else find_candidates(histories, history, status),
         patient_reader=reader,
-        is_unlogged=is_unlogged,
+        unlogged=unlogged,
         lacks_requests=histories.lacks_shown_requests(history),
         clock_step=clock_step,
-        silent_together=None if is_unlogged else find_silent_together(histories, history, status),
+        silent_together=None if unlogged else find_silent_together(histories, history, status),
         pod_deletions=tuple(find_holder_pod_deletions(histories.deleted_pods, history, now)),
         related_writes=tuple(find_related_writes(histories.related_writes, history, refused_pods)),
         pod_events=list_pod_events(histories, history, now),

@@ -29,7 +29,6 @@ from webhook.analysis.claims.diagnosis import Blame
 from webhook.analysis.claims.handovers import find_frequent_changes, is_used_as_lock
 from webhook.analysis.claims.holder_pods import find_evictor, is_gone
 from webhook.analysis.claims.related_writes import is_of_node
-from webhook.analysis.claims.unlogged_renewals import describe_unlogged
 from webhook.analysis.claims.words import describe_user, describe_writer, format_clock, format_name
 from webhook.analysis.heartbeats import find_owner
 from webhook.analysis.history.refusal import By, Refusal
@@ -73,7 +72,7 @@ def _advise(account: Account) -> Advice:
         return Advice("Repair it, or no other replica can follow the holder:", repair)
     if (error := _find_pressing_error(account)) is not None:
         return _advise_on_finding(error)
-    if status.state is LeaseState.EXPIRED and account.is_heartbeat and not account.is_unlogged:
+    if status.state is LeaseState.EXPIRED and account.is_heartbeat and not account.unlogged:
         return _advise_on_heartbeat(account, status)
     if status.state is LeaseState.EXPIRED:
         return _advise_after_expiry(account, status)
@@ -261,8 +260,8 @@ def _advise_after_expiry(account: Account, status: LeaseStatus) -> Advice:
     if account.is_log_leaky:
         sentence = "The log lacks requests, and a renewal may be one of them. To see the lease:"
         return Advice(sentence, f"{make_command_for_lease(history)} -o yaml")
-    if account.is_unlogged:
-        sentence = f"The log has {describe_unlogged(account)}, so it may lack all renewals. To see the lease:"
+    if account.unlogged:
+        sentence = f"The log has {account.unlogged}, so it may lack all renewals. To see the lease:"
         return Advice(sentence, f"{make_command_for_lease(history)} -o yaml")
     if account.patient_reader is not None:
         sentence = (

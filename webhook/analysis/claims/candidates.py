@@ -60,9 +60,9 @@ def find_patient_reader(histories: ClusterHistory, history: LeaseHistory, status
     there is none, or if a watch shows what every API server stored.
     """
     own, at = _find_own(history), status.takeable_at if status else None
-    if status is None or status.state is not LeaseState.EXPIRED or at is None or own is None or histories.is_watched:
+    if status is None or status.state is not LeaseState.EXPIRED or at is None or own is None:
         return None
-    if _has_reason_to_wait(history, status):
+    if _has_reason_to_wait(history, status) or histories.is_watched_at(history, at):
         return None
     lasts, until = (status.duration or 0) * SECOND, histories.bounds.logged_until
     tried = [one.writer for one in history.requests.refusals if one.received >= at and not one.is_read]

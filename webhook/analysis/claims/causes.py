@@ -94,8 +94,8 @@ def _add_change_of_name(cause: Diagnosis, after: Tenure) -> Diagnosis:
     if cause.blame is not Blame.CLIENT or not pod:
         return cause
     text = (
-        f"both names were written from pod {format_name(pod)}: "
-        "a process that begins under another name waits until the lease of its old one expires"
+        f"both names were written from pod {format_name(pod)}: a process that begins under another name waits "
+        "until the lease of its old one expires, as does another process of the pod"
     )
     return replace(cause, evidence=f"{text}; {cause.evidence}")
 

@@ -163,7 +163,7 @@ def _describe_expired(account: "Account", holder: str, *, is_written_later: bool
     if account.patient_reader is not None:
         return _describe_expired_by_log(account, account.patient_reader, holder)
     is_sparse = account.history.continuity.sparse_since is not None
-    is_doubted = is_written_later or account.is_log_leaky or account.is_unlogged or is_sparse
+    is_doubted = is_written_later or account.is_log_leaky or account.unlogged or is_sparse
     return f"{_describe_silence(account, holder)}{', as far as the log shows' if is_doubted else ''}"
 
 

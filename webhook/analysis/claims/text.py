@@ -11,7 +11,6 @@ from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.cause_sentences import describe_cause
 from webhook.analysis.claims.diagnosis import Blame
 from webhook.analysis.claims.silent_together import describe_silent_together
-from webhook.analysis.claims.unlogged_renewals import describe_unlogged
 from webhook.analysis.claims.words import describe_writer, format_age, format_clock, format_name
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState, LeaseStatus, date_naming
@@ -58,8 +57,8 @@ def _describe_hidden(account: Account) -> str:
     """Say what the input does not show of a lease, "" if nothing tells that."""
     if account.is_log_leaky:
         return "the log lacks some requests: it has writes that follow others that it does not have"
-    if account.is_unlogged:
-        return f"renewals, if the audit policy leaves them out: the log has {describe_unlogged(account)}"
+    if account.unlogged:
+        return f"renewals, if the log lacks them: it has {account.unlogged}"
     if account.lacks_requests:
         return "who made some writes, and what else was asked: the log lacks requests that another input shows"
     if account.is_partial and not (account.unrecorded or account.history.renewals.unseen):

@@ -4,31 +4,31 @@ A log that has the creation of a lease and no update by its holder's account sho
 it was not. That another account's updates are there says nothing of this one: rules of a policy name users, too.
 """
 
-from typing import TYPE_CHECKING
-
-from webhook.analysis.claims.words import describe_user
+from webhook.analysis.claims.words import describe_user, format_clock
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState, LeaseStatus
-from webhook.analysis.inputs.items import InputKind, Writer
-
-if TYPE_CHECKING:
-    from webhook.analysis.claims.account import Account
+from webhook.analysis.inputs.items import Writer
 
 
-def may_be_renewed_unlogged(histories: ClusterHistory, history: LeaseHistory, status: LeaseStatus | None) -> bool:
-    """Return whether a lease has expired only by a log that shows no update of any lease by its holder's account."""
-    is_expired = status is not None and status.state is LeaseState.EXPIRED
-    if not is_expired or history.kind is not InputKind.AUDIT_LOG or histories.is_watched:
-        return False
+def describe_unlogged(histories: ClusterHistory, history: LeaseHistory, status: LeaseStatus | None, now: int) -> str:
+    """Return what a log has not that might be renewals of an expired lease, as a clause; "" if it need not lack any.
+
+    A watch of the lease that goes on shows its renewals, whatever a log lacks.
+    """
+    if status is None or status.state is not LeaseState.EXPIRED or status.takeable_at is None or history.is_moment:
+        return ""
+    ended, expired = histories.bounds.logged_until, status.takeable_at
+    if not ended or histories.is_watched_at(history, expired):
+        return ""
+    if ended < expired <= (histories.bounds.until or 0):
+        return f"no request after {format_clock(ended, now)}"
+    if histories.lacks_shown_requests(history):
+        return "no request for some writes that a watch shows"
     own = _find_own(history)
-    return not histories.updating if own is None else own.user not in histories.updating
-
-
-def describe_unlogged(account: "Account") -> str:
-    """Return a clause that says whose updates a log does not have."""
-    own = _find_own(account.history)
-    return f"no update of a lease{f' by {describe_user(own)}' if own else ''}"
+    if own is None:
+        return "" if histories.updating else "no update of a lease"
+    return "" if own.user in histories.updating else f"no update of a lease by {describe_user(own)}"
 
 
 def _find_own(history: LeaseHistory) -> Writer | None:

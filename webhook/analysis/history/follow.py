@@ -212,8 +212,8 @@ class ClusterHistory(Struct):
     find_limits: FindLimits = find_default_limits
     """The numbers of rules for a lease, as a policy file says."""
     _going_on: GoingOn = field(default_factory=GoingOn)
-    is_watched: bool = False
-    """A watch shows what happened, whatever a log beside it lacks."""
+    watched_until: dict[str, int] = field(default_factory=dict)
+    """By watch, when the latest write was made that it shows: what happened until then, whatever a log lacks."""
     _compared: _Compared | None = None
     _tenures: dict[str, list[tuple[LeaseHistory, Tenure]]] | None = None
     """Tenures by user, until something else is observed."""
@@ -377,6 +377,8 @@ class ClusterHistory(Struct):
         at = None if history.at is None else history.moment
         at = at if seen.at is None else min(seen.at, self.bounds.latest)
         self.bounds.note(seen, at, history.stamped, is_resumed=history.is_resumed)
+        if at is not None and history.watch and (seen.is_watched or seen.input_kind is InputKind.WATCH):
+            self.watched_until[history.watch] = max(at, self.watched_until.get(history.watch, 0))
         return events
 
     def _begin_history(self, key: Key) -> LeaseHistory:
@@ -419,15 +421,15 @@ class ClusterHistory(Struct):
 
     def _find_hole(self, seen: Observation) -> None:
         """Have every lease remember since when an audit log may lack requests, if it does before this one."""
-        self.is_watched = self.is_watched or seen.is_watched or seen.input_kind is InputKind.WATCH
         if seen.input_kind is not InputKind.AUDIT_LOG or seen.at is None:
             return
         self.bounds.log_spans.note(seen.log or seen.place.path, seen.at)
         since = self.bounds.note_request(seen.at)
         # A log has no requests about a single lease either while no one wants it.
-        if since is not None and not self.is_watched and len(self.leases) > 1:
+        hidden = [] if since is None else [lease for lease in self.leases.values() if not lease.watch]
+        if since is not None and hidden and len(self.leases) > 1:
             self._going_on.ask()
-            for lease in self.leases.values():
+            for lease in hidden:
                 lease.lose_sight(since)
 
     def _find_history(self, key: Key) -> LeaseHistory | None:
@@ -450,7 +452,7 @@ class ClusterHistory(Struct):
         return self._tenures.get(user, ())
 
     def lacks_requests(self, history: LeaseHistory) -> bool:
-        """Return whether a log lacks requests for a lease: some here and there, or those that a watch shows beside it."""
+        """Return whether a log lacks requests for a lease: some here and there, or those that a watch shows."""
         return self.bounds.is_log_leaky or self.lacks_shown_requests(history)
 
     def lacks_shown_requests(self, history: LeaseHistory) -> bool:
@@ -459,6 +461,10 @@ class ClusterHistory(Struct):
         Another API server answered these, or a policy or a collector left them out; it may have answered others, too.
         """
         return history.unlogged_since is not None and history.unlogged_since <= self.bounds.logged_until
+
+    def is_watched_at(self, history: LeaseHistory, at: int) -> bool:
+        """Return whether a watch shows all writes to a lease until an instant: it shows a later one, if of another."""
+        return self.watched_until.get(history.watch, 0) >= at
 
     def list_clearings(self, namespace: str, start: int, end: int) -> list[Observation]:
         """Return the requests from `start` to `end` that may have deleted any lease of a namespace."""

@@ -68,6 +68,8 @@ class LeaseHistory(Struct):
     """The latest one that was stored: when others were answered says nothing of what follows them."""
     unlogged_since: int | None = None
     """The first write that a watch shows after the first request of a log, and the log does not."""
+    watch: str = ""
+    """The watch that shows the latest write, "" if none does: it is of other leases, or has ended."""
     shared: Tenure | None = None
     """The tenure already reported as shared by several processes."""
     _status: tuple[int, LeaseStatus] | None = None

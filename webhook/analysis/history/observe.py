@@ -64,6 +64,8 @@ def _take_stored(step: Step) -> None:
     _store_state_before(step)
     _store(step)
     history.stored_write = step.write
+    is_watched = step.seen.is_watched or step.seen.input_kind is InputKind.WATCH
+    history.watch = step.seen.place.path if is_watched else ""
     if history.unlogged_since is None and _is_unlogged(step):
         history.unlogged_since = step.write.earliest
     if history.holder is not None:
