@@ -98,7 +98,7 @@ FINDINGS: Final[Mapping[str, Kind]] = {
                     Severity.WARNING: "above one duration, or a minute if that is less",
                     Severity.INFO: "above 2 s",
                 },
-                fix="set the clock of the holder's node (NTP)",
+                fix="set the clock of the holder's node (NTP); if other holders are off by as much, the API server's",
             ),
         ),
         Kind(

@@ -73,11 +73,12 @@ def _list_clocks(account: Account) -> Iterator[Line]:
     step = account.clock_step
     if step is None:
         return
-    moved, passed = format_length(-step.by // SECOND * SECOND), format_length(step.end - step.start + step.by)
+    moved = format_length(abs(step.by) // SECOND * SECOND)
+    how = f"moved on by {moved} more than" if step.by < 0 else f"fell behind by {moved} against"
     yield Line(
         "Clocks",
-        f"at {format_clock(step.start, account.now)} the times of the API server moved on by {moved} more than the "
-        f"renewTimes of this holder and of others, for which {passed} passed: its clock was set, or theirs at once",
+        f"at {format_clock(step.start, account.now)} the times of the API server {how} the renewTimes of this holder "
+        "and of others: its clock was set, or theirs at once",
     )
 
 

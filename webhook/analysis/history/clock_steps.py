@@ -47,7 +47,8 @@ class ClockSteps(Struct):
                 self.known.append(step)
             self._next = None
         if before is not None and after is not None and abs(after - before) > _SHORTEST:
-            self._next = ClockStep(start, end, after - before), after
+            # By a clock that is set back, the later renewal is dated before the earlier one.
+            self._next = ClockStep(min(start, end), max(start, end), after - before), after
 
     def find_within(self, start: int, end: int) -> ClockStep | None:
         """Return the latest step between two instants; None if there is none."""

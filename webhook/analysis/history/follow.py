@@ -502,10 +502,10 @@ class ClusterHistory(Struct):
     def find_server_clock_step(self, history: LeaseHistory, start: int, end: int) -> ClockStep | None:
         """Return the step of a clock between two instants that most other leases show, too: an API server's.
 
-        None if there is none. The stamps leapt, and the renewTimes of several holders did not.
+        None if there is none. The stamps leapt, or went back, and the renewTimes of several holders did not.
         """
         own = history.clock_steps.find_within(start, end)
-        if own is None or own.by > 0:
+        if own is None:
             return None
         others = [one for one in self.leases.values() if one is not history and one.holder is not None]
         like = sum(1 for one in others if any(map(own.is_like, one.clock_steps.known)))
