@@ -4,7 +4,9 @@ import pytest
 
 from tests.claims.accounts import account, text
 from tests.history.fake_server import FakeServer
-from tests.history.observing import follow_log
+from tests.history.observing import follow_log, follow_watch
+from webhook.analysis.claims.claim import Claim
+from webhook.findings import Severity
 
 ASKS = "pod job-0, the holder before, asks for it"
 
@@ -38,3 +40,28 @@ def test_who_reads_a_lock_only_to_delete_it_does_not_ask_for_it() -> None:
 def test_who_reads_a_lock_for_another_reason_asks_for_it(waits: float, deleter: int) -> None:
     server = lock(waits=waits, deleter=deleter)
     assert ASKS in text(account(follow_log(server), server.now))
+
+
+@pytest.mark.parametrize("is_renewed", [False, True], ids=["a lock", "renewed by a leader"])
+def test_who_deletes_an_unrenewed_lease_that_a_watch_shows_may_be_its_holder(is_renewed: bool) -> None:
+    """Jobs that create the lease as a lock and delete it when they end: no one else led meanwhile."""
+    server = FakeServer()
+    for number in range(3):
+        job = server.elector(f"job-{number}", "shop/db", duration=300)
+        job.take()
+        if is_renewed:
+            for _ in job.ticks(14):
+                job.renew()
+        server.wait(15)
+        server.delete("shop/db", user=job.user, pod=job.pod)
+        server.wait(2)
+    server.elector("job-9", "shop/db", duration=300).take()
+    found = [one for one in account(follow_watch(server), server.now).findings if isinstance(one, Claim)]
+    found = [one for one in found if one.check == "lease-deleted"]
+    itself = "if the holder did not delete it itself, as some do, two may have led at once"
+    # What came before a watch begins is not known: who held the first lease may have renewed it.
+    first, *later = sorted(found, key=lambda one: one.over_since or 0)
+    assert itself not in first.message
+    assert len(later) == 2
+    assert all((itself in one.message) is not is_renewed for one in later)
+    assert all((one.severity is Severity.ERROR) is is_renewed for one in later)
