@@ -56,3 +56,14 @@ def test_leases_of_several_processes_are_late_together() -> None:
 def test_too_few_other_processes_tell_no_outage() -> None:
     said = text(end_process(follow_watch, "queue-0", others=1))
     assert "slow, unavailable or not reached" not in said
+
+
+@pytest.mark.parametrize("view", [follow_log, follow_watch])
+def test_if_all_stop_for_good_the_advice_looks_at_the_pod_as_well(view: View) -> None:
+    """They may all have been scaled to zero, and the API server answers."""
+    server = FakeServer()
+    lead(server, [server.elector(f"{name}-0", f"shop/{name}") for name in ("db", "mail", "cart", "pay")], 60)
+    server.wait(600)
+    said = text(account(view(server), server.now))
+    assert "or its process stopped by itself, or with the others as in a rollout: 3 other leases stopped" in said
+    assert "may have stopped by itself: kubectl get --raw '/readyz?verbose'; kubectl -n shop describe pod db-0" in said

@@ -29,6 +29,7 @@ from webhook.analysis.history.refusal import AUTHORIZATION_FAILED
 from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.inputs.items import Writer
 from webhook.analysis.inputs.rewriting import HOLDER_IDENTITY
+from webhook.kubernetes.times import SECOND
 from webhook.text.commands import make_kubectl_prefix
 
 _PRIORITY: Final = "kubectl get --raw /debug/api_priority_and_fairness/dump_priority_levels"
@@ -73,7 +74,7 @@ def advise_after_silence(
         case Blame.REWRITTEN:
             return advise_on_mutation(history.requests.rewritten.found[HOLDER_IDENTITY])
         case Blame.SERVER | Blame.NETWORK:
-            return _advise_after_outage(cause, history, tenure)
+            return _advise_after_outage(cause, history, tenure, now=now)
     if cause.blame is Blame.REFUSED and cause.refusal is not None:
         return advise_after_refusal(history, cause.refusal, now)
     return _advise_without_cause(history, tenure, is_lost=is_lost)
@@ -118,7 +119,7 @@ def _advise_on_pod(tenure: Tenure, pod: Pod, *, is_lost: bool) -> Advice:
     return Advice(sentence, make_command_for_pod_or_its_events(pod))
 
 
-def _advise_after_outage(cause: Diagnosis, history: LeaseHistory, tenure: Tenure) -> Advice:
+def _advise_after_outage(cause: Diagnosis, history: LeaseHistory, tenure: Tenure, *, now: int) -> Advice:
     """Return where to look if it was not the holder; at its pod as well, if that may have stopped by itself."""
     if cause.refusal and cause.refusal.failed_webhook:
         webhook = format_name(cause.refusal.failed_webhook)
@@ -136,7 +137,8 @@ def _advise_after_outage(cause: Diagnosis, history: LeaseHistory, tenure: Tenure
     step = _NEXT_STEPS[cause.blame]
     if cause.has_ended_log:
         step = Advice("See which API servers run now, and what leads clients to them:", API_SERVERS)
-    if "stopped" not in cause.possible_causes or tenure.until is None or tenure.processes.heard_again:
+    is_silent = tenure.until is not None or now - tenure.last_renewal > (tenure.duration or 0) * SECOND
+    if "stopped" not in cause.possible_causes or not is_silent or tenure.processes.heard_again:
         return step
     pod = find_pod(history, tenure.holder, tenure)
     sentence = f"{step.sentence.removesuffix(':')}; {name_holder(tenure.holder, pod)} may have stopped by itself:"
