@@ -94,3 +94,12 @@ def test_a_pod_that_reads_as_another_user_is_not_called_silent() -> None:
 )
 def test_an_api_server_that_answered_at_times_may_have_been_away(seconds: list[float], *, counts: bool) -> None:
     assert (_ANSWERED in read_meanwhile(Reader(), seconds=seconds)) is counts
+
+
+def test_a_log_that_ends_with_the_last_renewal_shows_no_answered_reads() -> None:
+    """It was copied before the present: nothing in it is later than the renewal."""
+    server = FakeServer()
+    server.elector("db-0", "shop/db").lead(60)
+    said = text(account(follow_log(server), server.now + 60 * SECOND))
+    assert "reads of this lease" not in said
+    assert "It sent no renewal" not in said

@@ -122,7 +122,8 @@ class SilenceEvidence:
         """Whether reads of others were answered during all of that time: one says nothing of what was after it."""
         silence = self.silence
         times = [silence.start, *self.reads_of_others, silence.last_quarter_start]
-        return max(after - before for before, after in pairwise(times)) <= silence.length // _PARTS
+        # Where a log ends with the last renewal, nothing was answered after it.
+        return bool(self.reads_of_others) and max(b - a for a, b in pairwise(times)) <= silence.length // _PARTS
 
     def _may_be_own(self, read: AnsweredRead) -> bool:
         return self.tenure is None or self.tenure.processes.may_be_own(read.reader)
