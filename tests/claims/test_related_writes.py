@@ -246,7 +246,7 @@ def test_a_workload_is_that_of_a_pod_by_its_whole_name(pod: str, kind: str, name
 def test_a_deleted_account_of_a_holder_is_listed_unless_that_was_a_dry_run() -> None:
     server, (db, *_) = shop()
     db.lead(20)
-    log_write(server, "serviceaccounts", "", put("responseObject", None))
+    log_write(server, "serviceaccounts", "", put("level", "Metadata"), put("responseObject", None))
     log_write(server, "serviceaccounts", "", put("objectRef.name", "mail"))
     assert "ServiceAccount shop/db was deleted by alice@example.org, unless that was a dry run" in explain(server)
     assert "ServiceAccount shop/mail" not in explain(server)

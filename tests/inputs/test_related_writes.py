@@ -14,6 +14,8 @@ from webhook.analysis.inputs.related_writes import KINDS
 from webhook.kubernetes.times import format_micro_time
 
 ALICE = "alice@example.org"
+RIGHTS = "rbac.authorization.k8s.io"
+COLLECTOR = "system:serviceaccount:kube-system:generic-garbage-collector"
 
 
 def write_event(kind: str = "rolebindings", group: str = "rbac.authorization.k8s.io", *tweaks: Tweak) -> Document:
@@ -115,9 +117,50 @@ def test_a_namespace_is_in_no_namespace() -> None:
 
 
 def test_a_deletion_of_which_a_log_shows_no_body_may_be_a_dry_run() -> None:
-    (item,) = read_events(write_event(*("roles", "rbac.authorization.k8s.io"), drop("responseObject")))
-    assert isinstance(item, RelatedWrite)
-    assert not item.is_sure
+    hidden = put("level", "Metadata"), drop("responseObject")
+    (found,) = read_events(write_event("roles", RIGHTS, *hidden))
+    assert isinstance(found, RelatedWrite)
+    assert not found.is_sure
+
+
+@pytest.mark.parametrize(
+    "tweaks",
+    [
+        pytest.param(
+            (put("requestURI", "/apis/x?dryRun=All"), put("requestObject", {"kind": "DeleteOptions"})),
+            id="a deletion whose options are in its body, and not in its query",
+        ),
+        pytest.param(
+            (put("verb", "patch"), put("requestObject", {"metadata": {"annotations": {"dryRun": "x"}}})),
+            id="an annotation of that name",
+        ),
+        pytest.param(
+            (put("verb", "update"), put("requestObject", {"dryRun": ["All"]})),
+            id="options in the body of an update, which has none",
+        ),
+        pytest.param(
+            (
+                put("verb", "update"),
+                put("user.username", "mallory"),
+                put("impersonatedUser", {"username": "system:apiserver"}),
+            ),
+            id="somebody who acts as the API server",
+        ),
+    ],
+)
+def test_no_client_hides_what_it_wrote(tweaks: tuple[Tweak, ...]) -> None:
+    (found,) = read_events(write_event("rolebindings", RIGHTS, *tweaks))
+    assert isinstance(found, RelatedWrite)
+    assert found.is_sure
+
+
+@pytest.mark.parametrize(("act_as", "is_sure"), [(None, True), ({"username": COLLECTOR}, False)], ids=["own", "as it"])
+def test_what_kubernetes_deletes_it_deletes_in_earnest(act_as: Document | None, *, is_sure: bool) -> None:
+    own = put("user.username", COLLECTOR if act_as is None else "mallory")
+    tweaks = own, put("impersonatedUser", act_as), put("level", "Metadata"), drop("responseObject")
+    (found,) = read_events(write_event("rolebindings", RIGHTS, *tweaks))
+    assert isinstance(found, RelatedWrite)
+    assert found.is_sure is is_sure
 
 
 @pytest.mark.parametrize(

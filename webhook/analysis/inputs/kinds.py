@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from webhook.admission.rules.change import change_made_by
 from webhook.admission.rules.expiry import stamp_of_writer
 from webhook.analysis.inputs.documents import Document, LastLine, Value, describe_problem
+from webhook.analysis.inputs.dry_runs import DeleteOptions, decode_delete_options, find_dry_run, is_never_dry
 from webhook.analysis.inputs.envelopes import AUDIT
 from webhook.analysis.inputs.items import (
     LISTINGS,
@@ -68,24 +69,6 @@ _PARTIAL: Final = frozenset({"labelSelector", "limit", "continue"})
 """Parameters with which a deletion of many objects may leave some."""
 _BY_NAME: Final = re.compile(r"metadata\.name==?([a-z0-9.-]{1,253})")
 """A field selector of one object."""
-_NEVER_DRY: Final = frozenset({"system:kube-controller-manager", "system:kube-scheduler"}) | {
-    f"system:serviceaccount:kube-system:{name}"
-    for name in (
-        "cronjob-controller",
-        "daemon-set-controller",
-        "device-taint-eviction-controller",
-        "generic-garbage-collector",
-        "job-controller",
-        "namespace-controller",
-        "node-controller",
-        "pod-garbage-collector",
-        "replicaset-controller",
-        "replication-controller",
-        "statefulset-controller",
-        "taint-eviction-controller",
-    )
-}
-"""The users of Kubernetes itself that delete pods, as kubelets do, in earnest: any other may ask for a dry run."""
 _OURS: Final = frozenset(KIND_OF.values())
 _REVIEW: Final = "AdmissionReview"
 _MAX_NAME: Final = 253
@@ -455,7 +438,7 @@ def _interpret_event(
     if stored is not None and shown is event.request_object:
         # It has the stamps of an earlier write, or any that the client invented.
         stored = replace(stored, metadata=replace(stored.metadata, managed_fields=NULL))
-    is_dry_run = _is_dry_run(event)
+    is_dry_run = find_dry_run(event)
     return Observation(
         place=document.place,
         input_kind=InputKind.AUDIT_LOG,
@@ -476,7 +459,7 @@ def _interpret_event(
             event.annotations or NO_TEXTS,
         ),
         is_dry_run=is_dry_run is True,
-        is_sure=act is not Act.DELETED or is_dry_run is not None or _is_never_dry(event),
+        is_sure=act is not Act.DELETED or is_dry_run is not None or is_never_dry(event),
         clearing=_find_clearing(event) if event.verb == "deletecollection" else None,
         uid=named.uid or reference.uid or (_find_deleted_uid(event) if act is Act.DELETED else ""),
         # The object of a request has the version that it replaces.
@@ -523,17 +506,6 @@ def _find_deleted_uid(event: AuditEvent) -> str:
         return ""
 
 
-class _DeleteOptions(Struct, frozen=True, rename="camel"):
-    """The body of a deletion; that of an eviction has it inside."""
-
-    dry_run: tuple[str, ...] = ()
-    preconditions: _Details = _Details()
-    delete_options: "_DeleteOptions | None" = None
-
-
-_delete_options: Final = msgspec.json.Decoder(_DeleteOptions)
-
-
 def _interpret_pod_request(event: AuditEvent) -> PodDeletion | None:
     """Return the deletion or the eviction of a pod; None for any other request, and for one that deleted nothing."""
     reference, at = event.object_ref, event.answered_at
@@ -546,11 +518,11 @@ def _interpret_pod_request(event: AuditEvent) -> PodDeletion | None:
         return None
     body, answer = bytes(event.request_object), bytes(event.response_object)
     try:
-        sent = _DeleteOptions() if body == _NOTHING else _delete_options.decode(body)
+        sent = DeleteOptions() if body == _NOTHING else decode_delete_options(body)
         named = _Deletion() if answer == _NOTHING else _deletions.decode(answer)
     except (ValueError, RecursionError):
         return None
-    options, is_dry_run = sent.delete_options or sent, _is_dry_run(event)
+    options, is_dry_run = sent.delete_options or sent, find_dry_run(event)
     if is_dry_run:
         return None
     return PodDeletion(
@@ -560,15 +532,8 @@ def _interpret_pod_request(event: AuditEvent) -> PodDeletion | None:
         writer=event.writer,
         uid=named.details.uid or named.metadata.uid or options.preconditions.uid,
         is_eviction=event.verb == "create",
-        is_sure=is_dry_run is not None or _is_never_dry(event),
+        is_sure=is_dry_run is not None or is_never_dry(event),
     )
-
-
-def _is_never_dry(event: AuditEvent) -> bool:
-    """Return whether a part of Kubernetes that deletes in earnest made a request, and not somebody who acts as one."""
-    writer = event.writer
-    is_known = writer.user in _NEVER_DRY or writer.user.startswith(NODE_USER)
-    return is_known and not writer.impersonator and "dryRun" not in event.query
 
 
 class _Cleared(Struct, frozen=True):
@@ -647,29 +612,6 @@ def _find_rewritings(event: AuditEvent, stored: Lease | LeaseCandidate | None) -
         return
     if (asked := _find_asked(event, "Lease")) is not None:
         yield from find_rewritings(asked.spec, stored.spec, event.annotations or NO_TEXTS)
-
-
-def _is_dry_run(event: AuditEvent) -> bool | None:
-    """Return whether it was a dry run; None if that is in a body that the log does not show.
-
-    A deletion has its options in its body, and in its query if it has no body (`pkg/endpoints/handlers/delete.go`); an
-    eviction may ask for a dry run in either (`pkg/registry/core/pod/storage/eviction.go`).
-    """
-    is_asked = "All" in event.query.get("dryRun", ())
-    is_eviction = event.object_ref.subresource == "eviction"
-    if not is_eviction and event.verb not in {"delete", "deletecollection"}:
-        return is_asked
-    if is_asked and is_eviction:
-        return True
-    if not event.shows_body:
-        return None
-    if bytes(event.request_object) == _NOTHING:
-        return is_asked
-    try:
-        options = _delete_options.decode(event.request_object)
-    except (ValueError, RecursionError):
-        return False
-    return bool((options.delete_options or options).dry_run)
 
 
 def _is_refused_release(event: AuditEvent, kind: str) -> bool:

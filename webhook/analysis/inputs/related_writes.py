@@ -5,8 +5,8 @@ In: an audit event. Out: who changed which object, and when; whether that concer
 
 import re
 from typing import TYPE_CHECKING, Final
-from urllib.parse import parse_qs, urlsplit
 
+from webhook.analysis.inputs.dry_runs import find_dry_run, is_never_dry
 from webhook.analysis.inputs.items import RelatedWrite
 
 if TYPE_CHECKING:
@@ -65,8 +65,10 @@ def interpret_related_write(event: "AuditEvent") -> RelatedWrite | None:
     if kind is None or done is None or not is_whole or not 200 <= event.response_status.code < 300:
         return None
     writer = event.writer
-    is_dry_run = "dryRun" in parse_qs(urlsplit(event.request_uri).query) or b"dryRun" in bytes(event.request_object)
-    if is_dry_run or (done != "deleted" and (writer.user in _CONTROLLERS or kind == "Node")):
+    is_dry_run = find_dry_run(event)
+    # Who acts as a controller writes what no controller does.
+    is_usual = kind == "Node" or (writer.user in _CONTROLLERS and not writer.impersonator)
+    if is_dry_run or (done != "deleted" and is_usual):
         return None  # of nodes, nearly all that is written are labels and taints, by many
     assert at is not None
     return RelatedWrite(
@@ -76,5 +78,5 @@ def interpret_related_write(event: "AuditEvent") -> RelatedWrite | None:
         name=reference.name,
         verb="scaled" if reference.subresource == "scale" else done,
         writer=writer,
-        is_sure=done != "deleted" or bytes(event.response_object) not in (b"", b"null"),
+        is_sure=is_dry_run is not None or is_never_dry(event),
     )
