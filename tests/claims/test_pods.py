@@ -82,6 +82,7 @@ def test_one_creation(code: int, message: str, words: str) -> None:
 def test_more_than_are_remembered_are_counted_at_least() -> None:
     server, _, others = lead()
     for _ in range(70):
+        server.wait(0.01)
         log_pod(server)
     together(20, *others)
     assert f"{REFUSED}: at least 64 requests" in explain(server)

@@ -301,3 +301,15 @@ def test_only_the_latest_writes_are_remembered(monkeypatch: pytest.MonkeyPatch) 
     for number in range(5):
         log_write(server, "deployments", "apps", put("objectRef.name", f"db-{number}"))
     assert [one.name for one in follow_log(server).related_writes] == ["db-2", "db-3", "db-4"]
+
+
+@pytest.mark.parametrize("is_reversed", [False, True], ids=["then with its body", "then without"])
+def test_a_write_in_two_copies_of_a_log_is_one_with_what_both_show(*, is_reversed: bool) -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    copies = [(put("level", "Metadata"), put("responseObject", None)), ()]
+    for tweaks in reversed(copies) if is_reversed else copies:
+        log_write(server, "serviceaccounts", "", *tweaks)
+    lines = [line.text for line in list_events(account(follow_log(server), server.now))]
+    found = [one for one in lines if "ServiceAccount" in one]
+    assert found == ["ServiceAccount shop/db was deleted by alice@example.org"]

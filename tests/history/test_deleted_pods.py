@@ -1,6 +1,7 @@
 """The pods that were deleted: which deletion may be that of a process, and how many are remembered."""
 
 import pytest
+from msgspec.structs import replace
 
 from webhook.analysis.history import deleted_pods
 from webhook.analysis.history.deleted_pods import DeletedPods
@@ -27,6 +28,29 @@ def test_deletions_of_a_process_are_in_order_of_time() -> None:
         2,
         3,
     ]
+
+
+@pytest.mark.parametrize("is_reversed", [False, True], ids=["then with its body", "then without"])
+def test_a_request_in_two_copies_of_a_log_is_one_with_what_both_show(*, is_reversed: bool) -> None:
+    copies = [replace(deletion(), is_sure=False), deletion(uid="u-1")]
+    assert remember(*(reversed(copies) if is_reversed else copies)).list_deletions_by(OWN) == [deletion(uid="u-1")]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(deletion(2), id="at another time"),
+        pytest.param(replace(deletion(), writer=Writer("bob")), id="by another writer"),
+        pytest.param(replace(deletion(), is_eviction=True), id="an eviction"),
+    ],
+)
+def test_another_request_to_delete_the_same_pod_is_kept(other: PodDeletion) -> None:
+    assert len(remember(deletion(), other).list_deletions_by(OWN)) == 2
+
+
+def test_the_deletion_of_another_pod_of_the_name_at_that_moment_takes_nothing_from_its_own() -> None:
+    found = remember(deletion(uid="u-1"), deletion(uid="u-2")).list_deletions_by(OWN)
+    assert [one.uid for one in found] == ["u-1"]
 
 
 @pytest.mark.parametrize(

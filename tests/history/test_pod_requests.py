@@ -38,3 +38,10 @@ def test_refusals_are_kept_by_who_asked() -> None:
     assert [one.writer.user for one in refused].count("b") == 1
     assert len(refused) == MAX_REQUESTS + 1
     assert not known.list_refused({"mail"})
+
+
+def test_a_request_in_two_copies_of_a_log_is_one() -> None:
+    known = PodRequests()
+    for at in (1, 2, 1, 2):
+        known.add(request(at))
+    assert [one.at for one in known.list_about("shop", "db-0")] == [1, 2]

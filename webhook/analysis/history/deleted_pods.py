@@ -27,6 +27,12 @@ class DeletedPods(Struct):
         """Remember a deletion, and forget the name that was deleted longest ago if there are too many."""
         key = (deletion.namespace, deletion.name)
         found = self._found.pop(key, [])
+        # Logs overlap where they were rotated or copied, and one of them may show more of a request than another.
+        alike = next((one for one in found if _is_same_request(one, deletion)), None)
+        if alike is not None:
+            found.remove(alike)
+            is_sure = deletion.is_sure or alike.is_sure
+            deletion = replace(deletion, uid=deletion.uid or alike.uid, is_sure=is_sure)
         self._found[key] = [*found, deletion][-MAX_DELETIONS:]
         if len(self._found) > MAX_PODS:
             del self._found[next(iter(self._found))]
@@ -42,6 +48,12 @@ class DeletedPods(Struct):
         found = self._found.get((account[0], process.pod), ())
         own = sorted((one for one in found if not _has_other_uid(one, process)), key=lambda one: one.at)
         return [replace(one, is_sure=one.is_sure or _is_confirmed(one, own)) for one in own]
+
+
+def _is_same_request(deletion: PodDeletion, other: PodDeletion) -> bool:
+    """Return whether two deletions of one name are records of one request: none is answered twice at a moment."""
+    is_like = (deletion.at, deletion.writer, deletion.is_eviction) == (other.at, other.writer, other.is_eviction)
+    return is_like and (deletion.uid == other.uid or not (deletion.uid and other.uid))
 
 
 def is_by_kubelet(deletion: PodDeletion) -> bool:

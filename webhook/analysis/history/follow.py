@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from webhook.admission.rules.limits import FindLimits, find_default_limits
 from webhook.analysis.history.bounds import MAX_LISTED, Bounds
@@ -306,7 +307,9 @@ class ClusterHistory(Struct):
             self.deleted_pods.add(seen)
         elif isinstance(seen, PodRequest):
             self.pod_requests.add(seen)
-        else:
+        elif seen.is_sure or replace(seen, is_sure=True) not in self.related_writes:
+            # Another copy of a log may show more of the same request.
+            self.related_writes.pop(replace(seen, is_sure=False), None)
             self.related_writes[seen] = None
             if len(self.related_writes) > MAX_RELATED:
                 del self.related_writes[next(iter(self.related_writes))]

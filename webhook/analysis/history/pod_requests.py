@@ -25,7 +25,8 @@ class PodRequests(Struct):
         is_refused = request.act is PodAct.REFUSED
         kept, key = (self._refused, request.writer.user) if is_refused else (self._others, request.name)
         found = kept.pop((request.namespace, key), None) or deque[PodRequest](maxlen=MAX_REQUESTS)
-        found.append(request)
+        if request not in found:  # logs overlap where they were rotated or copied
+            found.append(request)
         kept[request.namespace, key] = found
         if len(kept) > MAX_PODS:
             del kept[next(iter(kept))]
