@@ -78,6 +78,11 @@ class Continuity(Struct):
     """Since when an audit log was sparse, if nothing was written to the lease after that."""
     has_skipped: bool = False
     """The latest observation is of a write that follows another one, which the log does not have."""
+    is_shown_beside: bool = False
+    """A watch, or reviews, show what was stored, also where a log does not."""
+    own_hidden_at: int | None = None
+    """When the holder itself wrote what a log does not show, if no state was shown since: its renewal, or its release.
+    """
     is_partial: bool = False
     """Writes may have been missed: a record has gaps, or a watch began again after renewals that it did not see."""
     is_log_leaky: bool = False
@@ -100,6 +105,8 @@ class Continuity(Struct):
         """Begin with an observation of a write, after the one `before`."""
         self.has_skipped = False
         self.kind_before, self.kind = self.kind, seen.input_kind
+        is_shown = seen.is_watched or seen.input_kind in {InputKind.WATCH, InputKind.REVIEW}
+        self.is_shown_beside = self.is_shown_beside or is_shown
         # What nothing dates came after a gap, or in it.
         end = write.at if write.is_dated and seen.act is not Act.DELETED else bounds.latest
         gaps = [gap for gap in bounds.unrecorded if gap not in self._known_gaps]
@@ -130,6 +137,17 @@ class Continuity(Struct):
             self.hidden_since = self.hidden_since if self.sparse_since is None else self.sparse_since
         elif self.hidden_since is None:
             self.hidden_since = at
+
+    def hide_since_own_write(self) -> bool:
+        """Note that another holder is shown, so what the one before wrote last may have been its release.
+
+        Return whether it wrote what is not shown.
+        """
+        at = self.own_hidden_at
+        if at is None:
+            return False
+        self.change(Change.WRITE_WAS_HIDDEN, at)
+        return True
 
     def note_skip(self, seen: Observation) -> None:
         """Note that a write does not follow the one that is known; a log lacks the one that it names, if it names any.

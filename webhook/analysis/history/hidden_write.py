@@ -47,8 +47,12 @@ def classify_write_to_unknown(tenure: Tenure, rival: Rival, writer: Writer, verb
     return HiddenWrite.BY_RIVAL if is_rival else HiddenWrite.BY_ANOTHER
 
 
-def classify_write_to_known(tenure: Tenure, writer: Writer, verb: str, at: int, usual: int | None) -> HiddenWrite:
+def classify_write_to_known(
+    tenure: Tenure, writer: Writer, verb: str, at: int, usual: int | None, *, is_shown_beside: bool
+) -> HiddenWrite:
     """Classify a write at `at` to a lease that an input showed; `usual` is the holder's interval, if it is known.
+
+    `is_shown_beside`: a watch shows what was stored. Without, a renewal is as missing as any other.
 
     | the writer | renewals until then | kind |
     |---|---|---|
@@ -63,7 +67,7 @@ def classify_write_to_known(tenure: Tenure, writer: Writer, verb: str, at: int, 
     if is_own and (verb == "patch" or writer.user == API_SERVER):
         return HiddenWrite.UNCLEAR
     if is_own:
-        is_missed = at - tenure.last_renewal > estimate_patience(usual)
+        is_missed = not is_shown_beside or at - tenure.last_renewal > estimate_patience(usual)
         return HiddenWrite.RENEWAL if is_missed else HiddenWrite.SHOWN_RENEWAL
     is_another = is_own is False and writer.user != API_SERVER
     return HiddenWrite.BY_ANOTHER if is_another else HiddenWrite.UNCLEAR

@@ -78,7 +78,9 @@ def take_hidden_write(step: Step, at: int) -> None:
 
 def _take_hidden_write_by(step: Step, writer: Writer, tenure: Tenure, verb: str, at: int) -> None:
     history = step.history
-    match classify_write_to_known(tenure, writer, verb, at, history.renewals.usual):
+    usual = history.renewals.usual
+    is_shown_beside = history.continuity.is_shown_beside
+    match classify_write_to_known(tenure, writer, verb, at, usual, is_shown_beside=is_shown_beside):
         case HiddenWrite.RENEWAL:
             history.logged = at
             _renew_hidden(step, tenure, at, writer)

@@ -15,6 +15,7 @@ from webhook.analysis.history.events import EventKind, LeaseEvent
 from webhook.analysis.history.inferring import take_hidden_write, take_logged_write
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.requests import hear
+from webhook.analysis.history.rival import estimate_patience
 from webhook.analysis.history.states import take_state
 from webhook.analysis.history.step import Step
 from webhook.analysis.history.tenure_steps import record_event
@@ -61,6 +62,7 @@ def _take(step: Step) -> None:
 def _take_stored(step: Step) -> None:
     """Take in what a write stored."""
     history, before = step.history, step.history.lease
+    goes_on = _goes_on(step)
     _store_state_before(step)
     _store(step)
     history.stored_write = step.write
@@ -72,7 +74,7 @@ def _take_stored(step: Step) -> None:
         history.holder.note_asked(history.requests.rewritten.asked_holder)
     if not _is_edit(before, history.lease, step.seen):
         history.requests.waiting.restart(history.moment)
-    _note_sight(step)
+    _note_sight(step, goes_on=goes_on)
     _report_sharing(step)
 
 
@@ -105,26 +107,42 @@ def _has_waited(step: Step) -> bool:
     return received <= last + usual + usual // 2 and holder.is_by(seen.writer) is True
 
 
-def _note_sight(step: Step) -> None:
-    """Note what of the present state is known after a write."""
+def _goes_on(step: Step) -> bool:
+    """Return whether a write comes as soon as the next renewal after the last one before what was hidden.
+
+    Then no other has held it meanwhile.
+    """
+    history, seen = step.history, step.seen
+    times = [at for at in (history.renewals.last, history.hidden_since) if at is not None]
+    return seen.at is not None and bool(times) and seen.at - min(times) <= estimate_patience(history.renewals.usual)
+
+
+def _note_sight(step: Step, *, goes_on: bool) -> None:
+    """Note what of the present state is known after a write; `goes_on`: it is none that may follow another holder."""
     history, seen = step.history, step.seen
     if not history.is_deleted and step.write.is_dated:
         history.continuity.note_state(step.write, step.bounds)
     is_hidden = _is_change_hidden(step) and seen.at is not None
-    history.continuity.change(Change.WRITE_WAS_HIDDEN if is_hidden else Change.STATE_WAS_SHOWN, seen.at)
+    is_own = is_hidden and _is_update_by_holder(step)
+    history.continuity.own_hidden_at = seen.at if is_own else None
+    is_behind = is_hidden and (not is_own or (history.continuity.sight is Sight.BEHIND_WRITE and not goes_on))
+    history.continuity.change(Change.WRITE_WAS_HIDDEN if is_behind else Change.STATE_WAS_SHOWN, seen.at)
 
 
 def _is_change_hidden(step: Step) -> bool:
-    """Return whether a log does not show what a write changed, nor a watch beside it, and it may be no renewal."""
+    """Return whether a log does not show what a write changed, nor a watch or reviews beside it."""
     history, seen = step.history, step.seen
     if seen.object is not None or history.lease is None:
         return False
     if history.is_deleted:
         return history.existence.is_creation_hidden
-    if history.continuity.path != seen.place.path:
-        return False
-    is_own = history.holder is not None and history.holder.is_by(seen.writer) is True
-    return not (is_own and seen.verb == "update")
+    return not history.continuity.is_shown_beside
+
+
+def _is_update_by_holder(step: Step) -> bool:
+    """Return whether the holder wrote the lease: it renews it, or releases it."""
+    history, seen = step.history, step.seen
+    return history.holder is not None and history.holder.is_by(seen.writer) is True and seen.verb == "update"
 
 
 def _report_sharing(step: Step) -> None:

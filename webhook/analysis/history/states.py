@@ -121,6 +121,8 @@ def _find_gap(history: LeaseHistory, seen: Observation, lease: Lease, act: Act, 
         return _NOTHING_MISSING
     if history.continuity.is_cut(seen):
         return Gap(is_gap=True, is_skip=True)
+    if _names_another(history.lease, lease) and history.continuity.hide_since_own_write():
+        return Gap(is_gap=True)
     if seen.is_order_unsure and _names_another(history.lease, lease):
         return Gap(is_gap=True)
     if not (seen.replaces and history.continuity.version):
