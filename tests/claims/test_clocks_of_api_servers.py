@@ -7,7 +7,7 @@ import pytest
 from tests.claims.accounts import account, text
 from tests.factories import Document
 from tests.history.fake_server import SECOND, FakeServer
-from tests.history.observing import follow_log, merge_inputs
+from tests.history.observing import follow_log, follow_watch, merge_inputs
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.urgency import advise_with_urgency
@@ -161,3 +161,17 @@ def test_a_difference_that_is_found_later_counts_for_what_was_read_before() -> N
     histories = follow_log(server)
     histories.take(ClockSkew(BEHIND * SECOND))
     assert account(histories, server.now).state is LeaseState.UNKNOWN
+
+
+def test_a_takeover_that_a_watch_dates_before_the_last_renewal_is_no_theft() -> None:
+    """Nothing else in the watch shows that clocks differ."""
+    play = hand_over()
+    events = [
+        (at, kind, _set_stamps_back(one, BEHIND))
+        for at, kind, one in play.server.events
+        if one["metadata"]["name"] == "db"
+    ]
+    said = text(account(follow_watch(FakeServer(events=events)), play.server.now))
+    assert "lease-stolen" not in said
+    assert "leader-lost" not in said
+    assert "db-1_1 took it from db-0_1" in said

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from webhook.analysis.history.status import date_renewal, has_expired, was_live
 from webhook.analysis.history.tenure import Handover, Tenure
-from webhook.analysis.history.write import Write
+from webhook.analysis.history.write import Dating, Write
 from webhook.kubernetes.managed_fields import Entry
 from webhook.kubernetes.objects import LeaseSpec
 from webhook.kubernetes.times import SECOND
@@ -67,7 +67,7 @@ def find_taking(tenure: Tenure | None, old: LeaseSpec, known: Sequence[Entry], w
     kept = tenure.kept_until if tenure else last
     is_held = tenure is not None and tenure.until is None
     duration = tenure.duration if tenure and is_held else old.lease_duration_seconds
-    is_unseen = tenure is not None and _is_renewal_unknown(tenure, write)
+    is_unseen = (tenure is not None and _is_renewal_unknown(tenure, write)) or _is_dated_before(tenure, kept, write)
     how = classify_write(tenure, kept, duration, write, is_dated=write.is_dated_by_a_server and not is_unseen)
     if how is Handover.EXPIRED and tenure and is_held and tenure.step_down.asked is not None:
         how = Handover.PREFERRED
@@ -84,15 +84,32 @@ def _is_renewal_unknown(tenure: Tenure, write: Write) -> bool:
     return tenure.is_last_unseen or (not is_compared and write.is_dated_by_a_server)
 
 
+def _is_dated_before(tenure: Tenure | None, kept_until: int | None, write: Write) -> bool:
+    """Return whether a write is dated before the last renewal, after which it was stored: by clocks that differ.
+
+    By how much they do, nothing says then.
+    """
+    first, _ = _bound_keeping(tenure, kept_until)
+    return write.dating is Dating.STAMP and write.latest is not None and write.latest + SECOND < first
+
+
+def _bound_keeping(tenure: Tenure | None, kept_until: int | None) -> tuple[int, int]:
+    """Return between which moments the last renewal was stored."""
+    at = kept_until or 0
+    if tenure is not None and tenure.kept.at == kept_until:
+        return tenure.kept.earliest, tenure.kept.latest or at
+    # The stamp of a renewal that only a state shows has whole seconds.
+    return at // SECOND * SECOND, at // SECOND * SECOND + SECOND
+
+
 def classify_write(
     tenure: Tenure | None, kept_until: int | None, duration: int | None, write: Write, *, is_dated: bool
 ) -> Handover:
     """Classify a write: both it and the renewal before were stored at some time in an interval."""
-    at = kept_until or 0
-    # The stamp of a renewal that only a state shows has whole seconds.
-    first, last, skew = at // SECOND * SECOND, at // SECOND * SECOND + SECOND, 0
+    at, skew = kept_until or 0, 0
+    first, last = _bound_keeping(tenure, kept_until)
     if tenure is not None and tenure.kept.at == kept_until:
-        first, last, skew = tenure.kept.earliest, tenure.kept.latest or at, tenure.kept.skew
+        skew = tenure.kept.skew
     less = max(0, write.at - write.earliest + last - at - skew)
     more = max(0, (write.latest or write.at) - write.at + at - first - skew)
     how = classify_taking(kept_until, duration, write.at, less=less, more=more, is_dated=is_dated)
