@@ -28,6 +28,24 @@ def test_nothing_is_read_as_another_type(word: str) -> None:
     assert policy_yaml.read(f"a: {write_scalar(word)}") == {"a": word}
 
 
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("db-0\u2800is gone", r'"db-0\u2800is gone"'),
+        ("db\u3164", r'"db\u3164"'),
+        ("db\U000e0100", r'"db\U000e0100"'),
+        ("p\u0430yroll", r'"p\u0430yroll"'),
+        ("a\xadb", r'"a\xadb"'),
+        ("M\xfcller", '"M\xfcller"'),
+    ],
+    ids=["a blank", "a letter that draws nothing", "beyond 16 bits", "a lookalike", "a hyphen", "what people see"],
+)
+def test_what_people_would_not_see_in_a_name_is_escaped(text: str, written: str) -> None:
+    assert write_scalar(text) == written
+    assert yaml.safe_load(written) == text
+    assert policy_yaml.read(f"a: {written}") == {"a": text}
+
+
 @pytest.mark.parametrize("word", ["y", "N", "1e3", "0o7", "08", "1.e2", "-.5e3", "0X1F", "1_000", "=", "<<", "07"])
 def test_kubectl_reads_no_text_as_another_type(word: str) -> None:
     written = write_stream([{word: word}])

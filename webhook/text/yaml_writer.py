@@ -26,10 +26,13 @@ def write_stream(objects: Iterable[dict[str, Any]]) -> str:
 
 
 def write_scalar(text: str) -> str:
-    """Return one text as a scalar, in double quotes unless it is a plain name; the text has no control characters."""
+    """Return one text as a scalar, in double quotes unless it is a plain name; what people would not see is escaped.
+
+    YAML reads the escapes of Python in double quotes as the same characters.
+    """
     if _PLAIN.fullmatch(text) and text.lower() not in _WORDS:
         return text
-    return json.dumps(text, ensure_ascii=False)
+    return escape(json.dumps(text, ensure_ascii=False))
 
 
 def write_flow(texts: Iterable[str]) -> str:
