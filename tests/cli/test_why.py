@@ -5,12 +5,13 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from tests.factories import make_lease, put
-from tests.history.fake_server import FakeServer, together
+from tests.history.fake_server import SECOND, FakeServer, together
 from tests.inputs.fake_kubectl import Install, fake
 from webhook.cli.main import main
 from webhook.kubernetes.times import format_time
@@ -266,6 +267,21 @@ def test_standard_input_is_as_of_the_clock(monkeypatch: pytest.MonkeyPatch, caps
     assert "expired" in out
 
 
+@pytest.mark.parametrize(("seconds", "is_told"), [(20, False), (7200, True)], ids=["it just ended", "of the past"])
+def test_a_history_that_is_piped_long_after_its_end_does_not_show_what_happened_since(
+    seconds: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *, is_told: bool
+) -> None:
+    server = FakeServer()
+    server.elector("db-0", "shop/db").lead(20)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(server.audit_log())))
+    monkeypatch.setattr(time, "time_ns", lambda: (server.now + seconds * SECOND) * 1000)
+    _, out, _ = run(capsys, "shop/db", "--input", "-")
+    said = (
+        "2 h 0 min after the input's end: what happened since is not in it; for that moment: --now 2026-11-18T11:07:00"
+    )
+    assert (said in " ".join(out.split())) is is_told
+
+
 def test_a_dump_is_as_of_when_its_file_was_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "dump.json").write_text(json.dumps(make_lease()))
     assert "(when the file was written)" in run(capsys, "--input", str(tmp_path))[1]
@@ -331,6 +347,7 @@ def test_metrics_need_what_the_server_brings(
 def test_it_imports_nothing_of_the_server(watched: str) -> None:
     program = f"""
 import sys
+import time
 from webhook.cli.main import main
 from webhook.kubernetes.times import format_time
 main(["why", "--input", {watched!r}])

@@ -275,11 +275,19 @@ def find_evaluation_time(given: int | None, paths: Sequence[str], until: int | N
         origin = f"--now, before the end of the input at {end}: what happened after --now is included"
         return EvaluationTime(given, origin, min(until, clock))
     if STANDARD_INPUT in paths or not paths:
-        return EvaluationTime(clock, "the clock of this computer")
+        return EvaluationTime(clock, f"the clock of this computer{_describe_time_after(until, clock)}")
     if until is not None:
         return EvaluationTime(min(until, clock), "input's end", min(shown, clock))
     written = max((at for path in paths if (at := _date_input(Path(path))) is not None), default=clock)
     return EvaluationTime(min(written, clock), "when the file was written")
+
+
+def _describe_time_after(until: int | None, clock: int) -> str:
+    """Say that an input which was piped ended long ago, as a log of the past does: nothing says what happened since."""
+    if until is None or clock - until <= MINUTE:
+        return ""
+    lasted, end = format_span(clock - until), format_time(until)
+    return f", {lasted} after the input's end: what happened since is not in it; for that moment: --now {end}"
 
 
 def format_skipped(skipped: "Counter[str]") -> str:
