@@ -13,8 +13,8 @@ from webhook.analysis.history.continuity import Change, Continuity
 from webhook.analysis.history.dating import Known
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.existence import Existence
+from webhook.analysis.history.idle_writes import IdleWrite
 from webhook.analysis.history.known_status import date_known_renewal, doubt_expiry, find_status
-from webhook.analysis.history.other_writes import OtherWrite
 from webhook.analysis.history.owners import AddedOwners
 from webhook.analysis.history.renewals import Renewals, Silence, estimate_deadline
 from webhook.analysis.history.requests import MAX_REFUSALS, Requests
@@ -57,7 +57,7 @@ class LeaseHistory(Struct):
     succession: Succession = field(default_factory=Succession)
     renewals: Renewals = field(default_factory=Renewals)
     requests: Requests = field(default_factory=Requests)
-    others: deque[OtherWrite] = field(default_factory=partial(deque, (), MAX_OTHERS))
+    others: deque[IdleWrite] = field(default_factory=partial(deque, (), MAX_OTHERS))
     edits: deque[LeaseEvent] = field(default_factory=partial(deque, (), MAX_REFUSALS))
     added_owners: deque[AddedOwners] = field(default_factory=partial(deque, (), MAX_REFUSALS))
     clock_steps: ClockSteps = field(default_factory=ClockSteps)

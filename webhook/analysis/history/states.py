@@ -18,8 +18,8 @@ from webhook.analysis.history.deletion import delete_unseen
 from webhook.analysis.history.events import EventKind, describe_changed_fields
 from webhook.analysis.history.existence import is_other_uid, measure_overlap
 from webhook.analysis.history.forged_stamps import find_forged_stamps
+from webhook.analysis.history.idle_writes import IdleWrite
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.other_writes import OtherWrite
 from webhook.analysis.history.owners import find_added_owners
 from webhook.analysis.history.renewing import renew
 from webhook.analysis.history.resuming import resume
@@ -220,7 +220,7 @@ def _examine(step: Step, state: NextState, *, is_same_path: bool) -> None:
     if history.holder and not step.events and state.act is Act.UPDATED:
         name = state.writer.name if state.writer and state.writer.user else state.manager
         is_own = history.holder.is_by(state.writer, state.manager, history.holder.manager)
-        history.others.append(OtherWrite(at, name, state.writer if is_own is False else None))
+        history.others.append(IdleWrite(at, name, state.writer if is_own is False else None))
         if state.writer is not None and history.holder.is_by(state.writer):
             history.holder.processes.unrenewed.append(at)
     version = state.lease.metadata.resource_version

@@ -5,7 +5,7 @@ from msgspec import Struct
 from webhook.analysis.inputs.items import Writer
 
 
-class OtherWrite(Struct, frozen=True, gc=False):
+class IdleWrite(Struct, frozen=True, gc=False):
     """One of them, at `at`; `name` is that of its user, else of its field manager, which any client may choose."""
 
     at: int
