@@ -96,6 +96,7 @@ def test_a_renewal_that_was_held_back_shows_no_step() -> None:
 
     def hold_back(electors: list[Elector]) -> None:
         leap(electors)
+        electors[0].server.wait(2)
         for one in electors:
             one.renew()
             one.ahead += HOUR
