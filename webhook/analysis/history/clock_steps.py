@@ -37,19 +37,28 @@ class ClockSteps(Struct):
     known: deque[ClockStep] = field(default_factory=partial(deque, (), MAX_LISTED))
     _next: tuple[ClockStep, int] | None = None
     """One that the next renewal may confirm, and by how much the clock is ahead since."""
+    _before: int | None = None
+    """By how much it was ahead at the renewal before the last one."""
 
     def take(self, start: int, end: int, before: int | None, after: int | None) -> None:
-        """Take in a renewal at `end` after one at `start`: by how much the holder's clock was ahead at each."""
-        if self._next is not None:
-            step, ahead = self._next
-            # A single odd renewTime may be that of a late request.
-            if after is not None and abs(after - ahead) <= TOLERANCE:
-                self.known.append(step)
-            self._next = None
-        if before is not None and after is not None and abs(after - before) > _SHORTEST:
+        """Take in a renewal at `end` after one at `start`: by how much the holder's clock was ahead at each.
+
+        A single odd renewTime may be that of a late request: two must agree before a step, and two after it.
+        """
+        if self._next is not None and _do_agree(after, self._next[1]):
+            self.known.append(self._next[0])
+        self._next = None
+        known, self._before = self._before, before
+        if before is None or after is None or not _do_agree(known, before):
+            return
+        if abs(after - before) > _SHORTEST:
             # By a clock that is set back, the later renewal is dated before the earlier one.
             self._next = ClockStep(min(start, end), max(start, end), after - before), after
 
     def find_within(self, start: int, end: int) -> ClockStep | None:
         """Return the latest step between two instants; None if there is none."""
         return next((one for one in reversed(self.known) if one.start >= start and one.end <= end), None)
+
+
+def _do_agree(ahead: int | None, other: int) -> bool:
+    return ahead is not None and abs(ahead - other) <= TOLERANCE
