@@ -258,7 +258,7 @@ dist: package sbom pex $(if $(URL),krew) ## what a release consists of, in dist/
 		--certificate $$certificate --image $(IMAGE) > dist/install-$$certificate.yaml || exit 1; done)
 	cd dist && rm -f SHA256SUMS && sha256sum * > SHA256SUMS
 
-rehearsal: $(DEV) ## a release of this commit as a dry run: made twice, compared, signed, verified; in build/rehearsal (Go)
+rehearsal: $(DEV) ## a release of this commit as a dry run: made twice, compared, signed, verified; in build/rehearsal (Go; five minutes)
 	$(RELEASE)
 	$(TOOL).release.rehearse $(if $(URL),--url=$(URL))
 

@@ -52,11 +52,19 @@ func check(keyFile, bundleFile, artifact string) (*verify.VerificationResult, er
 }
 
 func main() {
+	if len(os.Args) != 4 {
+		fmt.Fprintln(os.Stderr, "usage: verify KEY BUNDLE ARTIFACT")
+		os.Exit(2)
+	}
 	result, err := check(os.Args[1], os.Args[2], os.Args[3])
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	text, _ := json.Marshal(result.Statement)
-	fmt.Println(string(text))
+	fmt.Println("verified:", os.Args[3])
+	// A signature of a file states nothing about it; provenance does.
+	if result.Statement != nil {
+		text, _ := json.Marshal(result.Statement)
+		fmt.Println(string(text))
+	}
 }
