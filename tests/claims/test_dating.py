@@ -278,4 +278,4 @@ def test_a_first_state_whose_renewal_is_dated_back_may_be_live_until_its_latest_
     date(server, by=-30)
     del server.events[:-1]
     (tenure,) = follow_watch(server).leases[LEASE].tenures
-    assert tenure.kept.latest == server.now + SECOND
+    assert tenure.last_extension.latest == server.now + SECOND

@@ -116,7 +116,7 @@ def test_the_pod_that_the_holder_names_is_its_process_whoever_wrote_it_in() -> N
         server.write("shop/db", spec_of(server, renewTime=renewed), "kubectl", "mallory", "")
     pod = server.elector("db-1", "shop/db")
     renew_in_turns(server, pod, times=3)
-    tenure = follow_log(server).leases[LEASE].tenure
+    tenure = follow_log(server).leases[LEASE].latest_tenure
     assert tenure is not None
     assert tenure.processes.own is not None
     assert tenure.processes.own.pod == "db-1"

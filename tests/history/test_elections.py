@@ -314,8 +314,8 @@ def test_writers_of_the_log_are_known_by_name() -> None:
     server.elector("b", "shop/db").ask()
     history = follow_log(server).leases[LEASE]
     assert history.requests.readers["b"][0] == 1
-    assert history.tenure is not None
-    assert not history.tenure.processes.has_several_writers
+    assert history.latest_tenure is not None
+    assert not history.latest_tenure.processes.has_several_writers
 
 
 WITH_LOG = pytest.mark.parametrize("view", [follow_log, follow_both], ids=["audit log", "watch and audit log"])
@@ -332,7 +332,7 @@ def test_two_pods_under_one_identity(view: View) -> None:
         a.renew()
         server.wait(0.1)
         twin.renew()
-    tenure = view(server).leases[LEASE].tenure
+    tenure = view(server).leases[LEASE].latest_tenure
     assert tenure is not None
     assert tenure.processes.has_several_writers
     assert {one.pod for one in tenure.processes.writers} == {"a", "twin"}
@@ -345,7 +345,7 @@ def test_a_pod_that_replaced_another_is_no_twin(view: View) -> None:
     a.lead(10)
     a.pod = "a-again"
     a.lead(10)
-    tenure = view(server).leases[LEASE].tenure
+    tenure = view(server).leases[LEASE].latest_tenure
     assert tenure is not None
     assert not tenure.processes.has_several_writers
 
@@ -553,8 +553,8 @@ def test_what_is_remembered_is_bounded() -> None:
             server.wait(2)
     history = follow_log(server).leases[LEASE]
     assert len(history.requests.readers) == 16
-    assert history.tenure is not None
-    assert len(history.tenure.processes.writers) == 8
+    assert history.latest_tenure is not None
+    assert len(history.latest_tenure.processes.writers) == 8
 
 
 def test_an_event_without_a_time_is_no_write() -> None:

@@ -16,7 +16,7 @@ LATER = NOW + 60 * SECOND
 
 def held(*, since: int = NOW, began: Handover = Handover.CLAIMED, dating: Dating = Dating.LOG) -> Tenure:
     write = Write(since, since, since, dating)
-    return Tenure(HolderProcesses("checkout-7d4b9c-x2x8p_8c1"), since, began, since, taken=write, kept=write)
+    return Tenure(HolderProcesses("checkout-7d4b9c-x2x8p_8c1"), since, began, since, taken=write, last_extension=write)
 
 
 def status_after(*tweaks: Tweak, tenure: Tenure | None = None, created: bool = True, now: int = LATER) -> LeaseStatus:
@@ -24,7 +24,7 @@ def status_after(*tweaks: Tweak, tenure: Tenure | None = None, created: bool = T
     if tenure is not None:
         succession.begin(tenure)
     entries = list_entries(lease.metadata.managed_fields)
-    return find_status(lease, entries, succession, now, logged=None, is_seen_created=created, is_moment=False)
+    return find_status(lease, entries, succession, now, logged=None, is_seen_created=created, is_list_only=False)
 
 
 def test_a_state_that_was_dated_back_keeps_the_renewal_that_a_log_dates() -> None:
@@ -42,11 +42,11 @@ def test_a_holder_that_does_not_know_a_shorter_duration_may_still_lead() -> None
 
 
 def test_what_only_its_writer_dates_says_nothing_else_than_the_state() -> None:
-    assert date_known_renewal(held(), is_moment=False) == NOW
-    assert date_known_renewal(held(dating=Dating.WRITER_CLOCK), is_moment=False) is None
-    assert date_known_renewal(held(began=Handover.SEEN), is_moment=True) is None
-    assert date_known_renewal(held(began=Handover.SEEN), is_moment=False) == NOW
-    assert date_known_renewal(None, is_moment=False) is None
+    assert date_known_renewal(held(), is_list_only=False) == NOW
+    assert date_known_renewal(held(dating=Dating.WRITER_CLOCK), is_list_only=False) is None
+    assert date_known_renewal(held(began=Handover.SEEN), is_list_only=True) is None
+    assert date_known_renewal(held(began=Handover.SEEN), is_list_only=False) == NOW
+    assert date_known_renewal(None, is_list_only=False) is None
 
 
 def test_an_empty_lease_that_had_a_holder_was_released() -> None:

@@ -78,7 +78,7 @@ def test_a_restore_of_more_than_waits_is_found(
     second.take()
     together(12, second, *others)
     histories = history_of(show(server))
-    assert histories.leases[LEASE].holder is not None
+    assert histories.leases[LEASE].current_tenure is not None
     assert len(histories.bounds.unrecorded) == 1
 
 

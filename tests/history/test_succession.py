@@ -18,7 +18,7 @@ def log(at: int) -> Write:
 
 def tenure(holder: str, since: int, how: Handover = Handover.RELEASED) -> Tenure:
     at = since * SECOND
-    return Tenure(HolderProcesses(holder, "shop"), at, how, at, taken=log(since), kept=log(since))
+    return Tenure(HolderProcesses(holder, "shop"), at, how, at, taken=log(since), last_extension=log(since))
 
 
 def held(*holders: str) -> Succession:
@@ -73,7 +73,7 @@ def test_a_tenure_ends_at_a_known_time_if_no_clock_of_a_writer_dates_it(
     renewed: Dating, ended: Dating | None, *, is_known: bool
 ) -> None:
     kept = tenure("a", 0)
-    kept.keep(Write(10 * SECOND, dating=renewed))
+    kept.extend(Write(10 * SECOND, dating=renewed))
     if ended:
         kept.end(10 * SECOND, Write(10 * SECOND, dating=ended))
     assert kept.is_end_known is is_known

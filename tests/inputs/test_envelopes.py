@@ -140,8 +140,8 @@ def test_google_does_not_say_what_a_collection_lost() -> None:
     seen = google(methodName="io.k8s.coordination.v1.leases.deletecollection", resourceName=name)[0]
     assert isinstance(seen, Observation)
     assert (seen.namespace, seen.name) == ("shop", "")
-    assert seen.clearing is not None
-    assert seen.clearing.is_unknown
+    assert seen.collection_deletion is not None
+    assert seen.collection_deletion.is_unknown
 
 
 @pytest.mark.parametrize(

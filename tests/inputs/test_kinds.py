@@ -29,7 +29,7 @@ from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.inputs import documents, files, kinds
 from webhook.analysis.inputs.items import (
     Act,
-    Clearing,
+    CollectionDeletion,
     ElectionEvent,
     InputKind,
     Item,
@@ -247,7 +247,7 @@ def test_a_deletion_whose_body_is_hidden_may_have_been_a_dry_run(tweaks: Sequenc
     assert (observation.is_dry_run, observation.is_sure) == (False, is_sure)
 
 
-def clearing(query: str, *tweaks: Tweak) -> Document:
+def collection_deletion(query: str, *tweaks: Tweak) -> Document:
     uri = put("requestURI", f"/apis/coordination.k8s.io/v1/namespaces/shop/leases{query}")
     deleted = put("verb", "deletecollection"), drop("objectRef.name"), drop("responseObject")
     return make_event(*deleted, uri, *tweaks)
@@ -262,16 +262,31 @@ ITEMS: Final = [
 @pytest.mark.parametrize(
     ("event", "expected"),
     [
-        (clearing(""), Clearing(is_whole=True, is_shown=False)),
-        (clearing("?labelSelector=app%3Ddb"), Clearing(is_shown=False)),
-        (clearing("?limit=1"), Clearing(is_shown=False)),
-        (clearing("?fieldSelector=metadata.name%3Dcheckout"), Clearing((("checkout", ""),), is_shown=False)),
-        (clearing("?fieldSelector=metadata.name!%3Dcheckout"), Clearing(is_shown=False)),
-        (clearing("?fieldSelector=metadata.name%3Dcheckout&labelSelector=app"), Clearing(is_shown=False)),
-        (clearing("?limit=1", put("responseObject", {"items": ITEMS})), Clearing((("checkout", "u-1"),))),
-        (clearing("", put("responseObject", {"items": []})), Clearing()),
-        (clearing("", put("responseObject", {"kind": "Status"})), Clearing(is_whole=True, is_shown=False)),
-        (clearing("", put("responseObject", {"items": 5})), Clearing(is_whole=True, is_shown=False)),
+        (collection_deletion(""), CollectionDeletion(is_whole=True, is_shown=False)),
+        (collection_deletion("?labelSelector=app%3Ddb"), CollectionDeletion(is_shown=False)),
+        (collection_deletion("?limit=1"), CollectionDeletion(is_shown=False)),
+        (
+            collection_deletion("?fieldSelector=metadata.name%3Dcheckout"),
+            CollectionDeletion((("checkout", ""),), is_shown=False),
+        ),
+        (collection_deletion("?fieldSelector=metadata.name!%3Dcheckout"), CollectionDeletion(is_shown=False)),
+        (
+            collection_deletion("?fieldSelector=metadata.name%3Dcheckout&labelSelector=app"),
+            CollectionDeletion(is_shown=False),
+        ),
+        (
+            collection_deletion("?limit=1", put("responseObject", {"items": ITEMS})),
+            CollectionDeletion((("checkout", "u-1"),)),
+        ),
+        (collection_deletion("", put("responseObject", {"items": []})), CollectionDeletion()),
+        (
+            collection_deletion("", put("responseObject", {"kind": "Status"})),
+            CollectionDeletion(is_whole=True, is_shown=False),
+        ),
+        (
+            collection_deletion("", put("responseObject", {"items": 5})),
+            CollectionDeletion(is_whole=True, is_shown=False),
+        ),
     ],
     ids=[
         "all of a namespace",
@@ -286,8 +301,8 @@ ITEMS: Final = [
         "an answer of a wrong type",
     ],
 )
-def test_what_a_deletion_of_many_leases_deleted(event: Document, expected: Clearing) -> None:
-    assert only(items(event)).clearing == expected
+def test_what_a_deletion_of_many_leases_deleted(event: Document, expected: CollectionDeletion) -> None:
+    assert only(items(event)).collection_deletion == expected
 
 
 def make_election_event(*tweaks: Tweak) -> Document:

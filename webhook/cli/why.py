@@ -302,7 +302,7 @@ def _format_account(account: Account, as_of: reading.EvaluationTime, *, verbose:
     yield from _format_part(
         "What happened", list(list_events(account, MAX_EVENTS) if verbose else list_latest(account))
     )
-    if verbose or history.is_moment:
+    if verbose or history.is_list_only:
         yield from _format_part(
             "What Events say (clients write them; they are kept for an hour)", list(quote_events(account))
         )
@@ -313,7 +313,7 @@ def _format_account(account: Account, as_of: reading.EvaluationTime, *, verbose:
     if advice.command:
         yield format_advice("", escape(advice.command), 2, 2)
     yield from _format_risks(account)
-    if history.is_moment:
+    if history.is_list_only:
         yield ""
         yield indent(_MOMENT, 0)
 

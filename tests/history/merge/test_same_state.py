@@ -45,6 +45,6 @@ def test_a_renewal_by_an_unknown_one_of_two_is_not_that_of_the_holder() -> None:
     leases = ClusterHistory()
     for item in list_in_order([*server.log[:-1], patch, other]):
         leases.take(item)
-    tenure = leases.leases["shop", "db"].holder
+    tenure = leases.leases["shop", "db"].current_tenure
     assert tenure is not None
-    assert tenure.is_touched_last
+    assert tenure.is_last_by_other

@@ -97,12 +97,12 @@ class Account(Struct, frozen=True):
         """Who holds it; for logs without objects, who wrote it last."""
         if self.status:
             return self.status.holder
-        return self.history.tenure.holder if self.history.tenure and not self.history.is_deleted else ""
+        return self.history.latest_tenure.holder if self.history.latest_tenure and not self.history.is_deleted else ""
 
     @property
     def known_holder(self) -> str:
         """The same, "" if another one may have followed in what the input does not show."""
-        tenure = self.history.tenure
+        tenure = self.history.latest_tenure
         is_hidden = self.status is None and self.history.hidden_since is not None
         return "" if is_hidden and not (tenure and tenure.is_writer) else self.holder
 
@@ -129,7 +129,7 @@ class Account(Struct, frozen=True):
             return tenure.last_of_identity
         logged = self.history.renewals.last
         shown = self.status.last_renewal if self.status else None
-        if shown is None and (self.history.is_moment or self._has_no_renewals_after(logged)):
+        if shown is None and (self.history.is_list_only or self._has_no_renewals_after(logged)):
             return None  # it was taken, and whether it was renewed is not known
         if tenure is None and shown is not None and self.holder == "":
             return shown  # a release sets renewTime, too
@@ -151,13 +151,13 @@ class Account(Struct, frozen=True):
     @property
     def tenure(self) -> Tenure | None:
         """The present holder's time, if it was seen."""
-        tenure = self.history.tenure
+        tenure = self.history.latest_tenure
         return tenure if tenure and tenure.holder == self.holder else None
 
     @property
     def is_renewed_last(self) -> bool:
         """False if another writer than the holder made the last renewal."""
-        return self.tenure is None or not self.tenure.is_touched_last
+        return self.tenure is None or not self.tenure.is_last_by_other
 
     @property
     def is_shortened_by_another(self) -> bool:
@@ -165,7 +165,7 @@ class Account(Struct, frozen=True):
 
         A release by that one ends its tenure, where a history shows it; what a list shows is told by field managers.
         """
-        return not self.history.is_moment or is_duration_by_another(self.history.entries)
+        return not self.history.is_list_only or is_duration_by_another(self.history.entries)
 
     @property
     def is_renewed_as_usual(self) -> bool:
@@ -180,7 +180,7 @@ class Account(Struct, frozen=True):
     def written_later(self) -> int | None:
         """The time of a later write than the last renewal that set the holder or a stamp; None if it is known which."""
         lease, tenure, renewed = self.history.lease, self.tenure, self.last_renewal
-        if lease is None or tenure is None or renewed is None or not self.history.is_moment or lease.spec.strategy:
+        if lease is None or tenure is None or renewed is None or not self.history.is_list_only or lease.spec.strategy:
             return None  # in a coordinated election the API server writes the holder, which then renews
         if not is_constant(self.history.entries):
             written = date_state(lease.spec, self.history.entries) or renewed
@@ -307,8 +307,8 @@ def find_ongoing_cause(histories: ClusterHistory, history: LeaseHistory, now: in
     if status is None or status.state is not LeaseState.EXPIRED or status.last_renewal is None:
         return None
     if history.kind is not InputKind.DUMP and histories.bounds.until is not None:
-        tenure = history.tenure
-        start = tenure.last_renewal if tenure and tenure.touched else status.last_renewal
+        tenure = history.latest_tenure
+        start = tenure.last_renewal if tenure and tenure.renewed_by_other else status.last_renewal
         if tenure and history.kind is InputKind.AUDIT_LOG:
             # A client sets renewTime before it sends the renewal, so that request does not count as a later one.
             start = max(start, tenure.last_renewal)

@@ -100,7 +100,7 @@ def _advise_while_free(account: Account) -> Advice:
 def _advise_without_lease(account: Account) -> Advice:
     """Return the advice if its object was never seen, or is gone."""
     history, lease = account.history, make_command_for_lease(account.history)
-    tenure = history.tenure
+    tenure = history.latest_tenure
     if history.hidden_since is not None:
         return Advice("The log may lack what was written since. To see the lease:", f"{lease} -o yaml")
     writes = [one for one in history.requests.refusals if one.is_denied_write]
@@ -167,7 +167,7 @@ def _advise_while_held(account: Account, status: LeaseStatus) -> Advice:
     if history.lease and history.lease.metadata.deletion_timestamp:
         sentence = "The lease is held, but was deleted: it is gone as soon as its finalizers are. To see them:"
         return Advice(sentence, f"{make_command_for_lease(history)} -o yaml")
-    if history.is_moment:
+    if history.is_list_only:
         return Advice("Nothing to do now: it is held.")
     if account.is_renewed_as_usual:
         return _advise_when_renewed(account, status)
@@ -194,7 +194,7 @@ def _advise_when_unknown(account: Account, status: LeaseStatus) -> Advice:
     history = account.history
     if status.duration is None or status.last_renewal is None:
         sentence = "The lease does not say when it expires, so its own client decides"
-        own = history.tenure.processes.taken_by if history.tenure else None
+        own = history.latest_tenure.processes.taken_by if history.latest_tenure else None
         if own is not None and not own.pod and not UserInfo(own.user).service_account:
             return Advice(
                 f"{sentence}; {describe_user(own)} wrote it, not from a pod:",
@@ -256,7 +256,7 @@ def _advise_when_renewed(account: Account, status: LeaseStatus) -> Advice:
 
 
 def _advise_after_expiry(account: Account, status: LeaseStatus) -> Advice:
-    history, cause, tenure = account.history, account.cause, account.history.tenure
+    history, cause, tenure = account.history, account.cause, account.history.latest_tenure
     if account.is_log_leaky:
         sentence = "The log lacks requests, and a renewal may be one of them. To see the lease:"
         return Advice(sentence, f"{make_command_for_lease(history)} -o yaml")
@@ -315,7 +315,7 @@ def _find_refused_successor(account: Account, status: LeaseStatus) -> Refusal | 
 
     A stranger's writes say nothing of what keeps the lease from its own replicas.
     """
-    tenure, since = account.history.tenure, status.takeable_at
+    tenure, since = account.history.latest_tenure, status.takeable_at
     own = tenure.processes.own if tenure and tenure.processes.is_sure else None
     if own is None or since is None:
         return None

@@ -61,7 +61,7 @@ def advise_after_refusal(history: LeaseHistory, refusal: Refusal, now: int) -> A
     if refusal.by is By.FIELDS:
         return _advise_on_owned_fields(history, refusal, who, now=now)
     if _TERMINATED in refusal.message:
-        is_over = not history.is_deleted and history.find_tenure_at(refusal.at) is not history.tenure
+        is_over = not history.is_deleted and history.find_tenure_at(refusal.at) is not history.latest_tenure
         ended = "was being deleted then, and nothing could be created in it. To see whether it is there again:"
         sentence = f"The namespace {ended if is_over else 'is being deleted, and nothing is created in it any more:'}"
         return Advice(sentence, f"kubectl get namespace {quote_name(history.namespace)}")
@@ -81,7 +81,7 @@ def _advise_on_owned_fields(history: LeaseHistory, refusal: Refusal, who: str, *
     While a holder is live, that refusal is what keeps the lease from others. With force, only a process of the
     holder's account is to apply: to any other one the lease does not belong.
     """
-    status, tenure = history.status(now), history.tenure
+    status, tenure = history.status(now), history.latest_tenure
     own = tenure.processes.own if tenure else None
     if own is None or status is None:
         sentence = f"Another field manager owns what {who} applies."
@@ -136,7 +136,7 @@ def _name_refused(history: LeaseHistory, refusal: Refusal) -> str:
 
 def _find_refused_pods(history: LeaseHistory, refusal: Refusal) -> list[str]:
     """Return the latest pods that were refused alike, if a pod of the same account has renewed the lease since."""
-    tenure = history.holder
+    tenure = history.current_tenure
     own = tenure.processes.own if tenure and tenure.last_renewal > refusal.at else None
     if own is None or not own.pod or own.user != refusal.writer.user:
         return []

@@ -81,7 +81,7 @@ def _has_reason_to_wait(history: LeaseHistory, status: LeaseStatus) -> bool:
 
 
 def _find_own(history: LeaseHistory) -> Writer | None:
-    return history.tenure.processes.own if history.tenure else None
+    return history.latest_tenure.processes.own if history.latest_tenure else None
 
 
 def describe_candidates(account: "Account") -> str:

@@ -59,7 +59,7 @@ def find_late_renewals(histories: ClusterHistory, history: LeaseHistory) -> Iter
         if step is not None and silence.length + step.by < estimate_deadline(silence.duration):
             continue
         is_claimed = tenure.is_claimed
-        is_one_clock = not (history.renewals.has_several_clocks or tenure.touched or tenure.is_coordinated)
+        is_one_clock = not (history.renewals.has_several_clocks or tenure.renewed_by_other or tenure.is_coordinated)
         if is_claimed and (not is_one_clock or _may_be_ended_by_another(history, silence)):
             continue
         if tenure.processes.is_renewed_by_another(silence.start, silence.end):
@@ -232,9 +232,9 @@ def _has_no_other_writes(history: LeaseHistory, tenure: Tenure, start: int, end:
 
     A write that conflicts then is based on a state before that renewal, of which the answer may not have arrived.
     """
-    is_touched = tenure.touched is not None and start <= tenure.touched[0] < end
+    is_renewed_by_other = tenure.renewed_by_other is not None and start <= tenure.renewed_by_other[0] < end
     times = (*(one.at for one in history.others), *(at for at, _ in history.requests.accepted))
-    return not is_touched and not any(start <= at < end for at in times)
+    return not is_renewed_by_other and not any(start <= at < end for at in times)
 
 
 def _add_answers(

@@ -158,12 +158,12 @@ def _find_expiry(account: "Account", takeable: int) -> int | None:
     history, tenure = account.history, account.tenure
     if history.lease is not None and may_be_unstamped(history.lease.spec, history.entries):
         return None
-    if history.is_moment or tenure is None or tenure.renewed is None or tenure.duration is None:
+    if history.is_list_only or tenure is None or tenure.renewed is None or tenure.duration is None:
         whole = {HOLDER, RENEW_TIME, DURATION}
         owned = [{name for name in whole if name in one.owned.spec} for one in history.entries]
         latest = find_latest_expiry(history.lease.spec, history.entries) if history.lease else None
         since = max(takeable, latest or 0) if [one for one in owned if one] == [whole] else None
-        if since is None or history.is_moment or tenure is None or tenure.began is Handover.SEEN:
+        if since is None or history.is_list_only or tenure is None or tenure.began is Handover.SEEN:
             return since
         return None if tenure.taken.latest is None else max(since, tenure.taken.latest)
     since = takeable + max(0, tenure.duration - (history.duration or 0)) * SECOND
@@ -171,7 +171,7 @@ def _find_expiry(account: "Account", takeable: int) -> int | None:
 
 
 def _claim_free(account: "Account", status: LeaseStatus) -> Claim:
-    tenure, now = account.history.tenure, account.now
+    tenure, now = account.history.latest_tenure, account.now
     ended = tenure.ended if tenure else None
     at = status.last_renewal if status.from_stamps else None
     since = None if at is None else (at // SECOND + 1) * SECOND
@@ -208,7 +208,7 @@ def _collect_holder(account: "Account", status: LeaseStatus) -> Iterator[Claim]:
             how=renewed.dating.value,
             **bound_write(renewed),
         )
-    elif status.last_renewal is not None and account.is_renewed_last and history.is_moment and _is_renewal(account):
+    elif status.last_renewal is not None and account.is_renewed_last and history.is_list_only and _is_renewal(account):
         at, how = status.last_renewal, "stamp" if status.from_stamps else "writer-clock"
         text = f"last renewed {format_clock(at, now)}, {format_age(at, now)}"
         bounds = {"earliest": at, "latest": at}

@@ -44,10 +44,12 @@ def find_deletion(
     ):
         return
     end = after.since if after is not None else now
-    clearings = [] if before.deleted_by else histories.list_clearings(history.namespace, before.last_renewal, end)
+    collection_deletions = (
+        [] if before.deleted_by else histories.list_collection_deletions(history.namespace, before.last_renewal, end)
+    )
     message = _describe_deletion(history, before, now)
-    if clearings:
-        message += f" ({_describe_clearing(clearings[-1], now)})"
+    if collection_deletions:
+        message += f" ({_describe_collection_deletion(collection_deletions[-1], now)})"
     if (added := find_owners_added_to(history, before)) is not None:
         message += f" ({describe_added_owners(added, f' at {format_clock(added.at, now)}')})"
     if before.had_expired:
@@ -57,7 +59,7 @@ def find_deletion(
         message += f"; {describe_creation(after)} {_describe_time_until(after, bound)}"
     severity, consequence = _find_consequence(history, before, after)
     message += consequence
-    advice = _advise(history, before, clearings)
+    advice = _advise(history, before, collection_deletions)
     over = None if after is None else after.since
     yield make_claim(
         *(history, "lease-deleted", severity, message, advice, "deleted"),
@@ -120,8 +122,8 @@ def _may_lead_on(before: Tenure, after: Tenure | None) -> bool:
     return before.duration is None or not has_expired(before.last_renewal, before.duration, after.since)
 
 
-def _advise(history: LeaseHistory, before: Tenure, clearings: Sequence[Observation]) -> Advice:
-    """Return what to do about a deletion; unless it is known whose it was, it may have been one of the `clearings`."""
+def _advise(history: LeaseHistory, before: Tenure, collection_deletions: Sequence[Observation]) -> Advice:
+    """Return what to do about a deletion; unless it is known whose it was, it may be one of the others."""
     who = before.deleted_by
     if _may_be_by_its_holder(before) and UserInfo(who.user if who else "").service_account:
         return advise_on_user_of_electors("Whether its holder deleted it is not known.", history, who or Writer())
@@ -129,7 +131,7 @@ def _advise(history: LeaseHistory, before: Tenure, clearings: Sequence[Observati
         return advise_after_doubtful_deletion(history)
     if who and who.name:
         return advise_after_deletion(history, before, who)
-    if clearings and (suspect := clearings[-1].writer) and suspect.name:
+    if collection_deletions and (suspect := collection_deletions[-1].writer) and suspect.name:
         return advise_on_writer(f"See which leases {format_name(suspect.name)} deleted.", history, suspect)
     sentence = "A watch does not show who deleted it; the audit log does:"
     if history.kind is InputKind.AUDIT_LOG:
@@ -137,10 +139,11 @@ def _advise(history: LeaseHistory, before: Tenure, clearings: Sequence[Observati
     return Advice(sentence, make_command_for_audit_log(history.namespace, history.name))
 
 
-def _describe_clearing(clearing: Observation, now: int) -> str:
+def _describe_collection_deletion(collection_deletion: Observation, now: int) -> str:
     """Say who may have deleted a lease, with others of its namespace."""
-    who = describe_writer(clearing.writer or Writer())
-    return f"maybe by {who}, who deleted leases at {format_clock(clearing.at or 0, now)}: the log does not show which"
+    who = describe_writer(collection_deletion.writer or Writer())
+    at = format_clock(collection_deletion.at or 0, now)
+    return f"maybe by {who}, who deleted leases at {at}: the log does not show which"
 
 
 def _is_of_deleted_namespace(history: LeaseHistory, tenure: Tenure) -> bool:

@@ -64,7 +64,7 @@ def list_events(account: Account, most: int = MAX_EVENTS) -> Iterator[Line]:
         [*_list_all(account), *_list_edits(history), *_list_added_owners(history), *beside, *_list_gaps(account)],
         key=_TIME,
     )
-    if history.is_mixed or (len(found) == 1 and history.tenure and history.tenure.began is Handover.SEEN):
+    if history.is_mixed or (len(found) == 1 and history.latest_tenure and history.latest_tenure.began is Handover.SEEN):
         return  # the headline says as much
     if len(found) > most:
         yield Line("", f"{format_count(len(found) - most, 'earlier event')} left out")
@@ -82,7 +82,7 @@ def list_latest(account: Account) -> Iterator[Line]:
     """Yield what neither the headline nor a finding says: edits by others, what was not recorded, the last handover."""
     history = account.history
     loud = (one for one in account.findings if isinstance(one, Claim) and _is_loud(one))
-    since = history.tenure.since if history.tenure else 0
+    since = history.latest_tenure.since if history.latest_tenure else 0
     is_told = any(one.check not in _OF_NO_CHANGE and (one.over_since or since) >= since for one in loud)
     shown = [*_list_gaps(account)[-1:], *_list_edits(history, by_others=True)[-_MAX_LATEST:]]
     shown += _list_added_owners(history, by_others=True)[-_MAX_LATEST:]
@@ -226,7 +226,7 @@ def _describe_end(history: LeaseHistory, tenure: Tenure, after: Tenure | None) -
     if tenure.until is None:
         return
     is_free = after is not None and after.began in {Handover.RELEASED, Handover.CREATED}
-    if tenure.is_deleted or tenure is history.tenure or is_free:
+    if tenure.is_deleted or tenure is history.latest_tenure or is_free:
         # A watch does not say when a lease was deleted; it was before the lease was created again.
         at = min(tenure.until, after.since if after is not None else tenure.until)
         yield at, describe_end(history, tenure)
@@ -245,8 +245,8 @@ def _comes_to_delete(tenure: Tenure, after: Tenure | None) -> bool:
 
 def _describe_last_sign(tenure: Tenure) -> str:
     """Say what made a lease live for the last time, as the end of a clause."""
-    if tenure.touched and tenure.kept_until != tenure.last_renewal:
-        return f"the last renewal by {describe_writer(tenure.touched[1])}"
+    if tenure.renewed_by_other and tenure.kept_until != tenure.last_renewal:
+        return f"the last renewal by {describe_writer(tenure.renewed_by_other[1])}"
     if tenure.was_left_as_written or tenure.is_never_taken_up:
         taker = tenure.processes.taken_by
         wrote = f"{describe_writer(taker)} wrote {{}} into it" if taker else "{} was written into it"
@@ -358,7 +358,7 @@ def _is_explained_by_holder(history: LeaseHistory, tenure: Tenure, conflicts: li
 def _is_written_by_others(history: LeaseHistory, tenure: Tenure, start: int, end: int) -> bool:
     """Return whether others than its holder wrote a lease in a time, so that its updates may conflict with theirs."""
     times = (*(one.at for one in history.others), *(at for at, _ in history.requests.accepted))
-    is_shared = bool(tenure.processes.others) or tenure.touched is not None
+    is_shared = bool(tenure.processes.others) or tenure.renewed_by_other is not None
     return is_shared or any(start <= at <= end for at in times)
 
 

@@ -80,7 +80,7 @@ def _describe_hidden(account: "Account", since: int, holder: str) -> str:
 
 
 def _describe_deletion(account: "Account") -> str:
-    tenure = account.history.tenure
+    tenure = account.history.latest_tenure
     if tenure is None or not tenure.is_deleted or tenure.until is None or not tenure.is_end_dated:
         absent = account.history.requests.absent
         return f": {format_count(absent[0], 'request')} answered with 404" if absent else ""
@@ -127,9 +127,9 @@ def _describe_live(account: "Account", status: LeaseStatus, holder: str) -> str:
     if pods:
         least = "at least " if tenure and len(tenure.processes.sharers) >= len(pods) else ""
         return f"{least}{len(pods)} pods renew it as {holder}: {' and '.join(pods)}"
-    if not account.is_renewed_last and tenure and tenure.touched:
+    if not account.is_renewed_last and tenure and tenure.renewed_by_other:
         return (
-            f"{holder} holds it, and {describe_writer(tenure.touched[1])} renewed it last, "
+            f"{holder} holds it, and {describe_writer(tenure.renewed_by_other[1])} renewed it last, "
             "which is not known to be its process"
         )
     if account.written_later is not None:
@@ -144,7 +144,7 @@ def _describe_live(account: "Account", status: LeaseStatus, holder: str) -> str:
     # A holder's own clock may say that it will be.
     is_past = account.last_renewal is not None and account.last_renewal <= now
     renewed = f", renewed{_describe_since(account.last_renewal, now)}" if is_past else ""
-    if tenure and since and not tenure.is_chosen and tenure.processes.is_never_renewed and not tenure.touched:
+    if tenure and since and not tenure.is_chosen and tenure.processes.is_never_renewed and not tenure.renewed_by_other:
         renewed = f", written in{describe_by_writer(tenure.processes.taken_by)}, and not renewed since"
     if tenure and tenure.asked:
         return f"{holder} holds it as stored, but its writer asked for {format_name(tenure.asked)}{renewed}"
@@ -219,7 +219,7 @@ def _describe_since(at: int | None, now: int) -> str:
 
 def _describe_freed(account: "Account", status: LeaseStatus) -> str:
     """Say when the lease was released; the holder may have been removed long after its last renewal."""
-    tenure, lease = account.history.tenure, account.history.lease
+    tenure, lease = account.history.latest_tenure, account.history.lease
     if tenure is not None and tenure.until is not None and not account.history.is_end_seen:
         return "no one holds it"  # another one may have held it meanwhile
     if tenure is not None and tenure.until is None and account.is_shortened_by_another:

@@ -41,7 +41,7 @@ def _find_in_history(
     histories: ClusterHistory, history: LeaseHistory, now: int, ongoing: Diagnosis | None = None
 ) -> Iterator[Claim]:
     """Yield all that went wrong, the latest of each kind last; `ongoing` is why the holder does not renew now."""
-    if history.is_moment and len(history.tenures) < 2 and not history.requests.fenced:
+    if history.is_list_only and len(history.tenures) < 2 and not history.requests.fenced:
         return
     if history.is_mixed:
         message = _describe_mixture(history)
@@ -57,8 +57,8 @@ def _find_in_history(
     yield from find_ongoing_silence(histories, history, now)
     yield from find_second_writers(history, history.status(now), now)
     known = [(one.start, one.end) for one in (*late, *lost) if one.cause.blame is Blame.REFUSED]
-    if ongoing is not None and ongoing.blame is Blame.REFUSED and history.tenure:
-        known.append((history.tenure.last_renewal, now))
+    if ongoing is not None and ongoing.blame is Blame.REFUSED and history.latest_tenure:
+        known.append((history.latest_tenure.last_renewal, now))
     yield from find_refusals(history, known, now)
     yield from find_fenced_writes(history, now)
 

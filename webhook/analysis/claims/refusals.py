@@ -99,7 +99,7 @@ def _claim_refusals(history: LeaseHistory, group: Sequence[Refusal], now: int) -
         message += (
             f"; and {format_count(len(reads), 'read')} after that, the last one at {format_clock(reads[-1].at, now)}"
         )
-    holder = history.tenure
+    holder = history.latest_tenure
     arguments = {
         "by": BySomeone(last.writer),
         "code": last.code,

@@ -79,7 +79,11 @@ def _claim_shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> C
     lasts = min(tenure.duration or 0, history.duration or 0)
     is_over = tenure.until is not None or now - last >= lasts * SECOND
     # They may go on in a later tenure of their identity.
-    is_again = tenure.until is not None and history.holder is not None and history.holder.holder == tenure.holder
+    is_again = (
+        tenure.until is not None
+        and history.current_tenure is not None
+        and history.current_tenure.holder == tenure.holder
+    )
     # Of renewals that were not seen it is known until when they were made.
     is_unseen = (tenure.has_unseen_renewals and not is_over) or history.may_lack_writes(last, now)
     is_unknown = is_again or is_unseen or not (is_over or tenure.is_renewed_last_by_own)
@@ -168,7 +172,7 @@ def _find_applications(history: LeaseHistory, status: LeaseStatus | None) -> Ite
     else:
         renewed = [one for one in history.tenures if one.last_renewal != one.since]
         managers = {one.manager for one in renewed if one.until is not None and one.manager}
-        if history.tenure and history.tenure.until is None and status and status.manager:
+        if history.latest_tenure and history.latest_tenure.until is None and status and status.manager:
             managers.add(status.manager)
         # Some electors apply the lease under their identity: that names no program. Who edits a lease holds none.
         managers -= {one.holder for one in history.tenures}
@@ -196,7 +200,7 @@ def _find_applications(history: LeaseHistory, status: LeaseStatus | None) -> Ite
         sentence = f"If they are replicas of one application, no action is needed. {sentence}"
         severity = Severity.INFO
     advice = Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get pods -o wide")
-    person = find_user_without_pod(history.holder) if history.holder else None
+    person = find_user_without_pod(history.current_tenure) if history.current_tenure else None
     if person is not None:
         sentence = f"{describe_user(person)} holds it now, and not from a pod: restarting pods changes nothing."
         advice = advise_on_writer(f"{sentence} Find out whether it is meant to lead.", history, person)

@@ -120,7 +120,7 @@ def claim_late_renewal(history: LeaseHistory, missed: causes.MissedRenewals, now
 
 def find_ongoing_silence(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iterator[Claim]:
     """Yield a finding if the renewals of a holder have stopped, although its lease has not expired."""
-    status, tenure, usual = history.status(now), history.holder, history.renewals.usual
+    status, tenure, usual = history.status(now), history.current_tenure, history.renewals.usual
     until = min(now, histories.bounds.until or 0)
     if tenure is None or usual is None or status is None or not status.holder:
         return
@@ -218,9 +218,10 @@ def claim_never_taken_up(history: LeaseHistory, before: Tenure, after: Tenure, n
 
 def _describe_substitute(before: Tenure, now: int) -> str:
     """Say who renewed a lease in the place of its holder after that had done so for the last time."""
-    if before.touched is None or before.kept_until <= before.last_renewal + SECOND:
+    if before.renewed_by_other is None or before.kept_until <= before.last_renewal + SECOND:
         return ""
-    return f" ({describe_writer(before.touched[1])} went on in its name until {format_clock(before.kept_until, now)})"
+    who = describe_writer(before.renewed_by_other[1])
+    return f" ({who} went on in its name until {format_clock(before.kept_until, now)})"
 
 
 def _describe_return(cause: Diagnosis, before: Tenure, usual: int | None, now: int) -> str:

@@ -53,7 +53,7 @@ def find_silent_together(
     if status is None or status.state is not LeaseState.EXPIRED or not _is_whole(histories, history):
         return None
     asking = _find_asking(history)
-    own = history.tenure.processes.own if history.tenure else None
+    own = history.latest_tenure.processes.own if history.latest_tenure else None
     if len(asking) < 2 or own is None or not any(one.is_same(own) for one in asking):
         return None
     lasts = [times[-1] for times in asking.values()]
@@ -104,7 +104,7 @@ def _find_shown(
     """Return when the leases of others were renewed last that were renewed later than this one has lasted."""
     since, found = last + (history.duration or 0) * SECOND, {}
     for key, other in histories.leases.items():
-        at, own = other.renewals.last or 0, other.tenure.processes.own if other.tenure else None
+        at, own = other.renewals.last or 0, other.latest_tenure.processes.own if other.latest_tenure else None
         is_logged = other.kind is InputKind.AUDIT_LOG and own is not None
         if other is not history and is_logged and at > since and not any(one.is_same(own) for one in processes):
             found[key] = at

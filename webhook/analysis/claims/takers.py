@@ -91,8 +91,10 @@ def _measure_lateness(history: LeaseHistory, before: Tenure, after: Tenure) -> i
     if after.processes.is_own_taking is False:
         return None  # another one wrote it in
     late, patience = 0, max(SHORTEST, 2 * (history.renewals.usual or 0))
-    if after.began is Handover.EXPIRED and before.kept.is_dated_by_a_server:
-        late = after.taken.earliest - (before.kept.latest or before.kept.at) - before.duration * SECOND
+    if after.began is Handover.EXPIRED and before.last_extension.is_dated_by_a_server:
+        late = (
+            after.taken.earliest - (before.last_extension.latest or before.last_extension.at) - before.duration * SECOND
+        )
         patience = max(patience, before.duration * SECOND)
     elif after.began is Handover.RELEASED and before.ended is not None and before.ended.is_dated_by_a_server:
         late = after.taken.earliest - (before.ended.latest or before.ended.at)
@@ -223,7 +225,7 @@ def _claim_late_taker(
         why = _Explanation("unknown", text) if is_enough else why
     text += late.describe_refused()
     is_released = after.began is Handover.RELEASED
-    ended = before.ended if is_released and before.ended else before.kept
+    ended = before.ended if is_released and before.ended else before.last_extension
     free_at = ended.at if is_released else before.kept_until + (before.duration or 0) * SECOND
     bound = "" if after.taken.is_exact and ended.is_exact else "at least "
     freed = "it was freed" if is_released else "it had expired"

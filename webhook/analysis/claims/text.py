@@ -141,8 +141,8 @@ def _list_rhythm(account: Account) -> Iterator[Line]:
 
 def _list_touch(account: Account) -> Iterator[Line]:
     """Yield who renewed the lease after its holder had."""
-    if account.tenure and account.tenure.touched and not account.is_renewed_last:
-        at, other = account.tenure.touched
+    if account.tenure and account.tenure.renewed_by_other and not account.is_renewed_last:
+        at, other = account.tenure.renewed_by_other
         when = f"{format_clock(at, account.now)}, {format_age(at, account.now)}"
         yield Line("Renewed for it", f"{when}, by {describe_writer(other)}, which is not known as the holder")
 

@@ -247,10 +247,10 @@ def _explain_false_expiry(history: LeaseHistory, before: Tenure, after: Tenure, 
 
 def _explain_time_set_back(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> _FalseExpiry | None:
     """Explain by another writer that set renewTime back after the holder's last renewal, so that the lease expired."""
-    claimed, taker = before.touched_time, after.processes.taken_by
-    if not before.is_touched_last or before.touched is None or claimed is None or not before.duration:
+    claimed, taker = before.renew_time_of_other, after.processes.taken_by
+    if not before.is_last_by_other or before.renewed_by_other is None or claimed is None or not before.duration:
         return None
-    at, changer = before.touched
+    at, changer = before.renewed_by_other
     is_own = after.processes.doubtful_taker is None and taker is not None and not taker.is_same(changer)
     has_looked_expired = claimed + before.duration * SECOND <= after.since + _OFF
     if not (is_own and changer.user and has_looked_expired) or at - claimed <= _OFF:
@@ -297,10 +297,10 @@ def _describe_doubt(before: Tenure, now: int) -> str:
 
 def _describe_time_left(before: Tenure, after: Tenure, left: int) -> str:
     """Say how long a lease would have lasted when it was taken: at most, if stamps of whole seconds date that."""
-    if after.is_exact and before.kept.is_exact:
+    if after.is_exact and before.last_extension.is_exact:
         return format_length(left)
-    latest = before.kept.latest if before.kept.latest is not None else before.kept.at
-    return format_bound(left + max(0, latest - before.kept.at) + max(0, after.since - after.taken.earliest))
+    latest = before.last_extension.latest if before.last_extension.latest is not None else before.last_extension.at
+    return format_bound(left + max(0, latest - before.last_extension.at) + max(0, after.since - after.taken.earliest))
 
 
 def describe_strict(who: Writer) -> str:

@@ -16,7 +16,7 @@ def describe_unlogged(histories: ClusterHistory, history: LeaseHistory, status: 
 
     A watch of the lease that goes on shows its renewals, whatever a log lacks.
     """
-    if status is None or status.state is not LeaseState.EXPIRED or status.takeable_at is None or history.is_moment:
+    if status is None or status.state is not LeaseState.EXPIRED or status.takeable_at is None or history.is_list_only:
         return ""
     ended, expired = histories.bounds.logged_until, status.takeable_at
     if not ended or histories.is_watched_at(history, expired):
@@ -32,5 +32,5 @@ def describe_unlogged(histories: ClusterHistory, history: LeaseHistory, status: 
 
 
 def _find_own(history: LeaseHistory) -> Writer | None:
-    processes = history.tenure.processes if history.tenure else None
+    processes = history.latest_tenure.processes if history.latest_tenure else None
     return processes.own if processes and processes.is_sure else None

@@ -30,7 +30,7 @@ def begin_state(step: Step, state: NextState) -> None:
 
 def _begin_holder(step: Step, state: NextState, holder: str) -> None:
     history = step.history
-    tenure, spec, writer = history.holder, state.new, state.writer
+    tenure, spec, writer = history.current_tenure, state.new, state.writer
     if tenure and tenure.is_writer and tenure.holder and holder.startswith(tenure.holder):
         # A log without objects showed who writes; now a watch shows the holder identity.
         tenure.name_holder(holder)
@@ -58,9 +58,9 @@ def _begin_holder(step: Step, state: NextState, holder: str) -> None:
         if first.is_unseen and step.write.dating is Dating.STAMP:
             # Any write until the latest stamp may have been a renewal.
             stamped = (state.seen.latest_stamp or 0) + SECOND
-            tenure.keep(replace(step.write, latest=max(step.write.latest or 0, stamped)))
+            tenure.extend(replace(step.write, latest=max(step.write.latest or 0, stamped)))
         if not is_renewer:
-            tenure.keep(replace(tenure.kept, writer=None))
+            tenure.extend(replace(tenure.last_extension, writer=None))
         tenure.note_claimed(get_readable_instant(normalize(spec.renew_time)))
         forget_undated(step, tenure)
         if first.is_as_chosen:
@@ -70,7 +70,7 @@ def _begin_holder(step: Step, state: NextState, holder: str) -> None:
 def _report_creation(step: Step, state: NextState) -> None:
     """Say when a lease came to exist; a watch and a dump show only when it was created."""
     history = step.history
-    if history.holder and (not step.events or history.holder.began is not Handover.SEEN):
+    if history.current_tenure and (not step.events or history.current_tenure.began is not Handover.SEEN):
         return
     created, at = stamp_of(state.lease.metadata.creation_timestamp), state.moment or history.at or 0
     if state.act is Act.STORED and created is not None and created <= at + BOUND:

@@ -74,14 +74,14 @@ class Bounds(Struct):
         """The latest time that it shows, if no API server's clock says when it ends; 0 if one does."""
         return self._undated if self._reached is not None else max(self._undated, *self._claimed.values(), 0)
 
-    def reach(self, at: int) -> None:
+    def extend_to(self, at: int) -> None:
         """Note that the input reaches this moment."""
         self._reached = at if self._reached is None else max(self._reached, at)
 
-    def event(self, at: int) -> None:
+    def note_event_at(self, at: int) -> None:
         """Note that something happened at a time that an API server's clock shows."""
         self._first_event = at if self._first_event is None else min(self._first_event, at)
-        self.reach(at)
+        self.extend_to(at)
 
     def note(self, seen: Observation, at: int | None, stamped: int = 0, *, is_resumed: bool = False) -> None:
         """Note an observation; `at` is None if it does not say when, `stamped` 0 if no API server says so.
@@ -99,22 +99,22 @@ class Bounds(Struct):
         elif len(self._states) < _MAX_STATES:
             self._states.append(at)
         if seen.act is not Act.STORED and seen.at is not None:
-            self.reach(at)
+            self.extend_to(at)
         elif 0 < stamped <= self.latest:
             self._reach_stamp(seen, refine(stamped, at), is_resumed=is_resumed)
         elif self._reached is not None and at // SECOND == self._reached // SECOND:
-            self.reach(at)
+            self.extend_to(at)
         elif seen.input_kind is not InputKind.DUMP:
             _keep_latest(self._claimed, seen, at)
 
     def _reach_stamp(self, seen: Observation, at: int, *, is_resumed: bool) -> None:
         """Note that it reaches a stamp; after what was not seen, that of the second latest lease counts."""
         if not is_resumed:
-            self.reach(at)
+            self.extend_to(at)
             return
         _keep_latest(self._resumed, seen, at)
         if len(self._resumed) > 1:
-            self.reach(min(self._resumed.values()))
+            self.extend_to(min(self._resumed.values()))
 
     def note_request(self, answered: int) -> int | None:
         """Note a request in an audit log; return since when the log has none for any lease, None if it went on.
@@ -133,7 +133,7 @@ class Bounds(Struct):
         self.holes.append((since, answered))
         return since
 
-    def note_going_on(self, since: int) -> None:
+    def note_continuation(self, since: int) -> None:
         """Note that the log went on from then on: what were taken for holes after that are none."""
         while self.holes and self.holes[-1][0] >= since:
             self._bridged.append(self.holes.pop())

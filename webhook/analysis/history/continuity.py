@@ -35,7 +35,7 @@ class Sight(StrEnum):
     """An audit log has a later write, and does not show what that changed."""
 
 
-class Change(StrEnum):
+class SightChange(StrEnum):
     """What changes the sight of a lease."""
 
     LOG_HAS_HOLE = "log-has-hole"
@@ -51,19 +51,19 @@ class Change(StrEnum):
 
 
 _TRANSITIONS: Final = {
-    (Sight.WHOLE, Change.LOG_HAS_HOLE): Sight.IN_HOLE,
-    (Sight.SPARSE, Change.LOG_HAS_HOLE): Sight.IN_HOLE,
-    (Sight.SPARSE, Change.WRITE_IS_MISSING): Sight.IN_HOLE,
-    (Sight.IN_HOLE, Change.WRITE_IS_MISSING): Sight.IN_HOLE,
-    (Sight.IN_HOLE, Change.LOG_WENT_ON): Sight.SPARSE,
-    (Sight.WHOLE, Change.STORE_WAS_PUT_BACK): Sight.PUT_BACK,
-    (Sight.SPARSE, Change.STORE_WAS_PUT_BACK): Sight.PUT_BACK,
-    (Sight.IN_HOLE, Change.STORE_WAS_PUT_BACK): Sight.PUT_BACK,
-    (Sight.BEHIND_WRITE, Change.STORE_WAS_PUT_BACK): Sight.PUT_BACK,
-    (Sight.IN_HOLE, Change.HOLDER_HAD_WAITED): Sight.WHOLE,
-    (Sight.SPARSE, Change.HOLDER_HAD_WAITED): Sight.WHOLE,
-    **{(sight, Change.STATE_WAS_SHOWN): Sight.WHOLE for sight in Sight},
-    **{(sight, Change.WRITE_WAS_HIDDEN): Sight.BEHIND_WRITE for sight in Sight},
+    (Sight.WHOLE, SightChange.LOG_HAS_HOLE): Sight.IN_HOLE,
+    (Sight.SPARSE, SightChange.LOG_HAS_HOLE): Sight.IN_HOLE,
+    (Sight.SPARSE, SightChange.WRITE_IS_MISSING): Sight.IN_HOLE,
+    (Sight.IN_HOLE, SightChange.WRITE_IS_MISSING): Sight.IN_HOLE,
+    (Sight.IN_HOLE, SightChange.LOG_WENT_ON): Sight.SPARSE,
+    (Sight.WHOLE, SightChange.STORE_WAS_PUT_BACK): Sight.PUT_BACK,
+    (Sight.SPARSE, SightChange.STORE_WAS_PUT_BACK): Sight.PUT_BACK,
+    (Sight.IN_HOLE, SightChange.STORE_WAS_PUT_BACK): Sight.PUT_BACK,
+    (Sight.BEHIND_WRITE, SightChange.STORE_WAS_PUT_BACK): Sight.PUT_BACK,
+    (Sight.IN_HOLE, SightChange.HOLDER_HAD_WAITED): Sight.WHOLE,
+    (Sight.SPARSE, SightChange.HOLDER_HAD_WAITED): Sight.WHOLE,
+    **{(sight, SightChange.STATE_WAS_SHOWN): Sight.WHOLE for sight in Sight},
+    **{(sight, SightChange.WRITE_WAS_HIDDEN): Sight.BEHIND_WRITE for sight in Sight},
 }
 """What is not listed changes nothing."""
 
@@ -120,9 +120,9 @@ class Continuity(Struct):
         """
         self._known_gaps = tuple(gap for gap in bounds.unrecorded if gap.start + SECOND <= write.earliest)
 
-    def change(self, change: Change, at: int | None = None) -> None:
-        """Change the sight; `at` is since when the state is hidden, if that follows."""
-        if self.sight is Sight.WHOLE and change is Change.STATE_WAS_SHOWN:
+    def change(self, change: SightChange, at: int | None = None) -> None:
+        """SightChange the sight; `at` is since when the state is hidden, if that follows."""
+        if self.sight is Sight.WHOLE and change is SightChange.STATE_WAS_SHOWN:
             return  # as after nearly all writes: the keys of the table take long to hash
         sight = _TRANSITIONS.get((self.sight, change))
         if sight is None:
@@ -133,7 +133,7 @@ class Continuity(Struct):
         elif sight is Sight.SPARSE:
             self.sparse_since = self.hidden_since if self.sparse_since is None else self.sparse_since
             self.hidden_since = None
-        elif change is Change.WRITE_IS_MISSING:
+        elif change is SightChange.WRITE_IS_MISSING:
             self.hidden_since = self.hidden_since if self.sparse_since is None else self.sparse_since
         elif self.hidden_since is None:
             self.hidden_since = at
@@ -146,7 +146,7 @@ class Continuity(Struct):
         at = self.own_hidden_at
         if at is None:
             return False
-        self.change(Change.WRITE_WAS_HIDDEN, at)
+        self.change(SightChange.WRITE_WAS_HIDDEN, at)
         return True
 
     def note_skip(self, seen: Observation) -> None:
@@ -157,7 +157,7 @@ class Continuity(Struct):
         is_shown = self.sight in {Sight.WHOLE, Sight.SPARSE, Sight.IN_HOLE}
         if is_shown and seen.input_kind is InputKind.AUDIT_LOG and seen.replaces and self.version:
             self.has_skipped = True
-            self.change(Change.WRITE_IS_MISSING)
+            self.change(SightChange.WRITE_IS_MISSING)
 
     def forget_revisions(self) -> None:
         """Forget what came first by resourceVersions: they went back to an earlier value."""

@@ -16,7 +16,7 @@ from webhook.kubernetes.objects import Lease
 from webhook.kubernetes.times import SECOND, get_readable_instant, normalize, stamp_of
 
 
-class Known(Struct, frozen=True):
+class KnownState(Struct, frozen=True):
     """What is known of a lease before an observation: its state, None if it does not exist, and its latest write.
 
     `at` is the latest moment at which it was observed, in microseconds since 1970, None if it was not; `path` is the
@@ -35,7 +35,7 @@ class Known(Struct, frozen=True):
         return self.lease is not None and self.lease.spec.renew_time == lease.spec.renew_time
 
 
-def date_write(seen: Observation, known: Known, bounds: Bounds) -> Write:
+def date_write(seen: Observation, known: KnownState, bounds: Bounds) -> Write:
     """Return when something happened: by its own time, else by its stamps, else when anything was last seen."""
     # What a watch shows was stamped, or logged, by any of the API servers.
     is_of_watch = seen.is_watched or seen.input_kind is InputKind.WATCH
@@ -81,7 +81,7 @@ def date_state_before(moment: int | None, at: int, skew: int) -> Write:
     return Write(moment, second, second + SECOND, Dating.STAMP)
 
 
-def _find_moment(seen: Observation, known: Known, bounds: Bounds) -> int | None:
+def _find_moment(seen: Observation, known: KnownState, bounds: Bounds) -> int | None:
     """Return the time of an observation; None if nothing dates it, or only what is not believed."""
     at = seen.at
     if at is None and seen.act is Act.DELETED:
@@ -96,7 +96,7 @@ def _find_moment(seen: Observation, known: Known, bounds: Bounds) -> int | None:
     return at if at is not None and at <= bounds.latest else None
 
 
-def _find_stamp_of_state(seen: Observation, lease: Lease, known: Known) -> int | None:
+def _find_stamp_of_state(seen: Observation, lease: Lease, known: KnownState) -> int | None:
     """Return when the state shows that it was written: by a stamp that moved with the write, if that is known.
 
     Others may be of earlier writes, or invented: they are not later than the stamps of what followed them.
@@ -125,7 +125,7 @@ def _list_new_stamps(known: Sequence[Entry], entries: Sequence[Entry]) -> list[i
     return [one.stamp for one in entries if one.stamp is not None and (one.manager, one.stamp) not in old]
 
 
-def _is_undated_removal(lease: Lease, entries: Sequence[Entry], known: Known) -> bool:
+def _is_undated_removal(lease: Lease, entries: Sequence[Entry], known: KnownState) -> bool:
     """Return whether a write that left no stamp removed the holder: a field that is gone has no owner.
 
     The stamp of the latest write is gone with its fields.

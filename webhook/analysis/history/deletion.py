@@ -20,9 +20,9 @@ _READS_OF_NONE: Final = 2
 def store_deletion(step: Step) -> None:
     """Take in a deletion that the input shows, once."""
     history, seen = step.history, step.seen
-    if history.holder and (history.hidden_since is not None or history.continuity.is_after_gap):
+    if history.current_tenure and (history.hidden_since is not None or history.continuity.is_after_gap):
         # Another one may have held it by then.
-        holder = history.holder
+        holder = history.current_tenure
         end_tenure(step, history.hidden_since or history.moment, Handover.UNKNOWN)
         holder.note_end_dated(is_dated=False)
         if history.hidden_since is not None:
@@ -41,11 +41,11 @@ def take_absence(step: Step) -> None:
     What an input shows before may have been replaced unseen.
     """
     history, seen = step.history, step.seen
-    is_known = history.lease is not None or history.holder is not None
+    is_known = history.lease is not None or history.current_tenure is not None
     number = history.requests.absent[0] if history.requests.absent else 0
     if history.is_deleted or not is_known or (seen.act is Act.READ and number < _READS_OF_NONE):
         return
-    if history.holder and (history.hidden_since is not None or history.continuity.is_after_gap):
+    if history.current_tenure and (history.hidden_since is not None or history.continuity.is_after_gap):
         end_tenure(step, history.hidden_since or history.at or 0, Handover.UNKNOWN)
     _delete(step, replace(seen, act=Act.STORED, at=None, writer=None, is_sure=True), history.at or 0)
 
@@ -54,8 +54,8 @@ def confirm_deletion(step: Step) -> None:
     """Note that a deletion was none of a dry run."""
     history = step.history
     history.existence.is_deletion_sure = True
-    if history.tenure is not None:
-        history.tenure.is_deletion_sure = True
+    if history.latest_tenure is not None:
+        history.latest_tenure.is_deletion_sure = True
 
 
 def delete_unseen(step: Step) -> None:
@@ -68,7 +68,7 @@ def delete_unseen(step: Step) -> None:
 def _delete(step: Step, seen: Observation, at: int) -> None:
     """End the tenure by a deletion at a time, and note who asked for it."""
     history = step.history
-    holder, is_dated = history.holder, seen.at is not None
+    holder, is_dated = history.current_tenure, seen.at is not None
     if holder is not None:
         # Who asks again for a deletion that waits for finalizers removes none of them.
         is_request = seen.act is Act.DELETED and seen.writer is not None

@@ -18,8 +18,8 @@ from webhook.analysis.history.candidates import read_event
 from webhook.analysis.history.clock_steps import ClockStep
 from webhook.analysis.history.deleted_pods import DeletedPods
 from webhook.analysis.history.events import LeaseEvent
-from webhook.analysis.history.going_on import Beat, GoingOn
 from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.log_continuation import LogContinuation, RenewalBaseline
 from webhook.analysis.history.observe import observe
 from webhook.analysis.history.pod_requests import PodRequests
 from webhook.analysis.history.refusal import NOT_FOUND, UNKNOWN_RESOURCE, Refusal
@@ -200,7 +200,7 @@ class ClusterHistory(Struct):
     pod_requests: PodRequests = field(default_factory=PodRequests)
     related_writes: dict[RelatedWrite, None] = field(default_factory=dict)
     """The latest writes to what leaders depend on, each once, in the order in which they were read."""
-    clearings: deque[Observation] = field(default_factory=partial(deque, (), MAX_LISTED))
+    collection_deletions: deque[Observation] = field(default_factory=partial(deque, (), MAX_LISTED))
     """The latest requests that deleted leases of which the log does not show which they were."""
     _served: dict[str, int | None] = field(default_factory=dict)
     """By version of LeaseCandidates, when an API server last answered that it does not serve it; None if it does."""
@@ -212,7 +212,7 @@ class ClusterHistory(Struct):
     """Namespaces in which the API server stamps writers, as a policy file says."""
     find_limits: FindLimits = find_default_limits
     """The numbers of rules for a lease, as a policy file says."""
-    _going_on: GoingOn = field(default_factory=GoingOn)
+    _continuation: LogContinuation = field(default_factory=LogContinuation)
     watched_until: dict[str, int] = field(default_factory=dict)
     """By watch, when the latest write was made that it shows: what happened until then, whatever a log lacks."""
     _compared: _Compared | None = None
@@ -264,7 +264,7 @@ class ClusterHistory(Struct):
         """Take in one item; what only lists show is not followed before it is asked for."""
         if isinstance(seen, Observation) and seen.kind == "Lease" and seen.input_kind is InputKind.DUMP:
             key = (seen.namespace, seen.name)
-            self._going_on.note_lease(*key)
+            self._continuation.note_lease(*key)
             if key not in self.leases and self.stored.add(key, seen):
                 self.has_managed_fields = self.has_managed_fields or seen.has_managed_fields
                 return
@@ -286,7 +286,7 @@ class ClusterHistory(Struct):
             self._note_beside(seen)
         elif isinstance(seen, LogEnd):
             end = min(seen.at, self.bounds.latest)
-            self.bounds.reach(end)
+            self.bounds.extend_to(end)
             self.bounds.logged_until = max(self.bounds.logged_until, end)
         elif isinstance(seen, FenceReport):
             fenced = self._find_history((seen.namespace, seen.name))
@@ -317,8 +317,13 @@ class ClusterHistory(Struct):
     def _feed_observation(self, seen: Observation) -> list[LeaseEvent]:
         self._note_whether_served(seen)
         if seen.act is Act.COLLECTION:
-            if seen.kind == "Lease" and seen.is_stored and seen.clearing and seen.clearing.is_unknown:
-                self.clearings.append(seen)
+            if (
+                seen.kind == "Lease"
+                and seen.is_stored
+                and seen.collection_deletion
+                and seen.collection_deletion.is_unknown
+            ):
+                self.collection_deletions.append(seen)
             return []
         key = (seen.namespace, seen.name)
         self._find_hole(seen)
@@ -372,7 +377,7 @@ class ClusterHistory(Struct):
         if seen.act is Act.READ and seen.answer and seen.answer.code == NOT_FOUND and seen.writer:
             self._note_missing(key, seen.writer.process)
         history = self._find_history(key) or self._begin_history(key)
-        before = Beat.of(history) if self._going_on.is_asked_for else None
+        before = RenewalBaseline.of(history) if self._continuation.is_asked_for else None
         events = observe(history, seen, self.bounds)
         self._decide_hole(history, seen, before)
         self.bounds.is_log_leaky = self.bounds.is_log_leaky or history.continuity.is_log_leaky
@@ -385,20 +390,20 @@ class ClusterHistory(Struct):
         return events
 
     def _begin_history(self, key: Key) -> LeaseHistory:
-        self._going_on.note_lease(*key)
+        self._continuation.note_lease(*key)
         return self.leases.setdefault(key, LeaseHistory(*key))
 
-    def _decide_hole(self, history: LeaseHistory, seen: Observation, before: Beat | None) -> None:
+    def _decide_hole(self, history: LeaseHistory, seen: Observation, before: RenewalBaseline | None) -> None:
         """Have every lease remember whether what was taken for a hole in an audit log is one."""
         if history.continuity.has_skipped and seen.at is not None:
-            self._going_on.note_missing_write(seen.at)
+            self._continuation.note_missing_write(seen.at)
             self.bounds.note_missing_write()
             for lease in self.leases.values():
                 lease.miss_write()
-        since = self._going_on.find_since(self.leases, history, seen, before) if before else None
+        since = self._continuation.find_since(self.leases, history, seen, before) if before else None
         # By clocks that differ, what came between two renewals is not known.
         if since is not None and self.bounds.skew <= SECOND:
-            self.bounds.note_going_on(since)
+            self.bounds.note_continuation(since)
             for lease in self.leases.values():
                 lease.regain_sight(since)
 
@@ -431,7 +436,7 @@ class ClusterHistory(Struct):
         # A log has no requests about a single lease either while no one wants it.
         hidden = [] if since is None else [lease for lease in self.leases.values() if not lease.watch]
         if since is not None and hidden and len(self.leases) > 1:
-            self._going_on.ask()
+            self._continuation.ask()
             for lease in hidden:
                 lease.lose_sight(since)
 
@@ -469,9 +474,11 @@ class ClusterHistory(Struct):
         """Return whether a watch shows all writes to a lease until an instant: it shows a later one, if of another."""
         return self.watched_until.get(history.watch, 0) >= at
 
-    def list_clearings(self, namespace: str, start: int, end: int) -> list[Observation]:
+    def list_collection_deletions(self, namespace: str, start: int, end: int) -> list[Observation]:
         """Return the requests from `start` to `end` that may have deleted any lease of a namespace."""
-        return [one for one in self.clearings if one.namespace == namespace and start <= (one.at or 0) <= end]
+        return [
+            one for one in self.collection_deletions if one.namespace == namespace and start <= (one.at or 0) <= end
+        ]
 
     def compare_with_others(self, history: LeaseHistory, start: int, end: int) -> OtherLeases:
         """Return how many other leases were late, and how many were renewed as usual, between two instants.
@@ -484,7 +491,9 @@ class ClusterHistory(Struct):
         sample = [self.leases[key] for key in islice(self._names, 0, None, step)]
         # No one renews a lease that is free, or was deleted.
         others = [
-            other for other in sample if other is not history and (other.holder or (other.renewals.last or 0) >= end)
+            other
+            for other in sample
+            if other is not history and (other.current_tenure or (other.renewals.last or 0) >= end)
         ]
         were_late = [other.renewals.was_late(start, end) for other in others]
         late = [other for other, is_late in zip(others, were_late, strict=True) if is_late]
@@ -510,7 +519,7 @@ class ClusterHistory(Struct):
         own = history.clock_steps.find_within(start, end)
         if own is None:
             return None
-        others = [one for one in self.leases.values() if one is not history and one.holder is not None]
+        others = [one for one in self.leases.values() if one is not history and one.current_tenure is not None]
         like = sum(1 for one in others if any(map(own.is_like, one.clock_steps.known)))
         compared = sum(1 for one in others if one.renewals.spans(own.start, own.end))
         return own if like >= _MIN_WITNESSES and 2 * like > compared else None

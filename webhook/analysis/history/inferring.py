@@ -19,10 +19,10 @@ from webhook.analysis.inputs.items import Act, Writer
 def take_logged_write(step: Step, at: int) -> None:
     """Take in a write to a lease that no input shows: who writes regularly leads, as far as can be known."""
     history, seen = step.history, step.seen
-    writer, tenure = seen.writer or Writer(), history.holder
+    writer, tenure = seen.writer or Writer(), history.current_tenure
     if tenure is None:
         history.existence.restore(is_other=False)
-        begin_tenure(step, name_writer(writer), at, _begin_of_writer(step), writer).stand_in()
+        begin_tenure(step, name_writer(writer), at, _begin_of_writer(step), writer).name_after_writer()
         history.rival.begin(seen.verb)
     else:
         _take_next_logged_write(step, tenure, seen.verb, at, writer)
@@ -48,7 +48,7 @@ def _begin_of_writer(step: Step) -> Handover:
     history = step.history
     if step.seen.act is Act.CREATED:
         return Handover.DELETED if history.vacancy.how is Handover.DELETED else Handover.CREATED
-    return Handover.UNKNOWN if history.tenure else Handover.SEEN
+    return Handover.UNKNOWN if history.latest_tenure else Handover.SEEN
 
 
 def _follow_rival(step: Step, tenure: Tenure, at: int, writer: Writer) -> None:
@@ -60,7 +60,7 @@ def _follow_rival(step: Step, tenure: Tenure, at: int, writer: Writer) -> None:
     if tenure.holder == API_SERVER:
         history.vacancy.forget_since()  # it may have named this writer, or another one that never led
     following = begin_tenure(step, name_writer(writer), since, Handover.UNKNOWN, writer)
-    following.stand_in()
+    following.name_after_writer()
     history.requests.drop_accepted(writer, since)
     for renewed, _ in renewals:
         _renew_hidden(step, following, renewed, writer)
@@ -70,7 +70,7 @@ def _follow_rival(step: Step, tenure: Tenure, at: int, writer: Writer) -> None:
 def take_hidden_write(step: Step, at: int) -> None:
     """Take in such a write to a lease that is known: a renewal, unless another input shows it."""
     history, seen = step.history, step.seen
-    tenure, history.continuity.version = history.holder, ""
+    tenure, history.continuity.version = history.current_tenure, ""
     if tenure and seen.writer:
         _take_hidden_write_by(step, seen.writer, tenure, seen.verb, at)
     advance_at(step, at)

@@ -24,15 +24,15 @@ def find_status(
     *,
     logged: int | None,
     is_seen_created: bool,
-    is_moment: bool,
+    is_list_only: bool,
 ) -> LeaseStatus:
     """Return the status at `now` of a lease whose latest state is known.
 
     `logged` is a renewal after that, which a log shows. `is_seen_created`: the input shows how the lease was created.
-    `is_moment`: it shows one moment only.
+    `is_list_only`: it shows one moment only.
     """
     status, holder = find_state_of_lease(lease, entries, now, logged), succession.holder
-    known = date_known_renewal(holder, is_moment=is_moment)
+    known = date_known_renewal(holder, is_list_only=is_list_only)
     if known is not None and abs((status.last_renewal or known) - known) > SECOND:
         # Whoever may write it can date it back, or ahead; and an API server that asks a holder to step down stamps it.
         status = find_state_of_lease(lease, entries, now, known, is_last=True)
@@ -48,7 +48,7 @@ def find_status(
     if status.state is LeaseState.RELEASED and is_seen_created and not succession.tenures and is_blank:
         # Who creates a lease for a coordinated election writes renewTime, and no holder.
         status = replace(status, state=LeaseState.NEVER_HELD)
-    if is_moment:
+    if is_list_only:
         return status
     # Several processes that take turns to renew have a clock each.
     ahead = holder.clock.ahead if holder and not holder.processes.has_several_writers else None
@@ -63,7 +63,7 @@ def doubt_expiry(status: LeaseStatus, now: int, skew: int) -> LeaseStatus:
     return status
 
 
-def date_known_renewal(holder: Tenure | None, *, is_moment: bool) -> int | None:
+def date_known_renewal(holder: Tenure | None, *, is_list_only: bool) -> int | None:
     """Return the last renewal under the present holder that an API server dates; None if there is none.
 
     Who was seen to take the lease renewed it with that, unless another one's renewal was left as it was. So did who
@@ -71,6 +71,6 @@ def date_known_renewal(holder: Tenure | None, *, is_moment: bool) -> int | None:
     """
     if holder is None or holder.is_last_unseen:
         return None
-    is_shown = not (is_moment if holder.began is Handover.SEEN else holder.is_unseen)
-    renewal = holder.kept if holder.renewed is None and is_shown else holder.renewed
+    is_shown = not (is_list_only if holder.began is Handover.SEEN else holder.is_unseen)
+    renewal = holder.last_extension if holder.renewed is None and is_shown else holder.renewed
     return holder.kept_until if renewal is not None and renewal.is_dated_by_a_server else None

@@ -9,8 +9,8 @@ from msgspec import Struct, field
 
 from webhook.analysis.heartbeats import is_heartbeat, is_named_for_heartbeats
 from webhook.analysis.history.clock_steps import ClockSteps
-from webhook.analysis.history.continuity import Change, Continuity
-from webhook.analysis.history.dating import Known
+from webhook.analysis.history.continuity import Continuity, SightChange
+from webhook.analysis.history.dating import KnownState
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.existence import Existence
 from webhook.analysis.history.idle_writes import IdleWrite
@@ -40,7 +40,7 @@ class LeaseHistory(Struct):
     lease: Lease | None = None
     entries: Sequence[Entry] = ()
     at: int | None = None
-    is_moment: bool = True
+    is_list_only: bool = True
     """Only lists have shown it: nothing is known of what happened before."""
     stamped: int = 0
     """The stamp of the latest write, 0 if a client may have invented it."""
@@ -127,7 +127,7 @@ class LeaseHistory(Struct):
             now,
             logged=self.logged,
             is_seen_created=self.existence.is_seen_created,
-            is_moment=self.is_moment,
+            is_list_only=self.is_list_only,
         )
         return doubt_expiry(status, now, self.skew)
 
@@ -144,7 +144,7 @@ class LeaseHistory(Struct):
     @property
     def known_renewal(self) -> int | None:
         """The last renewal under its present holder that an API server dates; None if there is none."""
-        return date_known_renewal(self.holder, is_moment=self.is_moment)
+        return date_known_renewal(self.current_tenure, is_list_only=self.is_list_only)
 
     @property
     def is_heartbeat(self) -> bool:
@@ -182,7 +182,7 @@ class LeaseHistory(Struct):
 
     def measure_leaderless_time(self, now: int) -> int:
         """Return for how long no one led, at most, in all: also while a holder was late, and up to `now`."""
-        held, status = self.holder, self.status(now)
+        held, status = self.current_tenure, self.status(now)
         since = held.last_renewal if held and status and status.state is LeaseState.EXPIRED else None
         since = self.vacancy.since if held is None else since
         ongoing = 0 if since is None else max(0, now - since)
@@ -194,12 +194,12 @@ class LeaseHistory(Struct):
         return self.succession.tenures
 
     @property
-    def tenure(self) -> Tenure | None:
+    def latest_tenure(self) -> Tenure | None:
         """The latest holder."""
         return self.succession.latest
 
     @property
-    def holder(self) -> Tenure | None:
+    def current_tenure(self) -> Tenure | None:
         """The present holder."""
         return self.succession.holder
 
@@ -229,15 +229,17 @@ class LeaseHistory(Struct):
         return self.continuity.is_older(lease, is_deleted=self.is_deleted)
 
     @property
-    def known_state(self) -> Known:
+    def known_state(self) -> KnownState:
         """What an observation is dated by."""
         lease = None if self.is_deleted else self.lease
-        return Known(lease, self.entries, self.at, self.stored_write, self.continuity.path, self.holder is not None)
+        return KnownState(
+            lease, self.entries, self.at, self.stored_write, self.continuity.path, self.current_tenure is not None
+        )
 
     @property
     def is_end_seen(self) -> bool:
         """Whether the input shows everything since the latest tenure ended."""
-        ended = self.tenure.ended if self.tenure else None
+        ended = self.latest_tenure.ended if self.latest_tenure else None
         return ended is not None and all(one.end <= ended.at for one in self.renewals.unseen)
 
     def find_tenure_at(self, at: int) -> Tenure | None:
@@ -256,19 +258,19 @@ class LeaseHistory(Struct):
 
     def lose_sight(self, since: int) -> None:
         """Remember that an audit log may lack requests since then."""
-        self.continuity.change(Change.LOG_HAS_HOLE, since)
+        self.continuity.change(SightChange.LOG_HAS_HOLE, since)
 
     def regain_sight(self, since: int) -> None:
         """Remember that the log went on from then on, so what was taken for a hole after that is none."""
         if self.hidden_since is not None and self.hidden_since >= since:
-            self.continuity.change(Change.LOG_WENT_ON)
+            self.continuity.change(SightChange.LOG_WENT_ON)
 
     def miss_write(self) -> None:
         """Remember that the log lacks writes, so what was not taken for a hole is one."""
-        self.continuity.change(Change.WRITE_IS_MISSING)
+        self.continuity.change(SightChange.WRITE_IS_MISSING)
 
     def put_back(self, since: int) -> None:
         """Remember that the store was put back to an earlier state after that: the lease may be another one since."""
-        self.continuity.change(Change.STORE_WAS_PUT_BACK, since)
+        self.continuity.change(SightChange.STORE_WAS_PUT_BACK, since)
         self.continuity.forget_revisions()
         self.existence.forget_uid()

@@ -8,7 +8,7 @@ links them (`continuity`), and what an audit log shows beside (`requests`).
 from msgspec.structs import replace
 
 from webhook.analysis.history.bounds import Bounds
-from webhook.analysis.history.continuity import Change, Sight
+from webhook.analysis.history.continuity import Sight, SightChange
 from webhook.analysis.history.dating import date_write
 from webhook.analysis.history.deletion import confirm_deletion, store_deletion, take_absence
 from webhook.analysis.history.events import EventKind, LeaseEvent
@@ -39,7 +39,7 @@ def _begin(history: LeaseHistory, seen: Observation, bounds: Bounds) -> Step:
     history.note_skew(bounds.skew)
     history.moment = write.at
     history.continuity.begin(seen, write, history.write, bounds)
-    history.is_moment = history.is_moment and seen.input_kind is InputKind.DUMP
+    history.is_list_only = history.is_list_only and seen.input_kind is InputKind.DUMP
     return Step(history, seen, bounds, write, history.write)
 
 
@@ -47,13 +47,13 @@ def _take(step: Step) -> None:
     history, seen = step.history, step.seen
     if seen.input_kind is InputKind.AUDIT_LOG:
         _hear(step)
-    if history.is_deleted and (seen.is_of_none or (seen.act is Act.CREATED and seen.is_stored)):
+    if history.is_deleted and (seen.shows_absence or (seen.act is Act.CREATED and seen.is_stored)):
         confirm_deletion(step)
     if seen.act is Act.READ:
         history.requests.take_read(seen, history.renewals)
     else:
         history.requests.take_write(seen)
-    if seen.is_of_none:
+    if seen.shows_absence:
         take_absence(step)
     if seen.act is not Act.READ and seen.is_stored:
         _take_stored(step)
@@ -70,8 +70,8 @@ def _take_stored(step: Step) -> None:
     history.watch = step.seen.place.path if is_watched else ""
     if history.unlogged_since is None and _is_unlogged(step):
         history.unlogged_since = step.write.earliest
-    if history.holder is not None:
-        history.holder.note_asked(history.requests.rewritten.asked_holder)
+    if history.current_tenure is not None:
+        history.current_tenure.note_asked(history.requests.rewritten.asked_holder)
     if not _is_edit(before, history.lease, step.seen):
         history.requests.waiting.restart(history.moment)
     _note_sight(step, goes_on=goes_on)
@@ -89,9 +89,9 @@ def _hear(step: Step) -> None:
     """Note what any request in an audit log shows."""
     history, seen = step.history, step.seen
     history.requests.hear(seen)
-    hear(seen, history.tenure, history.succession.before)
+    hear(seen, history.latest_tenure, history.succession.before)
     if history.continuity.sight is Sight.IN_HOLE and _has_waited(step):
-        history.continuity.change(Change.HOLDER_HAD_WAITED)
+        history.continuity.change(SightChange.HOLDER_HAD_WAITED)
 
 
 def _has_waited(step: Step) -> bool:
@@ -100,7 +100,7 @@ def _has_waited(step: Step) -> bool:
     If anything else was written, the next write to the lease replaces a state that is not known.
     """
     history, seen = step.history, step.seen
-    holder, last = history.holder, history.renewals.last
+    holder, last = history.current_tenure, history.renewals.last
     if seen.at is None or holder is None or last is None:
         return False
     received, usual = seen.at - seen.took, min(history.renewals.usual or 0, holder.processes.find_longest_pause(last))
@@ -126,7 +126,7 @@ def _note_sight(step: Step, *, goes_on: bool) -> None:
     is_own = is_hidden and _is_update_by_holder(step)
     history.continuity.own_hidden_at = seen.at if is_own else None
     is_behind = is_hidden and (not is_own or (history.continuity.sight is Sight.BEHIND_WRITE and not goes_on))
-    history.continuity.change(Change.WRITE_WAS_HIDDEN if is_behind else Change.STATE_WAS_SHOWN, seen.at)
+    history.continuity.change(SightChange.WRITE_WAS_HIDDEN if is_behind else SightChange.STATE_WAS_SHOWN, seen.at)
 
 
 def _is_change_hidden(step: Step) -> bool:
@@ -142,13 +142,17 @@ def _is_change_hidden(step: Step) -> bool:
 def _is_update_by_holder(step: Step) -> bool:
     """Return whether the holder wrote the lease: it renews it, or releases it."""
     history, seen = step.history, step.seen
-    return history.holder is not None and history.holder.is_by(seen.writer) is True and seen.verb == "update"
+    return (
+        history.current_tenure is not None
+        and history.current_tenure.is_by(seen.writer) is True
+        and seen.verb == "update"
+    )
 
 
 def _report_sharing(step: Step) -> None:
     """Report each tenure once if several processes take turns to renew it."""
     history = step.history
-    tenure = history.tenure
+    tenure = history.latest_tenure
     if (
         tenure
         and tenure is not history.shared

@@ -28,7 +28,7 @@ from webhook.kubernetes.times import get_readable_instant, normalize
 def renew(step: Step, state: NextState) -> None:
     """Renew the tenure, by its own process or by another one; a write of the name alone may begin one."""
     history = step.history
-    tenure, old, new, at, writer = history.holder, state.old, state.new, state.at, state.writer
+    tenure, old, new, at, writer = history.current_tenure, state.old, state.new, state.at, state.writer
     if tenure is not None and is_release(old) and (new.lease_duration_seconds or 0) > RELEASED_DURATION:
         # The holder that was written into a lease that stayed released takes it only now.
         end_tenure(step, at, Handover.UNKNOWN)
@@ -45,7 +45,7 @@ def renew(step: Step, state: NextState) -> None:
     if history.succession.is_replaced_by(writer, at):
         _replace(step, tenure, at, writer)
         return
-    tenure.keep(step.write)
+    tenure.extend(step.write)
     if not _note_own_renewal(step, tenure, state):
         tenure.touch(at, writer, get_readable_instant(normalize(new.renew_time)))
         record_event(step, EventKind.RENEWED, at, writer=writer)

@@ -22,7 +22,7 @@ def resume(step: Step, state: NextState) -> None:
     """Go on after what was not seen: neither a silence nor how the holder changed is known."""
     history = step.history
     assert state.before is not None
-    tenure = history.holder
+    tenure = history.current_tenure
     history.continuity.is_partial = True
     # An API server may store a write and answer that it failed.
     is_failed = any(one.has_failed for one in history.requests.refusals)
@@ -72,7 +72,7 @@ def _resume_tenure(step: Step, tenure: Tenure, state: NextState, at: int) -> Non
     tenure.resume(at, is_seen=is_dated and not is_by_other)
     if is_by_other:
         tenure.touch(at, state.writer)  # when its own process renewed it last was not seen
-    tenure.keep(step.write)
+    tenure.extend(step.write)
     step.history.renewals.restart(at)
     forget_undated(step, tenure)
     is_same = normalize(state.new.renew_time) == normalize(state.before.spec.renew_time)

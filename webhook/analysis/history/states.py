@@ -66,8 +66,8 @@ def take_state(step: Step, lease: Lease, entries: Sequence[Entry], act: Act) -> 
     history.stamped = find_stamp_between(state.old, state.new, state.known, entries) if is_dated_by_stamp else 0
     history.is_resumed = state.is_gap and act is Act.STORED
     _follow_holder(step, state)
-    if history.holder:
-        _note_facts(step, history.holder, state)
+    if history.current_tenure:
+        _note_facts(step, history.current_tenure, state)
     if not state.is_gap:
         _examine(step, state, is_same_path=is_same_path)
     advance_at(step, state.moment or None)
@@ -141,9 +141,9 @@ def _is_explained_by_failure(history: LeaseHistory) -> bool:
     # Whoever asks meanwhile may be refused, which stores nothing.
     unknown = [one for one in refusals if one.was_stored is None]
     last = next(reversed(unknown or refusals), None)
-    if history.holder is None or last is None or last.code < 500 or last.at < (history.at or 0):
+    if history.current_tenure is None or last is None or last.code < 500 or last.at < (history.at or 0):
         return False
-    return history.holder.is_by(last.writer) is True
+    return history.current_tenure.is_by(last.writer) is True
 
 
 def _names_another(before: Lease, after: Lease) -> bool:
@@ -210,19 +210,19 @@ def _note_facts(step: Step, tenure: Tenure, state: NextState) -> None:
         if not state.has_other_renew_time and (new.lease_duration_seconds or 0) < (old.lease_duration_seconds or 0):
             tenure.shortened_at = step.write.at  # until then it lasted as long as it said before
     asker = None if state.is_gap or state.act is Act.STORED else state.writer
-    tenure.ask(old.preferred_holder, new.preferred_holder, step.write, asker)
+    tenure.note_preferred_holder(old.preferred_holder, new.preferred_holder, step.write, asker)
 
 
 def _examine(step: Step, state: NextState, *, is_same_path: bool) -> None:
     """Find what a write did beside the holder and the renewal."""
     history = step.history
     before, at = state.before, state.at
-    if history.holder and not step.events and state.act is Act.UPDATED:
+    if history.current_tenure and not step.events and state.act is Act.UPDATED:
         name = state.writer.name if state.writer and state.writer.user else state.manager
-        is_own = history.holder.is_by(state.writer, state.manager, history.holder.manager)
+        is_own = history.current_tenure.is_by(state.writer, state.manager, history.current_tenure.manager)
         history.others.append(IdleWrite(at, name, state.writer if is_own is False else None))
-        if state.writer is not None and history.holder.is_by(state.writer):
-            history.holder.processes.unrenewed.append(at)
+        if state.writer is not None and history.current_tenure.is_by(state.writer):
+            history.current_tenure.processes.unrenewed.append(at)
     version = state.lease.metadata.resource_version
     if state.act is Act.STORED or (before and version and before.metadata.resource_version == version):
         return
@@ -235,6 +235,6 @@ def _examine(step: Step, state: NextState, *, is_same_path: bool) -> None:
         at = max(at, step.write_before.at) if step.write.may_include(step.write_before.at) else at
         record_event(step, EventKind.EDITED, at, writer=state.writer, text=edit)
         history.edits.append(step.events[-1])
-    if (added := find_added_owners(state, history.tenure, step.write)) is not None:
+    if (added := find_added_owners(state, history.latest_tenure, step.write)) is not None:
         history.added_owners.append(added)
         record_event(step, EventKind.OWNED, added.at, writer=added.writer)

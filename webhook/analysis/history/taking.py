@@ -96,8 +96,8 @@ def _is_dated_before(tenure: Tenure | None, kept_until: int | None, write: Write
 def _bound_keeping(tenure: Tenure | None, kept_until: int | None) -> tuple[int, int]:
     """Return between which moments the last renewal was stored."""
     at = kept_until or 0
-    if tenure is not None and tenure.kept.at == kept_until:
-        return tenure.kept.earliest, tenure.kept.latest or at
+    if tenure is not None and tenure.last_extension.at == kept_until:
+        return tenure.last_extension.earliest, tenure.last_extension.latest or at
     # The stamp of a renewal that only a state shows has whole seconds.
     return at // SECOND * SECOND, at // SECOND * SECOND + SECOND
 
@@ -108,8 +108,8 @@ def classify_write(
     """Classify a write: both it and the renewal before were stored at some time in an interval."""
     at, skew = kept_until or 0, 0
     first, last = _bound_keeping(tenure, kept_until)
-    if tenure is not None and tenure.kept.at == kept_until:
-        skew = tenure.kept.skew
+    if tenure is not None and tenure.last_extension.at == kept_until:
+        skew = tenure.last_extension.skew
     less = max(0, write.at - write.earliest + last - at - skew)
     more = max(0, (write.latest or write.at) - write.at + at - first - skew)
     how = classify_taking(kept_until, duration, write.at, less=less, more=more, is_dated=is_dated)

@@ -36,7 +36,7 @@ def take_from_holder(step: Step, state: NextState) -> None:
     """End the tenure of a holder that was still named when another one took the lease."""
     history = step.history
     _note_last_manager(step, state.known)
-    before, at = history.tenure, state.at
+    before, at = history.latest_tenure, state.at
     taking = find_taking(before, state.old, state.known, step.write, at)
     if taking.has_expired:
         report_expiry(step, taking.duration, taking.kept_until, at)
@@ -56,7 +56,7 @@ def release(step: Step, state: NextState) -> None:
     """End a tenure whose holder was removed, by itself or by another writer: then it may go on as the leader."""
     history = step.history
     _note_last_manager(step, state.known)
-    holder = history.holder
+    holder = history.current_tenure
     if holder:
         manager, is_field_gone = find_manager_of_write(state.entries, state.known), state.new.holder_identity is None
         elsewhere = history.requests.find_elsewhere(state.seen)
@@ -75,5 +75,5 @@ def _note_waiting(step: Step, following: Tenure, writer: Writer | None) -> None:
 
 def _note_last_manager(step: Step, known: Sequence[Entry]) -> None:
     history = step.history
-    if history.tenure:
-        history.tenure.note_manager(find_manager(known, date_last_renewal(known)))
+    if history.latest_tenure:
+        history.latest_tenure.note_manager(find_manager(known, date_last_renewal(known)))

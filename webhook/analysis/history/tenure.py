@@ -114,11 +114,11 @@ class Tenure(Struct):
     """The input does not show who renewed it, and field managers or leaseTransitions differ: others may have."""
     inherited: int | None = None
     """The last renewal before it, if the write that put the holder there left renewTime as it was."""
-    kept: Write = Write()
+    last_extension: Write = Write()
     """The last renewal, whoever made it, or what put the holder there."""
-    touched: tuple[int, Writer] | None = None
+    renewed_by_other: tuple[int, Writer] | None = None
     """The time and the writer of the last renewal that another made in the holder's place."""
-    touched_time: int | None = None
+    renew_time_of_other: int | None = None
     """The renewTime that this one wrote; None if the input does not show it."""
     waited: tuple[int, ...] = ()
     """When its process asked for the lease, from the previous write up to and including the taking one."""
@@ -132,7 +132,7 @@ class Tenure(Struct):
     """After what was not seen, nothing shows that another one had the lease since the tenure before, of its name."""
     is_before_previous: bool = False
     """The holder before it is the one after it, too."""
-    is_touched_last: bool = False
+    is_last_by_other: bool = False
     """That was after the last renewal by its own process; times do not show it where API servers' clocks differ."""
 
     def begin_seen(self, writer: Writer | None, manager: str = "") -> None:
@@ -162,7 +162,7 @@ class Tenure(Struct):
         """Name the holder, for which its writer stood in."""
         self.processes.identity, self.is_writer = holder, False
 
-    def stand_in(self) -> None:
+    def name_after_writer(self) -> None:
         """Note that the writer stands in for the holder, which the log hides."""
         self.is_writer = True
 
@@ -202,23 +202,23 @@ class Tenure(Struct):
         """Forget the holder before: another one may have had the lease in between."""
         self.previous = ""
 
-    def keep(self, write: Write) -> None:
+    def extend(self, write: Write) -> None:
         """Remember a renewal, whoever made it."""
-        self.kept = write
+        self.last_extension = write
 
     def renew(self, at: int, write: Write) -> None:
         """Remember a renewal by its own process, of which the input shows when it was made."""
         self.last_renewal, self.renewed = at, write
-        self.has_unseen_renewals = self.is_touched_last = False
+        self.has_unseen_renewals = self.is_last_by_other = False
 
     def renew_hidden(self, at: int) -> None:
         """Remember a renewal by its own process whose object a log does not show."""
-        self.last_renewal, self.is_touched_last = at, False
+        self.last_renewal, self.is_last_by_other = at, False
 
     def resume(self, at: int, *, is_seen: bool) -> None:
         """Go on with a state after what was not seen; `is_seen`: it dates the last renewal at `at`."""
         self.last_renewal, self.renewed, self.has_unseen_renewals = at, None, not is_seen
-        self.is_touched_last = False
+        self.is_last_by_other = False
 
     def resume_stretch(self, at: int) -> None:
         """Go on after renewals that were counted, the last one at `at`."""
@@ -242,12 +242,12 @@ class Tenure(Struct):
 
     def touch(self, at: int, writer: Writer | None, renew_time: int | None = None) -> None:
         """Remember a renewal that another made in the holder's place, and the renewTime that it wrote."""
-        self.touched, self.is_touched_last = (at, writer or Writer()), True
-        self.touched_time = renew_time
+        self.renewed_by_other, self.is_last_by_other = (at, writer or Writer()), True
+        self.renew_time_of_other = renew_time
 
     def inherit(self, before: "Tenure") -> None:
         """Take over the last renewal of the holder before: who wrote this one in left the lease to expire as it was."""
-        self.inherited, self.kept = before.kept_until, before.kept
+        self.inherited, self.last_extension = before.kept_until, before.last_extension
         self.has_unseen_renewals = before.has_unseen_renewals
 
     def set_duration(
@@ -291,7 +291,7 @@ class Tenure(Struct):
         """Measure the holder's clock by its latest write."""
         self.clock = self.clock.measure(ahead, skew)
 
-    def ask(self, old: str | None, new: str | None, write: Write, writer: Writer | None) -> None:
+    def note_preferred_holder(self, old: str | None, new: str | None, write: Write, writer: Writer | None) -> None:
         """Note whether it is asked to step down, and by whom: `old` and `new` are the values of preferredHolder."""
         self.step_down = self.step_down.follow(old, new, write, writer)
 
@@ -364,43 +364,43 @@ class Tenure(Struct):
     @property
     def kept_until(self) -> int:
         """The last renewal, whoever made it, or what put the holder there: the one before, if that did not renew."""
-        if self.inherited is not None and self.touched is None and self.last_renewal == self.since:
+        if self.inherited is not None and self.renewed_by_other is None and self.last_renewal == self.since:
             return self.inherited
-        return max(self.last_renewal, self.touched[0] if self.touched else 0)
+        return max(self.last_renewal, self.renewed_by_other[0] if self.renewed_by_other else 0)
 
     @property
     def is_last_unseen(self) -> bool:
         """True if the input does not show when it was renewed last, by its holder or by another one."""
-        return self.has_unseen_renewals and not self.is_touched_last
+        return self.has_unseen_renewals and not self.is_last_by_other
 
     @property
     def is_claimed(self) -> bool:
         """True if only a writer's own clock dates its last renewal."""
-        return (self.renewed or self.kept).is_claimed
+        return (self.renewed or self.last_extension).is_claimed
 
     @property
     def is_renewed_last_by_own(self) -> bool:
         """False if another process wrote the state of `last_renewal`, after what was not seen, or may have renewed."""
         if self.renewed is not None:
             return self.processes.is_last_known
-        own, writer = self.processes.own, self.kept.writer
+        own, writer = self.processes.own, self.last_extension.writer
         return own is None or writer is None or own.is_same(writer)
 
     @property
     def last_of_identity(self) -> int:
         """The last renewal by its process, or by another writer that may be one of its identity."""
-        at, who = self.touched or (0, None)
+        at, who = self.renewed_by_other or (0, None)
         return max(self.last_renewal, at) if self.processes.may_renew_last(who) else self.last_renewal
 
     def find_renewer(self, at: int) -> Writer | None:
         """Return who made the renewal of an instant, or put the holder there then; None if that is not known."""
         own, is_seen_taken = self.processes.own, self.began is not Handover.SEEN
-        writes = [(self.kept.at, self.kept.writer)]
+        writes = [(self.last_extension.at, self.last_extension.writer)]
         if self.renewed is not None or self.last_renewal != self.since:
             is_known = self.processes.is_last_known and bool(self.processes.renewals or self.processes.is_sure)
             by_own = own if is_known and self.is_renewed_last_by_own else None
             writes.append((self.last_renewal, (self.renewed.writer if self.renewed else None) or by_own))
-        writes += [self.touched] if self.touched else []
+        writes += [self.renewed_by_other] if self.renewed_by_other else []
         writes += [(self.since, self.processes.taken_by)] if is_seen_taken else []
         when, who = min(reversed(writes), key=lambda write: abs(write[0] - at))
         if abs(when - at) > SECOND:
@@ -464,7 +464,7 @@ class Tenure(Struct):
     def is_never_taken_up(self) -> bool:
         """True if the API server chose it, and the input shows that no process has renewed it since."""
         is_seen = self.began is not Handover.SEEN and not (self.is_unseen or self.has_unseen_renewals or self.is_writer)
-        return self.is_chosen and is_seen and not self.processes.renewals and self.touched is None
+        return self.is_chosen and is_seen and not self.processes.renewals and self.renewed_by_other is None
 
     @property
     def may_be_stolen(self) -> bool:
@@ -510,7 +510,7 @@ class Tenure(Struct):
     def was_left_as_written(self) -> bool:
         """True if it was written in, by another one as far as is known, and no renewal followed."""
         is_seen = not (self.has_unseen_renewals or self.is_unseen or self.is_chosen or self.is_claimed)
-        return self.processes.is_never_renewed or (self.is_only_named and self.touched is None and is_seen)
+        return self.processes.is_never_renewed or (self.is_only_named and self.renewed_by_other is None and is_seen)
 
     @property
     def is_known_to_have_held(self) -> bool:

@@ -35,7 +35,7 @@ def begin_tenure(
         since if seen is None else seen,
         is_dated=step.write.is_dated or how is Handover.SEEN,
         taken=step.write,
-        kept=step.write,
+        last_extension=step.write,
         is_coordinated=history.lease is not None and bool(history.lease.spec.strategy),
     )
     manager = "" if is_constant(history.entries) else find_manager_of_write(history.entries, ())
@@ -68,7 +68,7 @@ def record_event(
     event = LeaseEvent(
         kind,
         at,
-        step.history.tenure,
+        step.history.latest_tenure,
         writer=writer,
         text=text,
         silence=silence,
@@ -109,4 +109,4 @@ def forget_undated(step: Step, tenure: Tenure) -> None:
 def is_last_renewal_known(step: Step, tenure: Tenure) -> bool:
     """Return whether the input shows the last renewal of a holder before a write, by the clock of that write."""
     is_shown = step.history.kind is not InputKind.REVIEW and not tenure.is_last_unseen
-    return is_shown and tenure.kept.is_claimed == step.write.is_claimed
+    return is_shown and tenure.last_extension.is_claimed == step.write.is_claimed

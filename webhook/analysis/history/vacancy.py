@@ -78,7 +78,7 @@ def bound_time_between(last: int, since: int, write: Write, held: Tenure | None)
 
 def _find_write(held: Tenure | None, at: int) -> Write | None:
     """Return the write of a tenure that an API server dates to a time."""
-    known = (held.ended, held.renewed, held.kept, held.taken) if held else ()
+    known = (held.ended, held.renewed, held.last_extension, held.taken) if held else ()
     return next((one for one in known if one is not None and one.at == at and one.is_dated_by_a_server), None)
 
 

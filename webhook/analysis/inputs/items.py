@@ -164,7 +164,7 @@ class CountedRenewals(Struct, frozen=True, gc=False):
     histogram: Annotated[Mapping[Length, Length], Meta(max_length=MAX_BINS)] = {}
 
 
-class Clearing(Struct, frozen=True, gc=False):
+class CollectionDeletion(Struct, frozen=True, gc=False):
     """What one request to delete many objects of a namespace deleted.
 
     `names` has the name and the uid of each, "" if that is not known. `is_whole`: every object of the kind. Unless
@@ -189,7 +189,7 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     or before a deletion; None if the input does not carry it, or carries it with wrong types, which `problem` then
     names. `old` is the state before, in reviews only, as is `request`. `is_dry_run` writes were never stored.
     Unless `is_sure`, a deletion may have been a dry run: a log at level Metadata hides its options.
-    `clearing` is what it deleted of many objects, None if it was no request to do so.
+    `collection_deletion` is what it deleted of many objects, None if it was no request to do so.
     `term` is that of a lease whose stamps are believed, None if it is not known.
     `uid` and `resource_version` are those of the object as stored: an audit event and a watch event of the same write
     have the same; `replaces` is the resourceVersion that a request says it replaces; each "" if the input does not say.
@@ -209,8 +209,8 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     answer: Answer | None = None
     is_dry_run: bool = False
     is_sure: bool = True
-    clearing: Clearing | None = None
-    is_of_none: bool = False
+    collection_deletion: CollectionDeletion | None = None
+    shows_absence: bool = False
     """A request that did not find its object, and the input shows none until it is created."""
     problem: str = ""
     request: AdmissionRequest | None = None

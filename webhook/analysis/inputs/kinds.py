@@ -26,7 +26,7 @@ from webhook.analysis.inputs.items import (
     NO_TEXTS,
     Act,
     Answer,
-    Clearing,
+    CollectionDeletion,
     CountedRenewals,
     ElectionEvent,
     FenceReport,
@@ -460,7 +460,7 @@ def _interpret_event(
         ),
         is_dry_run=is_dry_run is True,
         is_sure=act is not Act.DELETED or is_dry_run is not None or is_never_dry(event),
-        clearing=_find_clearing(event) if event.verb == "deletecollection" else None,
+        collection_deletion=_find_collection_deletion(event) if event.verb == "deletecollection" else None,
         uid=named.uid or reference.uid or (_find_deleted_uid(event) if act is Act.DELETED else ""),
         # The object of a request has the version that it replaces.
         resource_version=(named.resource_version or "") if shown is event.response_object else "",
@@ -549,7 +549,7 @@ class _ClearedList(Struct, frozen=True):
 _cleared_lists: Final = msgspec.json.Decoder(_ClearedList)
 
 
-def _find_clearing(event: AuditEvent) -> Clearing:
+def _find_collection_deletion(event: AuditEvent) -> CollectionDeletion:
     """Return what a deletion of many objects deleted: by its answer, else by its query, as far as that says."""
     try:
         items = _cleared_lists.decode(event.response_object).items
@@ -558,14 +558,14 @@ def _find_clearing(event: AuditEvent) -> Clearing:
     if items is not None:
         # What has finalizers is only marked.
         gone = [one.metadata for one in items if not one.metadata.finalizers]
-        return Clearing(tuple((one.name or "", one.uid or "") for one in gone))
+        return CollectionDeletion(tuple((one.name or "", one.uid or "") for one in gone))
     query = event.query
     is_partial = not _PARTIAL.isdisjoint(query)
     fields = ",".join(query.get("fieldSelector", ()))
     named = _BY_NAME.fullmatch(fields)
     if named and not is_partial:
-        return Clearing(((named[1], ""),), is_shown=False)
-    return Clearing(is_whole=not is_partial and not fields, is_shown=False)
+        return CollectionDeletion(((named[1], ""),), is_shown=False)
+    return CollectionDeletion(is_whole=not is_partial and not fields, is_shown=False)
 
 
 def _find_asked(event: AuditEvent, kind: str) -> Lease | None:

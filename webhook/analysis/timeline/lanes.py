@@ -146,7 +146,7 @@ class TimelineBuilder(Struct):
             ),
             lane.ticks,
             tuple(map(lane.add_cause, lane.marks)),
-            lane.history.is_moment,
+            lane.history.is_list_only,
             handovers=lane.history.changes,
             is_claimed=lane.is_claimed,
         )
@@ -208,7 +208,7 @@ class TimelineBuilder(Struct):
         what = "refused" if seen.is_refused else "noted, and did not refuse,"
         text = f"fence {seen.fence} {what} {seen.target}{describe_by_writer(seen.writer)}: {seen.message}"
         lane.mark(MarkKind.FENCED, seen.at, text, seen.writer, lane.holder)
-        self.histories.bounds.event(min(seen.at, self.clock))
+        self.histories.bounds.note_event_at(min(seen.at, self.clock))
         return key
 
 
@@ -234,7 +234,7 @@ class _LeaseLane(Struct):
 
     @property
     def holder(self) -> str:
-        return shorten_for_page(self.history.holder.holder) if self.history.holder else ""
+        return shorten_for_page(self.history.current_tenure.holder) if self.history.current_tenure else ""
 
     @property
     def overdue_at(self) -> int | None:
@@ -242,7 +242,7 @@ class _LeaseLane(Struct):
 
         If the input does not show when it was last renewed, this is the latest time at which it did.
         """
-        tenure, duration = self.history.tenure, self.history.duration
+        tenure, duration = self.history.latest_tenure, self.history.duration
         if tenure is None or self.history.kind is InputKind.REVIEW or not duration or duration < 0:
             return None
         renewed = tenure.kept_until if self.claimed is None else self.claimed
@@ -253,22 +253,22 @@ class _LeaseLane(Struct):
 
     def _is_renewal_unknown(self, tenure: Tenure) -> bool:
         """Return whether the input does not show when its holder, or another one, renewed it last."""
-        if tenure.is_writer or not self.history.is_moment:
-            return not tenure.is_writer and (tenure.is_last_unseen or not tenure.kept.is_dated)
+        if tenure.is_writer or not self.history.is_list_only:
+            return not tenure.is_writer and (tenure.is_last_unseen or not tenure.last_extension.is_dated)
         status = self.history.status(self.history.moment)
         return status is not None and status.is_disputed
 
     def _latest_renewal(self, tenure: Tenure) -> int | None:
         """Return the latest time at which it can have been renewed, None if nothing bounds it."""
-        if not self.history.is_moment:
-            return tenure.kept.latest if tenure.kept.is_dated_by_a_server else None
+        if not self.history.is_list_only:
+            return tenure.last_extension.latest if tenure.last_extension.is_dated_by_a_server else None
         return self._latest_write
 
     @property
     def _latest_write(self) -> int:
         """When the latest state was written; what a list shows was at its latest stamp."""
         stamps = [one.stamp for one in self.history.entries if one.stamp is not None]
-        return max([self.history.moment, *(stamps if self.history.is_moment else [])])
+        return max([self.history.moment, *(stamps if self.history.is_list_only else [])])
 
     def find_freeze(self, now: int) -> Frozen | None:
         """Return since when and why no other replica can take the lease, None if another one can."""
@@ -380,7 +380,7 @@ class _LeaseLane(Struct):
 
     def _held(self) -> tuple[SpanKind, str]:
         """Return what is known of a lease with a holder, and why no more is."""
-        tenure, lease = self.history.tenure, self.history.lease
+        tenure, lease = self.history.latest_tenure, self.history.lease
         if tenure is not None and tenure.is_writer:
             return SpanKind.WRITTEN, ""  # a log without objects shows only who writes it
         if lease is not None and is_release(lease.spec):
@@ -429,7 +429,7 @@ class _LeaseLane(Struct):
                 self._mark_held(at)
             case EventKind.MISSED:
                 self.spans.turn(SpanKind.UNRECORDED, at)
-                if self.history.holder is None and self.history.write.is_dated:
+                if self.history.current_tenure is None and self.history.write.is_dated:
                     self.spans.begin(SpanKind.LEADERLESS, self.history.moment)
             case EventKind.EXPIRED if not (self.spans.present and self.spans.present.kind is SpanKind.FROZEN):
                 self.spans.turn(SpanKind.OVERDUE, at)
@@ -536,7 +536,7 @@ class _LeaseLane(Struct):
 
         Of a list it is not known whether the latest write was a renewal.
         """
-        if self.history.is_moment:
+        if self.history.is_list_only:
             return self._latest_write
         renewed = max(since, date_last_renewal(self.history.entries) or since)
         return renewed + max(0, self.history.duration or 0) * SECOND

@@ -251,7 +251,7 @@ class Lane(Struct, frozen=True, gc=False):
     spans: tuple[Span, ...] = ()
     ticks: Ticks = field(default_factory=Ticks)
     marks: tuple[Mark, ...] = ()
-    is_moment: bool = False
+    is_list_only: bool = False
     """Only lists have shown it: nothing is known of what happened before."""
     problem: str = ""
     """The defect of this program by which it cannot be drawn."""

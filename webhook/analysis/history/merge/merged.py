@@ -11,7 +11,7 @@ from itertools import chain
 from operator import attrgetter
 from typing import Final
 
-from webhook.analysis.history.merge.clearings import list_deletions
+from webhook.analysis.history.merge.collection_deletions import list_deletions
 from webhook.analysis.history.merge.dated import JITTER, DatedItem, describe, is_of_dump
 from webhook.analysis.history.merge.estimates import is_claimed, place_undated
 from webhook.analysis.history.merge.one_object import order_records
@@ -61,7 +61,7 @@ class Merged:
         self._end: LogEnd | None = None
         self._passed: dict[_Key, int] = {}
         """The last resourceVersion that was passed on."""
-        self._clearings: list[Observation] = []
+        self._collection_deletions: list[Observation] = []
 
     def __iter__(self) -> Iterator[Item]:
         for item in mark_restores(merge_by_time(self._inputs, self._latest, self._stamps), self._stamps):
@@ -93,8 +93,8 @@ class Merged:
             yield item
             return
         else:
-            if isinstance(item, Observation) and item.clearing and item.is_stored:
-                self._clearings.append(item)
+            if isinstance(item, Observation) and item.collection_deletion and item.is_stored:
+                self._collection_deletions.append(item)
             yield item
             return
         self._pending.setdefault(key, []).append(seen)
@@ -141,9 +141,9 @@ class Merged:
 
     def _clear(self) -> None:
         """Replace each deletion of many objects in a namespace by a deletion of each object."""
-        for item in self._clearings:
+        for item in self._collection_deletions:
             known = [key[2] for key in {*self._pending, *self._passed} if key[:2] == (item.kind, item.namespace)]
             for deletion in list_deletions(item, known):
                 key = (deletion.kind, deletion.namespace, deletion.name)
                 self._pending.setdefault(key, []).append(describe(deletion))
-        self._clearings.clear()
+        self._collection_deletions.clear()

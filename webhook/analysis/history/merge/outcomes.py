@@ -50,7 +50,7 @@ def mark_absences(items: list[DatedItem]) -> list[DatedItem]:
         if item.is_stored:
             is_there = item.act is not Act.CREATED
         elif item.has_not_found and not is_there:
-            dated.item = replace(item, is_of_none=True)
+            dated.item = replace(item, shows_absence=True)
     return items
 
 

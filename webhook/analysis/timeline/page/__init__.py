@@ -140,7 +140,7 @@ def _encode_lane(lane: Lane, begins: int, ends: int, strings: dict[str, int]) ->
         "namespace": escape(lane.namespace),
         "name": escape(lane.name),
         "duration": lane.duration_seconds,
-        "isMoment": lane.is_moment,
+        "isMoment": lane.is_list_only,
         "isClaimed": lane.is_claimed,
         "handovers": lane.handovers,
         "problem": escape(lane.problem),

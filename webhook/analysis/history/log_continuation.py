@@ -24,7 +24,7 @@ _LONGEST: Final = 15 * SECOND
 """Renewals further apart leave room for a hole in which another lease was taken, and its next holder ended."""
 
 
-class Beat(Struct, frozen=True):
+class RenewalBaseline(Struct, frozen=True):
     """A lease before a write that may be a renewal."""
 
     version: str
@@ -33,13 +33,13 @@ class Beat(Struct, frozen=True):
     usual: int | None
 
     @classmethod
-    def of(cls, history: LeaseHistory) -> "Beat":
+    def of(cls, history: LeaseHistory) -> "RenewalBaseline":
         """Return how a lease is now."""
         renewals = history.renewals
-        return cls(history.continuity.version, history.holder, renewals.last, renewals.usual)
+        return cls(history.continuity.version, history.current_tenure, renewals.last, renewals.usual)
 
 
-class GoingOn(Struct):
+class LogContinuation(Struct):
     """Decides whether what was taken for a hole in an audit log is one; times are in microseconds since 1970."""
 
     is_asked_for: bool = False
@@ -67,13 +67,13 @@ class GoingOn(Struct):
         leases: Mapping[tuple[str, str], LeaseHistory],
         history: LeaseHistory,
         seen: Observation,
-        before: Beat,
+        before: RenewalBaseline,
     ) -> int | None:
         """Return since when the log has gone on, by the renewal that was seen last; None if that does not show it."""
         since, at = before.renewed, seen.at
         if since is None or at is None or before.usual is None or seen.input_kind is not InputKind.AUDIT_LOG:
             return None
-        is_next = bool(seen.replaces) and seen.replaces == before.version and history.holder is before.tenure
+        is_next = bool(seen.replaces) and seen.replaces == before.version and history.current_tenure is before.tenure
         is_on_time = history.renewals.last != since and at - since <= min(before.usual + before.usual // 2, _LONGEST)
         if not (is_next and is_on_time) or since <= self._missing_at:
             return None
