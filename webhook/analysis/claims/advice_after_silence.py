@@ -54,11 +54,11 @@ def advise_after_silence(
 
     `is_lost`: another holder has the lease since.
     """
-    if tenure.is_ambiguous:
-        sentence = f"The audit log shows who writes in the name of {format_name(tenure.holder)}:"
-        return Advice(sentence, make_command_for_audit_log(history.namespace, history.name))
-    if tenure.processes.is_never_renewed and tenure.processes.taken_by is not None and not tenure.is_chosen:
-        return _advise_on_appointed_holder(history, tenure, tenure.processes.taken_by)
+    if (advice := _advise_on_other_writer(history, tenure)) is not None:
+        return advice
+    if cause.has_ended_log:
+        step = Advice("See which API servers run now, and what leads clients to them:", API_SERVERS)
+        return _add_pod_that_may_have_stopped(step, cause, history, tenure, now=now)
     match cause.blame:
         case Blame.CONFLICT:
             sentence = "Find out who else writes the lease, and stop it, or let it write something else:"
@@ -78,6 +78,16 @@ def advise_after_silence(
     if cause.blame is Blame.REFUSED and cause.refusal is not None:
         return advise_after_refusal(history, cause.refusal, now)
     return _advise_without_cause(history, tenure, is_lost=is_lost)
+
+
+def _advise_on_other_writer(history: LeaseHistory, tenure: Tenure) -> Advice | None:
+    """Return how to find who writes in the name of a holder, or wrote it there; None if the holder itself did."""
+    if tenure.is_ambiguous:
+        sentence = f"The audit log shows who writes in the name of {format_name(tenure.holder)}:"
+        return Advice(sentence, make_command_for_audit_log(history.namespace, history.name))
+    if tenure.processes.is_never_renewed and tenure.processes.taken_by is not None and not tenure.is_chosen:
+        return _advise_on_appointed_holder(history, tenure, tenure.processes.taken_by)
+    return None
 
 
 def _advise_after_deletion(history: LeaseHistory, tenure: Tenure) -> Advice:
@@ -134,9 +144,13 @@ def _advise_after_outage(cause: Diagnosis, history: LeaseHistory, tenure: Tenure
         return Advice(sentence, _READY)
     if cause.is_of_its_writes:
         return Advice("Look for a webhook that the API server calls for this lease:", WEBHOOKS)
-    step = _NEXT_STEPS[cause.blame]
-    if cause.has_ended_log:
-        step = Advice("See which API servers run now, and what leads clients to them:", API_SERVERS)
+    return _add_pod_that_may_have_stopped(_NEXT_STEPS[cause.blame], cause, history, tenure, now=now)
+
+
+def _add_pod_that_may_have_stopped(
+    step: Advice, cause: Diagnosis, history: LeaseHistory, tenure: Tenure, *, now: int
+) -> Advice:
+    """Return advice that looks at the pod of a holder as well, if that may have stopped by itself."""
     is_silent = tenure.until is not None or now - tenure.last_renewal > (tenure.duration or 0) * SECOND
     if "stopped" not in cause.possible_causes or not is_silent or tenure.processes.heard_again:
         return step
