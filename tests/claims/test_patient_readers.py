@@ -1,5 +1,6 @@
 """Who reads an expired lease to the end of a log and does not take it: it may be renewed by another API server."""
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -146,3 +147,20 @@ def test_a_watch_shows_the_writes_of_every_api_server() -> None:
     answer = shop.explain(follow_both)
     assert HIDDEN not in text(answer)
     assert [one for one in answer.findings if one.check == "expired"]
+
+
+def test_every_output_doubts_since_when_it_can_be_taken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shop = Shop()
+    shop.read(60)
+    log = tmp_path / "audit.log"
+    log.write_bytes(shop.server.audit_log())
+    words = ["--input", str(log), "--now", format_time(shop.server.now)]
+    outputs = []
+    for options in ([], ["shop/db", "--verbose"], ["shop/db", "--format", "json"]):
+        main(["why", *options, *words])
+        outputs.append(capsys.readouterr().out)
+    table, explanation, document = outputs
+    (row,) = (line for line in table.splitlines() if line.startswith("shop/db"))
+    assert row.split()[-1] != "now"
+    assert "Can be taken" not in explanation
+    assert json.loads(document)["takeable_at"] is None

@@ -82,7 +82,7 @@ def _describe_takeable(account: Account) -> str:
     """
     if account.is_heartbeat:
         return EMPTY
-    takeable = account.status.takeable_at if account.status else None
+    takeable = account.takeable_at
     if account.state in {LeaseState.RELEASED, LeaseState.NEVER_HELD} or (
         takeable is not None and takeable <= account.now
     ):

@@ -117,6 +117,12 @@ class Account(Struct, frozen=True):
         return self.is_log_leaky or bool(self.unlogged) or self.patient_reader is not None
 
     @property
+    def takeable_at(self) -> int | None:
+        """From when on others may take it; None for never, or if renewals that a log lacks may have kept it."""
+        is_doubtful = self.state is LeaseState.EXPIRED and self.may_lack_renewals
+        return None if self.status is None or is_doubtful else self.status.takeable_at
+
+    @property
     def last_renewal(self) -> int | None:
         """The time of the last renewal by the holder: from the log, else from the stamp."""
         if self.history.hidden_since is not None:

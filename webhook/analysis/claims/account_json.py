@@ -29,7 +29,7 @@ def as_json(account: Account) -> dict[str, Any]:
         "last_renewal": _convert_time(account.last_renewal),
         "last_renewal_by": _convert_last_writer(account),
         "evidence": _name_evidence(status),
-        "takeable_at": _convert_time(status.takeable_at if status else None),
+        "takeable_at": _convert_time(account.takeable_at),
         "duration_seconds": status.duration if status else None,
         "holder_clock_ahead_seconds": _convert_seconds(status.ahead if status else None),
         "now": _convert_time(account.now),

@@ -114,9 +114,8 @@ def _list_state(account: Account, *, verbose: bool) -> Iterator[Line]:
         return
     # No one takes a heartbeat, whether it has expired or not.
     is_taken_by_no_one = account.state is not LeaseState.LIVE and account.is_heartbeat
-    if verbose and not (is_taken_by_no_one or account.patient_reader):
-        is_coordinated = account.history.lease is not None and bool(account.history.lease.spec.strategy)
-        yield from _list_takeable_time(status, now, is_coordinated=is_coordinated)
+    if verbose and not is_taken_by_no_one:
+        yield from _list_takeable_time(account, status)
     if verbose and status.ahead is not None and abs(status.ahead) > 2 * SECOND and status.block is None:
         direction = "ahead of" if status.ahead > 0 else "behind"
         yield Line("Clock", f"the holder's is {format_length(abs(status.ahead))} {direction} the API server's")
@@ -246,8 +245,9 @@ def _describe_writer(account: Account) -> str:
     return f", {', '.join(who)}" if who else ""
 
 
-def _list_takeable_time(status: LeaseStatus, now: int, *, is_coordinated: bool) -> Iterator[Line]:
-    at = status.takeable_at
+def _list_takeable_time(account: Account, status: LeaseStatus) -> Iterator[Line]:
+    at, now = account.takeable_at, account.now
+    is_coordinated = account.history.lease is not None and bool(account.history.lease.spec.strategy)
     by = ", by the process that an API server names" if is_coordinated else ""
     if status.state in {LeaseState.RELEASED, LeaseState.NEVER_HELD}:
         yield Line("Can be taken", f"now{by}")
