@@ -81,7 +81,10 @@ def test_a_list_shows_who_renews_it_and_when(dump: str, policy: str, capsys: pyt
     assert "Clock the holder's is 9 h 0 min ahead of the API server's" in output
     # A client can write all of this where the policy file lists a namespace that is not labeled.
     assert "Stamp says shop/db from the pod with uid uid-of-db-0 wrote it at 2026-11-18T11:07:" in output
-    assert "(if namespace shop has the label lease-webhook/stamp, which this input does not show)" in output
+    assert (
+        "(if namespace shop has the label lease-webhook/stamp, which this input does not show: "
+        "kubectl get namespace shop -L lease-webhook/stamp)"
+    ) in output
     assert "Evidence" not in output
     (document,) = [
         json.loads(run(capsys, "why", "shop/db", "--verbose", "--input", dump, "--policy", policy, "--format", "json"))

@@ -17,6 +17,7 @@ from webhook.analysis.history.status import LeaseState, LeaseStatus, date_naming
 from webhook.analysis.history.tenure import Handover
 from webhook.analysis.inputs.items import InputKind, Writer, is_dated_by_stamp
 from webhook.kubernetes.times import SECOND, format_length, get_readable_instant, normalize
+from webhook.text.commands import quote_name
 
 MAX_WAITING: Final = 4
 _MIN_READS: Final = 3
@@ -162,8 +163,9 @@ def _list_unverified(account: Account) -> Iterator[Line]:
     if is_constant(history.entries):
         why = "not verified: --policy FILE says which stamps to believe"
     elif is_dated_by_stamp(history.entries) and not (account.tenure and account.tenure.processes.own):
-        why = "if namespace {0} has the label lease-webhook/stamp, which this input does not show"
-        why = why.format(format_name(history.namespace))
+        namespace = format_name(history.namespace)
+        why = f"if namespace {namespace} has the label lease-webhook/stamp, which this input does not show: "
+        why += f"kubectl get namespace {quote_name(history.namespace)} -L lease-webhook/stamp"
     else:
         return
     annotations = (history.lease.metadata.annotations if history.lease else None) or {}
