@@ -173,7 +173,9 @@ def parsed(words: list[str]) -> None:
 
 
 def test_the_list_of_targets_fits_a_terminal_and_leaves_nothing_out() -> None:
-    printed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    printed = subprocess.run(
+        ["make", "--no-print-directory", "help"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
     assert max(len(line) for line in printed.splitlines()) <= 80
     listed = re.findall(r"^([a-z0-9-]+):.*?## (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert printed.split() == [word for name, text in sorted(listed) for word in ("make", name, *text.split())]

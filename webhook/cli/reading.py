@@ -268,26 +268,27 @@ def find_evaluation_time(given: int | None, paths: Sequence[str], until: int | N
     clock = time.time_ns() // 1000
     if given is not None:
         if until is None or given >= until:
-            return EvaluationTime(given, "--now")
+            return EvaluationTime(given, f"--now{_describe_time_after(until, given)}")
         if given + SECOND > until:
             return EvaluationTime(until, "--now")  # people and clocks that print seconds leave out the rest of one
         end = format_time(until)
         origin = f"--now, before the end of the input at {end}: what happened after --now is included"
         return EvaluationTime(given, origin, min(until, clock))
     if STANDARD_INPUT in paths or not paths:
-        return EvaluationTime(clock, f"the clock of this computer{_describe_time_after(until, clock)}")
+        after = _describe_time_after(until, clock)
+        moment = f"; for that moment: --now {format_time(until)}" if until is not None and after else ""
+        return EvaluationTime(clock, f"the clock of this computer{after}{moment}")
     if until is not None:
         return EvaluationTime(min(until, clock), "input's end", min(shown, clock))
     written = max((at for path in paths if (at := _date_input(Path(path))) is not None), default=clock)
     return EvaluationTime(min(written, clock), "when the file was written")
 
 
-def _describe_time_after(until: int | None, clock: int) -> str:
-    """Say that an input which was piped ended long ago, as a log of the past does: nothing says what happened since."""
-    if until is None or clock - until <= MINUTE:
+def _describe_time_after(until: int | None, at: int) -> str:
+    """Say that an input ended long before `at`, as a log of the past does: nothing says what happened since."""
+    if until is None or at - until <= MINUTE:
         return ""
-    lasted, end = format_span(clock - until), format_time(until)
-    return f", {lasted} after the input's end: what happened since is not in it; for that moment: --now {end}"
+    return f", {format_span(at - until)} after the input's end: what happened since is not in it"
 
 
 def format_skipped(skipped: "Counter[str]") -> str:
