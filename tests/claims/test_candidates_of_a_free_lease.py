@@ -145,7 +145,6 @@ def test_nobody_asks_for_a_lease_that_was_released() -> None:
     [
         ("db-1", "system:serviceaccount:shop:db", 200, "; pod db-1 asks for it"),
         ("db-1", "system:serviceaccount:shop:db", 403, "; pod db-1 asks for it, and is answered with 403"),
-        ("", "alice", 200, "; alice asks for it"),
         ("", "", 401, "; one without accepted credentials asks for it, and is answered with 401"),
     ],
 )
@@ -159,6 +158,21 @@ def test_who_asks_for_it_is_named(pod: str, user: str, code: int, asks: str) -> 
         account(follow_log(server), server.now)
     )
     assert is_looked_at == (bool(pod) and code == 200)
+
+
+def test_who_only_looks_need_not_want_it() -> None:
+    server, others = abandoned()
+    server.log_request("shop/db", "get", "alice", "", {"message": "no"}, 200)
+    together(2, *others)
+    assert headline(server).endswith("42 s")
+    assert claims(follow_log(server), server, "no-candidate") == []
+
+
+def test_who_of_another_account_tries_to_write_it_wants_it() -> None:
+    server, others = abandoned()
+    server.log_request("shop/db", "update", "alice", "", {"message": "no"}, 403)
+    together(2, *others)
+    assert headline(server).endswith("; alice asks for it, and is answered with 403")
 
 
 @pytest.mark.parametrize(

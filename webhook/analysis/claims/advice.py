@@ -8,12 +8,13 @@ from webhook.admission.rules.stamps import is_constant
 from webhook.analysis.audit.repairs import make_repair_command
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.advice_after_refusal import advise_after_refusal
-from webhook.analysis.claims.advice_after_silence import advise_after_silence
+from webhook.analysis.claims.advice_after_silence import API_RESOURCES, advise_after_silence
 from webhook.analysis.claims.advice_on_writers import advise_after_deletion, advise_after_doubtful_deletion
 from webhook.analysis.claims.api_servers import advise_after_end_of_api_server, is_identity_lease
 from webhook.analysis.claims.candidates import describe_process
 from webhook.analysis.claims.claim import REPLACED, Advice, Claim
 from webhook.analysis.claims.commands import (
+    WEBHOOKS,
     find_pod,
     make_command_for_audit_log,
     make_command_for_lease,
@@ -177,7 +178,10 @@ def _advise_while_held(account: Account, status: LeaseStatus) -> Advice:
             "and not by a leader. If that is meant, no action is needed."
         )
         return Advice(sentence)
-    return _advise_to_check_holder(account, status, "The input does not show two renewals by the same process. ")
+    why = "Its last renewal is longer ago than most are apart. "
+    if history.renewals.count < 2:
+        why = "The input does not show two renewals by the same process. "
+    return _advise_to_check_holder(account, status, why)
 
 
 def _advise_to_check_holder(account: Account, status: LeaseStatus, why: str) -> Advice:
@@ -272,12 +276,15 @@ def _advise_after_expiry(account: Account, status: LeaseStatus) -> Advice:
     if (refusal := _find_refused_successor(account, status)) is not None:
         after = advise_after_refusal(history, refusal, account.now)
         return Advice(f"No other can take the lease while its writes are refused. {after.sentence}", after.command)
+    if (webhook := _find_webhook_that_fails_successor(account, status)) is not None:
+        sentence = f"No other can take the lease while webhook {format_name(webhook)}, called for each write, fails"
+        return Advice(f"{sentence}. To see it:", WEBHOOKS)
     if account.unserved_at is not None:
         sentence = (
             "The API server holds no coordinated elections: enable CoordinatedLeaderElection "
             "and the API of LeaseCandidates again, or let the replicas elect without them. To see what it serves:"
         )
-        return Advice(sentence, "kubectl api-resources --api-group=coordination.k8s.io")
+        return Advice(sentence, API_RESOURCES)
     is_explained = cause is not None and (cause.blame in _EXPLAINED or cause.possible_causes == ("interval",))
     is_odd = tenure is not None and (
         tenure.is_ambiguous or (tenure.processes.is_never_renewed and not tenure.is_chosen)
@@ -315,16 +322,25 @@ def _find_refused_successor(account: Account, status: LeaseStatus) -> Refusal | 
 
     A stranger's writes say nothing of what keeps the lease from its own replicas.
     """
+    refused = (one for one in _list_answers_to_successors(account, status) if one.is_denied_write)
+    return max(refused, key=lambda one: one.at, default=None)
+
+
+def _find_webhook_that_fails_successor(account: Account, status: LeaseStatus) -> str | None:
+    """Return the webhook that the API server could not call when another process wrote last; None if it could."""
+    answers = (one for one in _list_answers_to_successors(account, status) if not one.is_read)
+    last = max(answers, key=lambda one: one.at, default=None)
+    return last.failed_webhook or None if last is not None and last.has_failed else None
+
+
+def _list_answers_to_successors(account: Account, status: LeaseStatus) -> list[Refusal]:
+    """Return what other processes of the holder's user were answered since the lease has expired."""
     tenure, since = account.history.latest_tenure, status.takeable_at
     own = tenure.processes.own if tenure and tenure.processes.is_sure else None
     if own is None or since is None:
-        return None
-    refused = (one for one in account.history.requests.refusals if one.is_denied_write and one.at >= since)
-    return max(
-        (one for one in refused if one.writer.user == own.user and not own.is_same(one.writer)),
-        key=lambda one: one.at,
-        default=None,
-    )
+        return []
+    answers = (one for one in account.history.requests.refusals if one.at >= since)
+    return [one for one in answers if one.writer.user == own.user and not own.is_same(one.writer)]
 
 
 def _advise_on_heartbeat(account: Account, status: LeaseStatus) -> Advice:

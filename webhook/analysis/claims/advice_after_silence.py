@@ -33,6 +33,7 @@ from webhook.kubernetes.times import SECOND
 from webhook.text.commands import make_kubectl_prefix
 
 _PRIORITY: Final = "kubectl get --raw /debug/api_priority_and_fairness/dump_priority_levels"
+API_RESOURCES: Final = "kubectl api-resources --api-group=coordination.k8s.io"
 _READY: Final = "kubectl get --raw '/readyz?verbose'"
 _NEXT_STEPS: Final = {
     Blame.SERVER: Advice(
@@ -136,6 +137,8 @@ def _advise_after_outage(cause: Diagnosis, history: LeaseHistory, tenure: Tenure
         return Advice(f"See why webhook {webhook}, which the API server calls for each write, fails:", WEBHOOKS)
     if cause.is_of_its_writes and cause.refusal and cause.refusal.reason == AUTHORIZATION_FAILED:
         return Advice("Look at the authorizers of the API server, such as a webhook, in its log:", _READY)
+    if cause.is_of_its_writes and cause.refusal and cause.refusal.is_unserved:
+        return Advice("See what each API server serves, at its own address:", API_RESOURCES)
     if cause.is_of_its_writes and cause.refusal and cause.refusal.is_read:
         sentence = (
             "Look at the API server that answered it, its connection to etcd and the authorizers that it asks, "

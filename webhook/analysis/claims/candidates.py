@@ -12,7 +12,7 @@ from webhook.analysis.history.refusal import UNKNOWN_RESOURCE
 from webhook.analysis.history.status import LeaseState, LeaseStatus
 from webhook.analysis.history.waiting import Asking
 from webhook.analysis.inputs.items import Writer
-from webhook.kubernetes.times import SECOND
+from webhook.kubernetes.times import SECOND, get_readable_instant
 
 if TYPE_CHECKING:
     from webhook.analysis.claims.account import Account
@@ -50,7 +50,17 @@ def find_candidates(histories: ClusterHistory, history: LeaseHistory, status: Le
     until = bounds.logged_until
     if until - since < SHORTEST or not waiting.is_whole or bounds.has_hole(since, until):
         return None
-    return Candidates(since, until, tuple(waiting.find_others(own, since)), history.has_reads_of_holders)
+    others = waiting.find_others(own, since)
+    asking = [(who, one) for who, one in others if _may_take(history, who)]
+    # Who only looks, as a person or a monitor does, need not be one of those that wait for it.
+    return None if others and not asking else Candidates(since, until, tuple(asking), history.has_reads_of_holders)
+
+
+def _may_take(history: LeaseHistory, who: Writer) -> bool:
+    """Return whether who asks for a lease may want it: it has an account that held it, tried to write it, or none."""
+    holders = {one.processes.own.user for one in history.tenures if one.processes.own is not None}
+    tried = (one.writer for one in history.requests.refusals if not one.is_read)
+    return not (holders and who.user) or who.user in holders or any(map(who.is_same, tried))
 
 
 def find_patient_reader(histories: ClusterHistory, history: LeaseHistory, status: LeaseStatus | None) -> Writer | None:
@@ -76,8 +86,12 @@ def find_patient_reader(histories: ClusterHistory, history: LeaseHistory, status
 
 def _has_reason_to_wait(history: LeaseHistory, status: LeaseStatus) -> bool:
     """Return whether who reads an expired lease may wait: for an API server to choose, or until renewTime is past."""
-    is_coordinated = history.lease is not None and bool(history.lease.spec.strategy)
-    return is_coordinated or (status.ahead or 0) > MAX_TOLERANCE
+    if history.lease is None:
+        return False
+    # Where nothing dates what a holder wrote, its renewTime may still lie in the future for who believes it.
+    written = get_readable_instant(history.lease.spec.renew_time)
+    ahead = max(status.ahead or 0, (written or 0) - (status.last_renewal or 0))
+    return bool(history.lease.spec.strategy) or ahead > MAX_TOLERANCE
 
 
 def _find_own(history: LeaseHistory) -> Writer | None:

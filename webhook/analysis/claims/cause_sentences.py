@@ -79,6 +79,8 @@ def _describe_outside(cause: Diagnosis) -> str:
         return "Its requests may have been refused"
     has_failed_at_once = refusal is not None and refusal.has_failed_at_once
     if cause.blame is Blame.SERVER and (cause.is_of_its_writes or has_failed_at_once):
+        if refusal is not None and refusal.is_unserved:
+            return "The API server that it reached does not serve leases, or not the version that it asked for"
         if refusal is not None and refusal.is_read:
             return "The API server answered its requests, reads too, with errors"
         how = "answered that its writes failed" if cause.may_be_stored else "could not store its writes"

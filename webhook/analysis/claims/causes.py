@@ -151,7 +151,11 @@ def _diagnose_unauthenticated(evidence: SilenceEvidence) -> Diagnosis | None:
 
 def _diagnose_failure(evidence: SilenceEvidence) -> Diagnosis | None:
     """Return the cause if the API server was unable to store writes, or answered that there were too many requests."""
-    failed = [one for one in evidence.own_answers if one.has_failed]
+    own = evidence.own_answers
+    if evidence.kept_trying and own and all(one.is_unserved for one in own):
+        text = f"at least {format_count(len(own), 'request')} answered with 404, and not that the lease is not found"
+        return Diagnosis(Blame.SERVER, text, ("failed",), own[-1])
+    failed = [one for one in own if one.has_failed]
     if not failed or not evidence.kept_trying:
         return None
     compared = evidence.other_leases

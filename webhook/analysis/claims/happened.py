@@ -332,6 +332,8 @@ def _list_conflicts(account: Account) -> Iterator[_Event]:
         tenure, first = history.find_tenure_at(several[0].at), several[0]
         if len(several) < _MIN_CONFLICTS or tenure is None:
             continue
+        if tenure.is_deleted and tenure.until is not None and first.at >= tenure.until:
+            continue  # an update of a lease that is gone conflicts
         is_own, last = tenure.is_by(first.writer), several[-1].at
         if is_own is None or (is_own and not _is_explained_by_holder(history, tenure, several)):
             continue

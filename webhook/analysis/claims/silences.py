@@ -38,7 +38,7 @@ _ENOUGH: Final = 2
 """Intervals after which it is known that they are not."""
 _SILENT: Final = "it, or its API server, had been paused, blocked, cut off or restarted"
 _SILENT_NODE: Final = "its node, or its API server, had been paused or cut off, or it had been restarted"
-_SILENT_POD: Final = "it, or its API server, had been paused, blocked or restarted, or its pod alone cut off"
+_SILENT_POD: Final = "it, or its API server, had been paused, blocked or restarted, or its pod was cut off"
 
 
 def describe_delay(

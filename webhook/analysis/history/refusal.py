@@ -151,6 +151,11 @@ class Refusal(Struct, frozen=True):
         return (self.code >= 500 or self.code == 429) and not is_abandoned
 
     @property
+    def is_unserved(self) -> bool:
+        """True if the API server serves no leases, or not of this version: else it names the lease it has not found."""
+        return self.code == NOT_FOUND and self.message in {"", UNKNOWN_RESOURCE}
+
+    @property
     def has_failed_at_once(self) -> bool:
         """True if the API server answered that it failed, and was not slow itself: etcd or a webhook refused."""
         return self.code == _INTERNAL_ERROR and self.took < SLOW
