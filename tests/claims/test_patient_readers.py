@@ -135,6 +135,15 @@ def test_a_reader_may_wait_until_a_renew_time_that_is_ahead_is_past() -> None:
     assert HIDDEN not in text(shop.explain())
 
 
+def test_a_reader_may_wait_for_a_renew_time_that_nothing_dates() -> None:
+    shop = Shop(ahead=90)
+    shop.read(60)
+    for event in shop.server.log:
+        for stored in (event["responseObject"], event.get("requestObject")):
+            (stored or {}).get("metadata", {}).pop("managedFields", None)
+    assert HIDDEN not in text(shop.explain())
+
+
 def test_a_candidate_waits_until_an_api_server_chooses_it() -> None:
     shop = Shop(strategy="OldestEmulationVersion")
     shop.read(60)

@@ -12,7 +12,7 @@ from webhook.analysis.history.refusal import UNKNOWN_RESOURCE
 from webhook.analysis.history.status import LeaseState, LeaseStatus
 from webhook.analysis.history.waiting import Asking
 from webhook.analysis.inputs.items import Writer
-from webhook.kubernetes.times import SECOND, get_readable_instant
+from webhook.kubernetes.times import SECOND, get_readable_instant, normalize
 
 if TYPE_CHECKING:
     from webhook.analysis.claims.account import Account
@@ -89,7 +89,7 @@ def _has_reason_to_wait(history: LeaseHistory, status: LeaseStatus) -> bool:
     if history.lease is None:
         return False
     # Where nothing dates what a holder wrote, its renewTime may still lie in the future for who believes it.
-    written = get_readable_instant(history.lease.spec.renew_time)
+    written = get_readable_instant(normalize(history.lease.spec.renew_time))
     ahead = max(status.ahead or 0, (written or 0) - (status.last_renewal or 0))
     return bool(history.lease.spec.strategy) or ahead > MAX_TOLERANCE
 

@@ -1,0 +1,37 @@
+"""A lease whose holder renews it more rarely than before, after its settings were changed."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.claims.accounts import account
+from tests.history.fake_server import FakeServer
+from tests.history.observing import advise, follow_both, follow_log, follow_watch
+from webhook.analysis.history.follow import ClusterHistory
+
+FOLLOWS = pytest.mark.parametrize("follow", [follow_log, follow_watch, follow_both], ids=["log", "watch", "both"])
+
+
+@FOLLOWS
+def test_a_lease_that_was_renewed_often_does_not_lack_renewals(follow: Callable[[FakeServer], ClusterHistory]) -> None:
+    server = FakeServer()
+    holder = server.elector("db-0", "shop/db")
+    holder.lead(40)
+    server.wait(2)
+    holder.renew(leaseDurationSeconds=90)
+    for _ in range(3):
+        server.wait(25)
+        holder.renew(leaseDurationSeconds=90)
+    server.wait(9)
+    advice = advise(account(follow(server), server.now))
+    assert "does not show two renewals" not in advice
+    assert advice.startswith("Its last renewal is longer ago than most are apart. Check whether db-0_1")
+
+
+@FOLLOWS
+def test_a_lease_that_was_renewed_once_may_not_be_renewed(follow: Callable[[FakeServer], ClusterHistory]) -> None:
+    server = FakeServer()
+    holder = server.elector("db-0", "shop/db")
+    holder.take()
+    server.wait(9)
+    assert advise(account(follow(server), server.now)).startswith("The input does not show two renewals")
