@@ -3,7 +3,7 @@
 import pytest
 
 from tests.claims.accounts import account, shop, text
-from tests.factories import Tweak, put
+from tests.factories import Document, Tweak, put
 from tests.history.fake_server import Elector, FakeServer, together
 from tests.history.observing import follow_log, follow_metadata
 from tests.inputs.test_pod_requests import pod_event, status_event
@@ -180,11 +180,11 @@ def test_a_pod_that_is_pending_while_a_holder_leads_is_left_out() -> None:
 @pytest.mark.parametrize("is_taken", [True, False])
 def test_the_kubelet_of_a_silent_holder_was_alive_when_it_wrote_the_status_of_its_pod(is_taken: bool) -> None:
     output = explain(lose((HOLDER, ()), is_taken=is_taken))
-    assert f"{KUBELET}: it was alive then; a container may have ended or restarted" in output
+    assert f"{KUBELET}: the kubelet was alive then; a container may have ended or restarted" in output
 
 
 def test_several_writes_of_a_kubelet_are_counted() -> None:
-    assert f"{KUBELET}, 2 times until 11:07:08Z: it was alive" in explain(lose((HOLDER, ()), (HOLDER, ())))
+    assert f"{KUBELET}, 2 times until 11:07:08Z: the kubelet was alive" in explain(lose((HOLDER, ()), (HOLDER, ())))
 
 
 @pytest.mark.parametrize(
@@ -208,6 +208,74 @@ def test_several_writes_of_a_kubelet_are_counted() -> None:
 )
 def test_other_writes_show_no_kubelet(event: tuple[str, tuple[Tweak, ...]]) -> None:
     assert "the kubelet of node" not in explain(lose(event))
+
+
+def say(status: Document, uid: str = "") -> tuple[Tweak, ...]:
+    """What a kubelet wrote, at level Request."""
+    metadata = {"metadata": {"uid": uid}} if uid else {}
+    return put("level", "Request"), put("requestObject", {**metadata, "status": status})
+
+
+def end(terminated: Document, state: str = "lastState") -> Document:
+    return {"containerStatuses": [{"name": "db", state: {"terminated": terminated}}]}
+
+
+KILLED = {"reason": "OOMKilled", "exitCode": 137, "finishedAt": "2026-11-18T11:07:03Z"}
+EVICTED = {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: ephemeral-storage."}
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (EVICTED, 'phase Failed, reason Evicted, "The node was low on resource: ephemeral-storage."'),
+        ({"phase": "Failed"}, "phase Failed"),
+        (end(KILLED), "container db ended (OOMKilled, exit code 137) at 11:07:03Z"),
+        (end({}, "state"), "container db ended"),
+        (EVICTED | end({"exitCode": 1}), 'ephemeral-storage.", and container db ended (exit code 1)'),
+    ],
+    ids=["evicted", "failed", "killed and restarted", "ended, of unknown cause", "evicted, and a container"],
+)
+@pytest.mark.parametrize("is_taken", [True, False], ids=["and another took the lease", "and nobody took the lease"])
+def test_what_a_kubelet_wrote_of_the_end_of_a_holders_pod_is_said(status: Document, said: str, is_taken: bool) -> None:
+    output = explain(lose((HOLDER, say(status)), is_taken=is_taken))
+    assert said in next(line for line in output.splitlines() if KUBELET in line)
+    assert "kubelet was alive then" not in output
+    cause = next(line for line in output.splitlines() if line.startswith(("Why", "leader-lost")))
+    assert "the kubelet of node worker-1 wrote at 11:07:04Z of the pod of its name: " in cause
+    assert said in cause
+
+
+def test_a_kubelet_that_wrote_of_no_end_was_alive() -> None:
+    output = explain(lose((HOLDER, say({"conditions": []}))))
+    assert f"{KUBELET}: the kubelet was alive then, and wrote of no container that had ended since" in output
+    assert "of the pod of its name" not in output
+
+
+def test_a_container_that_had_ended_before_the_last_renewal_is_left_out() -> None:
+    output = explain(lose((HOLDER, say(end(KILLED | {"finishedAt": "2026-11-18T11:06:50Z"})))))
+    assert "OOMKilled" not in output
+    assert "wrote of no container that had ended since the last renewal" in output
+
+
+def test_a_status_that_names_another_pod_of_that_name_is_left_out() -> None:
+    server, db, others = lead()
+    server.uids[HOLDER] = "uid-1"
+    together(4, db, *others)
+    together(4, *others)
+    log_status(server, HOLDER, *say(end(KILLED), uid="uid-2"))
+    together(20, *others)
+    assert "OOMKilled" not in explain(server)
+
+
+def test_a_status_that_names_the_uid_of_the_pod_is_of_its_pod() -> None:
+    server, db, others = lead()
+    server.uids[HOLDER] = "uid-1"
+    together(4, db, *others)
+    together(4, *others)
+    log_status(server, HOLDER, *say(end({"reason": "Error"}), uid="uid-1"))
+    together(20, *others)
+    server.elector("db-1", "shop/db").take()
+    assert "wrote at 11:07:08Z of its pod: container db ended (Error)" in explain(server)
 
 
 def test_a_deleted_pod_shows_nothing_about_its_kubelet() -> None:

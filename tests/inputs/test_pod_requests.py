@@ -8,8 +8,8 @@ import pytest
 from tests.factories import Document, Tweak, changed, drop, put
 from tests.history.fake_server import START
 from tests.inputs.reading import read
-from webhook.analysis.inputs.items import LogEnd, PodAct, PodRequest, Writer
-from webhook.kubernetes.times import format_micro_time
+from webhook.analysis.inputs.items import ContainerEnd, LogEnd, PodAct, PodRequest, PodStatus, Writer
+from webhook.kubernetes.times import format_micro_time, format_time
 
 CONTROLLER = "system:kube-controller-manager"
 KUBELET = "system:node:worker-1"
@@ -68,6 +68,38 @@ def test_a_creation_that_was_refused() -> None:
 def test_a_status_that_was_written(verb: str) -> None:
     (item,) = read_events(status_event(put("verb", verb)))
     assert (item.act, item.name, item.writer.user) == (PodAct.STATUS, "db-0", KUBELET)
+
+
+def read_status(sent: object) -> PodStatus | None:
+    (item,) = read_events(status_event(put("level", "Request"), put("requestObject", sent)))
+    status = item.status
+    assert status is None or isinstance(status, PodStatus)
+    return status
+
+
+def test_a_status_says_that_its_pod_failed() -> None:
+    status = {"phase": "Failed", "reason": "Evicted", "message": "low on disk" + "." * 500}
+    found = read_status({"metadata": {"uid": "uid-1"}, "status": status})
+    assert found is not None
+    assert (found.uid, found.phase, found.reason, found.ended) == ("uid-1", "Failed", "Evicted", ())
+    assert found.message.startswith("low on disk")
+    assert len(found.message) < 300
+
+
+def test_a_status_says_which_containers_ended_and_when() -> None:
+    killed = {"exitCode": 137, "reason": "OOMKilled", "finishedAt": format_time(START)}
+    containers = [
+        {"name": "db", "state": {"running": {}}, "lastState": {"terminated": killed}},
+        {"name": "proxy", "state": {"terminated": {"exitCode": 0}}, "lastState": {}},
+        {"name": "log", "state": {"waiting": {}}, "lastState": None},
+    ]
+    found = read_status({"status": {"containerStatuses": containers}})
+    assert found == PodStatus(ended=(ContainerEnd("db", "OOMKilled", 137, START), ContainerEnd("proxy", "", 0, None)))
+
+
+@pytest.mark.parametrize("sent", [{}, {"status": None}, {"status": {"phase": 7}}, [{"op": "replace"}], "x"])
+def test_a_status_that_is_not_shown(sent: object) -> None:
+    assert read_status(sent) is None
 
 
 def test_a_pod_that_got_a_node() -> None:

@@ -11,6 +11,7 @@ from webhook.admission.rules.change import NODE_LEASES
 from webhook.analysis.claims.deleted_pods import describe_deletion, find_deletion
 from webhook.analysis.claims.diagnosis import Blame, Diagnosis
 from webhook.analysis.claims.failed_writes import describe_stored, may_have_stored
+from webhook.analysis.claims.pod_statuses import describe_end_of_pod, find_kubelet_writes
 from webhook.analysis.claims.silence_evidence import (
     HIDDEN,
     REFUSED,
@@ -332,6 +333,7 @@ def _diagnose_silence(evidence: SilenceEvidence) -> Diagnosis:
     cause = _add_answers(cause, own, () if evidence.sources else evidence.unauthenticated, least=evidence.least)
     cause = _add_answers_to_sharers(cause, evidence.answers_to_sharers)
     cause = _add_ended_log(_add_deleted_pod(cause, evidence), evidence)
+    cause = _add_end_of_pod(cause, evidence)
     if own and not slow and cause.blame is Blame.CLIENT:
         stored = describe_stored(own[-1:])
         return replace(cause, evidence=f"{cause.evidence}; its last write was answered with {own[-1].code}{stored}")
@@ -345,6 +347,14 @@ def _add_deleted_pod(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
         return cause
     text = f"{cause.evidence}; but its pod was {describe_deletion(found, evidence.end)}"
     return replace(cause, evidence=text, possible_causes=(*cause.possible_causes, "pod-deleted"))
+
+
+def _add_end_of_pod(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
+    """Return the cause of a silence, with what a kubelet wrote meanwhile of the end of the holder's pod."""
+    tenure, start, end = evidence.tenure, evidence.start, evidence.end
+    found = find_kubelet_writes(evidence.histories, tenure, start, end) if tenure is not None else ()
+    ended = describe_end_of_pod(found, start, end)
+    return replace(cause, evidence=f"{cause.evidence}; {ended}") if ended else cause
 
 
 def _add_ended_log(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:

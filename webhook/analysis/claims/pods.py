@@ -9,15 +9,15 @@ from itertools import pairwise
 from typing import Final
 
 from webhook.analysis.claims.handovers import DURATION
+from webhook.analysis.claims.pod_statuses import describe_kubelet_writes, find_kubelet_writes, name_node
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
-from webhook.analysis.history.deleted_pods import is_kubelet
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.pod_requests import MAX_REQUESTS
 from webhook.analysis.history.status import LeaseState
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.inputs.items import PodAct, PodRequest, Writer
-from webhook.kubernetes.request import NODE_USER, UserInfo
+from webhook.kubernetes.request import UserInfo
 from webhook.kubernetes.times import MINUTE, SECOND, format_length
 
 _BEFORE: Final = MINUTE
@@ -161,26 +161,17 @@ def _list_kubelets(histories: ClusterHistory, history: LeaseHistory, now: int) -
     for tenure, after in _pair(list(history.tenures)):
         is_lost = after.began is Handover.EXPIRED if after is not None else _has_expired(history, now)
         own = tenure.processes.own if is_lost and tenure.processes.is_sure else None
-        if own is None or not own.pod or own.impersonator or histories.deleted_pods.list_deletions_by(own):
+        if own is None or histories.deleted_pods.list_deletions_by(own):
             continue
         until = now if after is None else after.since
-        about = histories.pod_requests.list_about(_namespace_of(own), own.pod)
-        found = [one for one in about if tenure.last_renewal < one.at <= until and _is_by_kubelet(one)]
-        if found:
+        if found := find_kubelet_writes(histories, tenure, tenure.last_renewal, until):
             yield found[0].at, _describe_kubelet(found, tenure, now)
-
-
-def _is_by_kubelet(request: PodRequest) -> bool:
-    return request.act is PodAct.STATUS and is_kubelet(request.writer)
 
 
 def _describe_kubelet(found: Sequence[PodRequest], tenure: Tenure, now: int) -> str:
     first, last = found[0], found[-1]
-    assert tenure.processes.own is not None
     again = f", {len(found)} times until {format_clock(last.at, now)}" if len(found) > 1 else ""
-    node = format_name(first.writer.user.removeprefix(NODE_USER))
     return (
-        f"the kubelet of node {node} wrote the status of a pod named "
-        f"{format_name(first.name)}, as the holder's is{again}: "
-        "it was alive then; a container may have ended or restarted, which the log does not show"
+        f"the kubelet of node {name_node(first)} wrote the status of a pod named {format_name(first.name)}, "
+        f"as the holder's is{again}: {describe_kubelet_writes(found, tenure.last_renewal, now)}"
     )

@@ -411,11 +411,36 @@ class PodAct(StrEnum):
     """It gave a pod a node."""
 
 
+class ContainerEnd(Struct, frozen=True, gc=False):
+    """The end of a container as the status of its pod says it: why, and when, in microseconds since 1970, if it does.
+
+    The time is of the clock of the kubelet.
+    """
+
+    container: str
+    reason: str = ""
+    exit_code: int | None = None
+    at: int | None = None
+
+
+class PodStatus(Struct, frozen=True, gc=False, kw_only=True):
+    """What somebody wrote as the status of a pod: of a patch, only what it changes; `message` is shortened.
+
+    `uid` is that of the pod, "" if the request does not say it.
+    """
+
+    uid: str = ""
+    phase: str = ""
+    reason: str = ""
+    message: str = ""
+    ended: tuple[ContainerEnd, ...] = ()
+
+
 class PodRequest(Struct, frozen=True, gc=False, kw_only=True):
     """A request about a pod that was answered at `at`, in microseconds since 1970, and not about its deletion.
 
     `name` is "" if the log does not show it: the API server chooses that of a pod with a generateName. `message` is why
-    a pod was refused, shortened.
+    a pod was refused, shortened. `status` is what was written as its status; None if the log does not show that.
     """
 
     at: int
@@ -425,6 +450,7 @@ class PodRequest(Struct, frozen=True, gc=False, kw_only=True):
     writer: Writer
     code: int = 200
     message: str = ""
+    status: PodStatus | None = None
 
 
 class RelatedWrite(Struct, frozen=True, gc=False, kw_only=True):

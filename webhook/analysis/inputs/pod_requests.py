@@ -1,14 +1,19 @@
 """Requests of an audit log about pods that were not made, or that run, or wait: not about their deletion.
 
 In: an audit event. Out: that a pod was refused, that somebody wrote the status of a pod, that it got a node; whether
-that concerns a lease is for others to say. What a status says is not read: most logs do not show it.
+that concerns a lease is for others to say. Of a status, what ended is read: logs at level Metadata do not show it.
 """
 
 import re
+from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
-from webhook.analysis.inputs.items import PodAct, PodRequest
+import msgspec
+from msgspec import Struct
+
+from webhook.analysis.inputs.items import ContainerEnd, PodAct, PodRequest, PodStatus
+from webhook.kubernetes.times import stamp_of
 from webhook.text.quoting import truncate
 
 if TYPE_CHECKING:
@@ -24,6 +29,45 @@ _ACTS: Final = {
     ("patch", "status"): PodAct.STATUS,
     ("update", "status"): PodAct.STATUS,
 }
+
+
+class _Terminated(Struct, frozen=True, rename="camel"):
+    """What ended; its message is not read, which the container itself writes."""
+
+    exit_code: int | None = None
+    reason: str | None = None
+    finished_at: str | None = None
+
+
+class _State(Struct, frozen=True):
+    terminated: _Terminated | None = None
+
+
+class _Container(Struct, frozen=True, rename="camel"):
+    name: str = ""
+    state: _State | None = None
+    last_state: _State | None = None
+
+
+class _Status(Struct, frozen=True, rename="camel"):
+    phase: str | None = None
+    reason: str | None = None
+    message: str | None = None
+    container_statuses: Sequence[_Container] | None = None
+
+
+class _Metadata(Struct, frozen=True):
+    uid: str | None = None
+
+
+class _Pod(Struct, frozen=True):
+    """A pod, or a patch of one: a kubelet sends a strategic merge patch, which looks like a part of the object."""
+
+    metadata: _Metadata = _Metadata()
+    status: _Status | None = None
+
+
+_pods: Final = msgspec.json.Decoder(_Pod)
 
 
 def may_be_pod_request(line: bytes) -> bool:
@@ -49,4 +93,32 @@ def interpret_pod_status(event: "AuditEvent") -> PodRequest | None:
         writer=event.writer,
         code=code,
         message=truncate(event.response_status.message, _MAX_MESSAGE),
+        status=_find_status(bytes(event.request_object)) if act is PodAct.STATUS else None,
     )
+
+
+def _find_status(sent: bytes) -> PodStatus | None:
+    """Return the status that a request wrote; None if the log does not show it, or if it is of another form."""
+    try:
+        pod = _pods.decode(sent)
+    except (ValueError, RecursionError):
+        return None
+    status = pod.status
+    if status is None:
+        return None
+    return PodStatus(
+        uid=pod.metadata.uid or "",
+        phase=status.phase or "",
+        reason=status.reason or "",
+        message=truncate(status.message or "", _MAX_MESSAGE),
+        ended=tuple(_list_ends(status.container_statuses or ())),
+    )
+
+
+def _list_ends(containers: Sequence[_Container]) -> Iterator[ContainerEnd]:
+    """Yield the end of each container that has ended, or that ran before and has ended then."""
+    for container in containers:
+        for state in (container.last_state, container.state):
+            if state is not None and (ended := state.terminated) is not None:
+                at = stamp_of(ended.finished_at)
+                yield ContainerEnd(container.name, ended.reason or "", ended.exit_code, at)
