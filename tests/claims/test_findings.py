@@ -474,15 +474,15 @@ def test_a_write_without_credentials_is_not_the_holder_s_if_that_is_heard() -> N
         ({"after": 8, "answered": 200, "took": 2}, "The API server was slow or unavailable: it took up to 2 s"),
         (
             {},
-            "renewed on time, and the log shows at least 2 requests from its pod; its last write was answered with 504",
+            "the log shows at least 2 requests from its pod; the last write from its pod was answered with 504",
         ),
         (
             {"answered": 409},
-            "renewed on time, and the log shows at least 2 requests from its pod; its last write was answered with 409",
+            "the log shows at least 2 requests from its pod; the last write from its pod was answered with 409",
         ),
         (
             {"answered": 200, "took": 1.5},
-            "the log shows at least 2 requests from its pod; its last write was answered with 200",
+            "the log shows at least 2 requests from its pod; the last write from its pod was answered with 200",
         ),
         ({"after": 8, "by": "mallory"}, "or its API server hung; 3 other leases were renewed on time."),
         ({"after": 8, "by": "mallory", "answered": 429}, "renewed on time."),

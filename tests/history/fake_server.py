@@ -236,6 +236,12 @@ class Elector(Struct):
         """Try to renew, or to do something else, in vain."""
         self.server.log_request(self.lease, verb, self.user, self.pod, {"message": message}, code, took)
 
+    def fail_as(self, identity: str, code: int, message: str = "") -> None:
+        """Try to write a name into the lease in vain, with a log that has the objects of requests."""
+        self.fail(code, message)
+        stored = self.server.leases[self.lease]
+        self.server.log[-1]["requestObject"] = stored | {"spec": stored["spec"] | {"holderIdentity": identity}}
+
     def fail_to_create(self) -> None:
         """Ask for the lease, which is not there, and try to create it without the right: the log has no name then."""
         self.server.log_request(self.lease, "get", self.user, self.pod, {"message": "not found"}, 404)

@@ -169,8 +169,8 @@ def shown_by_rows(read: Reading) -> Iterator[Shown]:
             yield key, {"claim": "row-renewed", **at, **right, "identity": account.holder, "text": renewed}
         if takeable == "now":
             yield key, {"claim": "row-takeable", "from": format_micro_time(now), **of_state}
-        elif account.status and account.status.takeable_at is not None:
-            yield key, {"claim": "row-takeable", "from": format_micro_time(account.status.takeable_at), **of_state}
+        elif account.takeable_at is not None:
+            yield key, {"claim": "row-takeable", "from": format_micro_time(account.takeable_at), **of_state}
         count = int(changes) if changes.isdecimal() else 0
         yield key, {"claim": "row-changes", "count": count, **whole, "are_writers": read.given.kind is Kind.METADATA}
         if account.history.interval is not None:

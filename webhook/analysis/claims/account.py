@@ -19,12 +19,14 @@ from webhook.analysis.claims.incidents import drop_repeated, find_incidents, fin
 from webhook.analysis.claims.pods import PodEvent, find_refused_pods, list_pod_events
 from webhook.analysis.claims.related_writes import find_related_writes
 from webhook.analysis.claims.silent_together import SilentTogether, claim_silent_together, find_silent_together
+from webhook.analysis.claims.successors import find_last_rejection
 from webhook.analysis.claims.takers import claim_no_candidate
 from webhook.analysis.claims.unlogged_renewals import describe_unlogged
 from webhook.analysis.history.clock_steps import ClockStep
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.follow import ClusterHistory, Key
 from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.refusal import Refusal
 from webhook.analysis.history.status import LeaseState, LeaseStatus, date_renewal, date_state, is_duration_by_another
 from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.inputs.items import InputKind, Observation, RecordingGap, RelatedWrite, Writer
@@ -118,9 +120,18 @@ class Account(Struct, frozen=True):
 
     @property
     def takeable_at(self) -> int | None:
-        """From when on others may take it; None for never, or if renewals that a log lacks may have kept it."""
+        """From when on others may take it; None for never, or if that is not known.
+
+        Renewals that a log lacks may have kept it; and where every write of others fails, no one can.
+        """
         is_doubtful = self.state is LeaseState.EXPIRED and self.may_lack_renewals
-        return None if self.status is None or is_doubtful else self.status.takeable_at
+        is_known = not is_doubtful and self.last_rejection is None
+        return self.status.takeable_at if self.status is not None and is_known else None
+
+    @property
+    def last_rejection(self) -> Refusal | None:
+        """The last answer to a write by which others would have taken it, if each failed or was refused."""
+        return find_last_rejection(self.history, self.status)
 
     @property
     def last_renewal(self) -> int | None:

@@ -30,6 +30,7 @@ from webhook.analysis.claims.diagnosis import Blame
 from webhook.analysis.claims.handovers import find_frequent_changes, is_used_as_lock
 from webhook.analysis.claims.holder_pods import find_evictor, is_gone
 from webhook.analysis.claims.related_writes import is_of_node
+from webhook.analysis.claims.successors import list_answers_to_successors
 from webhook.analysis.claims.words import describe_user, describe_writer, format_clock, format_name
 from webhook.analysis.heartbeats import find_owner
 from webhook.analysis.history.refusal import By, Refusal
@@ -322,25 +323,15 @@ def _find_refused_successor(account: Account, status: LeaseStatus) -> Refusal | 
 
     A stranger's writes say nothing of what keeps the lease from its own replicas.
     """
-    refused = (one for one in _list_answers_to_successors(account, status) if one.is_denied_write)
+    refused = (one for one in list_answers_to_successors(account.history, status) if one.is_denied_write)
     return max(refused, key=lambda one: one.at, default=None)
 
 
 def _find_webhook_that_fails_successor(account: Account, status: LeaseStatus) -> str | None:
     """Return the webhook that the API server could not call when another process wrote last; None if it could."""
-    answers = (one for one in _list_answers_to_successors(account, status) if not one.is_read)
+    answers = (one for one in list_answers_to_successors(account.history, status) if not one.is_read)
     last = max(answers, key=lambda one: one.at, default=None)
     return last.failed_webhook or None if last is not None and last.has_failed else None
-
-
-def _list_answers_to_successors(account: Account, status: LeaseStatus) -> list[Refusal]:
-    """Return what other processes of the holder's user were answered since the lease has expired."""
-    tenure, since = account.history.latest_tenure, status.takeable_at
-    own = tenure.processes.own if tenure and tenure.processes.is_sure else None
-    if own is None or since is None:
-        return []
-    answers = (one for one in account.history.requests.refusals if one.at >= since)
-    return [one for one in answers if one.writer.user == own.user and not own.is_same(one.writer)]
 
 
 def _advise_on_heartbeat(account: Account, status: LeaseStatus) -> Advice:

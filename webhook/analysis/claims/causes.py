@@ -335,9 +335,15 @@ def _diagnose_silence(evidence: SilenceEvidence) -> Diagnosis:
     cause = _add_ended_log(_add_deleted_pod(cause, evidence), evidence)
     cause = _add_end_of_pod(cause, evidence)
     if own and not slow and cause.blame is Blame.CLIENT:
-        stored = describe_stored(own[-1:])
-        return replace(cause, evidence=f"{cause.evidence}; its last write was answered with {own[-1].code}{stored}")
+        return replace(cause, evidence=f"{cause.evidence}; {_describe_last_answer(own[-1])}")
     return cause
+
+
+def _describe_last_answer(last: Refusal) -> str:
+    """Say what the last request of a holder was answered: of a pod that may have restarted, if nothing names it."""
+    what = "read" if last.is_read else "write"
+    whose = f"the last {what} from its pod" if last.writer.pod and not last.asked_holder else f"its last {what}"
+    return f"{whose} was answered with {last.code}{describe_stored([last])}"
 
 
 def _add_deleted_pod(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:

@@ -153,15 +153,19 @@ class SilenceEvidence:
         before = [one.processes.own for one in of_name if one is not tenure or self._is_user_shared]
         sharers = [one for one in (*others, *before) if one is not None]
         answers = (one for one in self._answers if one.code >= 400 and not self.is_own(one))
+        answers = (one for one in answers if tenure is not None and not is_under_another_name(tenure, one))
         return [one for one in answers if any(map(one.writer.is_same, sharers))]
 
     def is_own(self, answer: Refusal) -> bool:
         """Return whether an answer was for the holder, as far as is known.
 
-        Where several holders are of one user, and the tokens name no pod, only who leads writes before the expiry.
+        Where several holders are of one user, and the tokens name no pod, only who leads writes before the expiry. A
+        process that begins in the same pod, once that of the holder has ended, asks for another name.
         """
         if self.tenure is None or self.tenure.is_by(answer.writer) is not True:
             return self.tenure is None
+        if is_under_another_name(self.tenure, answer):
+            return False
         expiry = self.start + (self.silence.duration or 0) * SECOND
         return not self._is_user_shared or (not answer.is_read and answer.received <= expiry)
 
@@ -192,6 +196,11 @@ class SilenceEvidence:
         """
         is_early = any(one.received <= self.start + estimate_last_work(self.history.duration) for one in own)
         return own if not own or is_early or not self.other_leases.most_were_late else ()
+
+
+def is_under_another_name(tenure: Tenure, answer: Refusal) -> bool:
+    """Return whether a write was to name another holder, as another process of the same pod does."""
+    return answer.asks_for_other_than(tenure.holder, tenure.asked)
 
 
 def _drop_late_answers(own: Sequence[Refusal], gives_up: int) -> list[Refusal]:

@@ -261,6 +261,15 @@ def _list_takeable_time(account: Account, status: LeaseStatus) -> Iterator[Line]
     elif at is not None and status.state is LeaseState.EXPIRED:
         when = f"now{by}, since {format_clock(at, now)}, {status.duration} s after the last renewal"
         yield Line("Can be taken", when)
+    elif (last := account.last_rejection) is not None and not account.may_lack_renewals:
+        expired = (
+            f"it expired at {format_clock(status.takeable_at or 0, now)}, {status.duration} s after the last renewal"
+        )
+        answer = f"the last one at {format_clock(last.at, now)}, with {last.code}"
+        yield Line(
+            "Can be taken",
+            f"not known: {expired}, and every write since by others of its user failed or was refused, {answer}",
+        )
 
 
 def quote_events(account: Account) -> Iterator[Line]:

@@ -73,6 +73,8 @@ class Refusal(Struct, frozen=True):
     is_deletion: bool = False
     is_release: bool = False
     """The write would have left no holder, so its writer asked to give the lease up."""
+    asked_holder: str = ""
+    """The holder that an update asked for, shortened; "" for none, or if a log does not show it."""
     was_stored: bool | None = False
     """It was stored all the same, although its answer says that it failed; None if that is not known."""
     log: str = ""
@@ -98,7 +100,8 @@ class Refusal(Struct, frozen=True):
             is_read=seen.act is Act.READ,
             is_creation=seen.verb == "create",
             is_deletion=seen.act is Act.DELETED,
-            is_release=seen.is_refused_release,
+            is_release=seen.refused_holder == "",
+            asked_holder=truncate(seen.refused_holder or "", MAX_MESSAGE),
             was_stored=seen.was_stored,
             log=seen.place.path,
             reason="" if reason.startswith(_RBAC) else reason,
@@ -128,6 +131,11 @@ class Refusal(Struct, frozen=True):
     def is_denied(self) -> bool:
         """True if the API server did not want it, rather than being unable to store it, or asked to try again."""
         return self.is_apply_conflict or (400 <= self.code < 500 and self.code not in {404, 409, 429})
+
+    def asks_for_other_than(self, *holders: str) -> bool:
+        """Return whether a log shows that it was to name another holder than these: a pod may run several processes."""
+        known = [truncate(one, MAX_MESSAGE) for one in holders]
+        return bool(self.asked_holder) and self.asked_holder not in known
 
     @property
     def is_apply_conflict(self) -> bool:

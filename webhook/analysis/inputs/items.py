@@ -230,8 +230,8 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     """The stamp of the API server is that of an earlier write: this one was made by a writer that is not stamped."""
     is_order_unsure: bool = False
     """A write that a log shows just after it may have come before it: nothing but clocks, which differ, orders them."""
-    is_refused_release: bool = False
-    """An update that was not stored would have left no holder, as who releases a lease writes; of an audit log only."""
+    refused_holder: str | None = None
+    """The holder that an update asked for which was not stored, "" if it was a release; of an audit log only."""
     was_stored: bool | None = False
     """A write of which its answer says that it failed was stored all the same; None if that is not known."""
     stretch: CountedRenewals | None = None

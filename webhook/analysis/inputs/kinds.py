@@ -450,7 +450,7 @@ def _interpret_event(
         problem=problem,
         at=answered if answered is not None else asked,
         verb=event.verb,
-        is_refused_release=_is_refused_release(event, kind),
+        refused_holder=_find_refused_holder(event, kind),
         writer=event.writer,
         answer=Answer(
             event.response_status.code,
@@ -614,12 +614,12 @@ def _find_rewritings(event: AuditEvent, stored: Lease | LeaseCandidate | None) -
         yield from find_rewritings(asked.spec, stored.spec, event.annotations or NO_TEXTS)
 
 
-def _is_refused_release(event: AuditEvent, kind: str) -> bool:
-    """Return whether an update that was not stored would have left a lease without a holder."""
+def _find_refused_holder(event: AuditEvent, kind: str) -> str | None:
+    """Return the holder that an update asked for which was not stored, "" for none; None if that is not shown."""
     if event.verb != "update" or event.response_status.code < 400 or b'"spec"' not in bytes(event.request_object):
-        return False
+        return None
     asked, _, _ = decode_our_object(kind, event.object_ref.api_version, event.request_object)
-    return isinstance(asked, Lease) and not asked.spec.holder_identity
+    return (asked.spec.holder_identity or "") if isinstance(asked, Lease) else None
 
 
 def _choose_object(event: AuditEvent, act: Act) -> Raw | None:
