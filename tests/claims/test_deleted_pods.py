@@ -319,6 +319,67 @@ def test_a_refusal_counts_first() -> None:
     assert causes_of(find_loss(server))[0] == "refused-other"
 
 
+def fail_unauthenticated(server: FakeServer) -> None:
+    server.elector("db-0", "shop/db").fail_unauthenticated()
+
+
+def refuse(*deeds: tuple[float, Deed], since: float = 2) -> Claim:
+    """A leader of which, after two minutes, the token is not accepted, and which asks on until it gives up."""
+    server, _ = play(*deeds, *((since + at, fail_unauthenticated) for at in (0, 2, 4, 6, 8)))
+    return find_loss(server)
+
+
+@pytest.mark.parametrize("at", [-95, -8, 0.5], ids=["with grace", "by force", "just now"])
+def test_the_token_of_a_pod_that_was_deleted_is_not_accepted(at: float) -> None:
+    loss = refuse((at, by("alice")))
+    assert (loss.cause, causes_of(loss)) == (Blame.REFUSED, ["refused-credentials", "stopped", "pod-deleted"])
+    assert "Its requests may have been refused: 5 writes answered with 401 (Unauthorized)" in loss.message
+    assert "; its pod was deleted at 11:0" in loss.message
+    assert "Z by alice, and the token" in loss.message
+    assert loss.message.endswith("the token of a pod that is gone is not accepted. It may have stopped as well.")
+    assert loss.advice.startswith("The pod of db-0_1 was deleted at 11:0")
+    assert "a token that had expired" not in loss.advice
+    assert "Its process may still run on its node. To see which pods run now:" in loss.advice
+    assert loss.fix == "kubectl -n shop get pods,events -o wide"
+
+
+def test_the_node_of_a_pod_whose_token_is_not_accepted_is_named() -> None:
+    server, (db, *others) = shop()
+    server.nodes["db-0"] = "worker-8"
+    together(20, db, *others)
+    server.delete_pod("db-0")
+    for _ in range(5):
+        together(2, *others)
+        db.fail_unauthenticated()
+    together(10, *others)
+    advice = advise(account(follow_log(server), server.now))
+    assert advice.startswith("The pod of db-0_1 was deleted at 11:07:00Z by kube-system/replicaset-controller, and")
+    assert advice.endswith("To see the node: kubectl describe node worker-8")
+
+
+@pytest.mark.parametrize(
+    "deeds",
+    [[], [(5, delete(uid="u-1"))], [(-8, delete(uid="u-2"))]],
+    ids=["of no pod", "after the first refusal", "of another pod of that name"],
+)
+def test_a_deletion_that_is_not_why_a_token_is_not_accepted(deeds: list[tuple[float, Deed]]) -> None:
+    loss = refuse(*deeds, since=0.2)
+    assert "the token of a pod that is gone" not in loss.message
+    assert causes_of(loss) == ["refused-credentials", "stopped"]
+    assert "such as a token that had expired" in loss.advice
+
+
+def test_after_the_containers_of_a_pod_have_ended_another_process_asks_from_its_address() -> None:
+    loss = refuse((-5, delete()), (0.5, kubelet()))
+    assert loss.cause == Blame.POD
+    assert "401" not in loss.message
+
+
+def test_who_asked_for_a_deletion_that_only_a_kubelet_confirms_is_not_named() -> None:
+    loss = refuse((0.5, kubelet()), since=0.3)
+    assert "such as a token that had expired" in loss.advice
+
+
 def test_an_expired_lease_that_nobody_takes() -> None:
     server, mail, cart = lead_until_deleted()
     together(40, mail, cart)

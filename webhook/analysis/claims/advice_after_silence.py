@@ -25,7 +25,7 @@ from webhook.analysis.claims.commands import (
 from webhook.analysis.claims.diagnosis import Blame, Diagnosis
 from webhook.analysis.claims.words import describe_user, describe_writer, format_name
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.refusal import AUTHORIZATION_FAILED
+from webhook.analysis.history.refusal import AUTHORIZATION_FAILED, Refusal
 from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.inputs.items import Writer
 from webhook.analysis.inputs.rewriting import HOLDER_IDENTITY
@@ -77,8 +77,17 @@ def advise_after_silence(
         case Blame.SERVER | Blame.NETWORK:
             return _advise_after_outage(cause, history, tenure, now=now)
     if cause.blame is Blame.REFUSED and cause.refusal is not None:
-        return advise_after_refusal(history, cause.refusal, now)
+        return _advise_on_refused_holder(cause.refusal, history, tenure, deletion=cause.deletion, now=now)
     return _advise_without_cause(history, tenure, is_lost=is_lost)
+
+
+def _advise_on_refused_holder(
+    refusal: Refusal, history: LeaseHistory, tenure: Tenure, *, deletion: str, now: int
+) -> Advice:
+    """Return what to do about a holder that was refused; `deletion` is how its pod was deleted before, if it was."""
+    if deletion:
+        return _advise_on_token_of_deleted_pod(history, tenure, deletion)
+    return advise_after_refusal(history, refusal, now)
 
 
 def _advise_on_other_writer(history: LeaseHistory, tenure: Tenure) -> Advice | None:
@@ -96,6 +105,21 @@ def _advise_after_deletion(history: LeaseHistory, tenure: Tenure) -> Advice:
     place = find_namespace_of_writer(history.namespace, tenure.processes.own or Writer())
     sentence = f"See which pods run now, and why the pod of {format_name(tenure.holder)} was deleted:"
     return Advice(sentence, f"{make_kubectl_prefix(place)} get pods,events")
+
+
+def _advise_on_token_of_deleted_pod(history: LeaseHistory, tenure: Tenure, deletion: str) -> Advice:
+    """Return where to look after a pod was deleted whose process asked on: where it ran, if that is known.
+
+    A pod that was deleted by force, or on a node whose kubelet is down, may run on.
+    """
+    sentence = (
+        f"The pod of {format_name(tenure.holder)} was {deletion}, and the token of a pod that is gone is not "
+        "accepted. Its process may still run on its node."
+    )
+    if node := tenure.processes.node:
+        return Advice(f"{sentence} To see the node:", make_command_for_node(node))
+    place = find_namespace_of_writer(history.namespace, tenure.processes.own or Writer())
+    return Advice(f"{sentence} To see which pods run now:", f"{make_kubectl_prefix(place)} get pods,events -o wide")
 
 
 def _advise_without_cause(history: LeaseHistory, tenure: Tenure, *, is_lost: bool) -> Advice:

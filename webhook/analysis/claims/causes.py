@@ -8,7 +8,12 @@ from typing import Final
 from msgspec.structs import replace
 
 from webhook.admission.rules.change import NODE_LEASES
-from webhook.analysis.claims.deleted_pods import describe_deletion, find_deletion
+from webhook.analysis.claims.deleted_pods import (
+    TOKEN_GRACE,
+    describe_deletion,
+    describe_first_request,
+    find_deletion,
+)
 from webhook.analysis.claims.diagnosis import Blame, Diagnosis
 from webhook.analysis.claims.failed_writes import describe_stored, may_have_stored
 from webhook.analysis.claims.pod_statuses import describe_end_of_pod, find_kubelet_writes
@@ -484,8 +489,17 @@ def _describe_unauthenticated(evidence: SilenceEvidence, unauthenticated: Sequen
         f"{evidence.least}{_count_requests([*unauthenticated, *late])} answered with 401 (Unauthorized), "
         f"from its address and program{doubt}, and none by its name"
     )
+    possible, last, first = ("refused-credentials", "stopped"), unauthenticated[-1], unauthenticated[0].received
+    deleted = find_deletion(evidence, TOKEN_GRACE)
+    if deleted is not None and deleted.ended_at is not None and deleted.ended_at < first:
+        return None  # its containers had ended, so another process asked from there
+    if deleted is not None and deleted.asked and deleted.asked[0].at < first + evidence.histories.bounds.skew:
+        how, why = describe_deletion(deleted, evidence.end), "the token of a pod that is gone is not accepted"
+        deletion = describe_first_request(deleted, evidence.end)
+        evidence_of_both = f"{text}; its pod was {how}, and {why}"
+        return Diagnosis(Blame.REFUSED, evidence_of_both, (*possible, "pod-deleted"), last, deletion=deletion)
     # Whoever shares its address may not be heard by name.
-    return Diagnosis(Blame.REFUSED, text, ("refused-credentials", "stopped"), unauthenticated[-1])
+    return Diagnosis(Blame.REFUSED, text, possible, last)
 
 
 def _diagnose_unstored(failed: Sequence[Refusal], compared: OtherLeases) -> Diagnosis:

@@ -15,6 +15,9 @@ from webhook.kubernetes.times import SECOND, format_length
 
 GRACE: Final = 60 * SECOND
 """For how long a process may go on after its pod was deleted: by default it is killed after 30 s."""
+TOKEN_GRACE: Final = 10 * GRACE
+"""For how long the token of a pod that was deleted, and that does not end, may be accepted: pods may have long to end.
+"""
 _INTERVAL: Final = 2 * SECOND
 """How often a holder renews by the default of client-go, where the input does not show it."""
 _AT_ONCE: Final = SECOND
@@ -27,7 +30,8 @@ class DeletedPod(Struct, frozen=True):
 
     A kubelet only confirms that the containers of a pod which somebody had deleted have ended. `is_first`: it was
     deleted before its process can have stopped by itself, and not after; `is_why`: that was surely no dry run, either.
-    `silent_for`: for how long it had not renewed by then, in microseconds; None if clocks differ.
+    `silent_for`: for how long it had not renewed by then, in microseconds; None if clocks differ. `ended_at`: when its
+    kubelet first confirmed that.
     """
 
     asked: Sequence[PodDeletion]
@@ -35,12 +39,14 @@ class DeletedPod(Struct, frozen=True):
     is_first: bool
     is_why: bool
     silent_for: int | None
+    ended_at: int | None
 
 
-def find_deletion(evidence: SilenceEvidence) -> DeletedPod | None:
+def find_deletion(evidence: SilenceEvidence, within: int = GRACE) -> DeletedPod | None:
     """Return the deletion of a holder's pod after which it renewed no more; None if it is not known to be why.
 
-    Who did not renew for longer than usual had stopped before: its pod may have been deleted because of that.
+    Who did not renew for longer than usual had stopped before: its pod may have been deleted because of that. `within`:
+    for how long it may have gone on after the deletion, in microseconds.
     """
     tenure = evidence.tenure
     own = _find_own(tenure) if tenure is not None else None
@@ -50,7 +56,7 @@ def find_deletion(evidence: SilenceEvidence) -> DeletedPod | None:
     skew = evidence.histories.bounds.skew
     known = evidence.histories.deleted_pods.list_deletions_by(own)
     its = [one for one in known if _is_of_this_pod(one, own, tenure, start, skew=skew)]
-    near = [one for one in its if start - GRACE - skew <= one.at <= start + interval + skew]
+    near = [one for one in its if start - within - skew <= one.at <= start + interval + skew]
     heard_until = max([start, *(one.at for one in near)]) + skew + 2 * interval
     if not near or _is_heard_after(evidence.history, tenure, own, heard_until):
         return None
@@ -62,7 +68,14 @@ def find_deletion(evidence: SilenceEvidence) -> DeletedPod | None:
     is_why = any(one.is_sure for one in early)
     silent_for = None if skew or not asked else max(0, asked[0].at - start)
     shown = [*asked[:1], *asked[1:][-1:]]
-    return DeletedPod(shown, confirmed, is_first=bool(early), is_why=is_why, silent_for=silent_for)
+    ended_at = next((one.at for one in its if is_by_kubelet(one) and one.at >= near[0].at), None)
+    is_first = bool(early)
+    return DeletedPod(shown, confirmed, is_first=is_first, is_why=is_why, silent_for=silent_for, ended_at=ended_at)
+
+
+def describe_first_request(pod: DeletedPod, now: int) -> str:
+    """`deleted at 12:00:02Z by alice`: of several requests that asked for it, the first one."""
+    return _describe_request(pod.asked[0], now)
 
 
 def describe_deletion(pod: DeletedPod, now: int) -> str:

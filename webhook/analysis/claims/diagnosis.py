@@ -49,6 +49,8 @@ class Diagnosis(Struct, frozen=True):
     may_be_stored: bool = False
     """True if writes that failed were stored all the same, or may have been."""
 
+    deletion: str = ""
+    """How its pod was deleted, as a clause, if its token was not accepted after that."""
     has_ended_log: bool = False
     """True if the log of one of several API servers ends in that time."""
 
