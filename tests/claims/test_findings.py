@@ -1737,3 +1737,64 @@ def test_of_a_pod_that_was_deleted_there_is_no_log_to_read() -> None:
     together(40, mail, cart)
     (finding,) = (one for one in account(follow_log(server), server.now).findings if one.check == "expired")
     assert finding.fix == ""
+
+
+@pytest.mark.parametrize(
+    ("pod", "verb", "advice"),
+    [
+        ("db-0", "get", "Refusals came again after that."),
+        ("db-1", "get", "Its refusals have ended, but a process at 10."),
+        ("db-1", "update", "Its refusals have ended, but a process at 10."),
+        ("", "", "The refusals have ended. The API server did not accept"),
+    ],
+    ids=["from its address", "reads from another address", "writes from another address", "none"],
+)
+def test_a_process_whose_credentials_are_still_not_accepted_is_said(pod: str, verb: str, advice: str) -> None:
+    server, (db, mail, cart) = shop()
+    together(20, db, mail, cart)
+    for _ in range(6):
+        together(2, mail, cart)
+        db.fail_unauthenticated()
+    together(2, db, mail, cart)
+    if pod:
+        together(4, db, mail, cart)
+        server.elector(pod, "shop/db").fail_unauthenticated(verb)
+    server.wait(1)
+    (late,) = (one for one in account(follow_log(server), server.now).findings if one.check == "renewal-late")
+    assert isinstance(late, Claim)
+    assert late.advice.startswith(advice)
+    assert ("without accepted credentials was refused until 11:07:18Z." in late.advice) == (pod == "db-1")
+
+
+@pytest.mark.parametrize(
+    ("pod", "user", "code", "verb", "advice"),
+    [
+        (
+            "db-1",
+            "system:serviceaccount:shop:db",
+            403,
+            "update",
+            "Its refusals have ended, but shop/db from pod db-1 was",
+        ),
+        ("db-1", "system:serviceaccount:shop:db", 403, "get", "Its refusals have ended, but shop/db from pod db-1 was"),
+        ("db-1", "system:serviceaccount:shop:db", 500, "update", "The refusals have ended."),
+        ("x", "system:serviceaccount:shop:mallory", 401, "get", "The refusals have ended."),
+        ("", "", 403, "update", "Its refusals have ended, but an unknown writer was refused until"),
+    ],
+    ids=["a write", "a read", "a failure", "a read that was refused otherwise", "a log without a name and an address"],
+)
+def test_another_process_that_is_still_refused_is_said(pod: str, user: str, code: int, verb: str, advice: str) -> None:
+    server, (db, mail, cart) = shop()
+    together(20, db, mail, cart)
+    for _ in range(8):
+        together(2, mail, cart)
+        db.fail(403, FORBIDDEN.format(db.user))
+    together(2, db, mail, cart)
+    server.wait(1)
+    server.elector(pod, "shop/db", user=user).fail(code, FORBIDDEN.format(user), verb=verb)
+    if not pod:
+        del server.log[-1]["sourceIPs"]
+    server.wait(1)
+    (late,) = (one for one in account(follow_log(server), server.now).findings if one.check == "renewal-late")
+    assert isinstance(late, Claim)
+    assert late.advice.startswith(advice)

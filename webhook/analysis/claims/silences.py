@@ -18,8 +18,10 @@ from webhook.analysis.claims.words import (
     format_clock,
     format_name,
 )
+from webhook.analysis.history.addresses import get_address
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.refusal import Refusal
 from webhook.analysis.history.renewals import estimate_deadline, estimate_last_work
 from webhook.analysis.history.status import LeaseState
 from webhook.analysis.history.tenure import Handover, Tenure
@@ -100,10 +102,7 @@ def claim_late_renewal(history: LeaseHistory, missed: causes.MissedRenewals, now
     is_harmless = is_beat and missed.longest < (missed.duration or 0) * SECOND
     message = f"{describe_delay(history, missed, since, is_beat=is_beat)}{_describe_other_write(history, missed, now)}"
     step = advise_after_silence(missed.cause, history, missed.tenure, now=now)
-    ended = "The refusals have ended. " if missed.cause.blame is Blame.REFUSED else ""
-    if ended and any(one.is_denied_write and one.at > missed.end for one in history.requests.refusals):
-        ended = "Refusals came again after that. "
-    advice = Advice(f"{ended}{step.sentence}", step.command)
+    advice = Advice(f"{_describe_end_of_refusals(history, missed, now)}{step.sentence}", step.command)
     return make_claim(
         *(history, "renewal-late", Severity.INFO if is_harmless else Severity.WARNING, message, advice),
         missed.cause.blame,
@@ -116,6 +115,31 @@ def claim_late_renewal(history: LeaseHistory, missed: causes.MissedRenewals, now
             **list_possible_causes(missed.cause),
         },
     )
+
+
+def _describe_end_of_refusals(history: LeaseHistory, missed: causes.MissedRenewals, now: int) -> str:
+    """Say whether the refusals ended for which a holder renewed late: for itself, and for others."""
+    refusal = missed.cause.refusal
+    if missed.cause.blame is not Blame.REFUSED or refusal is None:
+        return ""
+    denied = (one for one in history.requests.refusals if one.at > missed.end and one.is_denied)
+    later = [one for one in denied if not one.is_read or (one.by, one.code) == (refusal.by, refusal.code)]
+    if not later:
+        return "The refusals have ended. "
+    if any(_is_of_holder(one, refusal, missed.tenure) for one in later):
+        return "Refusals came again after that. "
+    last = later[-1]
+    address = get_address(last.source)
+    nameless = f"a process at {address} without accepted credentials" if address else "an unknown writer"
+    who = describe_writer(last.writer) if last.writer.user else nameless
+    return f"Its refusals have ended, but {who} was refused until {format_clock(last.at, now)}. "
+
+
+def _is_of_holder(later: Refusal, refusal: Refusal, tenure: Tenure) -> bool:
+    """Return whether a later answer is for the holder, too: of one without a name, by where it came from."""
+    if later.writer.user:
+        return tenure.is_by(later.writer) is not False
+    return later.source == refusal.source
 
 
 def find_ongoing_silence(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iterator[Claim]:
