@@ -499,7 +499,9 @@ def test_a_lease_that_was_deleted_and_may_not_be_created_again() -> None:
     server.wait(2)
     message = 'leases.coordination.k8s.io "db" is forbidden: unable to create new content in namespace shop because it'
     server.elector("db-1", "shop/db").fail(403, f"{message} is being terminated")
-    assert advise(account(follow_log(server), server.now)).startswith("The namespace is being deleted")
+    assert advise(account(follow_log(server), server.now)).startswith(
+        "When the lease was last to be created, its namespace was being"
+    )
 
 
 @pytest.mark.parametrize("is_new", [True, False], ids=["that never existed", "that was deleted"])

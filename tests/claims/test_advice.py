@@ -40,7 +40,11 @@ def advise_after_expiry(message: str, *, user: str = "system:serviceaccount:shop
     [
         (WEBHOOK, "See why webhook leases.lease-webhook.svc refuses the writes of shop/db:", "lease-webhook doctor"),
         (RIGHTS, "shop/db needs a Role and RoleBinding that allow update", "kubectl auth can-i update leases."),
-        (TERMINATED, "The namespace is being deleted", "kubectl get namespace shop"),
+        (
+            TERMINATED,
+            "When the lease was last to be created, its namespace was being terminated",
+            "kubectl get namespace shop",
+        ),
     ],
     ids=["a webhook", "rights", "a namespace that is deleted"],
 )
@@ -109,6 +113,54 @@ def test_who_deleted_a_lease_decides_what_to_look_at(
         assert command in advice
     else:
         assert advice.endswith("kubectl -n shop get lease db --watch")
+
+
+TERMINATED = (
+    'leases.coordination.k8s.io "db" is forbidden: unable to create new content in namespace shop because it is being '
+    "terminated"
+)
+GONE = 'namespaces "shop" not found'
+
+
+@pytest.mark.parametrize(
+    ("answers", "is_there"),
+    [
+        ([], False),
+        ([(403, TERMINATED)], True),
+        ([(403, TERMINATED), (404, GONE)], False),
+        ([(403, f'{RIGHTS}, as "{TERMINATED}"')], False),
+    ],
+    ids=["nothing was created since", "it was not gone", "it was gone then", "a text that quotes that answer"],
+)
+def test_a_namespace_that_waits_for_what_is_left_in_it_is_not_said_to_be_gone(
+    answers: list[tuple[int, str]], is_there: bool
+) -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.wait(1)
+    server.delete("shop/db", NAMESPACE_CONTROLLER)
+    for code, message in answers:
+        server.wait(2)
+        db.fail(code, message, verb="create")
+    found = account(follow_log(server), server.now)
+    (deleted,) = (one for one in found.findings if isinstance(one, Claim) and one.check == "lease-deleted")
+    for advice in (advise(found), f"{deleted.advice} {deleted.fix}"):
+        assert ("waits for finalizers of what is left" in advice) == is_there
+        assert ("all that was in it" in advice) <= (not is_there)
+        assert advice.endswith("kubectl get namespace shop -o yaml") == is_there
+
+
+def test_a_namespace_that_is_there_again_has_nothing_left_of_the_one_before() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.wait(1)
+    server.delete("shop/db", NAMESPACE_CONTROLLER)
+    server.wait(2)
+    db.fail(403, TERMINATED, verb="create")
+    server.wait(2)
+    db.lead(10)
+    (deleted,) = (one for one in account(follow_log(server), server.now).findings if one.check == "lease-deleted")
+    assert deleted.fix == "kubectl get namespace shop"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Final
 
 from webhook.admission.rules.change import NODE_LEASES
 from webhook.analysis.audit.leases import find_named_pod
-from webhook.analysis.claims.advice_on_writers import advise_on_writer
+from webhook.analysis.claims.advice_on_writers import advise_in_terminated_namespace, advise_on_writer
 from webhook.analysis.claims.claim import Advice
 from webhook.analysis.claims.commands import (
     WEBHOOKS,
@@ -25,8 +25,6 @@ from webhook.text.quoting import quote
 
 _POLICIES: Final = "kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings -o yaml"
 _FREE: Final = frozenset({LeaseState.EXPIRED, LeaseState.RELEASED, LeaseState.NEVER_HELD})
-_TERMINATED: Final = "because it is being terminated"
-"""Source: kubernetes/apiserver `pkg/admission/plugin/namespace/lifecycle/admission.go`."""
 _VERB: Final = re.compile(r'^[^"]*(?:"[^"]*" )?is forbidden: User "[^"]*" cannot ([a-z]{3,20}) resource ')
 _QUOTA: Final = re.compile(r" is forbidden: exceeded quota: ([a-z0-9.-]{1,253}),")
 """`exceeded quota` of kubernetes `staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go`."""
@@ -60,11 +58,8 @@ def advise_after_refusal(history: LeaseHistory, refusal: Refusal, now: int) -> A
         return Advice(f"See why the policy refuses {what} of {who}:", _POLICIES)
     if refusal.by is By.FIELDS:
         return _advise_on_owned_fields(history, refusal, who, now=now)
-    if _TERMINATED in refusal.message:
-        is_over = not history.is_deleted and history.find_tenure_at(refusal.at) is not history.latest_tenure
-        ended = "was being deleted then, and nothing could be created in it. To see whether it is there again:"
-        sentence = f"The namespace {ended if is_over else 'is being deleted, and nothing is created in it any more:'}"
-        return Advice(sentence, f"kubectl get namespace {quote_name(history.namespace)}")
+    if refusal.is_in_terminated_namespace:
+        return _advise_on_terminated_namespace(history, refusal)
     if quota := _QUOTA.search(refusal.message):
         sentence = f"A ResourceQuota of the namespace left no room for the write of {who}:"
         return Advice(
@@ -73,6 +68,14 @@ def advise_after_refusal(history: LeaseHistory, refusal: Refusal, now: int) -> A
     if refusal.by is By.OTHER and refusal.code != _FORBIDDEN:
         return _advise_on_malformed_writes(history, refusal, who)
     return _advise_on_missing_rights(history, refusal)
+
+
+def _advise_on_terminated_namespace(history: LeaseHistory, refusal: Refusal) -> Advice:
+    """Return what to do about creations in a namespace that was being deleted, and may be there again."""
+    if history.is_deleted or history.find_tenure_at(refusal.at) is history.latest_tenure:
+        return advise_in_terminated_namespace(history)
+    sentence = "The namespace was being deleted then, and nothing could be created in it. To see whether it is there:"
+    return Advice(sentence, f"kubectl get namespace {quote_name(history.namespace)}")
 
 
 def _advise_on_owned_fields(history: LeaseHistory, refusal: Refusal, who: str, *, now: int) -> Advice:

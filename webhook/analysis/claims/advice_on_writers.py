@@ -121,8 +121,19 @@ def advise_after_doubtful_deletion(history: LeaseHistory) -> Advice:
     return Advice("The lease may have been deleted. To see whether it exists:", make_command_for_lease(history))
 
 
+def advise_in_terminated_namespace(history: LeaseHistory) -> Advice:
+    """Return how to see what keeps a namespace that is being deleted: often finalizers of what is left in it."""
+    sentence = (
+        "When the lease was last to be created, its namespace was being terminated: it stays until all in it is "
+        "gone, and waits for finalizers of what is left. To see what is left, in status.conditions:"
+    )
+    return Advice(sentence, f"kubectl get namespace {quote_name(history.namespace)} -o yaml")
+
+
 def advise_after_deletion(history: LeaseHistory, before: Tenure, who: Writer) -> Advice:
     """Return what to do after someone deleted a lease that `before` held."""
+    if who.user == NAMESPACE_CONTROLLER and _is_being_terminated(history):
+        return advise_in_terminated_namespace(history)
     if who.user == NAMESPACE_CONTROLLER:
         sentence = "Its namespace was deleted, and all that was in it. To see whether it exists again:"
         return Advice(sentence, f"kubectl get namespace {quote_name(history.namespace)}")
@@ -138,6 +149,13 @@ def advise_after_deletion(history: LeaseHistory, before: Tenure, who: Writer) ->
         # Neither a deleted lease nor the next one of its name shows what owners it had.
         return Advice(f"{sentence} To see who may add one:", make_command_for_writers(history))
     return advise_on_writer(f"Decide whether {format_name(who.name)} should delete leases.", history, who)
+
+
+def _is_being_terminated(history: LeaseHistory) -> bool:
+    """Return whether the last write after a lease was deleted was refused because its namespace was not gone yet."""
+    writes = [one for one in history.requests.refusals if not one.is_read]
+    later = [one for one in writes if one.received > history.existence.deleted_at]
+    return history.is_deleted and bool(later) and later[-1].is_in_terminated_namespace
 
 
 def advise_after_sharing(history: LeaseHistory, tenure: Tenure) -> Advice:

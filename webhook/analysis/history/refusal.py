@@ -42,6 +42,11 @@ _POLICY: Final = re.compile(rf"{_FORBIDDEN}ValidatingAdmissionPolicy '([^']{{1,2
 _RIGHTS: Final = re.compile(rf'{_FORBIDDEN}User "[^"]*" cannot ')
 """An API server's messages begin so; what follows may quote a client, as the message of a policy does."""
 
+_TERMINATED: Final = re.compile(
+    rf"{_FORBIDDEN}unable to create new content in namespace \S{{1,63}} because it is being term"
+)
+"""Source: kubernetes/apiserver `pkg/admission/plugin/namespace/lifecycle/admission.go`."""
+
 
 class By(StrEnum):
     """The part of an API server that refused a write."""
@@ -173,6 +178,11 @@ class Refusal(Struct, frozen=True):
         """The name of the webhook that the API server could not call, and without which it stores nothing, or ""."""
         found = _FAILED_WEBHOOK.search(self.message)
         return found[1] if found else ""
+
+    @property
+    def is_in_terminated_namespace(self) -> bool:
+        """True if it would have created something in a namespace that is being deleted."""
+        return _TERMINATED.match(self.message) is not None
 
     @property
     def by(self) -> By:
