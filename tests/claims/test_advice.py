@@ -115,10 +115,6 @@ def test_who_deleted_a_lease_decides_what_to_look_at(
         assert advice.endswith("kubectl -n shop get lease db --watch")
 
 
-TERMINATED = (
-    'leases.coordination.k8s.io "db" is forbidden: unable to create new content in namespace shop because it is being '
-    "terminated"
-)
 GONE = 'namespaces "shop" not found'
 
 
