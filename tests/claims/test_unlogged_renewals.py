@@ -163,6 +163,7 @@ def test_the_heartbeat_of_a_node_is_not_called_silent_by_a_log_without_updates(
                 if key not in {"acquireTime", "leaseTransitions"}
             }
     server.log = [event for event in server.log if event["verb"] == "create"]
+    server.elector("mail-0", "shop/mail").take()
     path = tmp_path / "audit.log"
     path.write_bytes(server.audit_log())
     main(["why", lease, "--input", str(path), "--now", format_time(server.now)])

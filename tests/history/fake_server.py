@@ -228,9 +228,10 @@ class Elector(Struct):
             }
         )
 
-    def ask(self) -> None:
-        """Read the lease, as a follower does."""
-        self.server.log_request(self.lease, "get", self.user, self.pod, {})
+    def ask(self, *, is_shown: bool = False) -> None:
+        """Read the lease, as a follower does; `is_shown`: the log has the answer."""
+        shown = self.server.leases[self.lease] if is_shown else {}
+        self.server.log_request(self.lease, "get", self.user, self.pod, shown)
 
     def fail(self, code: int, message: str = "", took: float = 0.004, *, verb: str = "update") -> None:
         """Try to renew, or to do something else, in vain."""

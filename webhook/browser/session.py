@@ -215,6 +215,7 @@ class Session:
                 if histories.hides_stamps:
                     notes.append(reading.HIDDEN_STAMPS)
                 as_of = reading.find_evaluation_time(self._now, self.paths, histories.bounds.until)
+                histories.bounds.is_over = True
                 if self._now is None and histories.bounds.until is None:
                     times = (at for at, _ in histories.stored.last_renewals())
                     histories.bounds.may_be_older = reading.print_doubt_of_list(as_of, times)

@@ -295,7 +295,7 @@ class Audit(Struct):
                 self.inventory.nodes.add(item.name)
             else:
                 self.skipped[item.kind] += 1
-        elif isinstance(item, AboutInput) or item.input_kind is not InputKind.DUMP:
+        elif isinstance(item, AboutInput) or item.input_kind is not InputKind.DUMP or item.read_at is not None:
             self.histories.take(item)
         else:
             yield from self._examine_stored(item)
@@ -321,7 +321,7 @@ class Audit(Struct):
             as_of = reading.find_evaluation_time(
                 self.now, self.paths, self.histories.bounds.until, self.histories.bounds.shown
             )
-            at = as_of.at
+            at, self.histories.bounds.is_over = as_of.at, reading.is_over(self.now, self.paths)
             self.inventory.now = at if not self.inventory.leases else self.inventory.now
             for (namespace, name), history in sorted(self.histories.leases.items(), key=itemgetter(0)):
                 self._count_examined(namespace)

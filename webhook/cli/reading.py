@@ -37,6 +37,8 @@ _COLLECTED: Final = 100_000
 MAX_NAMED: Final = 5
 """How many unreadable parts are named, and gaps of a record, the latest; other unreadable parts are counted."""
 _REQUEST_TIMEOUT: Final = "give up a request of kubectl after this time; 60s unless given, 0 for never"
+_LONG_AFTER: Final = 15 * SECOND
+"""For as long most leases last: one that was renewed when an input ended has expired by then, or seems to have."""
 HIDDEN_STAMPS: Final = (
     "the input has no managedFields, so only the holders' own clocks say when they renewed; "
     "kubectl shows them with --show-managed-fields"
@@ -284,9 +286,17 @@ def find_evaluation_time(given: int | None, paths: Sequence[str], until: int | N
     return EvaluationTime(min(written, clock), "when the file was written")
 
 
+def is_over(given: int | None, paths: Sequence[str]) -> bool:
+    """Return whether nothing was observed after the end of an input, as of files; `given` is the value of --now.
+
+    Of standard input, what writes it may go on until it is evaluated.
+    """
+    return bool(paths) and (given is not None or STANDARD_INPUT not in paths)
+
+
 def _describe_time_after(until: int | None, at: int) -> str:
     """Say that an input ended long before `at`, as a log of the past does: nothing says what happened since."""
-    if until is None or at - until <= MINUTE:
+    if until is None or at - until < _LONG_AFTER:
         return ""
     return f", {format_span(at - until)} after the input's end: what happened since is not in it"
 

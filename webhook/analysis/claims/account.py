@@ -21,7 +21,7 @@ from webhook.analysis.claims.related_writes import find_related_writes
 from webhook.analysis.claims.silent_together import SilentTogether, claim_silent_together, find_silent_together
 from webhook.analysis.claims.successors import find_last_rejection
 from webhook.analysis.claims.takers import claim_no_candidate
-from webhook.analysis.claims.unlogged_renewals import describe_unlogged
+from webhook.analysis.claims.unlogged_renewals import Unlogged, describe_unlogged
 from webhook.analysis.history.clock_steps import ClockStep
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.follow import ClusterHistory, Key
@@ -76,8 +76,8 @@ class Account(Struct, frozen=True):
     """A watch shows writes to it that a log beside it does not have."""
     clock_step: ClockStep | None = None
     """When the clock of an API server was set, as several leases show."""
-    unlogged: str = ""
-    """What a log has not by which alone it has expired, so that it may lack its renewals."""
+    unlogged: Unlogged | None = None
+    """What an input has not by which alone it has expired, so that it may lack its renewals."""
     silent_together: SilentTogether | None = None
     """All who asked for it, if they fell silent together."""
     pod_deletions: tuple[HolderPodDeletion, ...] = ()
@@ -159,6 +159,8 @@ class Account(Struct, frozen=True):
     def renewer(self) -> Writer | None:
         """The process that made the last renewal; None if it is not known."""
         tenure, at = self.tenure, self.last_renewal
+        if self.history.read is not None:
+            return None  # the answer to a read does not say who wrote what it shows
         return tenure.find_renewer(at) if tenure and at is not None else None
 
     def _has_no_renewals_after(self, logged: int | None) -> bool:
@@ -245,7 +247,9 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
     status, bounds = history.status(now), histories.bounds
     unlogged = describe_unlogged(histories, history, status, now)
     reader = None if unlogged else find_patient_reader(histories, history, status)
-    cause = None if unlogged or reader else find_ongoing_cause(histories, history, now)
+    cause = find_ongoing_cause(histories, history, now) if unlogged is None or unlogged.is_over else None
+    if reader or (unlogged and cause and cause.blame is not Blame.POD):
+        cause = None  # when an input ends, a deletion that it shows is why; that nothing is heard since is not
     clock_step = histories.find_server_clock_step(history, 0, now)
     findings: list[ReportFinding] = list(find_incidents(histories, history, now, cause))
     if history.lease is not None and status is not None:

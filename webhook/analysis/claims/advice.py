@@ -255,6 +255,12 @@ def _advise_when_renewed(account: Account, status: LeaseStatus) -> Advice:
     if account.candidate_events:
         candidates = f"{make_kubectl_prefix(history.namespace)} get leasecandidates -o yaml"
         return Advice("It is held and renewed now. Check whether its candidates should have changed:", candidates)
+    if history.read is not None:
+        sentence = (
+            "It is held and renewed now, as the answer to a read shows, and the log lacks its renewals. "
+            "Collect the logs of all API servers, and compare their audit policies."
+        )
+        return Advice(sentence)
     if account.is_partial:
         return Advice("It is held and renewed now; what the input does not show may have gone wrong.")
     return Advice("Nothing to do now: it is held and renewed.")
@@ -266,8 +272,7 @@ def _advise_after_expiry(account: Account, status: LeaseStatus) -> Advice:
         sentence = "The log lacks requests, and a renewal may be one of them. To see the lease:"
         return Advice(sentence, f"{make_command_for_lease(history)} -o yaml")
     if account.unlogged:
-        sentence = f"The log has {account.unlogged}, so it may lack all renewals. To see the lease:"
-        return Advice(sentence, f"{make_command_for_lease(history)} -o yaml")
+        return Advice(f"{account.unlogged.advice}. To see the lease:", f"{make_command_for_lease(history)} -o yaml")
     if account.patient_reader is not None:
         sentence = (
             "See whether it is renewed now. If so, collect the logs of all API servers; if not, see why "

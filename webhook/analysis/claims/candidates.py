@@ -67,12 +67,13 @@ def find_patient_reader(histories: ClusterHistory, history: LeaseHistory, status
     """Return a process of the holder's account that reads an expired lease until the end, and does not take it.
 
     It would have had the time: so the holder may renew the lease through an API server whose log is missing. None if
-    there is none, or if a watch shows what every API server stored.
+    there is none, or if a watch, or the answer to a read, shows what every API server stored.
     """
     own, at = _find_own(history), status.takeable_at if status else None
     if status is None or status.state is not LeaseState.EXPIRED or at is None or own is None:
         return None
-    if _has_reason_to_wait(history, status) or histories.is_watched_at(history, at):
+    is_shown = histories.is_watched_at(history, at) or history.is_read_unchanged_at(at)
+    if is_shown or _has_reason_to_wait(history, status):
         return None
     lasts, until = (status.duration or 0) * SECOND, histories.bounds.logged_until
     tried = [one.writer for one in history.requests.refusals if one.received >= at and not one.is_read]

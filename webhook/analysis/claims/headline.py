@@ -45,14 +45,20 @@ def make_headline(account: "Account") -> str:
     if account.is_heartbeat and account.state in {LeaseState.LIVE, LeaseState.EXPIRED}:
         return _describe_heartbeat(account, holder)
     if account.state is LeaseState.LIVE:
-        return _describe_live(account, status, holder)
+        return f"{_describe_live(account, status, holder)}{_describe_read(account)}"
     if account.state is LeaseState.EXPIRED:
         return _describe_expired(account, holder, is_written_later=later is not None)
     if account.state is LeaseState.RELEASED:
-        return _describe_freed(account, status)
+        return f"{_describe_freed(account, status)}{_describe_read(account)}"
     if account.state is LeaseState.NEVER_HELD:
         return "it was never held"
     return _describe_held(account, status, holder)
+
+
+def _describe_read(account: "Account") -> str:
+    """Say which read shows the state, of which the input lacks the write."""
+    read = account.history.read
+    return "" if read is None else f", as a read at {format_clock(read.at, account.now)} shows"
 
 
 def _describe_unseen(account: "Account", last: str) -> str:
@@ -94,7 +100,7 @@ def _describe_heartbeat(account: "Account", holder: str) -> str:
     if account.state is LeaseState.LIVE:
         return f"heartbeat of {holder}, seen{_describe_since(account.last_renewal, account.now)}"
     owner = find_owner(account.history.lease) if account.history.lease else ""
-    doubt = ", as far as the log shows" if account.may_lack_renewals else ""
+    doubt = f", {_describe_doubt(account)}" if account.may_lack_renewals else ""
     named = f"; its owner is {format_name(owner)}" if owner else ""
     return f"heartbeat of {holder} silent{_describe_lateness(account, account.last_renewal)}{doubt}{named}"
 
@@ -164,7 +170,11 @@ def _describe_expired(account: "Account", holder: str, *, is_written_later: bool
         return _describe_expired_by_log(account, account.patient_reader, holder)
     is_sparse = account.history.continuity.sparse_since is not None
     is_doubted = is_written_later or account.is_log_leaky or account.unlogged or is_sparse
-    return f"{_describe_silence(account, holder)}{', as far as the log shows' if is_doubted else ''}"
+    return f"{_describe_silence(account, holder)}{f', {_describe_doubt(account)}' if is_doubted else ''}"
+
+
+def _describe_doubt(account: "Account") -> str:
+    return account.unlogged.doubt if account.unlogged else "as far as the log shows"
 
 
 def _describe_silence(account: "Account", holder: str) -> str:

@@ -59,7 +59,9 @@ def _describe_hidden(account: Account) -> str:
     if account.is_log_leaky:
         return "the log lacks some requests: it has writes that follow others that it does not have"
     if account.unlogged:
-        return f"renewals, if the log lacks them: it has {account.unlogged}"
+        return account.unlogged.shown
+    if account.history.read is not None:
+        return "who made some writes: the log lacks those that the answer to a read shows"
     if account.lacks_requests:
         return "who made some writes, and what else was asked: the log lacks requests that another input shows"
     if account.is_partial and not (account.unrecorded or account.history.renewals.unseen):
@@ -237,8 +239,9 @@ def _find_acquire_time(account: Account) -> int | None:
 
 
 def _describe_writer(account: Account) -> str:
-    status = account.status
-    who = [f"by {describe_writer(account.renewer)}"] if account.renewer else []
+    status, read = account.status, account.history.read
+    who = [f"as a read at {format_clock(read.at, account.now)} shows"] if read is not None else []
+    who += [f"by {describe_writer(account.renewer)}"] if account.renewer else []
     who += (
         [f"field manager {format_name(status.manager)}"]
         if status and status.manager and account.is_renewed_last

@@ -1,8 +1,11 @@
-"""Whether an audit log would show the renewals of a holder: policies leave out updates, which most events are.
+"""Whether an input would show the renewals of a holder: policies leave out updates, which most events are.
 
 A log that has the creation of a lease and no update by its holder's account shows neither that it was renewed nor that
-it was not. That another account's updates are there says nothing of this one: rules of a policy name users, too.
+it was not. That another account's updates are there says nothing of this one: rules of a policy name users, too. Nor
+does what ended before the lease expired, or what lacks a write that the answer to a read shows.
 """
+
+from msgspec import Struct
 
 from webhook.analysis.claims.words import describe_user, format_clock
 from webhook.analysis.history.follow import ClusterHistory
@@ -11,24 +14,58 @@ from webhook.analysis.history.status import LeaseState, LeaseStatus
 from webhook.analysis.inputs.items import Writer
 
 
-def describe_unlogged(histories: ClusterHistory, history: LeaseHistory, status: LeaseStatus | None, now: int) -> str:
-    """Return what a log has not that might be renewals of an expired lease, as a clause; "" if it need not lack any.
+class Unlogged(Struct, frozen=True):
+    """Why an input does not show whether an expired lease was renewed: what a log has not, or that the input ended.
+
+    `doubt` is how far it shows that the lease was not renewed; `advice` begins a sentence.
+    """
+
+    shown: str
+    advice: str
+    doubt: str = "as far as the log shows"
+    is_over: bool = False
+    """The input ended before: what it shows of that time may be why the renewals stopped after it."""
+
+
+def _lack(what: str, doubt: str = "as far as the log shows") -> Unlogged:
+    return Unlogged(
+        f"renewals, if the log lacks them: it has {what}", f"The log has {what}, so it may lack all renewals", doubt
+    )
+
+
+def describe_unlogged(
+    histories: ClusterHistory, history: LeaseHistory, status: LeaseStatus | None, now: int
+) -> Unlogged | None:
+    """Return what an input has not that might be renewals of an expired lease; None if it need not lack any.
 
     A watch of the lease that goes on shows its renewals, whatever a log lacks.
     """
     if status is None or status.state is not LeaseState.EXPIRED or status.takeable_at is None or history.is_list_only:
-        return ""
-    ended, expired = histories.bounds.logged_until, status.takeable_at
+        return None
+    ended, expired, until = histories.bounds.logged_until, status.takeable_at, histories.bounds.until
+    if histories.bounds.is_over and until is not None and until < expired:
+        end = format_clock(until, now)
+        return Unlogged(
+            f"what happened after {end}, when the input ends",
+            f"The input ends at {end}, before the lease could expire, so it does not show whether it was renewed since",
+            f"as far as the input shows, which ends at {end}",
+            is_over=True,
+        )
     if not ended or histories.is_watched_at(history, expired):
-        return ""
-    if ended < expired <= (histories.bounds.until or 0):
-        return f"no request after {format_clock(ended, now)}"
+        return None
+    if ended < expired <= (until or 0):
+        return _lack(f"no request after {format_clock(ended, now)}")
+    if (read := history.read) is not None:
+        read_at = format_clock(read.at, now)
+        doubt = f"as far as a read at {read_at} shows"
+        is_shown = history.is_read_unchanged_at(expired)
+        return None if is_shown else _lack(f"no request for what a read at {read_at} shows", doubt)
     if histories.lacks_shown_requests(history):
-        return "no request for some writes that a watch shows"
+        return _lack("no request for some writes that a watch shows")
     own = _find_own(history)
     if own is None:
-        return "" if histories.updating else "no update of a lease"
-    return "" if own.user in histories.updating else f"no update of a lease by {describe_user(own)}"
+        return None if histories.updating else _lack("no update of a lease")
+    return None if own.user in histories.updating else _lack(f"no update of a lease by {describe_user(own)}")
 
 
 def _find_own(history: LeaseHistory) -> Writer | None:

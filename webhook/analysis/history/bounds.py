@@ -28,6 +28,8 @@ class Bounds(Struct):
     latest: int = _NEVER
     may_be_older: bool = False
     """A list does not say when it was taken, and most of its leases were last renewed together, long before."""
+    is_over: bool = False
+    """Nothing was observed after the end of what was read, as of a file; of a watch that goes on, time passes, too."""
     unrecorded: deque[RecordingGap] = field(default_factory=partial(deque, (), MAX_LISTED))
     """The latest gaps in what a recorder saw."""
     skew: int = 0

@@ -32,6 +32,13 @@ from webhook.kubernetes.times import SECOND
 MAX_OTHERS: Final = 1000
 
 
+class ShownByRead(Struct, frozen=True, gc=False):
+    """A read that was answered at an instant with a state of which the input lacks the write."""
+
+    at: int
+    is_from_cache: bool = False
+
+
 class LeaseHistory(Struct):
     """Everything that is known about one lease. `at` is the latest moment at which it was observed."""
 
@@ -68,6 +75,8 @@ class LeaseHistory(Struct):
     """The latest one that was stored: when others were answered says nothing of what follows them."""
     unlogged_since: int | None = None
     """The first write that a watch shows after the first request of a log, and the log does not."""
+    read: ShownByRead | None = None
+    """The read that shows the latest state; None if the write that made it is known."""
     watch: str = ""
     """The watch that shows the latest write, "" if none does: it is of other leases, or has ended."""
     shared: Tenure | None = None
@@ -109,6 +118,10 @@ class LeaseHistory(Struct):
     def leaderless(self) -> int:
         """For how long no one led between holders, at most, in all; microseconds."""
         return self.vacancy.leaderless
+
+    def is_read_unchanged_at(self, at: int) -> bool:
+        """Return whether a read shows that its state was still the one at an instant of which the write is missing."""
+        return self.read is not None and self.read.at >= at and not self.read.is_from_cache
 
     def status(self, now: int) -> LeaseStatus | None:
         """Return the status of the lease; None if its object was never seen, or is gone."""

@@ -13,7 +13,7 @@ from webhook.analysis.history.dating import date_write
 from webhook.analysis.history.deletion import confirm_deletion, store_deletion, take_absence
 from webhook.analysis.history.events import EventKind, LeaseEvent
 from webhook.analysis.history.inferring import take_hidden_write, take_logged_write
-from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.lease import LeaseHistory, ShownByRead
 from webhook.analysis.history.requests import hear
 from webhook.analysis.history.rival import estimate_patience
 from webhook.analysis.history.states import take_state
@@ -68,6 +68,8 @@ def _take_stored(step: Step) -> None:
     history.stored_write = step.write
     is_watched = step.seen.is_watched or step.seen.input_kind is InputKind.WATCH
     history.watch = step.seen.place.path if is_watched else ""
+    read_at = step.seen.read_at
+    history.read = None if read_at is None else ShownByRead(read_at, step.seen.is_from_cache)
     if history.unlogged_since is None and _is_unlogged(step):
         history.unlogged_since = step.write.earliest
     if history.current_tenure is not None:
@@ -79,8 +81,10 @@ def _take_stored(step: Step) -> None:
 
 
 def _is_unlogged(step: Step) -> bool:
-    """Return whether a watch alone shows an update, although a log had begun: it lacks requests for the lease."""
+    """Return whether a watch or a read shows an update, although a log had begun: it lacks requests for the lease."""
     began, seen = step.bounds.first_request, step.seen
+    if seen.read_at is not None:
+        return True
     is_of_watch = seen.input_kind is InputKind.WATCH and seen.act is Act.UPDATED and step.write.is_dated_by_a_server
     return is_of_watch and began is not None and step.write.earliest > began
 

@@ -27,7 +27,7 @@ class Writes(Struct):
 
     def request(self, item: Observation) -> AdmissionRequest | None:
         """Return what was written; None for what was not stored, and for what cannot be known."""
-        if not item.is_stored or item.act not in _WRITTEN:
+        if not item.is_stored or item.act not in _WRITTEN or item.read_at is not None:
             return None
         if item.input_kind is InputKind.WATCH:
             self._watches.add(item.place.path)

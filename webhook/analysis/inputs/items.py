@@ -248,6 +248,10 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     """The path of the log that has the request, if `place` is that of a watch."""
     patched_renew_time: str = ""
     """The renewTime that a patch asked for, if a log shows the patch, and not what was stored."""
+    answered_object: bytes = b""
+    """The object with which a read was answered, as JSON; of an audit log only."""
+    read_at: int | None = None
+    """When the read was answered that shows this state, of which a log lacks the write; None if no read shows it."""
 
     @cached
     def entries(self) -> Sequence[Entry]:

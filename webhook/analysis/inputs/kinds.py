@@ -468,11 +468,18 @@ def _interpret_event(
         version=reference.api_version,
         source=event.source,
         is_from_cache=event.is_from_cache,
+        answered_object=_find_answered_object(event) if act is Act.READ else b"",
         user=event.requester,
         rewritings=tuple(_find_rewritings(event, stored)) if shown is event.response_object else (),
         asked=_find_asked(event, kind) if shown is None and act in {Act.CREATED, Act.UPDATED} else None,
         patched_renew_time=_find_patched_renew_time(event) if shown is None and act is Act.UPDATED else "",
     )
+
+
+def _find_answered_object(event: AuditEvent) -> bytes:
+    """Return the object that a read was answered with, not yet decoded: most of them show what a write did before."""
+    answer = bytes(event.response_object)
+    return answer if event.verb == "get" and 200 <= event.response_status.code < 300 and b'"spec"' in answer else b""
 
 
 def _find_act(event: AuditEvent) -> Act | None:

@@ -15,6 +15,7 @@ from webhook.analysis.history.merge.collection_deletions import list_deletions
 from webhook.analysis.history.merge.dated import JITTER, DatedItem, describe, is_of_dump
 from webhook.analysis.history.merge.estimates import is_claimed, place_undated
 from webhook.analysis.history.merge.one_object import order_records
+from webhook.analysis.history.merge.reads import LatestReads
 from webhook.analysis.history.merge.skew import measure_skew
 from webhook.analysis.history.merge.streams import estimate_time, merge_by_time
 from webhook.analysis.history.restores import mark_restores
@@ -62,10 +63,12 @@ class Merged:
         self._passed: dict[_Key, int] = {}
         """The last resourceVersion that was passed on."""
         self._collection_deletions: list[Observation] = []
+        self._reads = LatestReads()
 
     def __iter__(self) -> Iterator[Item]:
         for item in mark_restores(merge_by_time(self._inputs, self._latest, self._stamps), self._stamps):
             yield from self._feed(item)
+        self._add_states_of_reads()
         yield from self._pass_on(1)
         if self._end is not None:
             yield self._end
@@ -77,7 +80,7 @@ class Merged:
         """Take in one item, and yield those whose time has come."""
         if isinstance(item, Observation) and item.act is not Act.COLLECTION:
             key = (item.kind, item.namespace, item.name)
-            seen = describe(item)
+            seen = describe(self._reads.take(key, item))
             if 0 < seen.revision < self._passed.get(key, 0):
                 self.unplaced += 1
                 return
@@ -90,6 +93,7 @@ class Merged:
             # From here on resourceVersions do not compare with those before.
             yield from self._pass_on(1)
             self._passed.clear()
+            self._reads.clear()
             yield item
             return
         else:
@@ -138,6 +142,14 @@ class Merged:
         # Ties are broken by resourceVersion and name, so the order of the input does not matter.
         for item in heapq.merge(*(streams[key] for key in sorted(streams)), key=_place):
             yield item.item
+
+    def _add_states_of_reads(self) -> None:
+        """Add what reads show of objects after all writes of theirs that the input has."""
+        for key, state in self._reads.list_states():
+            seen = describe(state)
+            known = max((one.revision for one in self._pending.get(key, ())), default=0)
+            if seen.revision > max(known, self._passed.get(key, 0)):
+                self._pending.setdefault(key, []).append(seen)
 
     def _clear(self) -> None:
         """Replace each deletion of many objects in a namespace by a deletion of each object."""

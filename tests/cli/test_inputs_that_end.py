@@ -1,0 +1,52 @@
+"""Files that end before a lease could expire, evaluated later: what was seen until then is all that is said."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.history.fake_server import SECOND, FakeServer, together
+from webhook.cli.main import main
+from webhook.kubernetes.times import format_time
+
+
+def record(folder: Path, *, others: int = 5, rest: float = 0) -> tuple[str, FakeServer]:
+    """Write a watch of some leases: all end with it, or all but shop/db are renewed for the `rest`."""
+    server = FakeServer()
+    leader = server.elector("db-0", "shop/db")
+    electors = [server.elector(f"mail{number}-0", f"shop/mail{number}") for number in range(others)]
+    together(60, leader, *electors)
+    if rest:
+        together(rest, *electors)
+    (folder / "watch.json").write_bytes(server.watch())
+    return str(folder / "watch.json"), server
+
+
+def explain(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    main(list(words))
+    return " ".join(capsys.readouterr().out.split())
+
+
+def test_a_watch_that_ended_while_a_lease_was_live_shows_no_cause_and_calls_no_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, server = record(tmp_path)
+    now = format_time(server.now + 36 * SECOND)
+    found = explain(capsys, "why", "shop/db", "--input", path, "--now", now)
+    assert "has not renewed it for 36 s, as far as the input shows, which ends at 11:07:40Z" in found
+    assert "36 s after the input's end: what happened since is not in it" in found
+    assert "Not shown what happened after 11:07:40Z, when the input ends" in found
+    assert (
+        "The input ends at 11:07:40Z, before the lease could expire, so it does not show whether it was renewed since."
+        in found
+    )
+    assert not [text for text in ("Act now", "Why ", "Can be taken", "warning") if text in found]
+    assert "nothing found" in explain(capsys, "audit", "--input", path, "--now", now)
+
+
+def test_a_watch_in_which_others_go_on_shows_that_a_lease_expired(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, server = record(tmp_path, rest=36)
+    found = explain(capsys, "why", "shop/db", "--input", path, "--now", format_time(server.now))
+    assert "has not renewed it for 36 s as of" in found
+    assert "Act now if it is used" in found

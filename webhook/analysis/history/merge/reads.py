@@ -1,0 +1,73 @@
+"""What the answers to reads show of leases: a state of which the input has no write, if it is later than all that have.
+
+In: the reads of audit logs. Out: of each lease, the state that the latest one shows, as a list would show it.
+"""
+
+import re
+from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from webhook.analysis.inputs.items import Act, InputKind, Observation, parse_number
+from webhook.analysis.inputs.kinds import decode_our_object
+from webhook.kubernetes.objects import Lease
+
+MAX_READ: Final = 10_000
+"""Leases whose reads are kept."""
+_VERSION: Final = re.compile(rb'"resourceVersion":\s*+"([0-9]{1,20})"')
+"""The first one in an object is its own: in a text of a client, quotes are escaped."""
+
+_Key = tuple[str, str, str]
+
+
+class LatestReads(Struct):
+    """By object, the read with the highest resourceVersion, and of several the last one that shows that it still was.
+
+    An API server may answer from its memory, with what is older: a higher version is later in any case.
+    """
+
+    _reads: dict[_Key, tuple[int, Observation]] = field(default_factory=dict)
+
+    def take(self, key: _Key, seen: Observation) -> Observation:
+        """Keep what the answer to a read shows, if it is the latest of its object; return the read without that."""
+        if not seen.answered_object:
+            return seen
+        found = _VERSION.search(seen.answered_object)
+        version, (known, _) = parse_number(found[1].decode()) if found else 0, self._reads.get(key, (0, seen))
+        is_later = version > known or (version == known and not seen.is_from_cache)
+        if version and is_later and (key in self._reads or len(self._reads) < MAX_READ):
+            self._reads[key] = version, seen
+        return replace(seen, answered_object=b"")
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        self._reads.clear()
+
+    def list_states(self) -> list[tuple[_Key, Observation]]:
+        """Return the state that is left of each object, as a list shows it."""
+        found = ((key, _make_state(seen)) for key, (_, seen) in self._reads.items())
+        return [(key, state) for key, state in found if state is not None]
+
+
+def _make_state(seen: Observation) -> Observation | None:
+    """Return the state that a read shows; None if that cannot be decoded."""
+    try:
+        shown, metadata, _ = decode_our_object(seen.kind, seen.version, seen.answered_object)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(shown, Lease) or (metadata.namespace, metadata.name) != (seen.namespace, seen.name):
+        return None
+    return Observation(
+        place=seen.place,
+        input_kind=InputKind.DUMP,
+        act=Act.STORED,
+        kind=seen.kind,
+        namespace=seen.namespace,
+        name=seen.name,
+        object=shown,
+        uid=metadata.uid or "",
+        resource_version=metadata.resource_version or "",
+        is_from_cache=seen.is_from_cache,
+        read_at=seen.at,
+    )
