@@ -595,3 +595,47 @@ def test_a_version_that_is_not_served_is_why_nobody_takes_it() -> None:
         successor.fail(404, UNKNOWN_RESOURCE, verb="get")
     asked = "; pod db-1 asks for it, and is answered with 404"
     assert headline(server).endswith(f"{asked}, as the API server does not serve the version that it asks for")
+
+
+def test_a_taker_that_was_heard_before_the_lease_expired_is_not_said_not_to_have_run() -> None:
+    """It was cut off with the holder: whoever reads a lease runs."""
+    server = FakeServer()
+    db, successor, mail = (server.elector(f"{name}-0", f"shop/{lease}") for name, lease in _CUT_OFF)
+    together(20, db, mail)
+    for _ in db.ticks(20):
+        successor.ask()
+        server.wait(0.5)
+        db.renew()
+        mail.renew()
+    together(60, mail)
+    for _ in mail.ticks(18):
+        mail.renew()
+        successor.ask()
+    db.ask()
+    successor.take()
+    db.ask()
+    together(10, successor, mail)
+    assert late(server) == (
+        "standby-0_1 took it 1 min 2 s after it had expired at 11:07:35Z: standby-0_1 made no request for it from "
+        "11:07:35Z until 11:08:21Z: it was paused, blocked or cut off, or had ended; whoever looks for the first time, "
+        "or has not looked for long, waits for as long as the lease lasts"
+    )
+    assert "Its pod was heard again from 11:08:37Z on" in text(account(follow_log(server), server.now))
+
+
+_CUT_OFF = (("db", "db"), ("standby", "db"), ("mail", "mail"))
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "waits"),
+    [(404, "", False), (403, "leases is forbidden", False), (401, "Unauthorized", False), (200, "", True)],
+    ids=["not served", "forbidden", "not authenticated", "answered"],
+)
+def test_who_is_turned_away_at_each_read_does_not_wait_for_the_lease(code: int, message: str, waits: bool) -> None:
+    server = FakeServer()
+    db, other = server.elector("db-0", "shop/db"), server.elector("db-1", "shop/db")
+    db.take()
+    for _ in db.ticks(30):
+        db.renew()
+        other.fail(code, message, verb="get")
+    assert ("Waiting: db-1 (reads the lease again and again)" in text(account(follow_log(server), server.now))) is waits

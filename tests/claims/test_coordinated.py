@@ -401,3 +401,31 @@ def test_a_holder_whose_name_looks_like_a_strategy_says_nothing_of_one() -> None
     output = text(explain_server(server))
     assert "preferredHolder absent -> " in output
     assert "no API server chooses" not in output
+
+
+def test_after_a_release_the_time_until_a_chosen_holder_renews_is_none_in_which_the_lease_was_free() -> None:
+    server, first = start_coordinated()
+    first.release()
+    writes(server, strategy=STRATEGY, leaseDurationSeconds=15)
+    chooses(server, "b_1")
+    assert "first renewed it" not in text(explain_server(server))
+    server.wait(1.8)
+    server.elector("b", "shop/db").renew(strategy=STRATEGY)
+    output = text(explain_server(server))
+    assert "the API server chose b_1 after a_1 released it; b_1 first renewed it 1.8 s later" in output
+    assert "the lease was free" not in output
+
+
+def test_writes_that_a_second_log_has_without_objects_are_not_said_to_be_lacking() -> None:
+    server, first = start_coordinated()
+    writes(server, preferredHolder="b_1")
+    del server.log[-1]["responseObject"]
+    first.renew(strategy=STRATEGY, preferredHolder="b_1")
+    server.wait(4)
+    chooses(server, "b_1")
+    del server.log[-1]["responseObject"]
+    server.wait(2)
+    server.elector("b", "shop/db").renew(strategy=STRATEGY)
+    output = text(explain_server(server))
+    assert "the input does not show what all writes from then until 11:07:06Z changed" in output
+    assert "the input lacks writes" not in output

@@ -4,7 +4,7 @@ import pytest
 
 from tests.claims.accounts import account, shop, text
 from tests.factories import Tweak, put
-from tests.history.fake_server import Elector, FakeServer, together
+from tests.history.fake_server import SECOND, Elector, FakeServer, together
 from tests.history.observing import follow_log
 from tests.inputs.test_related_writes import write_event
 from webhook.analysis.claims.happened import list_events, list_latest
@@ -313,3 +313,54 @@ def test_a_write_in_two_copies_of_a_log_is_one_with_what_both_show(*, is_reverse
     lines = [line.text for line in list_events(account(follow_log(server), server.now))]
     found = [one for one in lines if "ServiceAccount" in one]
     assert found == ["ServiceAccount shop/db was deleted by alice@example.org"]
+
+
+NETWORK = "networking.k8s.io"
+
+
+def cut_off(before: float, after: float, *tweaks: Tweak) -> FakeServer:
+    """A policy of the network is created so long before or after the last renewal, and deleted before the next one."""
+    server, (db, mail, cart) = shop()
+    follower = server.elector("db-1", "shop/db")
+    together(20, db, mail, cart)
+    at = server.now
+    server.now = at + int((after - before) * SECOND)
+    log_write(server, "networkpolicies", NETWORK, put("verb", "create"), *tweaks)
+    server.log.sort(key=lambda event: event["stageTimestamp"])
+    server.now = at
+    together(60, mail, cart)
+    log_write(server, "networkpolicies", NETWORK, put("verb", "delete"), *tweaks)
+    server.wait(2)
+    follower.take()
+    together(10, follower, mail, cart)
+    return server
+
+
+def test_policies_of_the_network_are_listed_where_a_silence_begins_and_ends() -> None:
+    output = explain(cut_off(1, 0))
+    assert "NetworkPolicy shop/db was created by alice@example.org" in output
+    assert "NetworkPolicy shop/db was deleted by alice@example.org" in output
+
+
+def test_policies_of_the_network_after_a_silence_began_or_of_another_namespace_are_not_listed() -> None:
+    assert "NetworkPolicy shop/db was created" not in explain(cut_off(0, 20))
+    assert "NetworkPolicy" not in explain(cut_off(1, 0, put("objectRef.namespace", "other")))
+
+
+def test_policies_of_the_network_are_listed_while_a_holder_is_silent_or_after_it_was_late() -> None:
+    server, (db, mail, cart) = shop()
+    together(20, db, mail, cart)
+    log_write(server, "networkpolicies", NETWORK, put("verb", "create"))
+    together(12, mail, cart)
+    db.renew()
+    assert "NetworkPolicy shop/db was created" in explain(server)
+    server.log.pop()
+    together(20, mail, cart)
+    db.ask()
+    assert "NetworkPolicy shop/db was created" in explain(server)
+
+
+def test_an_apply_that_creates_an_object_is_said_to_create_it() -> None:
+    tweaks = put("verb", "patch"), put("responseStatus.code", 201)
+    assert "NetworkPolicy shop/db was updated" not in explain(cut_off(1, 0, *tweaks))
+    assert "NetworkPolicy shop/db was created" in explain(cut_off(1, 0, *tweaks))

@@ -193,6 +193,10 @@ def _advise_on_silent_client(history: LeaseHistory, tenure: Tenure, cause: Diagn
         return _advise_on_silent_node(history)
     if cause.possible_causes == ("interval",):
         return _advise_on_rare_renewals(history, tenure)
+    if cause.possible_causes == ("interval", "stopped"):
+        step = _advise_on_rare_renewals(history, tenure)
+        sentence = "Compare how often its holders renew with leaseDurationSeconds. To see their arguments:"
+        return Advice(sentence, step.command)
     if _is_kept_by_another(tenure):
         return advise_after_sharing(history, tenure)
     own = find_user_without_pod(tenure)

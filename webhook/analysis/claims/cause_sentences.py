@@ -27,7 +27,11 @@ _OWN_SIDE: Final = (
     "It stopped renewing (it ended, or was paused, blocked, cut off or reconfigured), or its API server hung"
 )
 _HIDDEN_SIDE: Final = "It stopped renewing, its writes were refused or failed, or its API server hung"
-_HABITS: Final = {("interval",): "Too rarely", ("not-renewing",): "It wrote the lease and did not renew it"}
+_HABITS: Final = {
+    ("interval",): "Too rarely",
+    ("interval", "stopped"): "Too rarely, or it stops each time",
+    ("not-renewing",): "It wrote the lease and did not renew it",
+}
 SURE_HABITS: Final = frozenset(_HABITS)
 """Causes that say how a process works, by what is left of them."""
 _OPENINGS: Final = {Blame.UNKNOWN: "Why is not known:", Blame.POD: "Its pod was"}

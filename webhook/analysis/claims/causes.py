@@ -41,6 +41,10 @@ WITHOUT_EVIDENCE: Final = (
     "no other lease in the input is renewed often enough to show whether the API server was unavailable; if there are "
     "more, give all of them (-A)"
 )
+_MIN_REPEATED: Final = 3
+"""Holders in a row that let a lease expire: fewer may have stopped for reasons of their own."""
+REPEATED: Final = ("interval", "stopped")
+"""The causes that are left if holders let a lease expire again and again."""
 _ONE_NODE: Final = "and all holders were on one node"
 _TOO_FEW: Final = "too few to tell an outage of the API server from one of a node; give all of them (-A)"
 _FOR_ALL: Final = ("failed", "refused-webhook", "refused-policy")
@@ -214,6 +218,8 @@ def _diagnose_habit(evidence: SilenceEvidence) -> Diagnosis | None:
         return Diagnosis(Blame.REWRITTEN, text, possible, requests=requests)
     if tenure is not None and (idle := _diagnose_idle_writes(tenure, silence.start, silence.end)):
         return replace(idle, requests=requests)
+    if repeated := _diagnose_repeated_expiry(evidence):
+        return repeated
     usual, duration = evidence.history.renewals.usual, silence.duration
     # In a coordinated election API servers renew the lease, too, so its rhythm does not show how often its holder does.
     is_habit = tenure is None or not tenure.is_coordinated
@@ -224,6 +230,24 @@ def _diagnose_habit(evidence: SilenceEvidence) -> Diagnosis | None:
         text = f"it renews every {format_length(usual)}, and the lease lasts {duration} s"
         return Diagnosis(Blame.CLIENT, text, ("interval",), requests=requests)
     return None
+
+
+def _diagnose_repeated_expiry(evidence: SilenceEvidence) -> Diagnosis | None:
+    """Return the cause if holders in a row took the lease, did not renew it until it expired, and then asked again."""
+    tenure, runs = evidence.tenure, [list[int]()]
+    for before, after in pairwise(evidence.history.tenures):
+        if after.began is Handover.EXPIRED and before.processes.heard_again and not before.processes.renewals:
+            runs[-1].append(id(before))
+        else:
+            runs.append([])
+    number = next((len(run) for run in runs if id(tenure) in run), 0)
+    if number < _MIN_REPEATED or tenure is None:
+        return None
+    text = (
+        f"{number} holders in a row let it expire without one renewal, and each of them asked for it again later, "
+        f"as one does that renews more rarely than the lease lasts ({tenure.duration} s)"
+    )
+    return Diagnosis(Blame.CLIENT, text, REPEATED)
 
 
 def _diagnose_deleted_pod(evidence: SilenceEvidence) -> Diagnosis | None:

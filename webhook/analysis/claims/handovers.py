@@ -242,6 +242,10 @@ def _describe_gap(tenure: Tenure, before: Tenure | None, previous: str) -> str:
     if before is not None and before.kept_until > before.last_renewal:
         return f"; {previous} itself had not renewed it for {bound}"
     is_free = tenure.began in {Handover.RELEASED, Handover.CLAIMED} and not is_removed
+    if is_free and tenure.is_chosen and tenure.processes.renewals:
+        return f"; {format_name(tenure.holder)} first renewed it {bound} later"
+    if tenure.began is Handover.EXPIRED and before is not None and before.was_left_as_written:
+        return f"; not renewed for {bound} after {previous} was written into it"
     return f"; {'the lease was free' if is_free else 'not renewed'} for {bound}"
 
 

@@ -51,6 +51,9 @@ def _find_in_history(
         return
     late = list(causes.find_late_renewals(histories, history))
     lost = list(causes.find_lost_leaders(histories, history))
+    # One finding has the number of those that are alike.
+    alike = [one for one in lost if one.cause.possible_causes == causes.REPEATED]
+    lost = [one for one in lost if one not in alike[:-1]]
     yield from _find_handovers(histories, history, {one.end: one for one in lost}, now)
     yield from (claim_late_renewal(history, one, now) for one in late)
     yield from find_preferred_holders(history, now)

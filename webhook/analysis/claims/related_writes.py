@@ -9,9 +9,10 @@ from webhook.admission.rules.change import NODE_LEASES
 from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_by_writer, format_name
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import TOO_MANY_REQUESTS, By, Refusal
+from webhook.analysis.history.tenure import Handover
 from webhook.analysis.inputs.items import PodRequest, RelatedWrite, Writer
 from webhook.kubernetes.request import UserInfo
-from webhook.kubernetes.times import MINUTE
+from webhook.kubernetes.times import MINUTE, SECOND
 
 _NEAR: Final = 2 * MINUTE
 """How long before the first of a run of refusals a write may have caused them, and after the last one ended them.
@@ -32,6 +33,10 @@ _ACCOUNT: Final = "ServiceAccount"
 _NODE: Final = "Node"
 _POLICIES: Final = frozenset({"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"})
 _WEBHOOKS: Final = frozenset({"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"})
+_NETWORK: Final = "NetworkPolicy"
+"""What may cut off the pods of its namespace, by being there or by what it allows no longer."""
+_UNTIL_CUT_OFF: Final = 15 * SECOND
+"""How long after the last renewal by a pod a policy may have been written that cut it off: most renew more often."""
 _PRIORITIES: Final = frozenset({"FlowSchema", "PriorityLevelConfiguration"})
 _GRANTING: Final = frozenset({*_RIGHTS, "ConfigMap", "Namespace"})
 """Kinds whose objects refuse nothing by being there: to create one causes no refusal, and to delete it ends none."""
@@ -77,9 +82,11 @@ def find_related_writes(
     near = sorted((one for one in writes if one.namespace in places), key=lambda one: (one.at, one.kind, one.name))
     kinds = {one.kind for one in near if one.namespace in {"", history.namespace}}
     runs = {kind: list(_find_runs(history, _REFUSALS_OF[kind])) for kind in kinds if kind in _REFUSALS_OF}
+    silences = list(_find_silences(history)) if any(one.kind == _NETWORK for one in near) else []
     for write in near:
         is_here = write.namespace in {"", history.namespace}
         is_of_lease = _is_of_process(write, processes) or (is_here and _may_explain(write, runs.get(write.kind, ())))
+        is_of_lease = is_of_lease or (write.kind == _NETWORK and _may_explain_silence(write, silences))
         if is_of_lease or is_of_node(write, history) or _may_explain_pods(write, refused_pods):
             yield write
 
@@ -137,6 +144,26 @@ def _may_explain(write: RelatedWrite, runs: Iterable[tuple[int | None, int]]) ->
         or (may_end and last <= write.at <= last + _NEAR)
         for first, last in runs
     )
+
+
+def _may_explain_silence(write: RelatedWrite, silences: Iterable[tuple[int, int]]) -> bool:
+    """Return whether a policy was written when renewals ended, or just before they went on."""
+    return any(
+        (write.verb != "deleted" and start - _NEAR <= write.at <= start + _UNTIL_CUT_OFF)
+        or (write.verb != "created" and end - _NEAR <= write.at <= end)
+        for start, end in silences
+    )
+
+
+def _find_silences(history: LeaseHistory) -> Iterator[tuple[int, int]]:
+    """Yield from when to when a lease was not renewed for so long that most clients give up, or that it expired."""
+    yield from ((one.start, one.end) for one in history.late_silences)
+    for before, after in pairwise(history.tenures):
+        if after.began is Handover.EXPIRED or after.is_close:
+            yield before.last_of_identity, after.since
+    holder = history.current_tenure
+    if holder is not None and holder.duration and history.moment - holder.last_renewal > holder.duration * SECOND:
+        yield holder.last_renewal, history.moment
 
 
 def _may_explain_pods(write: RelatedWrite, refused: Sequence[PodRequest]) -> bool:

@@ -8,7 +8,7 @@ from webhook.analysis.claims import causes
 from webhook.analysis.claims.advice_after_silence import advise_after_silence
 from webhook.analysis.claims.cause_sentences import SURE_HABITS, describe_cause
 from webhook.analysis.claims.claim import Advice, Claim
-from webhook.analysis.claims.diagnosis import Blame, Diagnosis
+from webhook.analysis.claims.diagnosis import Blame
 from webhook.analysis.claims.failed_writes import describe_last_renewal
 from webhook.analysis.claims.lease_claim import find_identity, list_possible_causes, make_claim
 from webhook.analysis.claims.words import (
@@ -203,7 +203,7 @@ def claim_loss(history: LeaseHistory, missed: causes.MissedRenewals, after: Tenu
         f"{describe_holder_or_another(before)} last renewed at {format_clock(missed.start, now)}"
         f"{describe_last_renewal(history, before, missed.start)}{_describe_substitute(before, now)}; "
         f"{followed}. {describe_cause(cause)}"
-        f"{_describe_return(cause, before, history.renewals.usual, now)}"
+        f"{_describe_return(missed, history.renewals.usual, now)}"
     )
     step = advise_after_silence(cause, history, before, now=now, is_lost=after.holder != before.holder)
     return make_claim(
@@ -248,9 +248,13 @@ def _describe_substitute(before: Tenure, now: int) -> str:
     return f" ({who} went on in its name until {format_clock(before.kept_until, now)})"
 
 
-def _describe_return(cause: Diagnosis, before: Tenure, usual: int | None, now: int) -> str:
-    """Say when the pod of a holder was heard again that had lost its lease in silence, and what that means."""
-    heard = before.processes.heard_again
+def _describe_return(missed: causes.MissedRenewals, usual: int | None, now: int) -> str:
+    """Say when the pod of a holder was heard again that had lost its lease in silence, and what that means.
+
+    It may have asked for the lease before another one took it.
+    """
+    cause, processes = missed.cause, missed.tenure.processes
+    heard = [*(one for one in processes.requests if one > missed.start), *processes.heard_again]
     if cause.blame is not Blame.CLIENT or not heard or not cause.is_silent:
         return ""
     gaps = sorted(after - one for one, after in pairwise(heard))

@@ -252,11 +252,19 @@ def _explain_first_request(late: _LateTakeover) -> _Explanation | None:
     if newcomer is None or late.nameless or not _has_waited_once(late.after, newcomer):
         return None
     text = (
-        f"{late.taker} made no request for it until {format_clock(newcomer, late.now)}: "
-        "it did not run yet, or was paused, blocked or cut off; "
+        f"{late.taker} made no request for it {_describe_absence(late, late.since, newcomer)}; "
         "whoever looks for the first time, or has not looked for long, waits for as long as the lease lasts"
     )
     return _Explanation("silent", text, (late.since, newcomer))
+
+
+def _describe_absence(late: _LateTakeover, since: int, until: int) -> str:
+    """Say from when until when a taker made no request, and why: one that was heard before ran then."""
+    begin = f"from {format_clock(since, late.now)} " if since > late.since or late.after.has_asked_before else ""
+    why = "it did not run yet, or was paused, blocked or cut off"
+    if late.after.has_asked_before:
+        why = "it was paused, blocked or cut off, or had ended"
+    return f"{begin}until {format_clock(until, late.now)}: {why}"
 
 
 def _explain_nameless(late: _LateTakeover) -> _Explanation | None:
@@ -279,11 +287,7 @@ def _explain_silence(late: _LateTakeover) -> _Explanation | None:
     silent = _find_silence(late.after, late.since) if late.is_logged else None
     if silent is None or silent[1] - silent[0] <= (late.after.since - late.since) // 2:
         return None
-    begin = f"from {format_clock(silent[0], late.now)} " if silent[0] > late.since else ""
-    text = (
-        f"{late.taker} made no request for it {begin}until {format_clock(silent[1], late.now)}: "
-        "it did not run yet, or was paused, blocked or cut off, or it asks rarely"
-    )
+    text = f"{late.taker} made no request for it {_describe_absence(late, *silent)}, or it asks rarely"
     return _Explanation("silent", text, silent)
 
 

@@ -71,6 +71,7 @@ def take_hidden_write(step: Step, at: int) -> None:
     """Take in such a write to a lease that is known: a renewal, unless another input shows it."""
     history, seen = step.history, step.seen
     tenure, history.continuity.version = history.current_tenure, ""
+    history.requests.hidden.append(at)
     if tenure and seen.writer:
         _take_hidden_write_by(step, seen.writer, tenure, seen.verb, at)
     advance_at(step, at)

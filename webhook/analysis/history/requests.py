@@ -59,6 +59,8 @@ class Requests(Struct):
     """Writes that a fence refused."""
     accepted: deque[tuple[int, Writer]] = field(default_factory=partial(deque, (), MAX_REFUSALS))
     """Writes by others than the holder, as far as is known, of which a log does not show what they changed."""
+    hidden: deque[int] = field(default_factory=partial(deque, (), MAX_REFUSALS))
+    """When writes were stored, whosever, of which a log does not show what they changed."""
     is_logged: bool = False
     """An audit log has some of them."""
     logs: set[str] = field(default_factory=set)
@@ -146,6 +148,8 @@ class Requests(Struct):
         if seen.writer and seen.writer.pod:
             pods = self.accounts.setdefault(seen.writer.user, set()) if len(self.accounts) < MAX_LISTED else set()
             pods.update({seen.writer.pod} if len(pods) < MAX_LISTED else ())
+        if _is_turned_away(seen):
+            return  # who is refused, or asks an API server that does not serve leases, does not wait for this one
         if who and (who in self.readers or len(self.readers) < MAX_LISTED):
             self.readers[who] = (self.readers.get(who, (0, 0))[0] + 1, seen.at or 0)
 
@@ -184,6 +188,12 @@ class Requests(Struct):
         """Return whether no other process was heard from there."""
         own = tenure.processes.own if tenure else None
         return own is not None and all(one.is_same(own) for one in self.sources.get(source, ()))
+
+
+def _is_turned_away(seen: Observation) -> bool:
+    """Return whether a read got no answer about the lease: it was refused, or nothing is served at that path."""
+    refusal = Refusal.from_observation(seen)
+    return refusal is not None and (refusal.is_denied or refusal.is_unserved)
 
 
 def _is_overdue(renewals: Renewals, at: int) -> bool:

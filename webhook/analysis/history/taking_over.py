@@ -68,9 +68,9 @@ def release(step: Step, state: NextState) -> None:
 
 def _note_waiting(step: Step, following: Tenure, writer: Writer | None) -> None:
     """Note when the next holder asked for the lease before it took it."""
-    history = step.history
-    if writer is not None and (asking := history.requests.waiting.asking.get(writer.process)):
-        following.note_waiting(history.requests.waiting.since, asking.times)
+    waiting = step.history.requests.waiting
+    if writer is not None and (asking := waiting.asking.get(writer.process)):
+        following.note_waiting(waiting.since, asking.times, has_asked_before=writer.process in waiting.known)
 
 
 def _note_last_manager(step: Step, known: Sequence[Entry]) -> None:

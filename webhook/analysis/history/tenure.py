@@ -124,6 +124,8 @@ class Tenure(Struct):
     """When its process asked for the lease, from the previous write up to and including the taking one."""
     waited_since: int | None = None
     """When the previous write was made: who asked before is not known. None if no request of its process was heard."""
+    has_asked_before: bool = False
+    """Its process was heard before the previous write, too."""
     asked: str = ""
     """The holder that its latest write asked for, if another one was stored: of a log with the objects of requests."""
     is_put_back: bool = False
@@ -232,9 +234,9 @@ class Tenure(Struct):
         """Remember the term that the API server stamped, if it did."""
         self.term = self.term if term is None else term
 
-    def note_waiting(self, since: int, times: Iterable[int]) -> None:
+    def note_waiting(self, since: int, times: Iterable[int], *, has_asked_before: bool) -> None:
         """Remember when its process asked for the lease since the last write before, which was at `since`."""
-        self.waited_since, self.waited = since, tuple(times)
+        self.waited_since, self.waited, self.has_asked_before = since, tuple(times), has_asked_before
 
     def note_asked(self, holder: str) -> None:
         """Remember which holder the latest write asked for, "" if that one was stored."""

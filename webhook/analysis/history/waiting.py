@@ -37,6 +37,8 @@ class Waiting(Struct):
     since: int = 0
     is_whole: bool = True
     asking: dict[Writer, Asking] = field(default_factory=dict)
+    known: set[Writer] = field(default_factory=set)
+    """Processes that asked before that; of many, the first ones."""
 
     def hear(self, seen: Observation) -> None:
         """Take in a request, whatever it was."""
@@ -50,6 +52,8 @@ class Waiting(Struct):
 
     def restart(self, at: int) -> None:
         """Restart as something is stored."""
+        if len(self.known) < MAX_LISTED:
+            self.known.update(self.asking)
         self.since, self.is_whole, self.asking = at, True, {}
 
     def find_others(self, own: Writer | None, since: int) -> list[tuple[Writer, Asking]]:

@@ -4,6 +4,7 @@ In: an audit event. Out: who changed which object, and when; whether that concer
 """
 
 import re
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 from webhook.analysis.inputs.dry_runs import find_dry_run, is_never_dry
@@ -20,6 +21,7 @@ KINDS: Final = {
     ("", "configmaps"): "ConfigMap",
     ("apps", "deployments"): "Deployment",
     ("apps", "statefulsets"): "StatefulSet",
+    ("networking.k8s.io", "networkpolicies"): "NetworkPolicy",
     ("rbac.authorization.k8s.io", "roles"): "Role",
     ("rbac.authorization.k8s.io", "rolebindings"): "RoleBinding",
     ("rbac.authorization.k8s.io", "clusterroles"): "ClusterRole",
@@ -61,6 +63,8 @@ def interpret_related_write(event: "AuditEvent") -> RelatedWrite | None:
     """Return what a request changed; None if it was refused, was a dry run, or is about something else."""
     reference, at = event.object_ref, event.answered_at
     kind, done = KINDS.get((reference.api_group, reference.resource)), _DONE.get(event.verb)
+    if event.verb == "patch" and event.response_status.code == HTTPStatus.CREATED:
+        done = "created"  # an apply creates what does not exist
     is_whole = reference.subresource in {"", "scale"} and bool(reference.name) and at is not None
     if kind is None or done is None or not is_whole or not 200 <= event.response_status.code < 300:
         return None
