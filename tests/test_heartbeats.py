@@ -29,6 +29,10 @@ def test_a_lease_that_only_says_who_lives_is_a_heartbeat() -> None:
     assert is_heartbeat(lease(), "east")
 
 
+def test_a_lease_that_is_renewed_and_names_no_one_is_a_heartbeat() -> None:
+    assert is_heartbeat(lease(holderIdentity=None), "east")
+
+
 @pytest.mark.parametrize(
     "spec",
     [
@@ -37,7 +41,8 @@ def test_a_lease_that_only_says_who_lives_is_a_heartbeat() -> None:
         pytest.param({"strategy": "OldestEmulationVersion"}, id="the API server elects"),
         pytest.param({"preferredHolder": "b"}, id="another holder is preferred"),
         pytest.param({"renewTime": None}, id="it was never renewed"),
-        pytest.param({"holderIdentity": None}, id="it has no holder"),
+        pytest.param({"holderIdentity": None, "leaseDurationSeconds": None}, id="it has neither holder nor duration"),
+        pytest.param({"holderIdentity": None, "acquireTime": "2026-11-24T11:00:00.000000Z"}, id="it was given up"),
         pytest.param({"holderIdentity": ""}, id="it was released"),
     ],
 )

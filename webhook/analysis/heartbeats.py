@@ -6,7 +6,7 @@ A heartbeat shows that one process is alive; no one else would ever take such a 
 from typing import Final
 
 from webhook.admission.rules.change import IDENTITY_LABEL, KUBE_SYSTEM, NODE_LEASES
-from webhook.kubernetes.objects import Lease
+from webhook.kubernetes.objects import Lease, LeaseSpec
 
 FIELDS_OF_ELECTIONS: Final = ("acquire_time", "lease_transitions", "strategy", "preferred_holder")
 """Fields that only an election writes.
@@ -25,9 +25,23 @@ def is_heartbeat(lease: Lease, namespace: str) -> bool:
     spec, labels = lease.spec, lease.metadata.labels or {}
     if namespace == NODE_LEASES or (namespace == KUBE_SYSTEM and IDENTITY_LABEL in labels):
         return True
-    return bool(spec.holder_identity and spec.renew_time) and all(
-        getattr(spec, name) is None for name in FIELDS_OF_ELECTIONS
-    )
+    is_named = bool(spec.holder_identity and spec.renew_time) and _lacks_fields_of_elections(spec)
+    return is_named or is_nameless_heartbeat(spec)
+
+
+def is_nameless_heartbeat(spec: LeaseSpec) -> bool:
+    """Return whether a spec has renewTime and a duration, and neither a holder nor what an election writes.
+
+    So registration agents of Open Cluster Management renew `managed-cluster-lease`. An elector that releases a lease
+    leaves what it had written when it took it; one that never writes that, and removes the holder, leaves this shape:
+    only a history shows that a holder was there.
+    """
+    has_both = bool(spec.renew_time) and spec.lease_duration_seconds is not None
+    return spec.holder_identity is None and has_both and _lacks_fields_of_elections(spec)
+
+
+def _lacks_fields_of_elections(spec: LeaseSpec) -> bool:
+    return all(getattr(spec, name) is None for name in FIELDS_OF_ELECTIONS)
 
 
 def is_named_for_heartbeats(namespace: str, name: str) -> bool:

@@ -214,7 +214,8 @@ def _check_expiry(subject: Subject) -> Iterator[ReportFinding]:
     elif subject.is_heartbeat:
         assert isinstance(subject.object, Lease)
         owner = find_owner(subject.object)
-        message = f"the heartbeat of {holder} has been silent for {format_length(ago)}: {seen}"
+        beat = f"the heartbeat of {holder}" if status.holder else "a heartbeat without a holder (by its fields)"
+        message = f"{beat} has been silent for {format_length(ago)}: {seen}"
         message += f"; its owner is {quote(truncate(owner, 120))}" if owner else ""
         yield subject.report("heartbeat-silent", message)
     elif ago >= DAY:
@@ -277,7 +278,7 @@ def _check_timing(subject: Subject) -> Iterator[ReportFinding]:
     if interval is None and status.duration >= TIGHTEST and subject.least_severity is not Severity.INFO:
         return
     found = estimate_timing(status.duration, interval)
-    if interval is not None and found.missed_renewals < 1:
+    if interval is not None and found.missed_renewals < 1 and status.holder:
         every = format_length(round(interval * SECOND))
         message = f"it is renewed every {every} and lasts {status.duration} s: one missed renewal ends it"
         yield subject.report("timing-tight", message, Severity.WARNING)

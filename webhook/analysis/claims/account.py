@@ -122,10 +122,11 @@ class Account(Struct, frozen=True):
     def takeable_at(self) -> int | None:
         """From when on others may take it; None for never, or if that is not known.
 
-        Renewals that a log lacks may have kept it; and where every write of others fails, no one can.
+        Renewals that a log lacks may have kept it; where every write of others fails, no one can; and no one takes a
+        heartbeat without a holder.
         """
         is_doubtful = self.state is LeaseState.EXPIRED and self.may_lack_renewals
-        is_known = not is_doubtful and self.last_rejection is None
+        is_known = not is_doubtful and not self.is_nameless and self.last_rejection is None
         return self.status.takeable_at if self.status is not None and is_known else None
 
     @property
@@ -237,6 +238,12 @@ class Account(Struct, frozen=True):
     def is_heartbeat(self) -> bool:
         """True if the lease shows that one process is alive, and no one else would ever take it."""
         return self.is_stored_heartbeat or self.history.is_heartbeat
+
+    @property
+    def is_nameless(self) -> bool:
+        """True if it is a heartbeat that is renewed without a holder."""
+        is_renewed = self.state in {LeaseState.LIVE, LeaseState.EXPIRED, LeaseState.UNKNOWN}
+        return is_renewed and self.is_heartbeat and self.status is not None and not self.status.holder
 
 
 def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, seen_until: int = 0) -> Account:

@@ -8,7 +8,7 @@ from webhook.admission.rules.stamps import is_constant
 from webhook.analysis.audit.repairs import make_repair_command
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.advice_after_refusal import advise_after_refusal
-from webhook.analysis.claims.advice_after_silence import API_RESOURCES, advise_after_silence
+from webhook.analysis.claims.advice_after_silence import API_RESOURCES, advise_after_silence, advise_on_nameless
 from webhook.analysis.claims.advice_on_writers import advise_after_deletion, advise_after_doubtful_deletion
 from webhook.analysis.claims.api_servers import advise_after_end_of_api_server, is_identity_lease
 from webhook.analysis.claims.candidates import describe_process
@@ -187,6 +187,8 @@ def _advise_while_held(account: Account, status: LeaseStatus) -> Advice:
 
 def _advise_to_check_holder(account: Account, status: LeaseStatus, why: str) -> Advice:
     history = account.history
+    if not status.holder:
+        return advise_on_nameless(history, account.tenure)
     pod = find_pod(history, status.holder, account.tenure)
     if history.namespace == NODE_LEASES:
         return Advice(f"{why}Check whether the node runs:", make_command_for_node(history.name))
@@ -263,7 +265,8 @@ def _advise_when_renewed(account: Account, status: LeaseStatus) -> Advice:
         return Advice(sentence)
     if account.is_partial:
         return Advice("It is held and renewed now; what the input does not show may have gone wrong.")
-    return Advice("Nothing to do now: it is held and renewed.")
+    held = "held and renewed" if status.holder else "renewed"
+    return Advice(f"Nothing to do now: it is {held}.")
 
 
 def _advise_after_expiry(account: Account, status: LeaseStatus) -> Advice:

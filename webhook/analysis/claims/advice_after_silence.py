@@ -92,7 +92,7 @@ def _advise_on_refused_holder(
 
 def _advise_on_other_writer(history: LeaseHistory, tenure: Tenure) -> Advice | None:
     """Return how to find who writes in the name of a holder, or wrote it there; None if the holder itself did."""
-    if tenure.is_ambiguous:
+    if tenure.is_ambiguous and tenure.holder:
         sentence = f"The audit log shows who writes in the name of {format_name(tenure.holder)}:"
         return Advice(sentence, make_command_for_audit_log(history.namespace, history.name))
     if tenure.processes.is_never_renewed and tenure.processes.taken_by is not None and not tenure.is_chosen:
@@ -126,6 +126,8 @@ def _advise_without_cause(history: LeaseHistory, tenure: Tenure, *, is_lost: boo
     """Return what to do if the input does not show why a holder did not renew."""
     if history.namespace == NODE_LEASES:
         return _advise_on_silent_node(history)
+    if not tenure.holder:
+        return advise_on_nameless(history, tenure)
     pod = find_pod(history, tenure.holder, tenure)
     if not pod.name:
         return _NEXT_STEPS[Blame.UNKNOWN]
@@ -134,6 +136,14 @@ def _advise_without_cause(history: LeaseHistory, tenure: Tenure, *, is_lost: boo
         return step
     sentence = "To know the cause the next time, watch all leases (-A) and keep the audit log."
     return Advice(f"{sentence} {step.sentence}", step.command)
+
+
+def advise_on_nameless(history: LeaseHistory, tenure: Tenure | None) -> Advice:
+    """Return the advice for a silent heartbeat that names no holder."""
+    own = tenure.processes.own if tenure else None
+    who = f"its writer, {describe_user(own)}," if own else "its writer"
+    sentence = f"Check whether {who} runs, and reaches the API server. To see whether it is renewed:"
+    return Advice(sentence, f"{make_command_for_lease(history)} --watch")
 
 
 def _advise_on_silent_node(history: LeaseHistory) -> Advice:
@@ -179,7 +189,7 @@ def _add_pod_that_may_have_stopped(
 ) -> Advice:
     """Return advice that looks at the pod of a holder as well, if that may have stopped by itself."""
     is_silent = tenure.until is not None or now - tenure.last_renewal > (tenure.duration or 0) * SECOND
-    if "stopped" not in cause.possible_causes or not is_silent or tenure.processes.heard_again:
+    if "stopped" not in cause.possible_causes or not (is_silent and tenure.holder) or tenure.processes.heard_again:
         return step
     pod = find_pod(history, tenure.holder, tenure)
     sentence = f"{step.sentence.removesuffix(':')}; {name_holder(tenure.holder, pod)} may have stopped by itself:"
@@ -191,6 +201,8 @@ def _advise_on_silent_client(history: LeaseHistory, tenure: Tenure, cause: Diagn
         return _advise_after_deletion(history, tenure)
     if history.namespace == NODE_LEASES:
         return _advise_on_silent_node(history)
+    if not tenure.holder:
+        return advise_on_nameless(history, tenure)
     if cause.possible_causes == ("interval",):
         return _advise_on_rare_renewals(history, tenure)
     if cause.possible_causes == ("interval", "stopped"):

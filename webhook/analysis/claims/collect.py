@@ -132,6 +132,7 @@ def _collect_state(account: "Account") -> Iterator[Claim]:
     # A renewal may be among the requests that a log lacks.
     if (
         status.state is LeaseState.EXPIRED
+        and holder
         and takeable is not None
         and takeable <= now
         and not account.may_lack_renewals
@@ -141,7 +142,7 @@ def _collect_state(account: "Account") -> Iterator[Claim]:
         text += "" if since is None else f", since {format_clock(since, now)}"
         yield _make_fact(account, "expired", text, identity=holder, from_=since, to=now, over_since=0)
     is_released = history.lease is not None and is_release(history.lease.spec)
-    if status.state is LeaseState.LIVE and takeable is not None and not is_released:
+    if status.state is LeaseState.LIVE and holder and takeable is not None and not is_released:
         yield _make_fact(
             account,
             "expires",
@@ -266,7 +267,7 @@ def _find_writer(write: Write) -> By:
 
 
 def _collect_tenure(account: "Account", before: Tenure | None, tenure: Tenure) -> Iterator[Claim]:
-    if tenure.is_writer or tenure.is_unseen or tenure.began is Handover.SEEN:
+    if not tenure.holder or tenure.is_writer or tenure.is_unseen or tenure.began is Handover.SEEN:
         return
     within, text = bound_write(tenure.taken), describe_handover(tenure, before)
     by = _find_writer(tenure.taken)

@@ -200,6 +200,9 @@ def _describe_dating_of_start(tenure: Tenure) -> str:
 def describe_handover(tenure: Tenure, before: Tenure | None) -> str:
     """Say how a holder came to hold the lease, as a clause; `before` is the one that held it then."""
     term = "" if tenure.term is None else f"; term {tenure.term}"
+    if not tenure.holder:
+        begun = "was created" if tenure.began is Handover.CREATED else "was there"
+        return f"it {begun} without a holder{describe_by_writer(tenure.processes.taken_by)}"
     if tenure.is_unclear:
         holder, previous, when = (
             format_name(tenure.holder),

@@ -259,6 +259,10 @@ def _describe_last_sign(tenure: Tenure) -> str:
 
 def _list_silences(history: LeaseHistory) -> Iterator[_Event]:
     for silence in history.late_silences:
+        if history.is_nameless:
+            yield silence.start, f"it was not renewed for {format_length(silence.length)}"
+            yield silence.end, "it was renewed again"
+            continue
         expiry = (silence.duration or 0) * SECOND
         if silence.length >= expiry:
             yield silence.start + expiry, "the lease expired, and no one took it"

@@ -81,7 +81,10 @@ def _describe_hidden(account: "Account", since: int, holder: str) -> str:
     at = format_clock(since, account.now)
     if account.history.existence.is_creation_hidden:
         return f"it was created again at {at}, and the log does not show what was written to it then"
-    state = "it did not exist" if account.history.is_deleted else f"{holder} held it"
+    held = (
+        f"{holder} held it" if account.holder or not account.history.is_nameless else "it was renewed without a holder"
+    )
+    state = "it did not exist" if account.history.is_deleted else held
     return f"{state} at {at}, and the log may lack what was written to it since"
 
 
@@ -96,13 +99,17 @@ def _describe_deletion(account: "Account") -> str:
 
 
 def _describe_heartbeat(account: "Account", holder: str) -> str:
-    """Say when a process was last alive: such a lease elects no one."""
+    """Say when a process was last alive: such a lease elects no one.
+
+    That it is a heartbeat is told by its shape alone where it names no holder.
+    """
+    beat = f"heartbeat of {holder}" if account.holder else "heartbeat without a holder (by its fields)"
     if account.state is LeaseState.LIVE:
-        return f"heartbeat of {holder}, seen{_describe_since(account.last_renewal, account.now)}"
+        return f"{beat}, seen{_describe_since(account.last_renewal, account.now)}"
     owner = find_owner(account.history.lease) if account.history.lease else ""
     doubt = f", {_describe_doubt(account)}" if account.may_lack_renewals else ""
     named = f"; its owner is {format_name(owner)}" if owner else ""
-    return f"heartbeat of {holder} silent{_describe_lateness(account, account.last_renewal)}{doubt}{named}"
+    return f"{beat} silent{_describe_lateness(account, account.last_renewal)}{doubt}{named}"
 
 
 def _describe_held(account: "Account", status: LeaseStatus, holder: str) -> str:

@@ -146,7 +146,7 @@ def find_ongoing_silence(histories: ClusterHistory, history: LeaseHistory, now: 
     """Yield a finding if the renewals of a holder have stopped, although its lease has not expired."""
     status, tenure, usual = history.status(now), history.current_tenure, history.renewals.usual
     until = min(now, histories.bounds.until or 0)
-    if tenure is None or usual is None or status is None or not status.holder:
+    if tenure is None or usual is None or status is None or not (status.holder or history.is_nameless):
         return
     if status.state not in {LeaseState.LIVE, LeaseState.FROZEN}:
         return
@@ -161,7 +161,7 @@ def find_ongoing_silence(histories: ClusterHistory, history: LeaseHistory, now: 
         return
     cause = causes.diagnose(histories, history, tenure, last, until)
     holds = ""
-    if status.takeable_at is not None:
+    if status.takeable_at is not None and not history.is_heartbeat:
         holds = f"; no other replica can take the lease before {format_clock(status.takeable_at, now)}"
     message = (
         f"{describe_holder_or_another(tenure)} has not renewed since {format_clock(last, now)}, "

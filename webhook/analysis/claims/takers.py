@@ -37,7 +37,7 @@ _PATIENCE: Final = 5 * SECOND
 def claim_no_candidate(account: "Account") -> Iterator[Claim]:
     """Yield the claim that no process asks for a lease that is free."""
     found = account.candidates
-    if found is None or found.asking:
+    if found is None or found.asking or account.is_nameless:
         return
     who = "no other process" if account.holder else "no process"
     asked = "asked for it" if found.shows_reads else "tried to write it"

@@ -133,7 +133,8 @@ def _list_rhythm(account: Account) -> Iterator[Line]:
         longest += ", as far as was recorded" if account.history.is_partial else ""
         is_writer = account.tenure is not None and account.tenure.is_writer
         label, whose = ("Its writes", "writer") if is_writer else ("Renewals", "holder")
-        yield Line(label, f"typically every {usually}; longest gap between two by the same {whose}: {longest}")
+        by = "" if account.is_nameless else f" by the same {whose}"
+        yield Line(label, f"typically every {usually}; longest gap between two{by}: {longest}")
     waiting = list(_list_waiting(account))
     if waiting:
         more = f" and {len(waiting) - MAX_WAITING} more" if len(waiting) > MAX_WAITING else ""

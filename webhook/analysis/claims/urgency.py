@@ -15,6 +15,8 @@ from webhook.kubernetes.times import SECOND
 _NOW: Final = "Act now. "
 _IF_USED: Final = "Act now if it is used. "
 _HELD: Final = "Held and renewed now. "
+_RENEWED: Final = "Renewed now. "
+"""Start of an advice about a heartbeat that names no holder."""
 _HELD_UNTIL_LATER: Final = "Held now. "
 """Start of an advice where a renewal is due, or more than one, but none is so late that it would be a finding."""
 
@@ -41,4 +43,6 @@ def _find_start(account: Account) -> str:
         return ""
     renewals = account.history.renewals
     is_due = account.now - (renewals.last or 0) > 2 * (renewals.usual or SECOND) + SECOND
+    if account.is_nameless:
+        return "" if is_due else _RENEWED
     return _HELD_UNTIL_LATER if is_due else _HELD

@@ -71,6 +71,8 @@ def describe_user(process: Writer) -> str:
 
 def describe_holder_or_another(tenure: Tenure) -> str:
     """Return the holder, with the doubt whether it renewed the lease itself."""
+    if not tenure.holder:
+        return "its writer"  # a heartbeat need not name one
     return format_name(tenure.holder) + (", or someone writing in its name," if tenure.is_ambiguous else "")
 
 

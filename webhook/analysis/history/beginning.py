@@ -23,7 +23,7 @@ from webhook.kubernetes.times import SECOND, get_readable_instant, normalize, st
 
 def begin_state(step: Step, state: NextState) -> None:
     """Begin with a state before which the lease did not exist, or was not known."""
-    if state.holder:
+    if state.is_held:
         _begin_holder(step, state, state.holder)
     _report_creation(step, state)
 
@@ -31,8 +31,8 @@ def begin_state(step: Step, state: NextState) -> None:
 def _begin_holder(step: Step, state: NextState, holder: str) -> None:
     history = step.history
     tenure, spec, writer = history.current_tenure, state.new, state.writer
-    if tenure and tenure.is_writer and tenure.holder and holder.startswith(tenure.holder):
-        # A log without objects showed who writes; now a watch shows the holder identity.
+    if tenure and tenure.is_writer and tenure.holder and (not holder or holder.startswith(tenure.holder)):
+        # A log without objects showed who writes; now a watch shows the holder identity, or that there is none.
         tenure.name_holder(holder)
     elif history.vacancy.how is Handover.DELETED or state.is_new:
         is_unseen = history.vacancy.how is Handover.UNKNOWN

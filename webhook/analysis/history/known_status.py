@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from webhook.admission.rules.stamps import is_constant
+from webhook.analysis.heartbeats import is_nameless_heartbeat
 from webhook.analysis.history.status import LeaseState, LeaseStatus, find_state_of_lease, has_expired
 from webhook.analysis.history.succession import Succession
 from webhook.analysis.history.tenure import Handover, Tenure
@@ -32,6 +33,11 @@ def find_status(
     `is_list_only`: it shows one moment only.
     """
     status, holder = find_state_of_lease(lease, entries, now, logged), succession.holder
+    if is_nameless_heartbeat(lease.spec) and succession.has_named_holder:
+        return replace(status, state=LeaseState.RELEASED, takeable_at=status.last_renewal)
+    if is_nameless_heartbeat(lease.spec) and is_seen_created and not (holder and holder.processes.renewals):
+        # Who creates a lease for an election may write all but the holder.
+        return replace(status, state=LeaseState.NEVER_HELD, takeable_at=status.last_renewal)
     known = date_known_renewal(holder, is_list_only=is_list_only)
     if known is not None and abs((status.last_renewal or known) - known) > SECOND:
         # Whoever may write it can date it back, or ahead; and an API server that asks a holder to step down stamps it.

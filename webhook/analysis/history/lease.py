@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from webhook.analysis.heartbeats import is_heartbeat, is_named_for_heartbeats
+from webhook.analysis.heartbeats import is_heartbeat, is_named_for_heartbeats, is_nameless_heartbeat
 from webhook.analysis.history.clock_steps import ClockSteps
 from webhook.analysis.history.continuity import Continuity, SightChange
 from webhook.analysis.history.dating import KnownState
@@ -164,7 +164,16 @@ class LeaseHistory(Struct):
         """True if the lease has the shape of a heartbeat, and its holder was never seen to change."""
         if self.lease is None or not is_heartbeat(self.lease, self.namespace):
             return False
-        return is_named_for_heartbeats(self.namespace, self.name) or len({one.holder for one in self.tenures}) < 2
+        if is_named_for_heartbeats(self.namespace, self.name):
+            return True
+        is_one = len({one.holder for one in self.tenures}) < 2
+        return is_one and not (is_nameless_heartbeat(self.lease.spec) and self.succession.has_named_holder)
+
+    @property
+    def is_nameless(self) -> bool:
+        """True if it is a heartbeat, and never named a holder."""
+        is_of_shape = self.lease is not None and is_nameless_heartbeat(self.lease.spec)
+        return is_of_shape and not self.succession.has_named_holder
 
     @property
     def duration(self) -> int | None:

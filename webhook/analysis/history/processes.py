@@ -109,6 +109,7 @@ class HolderProcesses(Struct):
         |---|---|
         | not known | counted as its own process |
         | its own process, or the first one that is seen | its own process |
+        | any, of a heartbeat that names no holder | its own process |
         | one that follows who only wrote the holder in | its own process from now on |
         | any other | another one, which never becomes the holder |
         """
@@ -116,7 +117,7 @@ class HolderProcesses(Struct):
             self.renewals, self.is_last_known = self.renewals + 1, False
             return True
         own = self.own
-        if own is None or own.is_same(writer):
+        if own is None or own.is_same(writer) or not self.identity:
             self._renew_by_own(writer)
             return True
         if self._is_after_who_wrote_it_in(own, writer):

@@ -105,10 +105,6 @@ class Renewals(Struct):
         gap, longest = at - self.last, self.longest_usual
         if longest is None:
             self._early.append(Silence(self.last, at, duration, self.tenures, doubt))
-        else:
-            # Renewals that were read before it was known what is usual.
-            self.silences.extend(one for one in self._early if one.length > longest)
-            self._early.clear()
         self.longest = max(self.longest, gap)
         self.latest.append(gap)
         is_silence = longest is not None and gap > longest
@@ -117,8 +113,16 @@ class Renewals(Struct):
         else:
             self.intervals.append(gap)
             self._usual = None
+        self._take_early()
         self.restart(at)
         return gap if is_silence else None
+
+    def _take_early(self) -> None:
+        """Take in the renewals that were read before it was known what is usual, once it is."""
+        longest = self.longest_usual if self._early else None
+        if longest is not None:
+            self.silences.extend(one for one in self._early if one.length > longest)
+            self._early.clear()
 
     def resume(self, stretch: CountedRenewals, at: int) -> None:
         """Take in a stretch of renewals, but for the last one, which was made at `at`."""

@@ -20,7 +20,7 @@ def is_replacement(tenures: Sequence[Tenure], writer: Writer | None, at: int) ->
     If two renewed under one name, the one before goes on alone, until the present one has let the lease expire.
     """
     tenure = tenures[-1]
-    if not tenure.processes.is_replaced_by(writer):
+    if not tenure.holder or not tenure.processes.is_replaced_by(writer):
         return False
     is_back = at - tenure.last_renewal >= (tenure.duration or 0) * SECOND
     return is_back or not _was_holder(tenures, writer)

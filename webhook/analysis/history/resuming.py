@@ -52,14 +52,14 @@ def resume(step: Step, state: NextState) -> None:
         return
     if tenure:
         end_tenure(step, last, Handover.UNKNOWN)
-        if not state.holder or tenure.is_last_unseen:
+        if not state.is_held or tenure.is_last_unseen:
             tenure.note_end_dated(is_dated=False)
         if history.continuity.sight is Sight.PUT_BACK:
             history.vacancy.forget_since()
-    elif not state.holder:
+    elif not state.is_held:
         # Another one may have held and released it.
         history.vacancy.begin(None, Handover.UNKNOWN)
-    if state.holder:
+    if state.is_held:
         following = _add_unseen(step, tenure, state, at, is_new=not resumed.may_go_on)
         following.note_resumption(is_put_back=history.continuity.sight is Sight.PUT_BACK, may_go_on=resumed.may_go_on)
 

@@ -112,6 +112,7 @@ def _move_to(step: Step, lease: Lease, entries: Sequence[Entry], act: Act) -> Ne
         writer=None if is_old_state else seen.writer,
         is_gap=gap.is_gap,
         is_new=was_deleted or act is Act.CREATED,
+        is_nameless=history.is_nameless,
     )
 
 

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from webhook.admission.rules.expiry import MAX_TOLERANCE, date_last_renewal, find_tolerance, stamp_of_write
 from webhook.admission.rules.registry import RULES
 from webhook.admission.rules.stamps import find_latest_stamp, is_constant
+from webhook.analysis.heartbeats import is_nameless_heartbeat
 from webhook.analysis.history.write import Write
 from webhook.analysis.inputs.items import is_dated_by_stamp
 from webhook.kubernetes.managed_fields import BEFORE_FIRST_APPLY, HOLDER, RENEW_TIME, Entry
@@ -109,7 +110,7 @@ def find_state_of_lease(
     is_by_clock_ahead = stamp is None and renewed is not None and renewed > now + MAX_TOLERANCE
     if state is LeaseState.LIVE and is_by_clock_ahead:
         state = LeaseState.UNKNOWN  # no renewal was in the future, and nothing else says when it was
-    takeable = expires if holder and not is_release(spec) else renewed
+    takeable = expires if (holder or is_nameless_heartbeat(spec)) and not is_release(spec) else renewed
     if state is LeaseState.LIVE and logged is None and may_be_unstamped(spec, entries):
         takeable = None
     status = LeaseStatus(
@@ -173,7 +174,7 @@ def is_release(spec: LeaseSpec) -> bool:
 
 
 def _find_state(spec: LeaseSpec, renewed: int | None, expires: int | None, now: int) -> LeaseState:
-    if not spec.holder_identity:
+    if not spec.holder_identity and not is_nameless_heartbeat(spec):
         was_held = renewed is not None or normalize(spec.acquire_time) is not None or bool(spec.lease_transitions)
         return LeaseState.RELEASED if was_held else LeaseState.NEVER_HELD
     if normalize(spec.renew_time) is None or spec.lease_duration_seconds is None:

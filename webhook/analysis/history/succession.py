@@ -49,6 +49,16 @@ class Succession(Struct):
         latest = self.latest
         return latest if latest and latest.until is None else None
 
+    @property
+    def has_named_holder(self) -> bool:
+        """Whether a state named a holder: a writer may stand in for one, and a heartbeat need not name any."""
+        return any(one.holder and not one.is_writer for one in self.tenures)
+
+    def forget_nameless(self) -> None:
+        """Forget the time of what was taken for a heartbeat without a holder, once one takes the lease."""
+        if self.holder is not None and not self.holder.holder:
+            self.tenures.pop()
+
     def find_tenure_at(self, at: int) -> Tenure | None:
         """Return the latest tenure that had begun by an instant, which may have ended; None before the first one."""
         return next((one for one in reversed(self.tenures) if one.since <= at), None)

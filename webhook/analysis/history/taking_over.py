@@ -23,6 +23,7 @@ _KEPT_AFTER_VACANCY: Final = frozenset({Handover.RELEASED, Handover.UNKNOWN})
 def claim(step: Step, state: NextState) -> None:
     """Begin the tenure of a holder that was written into a free lease."""
     _note_last_manager(step, state.known)
+    step.history.succession.forget_nameless()
     how = step.history.vacancy.how
     began = how if how in _KEPT_AFTER_VACANCY else Handover.CLAIMED
     following = begin_tenure(step, state.holder, state.at, began, state.writer)

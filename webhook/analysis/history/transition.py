@@ -52,6 +52,8 @@ class NextState(Struct, frozen=True):
     writer: Writer | None
     is_gap: bool
     is_new: bool
+    is_nameless: bool = False
+    """It is a heartbeat, and the lease never named a holder: whoever renews it stands in for that."""
 
     @property
     def old(self) -> LeaseSpec:
@@ -67,6 +69,11 @@ class NextState(Struct, frozen=True):
     def holder(self) -> str:
         """The holder, "" for none."""
         return self.lease.spec.holder_identity or ""
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it has a holder, or is renewed without one, as a heartbeat may be."""
+        return bool(self.holder) or self.is_nameless
 
     @property
     def manager(self) -> str:
@@ -105,6 +112,7 @@ class NextState(Struct, frozen=True):
         | nothing | one | another one | | TAKING |
         | nothing | one | the same | another one | RENEWAL |
         | nothing | one | the same | as before, or gone | NONE |
+        | nothing | none | none, and no one ever was, as in a heartbeat | another one | RENEWAL |
         | nothing | none | none | | NONE |
         """
         if self.before is None:
@@ -113,7 +121,7 @@ class NextState(Struct, frozen=True):
             return Transition.RESUMPTION
         holder, holder_before = self.holder, self.old.holder_identity or ""
         if holder == holder_before:
-            is_renewed = holder and self.has_other_renew_time and normalize(self.new.renew_time) is not None
+            is_renewed = self.is_held and self.has_other_renew_time and normalize(self.new.renew_time) is not None
             return Transition.RENEWAL if is_renewed else Transition.NONE
         if not holder:
             return Transition.RELEASE

@@ -149,6 +149,7 @@ class TimelineBuilder(Struct):
             lane.history.is_list_only,
             handovers=lane.history.changes,
             is_claimed=lane.is_claimed,
+            is_nameless=lane.history.is_nameless,
         )
 
     def timeline(
@@ -454,7 +455,7 @@ class _LeaseLane(Struct):
         if not (tenure and self._is_renewal_unknown(tenure)):
             self.ticks.add(at, max_ticks)
         if tenure and event.silence and self._is_late(tenure, at - event.silence, at):
-            text = f"{self.holder} did not renew for {format_length(event.silence)}, and kept the lease"
+            text = f"{self.holder or 'its writer'} did not renew for {format_length(event.silence)}, and kept the lease"
             self.mark(MarkKind.LATE, at, text, holder=self.holder)
 
     def _is_late(self, tenure: Tenure, start: int, end: int) -> bool:

@@ -125,7 +125,7 @@ class Span(Struct, frozen=True, gc=False):
         unled = found[bisect_right(found, self.begins, key=lambda gap: gap.expires) - 1].text(until)
         if self.kind is SpanKind.CHOSEN:
             return f"chosen: {format_name(self.holder)}, which has not renewed it yet, {unled}"
-        return unled if self.kind is SpanKind.LEADERLESS else f"overdue: held by {format_name(self.holder)}, {unled}"
+        return unled if self.kind is SpanKind.LEADERLESS else f"overdue: held by {_name_or(self.holder)}, {unled}"
 
 
 class MarkKind(Kind):
@@ -229,7 +229,7 @@ class Gap(Struct, frozen=True, gc=False):
     is_bound: bool = False
     """It begins with an expiry, or with a removal that nothing dates."""
     is_node: bool = False
-    """The lease is that of a node, which reports by it and leads nothing."""
+    """The lease is that of a node, or a heartbeat without a holder: who renews it reports by it and leads nothing."""
 
     def text(self, until: int) -> str:
         """Return the caption of the gap, which stays the same as time goes on."""
@@ -261,6 +261,8 @@ class Lane(Struct, frozen=True, gc=False):
     """The last renewal before the timeline begins."""
     is_claimed: bool = False
     """A part of its times is by the clocks of who wrote them, as no API server dates it."""
+    is_nameless: bool = False
+    """It is a heartbeat that never named a holder."""
 
     def gaps(self, until: int) -> tuple[Gap, ...]:
         """Return each time without a leader, in order; `until` is the end of the timeline."""
@@ -298,7 +300,7 @@ class Lane(Struct, frozen=True, gc=False):
             holder,
             is_open=following is None and last.ends is None,
             is_bound=first.kind in {SpanKind.OVERDUE, SpanKind.UNRECORDED},
-            is_node=self.namespace == NODE_LEASES,
+            is_node=self.namespace == NODE_LEASES or self.is_nameless,
         )
 
     def _find_last_renewal(self, at: int, since: int) -> int:
