@@ -39,6 +39,7 @@ from webhook.kubernetes.managed_fields import (
     APPLY,
     BEFORE_FIRST_APPLY,
     HOLDER,
+    RENEW_TIME,
     Entry,
     is_nested_too_deeply,
 )
@@ -293,12 +294,16 @@ def _check_timing(subject: Subject) -> Iterator[ReportFinding]:
 
 
 def _check_applications(subject: Subject) -> Iterator[ReportFinding]:
-    """A lease whose spec several programs have written, as far as managedFields still show."""
+    """A lease whose spec several programs have written, as far as managedFields still show.
+
+    Who takes a lease writes the holder with acquireTime and renewTime: what one that held it before still owns is none
+    of these. Who owns renewTime, and not the holder, renewed in the name of another one.
+    """
     if len(subject.entries) < 2 or subject.is_heartbeat or subject.lease.strategy:
         return
     latest: dict[str, int] = {}
     for entry in subject.entries:
-        if _is_application(entry) and entry.stamp is not None:
+        if _is_application(entry) and _may_have_held(subject, entry) and entry.stamp is not None:
             latest[entry.manager or ""] = max(entry.stamp, latest.get(entry.manager or "", 0))
     if len(latest) < 2:
         return
@@ -309,6 +314,16 @@ def _check_applications(subject: Subject) -> Iterator[ReportFinding]:
     if not is_recent:
         message += "; the others long ago, so it may be one program under a new name"
     yield subject.report("lease-shared", message, Severity.WARNING if is_recent else Severity.INFO)
+
+
+def _may_have_held(subject: Subject, entry: Entry) -> bool:
+    """Return whether a field manager may be that of a holder, by what it owns."""
+    if HOLDER in entry.owned.spec:
+        return True
+    block = subject.status.block
+    if block is not None and entry.owned.spec == {block.field.replace("spec.", "f:")}:
+        return False  # another finding tells what it wrote
+    return not {ACQUIRE_TIME, RENEW_TIME} & set(entry.owned.spec)
 
 
 def _check_acquire_time(subject: Subject) -> Iterator[ReportFinding]:

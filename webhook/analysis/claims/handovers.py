@@ -337,6 +337,8 @@ def _describe_before(tenure: Tenure, before: Tenure | None) -> str:
     """Say what became of the holder before, for whose name there is a place."""
     if tenure.began is Handover.EXPIRED and before is not None and before.was_left_as_written:
         return " once it had expired with {} in it, which did not renew it"
+    if tenure.began is Handover.EXPIRED and before is not None and before.is_ambiguous:
+        return " once it had expired with {} in it"  # someone else may have let it expire
     return _AFTER[tenure.began]
 
 

@@ -254,7 +254,8 @@ def _describe_last_sign(tenure: Tenure) -> str:
         taker = tenure.processes.taken_by
         wrote = f"{describe_writer(taker)} wrote {{}} into it" if taker else "{} was written into it"
         return wrote.format(format_name(tenure.holder))
-    return f"the last renewal by {format_name(tenure.holder)}"
+    doubt = ", or by someone writing in its name" if tenure.is_ambiguous else ""
+    return f"the last renewal by {format_name(tenure.holder)}{doubt}"
 
 
 def _list_silences(history: LeaseHistory) -> Iterator[_Event]:

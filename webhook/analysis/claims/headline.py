@@ -6,6 +6,7 @@ from webhook.admission.rules.stamps import is_constant
 from webhook.analysis.claims.api_servers import is_identity_lease
 from webhook.analysis.claims.candidates import describe_candidates, describe_process
 from webhook.analysis.claims.claim import Claim
+from webhook.analysis.claims.holder_pods import is_gone
 from webhook.analysis.claims.words import (
     describe_by_writer,
     describe_holder_or_another,
@@ -117,6 +118,8 @@ def _describe_held(account: "Account", status: LeaseStatus, holder: str) -> str:
     if account.state is LeaseState.FROZEN and status.block:
         until = status.block.until
         end = "it is repaired" if until is None else format_clock(until, account.now)
+        if (stopped := _describe_stopped_holder(account, status, holder)) is not None:
+            return f"{stopped}, and no one can take it until {end}: {status.block.reason}"
         return f"{holder} keeps it until {end}: {status.block.reason}"
     if status.is_within_skew:
         skew = format_length(account.history.skew // SECOND * SECOND)
@@ -132,6 +135,19 @@ def _describe_held(account: "Account", status: LeaseStatus, holder: str) -> str:
         renewed = f"{holder} is named, renewed{_describe_since(status.last_renewal, account.now)}"
         return f"{renewed}; the lease has no duration, so it does not say until when"
     return f"{holder} holds it, but the lease does not say until when"
+
+
+def _describe_stopped_holder(account: "Account", status: LeaseStatus, holder: str) -> str | None:
+    """Say that the holder of a frozen lease renews it no longer; None if it does, or that is not known."""
+    tenure, at = account.tenure, account.last_renewal
+    if tenure is None or account.may_lack_renewals:
+        return None
+    is_over = at is not None and status.from_stamps and account.now - at >= (status.duration or 0) * SECOND
+    if is_over or _is_silent(account):
+        return f"{describe_holder_or_another(tenure)} has not renewed it{_describe_lateness(account, at)}"
+    if is_gone(account.pod_deletions, tenure):
+        return f"the pod of {holder} was deleted"
+    return None
 
 
 def _describe_live(account: "Account", status: LeaseStatus, holder: str) -> str:

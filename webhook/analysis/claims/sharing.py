@@ -14,8 +14,8 @@ from webhook.analysis.claims.words import describe_user, describe_writer, format
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.renewals import estimate_deadline
 from webhook.analysis.history.status import LeaseStatus
-from webhook.analysis.history.tenure import Tenure
-from webhook.analysis.inputs.items import InputKind
+from webhook.analysis.history.tenure import Handover, Tenure
+from webhook.analysis.inputs.items import InputKind, Writer
 from webhook.findings import Severity
 from webhook.kubernetes.times import SECOND, format_length
 from webhook.text.commands import make_kubectl_prefix, quote_name
@@ -154,12 +154,7 @@ def _claim_doubled_renewals(history: LeaseHistory, holder: str) -> Claim:
 
 
 def _find_applications(history: LeaseHistory, status: LeaseStatus | None) -> Iterator[Claim]:
-    users = {
-        one.name: one
-        for tenure in history.tenures
-        for one in tenure.processes.writers
-        if tenure.processes.renewals or tenure.processes.is_sure
-    }
+    users = {one.name for tenure in history.tenures for one in _list_electors(tenure)}
     # Without objects a log shows only who wrote, and beside a holder another one may write in its name.
     held = all(
         len({one.name for one in tenure.processes.writers}) < 2 and not tenure.is_writer for tenure in history.tenures
@@ -177,6 +172,10 @@ def _find_applications(history: LeaseHistory, status: LeaseStatus | None) -> Ite
         # Some electors apply the lease under their identity: that names no program. Who edits a lease holds none.
         managers -= {one.holder for one in history.tenures}
         managers = {one for one in managers if not one.startswith("kubectl")}
+        # Who never wrote a holder is no application that elects, unless an API server writes that for it.
+        naming = {one.taken_manager for one in history.tenures if one.taken_manager}
+        if naming and not any(one.is_coordinated for one in history.tenures):
+            managers &= naming
         if len(managers) < 2 or "kube-apiserver" in managers:
             return
         kind, names = "programs (by field manager)", sorted(managers)
@@ -207,6 +206,21 @@ def _find_applications(history: LeaseHistory, status: LeaseStatus | None) -> Ite
     yield make_claim(
         history, "lease-shared", severity, message, advice, "shared-lease", arguments={"identities": names}
     )
+
+
+def _list_electors(tenure: Tenure) -> list[Writer]:
+    """Return who led as a holder: whoever only renewed in its name, or edited the lease, elects by no lease.
+
+    Without objects a log shows only who wrote.
+    """
+    processes = tenure.processes
+    if not (processes.renewals or processes.is_sure):
+        return []
+    if tenure.is_writer:
+        return list(processes.writers)
+    # Whoever renews a lease whose taking was not seen may do so in the name of another one.
+    is_known = processes.is_sure or tenure.began is not Handover.SEEN
+    return [processes.own] if processes.own and is_known else []
 
 
 def _differ_by_ordinal(names: Sequence[str]) -> bool:

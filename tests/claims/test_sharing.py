@@ -1,0 +1,120 @@
+"""Who only writes in the name of a holder, or edits a lease, is no second application that elects by it."""
+
+from typing import Any
+
+import pytest
+
+from tests.claims.accounts import account, text
+from tests.history.fake_server import FakeServer
+from tests.history.observing import View, cluster_of, follow_both, follow_log, follow_watch
+from webhook.analysis.claims.headline import make_headline
+from webhook.analysis.claims.urgency import advise_with_urgency
+from webhook.kubernetes.times import format_micro_time
+
+SHIPPER = "system:serviceaccount:logging:shipper"
+VIEWS = pytest.mark.parametrize("follow", [follow_watch, follow_log, follow_both])
+
+
+def patch(server: FakeServer, manager: str = "curl", **changes: Any) -> None:
+    """Write a field of shop/db beside its holder, from no pod."""
+    server.write("shop/db", {**server.leases["shop/db"]["spec"], **changes}, manager, SHIPPER, "")
+
+
+def kept_alive_by_a_stranger(*, until_taken: bool = True) -> FakeServer:
+    """The holder dies; a stranger renews in its name for a minute; then another replica takes the lease."""
+    server = FakeServer()
+    server.elector("db-0", "shop/db").lead(40)
+    for _ in range(10):
+        server.wait(6)
+        patch(server, renewTime=format_micro_time(server.now - 3000))
+    if until_taken:
+        server.wait(18)
+        server.elector("db-1", "shop/db").lead(20)
+    return server
+
+
+@VIEWS
+def test_who_renewed_in_the_name_of_a_dead_holder_shares_no_lease(follow: View) -> None:
+    server = kept_alive_by_a_stranger()
+    assert "lease-shared" not in {one.check for one in account(follow(server), server.now).findings}
+
+
+def test_a_log_names_it_as_one_who_writes_in_the_name_of_another() -> None:
+    server = kept_alive_by_a_stranger()
+    assert "identity-shared" in {one.check for one in account(follow_log(server), server.now).findings}
+
+
+def test_a_log_that_begins_after_the_death_makes_it_no_application_either() -> None:
+    server = kept_alive_by_a_stranger()
+    del server.log[:22]
+    assert "lease-shared" not in {one.check for one in account(follow_log(server), server.now).findings}
+
+
+def test_a_watch_does_not_say_that_the_holder_made_the_last_renewal() -> None:
+    server = kept_alive_by_a_stranger()
+    said = text(account(follow_watch(server), server.now))
+    assert "the lease expired, 15 s after the last renewal by db-0_1, or by someone writing in its name" in said
+    assert "db-1_1 took it once it had expired with db-0_1 in it" in said
+    assert "let it expire" not in said
+
+
+def test_a_list_during_that_shows_no_second_application() -> None:
+    server = kept_alive_by_a_stranger(until_taken=False)
+    server.wait(2)
+    assert "lease-shared" not in {one.check for one in account(cluster_of(server.dump()), server.now).findings}
+
+
+def test_a_list_after_a_takeover_shows_what_an_earlier_application_left() -> None:
+    server = FakeServer()
+    server.elector("db-0", "shop/db", manager="old").lead(10)
+    server.wait(20)
+    server.elector("db-1", "shop/db", manager="new").lead(10)
+    found = account(cluster_of(server.dump()), server.now)
+    assert [one.message for one in found.findings if one.check == "lease-shared"] == [
+        'at least 2 programs have written this lease: "new", "old"'
+    ]
+
+
+def frozen(*, silent: bool = True) -> FakeServer:
+    """A stranger sets leaseTransitions to the greatest number; after a while the holder stops."""
+    server = FakeServer()
+    db = server.elector("db-0", "shop/db")
+    db.lead(20)
+    patch(server, leaseTransitions=2**31 - 1)
+    db.lead(20)
+    if silent:
+        server.wait(30)
+    else:
+        server.delete_pod("db-0")
+    return server
+
+
+@VIEWS
+def test_who_set_the_count_to_the_greatest_number_shares_no_lease(follow: View) -> None:
+    server = frozen()
+    checks = {one.check for one in account(follow(server), server.now).findings}
+    assert "transitions-jump" in checks
+    assert "lease-shared" not in checks
+
+
+@VIEWS
+def test_a_frozen_lease_that_no_one_renews_is_kept_by_no_one(follow: View) -> None:
+    server = frozen()
+    found = account(follow(server), server.now)
+    headline = make_headline(found)
+    assert headline.startswith("db-0_1 has not renewed it for 30 s, and no one can take it until it is repaired: ")
+    assert advise_with_urgency(found).sentence.startswith("Act now. Repair it")
+
+
+def test_a_frozen_lease_whose_pod_was_deleted_is_kept_by_no_one() -> None:
+    server = frozen(silent=False)
+    server.wait(1)
+    headline = make_headline(account(follow_log(server), server.now))
+    assert headline.startswith("the pod of db-0_1 was deleted, and no one can take it until it is repaired: ")
+
+
+@VIEWS
+def test_a_frozen_lease_that_is_renewed_is_kept_by_its_holder(follow: View) -> None:
+    server = frozen(silent=False)
+    del server.log[-1]
+    assert make_headline(account(follow(server), server.now)).startswith("db-0_1 keeps it until it is repaired: ")
