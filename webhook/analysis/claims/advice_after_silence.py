@@ -211,19 +211,8 @@ def _advise_on_silent_client(history: LeaseHistory, tenure: Tenure, cause: Diagn
         return Advice(sentence, step.command)
     if _is_kept_by_another(tenure):
         return advise_after_sharing(history, tenure)
-    own = find_user_without_pod(tenure)
-    if own is not None and "refused-credentials" in cause.possible_causes:
-        sentence = (
-            f"Check whether the credentials of {describe_user(own)}, such as a certificate, have expired. "
-            "To see the lease:"
-        )
-        return Advice(sentence, f"{make_command_for_lease(history)} -o yaml")
-    if own is not None:
-        sentence = (
-            f"Look where {format_name(tenure.holder)} runs: "
-            f"it writes as {describe_user(own)}, and not with the token of a pod."
-        )
-        return advise_on_writer(sentence, history, own)
+    if (own := find_user_without_pod(tenure)) is not None:
+        return _advise_on_user(history, tenure, own, cause)
     pod = find_pod(history, tenure.holder, tenure)
     if tenure.processes.heard_again and pod.name:
         return _advise_on_heard_pod(tenure, pod, cause, is_lost=is_lost)
@@ -233,6 +222,21 @@ def _advise_on_silent_client(history: LeaseHistory, tenure: Tenure, cause: Diagn
             f"Check whether {holder} is one of the pods:", f"{make_kubectl_prefix(history.namespace)} get pods"
         )
     return _advise_on_pod(tenure, pod, is_lost=is_lost)
+
+
+def _advise_on_user(history: LeaseHistory, tenure: Tenure, own: Writer, cause: Diagnosis) -> Advice:
+    """Return where to look for a holder that writes without the token of a pod."""
+    if "refused-credentials" in cause.possible_causes:
+        sentence = (
+            f"Check whether the credentials of {describe_user(own)}, such as a certificate, have expired. "
+            "To see the lease:"
+        )
+        return Advice(sentence, f"{make_command_for_lease(history)} -o yaml")
+    sentence = (
+        f"Look where {format_name(tenure.holder)} runs: "
+        f"it writes as {describe_user(own)}, and not with the token of a pod."
+    )
+    return advise_on_writer(sentence, history, own)
 
 
 def _advise_on_heard_pod(tenure: Tenure, pod: Pod, cause: Diagnosis, *, is_lost: bool) -> Advice:
