@@ -179,3 +179,13 @@ def test_a_log_that_has_only_reads_of_a_lease_shows_who_holds_it() -> None:
     for item in merge_inputs(read("audit.log", [server.audit_log()])):
         histories.take(item)
     assert text(account(histories, server.now)).startswith("db-0_1 holds it, renewed 0.2 s ago, as a read at")
+
+
+def test_an_answer_that_is_no_text_shows_nothing() -> None:
+    server = move(until=MOVED, read_until=0)
+    answer = {"kind": "Lease", "metadata": {"name": "?", "namespace": "shop", "resourceVersion": "9000"}, "spec": {}}
+    server.log_request("shop/db", "get", "nina@example.org", "", answer)
+    histories = ClusterHistory()
+    for item in merge_inputs(read("audit.log", [server.audit_log().replace(b'"?"', b'"\xff"')])):
+        histories.take(item)
+    assert "read at" not in text(account(histories, server.now))

@@ -52,8 +52,7 @@ class Waiting(Struct):
 
     def restart(self, at: int) -> None:
         """Restart as something is stored."""
-        if len(self.known) < MAX_LISTED:
-            self.known.update(self.asking)
+        self.known.update(self.asking if len(self.known) < MAX_LISTED else ())
         self.since, self.is_whole, self.asking = at, True, {}
 
     def find_others(self, own: Writer | None, since: int) -> list[tuple[Writer, Asking]]:
