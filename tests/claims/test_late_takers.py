@@ -55,6 +55,12 @@ def test_requests_that_were_refused_are_requests() -> None:
     )
 
 
+def test_writes_that_conflicted_are_requests() -> None:
+    assert late(lambda _, elector: elector.fail(409, "the object has been modified")) == (
+        "its pod asked for the lease, and at least 1 of its updates conflicted with other writes (409)"
+    )
+
+
 def test_requests_of_another_replica_that_were_refused_say_nothing_of_the_taker() -> None:
     assert late(refuse("db-2")) == UNKNOWN
 

@@ -73,7 +73,8 @@ def _describe_unseen(account: "Account", last: str) -> str:
     if not account.history.tenures:
         denied = [one for one in account.history.requests.refusals if one.is_denied]
         refused = f": {format_count(len(denied), 'request')} for it {'was' if len(denied) == 1 else 'were'} refused"
-        return f"the log has no write of it{refused if denied else ''}"
+        written = "its spec" if account.history.others else "it"
+        return f"the log has no write of {written}{refused if denied else ''}"
     return f"{last} wrote it last; the log does not show the lease itself"
 
 

@@ -344,12 +344,24 @@ def _describe_what_is_known(late: _LateTakeover) -> str:
     """Say what a log shows of the taker's pod, although it may lack some of its requests; "" if it shows nothing."""
     own = late.after.processes.own
     # Whoever else has its user may have asked.
-    if own is not None and (own.uid or own.pod) and late.describe_refused():
-        return "its pod asked for the lease"
+    if own is not None and (own.uid or own.pod) and (asked := _describe_requests_of_pod(late)):
+        return asked
     if late.bound_at is not None:
         return f"its pod got a node only at {format_clock(late.bound_at, late.now)}, and did not run before"
     unauthenticated = late.describe_unauthenticated()
     return f"{unauthenticated}: it may have asked for the lease" if unauthenticated else ""
+
+
+def _describe_requests_of_pod(late: _LateTakeover) -> str:
+    """Say that the pod of a taker asked for the lease, of which the log may have only a part; "" if it has none."""
+    if late.describe_refused():
+        return "its pod asked for the lease"
+    if late.conflicts:
+        number = f"at least {late.conflicts} of its updates"
+        return f"its pod asked for the lease, and {number} conflicted with other writes (409)"
+    # The last request is that by which it took the lease.
+    asked = [one for one in sorted(late.after.waited)[:-1] if one > late.since]
+    return f"its pod asked for the lease at least {format_count(len(asked), 'time')} meanwhile" if asked else ""
 
 
 def _find_binding(histories: ClusterHistory, after: Tenure, since: int) -> int | None:

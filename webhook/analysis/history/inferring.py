@@ -10,6 +10,7 @@ from webhook.analysis.history.hidden_write import (
     classify_write_to_unknown,
     name_writer,
 )
+from webhook.analysis.history.idle_writes import IdleWrite
 from webhook.analysis.history.step import Step
 from webhook.analysis.history.tenure import API_SERVER, Handover, Tenure
 from webhook.analysis.history.tenure_steps import advance_at, begin_tenure, end_tenure, record_event
@@ -91,6 +92,15 @@ def _take_hidden_write_by(step: Step, writer: Writer, tenure: Tenure, verb: str,
             history.requests.accepted.append((at, writer))
         case _:
             pass
+
+
+def take_write_beside_spec(step: Step, at: int) -> None:
+    """Take in a patch that left the spec as it was, though the log does not show what that is: it renews nothing."""
+    history, writer = step.history, step.seen.writer or Writer()
+    tenure, history.continuity.version = history.current_tenure, ""
+    is_own = tenure is not None and tenure.is_by(writer)
+    history.others.append(IdleWrite(at, writer.name, None if is_own else writer))
+    advance_at(step, at)
 
 
 def _renew_hidden(step: Step, tenure: Tenure, at: int, writer: Writer | None) -> None:

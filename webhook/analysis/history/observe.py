@@ -12,7 +12,7 @@ from webhook.analysis.history.continuity import Sight, SightChange
 from webhook.analysis.history.dating import date_write
 from webhook.analysis.history.deletion import confirm_deletion, store_deletion, take_absence
 from webhook.analysis.history.events import EventKind, LeaseEvent
-from webhook.analysis.history.inferring import take_hidden_write, take_logged_write
+from webhook.analysis.history.inferring import take_hidden_write, take_logged_write, take_write_beside_spec
 from webhook.analysis.history.lease import LeaseHistory, ShownByRead
 from webhook.analysis.history.requests import hear
 from webhook.analysis.history.rival import estimate_patience
@@ -136,7 +136,7 @@ def _note_sight(step: Step, *, goes_on: bool) -> None:
 def _is_change_hidden(step: Step) -> bool:
     """Return whether a log does not show what a write changed, nor a watch or reviews beside it."""
     history, seen = step.history, step.seen
-    if seen.object is not None or history.lease is None:
+    if seen.object is not None or seen.is_beside_spec or history.lease is None:
         return False
     if history.is_deleted:
         return history.existence.is_creation_hidden
@@ -189,6 +189,8 @@ def _store(step: Step) -> None:
             history.existence.mark(seen.writer, history.moment)
         elif marked := stamp_of(seen.object.metadata.deletion_timestamp):
             history.existence.mark(None, marked)
+    elif seen.is_beside_spec and seen.at is not None:
+        take_write_beside_spec(step, seen.at)
     elif seen.at is not None and not seen.problem:
         if history.lease is not None:
             if seen.act is Act.CREATED:
@@ -200,6 +202,8 @@ def _store(step: Step) -> None:
 
 def _is_edit(before: Lease | None, after: Lease | None, seen: Observation) -> bool:
     """Return whether a write is known to have left what electors wait for as it was: the holder, and its renewal."""
+    if seen.is_beside_spec:
+        return True
     if before is None or after is None or seen.object is None or before.metadata.uid != after.metadata.uid:
         return False
     old, new = before.spec, after.spec

@@ -252,6 +252,8 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     """The object with which a read was answered, as JSON; of an audit log only."""
     read_at: int | None = None
     """When the read was answered that shows this state, of which a log lacks the write; None if no read shows it."""
+    is_beside_spec: bool = False
+    """A patch that a log shows, and not what was stored, changed annotations and labels alone."""
 
     @cached
     def entries(self) -> Sequence[Entry]:

@@ -44,6 +44,7 @@ from webhook.analysis.inputs.items import (
     Writer,
 )
 from webhook.analysis.inputs.lines import NOWHERE, Source
+from webhook.analysis.inputs.patches import leaves_spec
 from webhook.analysis.inputs.pod_requests import interpret_pod_status, may_be_pod_request
 from webhook.analysis.inputs.related_writes import interpret_related_write, may_be_related_write
 from webhook.analysis.inputs.rewriting import Rewriting, find_rewritings, is_mutated, may_be_rewritten
@@ -473,6 +474,7 @@ def _interpret_event(
         rewritings=tuple(_find_rewritings(event, stored)) if shown is event.response_object else (),
         asked=_find_asked(event, kind) if shown is None and act in {Act.CREATED, Act.UPDATED} else None,
         patched_renew_time=_find_patched_renew_time(event) if shown is None and act is Act.UPDATED else "",
+        is_beside_spec=shown is None and act is Act.UPDATED and _is_beside_spec(event),
     )
 
 
@@ -611,6 +613,12 @@ def _find_patched_renew_time(event: AuditEvent) -> str:
         return _merge_patches.decode(patch).spec.renew_time
     except (ValueError, RecursionError):
         return ""  # a JSON patch is a list, and anything may be sent to a server that refuses it
+
+
+def _is_beside_spec(event: AuditEvent) -> bool:
+    """Return whether a patch left the spec as it was: no webhook may have changed that."""
+    is_as_sent = event.verb == "patch" and not is_mutated(event.annotations or NO_TEXTS)
+    return is_as_sent and leaves_spec(bytes(event.request_object))
 
 
 def _find_rewritings(event: AuditEvent, stored: Lease | LeaseCandidate | None) -> Iterator[Rewriting]:

@@ -1,0 +1,42 @@
+"""What a patch that a log shows left as it was: the log has what was asked, and not what was stored."""
+
+from typing import Final
+
+import msgspec
+
+_PARTS: Final = frozenset({"annotations", "labels"})
+"""Of the metadata: other parts may delete an object, as the removal of its last finalizer does."""
+_NAMES: Final = frozenset({"name", "namespace", "uid", "resourceVersion"})
+"""Parts of the metadata that no write changes."""
+_PATHS: Final = tuple(f"/metadata/{part}" for part in sorted(_PARTS))
+
+
+def leaves_spec(patch: bytes) -> bool:
+    """Return whether a patch changes annotations and labels alone; False if that is not known.
+
+    An apply has `kind`, and takes away what its field manager had applied before and leaves out now.
+    """
+    if b'"metadata"' not in patch and b"/metadata/" not in patch:
+        return False
+    try:
+        asked = msgspec.json.decode(patch)
+    except (ValueError, RecursionError):
+        return False  # anything may be sent to a server that refuses it
+    if isinstance(asked, list):
+        return bool(asked) and all(map(_is_beside_spec, asked))
+    metadata = asked.get("metadata") if isinstance(asked, dict) and asked.keys() == {"metadata"} else None
+    return isinstance(metadata, dict) and bool(_PARTS & metadata.keys()) and metadata.keys() <= _PARTS | _NAMES
+
+
+def _is_beside_spec(operation: object) -> bool:
+    """Return whether an operation of a JSON patch changes an annotation or a label alone, or tests something."""
+    if not isinstance(operation, dict):
+        return False
+    if operation.get("op") == "test":
+        return True
+    paths = [operation.get("path"), *([operation["from"]] if "from" in operation else [])]
+    return all(isinstance(path, str) and _is_below(path) for path in paths)
+
+
+def _is_below(path: str) -> bool:
+    return any(path == one or path.startswith(f"{one}/") for one in _PATHS)
