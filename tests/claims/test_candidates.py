@@ -29,8 +29,8 @@ def candidate(**changes: object) -> Document:
     return {"apiVersion": "coordination.k8s.io/v1beta1", "kind": "LeaseCandidate", "metadata": metadata, "spec": spec}
 
 
-def event(server: FakeServer, verb: str, stored: Document | None, code: int = 200) -> None:
-    """Have the log of a server show a write of mallory to the candidate."""
+def event(server: FakeServer, verb: str, stored: Document | None, code: int = 200, user: str = "mallory") -> None:
+    """Have the log of a server show a write to the candidate."""
     server.log.append(
         {
             "apiVersion": "audit.k8s.io/v1",
@@ -38,7 +38,7 @@ def event(server: FakeServer, verb: str, stored: Document | None, code: int = 20
             "level": "RequestResponse",
             "stage": "ResponseComplete",
             "verb": verb,
-            "user": {"username": "mallory"},
+            "user": {"username": user},
             "objectRef": {
                 "resource": "leasecandidates",
                 "apiGroup": "coordination.k8s.io",
@@ -58,7 +58,7 @@ def led(*writes: tuple[str, Document | None, int]) -> FakeServer:
     server, (db, *_) = shop()
     db.lead(20)
     for verb, stored, code in writes:
-        event(server, verb, stored, code)
+        event(server, verb, stored, code, db.user if verb == "create" else "mallory")
         server.wait(1)
     db.lead(20)
     return server
@@ -198,3 +198,41 @@ def test_candidates_are_served_again_once_one_is_created(*, code: int, is_served
     list_candidates(server, 404, UNKNOWN)
     list_candidates(server, code, "", verb="create")
     assert is_said_unserved(server) is not is_served
+
+
+def test_who_created_a_candidate_is_said_if_that_is_no_holder_of_the_lease() -> None:
+    server = led()
+    event(server, *CREATED)
+    said = 'LeaseCandidate db-1 was created with emulationVersion "1.37.0" by mallory'
+    answer = account(cluster_of(server.audit_log()), server.now)
+    assert said in text(answer)
+    assert any(said in line.text for line in list_latest(answer))
+
+
+def test_who_created_a_candidate_that_is_gone_is_said_beside_its_deletion() -> None:
+    server = led()
+    event(server, *CREATED)
+    event(server, "delete", None)
+    answer = account(cluster_of(server.audit_log()), server.now)
+    latest = [line.text for line in list_latest(answer)]
+    assert [one.partition(" with")[0].partition(" by")[0] for one in latest] == [
+        "LeaseCandidate db-1 was created",
+        "LeaseCandidate db-1 was deleted",
+    ]
+    assert "created again" not in latest[0]
+
+
+@pytest.mark.parametrize("has_holder", [True, False], ids=["of the holder's account", "of a lease without a holder"])
+def test_that_a_replica_created_its_candidate_is_no_news(*, has_holder: bool) -> None:
+    server, (db, *_) = shop()
+    if has_holder:
+        db.lead(20)
+    else:
+        db.fail(403)
+    event(server, *CREATED, user=db.user)
+    assert "LeaseCandidate" not in text(account(cluster_of(server.audit_log()), server.now))
+
+
+def test_an_update_of_a_candidate_that_was_not_seen_before_says_nothing_of_what_it_changed() -> None:
+    server = led(("update", candidate(emulationVersion="1.36.0"), 200))
+    assert "LeaseCandidate" not in text(account(cluster_of(server.audit_log()), server.now))

@@ -23,7 +23,7 @@ from webhook.analysis.claims.successors import find_last_rejection
 from webhook.analysis.claims.takers import claim_no_candidate
 from webhook.analysis.claims.unlogged_renewals import Unlogged, describe_unlogged
 from webhook.analysis.history.clock_steps import ClockStep
-from webhook.analysis.history.events import LeaseEvent
+from webhook.analysis.history.events import EventKind, LeaseEvent
 from webhook.analysis.history.follow import ClusterHistory, Key
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import Refusal
@@ -276,7 +276,8 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
     findings.sort(key=lambda one: ORDER[one.severity])
     said = histories.election_events.get((history.namespace, history.name), ())
     quoted = tuple(sorted(one for one in said if one[0] <= now))
-    candidates = tuple(histories.candidate_events.get((history.namespace, history.name), ()))
+    events = histories.candidate_events.get((history.namespace, history.name), ())
+    candidates = tuple(one for one in events if one.kind is not EventKind.CREATED or _is_by_stranger(history, one))
     is_coordinated = history.lease is not None and bool(history.lease.spec.strategy)
     refused_pods = find_refused_pods(histories, history, now)
     deleted = {one.candidate for one in candidates if histories.is_candidate_missing(history.namespace, one.candidate)}
@@ -302,6 +303,12 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
         related_writes=tuple(find_related_writes(histories.related_writes, history, refused_pods)),
         pod_events=list_pod_events(histories, history, now),
     )
+
+
+def _is_by_stranger(history: LeaseHistory, event: LeaseEvent) -> bool:
+    """Return whether another account than those of the holders of a lease did something; False if that is not known."""
+    own = {one.processes.own.user for one in history.tenures if one.processes.own is not None}
+    return bool(own) and event.writer is not None and event.writer.user not in {"", *own}
 
 
 def make_account_of_state(

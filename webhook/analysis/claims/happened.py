@@ -23,7 +23,7 @@ from webhook.analysis.claims.owners import describe_added_owners, is_by_holder
 from webhook.analysis.claims.related_writes import describe_related_write, is_new
 from webhook.analysis.claims.text import Line
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
-from webhook.analysis.history.events import LeaseEvent
+from webhook.analysis.history.events import EventKind, LeaseEvent
 from webhook.analysis.history.lease import MAX_OTHERS, LeaseHistory
 from webhook.analysis.history.refusal import Refusal
 from webhook.analysis.history.requests import MAX_REFUSALS
@@ -162,9 +162,13 @@ def _list_added_owners(history: LeaseHistory, *, by_others: bool = False) -> lis
 def _list_candidates(account: Account, *, are_missing: bool = False) -> list[_Event]:
     """Return what was done to candidates of a coordinated election, which chooses by what they say.
 
-    `are_missing`: only the deletions of those that are still gone.
+    `are_missing`: only the deletions of those that are still gone, and creations by others than its holders' accounts.
     """
-    wanted = (one for one in account.candidate_events if not are_missing or one.candidate in account.missing_candidates)
+    wanted = (
+        one
+        for one in account.candidate_events
+        if not are_missing or one.candidate in account.missing_candidates or one.kind is EventKind.CREATED
+    )
     return [(one.at, f"{describe_edit(one)}{_describe_absence(account, one)}") for one in wanted]
 
 

@@ -1,4 +1,4 @@
-"""What others than its own renewals do to a LeaseCandidate: its deletion, and edits of what an election goes by."""
+"""What others than its own renewals do to a LeaseCandidate: its creation, deletion, and edits."""
 
 from typing import Final
 
@@ -25,7 +25,13 @@ def read_event(seen: Observation, before: LeaseCandidate | None, at: int) -> Lea
     if seen.act is Act.DELETED and seen.is_stored:
         text = f"LeaseCandidate {name} was deleted"
         return LeaseEvent(EventKind.EDITED, at, writer=seen.writer, text=text, is_dated=is_dated, candidate=seen.name)
-    if before is None or not isinstance(seen.object, LeaseCandidate) or not seen.is_stored or seen.act is Act.READ:
+    if not isinstance(seen.object, LeaseCandidate) or not seen.is_stored or seen.act is Act.READ:
+        return None
+    if seen.act is Act.CREATED:
+        text = f"LeaseCandidate {name} was created with emulationVersion "
+        text += _format_value(seen.object.spec.emulation_version)
+        return LeaseEvent(EventKind.CREATED, at, writer=seen.writer, text=text, is_dated=is_dated)
+    if before is None:
         return None
     old, new = before.spec, seen.object.spec
     pairs = ((shown, getattr(old, field), getattr(new, field)) for field, shown in _FIELDS.items())

@@ -352,7 +352,9 @@ class ClusterHistory(Struct):
         before = self.candidates.get(key)
         at = seen.at if seen.at is not None else self.bounds.until
         event = None if at is None else read_event(seen, before, at)
-        lease = before.spec.lease_name if before else None
+        created = seen.object if seen.act is Act.CREATED and isinstance(seen.object, LeaseCandidate) else None
+        shown = before or created
+        lease = shown.spec.lease_name if shown else None
         if event is not None and lease:
             self.candidate_events.setdefault((seen.namespace, lease), deque(maxlen=MAX_LISTED)).append(event)
         if not seen.is_stored:
