@@ -219,8 +219,8 @@ def test_a_holder_that_one_pod_renames_is_no_error() -> None:
     db.lead(20)
     db.identity = "eu1.db-0_1"
     db.lead(20)
-    (finding,) = (one for one in account(follow_log(server), server.now).findings if one.check == "lease-stolen")
-    assert finding.severity.value == "warning"
+    (finding,) = (one for one in account(follow_log(server), server.now).findings if one.check == "handed-over")
+    assert finding.severity.value == "info"
     doubt = "unless that runs two electors, or its container restarted, one process led throughout"
     assert f"{doubt} and its identity changed" in finding.message
     assert "two may have led" not in text(account(follow_log(server), server.now))

@@ -123,6 +123,7 @@ def test_a_process_that_goes_on_under_another_name_is_no_second_one(code: int) -
         server.wait(2)
     elector.renew(holderIdentity="db-0_3")
     answer = account(follow_log(server), server.now)
-    findings = [found.message for found in answer.findings if found.check == "lease-stolen"]
+    findings = [found.message for found in answer.findings if found.check == "handed-over"]
     assert findings
+    assert not find(answer, "lease-stolen")
     assert all("both were written from one pod" in message for message in findings)

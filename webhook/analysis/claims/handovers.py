@@ -101,6 +101,16 @@ def is_from_one_pod(tenure: Tenure, before: Tenure) -> bool:
     return is_one or takes_back(tenure, before)
 
 
+def is_next_name(tenures: Iterable[Tenure], tenure: Tenure, before: Tenure) -> bool:
+    """Return whether one pod wrote a name after another, and neither of them is named a second time.
+
+    Two electors in one pod take the lease from each other again and again, by turns.
+    """
+    named = [one.holder for one in tenures]
+    is_one = is_from_one_pod(tenure, before) and not takes_back(tenure, before)
+    return is_one and named.count(tenure.holder) == named.count(before.holder) == 1
+
+
 def _is_taken_back(tenure: Tenure, own: Writer, before: int) -> bool:
     """Return whether a process took back, before an instant, what had been written in place of it."""
     ended = tenure.ended
@@ -122,8 +132,14 @@ def find_duration_edit(history: LeaseHistory, before: Tenure, after: Tenure) -> 
 
 
 def find_frequent_changes(tenures: Iterable[Tenure], now: int) -> FrequentChanges | None:
-    """Return the latest changes of the holder, if they are many: at each moment such a lease looks well."""
-    changes = [one.since for one in tenures if one.began in _CHANGES and now - one.since <= FREQUENT_WITHIN]
+    """Return the latest changes of the holder, if they are many: at each moment such a lease looks well.
+
+    A process that changes its name goes on.
+    """
+    known = list(tenures)
+    pairs = zip([None, *known], known, strict=False)
+    led = [one for before, one in pairs if before is None or not is_next_name(known, one, before)]
+    changes = [one.since for one in led if one.began in _CHANGES and now - one.since <= FREQUENT_WITHIN]
     return FrequentChanges(len(changes), changes[0]) if len(changes) >= FREQUENT else None
 
 

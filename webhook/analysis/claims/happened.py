@@ -18,6 +18,7 @@ from webhook.analysis.claims.handovers import (
     describe_handover,
     describe_renewals_of_another,
     has_lost_race,
+    is_next_name,
 )
 from webhook.analysis.claims.owners import describe_added_owners, is_by_holder
 from webhook.analysis.claims.related_writes import describe_related_write, is_new
@@ -29,7 +30,7 @@ from webhook.analysis.history.refusal import Refusal
 from webhook.analysis.history.requests import MAX_REFUSALS
 from webhook.analysis.history.status import RELEASED_DURATION
 from webhook.analysis.history.tenure import API_SERVER, Handover, Tenure
-from webhook.analysis.inputs.items import RelatedWrite
+from webhook.analysis.inputs.items import RelatedWrite, Writer
 from webhook.findings import ReportFinding, Severity
 from webhook.kubernetes.times import SECOND, format_length
 
@@ -50,6 +51,7 @@ _STRATEGY: Final = "strategy "
 _TAKEN_UP: Final = re.compile(r"leaseDurationSeconds 5 -> \d+(?:, leaseTransitions absent -> 0)?")
 """What a holder writes when it takes up a lease that an API server created for it, with 5 s: `defaultLeaseDuration`."""
 _MIN_OTHER_WRITES: Final = 3
+_PAIR: Final = 2
 _TIME: Final = itemgetter(0)
 _Event = tuple[int, str]
 _T = TypeVar("_T")
@@ -211,8 +213,8 @@ def _is_usual(edit: LeaseEvent) -> bool:
 def _list_all(account: Account) -> Iterator[_Event]:
     history = account.history
     tenures = list(history.tenures)
-    for before, tenure, after in zip(chain([None], tenures), tenures, chain(tenures[1:], [None]), strict=False):
-        yield tenure.since, describe_handover(tenure, before)
+    yield from _list_handovers(tenures)
+    for tenure, after in zip(tenures, chain(tenures[1:], [None]), strict=False):
         yield from _describe_end(history, tenure, after)
     yield from _list_silences(history)
     yield from _list_refused_writes(history)
@@ -220,6 +222,33 @@ def _list_all(account: Account) -> Iterator[_Event]:
     yield from _list_accepted_writes(history)
     yield from _list_other_writes(history)
     yield from _list_fenced_writes(history)
+
+
+def _list_handovers(tenures: Sequence[Tenure]) -> Iterator[_Event]:
+    """Yield how each holder followed the one before; names that one pod wrote in turn are one event."""
+    run: list[Tenure] = []
+    for before, tenure in zip(chain([None], tenures), tenures, strict=False):
+        is_next = before is not None and is_next_name(tenures, tenure, before)
+        if run and not is_next:
+            yield _describe_run(run)
+            run = []
+        if is_next and before is not None:
+            run = [*(run or [before]), tenure]
+        else:
+            yield tenure.since, describe_handover(tenure, before)
+    if run:
+        yield _describe_run(run)
+
+
+def _describe_run(run: Sequence[Tenure]) -> _Event:
+    """Describe names that one pod wrote one after another; the first one is that which it had before."""
+    before, first, last = run[0], run[1], run[-1]
+    who = f"all were written from one pod ({describe_writer(last.processes.taken_by or Writer())})"
+    if len(run) == _PAIR:
+        return first.since, describe_handover(first, before)
+    until = format_clock(last.since, last.since)
+    names = f"{len(run) - 1} names followed {format_name(before.holder)} until {until}, the last one"
+    return first.since, f"{names} {format_name(last.holder)}: {who}"
 
 
 def _describe_end(history: LeaseHistory, tenure: Tenure, after: Tenure | None) -> Iterator[_Event]:

@@ -214,11 +214,11 @@ _INCIDENTS: Final = (
     ),
     Kind(
         "handed-over",
-        "`by`, which is the process of `previous`, replaced that by `identity` in [earliest, latest] while the lease "
-        "was live",
+        "`by`, which is the process of `previous` or runs in its pod, replaced that by `identity` in [earliest, "
+        "latest] while the lease was live",
         "the process of the holder, and the writer of the change",
         ("identity", "previous", "earliest", "latest", "by"),
-        Problem("a holder wrote the next one into the lease, instead of a release", {Severity.INFO: ""}),
+        Problem("a holder, or its pod, wrote the next one into the lease, instead of a release", {Severity.INFO: ""}),
     ),
     Kind(
         "foreign-release",

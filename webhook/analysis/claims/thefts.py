@@ -21,6 +21,7 @@ from webhook.analysis.claims.handovers import (
     find_duration_edit,
     is_from_one_pod,
     is_handed_over,
+    is_next_name,
     is_written_beside,
     takes_back,
 )
@@ -30,7 +31,7 @@ from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.inputs.items import Writer
-from webhook.analysis.inputs.rewriting import RENEW_TIME
+from webhook.analysis.inputs.rewriting import HOLDER_IDENTITY, RENEW_TIME
 from webhook.findings import Severity
 from webhook.kubernetes.request import UserInfo
 from webhook.kubernetes.times import SECOND, format_length
@@ -73,6 +74,8 @@ def claim_replacement(history: LeaseHistory, before: Tenure, after: Tenure, now:
     false_expiry = _explain_false_expiry(history, before, after, now)
     if is_handed_over(after, before) and false_expiry is None:
         return _claim_hand_over(history, before, after, now)
+    if false_expiry is None and is_next_name(history.tenures, after, before):
+        return _claim_next_name(history, before, after, now)
     if false_expiry is not None and false_expiry.cause == _SET_BACK and before.has_expired_at(after.since):
         return _claim_taking_from_silent(history, before, after, now, false_expiry=false_expiry)
     return _claim_theft(history, before, after, now, false_expiry=false_expiry)
@@ -114,6 +117,23 @@ def _claim_hand_over(history: LeaseHistory, before: Tenure, after: Tenure, now: 
     advice = Advice(sentence, make_command_for_log_of_holder(history.namespace, other.pod or before.holder))
     return make_claim(
         *(history, "handed-over", Severity.INFO, message, advice),
+        over_since=after.since,
+        arguments=_list_arguments(before, after),
+    )
+
+
+def _claim_next_name(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Claim:
+    """Return the claim that one pod wrote another name in place of the one that it had written before."""
+    pod = after.processes.taken_by or Writer()
+    message = (
+        f"at {format_clock(after.since, now)} {format_name(after.holder)} followed {format_name(before.holder)}: "
+        f"{_ONE_POD}"
+    )
+    rewritten = history.requests.rewritten.found.get(HOLDER_IDENTITY)
+    sentence = "If its program changes its name, no action is needed. To see what it logged:"
+    advice = Advice(sentence, make_command_for_log_of_holder(history.namespace, pod.pod or before.holder))
+    return make_claim(
+        *(history, "handed-over", Severity.INFO, message, advise_on_mutation(rewritten) if rewritten else advice),
         over_since=after.since,
         arguments=_list_arguments(before, after),
     )
@@ -181,8 +201,9 @@ def _advise_on_one_pod(history: LeaseHistory, before: Tenure, after: Tenure) -> 
     """Return what to do about two names from one pod: it took back what had been written in its place, or renamed."""
     if takes_back(after, before) and after.processes.taken_by is not None:
         return _advise_on_other_taker(history, before.holder, after.processes.taken_by, is_beside=True)
-    sentence = "Check whether a webhook rewrites holderIdentity, or the pod runs two electors:"
-    return Advice(sentence, "kubectl get mutatingwebhookconfigurations")
+    sentence = "Check whether the pod runs two electors, or changes its name. To see what it logged:"
+    pod = after.processes.taken_by.pod if after.processes.taken_by else ""
+    return Advice(sentence, make_command_for_log_of_holder(history.namespace, pod or before.holder))
 
 
 def _advise_on_other_taker(history: LeaseHistory, holder: str, other: Writer, *, is_beside: bool) -> Advice:

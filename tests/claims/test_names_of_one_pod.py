@@ -1,0 +1,72 @@
+"""A pod that writes one name after another into the lease goes on as its holder: nobody takes it from anybody."""
+
+from collections.abc import Sequence
+
+from tests.claims.accounts import account, text
+from tests.history.fake_server import FakeServer
+from tests.history.observing import follow_both, follow_log, follow_watch
+from webhook.analysis.claims.account import Account
+from webhook.analysis.claims.urgency import advise_with_urgency
+
+
+def led_under(names: Sequence[str]) -> FakeServer:
+    """A pod leads, for 12 s under each of several names."""
+    server = FakeServer()
+    db = server.elector("db-0", "shop/db")
+    server.uids["db-0"] = "d6f1"
+    for name in names:
+        db.identity = name
+        db.lead(12)
+    return server
+
+
+def checks(found: Account) -> set[str]:
+    return {one.check for one in found.findings}
+
+
+EPOCHS = [f"db-0/epoch-{number}" for number in range(12)]
+
+
+def test_names_in_turn_are_no_thefts_and_one_event() -> None:
+    for follow in (follow_log, follow_both):
+        server = led_under(EPOCHS)
+        found = account(follow(server), server.now)
+        said = text(found)
+        assert "lease-stolen" not in checks(found)
+        assert "handed-over" in checks(found)
+        assert found.worst is None
+        line = (
+            "11 names followed db-0/epoch-0 until 11:08:52Z, the last one db-0/epoch-11: all were written from one pod"
+        )
+        assert f"{line} (shop/db from pod db-0)" in said
+        assert "took it from" not in said
+        assert advise_with_urgency(found).sentence == "Nothing to do now: it is held and renewed."
+
+
+def test_two_names_are_told_one_by_one() -> None:
+    server = led_under(EPOCHS[:2])
+    said = text(account(follow_log(server), server.now))
+    assert "db-0/epoch-1 took it (shop/db from pod db-0) from db-0/epoch-0, which still held it" in said
+
+
+def test_a_run_of_names_ends_with_the_next_holder() -> None:
+    server = led_under(EPOCHS[:4])
+    server.wait(30)
+    server.elector("db-1", "shop/db").lead(20)
+    said = text(account(follow_log(server), server.now))
+    assert "3 names followed db-0/epoch-0" in said
+    assert "db-1_1 took it (shop/db from pod db-1) after db-0/epoch-3 let it expire" in said
+
+
+def test_names_that_come_again_may_be_of_two_electors() -> None:
+    server = led_under(["db-0/a", "db-0/b", "db-0/a", "db-0/b"])
+    found = account(follow_log(server), server.now)
+    assert "lease-stolen" in checks(found)
+    assert "names followed" not in text(found)
+    finding = next(one for one in found.findings if one.check == "lease-stolen")
+    assert "mutatingwebhook" not in finding.fix
+
+
+def test_a_watch_does_not_show_that_it_is_one_pod() -> None:
+    server = led_under(EPOCHS)
+    assert "lease-stolen" in checks(account(follow_watch(server), server.now))
