@@ -213,8 +213,10 @@ def _is_usual(edit: LeaseEvent) -> bool:
 def _list_all(account: Account) -> Iterator[_Event]:
     history = account.history
     tenures = list(history.tenures)
-    yield from _list_handovers(tenures)
-    for tenure, after in zip(tenures, chain(tenures[1:], [None]), strict=False):
+    handovers = dict(_list_handovers(tenures))
+    for number, (tenure, after) in enumerate(zip(tenures, chain(tenures[1:], [None]), strict=False)):
+        # What is of one time stays in this order.
+        yield from handovers.get(number, ())
         yield from _describe_end(history, tenure, after)
     yield from _list_silences(history)
     yield from _list_refused_writes(history)
@@ -224,20 +226,19 @@ def _list_all(account: Account) -> Iterator[_Event]:
     yield from _list_fenced_writes(history)
 
 
-def _list_handovers(tenures: Sequence[Tenure]) -> Iterator[_Event]:
-    """Yield how each holder followed the one before; names that one pod wrote in turn are one event."""
+def _list_handovers(tenures: Sequence[Tenure]) -> Iterator[tuple[int, list[_Event]]]:
+    """Yield how each holder followed the one before, by its number; names that one pod wrote in turn are one event."""
     run: list[Tenure] = []
-    for before, tenure in zip(chain([None], tenures), tenures, strict=False):
+    for number, (before, tenure) in enumerate(zip(chain([None], tenures), tenures, strict=False)):
+        after = tenures[number + 1] if number + 1 < len(tenures) else None
         is_next = before is not None and is_next_name(tenures, tenure, before)
-        if run and not is_next:
-            yield _describe_run(run)
+        if not is_next or before is None:
+            yield number, [(tenure.since, describe_handover(tenure, before))]
+            continue
+        run = [*(run or [before]), tenure]
+        if after is None or not is_next_name(tenures, after, tenure):
+            yield number, [_describe_run(run)]
             run = []
-        if is_next and before is not None:
-            run = [*(run or [before]), tenure]
-        else:
-            yield tenure.since, describe_handover(tenure, before)
-    if run:
-        yield _describe_run(run)
 
 
 def _describe_run(run: Sequence[Tenure]) -> _Event:
