@@ -645,7 +645,12 @@ def _holder_replaced(facts: Facts, claim: Claim) -> bool:
 
 @_is(
     "lease-shared",
-    make_lease(put("metadata.managedFields", [make_entry("renewTime"), make_entry("strategy", manager="other")])),
+    make_lease(
+        put(
+            "metadata.managedFields",
+            [make_entry("holderIdentity", "renewTime"), make_entry("strategy", manager="other")],
+        )
+    ),
     log="incidents/two-applications/audit.log.gz",
 )
 def _lease_shared(facts: Facts, _: Claim) -> bool:
