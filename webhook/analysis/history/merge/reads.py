@@ -11,7 +11,9 @@ from msgspec.structs import replace
 
 from webhook.analysis.inputs.items import Act, InputKind, Observation, parse_number
 from webhook.analysis.inputs.kinds import decode_our_object
+from webhook.kubernetes.managed_fields import list_entries
 from webhook.kubernetes.objects import Lease
+from webhook.kubernetes.times import SECOND, get_readable_instant, normalize
 
 MAX_READ: Final = 10_000
 """Leases whose reads are kept."""
@@ -58,6 +60,8 @@ def _make_state(seen: Observation) -> Observation | None:
         return None
     if not isinstance(shown, Lease) or (metadata.namespace, metadata.name) != (seen.namespace, seen.name):
         return None
+    if not _is_dated_plausibly(shown, seen.at or 0):
+        return None
     return Observation(
         place=seen.place,
         input_kind=InputKind.DUMP,
@@ -71,3 +75,12 @@ def _make_state(seen: Observation) -> Observation | None:
         is_from_cache=seen.is_from_cache,
         read_at=seen.at,
     )
+
+
+def _is_dated_plausibly(lease: Lease, read_at: int) -> bool:
+    """Return whether stamps and renewTime agree, and come before the read: else a client may have invented either."""
+    claimed = get_readable_instant(normalize(lease.spec.renew_time))
+    stamps = [one.stamp for one in list_entries(lease.metadata.managed_fields)]
+    if claimed is None or claimed > read_at + SECOND:
+        return False
+    return not stamps or (len(stamps) == 1 and stamps[0] is not None and abs(stamps[0] - claimed) <= 2 * SECOND)
