@@ -1,12 +1,13 @@
 """Answers to reads, as a log has them at level RequestResponse: what they show of writes that the log lacks."""
 
 import json
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
 
 from tests.claims.accounts import account, text
-from tests.factories import Document
+from tests.factories import Document, Tweak, drop, make_entry, put
 from tests.history.fake_server import SECOND, START, FakeServer, strip_stamps
 from tests.history.observing import follow_both, follow_log, merge_inputs
 from tests.inputs.reading import read
@@ -189,3 +190,26 @@ def test_an_answer_that_is_no_text_shows_nothing() -> None:
     for item in merge_inputs(read("audit.log", [server.audit_log().replace(b'"?"', b'"\xff"')])):
         histories.take(item)
     assert "read at" not in text(account(histories, server.now))
+
+
+@pytest.mark.parametrize(
+    "tweak",
+    [
+        pytest.param(put("spec.renewTime", "2026-11-18T12:06:00.000000Z"), id="a renewTime after the read"),
+        pytest.param(drop("spec.renewTime"), id="no renewTime"),
+        pytest.param(put("metadata.managedFields[0].time", "2026-11-18T11:00:00Z"), id="a stamp of another time"),
+        pytest.param(
+            put("metadata.managedFields", [make_entry("renewTime"), make_entry("renewTime", manager="other")]),
+            id="two stamps",
+        ),
+    ],
+)
+def test_a_read_whose_times_do_not_agree_shows_nothing(tweak: Tweak) -> None:
+    server = move()
+    for event in server.log:
+        if event["verb"] == "get" and event.get("responseObject"):
+            event["responseObject"] = deepcopy(event["responseObject"])
+            tweak(event["responseObject"])
+    output = text(explain(server))
+    assert "as a read at" not in output
+    assert "has not renewed it for" in output
