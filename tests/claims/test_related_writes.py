@@ -347,6 +347,18 @@ def test_policies_of_the_network_after_a_silence_began_or_of_another_namespace_a
     assert "NetworkPolicy" not in explain(cut_off(1, 0, put("objectRef.namespace", "other")))
 
 
+def test_policies_of_the_network_are_not_listed_where_a_lease_is_handed_over() -> None:
+    server, (db, mail, cart) = shop()
+    follower = server.elector("db-1", "shop/db")
+    together(20, db, mail, cart)
+    log_write(server, "networkpolicies", NETWORK, put("verb", "create"))
+    db.release()
+    server.wait(1)
+    follower.take()
+    together(10, follower, mail, cart)
+    assert "NetworkPolicy" not in explain(server)
+
+
 def test_policies_of_the_network_are_listed_while_a_holder_is_silent_or_after_it_was_late() -> None:
     server, (db, mail, cart) = shop()
     together(20, db, mail, cart)

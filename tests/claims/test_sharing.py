@@ -106,6 +106,15 @@ def test_a_frozen_lease_that_no_one_renews_is_kept_by_no_one(follow: View) -> No
     assert advise_with_urgency(found).sentence.startswith("Act now. Repair it")
 
 
+def test_a_frozen_lease_that_a_log_shows_only_in_part_may_be_renewed() -> None:
+    server = frozen()
+    # The log of another API server has every third renewal.
+    server.log = [event for number, event in enumerate(server.log) if number % 3]
+    found = account(follow_log(server), server.now)
+    assert found.is_log_leaky
+    assert "has not renewed it" not in make_headline(found)
+
+
 def test_a_frozen_lease_whose_pod_was_deleted_is_kept_by_no_one() -> None:
     server = frozen(silent=False)
     server.wait(1)

@@ -87,8 +87,7 @@ def find_patient_reader(histories: ClusterHistory, history: LeaseHistory, status
 
 def _has_reason_to_wait(history: LeaseHistory, status: LeaseStatus) -> bool:
     """Return whether who reads an expired lease may wait: for an API server to choose, or until renewTime is past."""
-    if history.lease is None:
-        return False
+    assert history.lease is not None  # it has a status
     # Where nothing dates what a holder wrote, its renewTime may still lie in the future for who believes it.
     written = get_readable_instant(normalize(history.lease.spec.renew_time))
     ahead = max(status.ahead or 0, (written or 0) - (status.last_renewal or 0))
