@@ -45,8 +45,8 @@ def find_kubelet_writes(histories: ClusterHistory, tenure: Tenure, start: int, e
 
 def describe_kubelet_writes(found: Sequence[PodRequest], start: int, now: int) -> str:
     """Say what kubelets wrote of a holder's pod since `start`, its last renewal, or what is not known of it."""
-    if said := _join(_list_ended(found, start, now)):
-        return said
+    if ending := _join(_list_ended(found, start, now)):
+        return ending
     if all(one.status is not None for one in found):
         return "the kubelet was alive then, and wrote of no container that had ended since the last renewal"
     return "the kubelet was alive then; a container may have ended or restarted, which the log does not show"
@@ -57,9 +57,9 @@ def describe_end_of_pod(found: Sequence[PodRequest], start: int, now: int) -> st
     first = next((one for one in found if any(_list_ended([one], start, now))), None)
     if first is None:
         return ""
-    said = _join(_list_ended(found, start, now))
+    ending = _join(_list_ended(found, start, now))
     pod = "its pod" if first.status is not None and first.status.uid else "the pod of its name"
-    return f"the kubelet of node {name_node(first)} wrote at {format_clock(first.at, now)} of {pod}: {said}"
+    return f"the kubelet of node {name_node(first)} wrote at {format_clock(first.at, now)} of {pod}: {ending}"
 
 
 def name_node(request: PodRequest) -> str:

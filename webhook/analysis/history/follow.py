@@ -353,8 +353,8 @@ class ClusterHistory(Struct):
         at = seen.at if seen.at is not None else self.bounds.until
         event = None if at is None else read_event(seen, before, at)
         created = seen.object if seen.act is Act.CREATED and isinstance(seen.object, LeaseCandidate) else None
-        shown = before or created
-        lease = shown.spec.lease_name if shown else None
+        candidate = before or created
+        lease = candidate.spec.lease_name if candidate else None
         if event is not None and lease:
             self.candidate_events.setdefault((seen.namespace, lease), deque(maxlen=MAX_LISTED)).append(event)
         if not seen.is_stored:
