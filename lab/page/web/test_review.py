@@ -24,6 +24,7 @@ READ_CURL = """async () => {
 @pytest.fixture
 def denied(web: Web) -> Web:
     """The page with an example that strict denies."""
+    web.clear()  # else the verdict of the test before may be taken for this one
     web.page.select_option("#examples", label=EXAMPLE)
     web.page.wait_for_selector("#verdicts .card.denied")
     return web
