@@ -97,7 +97,7 @@ def test_a_log_that_dropped_events_says_so(lease: str) -> None:
         return event["objectRef"]["name"] == lease and number % 7 == 0
 
     answer = account(cluster_of(without(server.audit_log(), is_lost)), server.now)
-    assert answer.is_log_leaky
+    assert answer.doubt.is_log_leaky
     assert advise(answer) == PARTIAL
     assert "Not shown: the log lacks some requests" in text(answer)
 
@@ -160,7 +160,7 @@ def test_a_write_that_was_stored_although_it_failed_is_not_missing() -> None:
     del server.log[known:]
     db.fail(504)
     together(20, db, *others)
-    assert not account(follow_log(server), server.now).is_log_leaky
+    assert not account(follow_log(server), server.now).doubt.is_log_leaky
 
 
 def test_a_gap_that_a_recorder_reports_is_shown_once() -> None:

@@ -16,11 +16,10 @@ from webhook.analysis.audit.leases import Inventory, Subject
 from webhook.analysis.audit.registry import report_problem
 from webhook.analysis.audit.tokens import TokenCheck
 from webhook.analysis.claims.account import find_ongoing_cause
-from webhook.analysis.claims.candidates import find_patient_reader
 from webhook.analysis.claims.claim import as_json as claim_as_json
 from webhook.analysis.claims.collect import convert_finding
-from webhook.analysis.claims.incidents import drop_repeated, find_incidents, find_server_clock, is_log_leaky
-from webhook.analysis.claims.unlogged_renewals import describe_unlogged
+from webhook.analysis.claims.expiry_doubts import find_expiry_doubt
+from webhook.analysis.claims.incidents import drop_repeated, find_incidents, find_server_clock
 from webhook.analysis.claims.words import format_count
 from webhook.analysis.history.follow import ClusterHistory, Key
 from webhook.analysis.inputs.cluster import Cluster
@@ -325,20 +324,18 @@ class Audit(Struct):
             self.inventory.now = at if not self.inventory.leases else self.inventory.now
             for (namespace, name), history in sorted(self.histories.leases.items(), key=itemgetter(0)):
                 self._count_examined(namespace)
-                unlogged = describe_unlogged(self.histories, history, history.status(at), at)
-                reader = None if unlogged else find_patient_reader(self.histories, history, history.status(at))
-                cause = None if unlogged or reader else find_ongoing_cause(self.histories, history, at)
+                doubt = find_expiry_doubt(self.histories, history, history.status(at), at)
+                cause = find_ongoing_cause(self.histories, history, at, doubt)
                 found = [*find_incidents(self.histories, history, at, cause)]
                 if history.lease is not None and not (history.is_deleted or history.hidden_since):
                     status = history.status(at)
                     known = history.interval, status, as_of.seen_until, history.is_as_sent, not history.is_heartbeat
                     limits = self.histories.find_limits(namespace, name)
                     subject = Subject(history.lease, namespace, name, at, *known, limits=limits)
-                    may_lack_renewals = is_log_leaky(self.histories, history) or bool(unlogged) or reader is not None
                     is_server_clock = find_server_clock(self.histories, history, status, at) is not None
                     yield from drop_repeated(
                         *(found, self.inventory.add(subject)),
-                        may_lack_renewals=may_lack_renewals,
+                        may_lack_renewals=doubt.may_lack_renewals,
                         is_server_clock=is_server_clock,
                     )
                 yield from found

@@ -10,18 +10,18 @@ from msgspec.structs import replace
 from webhook.admission.rules.stamps import NAMES, is_constant
 from webhook.analysis.audit.leases import Subject, check_stamps, check_stored_object
 from webhook.analysis.claims import causes
-from webhook.analysis.claims.candidates import Candidates, find_candidates, find_patient_reader
+from webhook.analysis.claims.candidates import Candidates, find_candidates
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.collect import find_claims
 from webhook.analysis.claims.diagnosis import Blame, Diagnosis
+from webhook.analysis.claims.expiry_doubts import ExpiryDoubt, find_expiry_doubt
 from webhook.analysis.claims.holder_pods import HolderPodDeletion, find_holder_pod_deletions
-from webhook.analysis.claims.incidents import drop_repeated, find_incidents, find_server_clock, is_log_leaky
+from webhook.analysis.claims.incidents import drop_repeated, find_incidents, find_server_clock
 from webhook.analysis.claims.pods import PodEvent, find_refused_pods, list_pod_events
 from webhook.analysis.claims.related_writes import find_related_writes
 from webhook.analysis.claims.silent_together import SilentTogether, claim_silent_together, find_silent_together
 from webhook.analysis.claims.successors import find_last_rejection
 from webhook.analysis.claims.takers import claim_no_candidate
-from webhook.analysis.claims.unlogged_renewals import Unlogged, describe_unlogged
 from webhook.analysis.history.clock_steps import ClockStep
 from webhook.analysis.history.events import EventKind, LeaseEvent
 from webhook.analysis.history.follow import ClusterHistory, Key
@@ -60,8 +60,8 @@ class Account(Struct, frozen=True):
     election_events: tuple[tuple[int, str], ...] = ()
     """Time and text of the Events by which a replica said that it began or stopped to lead."""
     unrecorded: tuple[RecordingGap, ...] = ()
-    is_log_leaky: bool = False
-    """An audit log lacks requests here and there."""
+    doubt: ExpiryDoubt = ExpiryDoubt()
+    """What speaks against its expiry."""
     candidate_events: tuple[LeaseEvent, ...] = ()
     """What was done to its LeaseCandidates."""
     missing_candidates: frozenset[str] = frozenset()
@@ -70,14 +70,10 @@ class Account(Struct, frozen=True):
     """When the API server last answered that it does not serve LeaseCandidates, if its election is coordinated."""
     candidates: Candidates | None = None
     """Who asks for it since it is free; None if it is not, or the input does not show that."""
-    patient_reader: Writer | None = None
-    """Who could take it since it has expired by the log, and only reads it; None if no one does."""
     lacks_requests: bool = False
     """A watch shows writes to it that a log beside it does not have."""
     clock_step: ClockStep | None = None
     """When the clock of an API server was set, as several leases show."""
-    unlogged: Unlogged | None = None
-    """What an input has not by which alone it has expired, so that it may lack its renewals."""
     silent_together: SilentTogether | None = None
     """All who asked for it, if they fell silent together."""
     pod_deletions: tuple[HolderPodDeletion, ...] = ()
@@ -111,12 +107,7 @@ class Account(Struct, frozen=True):
     @property
     def is_partial(self) -> bool:
         """Whether the input lacks, or may lack, what happened to it between its begin and its end."""
-        return self.history.is_partial or self.is_log_leaky or bool(self.unrecorded)
-
-    @property
-    def may_lack_renewals(self) -> bool:
-        """Whether a log may lack renewals by which it has not expired."""
-        return self.is_log_leaky or bool(self.unlogged) or self.patient_reader is not None
+        return self.history.is_partial or self.doubt.is_log_leaky or bool(self.unrecorded)
 
     @property
     def takeable_at(self) -> int | None:
@@ -125,7 +116,7 @@ class Account(Struct, frozen=True):
         Renewals that a log lacks may have kept it; where every write of others fails, no one can; and no one takes a
         heartbeat without a holder.
         """
-        is_doubtful = self.state is LeaseState.EXPIRED and self.may_lack_renewals
+        is_doubtful = self.state is LeaseState.EXPIRED and self.doubt.may_lack_renewals
         is_known = not is_doubtful and not self.is_nameless and self.last_rejection is None
         return self.status.takeable_at if self.status is not None and is_known else None
 
@@ -252,22 +243,18 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
     The other leases of `histories` show whether only one was late or all were. `seen_until` is that of a `Subject`.
     """
     status, bounds = history.status(now), histories.bounds
-    unlogged = describe_unlogged(histories, history, status, now)
-    reader = None if unlogged else find_patient_reader(histories, history, status)
-    cause = find_ongoing_cause(histories, history, now) if unlogged is None or unlogged.is_over else None
-    if reader or (unlogged and cause and cause.blame is not Blame.POD):
-        cause = None  # when an input ends, a deletion that it shows is why; that nothing is heard since is not
+    doubt = find_expiry_doubt(histories, history, status, now)
+    cause = find_ongoing_cause(histories, history, now, doubt)
     clock_step = histories.find_server_clock_step(history, 0, now)
     findings: list[ReportFinding] = list(find_incidents(histories, history, now, cause))
     if history.lease is not None and status is not None:
         known = history.interval, status, seen_until, history.is_as_sent, not history.is_heartbeat
         limits = histories.find_limits(history.namespace, history.name)
         subject = Subject(history.lease, history.namespace, history.name, now, *known, limits=limits)
-        may_lack_renewals = is_log_leaky(histories, history) or bool(unlogged) or reader is not None
         is_server_clock = find_server_clock(histories, history, status, now) is not None
         stored = check_stored_object(subject)
         findings += drop_repeated(
-            findings, stored, may_lack_renewals=may_lack_renewals, is_server_clock=is_server_clock
+            findings, stored, may_lack_renewals=doubt.may_lack_renewals, is_server_clock=is_server_clock
         )
         findings += check_stamps(subject, histories.stamped, has_managed_fields=histories.has_managed_fields)
     if cause is not None and cause.blame is Blame.POD:
@@ -289,16 +276,14 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
         cause,
         election_events=quoted,
         unrecorded=tuple(bounds.unrecorded),
-        is_log_leaky=is_log_leaky(histories, history),
+        doubt=doubt,
         candidate_events=candidates,
         missing_candidates=frozenset(deleted),
         unserved_at=histories.unserved_at if is_coordinated else None,
-        candidates=None if unlogged else find_candidates(histories, history, status),
-        patient_reader=reader,
-        unlogged=unlogged,
+        candidates=None if doubt.unlogged else find_candidates(histories, history, status),
         lacks_requests=histories.lacks_shown_requests(history),
         clock_step=clock_step,
-        silent_together=None if unlogged else find_silent_together(histories, history, status),
+        silent_together=None if doubt.unlogged else find_silent_together(histories, history, status),
         pod_deletions=tuple(find_holder_pod_deletions(histories.deleted_pods, history, now)),
         related_writes=tuple(find_related_writes(histories.related_writes, history, refused_pods)),
         pod_events=list_pod_events(histories, history, now),
@@ -336,8 +321,19 @@ def make_account_of_state(
     return Account(history, now, subject.status, tuple(findings), None, is_stored_heartbeat=is_beat)
 
 
-def find_ongoing_cause(histories: ClusterHistory, history: LeaseHistory, now: int) -> Diagnosis | None:
-    """Return why the holder does not renew now; None if the lease has not expired."""
+def find_ongoing_cause(
+    histories: ClusterHistory, history: LeaseHistory, now: int, doubt: ExpiryDoubt
+) -> Diagnosis | None:
+    """Return why the holder does not renew now; None if the lease has not expired, or need not have."""
+    unlogged = doubt.unlogged
+    if doubt.patient_reader or (unlogged and not unlogged.is_over):
+        return None
+    cause = _diagnose_expiry(histories, history, now)
+    # When an input ends, a deletion that it shows is why; that nothing is heard since is not.
+    return None if unlogged and cause and cause.blame is not Blame.POD else cause
+
+
+def _diagnose_expiry(histories: ClusterHistory, history: LeaseHistory, now: int) -> Diagnosis | None:
     status = history.status(now)
     if status is None or status.state is not LeaseState.EXPIRED or status.last_renewal is None:
         return None

@@ -30,7 +30,7 @@ from webhook.analysis.claims.diagnosis import Blame
 from webhook.analysis.claims.handovers import find_frequent_changes, is_used_as_lock
 from webhook.analysis.claims.holder_pods import find_evictor, is_gone
 from webhook.analysis.claims.related_writes import is_of_node
-from webhook.analysis.claims.successors import list_answers_to_successors
+from webhook.analysis.claims.successors import find_failing_webhook, list_writes_of_successors
 from webhook.analysis.claims.words import describe_user, describe_writer, format_clock, format_name
 from webhook.analysis.heartbeats import find_owner
 from webhook.analysis.history.refusal import By, Refusal
@@ -74,7 +74,7 @@ def _advise(account: Account) -> Advice:
         return Advice("Repair it, or no other replica can follow the holder:", repair)
     if (error := _find_pressing_error(account)) is not None:
         return _advise_on_finding(error)
-    if status.state is LeaseState.EXPIRED and account.is_heartbeat and not account.unlogged:
+    if status.state is LeaseState.EXPIRED and account.is_heartbeat and not account.doubt.unlogged:
         return _advise_on_heartbeat(account, status)
     if status.state is LeaseState.EXPIRED:
         return _advise_after_expiry(account, status)
@@ -271,21 +271,21 @@ def _advise_when_renewed(account: Account, status: LeaseStatus) -> Advice:
 
 def _advise_after_expiry(account: Account, status: LeaseStatus) -> Advice:
     history, cause, tenure = account.history, account.cause, account.history.latest_tenure
-    if account.is_log_leaky:
+    if account.doubt.is_log_leaky:
         sentence = "The log lacks requests, and a renewal may be one of them. To see the lease:"
         return Advice(sentence, f"{make_command_for_lease(history)} -o yaml")
-    if account.unlogged:
-        return Advice(f"{account.unlogged.advice}. To see the lease:", f"{make_command_for_lease(history)} -o yaml")
-    if account.patient_reader is not None:
+    if unlogged := account.doubt.unlogged:
+        return Advice(f"{unlogged.advice}. To see the lease:", f"{make_command_for_lease(history)} -o yaml")
+    if account.doubt.patient_reader is not None:
         sentence = (
             "See whether it is renewed now. If so, collect the logs of all API servers; if not, see why "
-            f"{describe_process(account.patient_reader)} does not take it:"
+            f"{describe_process(account.doubt.patient_reader)} does not take it:"
         )
         return Advice(sentence, f"{make_command_for_lease(history)} --watch")
     if (refusal := _find_refused_successor(account, status)) is not None:
         after = advise_after_refusal(history, refusal, account.now)
         return Advice(f"No other can take the lease while its writes are refused. {after.sentence}", after.command)
-    if (webhook := _find_webhook_that_fails_successor(account, status)) is not None:
+    if webhook := find_failing_webhook(history, status):
         sentence = f"No other can take the lease while webhook {format_name(webhook)}, called for each write, fails"
         return Advice(f"{sentence}. To see it:", WEBHOOKS)
     if account.unserved_at is not None:
@@ -331,15 +331,8 @@ def _find_refused_successor(account: Account, status: LeaseStatus) -> Refusal | 
 
     A stranger's writes say nothing of what keeps the lease from its own replicas.
     """
-    refused = (one for one in list_answers_to_successors(account.history, status) if one.is_denied_write)
+    refused = (one for one in list_writes_of_successors(account.history, status) if one.is_denied)
     return max(refused, key=lambda one: one.at, default=None)
-
-
-def _find_webhook_that_fails_successor(account: Account, status: LeaseStatus) -> str | None:
-    """Return the webhook that the API server could not call when another process wrote last; None if it could."""
-    answers = (one for one in list_answers_to_successors(account.history, status) if not one.is_read)
-    last = max(answers, key=lambda one: one.at, default=None)
-    return last.failed_webhook or None if last is not None and last.has_failed else None
 
 
 def _advise_on_heartbeat(account: Account, status: LeaseStatus) -> Advice:

@@ -135,7 +135,7 @@ def _collect_state(account: "Account") -> Iterator[Claim]:
         and holder
         and takeable is not None
         and takeable <= now
-        and not account.may_lack_renewals
+        and not account.doubt.may_lack_renewals
     ):
         since = _find_expiry(account, takeable)
         text = f"{format_name(holder)} is named and the lease has expired"

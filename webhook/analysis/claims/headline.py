@@ -109,7 +109,7 @@ def _describe_heartbeat(account: "Account", holder: str) -> str:
     if account.state is LeaseState.LIVE:
         return f"{beat}, seen{_describe_since(account.last_renewal, account.now)}"
     owner = find_owner(account.history.lease) if account.history.lease else ""
-    doubt = f", {_describe_doubt(account)}" if account.may_lack_renewals else ""
+    doubt = f", {_describe_doubt(account)}" if account.doubt.may_lack_renewals else ""
     named = f"; its owner is {format_name(owner)}" if owner else ""
     return f"{beat} silent{_describe_lateness(account, account.last_renewal)}{doubt}{named}"
 
@@ -141,7 +141,7 @@ def _describe_held(account: "Account", status: LeaseStatus, holder: str) -> str:
 def _describe_stopped_holder(account: "Account", status: LeaseStatus, holder: str) -> str | None:
     """Say that the holder of a frozen lease renews it no longer; None if it does, or that is not known."""
     tenure, at = account.tenure, account.last_renewal
-    if tenure is None or account.may_lack_renewals:
+    if tenure is None or account.doubt.may_lack_renewals:
         return None
     is_over = at is not None and status.from_stamps and account.now - at >= (status.duration or 0) * SECOND
     if is_over or _is_silent(account):
@@ -190,15 +190,15 @@ def _is_silent(account: "Account") -> bool:
 
 def _describe_expired(account: "Account", holder: str, *, is_written_later: bool) -> str:
     """Say what is known of a lease that has expired, if only as far as a log shows."""
-    if account.patient_reader is not None:
-        return _describe_expired_by_log(account, account.patient_reader, holder)
+    if account.doubt.patient_reader is not None:
+        return _describe_expired_by_log(account, account.doubt.patient_reader, holder)
     is_sparse = account.history.continuity.sparse_since is not None
-    is_doubted = is_written_later or account.is_log_leaky or account.unlogged or is_sparse
+    is_doubted = is_written_later or account.doubt.is_log_leaky or account.doubt.unlogged or is_sparse
     return f"{_describe_silence(account, holder)}{f', {_describe_doubt(account)}' if is_doubted else ''}"
 
 
 def _describe_doubt(account: "Account") -> str:
-    return account.unlogged.doubt if account.unlogged else "as far as the log shows"
+    return account.doubt.unlogged.doubt if account.doubt.unlogged else "as far as the log shows"
 
 
 def _describe_silence(account: "Account", holder: str) -> str:

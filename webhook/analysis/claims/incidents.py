@@ -122,11 +122,6 @@ def _was_never_taken_up(history: LeaseHistory, before: Tenure, after: Tenure) ->
     return before.is_never_taken_up and is_followed and history.kind is not InputKind.REVIEW
 
 
-def is_log_leaky(histories: ClusterHistory, history: LeaseHistory) -> bool:
-    """Return whether the latest state is by a log that is known to lack requests, if only those of other leases."""
-    return histories.bounds.is_log_leaky and history.kind is InputKind.AUDIT_LOG
-
-
 def drop_repeated(
     found: Sequence[ReportFinding],
     stored: Iterable[ReportFinding],

@@ -56,10 +56,10 @@ def list_facts(account: Account, *, verbose: bool = True) -> Iterator[Line]:
 
 def _describe_hidden(account: Account) -> str:
     """Say what the input does not show of a lease, "" if nothing tells that."""
-    if account.is_log_leaky:
+    if account.doubt.is_log_leaky:
         return "the log lacks some requests: it has writes that follow others that it does not have"
-    if account.unlogged:
-        return account.unlogged.shown
+    if account.doubt.unlogged:
+        return account.doubt.unlogged.shown
     if account.history.read is not None:
         return "who made some writes: the log lacks those that the answer to a read shows"
     if account.lacks_requests:
@@ -265,7 +265,7 @@ def _list_takeable_time(account: Account, status: LeaseStatus) -> Iterator[Line]
     elif at is not None and status.state is LeaseState.EXPIRED:
         when = f"now{by}, since {format_clock(at, now)}, {status.duration} s after the last renewal"
         yield Line("Can be taken", when)
-    elif (last := account.last_rejection) is not None and not account.may_lack_renewals:
+    elif (last := account.last_rejection) is not None and not account.doubt.may_lack_renewals:
         expired = (
             f"it expired at {format_clock(status.takeable_at or 0, now)}, {status.duration} s after the last renewal"
         )

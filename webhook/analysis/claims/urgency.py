@@ -38,7 +38,7 @@ def _find_start(account: Account) -> str:
     if account.state is LeaseState.FROZEN or any(map(is_ongoing, loud)) or "election-stalled" in checks:
         return _NOW
     if account.state is LeaseState.EXPIRED:
-        return "" if account.is_heartbeat or account.may_lack_renewals or "abandoned" in checks else _IF_USED
+        return "" if account.is_heartbeat or account.doubt.may_lack_renewals or "abandoned" in checks else _IF_USED
     if account.state is not LeaseState.LIVE or not account.is_renewed_as_usual:
         return ""
     renewals = account.history.renewals
