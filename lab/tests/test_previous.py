@@ -1,4 +1,4 @@
-"""Which commit is the previous version, where no tag says it."""
+"""The commit of the previous version is found without a tag."""
 
 import subprocess
 from pathlib import Path

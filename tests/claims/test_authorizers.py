@@ -1,4 +1,4 @@
-"""What an authorizer refused, or failed to decide, by the reason that an API server writes into its log."""
+"""Refusals and failures of an authorizer, by the reason that the API server logs."""
 
 import pytest
 

@@ -19,7 +19,7 @@ def lead(server: FakeServer, electors: list[Elector], seconds: int) -> None:
 
 
 def end_process(view: View, holder: str, *, others: int = 2) -> Account:
-    """Five leases are no longer renewed, of which four are held by `holder`; some others are, then and later."""
+    """Stop the renewals of five leases, four of them held by `holder`, while other leases are renewed."""
     server = FakeServer()
     mine = [server.elector("shop-0", "shop/db")]
     mine += [server.elector(holder.format(number), f"shop/shard-{number}") for number in range(4)]
@@ -47,7 +47,7 @@ def test_the_leases_of_another_process_are_one_witness() -> None:
 
 
 def test_leases_of_several_processes_are_late_together() -> None:
-    """What they share is the API server, unless they were stopped together."""
+    """Several processes that stop together share the API server, unless a rollout stopped them."""
     said = text(end_process(follow_watch, "shard-{}"))
     assert "4 of the 6 other leases with regular renewals were late at the same time" in said
     assert "or its process stopped by itself, or with the others as in a rollout" in said

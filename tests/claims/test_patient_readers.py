@@ -1,4 +1,4 @@
-"""Who reads an expired lease to the end of a log and does not take it: it may be renewed by another API server."""
+"""A replica that keeps reading an expired lease and does not take it: another API server may see renewals."""
 
 import json
 from collections.abc import Callable, Iterator

@@ -211,7 +211,7 @@ def test_other_writes_show_no_kubelet(event: tuple[str, tuple[Tweak, ...]]) -> N
 
 
 def say(status: Document, uid: str = "") -> tuple[Tweak, ...]:
-    """What a kubelet wrote, at level Request."""
+    """Build the status that a kubelet writes, as a log at level Request has it."""
     metadata = {"metadata": {"uid": uid}} if uid else {}
     return put("level", "Request"), put("requestObject", {**metadata, "status": status})
 

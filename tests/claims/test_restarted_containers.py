@@ -16,7 +16,7 @@ WEBHOOK = 'Internal error occurred: failed calling webhook "guard.example.com": 
 RACE = "the object has been modified"
 NOT_KNOWN = "Can be taken: not known: it expired at 11:07:15Z, 15 s after the last renewal, and every write since by "
 UNDER_OTHER_NAME = {"db-0_1": False, "db-0_2": True, "": False}
-"""Whether a write that is to name it is of another process than the holder db-0_1; "" is that of a release."""
+"""Whether a write that asks for this holder is not db-0_1's own; "" stands for a release."""
 
 
 def stop() -> tuple[FakeServer, Elector, list[Elector]]:

@@ -1,4 +1,4 @@
-"""Who only writes in the name of a holder, or edits a lease, is no second application that elects by it."""
+"""A writer that renews in a holder's name, or edits its lease, is not a second application that shares it."""
 
 from typing import Any
 
@@ -111,7 +111,7 @@ def test_a_frozen_lease_that_a_log_shows_only_in_part_may_be_renewed() -> None:
     # The log of another API server has every third renewal.
     server.log = [event for number, event in enumerate(server.log) if number % 3]
     found = account(follow_log(server), server.now)
-    assert found.is_log_leaky
+    assert found.doubt.is_log_leaky
     assert "has not renewed it" not in make_headline(found)
 
 

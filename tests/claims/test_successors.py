@@ -1,4 +1,4 @@
-"""What keeps the other replicas from an expired lease, and what an update of a deleted lease is answered."""
+"""Replicas that cannot take an expired lease, and updates of a deleted one."""
 
 from tests.claims.accounts import account, shop, text
 from tests.history.fake_server import FakeServer, together

@@ -1,4 +1,4 @@
-"""What a request to delete many objects of a namespace deleted."""
+"""One request that deletes many objects of a namespace becomes a deletion of each."""
 
 import pytest
 

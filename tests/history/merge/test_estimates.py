@@ -1,4 +1,4 @@
-"""What no API server dates has its place by the order of what is stored."""
+"""Records without an API server's date are placed by the order in which writes were stored."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from webhook.analysis.inputs.items import Observation
 
 
 def delete_and_create_again(*others: Elector, server: FakeServer, db: Elector) -> tuple[int, bytes]:
-    """When a lease was deleted between two times of all holders, and a watch without the stamps of shop/evil."""
+    """Return when a lease is deleted between two tenures, and a watch without the stamps of shop/evil."""
     together(20, db, *others)
     server.delete("shop/db")
     deleted = server.now
