@@ -9,9 +9,11 @@ from tests.claims.accounts import account, text
 from tests.history.fake_server import Elector, FakeServer
 from tests.history.observing import follow_log
 from tests.inputs.reading import read
+from tests.timeline.test_truth import read_log
 from webhook.analysis.claims.account_json import as_json
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.inputs.items import ClockSkew
+from webhook.analysis.timeline.model import SpanKind
 
 SELF: Final = "kube-system/apiserver-x"
 GOES_ON: Final = "db-0_1 has not renewed it for "
@@ -211,3 +213,18 @@ def test_a_patch_of_a_lease_in_a_sparse_log_changes_the_known_state() -> None:
     server.write("shop/db", spec, "kubectl-patch", "alice", "")
     server.log[-1] = json.loads(json.dumps({**server.log[-1], "verb": "patch"}))
     assert explain(server).startswith(GOES_ON)
+
+
+def test_a_page_knows_as_little_of_a_log_whose_api_server_falls_silent() -> None:
+    server, api, db = shop()
+    slow = server.elector("slow", "shop/slow", retry=10.0)
+    slow.take()
+    for _ in range(5):
+        go_on(10, api, db)
+        slow.renew()
+    for _ in range(6):
+        server.wait(10)
+        slow.renew()
+    assert explain(server).startswith(HIDDEN)
+    lanes = {lane.name: lane for lane in read_log(server).lanes}
+    assert [span.kind for span in lanes["db"].spans] == [SpanKind.HELD, SpanKind.OVERDUE, SpanKind.UNRECORDED]

@@ -378,7 +378,7 @@ class ClusterHistory(Struct):
             self.updating.add(seen.writer.user)
         if seen.act is Act.READ and seen.answer and seen.answer.code == NOT_FOUND and seen.writer:
             self._note_missing(key, seen.writer.process)
-        history = self._find_history(key) or self._begin_history(key)
+        history = self.find_or_begin_history(key)
         before = RenewalBaseline.of(history) if self._continuation.is_asked_for else None
         events = observe(history, seen, self.bounds)
         self._decide_hole(history, seen, before)
@@ -391,9 +391,13 @@ class ClusterHistory(Struct):
             self.watched_until[history.watch] = max(at, self.watched_until.get(history.watch, 0))
         return events
 
-    def _begin_history(self, key: Key) -> LeaseHistory:
-        self._continuation.note_lease(*key)
-        return self.leases.setdefault(key, LeaseHistory(*key))
+    def find_or_begin_history(self, key: Key) -> LeaseHistory:
+        """Return the history of a lease; an empty one if nothing of it was seen yet."""
+        history = self._find_history(key)
+        if history is None:
+            self._continuation.note_lease(*key)
+            history = self.leases[key] = LeaseHistory(*key)
+        return history
 
     def _decide_hole(self, history: LeaseHistory, seen: Observation, before: RenewalBaseline | None) -> None:
         """Have every lease remember whether what was taken for a hole in an audit log is one."""

@@ -179,7 +179,7 @@ class TimelineBuilder(Struct):
         lane = self._leases.get(key)
         is_chosen = key in self.names or key[0] == self.namespace
         if lane is None and len(self._leases) < (2 * MAX_LANES if is_chosen else MAX_LANES):
-            lane = self._leases[key] = _LeaseLane(history=self.histories.leases.setdefault(key, LeaseHistory(*key)))
+            lane = self._leases[key] = _LeaseLane(history=self.histories.find_or_begin_history(key))
         if lane is None and (is_chosen or not (self.names or self.namespace)):
             self._left_out += 1
             if len(self._others) < MAX_OTHERS:
