@@ -21,6 +21,7 @@ from webhook.kubernetes.request import MAX_REQUEST
 from webhook.kubernetes.review import OPENING
 from webhook.server import reviewer
 from webhook.server.app import ReviewApp, create_app, make_review_app
+from webhook.server.hooks import Readiness
 from webhook.server.logs import LOG, STDOUT
 from webhook.server.reviewer import ReviewResponse, respond
 from webhook.server.service import MAX_ON_LOOP, Service
@@ -215,8 +216,8 @@ def test_an_application_of_their_own_has_the_probes_and_nothing_else() -> None:
 
 def test_readiness_is_that_of_the_server_and_of_the_policy(tmp_path: Any) -> None:
     class Broken:
-        def readiness(self) -> tuple[list[str], list[str]]:
-            return ["certificate: expired"], ["certificate: another warning"]
+        def readiness(self) -> Readiness:
+            return Readiness(["certificate: expired"], ["certificate: another warning"])
 
     file = tmp_path / "policy.yaml"
     file.write_text('apiVersion: lease-webhook/v1\nmode: "off"\n')

@@ -6,12 +6,13 @@ Many more plays, which are drawn in another way, are those of `make fuzz`.
 import asyncio
 import itertools
 from collections.abc import Iterator
+from unittest import mock
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.server.connections import connect, in_a_loop, make_port
+from tests.server.connections import in_a_loop
 from tests.server.plays import (
     ACTIONS,
     CHUNKED,
@@ -29,7 +30,8 @@ from tests.server.plays import (
     quiet,
     run,
 )
-from webhook.server.http.state import LOSE, TABLE, Event, IllegalEventError, State, draw_diagram
+from webhook.server.http.state import LOSE, STREAMING, TABLE, Event, IllegalEventError, State, advance, draw_diagram
+from webhook.server.logs import LOG
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -96,11 +98,25 @@ async def test_every_listed_change_occurs() -> None:
 
 @pytest.mark.parametrize("state", TABLE, ids=str)
 def test_an_event_that_the_table_does_not_have_is_refused(state: State) -> None:
-    connection, _ = connect(make_port())
-    connection.state = state
     for event in {event for events in TABLE.values() for event in events} - TABLE[state].keys():
         with pytest.raises(IllegalEventError, match=f"a connection that is {state}"):
-            connection._advance(event)
+            advance(state, event)
+
+
+@in_a_loop
+async def test_a_bug_while_a_response_is_written_is_logged_and_ends_the_connection() -> None:
+    driven = Driven()
+    driven.send(STREAM)
+    driven.finish()
+    await wait_a_moment(driven)
+    connection, wire = driven.connections[-1], driven.wires[-1]
+    assert connection.state is STREAMING
+    with mock.patch.object(wire, "pause_reading", side_effect=RuntimeError), mock.patch.object(LOG, "error") as error:
+        driven.send(FAST)
+    error.assert_called_once()
+    assert wire.aborted
+    driven.lose()
+    await wait_a_moment(driven)
 
 
 def test_the_diagram_has_an_arrow_for_each_change_but_a_lost_transport() -> None:

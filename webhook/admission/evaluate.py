@@ -53,13 +53,13 @@ def evaluate(request: AdmissionRequest, policy: Policy, now: int, *, writer_know
     exempt = policy.exempt_rules(change.user, request.namespace, request.name, request.operation, now)
     modes = lease_policy.modes
     results: list[Result] = []
-    evaluated = CHECKS.find_checks(request.resource, request.operation, event, change.conditions, exempt)
-    if not writer_known:
-        evaluated = [one for one in evaluated if not one[1].about_writer]
-    for check, rule in evaluated:
+    checks = CHECKS.find_checks(request.resource, request.operation, event, change.conditions, exempt)
+    for check, rule in checks:
+        if rule.about_writer and not writer_known:
+            continue
         if findings := check(change):
             mode = modes[rule.id]
-            results += [_apply_mode(finding, rule, mode, policy) for finding in findings if mode]
+            results += [_apply_mode(finding, rule, mode, policy) for finding in findings if mode is not _OFF]
     if not results:
         annotations = (("event", event), ("policy", policy.name))
         return Verdict(request.uid, allowed=True, audit_annotations=annotations, event=event)
@@ -69,16 +69,15 @@ def evaluate(request: AdmissionRequest, policy: Policy, now: int, *, writer_know
 def _apply_mode(finding: Finding, rule: Rule, mode: Mode, policy: Policy) -> Result:
     """Give a finding the mode that counts: the lowest of its tier, its rule's mode and the policy's cap."""
     level = min(finding.tier, mode)
-    mode, downgraded = min(level, policy.mode), None
-    if level is _DENY:
-        if finding.without_stamps and not policy.enforce_without_stamps:
-            mode, downgraded = min(_WARN, policy.mode), Downgrade.WITHOUT_STAMPS
-        elif mode is not _DENY:
-            downgraded = Downgrade.BY_CAP
+    downgraded = None
+    if level is _DENY and finding.without_stamps and not policy.enforce_without_stamps:
+        level, downgraded = _WARN, Downgrade.WITHOUT_STAMPS
+    elif level is _DENY and policy.mode is not _DENY:
+        downgraded = Downgrade.BY_CAP
     return Result(
         rule=rule.id,
         parity=rule.parity,
-        mode=mode,
+        mode=min(level, policy.mode),
         error=finding.error,
         happened=finding.happened,
         fact=finding.fact,
@@ -97,28 +96,31 @@ def _decide(request: AdmissionRequest, policy: Policy, event: str, results: Sequ
     if would_deny:
         annotations.append(("would-deny", ",".join(would_deny)))
     annotations.append(("policy", policy.name))
-    found = list_facts(results)
-    denying = [fact for fact in found if fact.decisive.mode is _DENY][:MAX_FINDINGS]
-    warned = list_warnings((fact for fact in found if fact.decisive.mode is not _DENY), policy, admitted=not denying)
-    denied = list_causes(denying, policy)
-    code, reason, text = 200, "", ""
-    if denied:
-        is_ours = (one.error.type is ErrorType.FORBIDDEN and not one.parity for one in results if one.mode is _DENY)
-        code, reason = (403, "Forbidden") if any(is_ours) else (422, "Invalid")
-        text = format_message(denied)
-        if code == 422:
-            text = f"{request.kind}.{request.group} {quote(request.name)} is invalid: {text}"
+    facts = list_facts(results)
+    denying = [fact for fact in facts if fact.decisive.mode is _DENY][:MAX_FINDINGS]
+    admitted = (fact for fact in facts if fact.decisive.mode is not _DENY)
+    warnings = list_warnings(admitted, policy, admitted=not denying)
+    causes = list_causes(denying, policy)
+    code, reason, message = 200, "", ""
+    if causes:
+        is_forbidden = any(
+            one.error.type is ErrorType.FORBIDDEN and not one.parity for one in results if one.mode is _DENY
+        )
+        code, reason = (403, "Forbidden") if is_forbidden else (422, "Invalid")
+        message = format_message(causes)
+        if not is_forbidden:
+            message = f"{request.kind}.{request.group} {quote(request.name)} is invalid: {message}"
     if len(results) > MAX_FINDINGS:
         # The sort is stable: it only makes sure that what decided is among the first.
         results = sorted(results, key=lambda one: -one.mode)[:MAX_FINDINGS]
     return Verdict(
         uid=request.uid,
-        allowed=not denied,
+        allowed=not causes,
         code=code,
         reason=reason,
-        message=text,
-        causes=denied,
-        warnings=warned,
+        message=message,
+        causes=causes,
+        warnings=warnings,
         audit_annotations=tuple(annotations),
         findings=tuple(results),
         event=event,

@@ -20,10 +20,10 @@ from webhook.kubernetes.formats import MAX_NAME
 from webhook.kubernetes.request import AdmissionRequest
 from webhook.text.quoting import escape, truncate
 
-MAX_WARNING: Final = 256
+MAX_WARNING_LENGTH: Final = 256
 """Characters to which the API server cuts warnings that exceed a budget: `pkg/endpoints/filters/warning.go`."""
 
-MAX_WARNINGS: Final = 4096
+MAX_TOTAL_WARNING_LENGTH: Final = 4096
 """Characters of all warnings of a request; kube-apiserver drops what goes beyond."""
 
 MAX_CAUSES: Final = 24 * 1024
@@ -147,9 +147,9 @@ def format_message(denied: Sequence[Cause]) -> str:
 def list_warnings(warning: Iterable[Fact], policy: Policy, *, admitted: bool) -> tuple[str, ...]:
     """Return the warnings that kube-apiserver shows; the last one says that there are more if it would drop some."""
     texts = drop_repetitions(_format_warning(fact, policy, admitted=admitted) for fact in warning)
-    if sum(map(len, texts)) <= MAX_WARNINGS:
+    if sum(map(len, texts)) <= MAX_TOTAL_WARNING_LENGTH:
         return tuple(texts)
-    return (*texts[: MAX_WARNINGS // MAX_WARNING - 1], MORE)
+    return (*texts[: MAX_TOTAL_WARNING_LENGTH // MAX_WARNING_LENGTH - 1], MORE)
 
 
 def _format_warning(fact: Fact, policy: Policy, *, admitted: bool) -> str:
@@ -159,13 +159,13 @@ def _format_warning(fact: Fact, policy: Policy, *, admitted: bool) -> str:
     happened, error = fact.decisive.happened, fact.decisive.error
     page = policy.find_page(fact.decisive.rule)
     if admitted and happened is not None:
-        text = start + happened.shorten(MAX_WARNING - len(start), page)
+        text = start + happened.shorten(MAX_WARNING_LENGTH - len(start), page)
     else:
         text = f"{start}{error.in_warning}"
-    text = truncate(text, MAX_WARNING - len(ELLIPSIS)) if len(text) > MAX_WARNING else text
+    text = truncate(text, MAX_WARNING_LENGTH - len(ELLIPSIS)) if len(text) > MAX_WARNING_LENGTH else text
     # A link is worth no word of the sentence.
     linked = f"{text}; see {page}"
-    return linked if policy.docs_url and page not in text and len(linked) <= MAX_WARNING else text
+    return linked if policy.docs_url and page not in text and len(linked) <= MAX_WARNING_LENGTH else text
 
 
 def _explain_why_not_denied(fact: Fact, policy: Policy) -> str:

@@ -1,6 +1,7 @@
 """An application's optional part in its server: the attributes that a GuardedWorker looks for beyond PEP 3333."""
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from webhook.certificates.files import Certificate
 
@@ -8,11 +9,18 @@ if TYPE_CHECKING:
     from webhook.server.http.wsgi import Application
 
 
+class Readiness(NamedTuple):
+    """Why a process should get no traffic, and what an operator must fix though it can serve without."""
+
+    reasons: Sequence[str] = ()
+    warnings: Sequence[str] = ()
+
+
 class ServerStatus(Protocol):
     """What a worker reports to its application."""
 
-    def readiness(self) -> tuple[list[str], list[str]]:
-        """Return why this worker should get no traffic, and what an operator must fix though it can serve without."""
+    def readiness(self) -> Readiness:
+        """Return whether this worker should get traffic."""
 
 
 class Hooks:

@@ -15,7 +15,7 @@ from webhook.admission.policy.file import PolicyFile
 from webhook.admission.rules.mode import Mode
 from webhook.certificates.files import Certificate
 from webhook.kubernetes.review import may_be_a_review
-from webhook.server.hooks import Hooks, ServerStatus
+from webhook.server.hooks import Hooks, Readiness, ServerStatus
 from webhook.server.logs import LOG, STDOUT
 from webhook.server.metrics import Metrics, make_metrics
 from webhook.server.observers import AuditLog, Capture, ReviewLog
@@ -25,7 +25,7 @@ from webhook.server.settings import Options
 MAX_ON_LOOP: Final = 64 * 1024
 """Bytes of a review that is evaluated on the event loop, in at most some 20 ms; most have less than 10 KiB. Larger ones
 are evaluated in a thread, one at a time, which others wait for only as long as one call of the decoder takes."""
-TOO_LARGE: Final = "a body of this size must begin as an API server begins a review"
+NOT_BEGUN_AS_REVIEW: Final = "a body of this size must begin as an API server begins a review"
 _UPKEEP_SECONDS: Final = 1.0
 
 
@@ -68,19 +68,19 @@ class Service(Hooks):
             target=_run_upkeep, args=(weakref.ref(self), seconds, is_stopping), name="upkeep", daemon=True
         ).start()
 
-    def readiness(self) -> tuple[list[str], list[str]]:
-        """Return why this process should get no traffic, and what an operator must fix though it can serve without.
+    def readiness(self) -> Readiness:
+        """Return whether this process should get traffic.
 
         A refused file does not make it unready: every replica mounts the same file, so all of them would drop out at
         once, and with `failurePolicy: Fail` that stops renewals. The last good one stays in use.
         """
-        reasons, warnings = self._server.readiness() if self._server else ([], [])
+        server = self._server.readiness() if self._server else Readiness()
         problems = []
         if self._policy_file.error:
             problems.append(f"policy: {self._policy_file.error}; the last good one is in use")
         if self._policy_file.current.mode is Mode.OFF:
             problems.append("policy: mode is off, every write is allowed; remove it to evaluate writes again")
-        return reasons, problems + warnings
+        return Readiness(server.reasons, (*problems, *server.warnings))
 
     # The hooks.
 
@@ -103,7 +103,7 @@ class Service(Hooks):
 
     def find_problem_of_body(self, size: int, beginning: bytes | bytearray) -> str:
         """Return why a large body is refused by its first bytes; "" if it may be a review."""
-        return "" if may_be_a_review(size, beginning) else TOO_LARGE
+        return "" if may_be_a_review(size, beginning) else NOT_BEGUN_AS_REVIEW
 
     # The upkeep.
 

@@ -30,7 +30,7 @@ from msgspec.structs import replace
 
 from webhook.certificates.files import Unusable
 from webhook.server.certificate_reload import CertificateReloader
-from webhook.server.hooks import Hooks
+from webhook.server.hooks import Hooks, Readiness
 from webhook.server.http import wsgi
 from webhook.server.http.connection import Connection
 from webhook.server.http.message import Head, HttpResponse, RefusedError, Request
@@ -129,13 +129,15 @@ class WsgiServer:
         for threads in (self._threads, self._inspection):
             threads.shutdown(wait=False, cancel_futures=True)
 
-    def readiness(self) -> tuple[list[str], list[str]]:
-        """Return why this worker should get no traffic, and what an operator must fix though it can serve without.
+    def readiness(self) -> Readiness:
+        """Return whether this worker should get traffic.
 
         A refused file does not make the server unready: every replica mounts the same file, so all of them would drop
         out at once, and with `failurePolicy: Fail` that stops renewals. The last good one stays in use.
         """
-        return (self.certificates.reasons(), self.certificates.warnings()) if self.certificates else ([], [])
+        return (
+            Readiness(self.certificates.reasons(), self.certificates.warnings()) if self.certificates else Readiness()
+        )
 
     # Requests.
 
@@ -171,8 +173,8 @@ class WsgiServer:
         loop = asyncio.get_running_loop()
         response: asyncio.Future[HttpResponse | Stream] = loop.create_future()
 
-        def deliver(made: HttpResponse | Stream) -> None:
-            loop.call_soon_threadsafe(_resolve, response, made)
+        def deliver(result: HttpResponse | Stream) -> None:
+            loop.call_soon_threadsafe(_resolve, response, result)
 
         job = self._threads.submit(wsgi.call_app_in_thread, app, environ, loop, deliver)
         response.add_done_callback(lambda done: job.cancel() if done.cancelled() else None)
@@ -341,12 +343,12 @@ def _parse_address(name: Any) -> tuple[str, int]:  # noqa: ANN401 - of a socket 
     return (str(name[0]), int(name[1])) if isinstance(name, tuple) else (str(name) or "unix", 0)
 
 
-def _resolve(response: "asyncio.Future[HttpResponse | Stream]", made: HttpResponse | Stream) -> None:
+def _resolve(response: "asyncio.Future[HttpResponse | Stream]", result: HttpResponse | Stream) -> None:
     """Give a response to the connection that waits for it, if it still does."""
     if not response.done():
-        response.set_result(made)
-    elif isinstance(made, Stream):
-        made.abandon()
+        response.set_result(result)
+    elif isinstance(result, Stream):
+        result.abandon()
 
 
 def _run_logged(work: Callable[..., object], *arguments: object) -> None:

@@ -32,9 +32,8 @@ from webhook.server.http.state import (
     RESPONDING,
     STREAM,
     STREAMING,
-    TABLE,
     Event,
-    IllegalEventError,
+    advance,
 )
 from webhook.server.http.stream import BrokenStreamError, Stream
 from webhook.server.logs import LOG
@@ -211,10 +210,7 @@ class Connection(asyncio.Protocol):
     # Reading.
 
     def _advance(self, event: Event) -> None:
-        try:
-            self.state = TABLE[self.state][event]
-        except KeyError:
-            raise IllegalEventError(self.state, event) from None
+        self.state = advance(self.state, event)
 
     def _is_readable(self) -> bool:
         return self.state in READABLE_STATES
@@ -318,14 +314,18 @@ class Connection(asyncio.Protocol):
         self._reader.close()
 
     def _end_reading(self, error: BaseException) -> None:
-        """Read nothing more. An error that is not a refusal is a bug of ours."""
+        """Read nothing more. An error that is not a refusal is a bug of ours, and logged in every state."""
         self._unread = b""
-        if isinstance(error, EndOfReadingError) or self.state not in (*READABLE_STATES, RESPONDING):
+        if isinstance(error, EndOfReadingError):
             return
         if not isinstance(error, RefusedError):
             LOG.error("a connection failed", exc_info=error)
             error = RefusedError(500, "internal error")
-        self._refuse(error)
+        if self.state in (*READABLE_STATES, RESPONDING):
+            self._refuse(error)
+        elif self.state is STREAMING:
+            # No other response may follow a part of one.
+            self.abort()
 
     def _close(self) -> None:
         self._advance(CLOSE)

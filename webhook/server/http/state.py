@@ -74,6 +74,14 @@ ANSWERING: Final = (RESPONDING, STREAMING)
 """More input waits; in the remaining states it is discarded."""
 
 
+def advance(state: State, event: Event) -> State:
+    """Return the state after an event; raises IllegalEventError if the table does not have it."""
+    try:
+        return TABLE[state][event]
+    except KeyError:
+        raise IllegalEventError(state, event) from None
+
+
 def draw_diagram() -> str:
     """Return the table as a state diagram of Mermaid; every state may lose its transport, which is one arrow."""
     arrows = [
