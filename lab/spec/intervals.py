@@ -114,7 +114,7 @@ def count_differences(seed: int) -> int:
         rule = find_expiry("a", duration, 0, _NO_ENTRIES, moment * SECOND, moment * SECOND, stamp * SECOND)
         expired = is_expired(duration, stamp, moment)
         seconds_left = 0 if expired else max(1, duration - max(0, moment - stamp))
-        if rule.from_stamps and (rule.expired, rule.seconds_left) != (expired, seconds_left):
+        if rule.from_stamps and (rule.is_expired, rule.seconds_left) != (expired, seconds_left):
             differences += 1
     return differences
 

@@ -125,4 +125,4 @@ def _is_refused(old: Version, new: Version) -> bool:
     if not old.holder or new.holder in ("", old.holder):
         return False
     at = new.at * SECOND
-    return not find_expiry(old.holder, old.duration, 0, (), at, at, old.stamp * SECOND).expired
+    return not find_expiry(old.holder, old.duration, 0, (), at, at, old.stamp * SECOND).is_expired

@@ -122,5 +122,5 @@ def test_templates_are_compared_where_a_file_has_them() -> None:
 
 def test_a_lease_of_another_namespace_is_not_stamped() -> None:
     [fence] = policy(fences=[{**FENCE, "lease": "other/operator"}], stamps=STAMPS).fences
-    assert (fence.suffix, fence.by_stamp) == ("", False)
+    assert (fence.suffix, fence.is_by_stamp) == ("", False)
     assert name_policy(fence) == NAME

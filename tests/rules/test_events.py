@@ -149,8 +149,8 @@ def test_create_and_delete_of_a_candidate() -> None:
 
 def test_facts_are_worked_out_once_and_readable_on_the_class() -> None:
     change = change_of(make_review(new=make_lease()))
-    assert change.was_set is change.was_set
-    assert type(change).was_set.__doc__ == "Return what this write added or changed."
+    assert change.set_fields is change.set_fields
+    assert type(change).set_fields.__doc__ == "Return what this write added or changed."
 
 
 EMPTY = LeaseCandidateSpec(lease_name="", binary_version="", emulation_version="")

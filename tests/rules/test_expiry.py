@@ -87,11 +87,11 @@ def test_a_stamp_later_than_this_write(ahead: int, used: bool) -> None:
     expiry = expiry_at(stamped(NOW + ahead))
     assert expiry.from_stamps is used
     assert expiry.seen_at == (NOW + ahead if used else NOW)
-    assert not expiry.expired
+    assert not expiry.is_expired
 
 
 def test_a_stamp_within_the_bound_keeps_a_short_lease_live() -> None:
-    assert not expiry_at(stamped(NOW + 60 * SECOND), duration=1).expired
+    assert not expiry_at(stamped(NOW + 60 * SECOND), duration=1).is_expired
 
 
 def test_the_earliest_owner_of_renew_time_counts_and_no_other_field_stands_in() -> None:
@@ -164,7 +164,7 @@ def test_a_clock_that_is_behind_does_not_date_a_new_holder_before_the_last_renew
 
 def test_an_unheld_lease_rests_on_nothing() -> None:
     assert expiry_at(held=False, written_at=NOW + SECOND) == Expiry(
-        expired=True, seen_at=None, written_at=NOW + SECOND, duration_seconds=15, from_stamps=True
+        is_expired=True, seen_at=None, written_at=NOW + SECOND, duration_seconds=15, from_stamps=True
     )
 
 
@@ -184,11 +184,11 @@ def test_a_stored_renew_time_that_nobody_can_read_is_not_one_that_has_passed(
 
 def test_a_lease_that_nobody_can_read_expires_by_its_stamp() -> None:
     expiry = expiry_at(stamped(NOW), renew_time=times.AFTER_LAST_READABLE, written_at=NOW + 15 * SECOND)
-    assert (expiry.expired, expiry.from_stamps) == (True, True)
+    assert (expiry.is_expired, expiry.from_stamps) == (True, True)
 
 
 def test_a_lease_without_a_duration_has_expired() -> None:
-    assert expiry_at(stamped(NOW), duration=None).expired
+    assert expiry_at(stamped(NOW), duration=None).is_expired
 
 
 INTRUDER = by_service_account("guest", "intruder", "intruder-0")

@@ -14,8 +14,8 @@ from webhook.kubernetes.review import decode
 POD = {"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "1"}
 
 
-def was_set(*tweaks: Tweak, old: tuple[Tweak, ...] = ()) -> SetFields:
-    return change_of(update(*tweaks, old=old)).was_set
+def set_fields(*tweaks: Tweak, old: tuple[Tweak, ...] = ()) -> SetFields:
+    return change_of(update(*tweaks, old=old)).set_fields
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def was_set(*tweaks: Tweak, old: tuple[Tweak, ...] = ()) -> SetFields:
     ],
 )
 def test_what_is_set(tweak: Tweak, expected: dict[str, set[str]]) -> None:
-    fields = was_set(tweak)
+    fields = set_fields(tweak)
     assert fields == SetFields(**{part: frozenset(names) for part, names in expected.items()})
     assert bool(fields) is bool(expected)
 
@@ -52,7 +52,7 @@ def test_what_is_set(tweak: Tweak, expected: dict[str, set[str]]) -> None:
     ],
 )
 def test_owners_count_by_uid(stored: list[Any], written: list[Any], uids: set[str]) -> None:
-    fields = was_set(put("metadata.ownerReferences", written), old=(put("metadata.ownerReferences", stored),))
+    fields = set_fields(put("metadata.ownerReferences", written), old=(put("metadata.ownerReferences", stored),))
     assert fields.owners == uids
 
 

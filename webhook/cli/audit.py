@@ -126,7 +126,7 @@ def command(
     inventory = Inventory(
         reading.find_evaluation_time(now, inputs, None).at, frozenset(in_force.stamps if in_force else ())
     )
-    tokens = TokenCheck([one for one in in_force.fences if one.token] if in_force and with_tokens else [])
+    tokens = TokenCheck([one for one in in_force.fences if one.has_token] if in_force and with_tokens else [])
     histories = ClusterHistory(find_limits=in_force.find_limits) if in_force else ClusterHistory()
     only = reading.find_namespace(cluster)
     audit = Audit(inventory, tokens, Severity(fail_on), now, inputs, only, selection, histories)

@@ -18,7 +18,7 @@ def test_the_defaults_are_those_of_the_documentation() -> None:
         namespace="shop",
         lease="operator",
         writers=(("shop", "operator"),),
-        holders=(HolderTemplate("", "pod", "_", open=True),),
+        holders=(HolderTemplate("", "pod", "_", is_open=True),),
         resources=(FencedResource("", "configmaps"), FencedResource("apps", "deployments", "scale")),
         operations=("CREATE", "UPDATE", "DELETE"),
         namespaces=(),
@@ -36,8 +36,8 @@ def test_a_missing_lease_denies_by_default_what_the_namespaces_or_the_token_boun
 
 
 def test_a_lease_with_stamps() -> None:
-    assert (stamped().suffix, stamped().by_stamp) == ("5f3a9c1e", True)
-    assert not stamped(holder=["${pod}"]).by_stamp
+    assert (stamped().suffix, stamped().is_by_stamp) == ("5f3a9c1e", True)
+    assert not stamped(holder=["${pod}"]).is_by_stamp
 
 
 def test_a_token_needs_the_lease() -> None:

@@ -147,9 +147,9 @@ def _explain_fences(policy: Policy) -> Iterator[str]:
                 f"{path}: while lease {fence.lease_text} does not exist, API servers refuse these writes by anyone, "
                 "in every namespace; list namespaces, or set missing_lease: allow"
             )
-        if fence.token and any(one.subresource == "scale" for one in fence.resources):
+        if fence.has_token and any(one.subresource == "scale" for one in fence.resources):
             yield f"{path}.token: a Scale has no annotations: there the writer is compared, but no term"
-        if fence.token and (open_ := _list_unlisted_status(fence)):
+        if fence.has_token and (open_ := _list_unlisted_status(fence)):
             yield (
                 f"{path}.resources: the content of {open_} is not fenced, only the metadata that it may change; list "
                 "it unless followers write it"

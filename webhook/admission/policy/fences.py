@@ -54,17 +54,17 @@ _POLICIES: Final = re.compile("(validating|mutating)admissionpolic(ies(/status)?
 
 
 class HolderTemplate(Struct, frozen=True):
-    """Holder identities: `before`, the name of the `claim` ("pod" or "node"), `after`, and any more if it is `open`."""
+    """Holder identities: `before`, the name of the `claim` ("pod" or "node"), `after`, and any more if `is_open`."""
 
     before: str
     claim: str
     after: str
-    open: bool
+    is_open: bool
 
     def fits(self, name: str, holder: str) -> bool:
         """True if a holder identity is that of a pod, or node, of this name; never if the name is not known ("")."""
         identities = [f"{self.before}{one}{self.after}" for one in {name, host_name(name)} if one]
-        return any(holder.startswith(one) if self.open else holder == one for one in identities)
+        return any(holder.startswith(one) if self.is_open else holder == one for one in identities)
 
 
 class FencedResource(Struct, frozen=True, order=True):
@@ -89,7 +89,7 @@ class Fence(Struct, frozen=True):
     """A fence: only the holder of the lease, among the writers, may make these writes.
 
     `writers` are service accounts of one namespace; `namespaces` are those of the objects written, empty for all.
-    `suffix` is that of the stamps of the lease, "" without; `by_stamp`: the holder is the stamped writer.
+    `suffix` is that of the stamps of the lease, "" without; `is_by_stamp`: the holder is the stamped writer.
     """
 
     name: str
@@ -104,9 +104,9 @@ class Fence(Struct, frozen=True):
     when_unheld: Choice
     missing_lease: Choice
     suffix: str = ""
-    by_stamp: bool = False
-    token: bool = False
-    expired: Expired = "allow"
+    is_by_stamp: bool = False
+    has_token: bool = False
+    when_expired: Expired = "allow"
 
     @property
     def usernames(self) -> tuple[str, ...]:
@@ -197,9 +197,9 @@ def _make_fence(setting: FenceSetting, path: str, stamps: Mapping[str, Stamps]) 
         when_unheld=setting.when_unheld,
         missing_lease=missing if setting.missing_lease is UNSET else setting.missing_lease,
         suffix=suffix,
-        by_stamp=bool(suffix) and setting.holder is UNSET,
-        token=setting.token,
-        expired=setting.expired,
+        is_by_stamp=bool(suffix) and setting.holder is UNSET,
+        has_token=setting.token,
+        when_expired=setting.expired,
     )
 
 
@@ -230,8 +230,8 @@ def _parse_holders(texts: list[str], path: str) -> Iterator[HolderTemplate]:
     """Yield the templates of one fence; raises PolicyError if two pods could not be distinguished."""
     for number, text in enumerate(texts):
         before, claim, after = _VARIABLE.split(text)
-        template = HolderTemplate(before, claim, after.removesuffix("*"), open=after.endswith("*"))
-        if template.open and (not template.after or _OF_NAMES.fullmatch(template.after[0])):
+        template = HolderTemplate(before, claim, after.removesuffix("*"), is_open=after.endswith("*"))
+        if template.is_open and (not template.after or _OF_NAMES.fullmatch(template.after[0])):
             problem = (
                 "`*` also matches longer names: that of op-1 matches op-10; put a character that no name has between "
                 f"them, as in {quote(f'{before}${{{claim}}}_*')}"

@@ -85,7 +85,7 @@ Conditions = tuple[bool, ...]
 """For each member of Condition, whether it holds."""
 
 
-def same_time(first: str | None, second: str | None) -> bool:
+def is_same_time(first: str | None, second: str | None) -> bool:
     """True if two times are one value."""
     return first == second or normalize(first) == normalize(second)
 
@@ -97,7 +97,7 @@ def is_lease_untouched(old: LeaseSpec, new: LeaseSpec) -> bool:
         and new.lease_transitions == old.lease_transitions
         and (new.strategy or "") == (old.strategy or "")
         and (new.preferred_holder or "") == (old.preferred_holder or "")
-        and same_time(new.acquire_time, old.acquire_time)
+        and is_same_time(new.acquire_time, old.acquire_time)
     )
 
 
@@ -105,7 +105,7 @@ def is_untouched(old: LeaseSpec, new: LeaseSpec) -> bool:
     """True if a write leaves the spec of a Lease as it is."""
     return (
         (old.holder_identity or "") == (new.holder_identity or "")
-        and same_time(old.renew_time, new.renew_time)
+        and is_same_time(old.renew_time, new.renew_time)
         and is_lease_untouched(old, new)
     )
 
@@ -134,8 +134,8 @@ def is_candidate_untouched(old: LeaseCandidateSpec, new: LeaseCandidateSpec) -> 
         and (new.binary_version or "") == (old.binary_version or "")
         and (new.emulation_version or "") == (old.emulation_version or "")
         and new.strategies == old.strategies
-        and same_time(new.renew_time, old.renew_time)
-        and same_time(new.ping_time, old.ping_time)
+        and is_same_time(new.renew_time, old.renew_time)
+        and is_same_time(new.ping_time, old.ping_time)
     )
 
 
@@ -174,22 +174,22 @@ class SetFields(Struct, frozen=True):
         )
 
 
-def set_fields(spec: frozenset[str], new: ObjectMeta, old: ObjectMeta) -> SetFields:
+def find_set_fields(spec: frozenset[str], new: ObjectMeta, old: ObjectMeta) -> SetFields:
     """Return what a write set; `spec` are fields of spec, as managedFields spells them."""
     if not (new.labels or new.annotations or new.owner_references or new.finalizers or new.generate_name is not None):
         return SetFields(spec)
-    renamed = new.generate_name is not None and new.generate_name != old.generate_name
+    is_renamed = new.generate_name is not None and new.generate_name != old.generate_name
     return SetFields(
         spec,
-        frozenset({"f:generateName"}) if renamed else _NOTHING,
-        _set(new.labels, old.labels) if new.labels else _NOTHING,
-        _set(new.annotations, old.annotations) if new.annotations else _NOTHING,
+        frozenset({"f:generateName"}) if is_renamed else _NOTHING,
+        _find_set_names(new.labels, old.labels) if new.labels else _NOTHING,
+        _find_set_names(new.annotations, old.annotations) if new.annotations else _NOTHING,
         frozenset(_texts(new.finalizers)) - frozenset(_texts(old.finalizers)) if new.finalizers else _NOTHING,
         _NOTHING if new.owner_references == old.owner_references else frozenset(_find_changed_owners(new, old)),
     )
 
 
-def _set(new: Mapping[str, object], old: Mapping[str, object] | None) -> frozenset[str]:
+def _find_set_names(new: Mapping[str, object], old: Mapping[str, object] | None) -> frozenset[str]:
     if new == old:
         return _NOTHING
     old = old or {}
@@ -299,9 +299,9 @@ class Change(Struct, frozen=True, dict=True):
         return stamp_in(self.stamps, self.new_metadata.annotations, self.new_entries)
 
     @cached
-    def was_set(self) -> SetFields:
+    def set_fields(self) -> SetFields:
         """Return what this write added or changed."""
-        return set_fields(self._set_in_spec, self.new_metadata, self.old_metadata)
+        return find_set_fields(self._set_in_spec, self.new_metadata, self.old_metadata)
 
     @property
     def _set_in_spec(self) -> frozenset[str]:
@@ -324,16 +324,16 @@ class LeaseChange(Change, frozen=True, dict=True):
         if self.old_metadata.deletion_timestamp is not None and self._completes_deletion:
             return Event.DELETE
         if self.new_holder == self.old_holder:
-            renewed = self.new_renew_time != self.old_renew_time
-            if not renewed and is_lease_untouched(self.old_spec, self.new_spec):
+            is_renewed = self.new_renew_time != self.old_renew_time
+            if not is_renewed and is_lease_untouched(self.old_spec, self.new_spec):
                 return Event.UNTOUCHED
-            kept = self.new_renew_time is not None or self.old_renew_time is None
-            return Event.RENEWAL if kept and is_renewal(self.old_spec, self.new_spec) else Event.EDIT
+            is_renew_time_kept = self.new_renew_time is not None or self.old_renew_time is None
+            return Event.RENEWAL if is_renew_time_kept and is_renewal(self.old_spec, self.new_spec) else Event.EDIT
         if not self.new_holder:
             return Event.RELEASE
         if not self.old_holder:
             return Event.CLAIM
-        return Event.TAKEOVER if self.expiry.expired else Event.STEAL
+        return Event.TAKEOVER if self.expiry.is_expired else Event.STEAL
 
     @property
     def has_unusual_spec(self) -> bool:
@@ -444,31 +444,49 @@ def change_made_by(
 ) -> LeaseChange | CandidateChange:
     """Return the change that a request about a Lease or a LeaseCandidate makes."""
     new, old = request.new, request.old
-    of_lease = request.resource == _LEASES
-    none = NO_LEASE_SPEC if of_lease else NO_CANDIDATE_SPEC
+    is_lease = request.resource == _LEASES
+    none = NO_LEASE_SPEC if is_lease else NO_CANDIDATE_SPEC
     new_metadata = new.metadata if new else NO_METADATA
     old_metadata = old.metadata if old else NO_METADATA
     new_spec: Any = new.spec if new else none
     old_spec: Any = old.spec if old else none
-    common = (
-        request,
-        now,
-        limits,
-        binding,
-        stamps if of_lease else None,
-        request.user or UNKNOWN_USER,
-        new_metadata,
-        old_metadata,
-        normalize(new_spec.renew_time),
-        normalize(old_spec.renew_time),
-        list_entries(new_metadata.managed_fields),
-        list_entries(old_metadata.managed_fields),
-        new_spec,
-        old_spec,
+    user = request.user or UNKNOWN_USER
+    new_renew_time, old_renew_time = normalize(new_spec.renew_time), normalize(old_spec.renew_time)
+    new_entries, old_entries = list_entries(new_metadata.managed_fields), list_entries(old_metadata.managed_fields)
+    if not is_lease:
+        return CandidateChange(
+            request=request,
+            now=now,
+            limits=limits,
+            binding=binding,
+            user=user,
+            new_metadata=new_metadata,
+            old_metadata=old_metadata,
+            new_renew_time=new_renew_time,
+            old_renew_time=old_renew_time,
+            new_entries=new_entries,
+            old_entries=old_entries,
+            new_spec=new_spec,
+            old_spec=old_spec,
+        )
+    return LeaseChange(
+        request=request,
+        now=now,
+        limits=limits,
+        binding=binding,
+        stamps=stamps,
+        user=user,
+        new_metadata=new_metadata,
+        old_metadata=old_metadata,
+        new_renew_time=new_renew_time,
+        old_renew_time=old_renew_time,
+        new_entries=new_entries,
+        old_entries=old_entries,
+        new_spec=new_spec,
+        old_spec=old_spec,
+        new_holder=new_spec.holder_identity or "",
+        old_holder=old_spec.holder_identity or "",
     )
-    if of_lease:
-        return LeaseChange(*common, new_spec.holder_identity or "", old_spec.holder_identity or "")
-    return CandidateChange(*common)
 
 
 def change_between(old: Lease | None, new: Lease, now: int) -> LeaseChange:

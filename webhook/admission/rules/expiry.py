@@ -103,7 +103,7 @@ class Expiry(Struct, frozen=True, gc=False):
     and a denial must weaken to a warning.
     """
 
-    expired: bool
+    is_expired: bool
     seen_at: int | None
     written_at: int
     duration_seconds: int | None
@@ -117,7 +117,7 @@ class Expiry(Struct, frozen=True, gc=False):
     @property
     def seconds_left(self) -> int:
         """Whole seconds until a live lease expires, rounded up, at least 1; 0 for an expired one."""
-        if self.expired or self.duration_seconds is None or self.seen_at is None:
+        if self.is_expired or self.duration_seconds is None or self.seen_at is None:
             return 0
         age = max(0, self.written_at - self.seen_at)
         return max(1, -(-(self.duration_seconds * SECOND - age) // SECOND))
@@ -140,7 +140,7 @@ def find_expiry(
     """
     if not holder or renew_time is None:
         return Expiry(
-            expired=True, seen_at=None, written_at=written_at, duration_seconds=duration_seconds, from_stamps=True
+            is_expired=True, seen_at=None, written_at=written_at, duration_seconds=duration_seconds, from_stamps=True
         )
     seen = date_last_renewal(entries) if stamped_at is None else stamped_at
     from_stamps = seen is not None and seen <= written_at + BOUND
@@ -150,7 +150,7 @@ def find_expiry(
         duration_seconds is None or written_at - seen + find_tolerance(duration_seconds) >= duration_seconds * SECOND
     )
     return Expiry(
-        expired=expired,
+        is_expired=expired,
         seen_at=seen,
         written_at=written_at,
         duration_seconds=duration_seconds,

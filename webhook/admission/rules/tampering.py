@@ -44,7 +44,7 @@ def is_stamped(change: LeaseChange) -> bool:
     """
     if not is_constant(change.new_entries):
         return False
-    set_now = change.was_set
+    set_now = change.set_fields
     stamped = any(name.startswith(f"f:{NAMES}") for name in set_now.annotations)
     return stamped or bool(set_now.spec) or is_constant(change.old_entries)
 
@@ -83,7 +83,7 @@ def find_tampering_in_update(change: LeaseChange) -> str | None:
     problem = _check_structure(new, old)
     if problem:
         return problem
-    writers_entries = change.was_set.owners_among(new)
+    writers_entries = change.set_fields.owners_among(new)
     if old:
         return _check_additions(change, writers_entries) or _check_renewal(change, writers_entries)
     is_apply = _is_one_apply(change, writers_entries, date_write(writers_entries, change.now))
@@ -96,7 +96,7 @@ def find_tampering_in_create(change: LeaseChange) -> str | None:
     problem = _check_structure(new, ())
     if problem:
         return problem
-    writers_entries = change.was_set.owners_among(new)
+    writers_entries = change.set_fields.owners_among(new)
     if len(new) == 1 and _is_of_dropped_fields(change, new[0]):
         return None
     latest = stamp_of_writer(writers_entries)
@@ -148,7 +148,7 @@ def _check_additions(change: LeaseChange, writers_entries: Sequence[Entry]) -> s
     known = {(entry.key, entry.stamp) for entry in old}
     foldable: set[int | None] | None = None
     for entry in new:
-        if entry.operation == APPLY or (entry.key, entry.stamp) in known or change.was_set.any_owned_by(entry):
+        if entry.operation == APPLY or (entry.key, entry.stamp) in known or change.set_fields.any_owned_by(entry):
             continue
         if _is_of_dropped_fields(change, entry):
             continue
@@ -199,7 +199,7 @@ def _owns_dropped_fields(change: LeaseChange, entry: Entry) -> bool:
         )
         if after is None and before is None and name in entry.owned.spec
     }
-    if not dropped or change.was_set or entry.is_fold or entry.owned.is_deep:
+    if not dropped or change.set_fields or entry.is_fold or entry.owned.is_deep:
         return False
     if sum(not dropped.isdisjoint(one.owned.spec) for one in change.new_entries) > 1:
         return False

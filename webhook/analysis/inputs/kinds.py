@@ -296,7 +296,7 @@ def _interpret_review(document: Document, received: int | None) -> Observation |
         name=request.name,
         object=request.old if act is Act.DELETED else request.new,
         old=request.old,
-        at=stamp_of_writer(change.was_set.owners_among(change.new_entries)) if received is None else received,
+        at=stamp_of_writer(change.set_fields.owners_among(change.new_entries)) if received is None else received,
         verb=_VERB_OF_OPTIONS.get(
             _get_text(msgspec.json.decode(data), "request", "options", "kind"), request.operation.lower()
         ),

@@ -102,7 +102,7 @@ def _check_lease(fence: Fence, documents: Documents) -> Iterator[ReportFinding]:
     holder = lease.spec.get("holderIdentity")
     if not isinstance(holder, str) or not holder:
         return
-    if fence.by_stamp:
+    if fence.is_by_stamp:
         yield from _check_stamp(fence, lease)
         return
     known = [one for one in documents.find_all("Pod") if one.metadata.namespace == fence.writers[0][0]]
@@ -205,7 +205,9 @@ def _has_form(fence: Fence, holder: str) -> bool:
     """True if the name of some pod or node would make a template match."""
     return any(
         re.fullmatch(
-            f"{re.escape(one.before)}{_NAME_OF_POD}{re.escape(one.after)}{'.*' if one.open else ''}", holder, re.DOTALL
+            f"{re.escape(one.before)}{_NAME_OF_POD}{re.escape(one.after)}{'.*' if one.is_open else ''}",
+            holder,
+            re.DOTALL,
         )
         for one in fence.holders
     )

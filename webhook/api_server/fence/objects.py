@@ -65,11 +65,11 @@ Manifest = dict[str, Any]
 
 def make_fence_manifests(fence: Fence) -> list[Manifest]:
     """Return the policies, each followed by its binding; what stamps a token comes before what asks for it."""
-    found = [*_make_stamping(fence)] if fence.token else []
+    found = [*_make_stamping(fence)] if fence.has_token else []
     missing = "Deny" if fence.denies_if_lease_is_missing else "Allow"
     binding = {"paramRef": _make_reference(fence, missing), "validationActions": ACTIONS[fence.mode]}
     found += make_pair(_make_metadata(fence), _make_policy(fence), binding)
-    return [*found, *_make_clock(fence)] if fence.expired != "allow" else found
+    return [*found, *_make_clock(fence)] if fence.when_expired != "allow" else found
 
 
 def name_policy(fence: Fence) -> str:
@@ -93,11 +93,13 @@ def _make_metadata(fence: Fence, part: str = "") -> Manifest:
 
 
 def _make_policy(fence: Fence) -> Manifest:
-    usual = f"({_write_leader_expression(fence)})" + (f"\n&& {_fill_template(fence, 'settled')}" if fence.token else "")
+    usual = f"({_write_leader_expression(fence)})" + (
+        f"\n&& {_fill_template(fence, 'settled')}" if fence.has_token else ""
+    )
     variables = [{"name": name, "expression": text} for name, text in _list_variables(fence)]
     rules, condition = _make_rules(fence), f"!({usual})"
     whole = replace(fence, resources=tuple(one for one in fence.resources if not one.subresource))
-    if fence.token and "UPDATE" in fence.operations:
+    if fence.has_token and "UPDATE" in fence.operations:
         rules, condition = [*rules, *_make_rules(whole, ["/*"], ["UPDATE"])], f"{condition}\n&& ({_is_covered(fence)})"
     validations = [
         {
@@ -107,7 +109,7 @@ def _make_policy(fence: Fence) -> Manifest:
             "reason": "Forbidden",
         }
     ]
-    if fence.token:
+    if fence.has_token:
         variables += [*_fill_template(fence, "common"), *_fill_template(fence, "comparison")]
         validations += _fill_template(fence, "validations")
     return _match_writes(fence, rules, condition) | {"variables": variables, "validations": validations}
@@ -116,7 +118,9 @@ def _make_policy(fence: Fence) -> Manifest:
 def _write_admission_expression(fence: Fence) -> str:
     """Return an expression over the variables of the fence: whether the writer leads, or no one does and all may."""
     return (
-        _write_leader_expression(fence) if fence.by_stamp else f"{_write_leader_expression(fence)}\n|| variables.leads"
+        _write_leader_expression(fence)
+        if fence.is_by_stamp
+        else f"{_write_leader_expression(fence)}\n|| variables.leads"
     )
 
 
@@ -151,7 +155,7 @@ def _make_stamping(fence: Fence) -> Iterator[Manifest]:
 
 def _make_clock(fence: Fence) -> Iterator[Manifest]:
     """Yield what refuses, or warns about, a write after the lease expired; it never refuses more than the fence."""
-    mode = max(fence.mode, fence.expired, key=[*ACTIONS].index)
+    mode = max(fence.mode, fence.when_expired, key=[*ACTIONS].index)
     policy = _match_writes(fence, _make_rules(fence), _fill_template(fence, "late")) | _fill_template(fence, "clock")
     policy["failurePolicy"] = "Ignore"
     binding = {"paramRef": _make_reference(fence, "Allow"), "validationActions": ACTIONS[mode]}
@@ -241,11 +245,11 @@ def _list_variables(fence: Fence) -> tuple[tuple[str, str], ...]:
     claims = [claim for claim in _CLAIMS if claim == "pod" or any(claim == one.claim for one in fence.holders)]
     named = {claim: _write_extra_expression(_CLAIMS[claim]) for claim in claims}
     found = [(claim, f'size({values}) == 1 ? {values}[0] : ""') for claim, values in named.items()]
-    if not fence.by_stamp and any(one.claim == "pod" for one in fence.holders):
+    if not fence.is_by_stamp and any(one.claim == "pod" for one in fence.holders):
         cut = f'variables.pod.find("^.{{0,{MAX_HOSTNAME - 1}}}[^.-]")'
         found.append(("host", f"size(variables.pod) > {MAX_HOSTNAME} ? {cut} : variables.pod"))
     found.append(("holder", _HOLDER))
-    if fence.by_stamp:
+    if fence.is_by_stamp:
         found.append(("stamp", _stamp_expression(fence)))
     else:
         found.append(("leads", "\n|| ".join(_write_fit_expression(one) for one in fence.holders)))
@@ -271,7 +275,7 @@ def _write_leader_expression(fence: Fence) -> str:
     uid = _write_extra_expression(_UID)
     writer = f'{uid}[0] + " " + request.userInfo.username'
     stamped = f'(size({uid}) == 1 && {uid}[0] != "" && {_stamp_expression(fence)} == {writer})'
-    holds = [stamped] if fence.by_stamp else [_write_claim_expression(one) for one in fence.holders]
+    holds = [stamped] if fence.is_by_stamp else [_write_claim_expression(one) for one in fence.holders]
     return "\n|| ".join([*unheld, *holds])
 
 
@@ -298,7 +302,7 @@ def _write_fit_expression(template: HolderTemplate) -> str:
 def _write_fit_name_expression(template: HolderTemplate, holder: str, name: str) -> str:
     parts = [template.before and make_literal(template.before), name, template.after and make_literal(template.after)]
     identity = " + ".join(filter(None, parts))
-    return f"{holder}.startsWith({identity})" if template.open else f"{holder} == {identity}"
+    return f"{holder}.startsWith({identity})" if template.is_open else f"{holder} == {identity}"
 
 
 def _write_lease_text(fence: Fence) -> str:
@@ -310,7 +314,7 @@ def _write_lease_text(fence: Fence) -> str:
         f"{make_literal(f'lease {fence.lease_text} is held by ')} + ({shown})"
         ' + " since transition " + string(params.?spec.?leaseTransitions.orValue(0))'
     )
-    if fence.by_stamp:
+    if fence.is_by_stamp:
         shown = f'size(variables.stamp) <= {_MAX_WRITER} && variables.stamp.matches("^[!-~]+ [!-~]+$")'
         held += f' + ({shown} ? ", stamped by " + variables.stamp : ", and no writer of it is stamped")'
     return f'variables.holder == ""\n? {make_literal(f"lease {fence.lease_text} has no holder")}\n: {held}'
@@ -319,5 +323,5 @@ def _write_lease_text(fence: Fence) -> str:
 def _write_writer_text(fence: Fence, *, with_node: bool) -> str:
     uid = f'{_write_extra_expression(_UID)}.map(uid, " with uid " + uid).join()'
     node = ' + (variables.node == "" ? "" : " on node " + variables.node)' if with_node else ""
-    more = f" + {uid}" if fence.by_stamp else node
+    more = f" + {uid}" if fence.is_by_stamp else node
     return f'variables.pod == "" ? "a token that names no pod" : "pod " + variables.pod{more}'

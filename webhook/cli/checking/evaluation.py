@@ -165,7 +165,7 @@ def _date_request(request: AdmissionRequest, policy: Policy) -> int:
         if stamps and stored and (found := stamp_in(stamps, stored.metadata.annotations, entries)) and found.written:
             return min(found.written, clock)
     if not is_constant(change.new_entries):
-        written_at = stamp_of_writer(change.was_set.owners_among(change.new_entries))
+        written_at = stamp_of_writer(change.set_fields.owners_among(change.new_entries))
         if written_at is not None:
             return written_at
     for entries in (change.new_entries, change.old_entries):

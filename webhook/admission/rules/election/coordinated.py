@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from webhook.admission.rules.change import CandidateChange, Condition, LeaseChange, same_time
+from webhook.admission.rules.change import CandidateChange, Condition, LeaseChange, is_same_time
 from webhook.admission.rules.finding import NO_FINDINGS, Finding, Statement
 from webhook.admission.rules.in_cel import RuleInCel
 from webhook.admission.rules.mode import Mode
@@ -111,7 +111,7 @@ def ping_time_writer(change: CandidateChange) -> Iterable[Finding]:
     Clearing it is allowed.
     """
     new = change.new_spec.ping_time
-    if normalize(new) is None or same_time(new, change.old_spec.ping_time):
+    if normalize(new) is None or is_same_time(new, change.old_spec.ping_time):
         return NO_FINDINGS
     detail = "pingTime may be set by the API server's coordinated leader election only; leave it as it is"
     happened = Statement("a client set pingTime: the election may leave this candidate out")

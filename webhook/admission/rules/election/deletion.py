@@ -22,7 +22,7 @@ def live_lease_deleted(change: LeaseChange) -> Iterable[Finding]:
     one that renews the lease or releases it: an elector that writes the whole lease without finalizers removes those of
     others each time. Not evaluated for the [stamped writer](../stamp.md) of the lease.
     """
-    if change.expiry.expired or change.user.username in CLEANUP_CONTROLLERS or change.is_by_stamped_writer:
+    if change.expiry.is_expired or change.user.username in CLEANUP_CONTROLLERS or change.is_by_stamped_writer:
         return NO_FINDINGS
     expiry = change.expiry
     detail = (

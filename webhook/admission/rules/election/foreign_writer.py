@@ -39,7 +39,7 @@ def foreign_writer(change: LeaseChange) -> Iterable[Finding]:
         return NO_FINDINGS
     # Only the sender can omit the time, so our clock, which may be wrong, must not replace it.
     is_undated = after is not None and after.written is None and bool(change.request.new)
-    is_expired = change.expiry.expired and not is_undated
+    is_expired = change.expiry.is_expired and not is_undated
     if is_writer(user, stamp, stamps) or user.username in CLEANUP_CONTROLLERS or is_expired:
         return NO_FINDINGS
     if is_of_dropped_fields:

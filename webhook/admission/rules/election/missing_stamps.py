@@ -72,7 +72,7 @@ LEASE_WITHOUT_STAMPS: Final = Rule(
 
 def lease_created_empty(change: LeaseChange) -> Iterable[Finding]:
     """A lease may not be created with a name only: the API server then never keeps managedFields for it."""
-    if change.new_entries or change.was_set:
+    if change.new_entries or change.set_fields:
         return NO_FINDINGS
     detail = (
         "the API server keeps no record of the renewals of a lease that is created empty, so one write could take it "

@@ -28,7 +28,7 @@ def foreign_release(change: LeaseChange) -> Iterable[Finding]:
     free text, so this is a hint and not a proof.
     """
     pod = change.user.pod_name
-    if not pod or change.expiry.expired or names_pod(change.old_holder, pod) or change.is_by_stamped_writer:
+    if not pod or change.expiry.is_expired or names_pod(change.old_holder, pod) or change.is_by_stamped_writer:
         return NO_FINDINGS
     return _report_release(change, f"pod {quote(pod)}")
 
@@ -78,7 +78,7 @@ def foreign_release_across_namespaces(change: LeaseChange) -> Iterable[Finding]:
     Not evaluated for the [stamped writer](../stamp.md) of the lease.
     """
     account = change.user.service_account
-    if account is None or account[0] == change.request.namespace or change.expiry.expired:
+    if account is None or account[0] == change.request.namespace or change.expiry.is_expired:
         return NO_FINDINGS
     if change.is_by_stamped_writer:
         return NO_FINDINGS

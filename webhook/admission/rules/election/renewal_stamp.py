@@ -9,7 +9,7 @@ getting there.
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from webhook.admission.rules.change import LeaseChange, SetFields, set_fields
+from webhook.admission.rules.change import LeaseChange, SetFields, find_set_fields
 from webhook.admission.rules.expiry import BOUND
 from webhook.admission.rules.finding import NO_FINDINGS, Finding, Statement, escape_braces
 from webhook.admission.rules.in_cel import RuleInCel
@@ -132,7 +132,7 @@ def _owns_what_is_not_there(change: LeaseChange) -> str | None:
         if there is None:
             # Every field of a Lease counts as there: an apply of null owns a field that the object does not have.
             spec = _SPEC | {f"f:{name}" for name in change.request.specs[0]}
-            there = set_fields(spec, change.new_metadata, NO_METADATA)
+            there = find_set_fields(spec, change.new_metadata, NO_METADATA)
         absent = min(_find_absent(entry.owned, before, there), default=None)
         if absent is not None:
             who, what = quote(truncate(entry.manager or "", 40)), quote(truncate(absent, 40))
@@ -168,7 +168,7 @@ def _check_creation_without_entries(change: LeaseChange) -> str | None:
     """A manifest has no entries either, but what an API server sends has just been given a uid and a time."""
     metadata = change.new_metadata
     created = stamp_of(metadata.creation_timestamp)
-    if not change.was_set or not metadata.uid or created is None or abs(change.now - created) > BOUND:
+    if not change.set_fields or not metadata.uid or created is None or abs(change.now - created) > BOUND:
         return None
     return "creates the object without managedFields"
 
