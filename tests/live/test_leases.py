@@ -46,7 +46,7 @@ def test_the_present_is_by_the_clock_of_the_api_server(clock: Clock) -> None:
     server.elector("a", "shop/db").lead(10)
     show(leases, server, clock, ahead=30)
     clock.now += SECOND
-    with leases.now() as (histories, now):
+    with leases.lock() as (histories, now):
         assert abs(now - server.now - SECOND) <= SECOND
         assert histories.names() == [("shop", "db")]
 
@@ -57,7 +57,7 @@ def test_stamps_are_believed_where_a_policy_file_says_so(is_listed: bool, clock:
     leases = LiveLeases(load(policy).stamps if is_listed else None)
     server.elector("a", "shop/db").lead(10)
     show(leases, server, clock)
-    with leases.now() as (histories, now):
+    with leases.lock() as (histories, now):
         status = histories.get_history(("shop", "db")).status(now)
         assert status is not None
         assert status.from_stamps is is_listed
@@ -65,7 +65,7 @@ def test_stamps_are_believed_where_a_policy_file_says_so(is_listed: bool, clock:
 
 
 def test_without_a_watch_the_present_is_by_the_clock_of_this_computer() -> None:
-    with LiveLeases().now() as (histories, now):
+    with LiveLeases().lock() as (histories, now):
         assert histories.names() == []
         assert abs(now - time.time_ns() // 1000) < 60 * SECOND
 
@@ -83,7 +83,7 @@ def test_what_a_second_watch_lacks_was_deleted_and_the_gap_is_known(clock: Clock
     server.elector("b", "shop/mail").renew()
     show(leases, server, clock)
     clock.now += 10 * SECOND
-    with leases.now() as (histories, _):
+    with leases.lock() as (histories, _):
         assert histories.leases["shop", "db"].is_deleted
         assert not histories.leases["shop", "mail"].is_deleted
         (gap,) = histories.bounds.unrecorded

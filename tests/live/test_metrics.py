@@ -83,7 +83,7 @@ def test_a_counter_does_not_go_back(clock: Clock, monkeypatch: pytest.MonkeyPatc
     name, labels = f"{PREFIX}leaderless_seconds_total", {"namespace": "shop", "lease": "db"}
     seen = []
     for micros in (5 * SECOND, 3 * SECOND, 7 * SECOND):
-        with leases.now() as (follower, _):
+        with leases.lock() as (follower, _):
             follower.leases["shop", "db"].vacancy.leaderless = micros
         seen.append(registry.get_sample_value(name, labels))
     assert seen == [5, 5, 7]
@@ -114,7 +114,7 @@ def test_a_lease_of_several_clusters_has_no_series(clock: Clock) -> None:
     server, leases = FakeServer(), LiveLeases()
     server.elector("a", "shop/db").lead(4)
     show(leases, server, clock)
-    with leases.now() as (follower, _):
+    with leases.lock() as (follower, _):
         follower.leases["shop", "db"].existence.is_mixed = True
     clock.now += SECOND
     assert [key for key in values(leases) if len(key) > 1] == []

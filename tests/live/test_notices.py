@@ -12,7 +12,7 @@ __all__ = ["clock"]
 
 
 def since(notices: Notices, leases: LiveLeases) -> list[dict[str, Any]]:
-    with leases.now() as (histories, now):
+    with leases.lock() as (histories, now):
         return [*notices.find_new(histories, now)]
 
 

@@ -258,8 +258,8 @@ def test_a_changed_policy_is_used(tmp_path: Any) -> None:
 
 def test_the_upkeep_of_a_service_ends_with_it() -> None:
     reviewing = service()
-    reviewing.begin()
-    reviewing.begin()
+    reviewing.start_threads()
+    reviewing.start_threads()
     (upkeep,) = [one for one in threading.enumerate() if one.name == "upkeep" and one.is_alive()][-1:]
     gone = weakref.ref(reviewing)
     del reviewing

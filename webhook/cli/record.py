@@ -104,7 +104,7 @@ class _EventPoster(Struct):
 
     def post(self) -> None:
         """Post an Event about each new finding; report a refusal once."""
-        with self.leases.now() as (histories, now):
+        with self.leases.lock() as (histories, now):
             events = [*self.found.find_new(histories, now)]
         for event in events:
             problem = ""

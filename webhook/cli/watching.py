@@ -119,7 +119,7 @@ def _show_live(cluster: Cluster, policy: str | None, draw: Draw) -> int:
         with Live(console=make_console(), screen=True, auto_refresh=False, vertical_overflow="crop") as live:
             while True:
                 began = time.monotonic()
-                with leases.now() as (histories, now):
+                with leases.lock() as (histories, now):
                     # Until a cluster has answered, nothing is known, not even that it has no lease.
                     has_answered = not leases.status and began - started >= _ANSWER_SECONDS
                     is_known = histories.number > 0 or has_answered

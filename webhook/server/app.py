@@ -82,7 +82,7 @@ def create_app(policy: str = "") -> ReviewApp:
     app = make_review_app(service)
     # On one address, reviews and probes share it.
     app.register_blueprint(_make_probes(service))
-    service.begin()
+    service.start_threads()
     return app
 
 

@@ -30,7 +30,7 @@ _UPKEEP_SECONDS: Final = 1.0
 
 
 class Service(Hooks):
-    """One for each process that serves: `begin` starts its threads there, after any fork.
+    """One for each process that serves: `start_threads` is called there, after any fork.
 
     It ends with the process, or when nothing refers to it.
     """
@@ -52,7 +52,7 @@ class Service(Hooks):
         self._serving_pid = 0
         metrics.show_policy(policy_file.current)
 
-    def begin(self) -> None:
+    def start_threads(self) -> None:
         """Log and capture from threads from now on, and look for a changed policy, in this process."""
         if self._serving_pid == os.getpid():
             return
@@ -87,7 +87,7 @@ class Service(Hooks):
     def start(self, server: ServerStatus) -> None:
         """Begin in this process, which may be a fork of the one that made the service."""
         self._server = server
-        self.begin()
+        self.start_threads()
 
     def count(self, counter: str, *labels: str) -> None:
         """Count in the metrics."""

@@ -201,7 +201,8 @@ def _owns_dropped_fields(change: LeaseChange, entry: Entry) -> bool:
     }
     if not dropped or change.set_fields or entry.is_fold or entry.owned.is_deep:
         return False
-    if sum(not dropped.isdisjoint(one.owned.spec) for one in change.new_entries) > 1:
+    owners = [one for one in change.new_entries if not dropped.isdisjoint(one.owned.spec)]
+    if len(owners) > 1:
         return False
     owned = next((one.owned for one in change.old_entries if one.key == entry.key), OwnedFields())
     allowed = {**owned.fields, "f:spec": {**owned.in_spec, **{name: {} for name in dropped}}}

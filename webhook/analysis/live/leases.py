@@ -69,7 +69,7 @@ class LiveLeases:
         return self._seen_until is not None and not self.status
 
     @contextmanager
-    def now(self) -> Iterator[tuple[ClusterHistory, int]]:
+    def lock(self) -> Iterator[tuple[ClusterHistory, int]]:
         """Give all that is known, and the moment by the API server's clock, while the watch waits."""
         now = _read_clock()
         with self._lock:

@@ -57,7 +57,7 @@ class LeaderMetrics:
         )
         watching = GaugeMetricFamily(f"{PREFIX}watching", "1 while the watch of leases goes on, 0 after it ended.")
         watching.add_metric((), float(self._leases.is_watching))
-        with self._leases.now() as (histories, now):
+        with self._leases.lock() as (histories, now):
             for (namespace, name), history in _find_elections(histories):
                 status = history.status(now)
                 if status is None:

@@ -221,9 +221,9 @@ def examine_stamps(documents: Documents, policy: Policy, now: int) -> Iterator[R
     stamps = policy.stamps
     findings = [*_check_namespaces(documents, stamps)]
     if stamps and documents.shows_policies:
-        made = _export_without_webhook(documents, policy, now)
+        alternatives = _export_without_webhook(documents, policy, now)
         for suffix in sorted({one.suffix for one in stamps.values()}):
-            findings += _stamp_policies(documents, suffix, made)
+            findings += _check_stamp_policies(documents, suffix, alternatives)
         findings += _find_other_mutations(documents)
     findings += [
         found for lease in documents.find_all("Lease") for found in _check_stamps_of_lease(lease, documents, stamps)
@@ -244,20 +244,21 @@ def _is_labeled(name: str, namespace: ClusterObject) -> bool:
 
 def _export_without_webhook(documents: Documents, policy: Policy, now: int) -> dict[tuple[str, str], Mapping[str, Any]]:
     """Return the specs that are as good where the rules are policies too: their guard has the file's mode."""
-    made: Sequence[Mapping[str, Any]] = ()
+    manifests: Sequence[Mapping[str, Any]] = ()
     if any(name.startswith(RULE_POLICIES) for name in documents.find_by_name(BINDING)):
         with suppress(PolicyError):  # of several suffixes none are made
-            made = make_stamp_policies(policy, now)
-    return {(one["kind"], one["metadata"]["name"]): one["spec"] for one in made}
+            manifests = make_stamp_policies(policy, now)
+    return {(one["kind"], one["metadata"]["name"]): one["spec"] for one in manifests}
 
 
-def _stamp_policies(
-    documents: Documents, suffix: str, made: Mapping[tuple[str, str], Mapping[str, Any]]
+def _check_stamp_policies(
+    documents: Documents, suffix: str, alternatives: Mapping[tuple[str, str], Mapping[str, Any]]
 ) -> Iterator[ReportFinding]:
     for manifest in (one for one in stamp_objects(suffix) if one["kind"] not in documents.unread):
         kind, name = manifest["kind"], manifest["metadata"]["name"]
-        applied, instead = documents.find_by_name(kind).get(name), made.get((kind, name))
-        if applied is None and made and instead is None:
+        applied = documents.find_by_name(kind).get(name)
+        alternative = alternatives.get((kind, name))
+        if applied is None and alternatives and alternative is None:
             continue  # the file has no guard
         if applied is None:
             is_new = kind in (MUTATING_POLICY, MUTATING_BINDING)
@@ -270,7 +271,7 @@ def _stamp_policies(
                 _APPLY,
             )
         elif (changed := _describe_change(manifest["spec"], applied)) and (
-            instead is None or _describe_change(instead, applied)
+            alternative is None or _describe_change(alternative, applied)
         ):
             yield report_danger(
                 "stamp-drift",
