@@ -39,7 +39,7 @@ def advise_after_expiry(message: str, *, user: str = "system:serviceaccount:shop
     ("message", "sentence", "command"),
     [
         (WEBHOOK, "See why webhook leases.lease-webhook.svc refuses the writes of shop/db:", "lease-webhook doctor"),
-        (RIGHTS, "shop/db needs a Role and RoleBinding that allow update", "kubectl auth can-i update leases."),
+        (RIGHTS, "shop/db lacked the right to update", "kubectl auth can-i update leases."),
         (
             TERMINATED,
             "When the lease was last to be created, its namespace was being terminated",
@@ -80,7 +80,7 @@ def test_a_stranger_needs_no_rights() -> None:
         403, RIGHTS.replace("update", "delete")
     )
     advice = advise(account(follow_log(server), server.now))
-    assert advice.startswith("shop/mallory lacks the right, and did not hold the lease in this input.")
+    assert advice.startswith("shop/mallory lacked the right, and did not hold the lease in this input.")
     assert "kubectl auth can-i delete leases.coordination.k8s.io/db -n shop" in advice
 
 
@@ -185,7 +185,7 @@ def test_missing_rights_come_before_what_the_namespace_controller_deleted() -> N
     server.wait(2)
     db.fail(403, RIGHTS)
     advice = advise(account(follow_log(server), server.now))
-    assert advice.startswith("shop/db needs a Role and RoleBinding that allow update on the lease")
+    assert advice.startswith("shop/db lacked the right to update the lease;")
 
 
 @pytest.mark.parametrize("replicas", [FREQUENT, FREQUENT + 1], ids=["a rolling restart", "more often"])

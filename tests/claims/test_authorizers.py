@@ -34,7 +34,7 @@ def test_reads_that_failed_as_well_are_not_called_writes() -> None:
     output = explain(lose(500, verbs=("update", "get")))
     assert "The API server answered its requests, reads too, with errors: at least" in output
     assert (
-        "No admission webhook sees reads: look at the API server in use, its etcd, and the authorizers that it asks"
+        "No admission webhook sees reads: look at the API server in use, and what it asks, such as etcd and authorizers"
         in output
     )
     assert "its connection to etcd and the authorizers that it asks, in its log" in output
@@ -79,5 +79,5 @@ def test_a_writer_that_an_authorizer_accepts_again_is_not_asked_about() -> None:
 @pytest.mark.parametrize("reason", ["", "RBAC: role.rbac.authorization.k8s.io not found"], ids=["none", "of RBAC"])
 def test_without_a_reason_of_another_authorizer_a_role_is_missing(reason: str) -> None:
     output = explain(lose(403, FORBIDDEN, reason))
-    assert "needs a Role and RoleBinding that allow update on the lease" in output
+    assert "lacked the right to update the lease;" in output
     assert "An authorizer" not in output

@@ -82,8 +82,8 @@ def test_the_last_answer_of_a_silent_holder_may_be_of_a_write_that_was_stored() 
     together(18, *others)
     server.elector("db-1", "shop/db").take()
     output = explain(server, follow_log)
-    assert "the last write from its pod was answered with 504;" not in output
-    assert "the last write from its pod was answered with 504" in output
+    assert "a write from its pod was answered with 504;" not in output
+    assert "a write from its pod was answered with 504" in output
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from webhook.analysis.claims.account import Account
 from webhook.kubernetes.times import SECOND, format_micro_time
 
 Rule = Callable[[Document, int], bool]
-SILENT = "It sent no renewal"
+SILENT = "For most of that time the log has no request from its pod"
 NOT_SHOWN = "Not shown: who made some writes, and what else was asked: the log lacks requests that another input shows"
 
 
@@ -59,7 +59,7 @@ def explain(rule: Rule | None) -> Account:
 def test_refusals_that_a_log_does_not_have_are_not_called_silence(rule: Rule) -> None:
     said = text(explain(rule))
     assert SILENT not in said
-    assert "It stopped renewing, its writes were refused or failed, or its API server hung" in said
+    assert "No renewal of it was stored: it may have ended, or been paused, cut off or refused, for example" in said
     assert NOT_SHOWN in said
 
 

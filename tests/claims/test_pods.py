@@ -243,6 +243,7 @@ def test_what_a_kubelet_wrote_of_the_end_of_a_holders_pod_is_said(status: Docume
     cause = next(line for line in output.splitlines() if line.startswith(("Why", "leader-lost")))
     assert "the kubelet of node worker-1 wrote at 11:07:04Z of the pod of its name: " in cause
     assert said in cause
+    assert "may have ended" not in cause
 
 
 def test_a_kubelet_that_wrote_of_no_end_was_alive() -> None:

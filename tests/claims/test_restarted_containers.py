@@ -66,7 +66,7 @@ def test_a_holder_that_a_webhook_names_otherwise_asks_for_its_own_name() -> None
     assert "Its writes were refused: 1 write answered with 403" in explain(server)
 
 
-@pytest.mark.parametrize(("has_body", "whose"), [(True, "its last write"), (False, "the last write from its pod")])
+@pytest.mark.parametrize(("has_body", "whose"), [(True, "a write of it"), (False, "a write from its pod")])
 def test_whose_last_answer_it_was_is_said(has_body: bool, whose: str) -> None:
     server, db, others = stop()
     db.fail_as(db.identity, 500, "no")
@@ -80,7 +80,7 @@ def test_a_last_answer_to_a_read_is_none_to_a_write() -> None:
     server, db, others = stop()
     db.fail(500, "no", verb="get")
     together(10, *others)
-    assert "; the last read from its pod was answered with 500" in explain_cause(server)
+    assert "; a read from its pod was answered with 500" in explain_cause(server)
 
 
 def test_of_a_holder_before_with_that_name_another_name_is_another_process() -> None:
@@ -92,7 +92,9 @@ def test_of_a_holder_before_with_that_name_another_name_is_another_process() -> 
     together(18, *others)
     db.fail_as("db-0_2", 500, "no")
     together(10, *others)
-    assert explain_cause(server).startswith("Why: It stopped renewing")
+    assert explain_cause(server).startswith(
+        "Why: Its pod made at least 1 request for the lease, and renewed it by none; "
+    )
 
 
 def show(server: FakeServer) -> tuple[str, str, Any]:

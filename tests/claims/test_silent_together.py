@@ -15,6 +15,7 @@ from tests.truth.predicates import PREDICATES
 from tests.truth.stored import play_stored
 from webhook.analysis.claims.account import make_account
 from webhook.analysis.claims.account_json import as_json
+from webhook.analysis.claims.text import list_facts
 from webhook.analysis.history.bounds import MAX_LISTED
 
 
@@ -61,14 +62,25 @@ def test_all_fell_silent_while_the_api_server_went_on() -> None:
     output = shop.explain()
     assert (
         "Together: all 3 processes that asked for it again and again (db-0, db-1, db-2) fell silent between 11:07:38Z "
-        "and 11:07:39Z, while the API server went on renewing its own lease until 11:08:40Z. Why is not in the log; "
-        "possible is what only they share: their network, their credentials, a CA certificate in their image, a "
-        "workload that was scaled down, or another API server that they ask now"
+        "and 11:07:39Z, while an API server went on renewing its own lease until 11:08:40Z. Why is not in the log: "
+        "perhaps what only they share, such as their network, credentials, image, node or workload, or another API "
+        "server that they ask now"
     ) in output
     assert output.count("fell silent") == 1
     (claim,) = shop.claims
     assert (claim["count"], claim["severity"], "cause" in claim) == (3, "info", False)
     assert claim["from"] <= claim["to"] <= claim["latest"]
+
+
+def test_the_output_says_why_once() -> None:
+    """That all fell silent says more than that the holder did."""
+    shop = Shop()
+    shop.mail.take()
+    shop.go_on(60, shop.holder, *shop.candidates, renewing=(shop.holder, shop.mail))
+    shop.go_on(60, renewing=(shop.mail,))
+    told = account(follow_log(shop.server), shop.server.now)
+    assert [line.label for line in list_facts(told, verbose=False)] == ["Together"]
+    assert {"Why", "Together"} <= {line.label for line in list_facts(told)}
 
 
 def test_others_that_the_api_server_answers_show_more_than_its_own_lease() -> None:
@@ -79,7 +91,7 @@ def test_others_that_the_api_server_answers_show_more_than_its_own_lease() -> No
     shop.go_on(60, renewing=(shop.mail,))
     output = shop.explain()
     assert "both processes that asked for it again and again (db-0, db-1) fell silent" in output
-    assert "the API server went on answering others until 11:08:40Z" in output
+    assert "an API server went on answering others until 11:08:40Z" in output
 
 
 def go_on_alone(shop: Shop) -> None:

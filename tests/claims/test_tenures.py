@@ -182,9 +182,7 @@ def test_other_leases_say_nothing_of_a_time_that_the_log_leaves_out() -> None:
     cut_out(server, kept, len(server.log))
     second.take()
     together(20, second, mail, cart)
-    assert "Why is not known: no other lease in the input is renewed often enough" in print_account(
-        follow_log(server), server
-    )
+    assert "Why is not known: no other lease in the input shows whether" in print_account(follow_log(server), server)
 
 
 def failed_and_stored(server: FakeServer, elector: Elector, code: int, *, by: str = "") -> None:
@@ -286,7 +284,7 @@ def test_a_silence_is_measured_by_the_duration_of_its_time() -> None:
     assert "the holder did not renew it for 47 s" in output
     assert "The lease expired, but no one took it" not in output
     assert "the lease expired, and no one took it" not in output
-    assert "By default client-go stops leading after 40 s to 42 s" in output
+    assert "By default client-go" not in output  # it has a default for 15 s only
     assert "the lease expired, 60 s after the last renewal by db-0_1" in output
 
 
@@ -503,7 +501,7 @@ def test_a_holder_that_writes_without_renewing_is_the_cause_of_its_loss() -> Non
         together(2, *others)
         server.write("shop/db", spec, "operator", db.user, db.pod)
     server.elector("db-1", "shop/db").lead(4)
-    assert "It wrote the lease and did not renew it: its process stored 7 writes" in text(
+    assert "Its pod wrote the lease and did not renew it: at least 7 writes" in text(
         account(follow_log(server), server.now)
     )
 

@@ -27,7 +27,7 @@ def test_an_api_server_that_does_not_serve_leases_is_named(message: str) -> None
     found = account(follow_log(lose(message)), lose(message).now)
     output = text(found)
     assert (
-        "The API server that it reached does not serve leases, or not the version that it asked for: at least" in output
+        "The API server that it reached did not serve leases, or not the version that it asked for: at least" in output
     )
     assert "answered with 404, and not that the lease is not found" in output
     assert advise(found).endswith("kubectl api-resources --api-group=coordination.k8s.io")

@@ -171,16 +171,18 @@ def _advise_on_missing_rights(history: LeaseHistory, refusal: Refusal) -> Advice
         command = make_command_for_rights(verb, history.namespace, history.name, refusal.writer)
         return Advice(f"{sentence} To see whether {who} may {verb} it now:", command)
     if refusal.by is By.RIGHTS and _has_written_since(history, refusal):
-        sentence = f"{who} may write it now. To see what gives it the right, and who changed that:"
+        sentence = (
+            f"{who} has written the lease since. To see what gives it rights, and which field managers wrote that:"
+        )
         return Advice(
             sentence, f"{make_kubectl_prefix(history.namespace)} get roles,rolebindings -o yaml --show-managed-fields"
         )
     if refusal.by is not By.RIGHTS:
         what = f"The API server refused what {who} wrote."
     elif known and refusal.writer.user not in known:
-        what = f"{who} lacks the right, and did not hold the lease in this input."
+        what = f"{who} lacked the right, and did not hold the lease in this input."
     else:
-        what = f"{who} needs a Role and RoleBinding that allow {verb} on the lease."
+        what = f"{who} lacked the right to {verb} the lease; give it that, if it is to lead."
     sentence = f"{what} To see whether it may {verb} it now:"
     return Advice(sentence, make_command_for_rights(verb, history.namespace, history.name, refusal.writer))
 

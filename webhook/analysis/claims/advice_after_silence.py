@@ -44,8 +44,8 @@ _NEXT_STEPS: Final = {
         "Look at the API server and at everything between it and its clients:",
         "kubectl get --raw '/readyz?verbose'; kubectl get nodes",
     ),
-    Blame.UNKNOWN: Advice("To know the cause, watch all leases the next time:", WATCH),
 }
+_WATCH_ALL: Final = Advice("To know the cause, watch all leases the next time:", WATCH)
 
 
 def advise_after_silence(
@@ -67,7 +67,7 @@ def advise_after_silence(
         case Blame.CLIENT | Blame.POD:
             return _advise_on_silent_client(history, tenure, cause, is_lost=is_lost)
         case Blame.THROTTLED:
-            return Advice("See which priority level limits it:", _PRIORITY)
+            return Advice("See whether a priority level limits it:", _PRIORITY)
         case Blame.COORDINATED:
             return Advice(
                 "To see the candidates:", f"{make_kubectl_prefix(history.namespace)} get leasecandidates -o yaml"
@@ -130,7 +130,7 @@ def _advise_without_cause(history: LeaseHistory, tenure: Tenure, *, is_lost: boo
         return advise_on_nameless(history, tenure)
     pod = find_pod(history, tenure.holder, tenure)
     if not pod.name:
-        return _NEXT_STEPS[Blame.UNKNOWN]
+        return _advise_on_holder(history, tenure, is_lost=is_lost) if history.requests.is_logged else _WATCH_ALL
     step = _advise_on_pod(tenure, pod, is_lost=is_lost)
     if history.requests.is_logged:
         return step
@@ -180,7 +180,10 @@ def _advise_after_outage(cause: Diagnosis, history: LeaseHistory, tenure: Tenure
         )
         return Advice(sentence, _READY)
     if cause.is_of_its_writes:
-        return Advice("Look for a webhook that the API server calls for this lease:", WEBHOOKS)
+        sentence = (
+            "Look at the API server that answered it, and at what that asks for a write, such as etcd and webhooks:"
+        )
+        return Advice(sentence, f"{_READY}; {WEBHOOKS}")
     return _add_pod_that_may_have_stopped(_NEXT_STEPS[cause.blame], cause, history, tenure, now=now)
 
 
@@ -216,12 +219,17 @@ def _advise_on_silent_client(history: LeaseHistory, tenure: Tenure, cause: Diagn
     pod = find_pod(history, tenure.holder, tenure)
     if tenure.processes.heard_again and pod.name:
         return _advise_on_heard_pod(tenure, pod, cause, is_lost=is_lost)
-    if not pod.name:
-        holder = f"{format_name(tenure.holder)}{', which lost the lease,' if is_lost else ''}"
-        return Advice(
-            f"Check whether {holder} is one of the pods:", f"{make_kubectl_prefix(history.namespace)} get pods"
-        )
-    return _advise_on_pod(tenure, pod, is_lost=is_lost)
+    return (
+        _advise_on_pod(tenure, pod, is_lost=is_lost)
+        if pod.name
+        else _advise_on_holder(history, tenure, is_lost=is_lost)
+    )
+
+
+def _advise_on_holder(history: LeaseHistory, tenure: Tenure, *, is_lost: bool) -> Advice:
+    """Return how to see whether a holder that names no pod runs."""
+    holder = f"{format_name(tenure.holder)}{', which lost the lease,' if is_lost else ''}"
+    return Advice(f"Check whether {holder} is one of the pods:", f"{make_kubectl_prefix(history.namespace)} get pods")
 
 
 def _advise_on_user(history: LeaseHistory, tenure: Tenure, own: Writer, cause: Diagnosis) -> Advice:

@@ -38,8 +38,7 @@ MAX_OF_A_KIND: Final = 10
 """Findings of one kind: the latest ones."""
 _MIN_OTHER_WRITES: Final = 3
 WITHOUT_EVIDENCE: Final = (
-    "no other lease in the input is renewed often enough to show whether the API server was unavailable; if there are "
-    "more, give all of them (-A)"
+    "no other lease in the input shows whether the API server was unavailable; if there are more, give all of them (-A)"
 )
 _MIN_REPEATED: Final = 3
 """Holders in a row that let a lease expire: fewer may have stopped for reasons of their own."""
@@ -139,7 +138,7 @@ def _diagnose_refusal(evidence: SilenceEvidence) -> Diagnosis | None:
     refused = [one for one in denied if not one.is_read] or denied
     if not refused:
         return None
-    is_alone = evidence.kept_trying and not evidence.hidden
+    is_alone = evidence.kept_trying and evidence.asked_throughout and not evidence.hidden
     beside = () if is_alone else _list_possible_causes(evidence.other_leases, evidence.hidden)
     last = refused[-1]
     like_last = (
@@ -147,7 +146,12 @@ def _diagnose_refusal(evidence: SilenceEvidence) -> Diagnosis | None:
         for one in evidence.late_answers
         if (one.code, one.by, one.is_read) == (last.code, last.by, last.is_read) and evidence.is_own(one)
     )
-    return _describe_refusal([*refused, *like_last], beside, evidence.least)
+    cause = _describe_refusal([*refused, *like_last], beside, evidence.least)
+    if not evidence.was_refused_before(last):
+        return cause
+    # So refused, it could renew then: these may be other writes of its pod, which the lease does not need.
+    text = f"{cause.evidence}; some were refused alike while it renewed"
+    return Diagnosis(Blame.UNKNOWN, text, tuple(dict.fromkeys((*cause.possible_causes, "stopped"))))
 
 
 def _diagnose_unauthenticated(evidence: SilenceEvidence) -> Diagnosis | None:
@@ -164,22 +168,30 @@ def _diagnose_failure(evidence: SilenceEvidence) -> Diagnosis | None:
     own = evidence.own_answers
     if evidence.kept_trying and own and all(one.is_unserved for one in own):
         text = f"at least {format_count(len(own), 'request')} answered with 404, and not that the lease is not found"
-        return Diagnosis(Blame.SERVER, text, ("failed",), own[-1])
+        return _add_stop(Diagnosis(Blame.SERVER, text, ("failed",), own[-1]), evidence)
     failed = [one for one in own if one.has_failed]
     if not failed or not evidence.kept_trying:
         return None
     compared = evidence.other_leases
     limited = [one for one in failed if one.code == TOO_MANY_REQUESTS]
     others = [one for one in failed if one.code != TOO_MANY_REQUESTS]
-    text = f"at least {format_count(len(limited), 'request')} answered with {TOO_MANY_REQUESTS} (too many requests)"
+    text = f"at least {format_count(len(limited), 'request')} answered with {TOO_MANY_REQUESTS}"
     if not others:
-        return Diagnosis(Blame.THROTTLED, text, ("throttled",), limited[-1])
+        return _add_stop(Diagnosis(Blame.THROTTLED, text, ("throttled",), limited[-1]), evidence)
     cause = replace(_diagnose_unstored(others, compared), may_be_stored=may_have_stored(others))
+    cause = _add_stop(cause, evidence)
     if not limited:
         return cause
     return replace(
         cause, evidence=f"{cause.evidence}; and {text}", possible_causes=(*cause.possible_causes, "throttled")
     )
+
+
+def _add_stop(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
+    """Return the cause of a holder's failures; if it did not ask for long, it may have stopped as well."""
+    if evidence.asked_throughout or "stopped" in cause.possible_causes:
+        return cause
+    return replace(cause, possible_causes=(*cause.possible_causes, "stopped"))
 
 
 def _diagnose_conflict(evidence: SilenceEvidence) -> Diagnosis | None:
@@ -194,7 +206,7 @@ def _diagnose_conflict(evidence: SilenceEvidence) -> Diagnosis | None:
     others = describe_other_writers(history, start, end)
     also = f" ({others})" if others else ""
     text = f"{evidence.least}{conflicts} of its updates conflicted with other writes (409){also}"
-    return Diagnosis(Blame.CONFLICT, text, ("conflict",))
+    return _add_stop(Diagnosis(Blame.CONFLICT, text, ("conflict",)), evidence)
 
 
 def _diagnose_idle_writes(tenure: Tenure, start: int, end: int) -> Diagnosis | None:
@@ -202,7 +214,7 @@ def _diagnose_idle_writes(tenure: Tenure, start: int, end: int) -> Diagnosis | N
     idle = [at for at in tenure.processes.unrenewed if start < at < end]
     if len(idle) < _MIN_OTHER_WRITES or idle[-1] < start + (end - start) // 2:
         return None
-    text = f"its process stored {format_count(len(idle), 'write')} in that time, and left renewTime as it was"
+    text = f"at least {format_count(len(idle), 'write')} in that time left renewTime as it was"
     return Diagnosis(Blame.CLIENT, text, ("not-renewing",))
 
 
@@ -227,7 +239,7 @@ def _diagnose_habit(evidence: SilenceEvidence) -> Diagnosis | None:
         return None
     is_rare = usual >= duration * SECOND and silence.length <= 2 * usual + SECOND
     if is_rare and not _describe_late(evidence.other_leases):
-        text = f"it renews every {format_length(usual)}, and the lease lasts {duration} s"
+        text = f"it is renewed every {format_length(usual)}, typically, and lasts {duration} s"
         return Diagnosis(Blame.CLIENT, text, ("interval",), requests=requests)
     return None
 
@@ -244,8 +256,8 @@ def _diagnose_repeated_expiry(evidence: SilenceEvidence) -> Diagnosis | None:
     if number < _MIN_REPEATED or tenure is None:
         return None
     text = (
-        f"{number} holders in a row let it expire without one renewal, and each of them asked for it again later, "
-        f"as one does that renews more rarely than the lease lasts ({tenure.duration} s)"
+        f"{number} holders in a row let it expire without one renewal, and each of them asked for it again later "
+        f"(it lasts {tenure.duration} s)"
     )
     return Diagnosis(Blame.CLIENT, text, REPEATED)
 
@@ -310,7 +322,6 @@ def _add_answers_to_sharers(cause: Diagnosis, answers: Sequence[Refusal]) -> Dia
         evidence=f"{text}; {cause.evidence}",
         possible_causes=(*cause.possible_causes, *possible),
         is_silent=False,
-        is_node_silent=None,
     )
 
 
@@ -337,12 +348,11 @@ def _list_possible_causes(compared: OtherLeases, hidden: Sequence[str]) -> tuple
 def _describe_refusal(refused: Sequence[Refusal], beside: Sequence[str], least: str) -> Diagnosis:
     # Who cannot renew gives up, and may release the lease then, which is refused as well.
     last = ([one for one in refused if not one.is_release] or refused)[-1]
-    message = f", the last one: {last.message}" if last.message else ""
+    message = f"{', the last one' if len(refused) > 1 else ''}: {last.message}" if last.message else ""
     by = REFUSED[last.by]
     possible = (by, *(one for one in beside if one != by))
-    return Diagnosis(
-        Blame.REFUSED, f"{least}{_count_requests(refused)} answered with {last.code}{message}", possible, last
-    )
+    codes = " and ".join(map(str, sorted({one.code for one in refused})))
+    return Diagnosis(Blame.REFUSED, f"{least}{_count_requests(refused)} answered with {codes}{message}", possible, last)
 
 
 def _count_requests(refused: Sequence[Refusal]) -> str:
@@ -371,7 +381,7 @@ def _diagnose_silence(evidence: SilenceEvidence) -> Diagnosis:
 def _describe_last_answer(last: Refusal) -> str:
     """Say what the last request of a holder was answered: of a pod that may have restarted, if nothing names it."""
     what = "read" if last.is_read else "write"
-    whose = f"the last {what} from its pod" if last.writer.pod and not last.asked_holder else f"its last {what}"
+    whose = f"a {what} from its pod" if last.writer.pod and not last.asked_holder else f"a {what} of it"
     return f"{whose} was answered with {last.code}{describe_stored([last])}"
 
 
@@ -389,7 +399,7 @@ def _add_end_of_pod(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
     tenure, start, end = evidence.tenure, evidence.start, evidence.end
     found = find_kubelet_writes(evidence.histories, tenure, start, end) if tenure is not None else ()
     ended = describe_end_of_pod(found, start, end)
-    return replace(cause, evidence=f"{cause.evidence}; {ended}") if ended else cause
+    return replace(cause, evidence=f"{cause.evidence}; {ended}", is_end_shown=True) if ended else cause
 
 
 def _add_ended_log(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
@@ -440,12 +450,14 @@ def _compare_silence(evidence: SilenceEvidence, slow: int) -> Diagnosis:
         return Diagnosis(Blame.CLIENT, text, own, is_silent=True)
     if not compared.is_known:
         return Diagnosis(Blame.UNKNOWN, WITHOUT_EVIDENCE, (*own, "network"))
-    heard = f", and the log shows at least {format_count(requests, 'request')} from its pod" if requests else ""
     node = _is_node_silent(histories, history, start, end) if is_silent else None
-    if node is not None:
-        heard += ", and its node renewed nothing" if node else ", and so was that of its node"
-    text = f"{_describe_punctual(compared)}{heard}"
-    return Diagnosis(Blame.CLIENT, text, own, is_silent=is_silent, is_node_silent=node, requests=requests or 0)
+    of_node = {
+        True: "; for most of it the lease of its node was not renewed",
+        False: ", and so was that of its node",
+        None: "",
+    }
+    text = f"{_describe_punctual(compared)}{of_node[node]}"
+    return Diagnosis(Blame.CLIENT, text, own, is_silent=is_silent, requests=requests or 0)
 
 
 def _add_signs_of_life(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
@@ -532,17 +544,17 @@ def _diagnose_unstored(failed: Sequence[Refusal], compared: OtherLeases) -> Diag
     codes = " and ".join(map(str, sorted({one.code for one in failed})))
     text = f"at least {format_count(len(failed), 'request')} answered with {codes}{describe_stored(failed)}"
     if last.has_failed_at_once and last.message:
-        text += f", the last one: {last.message}"
+        text += f"{', the last one' if len(failed) > 1 else ''}: {last.message}"
     if all(one.failed_webhook for one in failed):
         return Diagnosis(Blame.SERVER, text, ("failed",), last)
     if late or not compared.on_time:
         return Diagnosis(Blame.SERVER, f"{text}; {late}" if late else text, ("failed", "api-server"), last)
     read = next((one for one in reversed(failed) if one.is_read), None)
-    path = "so not the API server as a whole: a webhook that it calls for this lease, or the one API server in use"
+    path = "so not the API server as a whole: perhaps a webhook that it calls, or the one API server in use"
     if read is not None:
         path = (
-            "so not every API server failed. No admission webhook sees reads: look at the API server in use, its etcd, "
-            "and the authorizers that it asks"
+            "so not every API server failed. No admission webhook sees reads: look at the API server in use, and what "
+            "it asks, such as etcd and authorizers"
         )
     if all(one.reason == AUTHORIZATION_FAILED for one in failed):
         path = "and the log says that authorization failed: look at the authorizers, such as a webhook"

@@ -40,8 +40,6 @@ class Diagnosis(Struct, frozen=True):
     possible_causes: tuple[str, ...]
     refusal: Refusal | None = None
     is_silent: bool = False
-    is_node_silent: bool | None = None
-    """True if the lease of its node was not renewed either; None if the input does not show that."""
     requests: int = 0
     """Those of its pod that a log shows while it was silent."""
     is_alive: bool = False
@@ -51,6 +49,8 @@ class Diagnosis(Struct, frozen=True):
 
     deletion: str = ""
     """How its pod was deleted, as a clause, if its token was not accepted after that."""
+    is_end_shown: bool = False
+    """True if a kubelet wrote meanwhile that its pod, or a container of it, had ended."""
     has_ended_log: bool = False
     """True if the log of one of several API servers ends in that time."""
 

@@ -67,7 +67,6 @@ def _claim_refused_reads(history: LeaseHistory, group: Sequence[Refusal], now: i
         f"{least}{len(group)} reads by {who} refused with {last.code}{by}, the last one at {format_clock(last.at, now)}"
     )
     message += f": {last.message}" if last.message else ""
-    message += "; who may not read the lease does not take it"
     return make_claim(
         *(history, "read-refused", Severity.WARNING, message, advise_after_refusal(history, last, now), "refused"),
         over_since=_find_end(history, last.at, now),

@@ -96,6 +96,32 @@ class SilenceEvidence:
         gives_up = min(self.start + deadline // 2, self.end - (self.end - self.start) // 3)
         return bool(own) and own[-1].at >= gives_up and own[0].received <= self.start + deadline
 
+    @cached_property
+    def asked_throughout(self) -> bool:
+        """Whether what the holder asked in vain leaves no long time in which it asked for nothing, until it gave up."""
+        deadline = estimate_deadline(self.history.duration)
+        until = min(self.start + deadline, self.end)
+        waits = pairwise(
+            [(self.start, self.start), *((one.received, one.at) for one in self.own_answers), (until, until)]
+        )
+        return all(min(received, until) - answered <= deadline // 2 for (_, answered), (received, _) in waits)
+
+    def was_refused_before(self, answer: Refusal) -> bool:
+        """Return whether the holder was refused alike before, about as long ago, and renewed as usual meanwhile."""
+        since, renewals = (
+            max(self.start - self.silence.length, self.tenure.since if self.tenure else 0),
+            self.history.renewals,
+        )
+        silences = (*renewals.silences, *renewals.lost)
+        return any(
+            since < one.at < self.start
+            and (one.code, one.by, one.is_read) == (answer.code, answer.by, answer.is_read)
+            and self.tenure is not None
+            and self.tenure.is_by(one.writer) is True
+            and not any(silence.start < one.at < silence.end for silence in silences)
+            for one in self.history.requests.refusals
+        )
+
     @property
     def request_count(self) -> int | None:
         """How many requests its pods made; None if that cannot be known.

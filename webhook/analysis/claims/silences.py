@@ -22,7 +22,7 @@ from webhook.analysis.history.addresses import get_address
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import Refusal
-from webhook.analysis.history.renewals import estimate_deadline, estimate_last_work
+from webhook.analysis.history.renewals import DEFAULT_DURATION, estimate_deadline, estimate_last_work
 from webhook.analysis.history.status import LeaseState
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.history.write import Dating
@@ -36,11 +36,6 @@ _MIN_SILENCE: Final = 10 * SECOND
 """A holder that has missed so many of its usual renewals, for so long, is late however long its lease lasts."""
 _RARE: Final = 2.5
 """Requests whose intervals are so many times the usual one are held back."""
-_ENOUGH: Final = 2
-"""Intervals after which it is known that they are not."""
-_SILENT: Final = "it, or its API server, had been paused, blocked, cut off or restarted"
-_SILENT_NODE: Final = "its node, or its API server, had been paused or cut off, or it had been restarted"
-_SILENT_POD: Final = "it, or its API server, had been paused, blocked or restarted, or its pod was cut off"
 
 
 def describe_delay(
@@ -50,17 +45,17 @@ def describe_delay(
     why = describe_cause(missed.cause)
     if habit := _describe_irregularity(history, missed):
         why = f"{habit}; if not, {why[0].lower()}{why[1:]}"
-    risk = (
-        "By default client-go stops leading after "
-        f"{format_length(estimate_deadline(missed.duration))} to {format_length(estimate_last_work(missed.duration))}"
-    )
-    if missed.length >= (missed.duration or 0) * SECOND:
-        risk += "; the lease expired, and no one took it"
+    has_expired = missed.length >= (missed.duration or 0) * SECOND
+    risk = " The lease expired, and no one took it." if has_expired else ""
+    if missed.duration == DEFAULT_DURATION:
+        first, last = estimate_deadline(missed.duration), estimate_last_work(missed.duration)
+        also = "; the lease expired, and no one took it" if has_expired else ""
+        risk = f" By default client-go stops leading after {format_length(first)} to {format_length(last)}{also}."
     if is_beat:
-        risk = f"The lease is a heartbeat, which lasts {missed.duration} s: no one else takes it"
+        risk = f" The lease is a heartbeat, which lasts {missed.duration} s: no one else takes it."
     silent = format_length(missed.length) if missed.doubt <= SECOND // 10 else format_bound(missed.longest)
     late = f"{describe_holder_or_another(missed.tenure)} did not renew for {silent}{since}"
-    return f"{late}. {why} {risk}."
+    return f"{late}. {why}{risk}"
 
 
 def _describe_irregularity(history: LeaseHistory, missed: causes.MissedRenewals) -> str:
@@ -249,7 +244,7 @@ def _describe_substitute(before: Tenure, now: int) -> str:
 
 
 def _describe_return(missed: causes.MissedRenewals, usual: int | None, now: int) -> str:
-    """Say when the pod of a holder was heard again that had lost its lease in silence, and what that means.
+    """Say when the pod of a holder was heard again that had lost its lease in silence, and what it may have done.
 
     It may have asked for the lease before another one took it.
     """
@@ -261,10 +256,5 @@ def _describe_return(missed: causes.MissedRenewals, usual: int | None, now: int)
     again = f" Its pod was heard again from {format_clock(heard[0], now)} on"
     if gaps and usual is not None and gaps[len(gaps) // 2] > _RARE * usual:
         rate = format_length(gaps[len(gaps) // 2])
-        why = "its own rate limit, or overload, holds them back, or it restarts again and again, or asks rarely"
-        return f"{again}, but only every {rate}: {why} while it waits."
-    which = _SILENT_NODE if cause.is_node_silent else _SILENT_POD
-    what = _SILENT if cause.is_node_silent is None else which
-    if len(gaps) < _ENOUGH:
-        what = f"{_SILENT}, or its own rate limit had held it back"
-    return f"{again}: {what}; unless it restarted, it may have acted as leader until it noticed."
+        return f"{again}, but only every {rate}, as if its own rate limit, overload or restarts held it back."
+    return f"{again}; unless it restarted, it may have acted as leader until it noticed."

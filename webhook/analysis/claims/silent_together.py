@@ -124,9 +124,9 @@ def describe_silent_together(account: "Account") -> str:
     when = f"at {first}" if first == last else f"between {first} and {last}"
     return (
         f"{who} ({', '.join(names[:MAX_NAMED])}{more}) fell silent {when}, "
-        f"while the API server went on {answered} until {format_clock(found.shown_at, now)}. "
-        "Why is not in the log; possible is what only they share: their network, their credentials, "
-        "a CA certificate in their image, a workload that was scaled down, or another API server that they ask now"
+        f"while an API server went on {answered} until {format_clock(found.shown_at, now)}. "
+        "Why is not in the log: perhaps what only they share, such as their network, credentials, image, node or "
+        "workload, or another API server that they ask now"
     )
 
 

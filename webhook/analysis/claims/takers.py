@@ -252,19 +252,16 @@ def _explain_first_request(late: _LateTakeover) -> _Explanation | None:
     if newcomer is None or late.nameless or not _has_waited_once(late.after, newcomer):
         return None
     text = (
-        f"{late.taker} made no request for it {_describe_absence(late, late.since, newcomer)}; "
-        "whoever looks for the first time, or has not looked for long, waits for as long as the lease lasts"
+        f"the log has no request for it by its pod {_describe_absence(late, late.since, newcomer)}; "
+        "an elector of client-go that has not looked before, or not for long, waits for as long as the lease lasts"
     )
     return _Explanation("silent", text, (late.since, newcomer))
 
 
 def _describe_absence(late: _LateTakeover, since: int, until: int) -> str:
-    """Say from when until when a taker made no request, and why: one that was heard before ran then."""
+    """Say from when until when a taker made no request: one that was heard before may have run then."""
     begin = f"from {format_clock(since, late.now)} " if since > late.since or late.after.has_asked_before else ""
-    why = "it did not run yet, or was paused, blocked or cut off"
-    if late.after.has_asked_before:
-        why = "it was paused, blocked or cut off, or had ended"
-    return f"{begin}until {format_clock(until, late.now)}: {why}"
+    return f"{begin}until {format_clock(until, late.now)}"
 
 
 def _explain_nameless(late: _LateTakeover) -> _Explanation | None:
@@ -274,10 +271,8 @@ def _explain_nameless(late: _LateTakeover) -> _Explanation | None:
         return None
     text = (
         f"no request by its name was received from {format_clock(silent[0], late.now)} "
-        f"until {format_clock(silent[1], late.now)}: "
-        "it did not run yet, or was paused, blocked or cut off, "
-        f"or some of {format_count(len(late.nameless), 'request')} "
-        f"without accepted credentials, answered with {UNAUTHENTICATED}, were its own"
+        f"until {format_clock(silent[1], late.now)}; some of {format_count(len(late.nameless), 'request')} "
+        f"without accepted credentials, answered with {UNAUTHENTICATED}, may be its own"
     )
     return _Explanation("unknown", text)
 
@@ -287,7 +282,7 @@ def _explain_silence(late: _LateTakeover) -> _Explanation | None:
     silent = _find_silence(late.after, late.since) if late.is_logged else None
     if silent is None or silent[1] - silent[0] <= (late.after.since - late.since) // 2:
         return None
-    text = f"{late.taker} made no request for it {_describe_absence(late, *silent)}, or it asks rarely"
+    text = f"the log has no request for it by its pod {_describe_absence(late, *silent)}"
     return _Explanation("silent", text, silent)
 
 
@@ -318,8 +313,7 @@ def _explain_requests(late: _LateTakeover) -> _Explanation | None:
     least = "at least " if len(late.after.waited) >= MAX_TIMES else ""
     # The last request is that by which it took the lease.
     asked = least + format_count(len([one for one in sorted(late.after.waited)[:-1] if one > late.since]), "time")
-    why = "" if late.describe_refused() else ": it waits for longer than it must, or was refused"
-    return _Explanation("asking", f"{late.taker} had asked for it {asked} meanwhile{why}")
+    return _Explanation("asking", f"its pod had asked for it {asked} meanwhile")
 
 
 def _explain_nothing(late: _LateTakeover) -> _Explanation:

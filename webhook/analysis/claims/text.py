@@ -47,9 +47,13 @@ def list_facts(account: Account, *, verbose: bool = True) -> Iterator[Line]:
     yield from _list_state(account, verbose=verbose)
     yield from _list_unverified(account)
     is_silent_heartbeat = account.is_heartbeat and account.cause is not None and account.cause.blame is Blame.CLIENT
-    if account.cause is not None and account.cause.blame is not Blame.UNKNOWN and not is_silent_heartbeat:
+    together = describe_silent_together(account)
+    # That all fell silent says more than that its holder did.
+    is_told = bool(together) and account.cause is not None and account.cause.is_silent and not verbose
+    is_known = account.cause is not None and account.cause.blame is not Blame.UNKNOWN
+    if account.cause is not None and is_known and not (is_silent_heartbeat or is_told):
         yield Line("Why", describe_cause(account.cause))
-    if together := describe_silent_together(account):
+    if together:
         yield Line("Together", together)
     yield from _list_rhythm(account) if verbose else ()
 

@@ -1,0 +1,145 @@
+"""What a holder was answered is not surely why it stopped: it may have stopped before, or have been refused as ever."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.claims.accounts import account, shop, text
+from tests.history.fake_server import Elector, FakeServer, together
+from tests.history.observing import advise, follow_log
+
+PATCHES = (
+    'leases.coordination.k8s.io "db" is forbidden: User "system:serviceaccount:shop:db" cannot patch resource "leases" '
+    'in API group "coordination.k8s.io" in the namespace "shop"'
+)
+MAY_HAVE_STOPPED = "It may have stopped as well."
+
+Try = Callable[[Elector], None]
+
+
+def lose(*tries: tuple[float, Try]) -> FakeServer:
+    """A holder that does something, so many seconds after its last renewal, until another one takes its lease."""
+    server, (db, *others) = shop()
+    together(20, db, *others)
+    last = server.now
+    for after, attempt in tries:
+        together(after - (server.now - last) // 1_000_000, *others)
+        attempt(db)
+    together(18 - (server.now - last) // 1_000_000, *others)
+    server.elector("db-1", "shop/db").take()
+    together(4, *others)
+    return server
+
+
+def explain(server: FakeServer) -> str:
+    found = account(follow_log(server), server.now)
+    (lost,) = (one.message for one in found.findings if one.check == "leader-lost")
+    return lost
+
+
+def answer(code: int, message: str = "no") -> Try:
+    return lambda db: db.fail(code, message)
+
+
+def conflict_with_another(db: Elector) -> None:
+    server = db.server
+    server.write("shop/db", server.leases["shop/db"]["spec"] | {"leaseTransitions": 7}, "kubectl", "alice", "")
+    db.fail(409, "the object has been modified")
+
+
+@pytest.mark.parametrize(
+    ("once", "said"),
+    [
+        (answer(403), "Its writes were refused: 1 write answered with 403: no."),
+        (answer(500), "The API server could not store its writes: at least 1 request answered with 500: no;"),
+        (
+            answer(429),
+            "The API server answered that there were too many requests: at least 1 request answered with 429.",
+        ),
+        (answer(404, ""), "The API server that it reached did not serve leases, or not the version that it asked for:"),
+        (conflict_with_another, "Its updates conflicted: 1 of its updates conflicted with other writes (409)."),
+    ],
+    ids=["refused", "failed", "throttled", "not served", "conflicted"],
+)
+def test_a_holder_that_asked_once_may_have_stopped_as_well(once: Try, said: str) -> None:
+    rarely = explain(lose((8, once)))
+    assert said in rarely
+    assert rarely.endswith(MAY_HAVE_STOPPED)
+    often = explain(lose(*((after, once) for after in (2, 4, 6, 8, 10))))
+    assert MAY_HAVE_STOPPED not in often
+
+
+def test_refusals_with_different_codes_are_counted_with_all_of_these() -> None:
+    output = explain(lose((2, answer(422)), (4, answer(422)), (6, answer(403, PATCHES)), (8, answer(403, PATCHES))))
+    assert f"4 writes answered with 403 and 422, the last one: {PATCHES}." in output
+
+
+def refuse_patches(*, before: bool) -> FakeServer:
+    """A holder whose pod may not patch the lease, which it tries while it renews, too, if `before`; then it stops."""
+    server, (db, *others) = shop()
+    together(20, db, *others)
+    for _ in range(3):
+        if before:
+            db.fail(403, PATCHES, verb="patch")
+        together(4, db, *others)
+    for _ in range(4):
+        together(4, *others)
+        db.fail(403, PATCHES, verb="patch")
+    server.elector("db-1", "shop/db").take()
+    together(4, *others)
+    return server
+
+
+def test_what_was_refused_while_it_renewed_is_not_why_it_stopped() -> None:
+    server = refuse_patches(before=True)
+    output = explain(server)
+    assert (
+        f"Why is not known: 4 writes answered with 403, the last one: {PATCHES}; some were refused alike while"
+        in output
+    )
+    assert advise(account(follow_log(server), server.now)).startswith("See the pod of db-0_1, which lost the lease")
+
+
+def test_what_was_not_refused_before_may_be_why_it_stopped() -> None:
+    assert "Its writes were refused: 4 writes answered with 403" in explain(refuse_patches(before=False))
+
+
+def test_refusals_in_an_earlier_silence_are_no_sign_of_another_write() -> None:
+    server, (db, *others) = shop()
+    together(20, db, *others)
+    for _ in range(5):
+        together(2, *others)
+        db.fail(403, PATCHES)
+    together(2, db, *others)
+    for _ in range(8):
+        together(2, *others)
+        db.fail(403, PATCHES)
+    server.elector("db-1", "shop/db").take()
+    together(4, *others)
+    assert "Its writes were refused: 8 writes answered with 403" in explain(server)
+
+
+def test_a_holder_without_a_pod_in_a_log_is_looked_for() -> None:
+    server = FakeServer()
+    first = server.elector("leader", "shop/db", pod="")
+    first.identity = "leader"
+    first.lead(20)
+    server.wait(20)
+    second = server.elector("next", "shop/db", pod="", user="other")
+    second.lead(4)
+    assert advise(account(follow_log(server), server.now)) == (
+        "Check whether leader, which lost the lease, is one of the pods: kubectl -n shop get pods"
+    )
+
+
+def test_a_bound_by_default_is_said_of_the_default_duration_only() -> None:
+    said = []
+    for duration in (15, 30):
+        server, (db, *others) = shop()
+        db.duration = duration
+        together(20, db, *others)
+        together(24, *others)
+        together(6, db, *others)
+        said.append(text(account(follow_log(server), server.now)))
+    assert "By default client-go stops leading after 10 s to 12 s; the lease expired, and no one took it." in said[0]
+    assert "By default" not in said[1]
