@@ -125,8 +125,15 @@ def test_a_process_may_have_stopped_before_its_pod_was_deleted() -> None:
     server, _ = play((1.9, delete(uid="u-1")))
     loss = find_loss(server)
     assert causes_of(loss) == ["pod-deleted", "stopped"]
-    sentence = "by kube-system/replicaset-controller, unless its process stopped in the 1.9 s before."
+    sentence = "by kube-system/replicaset-controller, 1.9 s after its last renewal."
     assert sentence in loss.message
+
+
+def test_of_two_deletions_after_it_was_silent_the_first_is_dated() -> None:
+    server, _ = play((1.5, by("alice")), (1.9, by("bob")))
+    assert "by alice and deleted at 11:08:41Z by bob, the first time 1.5 s after its last renewal." in (
+        find_loss(server).message
+    )
 
 
 def kubelet(**more: Any) -> Deed:

@@ -124,7 +124,7 @@ def _describe_unaccepted(history: LeaseHistory) -> str:
         return "The API server did not accept the credentials, such as a token that had expired."
     return (
         f"Only the API server with the log {format_name(name)} did not accept the credentials; "
-        "another one accepted those of the same clients. Compare how both authenticate, "
+        "another one accepted some from the same addresses. Compare how both authenticate, "
         "such as their service account keys; or a token had expired."
     )
 

@@ -369,7 +369,8 @@ def _diagnose_silence(evidence: SilenceEvidence) -> Diagnosis:
     slow = max((one.took for one in own if one.code < 300 and evidence.kept_trying), default=0)
     cause = _compare_silence(evidence, slow)
     cause = _add_signs_of_life(cause, evidence)
-    cause = _add_answers(cause, own, () if evidence.sources else evidence.unauthenticated, least=evidence.least)
+    may_be_own = [one for one in evidence.unauthenticated if not evidence.sources or one.source in evidence.sources]
+    cause = _add_answers(cause, own, may_be_own, least=evidence.least)
     cause = _add_answers_to_sharers(cause, evidence.answers_to_sharers)
     cause = _add_ended_log(_add_deleted_pod(cause, evidence), evidence)
     cause = _add_end_of_pod(cause, evidence)
@@ -523,7 +524,7 @@ def _describe_unauthenticated(evidence: SilenceEvidence, unauthenticated: Sequen
     late = [one for one in evidence.late_answers if one.code == UNAUTHENTICATED and one.source in evidence.sources]
     text = (
         f"{evidence.least}{_count_requests([*unauthenticated, *late])} answered with 401 (Unauthorized), "
-        f"from its address and program{doubt}, and none by its name"
+        f"from its address and program{doubt}, and none by its name for most of that time"
     )
     possible, last, first = ("refused-credentials", "stopped"), unauthenticated[-1], unauthenticated[0].received
     deleted = find_deletion(evidence, TOKEN_GRACE)
@@ -593,7 +594,9 @@ def describe_other_writers(history: LeaseHistory, start: int, end: int) -> str:
         return ""
     known = [format_name(who) for who, _ in often if who]
     are_all = len(known) == len(found)
-    by = f"{' by' if are_all else ', among others by'} {' and '.join(known)}" if known else ""
+    # A watch has their field managers, which clients choose.
+    kind = "" if history.kind is InputKind.AUDIT_LOG else f"field manager{'' if len(known) == 1 else 's'} "
+    by = f"{' by' if are_all else ', among others by'} {kind}{' and '.join(known)}" if known else ""
     return f"others wrote it at least {format_count(sum(number for _, number in often), 'time')} in that time{by}"
 
 

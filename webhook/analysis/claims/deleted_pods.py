@@ -84,10 +84,11 @@ def describe_deletion(pod: DeletedPod, now: int) -> str:
     if not pod.asked:
         return f"deleted, {confirmed}; who asked for that is not shown, and its process may have stopped before"
     text = " and ".join(_describe_request(one, now) for one in pod.asked)
-    before = "" if pod.is_first else "; its process may have stopped before"
-    if before and pod.silent_for is not None:
-        before = f", unless its process stopped in the {format_length(pod.silent_for)} before"
-    return f"{text}{', ' if confirmed else ''}{confirmed}{before}"
+    after = "" if pod.is_first else "; its process may have stopped before"
+    if after and pod.silent_for is not None:
+        which = ", the first time" if len(pod.asked) > 1 else ","
+        after = f"{which} {format_length(pod.silent_for)} after its last renewal"
+    return f"{text}{after}" if not confirmed else f"{text}{after}, {confirmed}"
 
 
 def _describe_request(deletion: PodDeletion, now: int) -> str:

@@ -57,10 +57,15 @@ def _find_latest(groups: Iterable[_Group]) -> Sequence[_Group]:
     return sorted(groups, key=lambda group: group[-1].at)[-causes.MAX_OF_A_KIND :]
 
 
+def _describe_unknown(group: Sequence[Refusal]) -> str:
+    """Name who was not known: answers without a name may be for one, or for several."""
+    return "an unknown user" if len(group) == 1 else "one or more unknown users"
+
+
 def _claim_refused_reads(history: LeaseHistory, group: Sequence[Refusal], now: int) -> Claim:
     """Return a finding about a process that asks for a lease again and again, and may not even read it."""
     last = group[-1]
-    who = describe_writer(last.writer) if last.writer.user else "an unknown user"
+    who = describe_writer(last.writer) if last.writer.user else _describe_unknown(group)
     by = _REFUSED_BY.get(last.by) or (f" by {last.by.value} {last.name}" if last.name else "")
     least = "at least " if history.requests.may_have_forgotten_refusals else ""
     message = (
@@ -83,7 +88,7 @@ def _claim_refused_reads(history: LeaseHistory, group: Sequence[Refusal], now: i
 def _claim_refusals(history: LeaseHistory, group: Sequence[Refusal], now: int) -> Claim:
     last, codes = group[-1], " and ".join(map(str, sorted({one.code for one in group})))
     by = _REFUSED_BY.get(last.by) or (f" by {last.by.value} {last.name}" if last.name else "")
-    who = describe_writer(last.writer) if last.writer.user else "an unknown user"
+    who = describe_writer(last.writer) if last.writer.user else _describe_unknown(group)
     least = "at least " if history.requests.may_have_forgotten_refusals else ""
     message = (
         f"{least}{format_count(len(group), 'write')} by {who} refused with {codes}{by}, "

@@ -157,7 +157,7 @@ def find_ongoing_silence(histories: ClusterHistory, history: LeaseHistory, now: 
     cause = causes.diagnose(histories, history, tenure, last, until)
     holds = ""
     if status.takeable_at is not None and not history.is_heartbeat:
-        holds = f"; no other replica can take the lease before {format_clock(status.takeable_at, now)}"
+        holds = f"; it does not expire before {format_clock(status.takeable_at, now)}"
     message = (
         f"{describe_holder_or_another(tenure)} has not renewed since {format_clock(last, now)}, "
         f"for {format_length(silence)}, "

@@ -39,9 +39,10 @@ def claim_no_candidate(account: "Account") -> Iterator[Claim]:
     found = account.candidates
     if found is None or found.asking or account.is_nameless:
         return
-    who = "no other process" if account.holder else "no process"
-    asked = "asked for it" if found.shows_reads else "tried to write it"
-    message = f"{who} {asked} from {format_clock(found.since, account.now)} to {format_clock(found.until, account.now)}"
+    who = "another process" if account.holder else "any process"
+    what = "request" if found.shows_reads else "write"
+    since, until = format_clock(found.since, account.now), format_clock(found.until, account.now)
+    message = f"the log has no {what} for it by {who} from {since} to {until}"
     how = None if found.shows_reads else "writes"
     arguments = {"identity": account.holder, "how": how, "from": found.since, "to": found.until}
     yield make_claim(account.history, "no-candidate", Severity.INFO, message, Advice(""), arguments=arguments)
