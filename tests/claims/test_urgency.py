@@ -1,5 +1,7 @@
 """Whether something is to be done now: said first, and only where the end of the input shows it."""
 
+import pytest
+
 from tests.claims.accounts import account, shop, text
 from tests.history.fake_server import FakeServer, together
 from tests.history.observing import cluster_of, follow_log, follow_watch
@@ -118,6 +120,26 @@ def test_how_often_others_wrote_is_a_bound() -> None:
     together(10, server.elector("db-1", "shop/db"), mail, cart)
     output = text(account(follow_watch(server), server.now))
     assert "others wrote it at least 39 times in that time, so its updates may have conflicted" in output
+
+
+@pytest.mark.parametrize(
+    ("managers", "said"),
+    [(["labeler"], "by field manager labeler"), (["labeler", "tagger"], "by field managers labeler and tagger")],
+    ids=["one manager", "two managers"],
+)
+def test_a_watch_has_field_managers_and_not_who_wrote(managers: list[str], said: str) -> None:
+    server, (db, mail, cart) = shop()
+    together(40, db, mail, cart)
+    for number in range(12):
+        for manager in managers:
+            held = server.leases["shop/db"]["spec"]
+            server.write("shop/db", held | {"strategy": f"example.com/{manager}-{number}"}, manager, "alice", "")
+        together(2, mail, cart)
+    together(10, server.elector("db-1", "shop/db"), mail, cart)
+    assert f" times in that time {said}, so" in text(account(follow_watch(server), server.now))
+    assert "field manager" not in "".join(
+        line for line in text(account(follow_log(server), server.now)).splitlines() if "others wrote it" in line
+    )
 
 
 def test_a_watch_shows_writes_without_renewal_by_the_manager_of_the_holder() -> None:
