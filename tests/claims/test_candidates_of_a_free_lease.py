@@ -240,7 +240,7 @@ def late(server: FakeServer, of: Any = follow_log) -> str:
 def test_a_taker_that_made_no_request_was_not_there() -> None:
     server = taken_late()
     assert late(server) == (
-        "db-1_1 took it 45 s after it had expired at 11:07:15Z: the log has no request for it by its "
+        "db-1_1 took it 45 s after it had expired at 11:07:15Z: the log has no answered request for it by its "
         "pod until 11:07:59Z"
     )
     (claim,) = claims(follow_log(server), server, "taken-late")
@@ -248,7 +248,7 @@ def test_a_taker_that_made_no_request_was_not_there() -> None:
 
 
 def test_a_taker_that_stopped_asking_was_heard_before() -> None:
-    assert "the log has no request for it by its pod from 11:07:21Z until 11:07:59Z" in late(taken_late(38))
+    assert "the log has no answered request for it by its pod from 11:07:21Z until 11:07:59Z" in late(taken_late(38))
 
 
 def test_a_taker_that_asked_more_often_than_is_remembered_was_not_silent() -> None:
@@ -327,7 +327,7 @@ def test_requests_without_accepted_credentials_may_be_the_takers() -> None:
         successor.fail_unauthenticated("get")
     successor.take()
     assert late(server).endswith(
-        "no request by its name was received from 11:07:15Z until 11:07:59Z; some of 22 requests without "
+        "no request by its name was answered from 11:07:15Z until 11:07:59Z; some of 22 requests without "
         "accepted credentials, answered with 401, may be its own"
     )
 
@@ -498,7 +498,7 @@ def late_after_release(**changes: Any) -> FakeServer:
 def test_a_lease_that_was_free_for_long_was_taken_late() -> None:
     output = late(late_after_release())
     assert output.startswith(
-        "db-1_1 took it 30 s after it was freed at 11:07:00Z: the log has no request for it by its pod until"
+        "db-1_1 took it 30 s after it was freed at 11:07:00Z: the log has no answered request for it by its pod until"
     )
     assert late(late_after_release(), follow_watch).startswith("db-1_1 took it at least 29 s after it was freed at")
 
@@ -551,7 +551,7 @@ def test_a_hole_in_the_log_does_not_show_that_a_taker_was_away() -> None:
     server.wait(60)
     together(2, *others)
     server.elector("db-1", "shop/db").take()
-    assert "the log has no request at all for a part of that time" in late(server)
+    assert "the log has nothing at all for a part of that time: nothing was answered then" in late(server)
 
 
 def test_a_follower_of_a_rare_renewer_may_ask_as_rarely() -> None:
@@ -615,8 +615,8 @@ def test_a_taker_that_was_heard_before_the_lease_expired_is_not_said_not_to_have
     successor.take()
     together(10, successor, mail)
     assert late(server) == (
-        "standby-0_1 took it 1 min 2 s after it had expired at 11:07:35Z: the log has no request for it by its "
-        "pod from 11:07:35Z until 11:08:21Z; an elector of client-go that has not looked before, or not for long, "
+        "standby-0_1 took it 1 min 2 s after it had expired at 11:07:35Z: the log has no answered request for it by "
+        "its pod from 11:07:35Z until 11:08:21Z; an elector of client-go that has not looked before, or not for long, "
         "waits for as long as the lease lasts"
     )
     assert "Its pod was heard again from 11:08:21Z on" in text(account(follow_log(server), server.now))

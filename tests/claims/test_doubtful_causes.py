@@ -143,3 +143,18 @@ def test_a_bound_by_default_is_said_of_the_default_duration_only() -> None:
         said.append(text(account(follow_log(server), server.now)))
     assert "By default client-go stops leading after 10 s to 12 s; the lease expired, and no one took it." in said[0]
     assert "By default" not in said[1]
+
+
+def test_a_request_that_was_not_answered_is_not_said_to_be_none() -> None:
+    """An API server that hangs logs that it received a request, if its policy has that stage, and not the answer."""
+    server, (db, *others) = shop()
+    together(20, db, *others)
+    for _ in range(8):
+        together(2, *others)
+        db.ask()
+        event = server.log[-1]
+        event["stage"] = "RequestReceived"
+        del event["responseStatus"], event["responseObject"]
+    server.elector("db-1", "shop/db").take()
+    together(4, *others)
+    assert "the log has no answered request from its pod" in explain(server)

@@ -80,7 +80,7 @@ def test_writes_to_a_subresource_are_none_of_the_lease() -> None:
         server.log[-1]["objectRef"]["subresource"] = "status"
     server.elector("db-1", "shop/db").lead(10)
     texts = messages(server)
-    assert "For most of that time the log has no request from its pod" in texts["leader-lost"]
+    assert "For most of that time the log has no answered request from its pod" in texts["leader-lost"]
     assert "write-refused" not in texts
 
 
@@ -278,7 +278,7 @@ def test_refused_reads_from_a_shared_address_may_be_the_holders(*, is_shared: bo
         server.log[-1]["sourceIPs"] = address
     follower.lead(10)
     (lost,) = (found for found in account(follow_log(server), server.now).findings if found.check == "leader-lost")
-    assert "For most of that time the log has no request from its pod" in lost.message
+    assert "For most of that time the log has no answered request from its pod" in lost.message
     assert ("without accepted credentials, answered with 401, may be its own" in lost.message) is is_shared
 
 
@@ -1268,7 +1268,7 @@ def test_an_audit_log_in_which_all_clients_fell_silent() -> None:
         "refused (as by a webhook or policy), or its process stopped by itself, or with the others as in a rollout: "
         "all 3 other leases"
     ) in output
-    assert "the log shows no request from the holder until the end of that time" in output
+    assert "the log shows no answered request from the holder until the end of that time" in output
     assert "kubectl get nodes" in output
 
 

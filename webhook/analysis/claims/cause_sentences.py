@@ -21,7 +21,7 @@ _OF_ALL: Final = {
 """The cause that stopped all leases."""
 _STOPPED_THEN: Final = "its process stopped by itself, or with the others as in a rollout"
 # A list of what stops a process is never complete, so each is of examples.
-_SILENT: Final = "For most of that time the log has no request from its pod"
+_SILENT: Final = "For most of that time the log has no answered request from its pod"
 _MAY_HAVE_ENDED: Final = "(its process may have ended, or been paused, blocked or cut off, for example)"
 _OWN_SIDE: Final = "No renewal of it was stored: it may have ended, or been paused, blocked or cut off, for example"
 _HIDDEN_SIDE: Final = "No renewal of it was stored: it may have ended, or been paused, cut off or refused, for example"
@@ -56,7 +56,7 @@ def describe_cause(cause: Diagnosis) -> str:
 def _describe_own_side(cause: Diagnosis) -> str:
     """Say what is known of a holder that stored no renewal, where others did, up to the evidence."""
     if cause.is_alive:
-        return "Its pod ran, and for most of that time the log has no request from it for this lease: "
+        return "Its pod ran, and for most of that time the log has no answered request from it for this lease: "
     if cause.is_silent:
         return f"{_SILENT}; " if cause.is_end_shown else f"{_SILENT} {_MAY_HAVE_ENDED}; "
     if "unanswered" in cause.possible_causes:

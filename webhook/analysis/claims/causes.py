@@ -490,7 +490,7 @@ def _diagnose_outage(evidence: SilenceEvidence, late: str, *, is_silent: bool) -
         reads = f"the API server answered at least {format_count(answered, 'read')} of this lease meanwhile"
         possible = ("stopped", "network", "api-server", *for_all)
         return Diagnosis(Blame.UNKNOWN, f"{late}, but {reads}", possible)
-    heard = "and the log shows no request from the holder until the end of that time"
+    heard = "and the log shows no answered request from the holder until the end of that time"
     possible = ("network", "api-server", "stopped", *for_all)
     return Diagnosis(Blame.NETWORK, f"{late}, {heard}", possible)
 

@@ -123,7 +123,7 @@ def describe_silent_together(account: "Account") -> str:
     first, last = format_clock(found.first, now), format_clock(found.last, now)
     when = f"at {first}" if first == last else f"between {first} and {last}"
     return (
-        f"{who} ({', '.join(names[:MAX_NAMED])}{more}) fell silent {when}, "
+        f"{who} ({', '.join(names[:MAX_NAMED])}{more}) were last answered {when}, "
         f"while an API server went on {answered} until {format_clock(found.shown_at, now)}. "
         "Why is not in the log: perhaps what only they share, such as their network, credentials, image, node or "
         "workload, or another API server that they ask now"

@@ -42,7 +42,7 @@ def claim_no_candidate(account: "Account") -> Iterator[Claim]:
     who = "another process" if account.holder else "any process"
     what = "request" if found.shows_reads else "write"
     since, until = format_clock(found.since, account.now), format_clock(found.until, account.now)
-    message = f"the log has no {what} for it by {who} from {since} to {until}"
+    message = f"the log has no answered {what} for it by {who} from {since} to {until}"
     how = None if found.shows_reads else "writes"
     arguments = {"identity": account.holder, "how": how, "from": found.since, "to": found.until}
     yield make_claim(account.history, "no-candidate", Severity.INFO, message, Advice(""), arguments=arguments)
@@ -253,7 +253,7 @@ def _explain_first_request(late: _LateTakeover) -> _Explanation | None:
     if newcomer is None or late.nameless or not _has_waited_once(late.after, newcomer):
         return None
     text = (
-        f"the log has no request for it by its pod {_describe_absence(late, late.since, newcomer)}; "
+        f"the log has no answered request for it by its pod {_describe_absence(late, late.since, newcomer)}; "
         "an elector of client-go that has not looked before, or not for long, waits for as long as the lease lasts"
     )
     return _Explanation("silent", text, (late.since, newcomer))
@@ -271,7 +271,7 @@ def _explain_nameless(late: _LateTakeover) -> _Explanation | None:
     if silent is None or not any(silent[0] <= one.received <= silent[1] for one in late.nameless):
         return None
     text = (
-        f"no request by its name was received from {format_clock(silent[0], late.now)} "
+        f"no request by its name was answered from {format_clock(silent[0], late.now)} "
         f"until {format_clock(silent[1], late.now)}; some of {format_count(len(late.nameless), 'request')} "
         f"without accepted credentials, answered with {UNAUTHENTICATED}, may be its own"
     )
@@ -283,7 +283,7 @@ def _explain_silence(late: _LateTakeover) -> _Explanation | None:
     silent = _find_silence(late.after, late.since) if late.is_logged else None
     if silent is None or silent[1] - silent[0] <= (late.after.since - late.since) // 2:
         return None
-    text = f"the log has no request for it by its pod {_describe_absence(late, *silent)}"
+    text = f"the log has no answered request for it by its pod {_describe_absence(late, *silent)}"
     return _Explanation("silent", text, silent)
 
 
@@ -327,7 +327,7 @@ def _explain_nothing(late: _LateTakeover) -> _Explanation:
         return _Explanation("unknown", known)
     shows_reads = late.history.has_reads_of_holders
     if shows_reads and late.has_hole:
-        text = "the log has no request at all for a part of that time: nothing was asked then, or it lacks requests"
+        text = "the log has nothing at all for a part of that time: nothing was answered then, or it lacks requests"
         return _Explanation("unknown", text)
     if shows_reads:
         return _Explanation("unknown", "the log does not show whether it ran then, and asked for the lease")
