@@ -114,7 +114,7 @@ def test_an_outage_that_something_else_explains_too_is_not_known(changes: dict[s
         (403, "Its writes were refused: 1 write answered with 403: no rights.", "auth can-i"),
         (
             200,
-            "The API server, or what it asks, was slow or unavailable: it took up to 5 s to answer a renewal.",
+            "The API server, or what it asks, was slow or unavailable: it took up to 5 s to answer a write.",
             "/readyz",
         ),
     ],

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.claims.accounts import account, shop, text
-from tests.history.fake_server import Elector, FakeServer, together
+from tests.history.fake_server import SECOND, Elector, FakeServer, together
 from tests.history.observing import advise, follow_log
 
 PATCHES = (
@@ -100,6 +100,14 @@ def test_what_was_refused_while_it_renewed_is_not_why_it_stopped() -> None:
     assert advise(account(follow_log(server), server.now)).startswith("See the pod of db-0_1, which lost the lease")
 
 
+def test_of_a_writer_that_was_refused_all_refusals_are_counted() -> None:
+    """Also those that came while it was silent, which another finding is about."""
+    server = refuse_patches(before=True)
+    found = account(follow_log(server), server.now)
+    (refused,) = (one.message for one in found.findings if one.check == "write-refused")
+    assert refused.startswith("7 writes by shop/db from pod db-0 refused with 403 for lack of permission, the last one")
+
+
 def test_what_was_not_refused_before_may_be_why_it_stopped() -> None:
     assert "Its writes were refused: 4 writes answered with 403" in explain(refuse_patches(before=False))
 
@@ -158,3 +166,31 @@ def test_a_request_that_was_not_answered_is_not_said_to_be_none() -> None:
     server.elector("db-1", "shop/db").take()
     together(4, *others)
     assert "the log has no answered request from its pod" in explain(server)
+
+
+def test_what_came_after_the_end_of_an_input_is_left_open() -> None:
+    server, (db, *others) = shop()
+    db.duration = 3600
+    together(20, db, *others)
+    together(40, *others)
+    for after, said in (
+        (0, "db-0_1 has not renewed since 11:07:00Z, for 40 s, although"),
+        (60, "db-0_1 did not renew from 11:07:00Z until 11:07:40Z, when the input ends, for 40 s, although"),
+    ):
+        found = account(follow_log(server), server.now + after * SECOND)
+        (late,) = (one.message for one in found.findings if one.check == "renewal-late")
+        assert late.startswith(said)
+
+
+def test_failures_of_a_late_taker_are_counted_at_least_if_some_are_forgotten() -> None:
+    server, (db, *others) = shop()
+    db.ask()
+    successor = server.elector("db-1", "shop/db")
+    together(20, db, *others)
+    for _ in range(120):
+        together(2, *others)
+        successor.ask()
+        successor.fail(500, "full")
+    successor.take()
+    (late,) = (one.message for one in account(follow_log(server), server.now).findings if one.check == "taken-late")
+    assert late.endswith(": at least 99 writes of it failed, the last one with 500: full")

@@ -37,7 +37,7 @@ def test_holders_that_let_it_expire_in_turn_renew_too_rarely_or_stop_each_time()
     lost = [one for one in found.findings if one.check == "leader-lost"]
     (message,) = (one.message for one in lost)
     assert message.endswith(
-        "Its holders may renew too rarely, or stop each time: 5 holders in a row let it expire without one "
+        "Its holders may renew too rarely, or stop each time: at least 5 holders in a row let it expire without one "
         "renewal, and each of them asked for it again later (it lasts 10 s)."
     )
     assert "heard again" not in text(found)

@@ -256,8 +256,8 @@ def _diagnose_repeated_expiry(evidence: SilenceEvidence) -> Diagnosis | None:
     if number < _MIN_REPEATED or tenure is None:
         return None
     text = (
-        f"{number} holders in a row let it expire without one renewal, and each of them asked for it again later "
-        f"(it lasts {tenure.duration} s)"
+        f"at least {number} holders in a row let it expire without one renewal, "
+        f"and each of them asked for it again later (it lasts {tenure.duration} s)"
     )
     return Diagnosis(Blame.CLIENT, text, REPEATED)
 
@@ -429,7 +429,7 @@ def _compare_silence(evidence: SilenceEvidence, slow: int) -> Diagnosis:
         return _diagnose_outage(evidence, late, is_silent=is_silent and not slow)
     if slow:
         return Diagnosis(
-            Blame.SERVER, f"it took up to {format_length(slow)} to answer a renewal", ("api-server", "failed")
+            Blame.SERVER, f"it took up to {format_length(slow)} to answer a write", ("api-server", "failed")
         )
     others = describe_other_writers(history, start, end)
     # A log without holes has each conflict of a process that it knows.
@@ -490,7 +490,7 @@ def _diagnose_outage(evidence: SilenceEvidence, late: str, *, is_silent: bool) -
         reads = f"the API server answered at least {format_count(answered, 'read')} of this lease meanwhile"
         possible = ("stopped", "network", "api-server", *for_all)
         return Diagnosis(Blame.UNKNOWN, f"{late}, but {reads}", possible)
-    heard = "and the log shows no answered request from the holder until the end of that time"
+    heard = "and for most of that time the log has no answered request from the holder"
     possible = ("network", "api-server", "stopped", *for_all)
     return Diagnosis(Blame.NETWORK, f"{late}, {heard}", possible)
 

@@ -37,19 +37,24 @@ def find_refusals(history: LeaseHistory, known: Sequence[tuple[int, int]], now: 
     """Yield a finding for each writer with refused writes, but not for those that explain another finding."""
     groups: dict[tuple[Writer, By, str], list[Refusal]] = {}
     for refusal in history.requests.refusals:
-        is_known = any(start <= refusal.at <= end for start, end in known) or has_lost_race(refusal, history)
-        if refusal.is_denied_write and not is_known:
+        if refusal.is_denied_write and not has_lost_race(refusal, history):
             groups.setdefault((refusal.writer.process, refusal.by, refusal.name), []).append(refusal)
-    yield from (_claim_refusals(history, group, now) for group in _find_latest(groups.values()))
-    writers = {(who, by) for who, by, _ in groups}
+    # Of a writer that is named, all are counted, also those that explain something else.
+    shown = {key: group for key, group in groups.items() if _count_unexplained(group, known)}
+    yield from (_claim_refusals(history, group, now) for group in _find_latest(shown.values()))
+    writers = {(who, by) for who, by, _ in shown}
     reads: dict[tuple[Writer, By], list[Refusal]] = {}
     for refusal in history.requests.refusals:
         key_of_reads = refusal.writer.process, refusal.by
-        is_known = any(start <= refusal.at <= end for start, end in known) or key_of_reads in writers
-        if refusal.is_read and refusal.is_denied and not is_known:
+        if refusal.is_read and refusal.is_denied and key_of_reads not in writers:
             reads.setdefault(key_of_reads, []).append(refusal)
-    often = [group for group in reads.values() if len(group) >= _MANY_READS]
+    often = [group for group in reads.values() if _count_unexplained(group, known) >= _MANY_READS]
     yield from (_claim_refused_reads(history, group, now) for group in _find_latest(often))
+
+
+def _count_unexplained(group: Sequence[Refusal], known: Sequence[tuple[int, int]]) -> int:
+    """Return how many refusals explain no other finding, which is about one of the times in `known`."""
+    return sum(1 for one in group if not any(start <= one.at <= end for start, end in known))
 
 
 def _find_latest(groups: Iterable[_Group]) -> Sequence[_Group]:

@@ -158,11 +158,12 @@ def find_ongoing_silence(histories: ClusterHistory, history: LeaseHistory, now: 
     holds = ""
     if status.takeable_at is not None and not history.is_heartbeat:
         holds = f"; it does not expire before {format_clock(status.takeable_at, now)}"
-    message = (
-        f"{describe_holder_or_another(tenure)} has not renewed since {format_clock(last, now)}, "
-        f"for {format_length(silence)}, "
-        f"although the lease was renewed every {format_length(usual)} before{holds}. {describe_cause(cause)}"
-    )
+    seen = f"has not renewed since {format_clock(last, now)}, for {format_length(silence)}"
+    if now - until > SECOND:
+        times = f"from {format_clock(last, now)} until {format_clock(until, now)}"
+        seen = f"did not renew {times}, when the input ends, for {format_length(silence)}"
+    usually = f"although the lease was renewed every {format_length(usual)} before"
+    message = f"{describe_holder_or_another(tenure)} {seen}, {usually}{holds}. {describe_cause(cause)}"
     step = advise_after_silence(cause, history, tenure, now=now)
     yield make_claim(
         history,

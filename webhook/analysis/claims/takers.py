@@ -304,7 +304,7 @@ def _explain_failures(late: _LateTakeover) -> _Explanation | None:
     last = late.failed[-1]
     message = f": {last.message}" if last.message else ""
     what = format_count(len(late.failed), "request" if any(one.is_read for one in late.failed) else "write")
-    return _Explanation("asking", f"{what} of it failed, the last one with {last.code}{message}")
+    return _Explanation("asking", f"{late.least}{what} of it failed, the last one with {last.code}{message}")
 
 
 def _explain_requests(late: _LateTakeover) -> _Explanation | None:
