@@ -218,6 +218,29 @@ def test_changes_of_the_workload_of_a_holder_are_listed() -> None:
     assert "Deployment shop/db was created by alice@example.org" not in latest
 
 
+def test_a_workload_that_was_created_beside_a_holder_is_among_the_latest_lines() -> None:
+    server, (db, *_) = shop()
+    db.pod = "db-7c9d-x2x8p"
+    db.lead(20)
+    log_write(server, "deployments", "apps", put("verb", "create"), put("objectRef.name", "db-canary"))
+    canary = server.elector("db-canary-66f7cb-x2x8p", "shop/db", pod="db-canary-66f7cb-x2x8p")
+    canary.take()  # while it is live
+    latest = [line.text for line in list_latest(account(follow_log(server), server.now))]
+    assert "Deployment shop/db-canary was created by alice@example.org" in latest
+
+
+def test_the_latest_lines_have_what_began_an_incident_and_what_ended_it() -> None:
+    server, (db, *_) = shop()
+    db.pod = "db-7c9d-x2x8p"
+    db.lead(20)
+    for verb, user in (("patch", "ann"), ("patch", "bob"), ("patch", "cem"), ("patch", "dan"), ("delete", "eve")):
+        server.wait(2)
+        log_write(server, "deployments", "apps", put("verb", verb), put("user", {"username": user}))
+    latest = [line.text for line in list_latest(account(follow_log(server), server.now))]
+    changed = [one.rpartition(" ")[2] for one in latest if one.startswith("Deployment")]
+    assert changed == ["bob", "cem", "dan", "eve"]
+
+
 @pytest.mark.parametrize(
     ("pod", "kind", "name", "is_its"),
     [
@@ -225,6 +248,8 @@ def test_changes_of_the_workload_of_a_holder_are_listed() -> None:
         ("checkout-operator-5f-x2x8p", "deployments", "checkout-operator", True),
         ("checkout-canary-x2x8p", "deployments", "checkout", False),
         ("db-66f7cb-x2x8p", "deployments", "db", True),
+        ("db-59qrv6xmq-x2x8p", "deployments", "db", True),
+        ("db-59qrv6x-x2x8p", "deployments", "db", False),
         ("web-0", "deployments", "web", False),
         ("web-0", "statefulsets", "web", True),
         ("web-12", "statefulsets", "web", True),

@@ -37,6 +37,8 @@ from webhook.kubernetes.times import SECOND, format_length
 MAX_EVENTS: Final = 16
 MAX_GAPS: Final = 4
 _MAX_LATEST: Final = 2
+_MAX_RELATED: Final = 4
+"""Of writes beside the lease, the cause of an incident is often an earlier one than what ended it."""
 _MAX_LOGS: Final = 2
 _MIN_CONFLICTS: Final = 5
 """Who only wants to be the next holder loses a race or two."""
@@ -90,12 +92,12 @@ def list_latest(account: Account) -> Iterator[Line]:
     shown += _list_added_owners(history, by_others=True)[-_MAX_LATEST:]
     shown += _list_candidates(account, are_missing=bool(account.missing_candidates))[-_MAX_LATEST:]
     is_cause = any(isinstance(one, Claim) and one.cause == Blame.POD for one in account.findings)
-    shown += _list_related_writes(account, has_new=False)[-_MAX_LATEST:]
+    shown += _list_related_writes(account, are_latest=True)[-_MAX_RELATED:]
     shown += [] if is_cause else _list_pod_deletions(account)[-1:]
     shown += account.pod_events[-_MAX_LATEST:]
     shown += _list_odd_renewals(history)[-_MAX_LATEST:]
     shown += [*_list_conflicts(account)][-_MAX_LATEST:]
-    shown += _list_other_writes(history)[-_MAX_LATEST:]
+    shown += [*_list_other_writes(history)[-_MAX_LATEST:], *[*_list_accepted_writes(history)][-_MAX_LATEST:]]
     shown += [] if is_told else _find_last_handover(history)
     for at, text in [] if history.is_mixed else sorted(shown, key=_TIME):
         yield Line(format_clock(at, account.now), text)
@@ -185,12 +187,18 @@ def _list_pod_deletions(account: Account) -> list[_Event]:
     return [(one.deletion.at, one.text) for one in account.pod_deletions]
 
 
-def _list_related_writes(account: Account, *, has_new: bool = True) -> list[_Event]:
-    """Return what was done to what its holders depend on, with the creation of workloads and accounts or without.
+def _list_related_writes(account: Account, *, are_latest: bool = False) -> list[_Event]:
+    """Return what was done to what its holders depend on.
 
+    `are_latest`: without workloads and accounts that were created before the first holder came, as they must be.
     What is done again and again, as by an autoscaler, is one line, lest it displaces what happened to the lease.
     """
-    found = (one for one in account.related_writes if has_new or not is_new(one, account.related_writes))
+    first = account.history.tenures[0].since if account.history.tenures else account.now
+    found = (
+        one
+        for one in account.related_writes
+        if not (are_latest and one.at <= first and is_new(one, account.related_writes))
+    )
     groups = _group_by_tenure(account.history, found, lambda one: (one.at, describe_related_write(one)))
     return [(group[0].at, describe_related_write(group[0], _count_times(group, account.now))) for group in groups]
 
