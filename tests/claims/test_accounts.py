@@ -29,7 +29,7 @@ def test_a_leader_at_work() -> None:
     )
     assert "Last renewed: 11:07:40Z, 0 s ago, by shop/db from pod db-0, field manager operator" in output
     assert "Expires: 11:07:55Z (in 15 s) unless renewed" in output
-    assert output.endswith("ADVICE Nothing to do now: it is held and renewed.")
+    assert output.endswith("ADVICE The lease needs nothing now: it is held and renewed.")
 
 
 def test_a_crash_is_the_fault_of_the_client() -> None:
@@ -229,7 +229,7 @@ def test_a_holder_that_one_pod_renames_is_no_error() -> None:
     db.lead(20)
     (finding,) = (one for one in account(follow_log(server), server.now).findings if one.check == "handed-over")
     assert finding.severity.value == "info"
-    doubt = "unless that runs two electors, or its container restarted, one process led throughout"
+    doubt = "unless two processes have it, or its container restarted, one process led throughout"
     assert f"{doubt} and its identity changed" in finding.message
     assert "two may have led" not in text(account(follow_log(server), server.now))
 
@@ -387,7 +387,7 @@ def test_a_release_and_who_follows() -> None:
     output = text(account(follow_log(server), server.now))
     assert "db-1_1 took it (shop/db from pod db-1) after db-0_1 released it; the lease was free for 3 s" in output
     assert "1 change of holder" not in output
-    assert output.endswith("ADVICE Nothing to do now: it is held and renewed.")
+    assert output.endswith("ADVICE The lease needs nothing now: it is held and renewed.")
     assert output.index("db-0_1 released it\n") < output.index("db-1_1 took it")
 
 
@@ -637,7 +637,7 @@ def test_a_lease_that_was_deleted() -> None:
     assert make_headline(answer) == "the lease was deleted 0 s ago by admin"
     assert "11:07:00Z: admin deleted the lease while db-0_1 held it" in text(answer)
     assert advise(answer).startswith(
-        "The lease was deleted, and does not exist. A client that may create it does so when it next asks: kubectl"
+        "The lease was deleted, and does not exist. Most clients create it when they next ask: kubectl"
     )
     assert as_json(answer)["holder"] is None
     server.wait(4)
@@ -662,7 +662,7 @@ def test_a_log_without_objects() -> None:
     server, (db, *_) = shop()
     db.lead(20)
     answer = account(follow_metadata(server), server.now)
-    assert make_headline(answer) == "db-0 wrote it last; the log does not show the lease itself"
+    assert make_headline(answer) == "db-0 wrote it last, 0 s ago; the log does not show the lease itself"
     assert (answer.state, as_json(answer)["holder"], as_json(answer)["evidence"]) == (
         LeaseState.UNKNOWN,
         "db-0",
@@ -680,7 +680,7 @@ def test_the_last_write_of_the_usual_writer_is_not_called_that_of_the_lease() ->
     server.elector("tool", "shop/db", user="system:serviceaccount:ops:tool").renew()
     output = text(account(follow_metadata(server), server.now))
     assert output.startswith(
-        "ops/tool from pod tool wrote it last; the log does not show the lease itself\nWritten by: db-0"
+        "ops/tool from pod tool wrote it last, 0 s ago; the log does not show the lease itself\nWritten by: db-0"
     )
     assert "Its last write: 11:07:00Z, 1 s ago, by shop/db from pod db-0" in output
     assert "Its writes: typically every 2 s; longest gap between two by the same writer: 2 s" in output

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.claims.accounts import account, shop
+from tests.claims.accounts import account, shop, text
 from tests.history.fake_server import FakeServer, together
 from tests.history.observing import View, advise, follow_log, follow_watch
 from tests.history.test_refusal import RIGHTS, WEBHOOK
@@ -198,10 +198,22 @@ def test_a_lease_that_is_passed_on_again_and_again_is_not_well(replicas: int) ->
             elector.release()
     advice = advise(account(follow_log(server), server.now))
     if replicas == FREQUENT:
-        assert advice == "Nothing to do now: it is held and renewed."
+        assert advice == "The lease needs nothing now: it is held and renewed."
     else:
         assert advice.startswith("The lease is held and renewed, but its holder changed 4 times since 11:06:46Z.")
         assert advice.endswith(f"kubectl -n shop logs db-{replicas - 1}")
+
+
+def test_a_holder_that_takes_its_own_lease_again_and_again_has_not_changed() -> None:
+    server = FakeServer()
+    elector = server.elector("db-0", "shop/db")
+    for _ in range(FREQUENT + 1):
+        elector.lead(6)
+        elector.release()
+        server.wait(1)
+    elector.lead(6)
+    advice = advise(account(follow_log(server), server.now))
+    assert advice.startswith("The lease is held and renewed, but it was taken 5 times since ")
 
 
 def test_changes_of_yesterday_are_not_frequent() -> None:
@@ -212,7 +224,7 @@ def test_changes_of_yesterday_are_not_frequent() -> None:
         if number < FREQUENT:
             elector.release()
     elector.lead(FREQUENT_WITHIN / SECOND + 10)
-    assert advise(account(follow_log(server), server.now)) == "Nothing to do now: it is held and renewed."
+    assert advise(account(follow_log(server), server.now)) == "The lease needs nothing now: it is held and renewed."
 
 
 def write_holder_in(*, wait: float) -> FakeServer:
@@ -293,6 +305,20 @@ def test_who_shares_an_identity_decides_what_to_do(user: str, sentence: str, com
     advice = advise(account(follow_log(server), server.now))
     assert advice.startswith(sentence)
     assert command in advice
+
+
+def test_pods_of_one_name_cannot_be_told_to_use_it_as_their_identity() -> None:
+    server, (db, *_) = shop()
+    db.identity = "db-0"
+    db.take()
+    for number in range(8):
+        server.wait(2)
+        server.uids["db-0"] = f"uid-{number % 2}"
+        db.renew()
+    answer = account(follow_log(server), server.now)
+    assert make_headline(answer) == "2 pods renew it as db-0"
+    assert "at least shop/db from pod db-0, 2 pods by their uids, as if each led" in text(answer)
+    assert advise(answer).startswith("Check whether an earlier pod of that name still runs")
 
 
 def test_a_writer_that_is_not_known_has_no_empty_name() -> None:
@@ -562,7 +588,7 @@ def test_refusals_explain_that_no_one_took_a_lease_for_long() -> None:
         (
             {"user": "tariq", "pod": ""},
             follow_log,
-            f"See what db-1_1 did before it took the lease: it writes as tariq, not from a pod. {GIVEN}",
+            f"See what db-1_1 did before it took the lease: it writes as tariq, not with the token of a pod. {GIVEN}",
         ),
     ],
     ids=["a pod by a log", "a text of a watch", "a person by a log"],

@@ -61,4 +61,4 @@ def test_a_deletion_that_may_have_been_a_dry_run_is_doubted() -> None:
 def test_another_lease_of_kube_system_elects(name: str) -> None:
     output = explain(name=name)
     assert "of an API server" not in output
-    assert "may create it" in output
+    assert "Most clients create it" in output

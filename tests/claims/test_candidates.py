@@ -102,7 +102,7 @@ def test_requests_that_change_no_candidate_are_not_shown(write: tuple[str, Docum
     server = led(CREATED, write)
     answer = account(cluster_of(server.audit_log()), server.now)
     assert "LeaseCandidate" not in text(answer)
-    assert advise(answer) == "Nothing to do now: it is held and renewed."
+    assert advise(answer) == "The lease needs nothing now: it is held and renewed."
 
 
 def test_a_refused_deletion_leaves_the_candidate_known() -> None:

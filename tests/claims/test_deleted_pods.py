@@ -103,7 +103,7 @@ def test_a_pod_that_was_deleted_before_its_process_was_silent(at: float, uid: st
     assert (loss.cause, causes_of(loss)) == (Blame.POD, ["pod-deleted"])
     assert "s later. Its pod was deleted at 11:0" in loss.message
     assert loss.message.endswith("Z by kube-system/replicaset-controller.")
-    assert loss.advice.startswith("See which pods run now, and why the pod of db-0_1 was deleted")
+    assert loss.advice.startswith("See which pods run now, and their events")
     assert loss.fix == "kubectl -n shop get pods,events"
 
 

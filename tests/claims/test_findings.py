@@ -27,6 +27,7 @@ from webhook.analysis.claims.advice import advise as find_advice
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.collect import find_claims
 from webhook.analysis.claims.commands import make_command_for_pod_of_holder, make_command_for_rights
+from webhook.analysis.claims.happened import list_latest
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.words import format_bound, format_count
 from webhook.analysis.history.follow import ClusterHistory
@@ -1528,7 +1529,7 @@ def test_a_log_without_objects_shows_who_else_wrote(lists: bool, changes: dict[s
 
 def test_who_wrote_last_is_not_the_one_that_wrote_regularly() -> None:
     assert stolen_at_metadata(user={"username": "jane"}).startswith(
-        "jane wrote it last; the log does not show the lease itself"
+        "jane wrote it last, 0 s ago; the log does not show the lease itself"
     )
 
 
@@ -1584,6 +1585,10 @@ def test_who_writes_in_turn_with_others_is_listed_once() -> None:
     output = text(account(follow_metadata(server), server.now))
     assert [output.count(f"3 writes by labeler-{number} were accepted") for number in range(2)] == [1, 1]
     assert "not shown" not in output
+    latest = [line.text for line in list_latest(account(follow_metadata(server), server.now))]
+    assert [one.split(" were accepted")[0] for one in latest] == [
+        f"3 writes by labeler-{number}" for number in range(2)
+    ]
 
 
 def test_events_that_are_left_out_are_counted() -> None:

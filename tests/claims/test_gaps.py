@@ -21,7 +21,7 @@ from webhook.analysis.history.status import LeaseState
 from webhook.analysis.history.tenure import API_SERVER
 
 GONE = {"type": "ERROR", "object": {"kind": "Status", "apiVersion": "v1", "code": 410, "reason": "Expired"}}
-WELL = "Nothing to do now: it is held and renewed."
+WELL = "The lease needs nothing now: it is held and renewed."
 PARTIAL = "It is held and renewed now; what the input does not show may have gone wrong."
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.claims.accounts import account
 from tests.history.fake_server import FakeServer
-from tests.history.observing import follow_both, follow_log, follow_watch
+from tests.history.observing import advise, follow_both, follow_log, follow_watch
 from webhook.analysis.claims.happened import list_events, list_latest
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import MAX_OTHERS
@@ -28,6 +28,14 @@ def play(*, count: int = 4, writer: tuple[str, str, str] = EXPORTER) -> FakeServ
         server.wait(1)
         holder.renew()
     return server
+
+
+@pytest.mark.parametrize(("count", "is_asked_for"), [(4, True), (2, False)], ids=["again and again", "twice"])
+def test_who_writes_again_and_again_is_to_be_looked_for(count: int, *, is_asked_for: bool) -> None:
+    server = play(count=count)
+    advice = advise(account(follow_log(server), server.now))
+    asked = "Find out why shop/exporter wrote it again and again. To see the pod that did it:"
+    assert advice.startswith(asked if is_asked_for else "The lease needs nothing now")
 
 
 def list_texts(server: FakeServer, follow: Follow) -> list[str]:

@@ -6,6 +6,7 @@ from tests.claims.accounts import account, shop, text
 from tests.factories import Document, Tweak, put
 from tests.history.fake_server import Elector, FakeServer, together
 from tests.history.observing import follow_log, follow_metadata
+from tests.history.test_refusal import RIGHTS
 from tests.inputs.test_pod_requests import pod_event, status_event
 from tests.inputs.test_related_writes import write_event
 from webhook.analysis.claims.happened import list_latest
@@ -250,6 +251,26 @@ def test_a_kubelet_that_wrote_of_no_end_was_alive() -> None:
     output = explain(lose((HOLDER, say({"conditions": []}))))
     assert f"{KUBELET}: the kubelet was alive then, and wrote of no container that had ended since" in output
     assert "of the pod of its name" not in output
+
+
+@pytest.mark.parametrize(
+    ("status", "is_cause_of_others", "is_listed"),
+    [({"conditions": []}, False, False), (EVICTED, False, False), (EVICTED, True, True)],
+    ids=["which says of no end", "which the cause says", "which the cause does not say"],
+)
+def test_the_latest_lines_have_what_a_kubelet_wrote_unless_it_says_nothing_new(
+    status: Document, *, is_cause_of_others: bool, is_listed: bool
+) -> None:
+    server, db, others = lead()
+    for _ in range(4):
+        together(4, *others)
+        if is_cause_of_others:
+            db.fail(403, RIGHTS)
+        log_status(server, HOLDER, *say(status))
+    server.elector("db-1", "shop/db").take()
+    answer = account(follow_log(server), server.now)
+    assert KUBELET in text(answer)
+    assert any(KUBELET in line.text for line in list_latest(answer)) is is_listed
 
 
 def test_a_container_that_had_ended_before_the_last_renewal_is_left_out() -> None:

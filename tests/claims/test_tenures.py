@@ -346,7 +346,7 @@ def remove_holder(server: FakeServer, *, holder: str | None = "") -> None:
 @pytest.mark.parametrize(
     ("seconds", "severity", "words"),
     [
-        (2, "error", "admin removed db-0_1 as the holder, which still led"),
+        (2, "error", "admin removed db-0_1 as the holder, which had renewed the lease 2 s before"),
         (
             14,
             "warning",
@@ -588,7 +588,7 @@ def test_of_a_lock_that_a_user_wrote_there_is_no_pod_to_see() -> None:
     server.write("shop/db", {"holderIdentity": "job-1"}, "terraform", "ci", "")
     advice = advise(account(follow_log(server), server.now))
     assert advice.startswith(
-        "The lease does not say when it expires, so its own client decides; ci wrote it, not from a pod"
+        "The lease does not say when it expires, so its own client decides; ci wrote it, not with the token of a pod"
     )
 
 
@@ -598,5 +598,5 @@ def test_a_person_that_holds_the_lease_of_an_application_is_named() -> None:
     person = server.elector("laptop", "shop/db", user="dave@example.org", pod="")
     person.lead(20)
     assert advise(account(follow_log(server), server.now)).startswith(
-        "dave@example.org holds it now, and not from a pod: restarting pods changes nothing."
+        "dave@example.org holds it now, and not with the token of a pod."
     )

@@ -126,4 +126,4 @@ def test_a_process_that_goes_on_under_another_name_is_no_second_one(code: int) -
     findings = [found.message for found in answer.findings if found.check == "handed-over"]
     assert findings
     assert not find(answer, "lease-stolen")
-    assert all("both were written from one pod" in message for message in findings)
+    assert all("both were written with the token of one pod" in message for message in findings)

@@ -9,7 +9,11 @@ from webhook.analysis.audit.repairs import make_repair_command
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.advice_after_refusal import advise_after_refusal
 from webhook.analysis.claims.advice_after_silence import API_RESOURCES, advise_after_silence, advise_on_nameless
-from webhook.analysis.claims.advice_on_writers import advise_after_deletion, advise_after_doubtful_deletion
+from webhook.analysis.claims.advice_on_writers import (
+    advise_after_deletion,
+    advise_after_doubtful_deletion,
+    advise_on_writer,
+)
 from webhook.analysis.claims.api_servers import advise_after_end_of_api_server, is_identity_lease
 from webhook.analysis.claims.candidates import describe_process
 from webhook.analysis.claims.claim import REPLACED, Advice, Claim
@@ -35,6 +39,7 @@ from webhook.analysis.claims.words import describe_user, describe_writer, format
 from webhook.analysis.heartbeats import find_owner
 from webhook.analysis.history.refusal import By, Refusal
 from webhook.analysis.history.status import LeaseState, LeaseStatus
+from webhook.analysis.inputs.items import Writer
 from webhook.findings import ReportFinding, Severity
 from webhook.kubernetes.objects import OLDEST_EMULATION_VERSION
 from webhook.kubernetes.request import UserInfo
@@ -42,6 +47,8 @@ from webhook.text.commands import fill_in, make_kubectl_prefix, quote_for_shell,
 
 RISKS: Final = frozenset({"timing-tight"})
 """Findings about what may cost a leader its lease one day: nothing that happened."""
+_MIN_WRITES: Final = 3
+"""Who writes a lease beside its holder less often is listed, and no more."""
 _LOSSES: Final = frozenset({"leader-lost", "renewal-late"})
 """Findings about a holder that lost the lease, or nearly did."""
 _EXPLAINED: Final = frozenset(
@@ -121,11 +128,11 @@ def _advise_without_lease(account: Account) -> Advice:
     if history.is_deleted and is_identity_lease(history):
         return advise_after_end_of_api_server(tenure)
     if history.is_deleted:
-        sentence = "The lease was deleted, and does not exist. A client that may create it does so when it next asks:"
+        sentence = "The lease was deleted, and does not exist. Most clients create it when they next ask:"
         return Advice(sentence, f"{lease} --watch")
     if history.requests.absent:
         pods = f"{make_kubectl_prefix(history.namespace)} get leases,pods"
-        return Advice("It does not exist; its clients create it when they may:", pods)
+        return Advice("It does not exist; most clients create it when they next ask and may:", pods)
     sentence = "Only its writes were seen, not the lease:" if history.tenures else "To see the lease:"
     return Advice(sentence, make_command_for_managers(history))
 
@@ -170,7 +177,7 @@ def _advise_while_held(account: Account, status: LeaseStatus) -> Advice:
         sentence = "The lease is held, but was deleted: it is gone as soon as its finalizers are. To see them:"
         return Advice(sentence, f"{make_command_for_lease(history)} -o yaml")
     if history.is_list_only:
-        return Advice("Nothing to do now: it is held.")
+        return Advice("The lease needs nothing now: it is held.")
     if account.is_renewed_as_usual:
         return _advise_when_renewed(account, status)
     if is_used_as_lock(history.tenures):
@@ -204,7 +211,7 @@ def _advise_when_unknown(account: Account, status: LeaseStatus) -> Advice:
         own = history.latest_tenure.processes.taken_by if history.latest_tenure else None
         if own is not None and not own.pod and not UserInfo(own.user).service_account:
             return Advice(
-                f"{sentence}; {describe_user(own)} wrote it, not from a pod:",
+                f"{sentence}; {describe_user(own)} wrote it, not with the token of a pod:",
                 f"{make_command_for_lease(history)} -o yaml",
             )
         return Advice(f"{sentence}:", make_command_for_pod_of_holder(history.namespace, status.holder))
@@ -235,13 +242,13 @@ def _advise_when_renewed(account: Account, status: LeaseStatus) -> Advice:
         ended = [one for one in history.tenures if one.until is not None][-changes.count :]
         if (who := find_evictor(account.pod_deletions, ended)) is not None:
             sentence = (
-                f"The lease is held and renewed, but its holder changed {changes.count} times since "
+                f"The lease is held and renewed, but {changes.text} since "
                 f"{format_clock(changes.since, account.now)}, each time after "
                 f"{describe_writer(who)} had asked to delete its pod:"
             )
             return Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get pods,events")
         sentence = (
-            f"The lease is held and renewed, but its holder changed {changes.count} times since "
+            f"The lease is held and renewed, but {changes.text} since "
             f"{format_clock(changes.since, account.now)}. Its log may say why:"
         )
         return Advice(sentence, make_command_for_log_of_holder(history.namespace, status.holder))
@@ -266,7 +273,17 @@ def _advise_when_renewed(account: Account, status: LeaseStatus) -> Advice:
     if account.is_partial:
         return Advice("It is held and renewed now; what the input does not show may have gone wrong.")
     held = "held and renewed" if status.holder else "renewed"
-    return Advice(f"Nothing to do now: it is {held}.")
+    if (stranger := _find_frequent_writer(account)) is not None:
+        sentence = f"Find out why {describe_user(stranger)} wrote it again and again."
+        return advise_on_writer(sentence, history, stranger)
+    # Whether its holder works, and alone, a lease does not show.
+    return Advice(f"The lease needs nothing now: it is {held}.")
+
+
+def _find_frequent_writer(account: Account) -> Writer | None:
+    """Return who last wrote a lease again and again beside the holder, and left it and its renewals as they were."""
+    found = [one.foreign.process for one in account.history.others if one.foreign is not None]
+    return next((one for one in reversed(found) if found.count(one) >= _MIN_WRITES), None)
 
 
 def _advise_after_expiry(account: Account, status: LeaseStatus) -> Advice:

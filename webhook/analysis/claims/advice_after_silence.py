@@ -101,10 +101,9 @@ def _advise_on_other_writer(history: LeaseHistory, tenure: Tenure) -> Advice | N
 
 
 def _advise_after_deletion(history: LeaseHistory, tenure: Tenure) -> Advice:
-    """Return where to look after the pod of a holder was deleted: in its namespace, for others and for the reason."""
+    """Return where to look after the pod of a holder was deleted: in its namespace. Who deleted it is said before."""
     place = find_namespace_of_writer(history.namespace, tenure.processes.own or Writer())
-    sentence = f"See which pods run now, and why the pod of {format_name(tenure.holder)} was deleted:"
-    return Advice(sentence, f"{make_kubectl_prefix(place)} get pods,events")
+    return Advice("See which pods run now, and their events:", f"{make_kubectl_prefix(place)} get pods,events")
 
 
 def _advise_on_token_of_deleted_pod(history: LeaseHistory, tenure: Tenure, deletion: str) -> Advice:

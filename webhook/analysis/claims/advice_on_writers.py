@@ -90,7 +90,7 @@ def advise_on_late_taker(history: LeaseHistory, after: Tenure) -> Advice:
     if own is not None:
         sentence = (
             f"See what {format_name(after.holder)} did before it took the lease: "
-            f"it writes as {describe_user(own)}, not from a pod."
+            f"it writes as {describe_user(own)}, not with the token of a pod."
         )
         return advise_on_writer(sentence, history, own)
     did, logs = (
@@ -170,5 +170,9 @@ def advise_after_sharing(history: LeaseHistory, tenure: Tenure) -> Advice:
         make_kubectl_prefix(history.namespace),
         " ".join(quote_name(one) for one in tenure.processes.pods[-3:]),
     )
+    if len(set(tenure.processes.pods)) == 1:
+        # A pod that is deleted by force, or whose node is cut off, may run on while the next one has its name.
+        sentence = "Check whether an earlier pod of that name still runs, on a node that is not reached:"
+        return Advice(sentence, f"{where} get pods,nodes -o wide")
     sentence = "Give each replica an identity of its own, such as its pod's name:"
     return Advice(sentence, f"{where} describe pods {pods}" if pods else f"{where} get pods")

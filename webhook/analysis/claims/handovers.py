@@ -59,10 +59,19 @@ def has_lost_race(refusal: Refusal, history: LeaseHistory) -> bool:
 
 
 class FrequentChanges(Struct, frozen=True):
-    """The number of recent changes of a holder, and the time of the first, in microseconds since 1970."""
+    """How often a lease was taken recently, and since when, in microseconds since 1970.
+
+    `is_by_others`: each time another holder took it than the one before; else one may have taken its own again.
+    """
 
     count: int
     since: int
+    is_by_others: bool
+
+    @property
+    def text(self) -> str:
+        """`its holder changed 4 times`."""
+        return f"its holder changed {self.count} times" if self.is_by_others else f"it was taken {self.count} times"
 
 
 def is_handed_over(tenure: Tenure, before: Tenure | None) -> bool:
@@ -139,8 +148,11 @@ def find_frequent_changes(tenures: Iterable[Tenure], now: int) -> FrequentChange
     known = list(tenures)
     pairs = zip([None, *known], known, strict=False)
     led = [one for before, one in pairs if before is None or not is_next_name(known, one, before)]
-    changes = [one.since for one in led if one.began in _CHANGES and now - one.since <= FREQUENT_WITHIN]
-    return FrequentChanges(len(changes), changes[0]) if len(changes) >= FREQUENT else None
+    changes = [one for one in led if one.began in _CHANGES and now - one.since <= FREQUENT_WITHIN]
+    if len(changes) < FREQUENT:
+        return None
+    is_by_others = all(one.previous not in {"", one.holder} for one in changes)
+    return FrequentChanges(len(changes), changes[0].since, is_by_others=is_by_others)
 
 
 def is_used_as_lock(tenures: Sequence[Tenure]) -> bool:
@@ -428,8 +440,8 @@ def describe_ending(tenure: Tenure) -> str:
 def _describe_release(tenure: Tenure) -> str:
     """`released it`, with a doubt if only the field manager shows that the holder did."""
     who = tenure.removal.writer
-    if tenure.removal.is_own is None:
-        return "released it, or was removed"
+    if tenure.removal.is_own is None or (who is not None and who.user and not (who.pod or who.uid)):
+        return "released it, or was removed"  # several processes may write as one user
     is_doubtful = tenure.removal.is_own and not (who and who.user)
     return "released it (as far as field managers show)" if is_doubtful else "released it"
 

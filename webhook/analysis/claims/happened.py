@@ -43,8 +43,8 @@ _MAX_LOGS: Final = 2
 _MIN_CONFLICTS: Final = 5
 """Who only wants to be the next holder loses a race or two."""
 _OWN: Final = (
-    "all are from its holder's own {}, and the log shows no other writer: "
-    "lost answers or several electors may explain that"
+    "all are from its holder's own {}, and the log shows no other writer, "
+    "as with lost answers or several electors in it"
 )
 _OWN_IN_PARTIAL_LOG: Final = "all are from its holder's own {}, and the log may lack the writes of others"
 _DURATION: Final = "leaseDurationSeconds"
@@ -63,7 +63,7 @@ def list_events(account: Account, most: int = MAX_EVENTS) -> Iterator[Line]:
     """Yield the latest events, oldest first."""
     history, now = account.history, account.now
     beside = [*_list_candidates(account), *_list_pod_deletions(account), *_list_related_writes(account)]
-    beside += account.pod_events
+    beside += [(one.at, one.text) for one in account.pod_events]
     found = sorted(
         [*_list_all(account), *_list_edits(history), *_list_added_owners(history), *beside, *_list_gaps(account)],
         key=_TIME,
@@ -94,13 +94,21 @@ def list_latest(account: Account) -> Iterator[Line]:
     is_cause = any(isinstance(one, Claim) and one.cause == Blame.POD for one in account.findings)
     shown += _list_related_writes(account, are_latest=True)[-_MAX_RELATED:]
     shown += [] if is_cause else _list_pod_deletions(account)[-1:]
-    shown += account.pod_events[-_MAX_LATEST:]
+    shown += _list_telling_pod_events(account)[-_MAX_LATEST:]
     shown += _list_odd_renewals(history)[-_MAX_LATEST:]
     shown += [*_list_conflicts(account)][-_MAX_LATEST:]
     shown += [*_list_other_writes(history)[-_MAX_LATEST:], *[*_list_accepted_writes(history)][-_MAX_LATEST:]]
     shown += [] if is_told else _find_last_handover(history)
     for at, text in [] if history.is_mixed else sorted(shown, key=_TIME):
         yield Line(format_clock(at, account.now), text)
+
+
+def _list_telling_pod_events(account: Account) -> list[_Event]:
+    """Return what a log shows of pods, unless it only shows a kubelet, or is said as part of a cause."""
+    causes = [one.message for one in account.findings if _is_loud(one)]
+    causes += [account.cause.evidence] if account.cause is not None else []
+    telling = [one for one in account.pod_events if not one.is_vague]
+    return [(one.at, one.text) for one in telling if not (one.ending and any(one.ending in cause for cause in causes))]
 
 
 def _find_last_handover(history: LeaseHistory) -> list[_Event]:

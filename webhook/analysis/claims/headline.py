@@ -42,7 +42,8 @@ def make_headline(account: "Account") -> str:
         what = "the lease of an API server, by which no one elects," if is_identity_lease(history) else "the lease"
         return f"{what} {verb} deleted{_describe_deletion(account)}"
     if status is None:
-        return _describe_unseen(account, describe_writer(later) if later else holder)
+        at = accepted[-1][0] if later else account.last_renewal
+        return _describe_unseen(account, describe_writer(later) if later else holder, at)
     if account.is_heartbeat and account.state in {LeaseState.LIVE, LeaseState.EXPIRED}:
         return _describe_heartbeat(account, holder)
     if account.state is LeaseState.LIVE:
@@ -62,8 +63,8 @@ def _describe_read(account: "Account") -> str:
     return "" if read is None else f", as a read at {format_clock(read.at, account.now)} shows"
 
 
-def _describe_unseen(account: "Account", last: str) -> str:
-    """Say what is known of a lease that no input shows: who wrote it last, or that it does not exist."""
+def _describe_unseen(account: "Account", last: str, at: int | None) -> str:
+    """Say what is known of a lease that no input shows: who wrote it last, and when, or that it does not exist."""
     if not account.holder and account.history.requests.absent:
         number, _, at = account.history.requests.absent
         return (
@@ -75,7 +76,8 @@ def _describe_unseen(account: "Account", last: str) -> str:
         refused = f": {format_count(len(denied), 'request')} for it {'was' if len(denied) == 1 else 'were'} refused"
         written = "its spec" if account.history.others else "it"
         return f"the log has no write of {written}{refused if denied else ''}"
-    return f"{last} wrote it last; the log does not show the lease itself"
+    since = _describe_since(at, account.now)
+    return f"{last} wrote it last{since and f',{since}'}; the log does not show the lease itself"
 
 
 def _describe_hidden(account: "Account", since: int, holder: str) -> str:
@@ -156,7 +158,8 @@ def _describe_live(account: "Account", status: LeaseStatus, holder: str) -> str:
     pods = list_pods_at_once(account)
     if pods:
         least = "at least " if tenure and len(tenure.processes.sharers) >= len(pods) else ""
-        return f"{least}{len(pods)} pods renew it as {holder}: {' and '.join(pods)}"
+        named = "" if pods == [holder] * len(pods) else f": {' and '.join(dict.fromkeys(pods))}"
+        return f"{least}{len(pods)} pods renew it as {holder}{named}"
     if not account.is_renewed_last and tenure and tenure.renewed_by_other:
         return (
             f"{holder} holds it, and {describe_writer(tenure.renewed_by_other[1])} renewed it last, "

@@ -8,8 +8,15 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
+from msgspec import Struct
+
 from webhook.analysis.claims.handovers import DURATION
-from webhook.analysis.claims.pod_statuses import describe_kubelet_writes, find_kubelet_writes, name_node
+from webhook.analysis.claims.pod_statuses import (
+    describe_end_of_pod,
+    describe_kubelet_writes,
+    find_kubelet_writes,
+    name_node,
+)
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
@@ -32,7 +39,15 @@ _GENERATED: Final = "[bcdfghjklmnpqrstvwxz2456789]"
 """The characters of names that Kubernetes makes. Source: apimachinery `pkg/util/rand`."""
 _OF_REPLICA_SET: Final = re.compile(rf"(.+)-{_GENERATED}{{1,10}}-{_GENERATED}{{5}}")
 _NAMED: Final = re.compile(r'pods "([a-z0-9.-]{1,253})" is forbidden: ')
-PodEvent = tuple[int, str]
+
+
+class PodEvent(Struct, frozen=True, order=True):
+    """What a log shows of a pod, and when: `is_vague` if only that its kubelet was there, `ending` is how it ended."""
+
+    at: int
+    text: str
+    is_vague: bool = False
+    ending: str = ""
 
 
 def list_pod_events(histories: ClusterHistory, history: LeaseHistory, now: int) -> tuple[PodEvent, ...]:
@@ -121,7 +136,7 @@ def _list_refused(refused: Sequence[PodRequest]) -> Iterator[PodEvent]:
             f"{least}{format_count(len(group), 'request')} by {describe_writer(process)} "
             f"in namespace {format_name(namespace)}"
         )
-        yield first.at, f"pods could not be created: {requests} {were} with {code}{within}{message}"
+        yield PodEvent(first.at, f"pods could not be created: {requests} {were} with {code}{within}{message}")
 
 
 def _may_be_of(request: PodRequest, workloads: Collection[tuple[str, str]]) -> bool:
@@ -149,7 +164,7 @@ def _list_waiting(
                     f"{_SCHEDULER} wrote the status of pod {format_name(pod)}, "
                     f"{times}, and the log does not show that it"
                 )
-                yield written[0].at, f"{text} got a node: it may be pending"
+                yield PodEvent(written[0].at, f"{text} got a node: it may be pending")
 
 
 def _is_by_scheduler(request: PodRequest) -> bool:
@@ -165,7 +180,9 @@ def _list_kubelets(histories: ClusterHistory, history: LeaseHistory, now: int) -
             continue
         until = now if after is None else after.since
         if found := find_kubelet_writes(histories, tenure, tenure.last_renewal, until):
-            yield found[0].at, _describe_kubelet(found, tenure, now)
+            ending = describe_end_of_pod(found, tenure.last_renewal, now)
+            text = _describe_kubelet(found, tenure, now)
+            yield PodEvent(found[0].at, text, is_vague=not ending, ending=ending)
 
 
 def _describe_kubelet(found: Sequence[PodRequest], tenure: Tenure, now: int) -> str:

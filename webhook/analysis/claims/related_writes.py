@@ -22,7 +22,9 @@ Refusals of one process that lie further apart are of different runs.
 _RIGHTS: Final = frozenset({"Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"})
 _WORKLOADS: Final = frozenset({"Deployment", "StatefulSet"})
 _PODS: Final = {
-    "Deployment": re.compile(r"(?:[4-9bcdf]{1,10}|[bcdfghjklmnpqrstvwxz2456789]{8,10})-[bcdfghjklmnpqrstvwxz2456789]{5}"),
+    "Deployment": re.compile(
+        r"(?:[4-9bcdf]{1,10}|[bcdfghjklmnpqrstvwxz2456789]{8,10})-[bcdfghjklmnpqrstvwxz2456789]{5}"
+    ),
     "StatefulSet": re.compile(r"0|[1-9][0-9]{0,9}"),
 }
 """What follows the name of a workload in that of its pod: a hash and a random text, or a number.

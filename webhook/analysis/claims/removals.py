@@ -37,8 +37,9 @@ def claim_removal(history: LeaseHistory, before: Tenure, after: Tenure | None, n
 def _claim_foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Claim:
     who = before.removal.writer or Writer()
     by, at = describe_writer(who), before.until or now
-    led, severity = ", which still led", Severity.ERROR
     silent, longest = at - before.last_renewal, history.renewals.longest_usual
+    # Who renewed shortly before need not lead: its process may have ended, and another one released the lease for it.
+    led, severity = f", which had renewed the lease {format_length(silent)} before", Severity.ERROR
     has_stopped = longest is not None and silent > longest and not before.has_unseen_renewals
     if not was_live(before.last_renewal, before.duration, at):
         led = ", which may still have led"

@@ -72,7 +72,9 @@ def find_second_writers(history: LeaseHistory, status: LeaseStatus | None, now: 
 
 def _claim_shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> Claim:
     writers = [describe_writer(one) for one in tenure.processes.writers]
-    who = " and ".join([*sorted(writers[-3:]), *(["others"] if len(writers) > 3 else [])])
+    named = list(dict.fromkeys(writers))
+    who = " and ".join([*sorted(named[-3:]), *(["others"] if len(named) > 3 else [])])
+    who += "" if len(named) > 1 else f", {len(writers)} pods by their uids"
     # It goes on while at least two renew, however often.
     times = sorted([tenure.last_renewal, *(other.last for other in tenure.processes.others.values())])
     last = times[-2]
@@ -201,7 +203,7 @@ def _find_applications(history: LeaseHistory, status: LeaseStatus | None) -> Ite
     advice = Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get pods -o wide")
     person = find_user_without_pod(history.current_tenure) if history.current_tenure else None
     if person is not None:
-        sentence = f"{describe_user(person)} holds it now, and not from a pod: restarting pods changes nothing."
+        sentence = f"{describe_user(person)} holds it now, and not with the token of a pod."
         advice = advise_on_writer(f"{sentence} Find out whether it is meant to lead.", history, person)
     yield make_claim(
         history, "lease-shared", severity, message, advice, "shared-lease", arguments={"identities": names}

@@ -42,8 +42,8 @@ _OFF: Final = 2 * SECOND
 _SET_BACK: Final = "set-back"
 _CONCLUSION: Final = "the lease looked expired to the new holder, if that compares renewTime with its own clock"
 _ONE_POD: Final = (
-    "both were written from one pod: unless that runs two electors, or its container restarted, one process led "
-    "throughout and its identity changed"
+    "both were written with the token of one pod: unless two processes have it, or its container restarted, "
+    "one process led throughout and its identity changed"
 )
 _BESIDE: Final = (
     "The elector of that pod went on as if it held the lease: another process there, or another one with its token, "
@@ -201,7 +201,7 @@ def _advise_on_one_pod(history: LeaseHistory, before: Tenure, after: Tenure) -> 
     """Return what to do about two names from one pod: it took back what had been written in its place, or renamed."""
     if takes_back(after, before) and after.processes.taken_by is not None:
         return _advise_on_other_taker(history, before.holder, after.processes.taken_by, is_beside=True)
-    sentence = "Check whether the pod runs two electors, or changes its name. To see what it logged:"
+    sentence = "Check whether the pod runs two electors, or changes its name, or another one has its token. Its log:"
     pod = after.processes.taken_by.pod if after.processes.taken_by else ""
     return Advice(sentence, make_command_for_log_of_holder(history.namespace, pod or before.holder))
 
