@@ -1094,6 +1094,28 @@ def test_a_renewal_that_changes_the_holder_may_be_a_renaming() -> None:
     assert "or one process led throughout and its identity changed" in finding.message
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "is_one"),
+    [
+        ("db-0/epoch-1", "db-0/epoch-2", True),
+        ("db-0_1", "db-0_2", True),
+        ("db-0/epoch-1", "db-1/epoch-2", False),
+        ("db/epoch-1", "db/epoch-2", False),
+    ],
+    ids=["a term", "a random part", "of two pods", "of no pod"],
+)
+def test_in_a_watch_names_that_begin_alike_may_be_of_one_process(first: str, second: str, *, is_one: bool) -> None:
+    server, (db, *_) = shop()
+    db.take(holderIdentity=first)
+    server.wait(2)
+    db.renew(holderIdentity=first)
+    server.wait(2)
+    db.take(holderIdentity=second)
+    (finding,) = (one for one in account(follow_watch(server), server.now).findings if one.check == "lease-stolen")
+    assert ("or one process led throughout, whose names begin alike" in finding.message) is is_one
+    assert finding.severity is (Severity.WARNING if is_one else Severity.ERROR)
+
+
 def test_a_text_that_no_process_renewed_as_is_removed_and_does_not_release() -> None:
     server, (db, *_) = shop()
     db.lead(20)

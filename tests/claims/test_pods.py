@@ -17,6 +17,7 @@ PENDING = "system:kube-scheduler wrote the status of pod db-7d9c6b5f4-xk2pq"
 KUBELET = "the kubelet of node worker-1 wrote the status of a pod named db-7d9c6b5f4-7hq2x, as the holder's is"
 QUOTA = 'pods "db-7d9c6b5f4-xk2pq" is forbidden: exceeded quota: objects'
 WEBHOOK = 'Internal error occurred: failed calling webhook "w.example.com": connection refused'
+SECURITY = 'pods "db-7d9c6b5f4-xk2pq" is forbidden: violates PodSecurity "restricted:latest": hostNetwork'
 NEW, HOLDER = "db-7d9c6b5f4-xk2pq", "db-7d9c6b5f4-7hq2x"
 SCHEDULER = put("user", {"username": "system:kube-scheduler"})
 
@@ -121,6 +122,8 @@ def test_creations_while_a_holder_leads_are_left_out() -> None:
         ("validatingwebhookconfigurations", "admissionregistration.k8s.io", WEBHOOK, True),
         ("resourcequotas", "", QUOTA, True),
         ("resourcequotas", "", WEBHOOK, False),
+        ("namespaces", "", SECURITY, True),
+        ("namespaces", "", QUOTA, False),
         ("roles", "rbac.authorization.k8s.io", QUOTA, False),
     ],
 )
@@ -346,3 +349,91 @@ def test_pods_that_were_refused_are_left_out_beside_a_writer_that_may_write_on(s
 
 def test_refused_pods_of_another_workload_are_left_out_beside_a_silent_writer() -> None:
     assert REFUSED not in play_writes(put("responseStatus.message", QUOTA.replace("db-7d9c", "mail-7d9c")), seconds=20)
+
+
+OPERATOR = put("user", {"username": "nina@example.org"})
+RAN = (
+    OPERATOR,
+    put("objectRef.name", HOLDER),
+    put("objectRef.subresource", "exec"),
+    put("requestURI", f"/api/v1/namespaces/shop/pods/{HOLDER}/exec?command=/sbin/fsfreeze&command=--freeze"),
+    put("responseStatus", {"metadata": {}, "code": 101}),
+)
+KEPT = (
+    OPERATOR,
+    put("objectRef.name", HOLDER),
+    put("objectRef.subresource", "eviction"),
+    put("responseStatus.code", 429),
+)
+
+
+def log_run(server: FakeServer, *tweaks: Tweak) -> None:
+    log_pod(server, *RAN, put("requestReceivedTimestamp", format_micro_time(server.now)), *tweaks)
+
+
+def list_lines(server: FakeServer) -> list[str]:
+    return [line.text for line in list_latest(account(follow_log(server), server.now))]
+
+
+@pytest.mark.parametrize("is_taken", [True, False], ids=["and another took the lease", "and nobody took the lease"])
+@pytest.mark.parametrize(
+    ("times", "again"), [(1, ""), (2, ", 2 times until 11:07:00Z")], ids=["a program", "two programs"]
+)
+def test_who_ran_a_program_in_the_pod_of_a_holder_that_fell_silent_is_listed(
+    times: int, again: str, *, is_taken: bool
+) -> None:
+    server, _, others = lead()
+    for _ in range(times):
+        log_run(server)
+        server.wait(0.2)
+    together(30, *others)
+    if is_taken:
+        server.elector("db-1", "shop/db").take()
+    said = f"nina@example.org ran /sbin/fsfreeze in pod {HOLDER}, which held it{again}"
+    assert said in list_lines(server)
+
+
+def test_who_ran_a_program_in_the_pod_of_a_holder_that_was_late_is_listed() -> None:
+    server, db, others = lead()
+    together(60, db, *others)
+    log_run(server, put("requestURI", "/exec"))
+    together(14, *others)
+    together(20, db, *others)
+    assert f"nina@example.org ran a program in pod {HOLDER}, which held it" in list_lines(server)
+
+
+def test_who_ran_a_program_in_the_pod_of_a_holder_that_released_the_lease_is_listed() -> None:
+    server, db, others = lead()
+    log_run(server)
+    server.wait(1)
+    db.release()
+    together(20, *others)
+    assert f"nina@example.org ran /sbin/fsfreeze in pod {HOLDER}, which held it" in list_lines(server)
+
+
+def test_a_program_in_the_pod_of_a_holder_that_led_on_is_left_out() -> None:
+    server, db, others = lead()
+    log_run(server)
+    together(30, db, *others)
+    assert not any("ran /sbin" in line for line in list_lines(server))
+
+
+def test_a_holder_without_a_pod_has_none_to_run_a_program_in() -> None:
+    server, (db, *others) = shop()
+    db.user, db.pod = "nina", ""
+    together(20, db, *others)
+    log_run(server)
+    together(30, *others)
+    assert not any("ran /sbin" in line for line in list_lines(server))
+
+
+@pytest.mark.parametrize("code", [429, 404], ids=["a budget", "a pod that is gone"])
+def test_evictions_of_the_pod_of_a_holder_that_were_refused_are_listed(code: int) -> None:
+    server, db, others = lead()
+    for _ in range(3):
+        log_pod(server, *KEPT, put("responseStatus.code", code))
+        together(4, db, *others)
+    said = (
+        f"nina@example.org was refused the eviction of pod {HOLDER}, which held it, with 429, 3 times until 11:07:08Z"
+    )
+    assert (said in list_lines(server)) is (code == 429)

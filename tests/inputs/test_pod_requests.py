@@ -143,3 +143,31 @@ def test_a_long_message_is_shortened() -> None:
 )
 def test_what_is_left_out(event: Document) -> None:
     assert read_events(event) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "program"),
+    [("?command=sh&command=-c&command=secret", "sh"), ("?command=" + "x" * 90, "x" * 40 + "..."), ("", "")],
+    ids=["a program", "a long name", "no program"],
+)
+@pytest.mark.parametrize("verb", ["create", "get"])
+def test_a_program_that_was_run_in_a_pod_is_named_without_its_arguments(verb: str, query: str, program: str) -> None:
+    (item,) = read_events(
+        pod_event(
+            put("verb", verb),
+            put("objectRef.name", "db-0"),
+            put("objectRef.subresource", "exec"),
+            put("requestURI", f"/api/v1/namespaces/shop/pods/db-0/exec{query}"),
+            put("responseStatus", {"metadata": {}, "code": 101}),
+            put("stageTimestamp", format_micro_time(START + 60_000_000)),
+        )
+    )
+    assert (item.act, item.name, item.message, item.at) == (PodAct.RAN, "db-0", program, START - 4000)
+
+
+@pytest.mark.parametrize(("code", "is_read"), [(429, True), (403, True), (409, False), (404, False), (201, False)])
+def test_an_eviction_that_was_refused(code: int, *, is_read: bool) -> None:
+    event = pod_event(
+        put("objectRef.name", "db-0"), put("objectRef.subresource", "eviction"), put("responseStatus.code", code)
+    )
+    assert any(isinstance(one, PodRequest) and one.act is PodAct.KEPT for one in read_events(event)) is is_read

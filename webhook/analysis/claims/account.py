@@ -185,7 +185,9 @@ class Account(Struct, frozen=True):
         if tenure is None or renewals.last is None or (tenure.renewed is None and renewals.count < _MIN_SEEN):
             return False
         usual = renewals.longest_usual or max(renewals.longest, _USUAL)
-        return self.is_renewed_last and self.now - renewals.last <= 2 * usual
+        # A process that reads other settings may renew less often from then on.
+        recent = max([*renewals.latest][-_MIN_SEEN:], default=0)
+        return self.is_renewed_last and self.now - renewals.last <= max(2 * usual, recent)
 
     @property
     def written_later(self) -> int | None:

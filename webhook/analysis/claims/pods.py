@@ -34,6 +34,8 @@ _SHORTEST: Final = 2 * SECOND
 _MIN_WRITES: Final = 2
 """The scheduler writes the status of a pod that it preempts, too, and of one that it cannot place again and again."""
 _FAILED: Final = 500
+_UNTIL_SILENT: Final = 5 * SECOND
+"""How long before its last renewal a program may have been started that stopped a holder, or its pod."""
 _SCHEDULER: Final = "system:kube-scheduler"
 _GENERATED: Final = "[bcdfghjklmnpqrstvwxz2456789]"
 """The characters of names that Kubernetes makes. Source: apimachinery `pkg/util/rand`."""
@@ -55,7 +57,8 @@ def list_pod_events(histories: ClusterHistory, history: LeaseHistory, now: int) 
     free = list(_list_free_times(history, now))
     refused = find_refused_pods(histories, history, now)
     found = [*_list_refused(refused), *_list_waiting(histories, history, free, now)]
-    return tuple(sorted([*found, *_list_kubelets(histories, history, now)]))
+    found += [*_list_kubelets(histories, history, now), *_list_acts_on_holders(histories, history, now)]
+    return tuple(sorted(found))
 
 
 def find_refused_pods(histories: ClusterHistory, history: LeaseHistory, now: int) -> Sequence[PodRequest]:
@@ -183,6 +186,41 @@ def _list_kubelets(histories: ClusterHistory, history: LeaseHistory, now: int) -
             ending = describe_end_of_pod(found, tenure.last_renewal, now)
             text = _describe_kubelet(found, tenure, now)
             yield PodEvent(found[0].at, text, is_vague=not ending, ending=ending)
+
+
+def _list_acts_on_holders(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iterator[PodEvent]:
+    """Yield who ran a program in the pod of a holder when that lost the lease, and who failed to evict one."""
+    late = [(one.start, one.end) for one in history.late_silences]
+    for tenure, after in _pair(list(history.tenures)):
+        own = tenure.processes.own if tenure.processes.is_sure else None
+        if own is None or not own.pod or not _namespace_of(own) or own.impersonator:
+            continue
+        until = now if after is None else after.since
+        is_lost = _is_silent(history, tenure, now) if after is None else after.began is Handover.EXPIRED
+        silent = [*late, *([(tenure.last_renewal, until)] if is_lost else [])]
+        silent += [(tenure.until, tenure.until)] if tenure.until is not None else []
+        about = histories.pod_requests.list_about(_namespace_of(own), own.pod)
+        held = [one for one in about if tenure.since <= one.at <= min(until, now)]
+        ran = [one for one in held if any(start - _UNTIL_SILENT <= one.at <= end for start, end in silent)]
+        yield from _list_of_act(PodAct.RAN, ran, now)
+        yield from _list_of_act(PodAct.KEPT, held, now)
+
+
+def _list_of_act(act: PodAct, requests: Sequence[PodRequest], now: int) -> Iterator[PodEvent]:
+    """Yield what each did in the pod of a holder, or was to do to it, once for each."""
+    groups: dict[Writer, list[PodRequest]] = {}
+    for one in requests:
+        if one.act is act:
+            groups.setdefault(one.writer.process, []).append(one)
+    for process, group in groups.items():
+        first, last = group[0], group[-1]
+        again = f", {len(group)} times until {format_clock(last.at, now)}" if len(group) > 1 else ""
+        pod = f"pod {format_name(first.name)}, which held it"
+        program = format_name(first.message) if first.message else "a program"
+        text = f"{describe_writer(process)} ran {program} in {pod}{again}"
+        if act is PodAct.KEPT:
+            text = f"{describe_writer(process)} was refused the eviction of {pod}, with {last.code}{again}"
+        yield PodEvent(first.at, text)
 
 
 def _describe_kubelet(found: Sequence[PodRequest], tenure: Tenure, now: int) -> str:

@@ -196,5 +196,9 @@ _REFUSALS_OF: Final[dict[str, Callable[[Refusal], bool]]] = {
     "ConfigMap": lambda refusal: _WITHOUT_PARAMETERS in refusal.message,
 }
 """What each kind of object may have to do with; labels of a namespace choose webhooks and policies."""
-_REFUSALS_OF_PODS: Final = {**dict.fromkeys(_WEBHOOKS, "webhook "), "ResourceQuota": _OVER_QUOTA}
+_REFUSALS_OF_PODS: Final = {
+    **dict.fromkeys(_WEBHOOKS, "webhook "),
+    "ResourceQuota": _OVER_QUOTA,
+    "Namespace": "violates PodSecurity",
+}
 """What the answer says to the creation of a pod that each kind of object has refused."""

@@ -1,5 +1,6 @@
 """Claims about leases that were taken while they were live."""
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -49,6 +50,9 @@ _BESIDE: Final = (
     "The elector of that pod went on as if it held the lease: another process there, or another one with its token, "
     "may have written that"
 )
+_ALIKE: Final = "one process led throughout, whose names begin alike"
+_END_OF_POD: Final = re.compile("[_/:@#]")
+"""What stands between the name of a pod and what makes an identity of it, such as a number of its term."""
 _RENAMED: Final = "one process led throughout and its identity changed, as acquireTime and leaseTransitions did not"
 
 
@@ -58,6 +62,19 @@ def _find_stranger(before: Tenure, after: Tenure) -> Writer | None:
     if before.processes.own is None or taker is None or not taker.user or taker.user == before.processes.own.user:
         return None
     return taker
+
+
+def _describe_renaming(after: Tenure, *, is_one_name: bool) -> str:
+    """Say that one process may have changed its name; "" if nothing hints at that."""
+    if after.is_renaming:
+        return f"; or {_RENAMED}"
+    return f"; or {_ALIKE}" if is_one_name else ""
+
+
+def _begin_alike(holder: str, other: str) -> bool:
+    """Return whether two identities begin with one name, as of a pod, and go on after that."""
+    names = {_END_OF_POD.split(one, maxsplit=1)[0] for one in (holder, other)}
+    return len(names) == 1 and "-" in names.pop()
 
 
 def _describe_taking(after: Tenure, other: Writer | None, stranger: Writer | None) -> str:
@@ -149,6 +166,7 @@ def _claim_theft(
     cause = "stolen"
     other = after.processes.doubtful_taker
     is_one_pod = is_from_one_pod(after, before)
+    is_one_name = after.processes.taken_by is None and _begin_alike(before.holder, after.holder)
     stranger = None if other else _find_stranger(before, after)
     took = _describe_taking(after, other, stranger)
     early = "" if left is None else f", {_describe_time_left(before, after, left)} before it expired"
@@ -179,8 +197,7 @@ def _claim_theft(
         message += f". {_BESIDE}" if is_beside else ""
         advice = _advise_on_other_taker(history, after.holder, other, is_beside=is_beside)
     elif after.processes.taken_by is None:
-        if after.is_renaming:
-            message += f"; or {_RENAMED}"
+        message += _describe_renaming(after, is_one_name=is_one_name)
         message += f". The input does not show who wrote it{_describe_manager(before, after)}"
         advice = Advice(
             "The audit log shows who wrote it:",
@@ -188,7 +205,7 @@ def _claim_theft(
         )
     else:
         advice = _advise_on_taker(history, before, after, edit)
-    is_error = after.is_dated and not is_one_pod
+    is_error = after.is_dated and not (is_one_pod or is_one_name)
     severity = Severity.ERROR if is_error else Severity.WARNING
     return make_claim(
         *(history, "lease-stolen", severity, message, advice, cause),

@@ -415,6 +415,10 @@ class PodAct(StrEnum):
     """It wrote the status of a pod, as its kubelet and the scheduler do."""
     BOUND = "bound"
     """It gave a pod a node."""
+    KEPT = "kept"
+    """It was to evict a pod, and did not."""
+    RAN = "ran"
+    """It ran a program in a pod, as `kubectl exec` and hooks of backups do; `message` is the name of that."""
 
 
 class ContainerEnd(Struct, frozen=True, gc=False):
@@ -446,7 +450,7 @@ class PodRequest(Struct, frozen=True, gc=False, kw_only=True):
     """A request about a pod that was answered at `at`, in microseconds since 1970, and not about its deletion.
 
     `name` is "" if the log does not show it: the API server chooses that of a pod with a generateName. `message` is why
-    a pod was refused, shortened. `status` is what was written as its status; None if the log does not show that.
+    it was refused, shortened. `status` is what was written as its status; None if the log does not show that.
     """
 
     at: int

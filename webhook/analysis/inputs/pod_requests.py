@@ -1,7 +1,8 @@
 """Requests of an audit log about pods that were not made, or that run, or wait: not about their deletion.
 
-In: an audit event. Out: that a pod was refused, that somebody wrote the status of a pod, that it got a node; whether
-that concerns a lease is for others to say. Of a status, what ended is read: logs at level Metadata do not show it.
+In: an audit event. Out: that a pod, or its eviction, was refused, that somebody wrote the status of a pod or ran a
+program in it, that it got a node; whether that concerns a lease is for others to say. Of a status, what ended is read:
+logs at level Metadata do not show it.
 """
 
 import re
@@ -13,19 +14,26 @@ import msgspec
 from msgspec import Struct
 
 from webhook.analysis.inputs.items import ContainerEnd, PodAct, PodRequest, PodStatus
-from webhook.kubernetes.times import stamp_of
+from webhook.kubernetes.times import get_instant, normalize, stamp_of
 from webhook.text.quoting import truncate
 
 if TYPE_CHECKING:
     from webhook.analysis.inputs.kinds import AuditEvent
 
 _POD: Final = re.compile(rb'"resource":\s*+"pods"')
-_ACT: Final = re.compile(rb'"verb":\s*+"create"|"subresource":\s*+"status"')
+_ACT: Final = re.compile(rb'"verb":\s*+"create"|"subresource":\s*+"(?:status|exec)"')
 """Of the requests about pods, which are most of many logs, nearly all say nothing."""
 _MAX_MESSAGE: Final = 200
+_ABSENT: Final = HTTPStatus.NOT_FOUND
+_UPGRADED: Final = HTTPStatus.SWITCHING_PROTOCOLS
+_MAX_PROGRAM: Final = 40
+_OF_REFUSALS: Final = frozenset({PodAct.REFUSED, PodAct.KEPT})
 _ACTS: Final = {
     ("create", ""): PodAct.REFUSED,
     ("create", "binding"): PodAct.BOUND,
+    ("create", "eviction"): PodAct.KEPT,
+    ("create", "exec"): PodAct.RAN,
+    ("get", "exec"): PodAct.RAN,
     ("patch", "status"): PodAct.STATUS,
     ("update", "status"): PodAct.STATUS,
 }
@@ -81,10 +89,16 @@ def interpret_pod_status(event: "AuditEvent") -> PodRequest | None:
     act = _ACTS.get((event.verb, reference.subresource))
     if reference.resource != "pods" or reference.api_group or act is None or at is None or "dryRun" in event.query:
         return None
-    is_refused = act is PodAct.REFUSED and code >= HTTPStatus.BAD_REQUEST and code != HTTPStatus.CONFLICT
-    is_stored = act is not PodAct.REFUSED and 200 <= code < 300 and bool(reference.name)
-    if not (is_refused or is_stored):
+    is_of_refusals = act in _OF_REFUSALS
+    is_refused = is_of_refusals and code >= HTTPStatus.BAD_REQUEST and code not in {HTTPStatus.CONFLICT, _ABSENT}
+    is_done = not is_of_refusals and (200 <= code < 300 or code == _UPGRADED) and bool(reference.name)
+    if not (is_refused or is_done):
         return None
+    message = event.response_status.message
+    if act is PodAct.RAN:
+        # What follows the name of a program may be secret. A program is answered when it ends.
+        at = get_instant(normalize(event.request_received_timestamp)) or at
+        message = truncate(next(iter(event.query.get("command", [])), ""), _MAX_PROGRAM)
     return PodRequest(
         at=at,
         act=act,
@@ -92,7 +106,7 @@ def interpret_pod_status(event: "AuditEvent") -> PodRequest | None:
         name=reference.name,
         writer=event.writer,
         code=code,
-        message=truncate(event.response_status.message, _MAX_MESSAGE),
+        message=truncate(message, _MAX_MESSAGE),
         status=_find_status(bytes(event.request_object)) if act is PodAct.STATUS else None,
     )
 
