@@ -120,6 +120,20 @@ def test_changes_that_may_have_ended_refusals_are_listed_after_them(
     assert (" by alice@example.org" in explain(server)) is is_told
 
 
+@pytest.mark.parametrize(("verb", "is_told"), [("delete", True), ("create", False)])
+def test_a_deleted_secret_is_listed_before_requests_whose_credentials_are_not_accepted(
+    verb: str, *, is_told: bool
+) -> None:
+    server, (db, mail, cart) = shop()
+    together(20, db, mail, cart)
+    log_write(server, "secrets", "", put("verb", verb))
+    for _ in range(8):
+        server.wait(2)
+        db.fail_unauthenticated()
+    latest = [line.text for line in list_latest(account(follow_log(server), server.now))]
+    assert any(f"Secret shop/db was {verb}d by alice@example.org" in one for one in latest) is is_told
+
+
 @pytest.mark.parametrize(
     ("seconds", "is_told"),
     [(30, True), (110, True), (130, False), (3600, False), (7070, False), (7100, True)],

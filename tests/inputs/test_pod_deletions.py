@@ -62,7 +62,7 @@ def test_the_uid_of_the_pod(tweak: Tweak) -> None:
         pytest.param(put("requestObject", {"deleteOptions": {"dryRun": ["All"]}}), id="dry run of an eviction"),
         pytest.param(put("verb", "deletecollection"), id="many pods at once"),
         pytest.param(drop("objectRef.name"), id="no name"),
-        pytest.param(put("objectRef.resource", "secrets"), id="another resource"),
+        pytest.param(put("objectRef.resource", "services"), id="another resource"),
         pytest.param(put("objectRef.apiGroup", "metrics.k8s.io"), id="another group"),
         pytest.param(put("objectRef.subresource", "proxy"), id="what a proxy passes on"),
         pytest.param(put("stage", "RequestReceived"), id="another stage"),

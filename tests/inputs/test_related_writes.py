@@ -77,7 +77,7 @@ def lay_out(event: Document, form: str) -> bytes:
     """A log of one event as an API server writes it, as a tool with spaces does, or of both, one after another."""
     compact = json.dumps(event, separators=(",", ":")).encode() + b"\n"
     spaced = json.dumps(event).encode() + b"\n"
-    other = json.dumps(write_event("secrets", "", put("verb", "create")), separators=(",", ":")).encode() + b"\n"
+    other = json.dumps(write_event("services", "", put("verb", "create")), separators=(",", ":")).encode() + b"\n"
     return {"compact": compact, "with spaces": spaced, "with spaces after compact": other + spaced}[form]
 
 
@@ -105,8 +105,8 @@ def test_a_write_that_quotes_a_read_is_found() -> None:
 
 def test_what_only_quotes_a_kind_is_not_decoded() -> None:
     quoting = put("userAgent", '"resource":"configmaps"')
-    secret = write_event("secrets", "", put("verb", "create"), quoting)
-    assert not may_say_something(lay_out(secret, "compact"))
+    service = write_event("services", "", put("verb", "create"), quoting)
+    assert not may_say_something(lay_out(service, "compact"))
     assert may_say_something(lay_out(write_event("configmaps", "", put("verb", "create")), "compact"))
 
 

@@ -41,7 +41,7 @@ _NETWORK: Final = "NetworkPolicy"
 _UNTIL_CUT_OFF: Final = 15 * SECOND
 """How long after the last renewal by a pod a policy may have been written that cut it off: most renew more often."""
 _PRIORITIES: Final = frozenset({"FlowSchema", "PriorityLevelConfiguration"})
-_GRANTING: Final = frozenset({*_RIGHTS, "ConfigMap", "Namespace"})
+_GRANTING: Final = frozenset({*_RIGHTS, "ConfigMap", "Namespace", "Secret"})
 """Kinds whose objects refuse nothing by being there: to create one causes no refusal, and to delete it ends none."""
 _REFUSING: Final = frozenset({*_POLICIES, *_WEBHOOKS, "ResourceQuota"})
 """Kinds whose objects grant nothing by being there."""
@@ -194,6 +194,7 @@ _REFUSALS_OF: Final[dict[str, Callable[[Refusal], bool]]] = {
         refusal.by in {By.WEBHOOK, By.POLICY} or bool(refusal.failed_webhook) or _TERMINATING in refusal.message
     ),
     "ConfigMap": lambda refusal: _WITHOUT_PARAMETERS in refusal.message,
+    "Secret": _is_by(By.CREDENTIALS),
 }
 """What each kind of object may have to do with; labels of a namespace choose webhooks and policies."""
 _REFUSALS_OF_PODS: Final = {

@@ -19,6 +19,7 @@ KINDS: Final = {
     ("", "namespaces"): "Namespace",
     ("", "nodes"): "Node",
     ("", "configmaps"): "ConfigMap",
+    ("", "secrets"): "Secret",
     ("apps", "deployments"): "Deployment",
     ("apps", "statefulsets"): "StatefulSet",
     ("networking.k8s.io", "networkpolicies"): "NetworkPolicy",
