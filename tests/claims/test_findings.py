@@ -1249,6 +1249,7 @@ def test_a_heartbeat_that_another_process_creates_again_had_no_leader(lease: str
     server = FakeServer()
     server.elector("before", lease).lead(20)
     server.delete(lease)
+    server.wait(0.1)
     server.elector("after", lease).lead(4)
     histories = follow_log(server)
     (key,) = histories.names()

@@ -77,6 +77,20 @@ def test_of_a_lease_that_is_gone_or_free_it_is_not_known() -> None:
     assert not begin(server).startswith(("Act", "Nothing", "Held"))
 
 
+@pytest.mark.parametrize(
+    ("renewed", "free", "words"),
+    [(20, 61, "Act now if it is used. Any replica"), (20, 50, "Any replica"), (0, 61, "Any replica")],
+    ids=["for a minute", "for less", "as a lock"],
+)
+def test_a_lease_that_no_one_takes_for_long_after_a_leader_needs_something(renewed: int, free: int, words: str) -> None:
+    server, (db, *_) = shop()
+    db.lead(renewed)
+    server.wait(1)
+    db.release()
+    server.wait(free)
+    assert begin(server).startswith(words)
+
+
 def test_a_list_does_not_show_that_it_is_renewed() -> None:
     server, (db, *_) = shop()
     db.lead(20)
@@ -183,5 +197,5 @@ def test_a_text_that_nobody_ever_renewed_as_did_not_lead_beside_another() -> Non
     stolen = [one for one in account(follow_log(server), server.now).findings if one.check == "lease-stolen"]
     assert [one.message.rpartition(": ")[2] for one in stolen] == [
         "two may have led at once",
-        "no process is known to have renewed it as alice-debug since that was written in at 11:07:00Z",
+        "no process is known to have renewed it as alice-debug since alice wrote that in at 11:07:00Z",
     ]

@@ -22,7 +22,7 @@ from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.renewals import estimate_last_work
 from webhook.analysis.history.status import has_expired
-from webhook.analysis.history.tenure import Handover, Tenure
+from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.inputs.items import InputKind, Observation, Writer
 from webhook.findings import Severity
 from webhook.kubernetes.request import UserInfo
@@ -83,7 +83,7 @@ def _find_consequence(history: LeaseHistory, before: Tenure, after: Tenure | Non
     if _is_of_deleted_namespace(history, before):
         said = "; the pods of a deleted namespace are deleted before anything is created there again"
         return Severity.WARNING, said
-    if _may_be_by_its_holder(before) or _may_be_unlocked(before):
+    if before.deleted_by is None or _may_be_by_its_holder(before):
         return Severity.WARNING, ": if the holder did not delete it itself, as some do, two may have led at once"
     if _is_collected(before):
         said = f": two may have led at once, unless the owner was the pod of {format_name(before.holder)}"
@@ -99,12 +99,6 @@ def _may_be_by_its_holder(before: Tenure) -> bool:
     """Return whether the user of a holder deleted the lease, and it cannot be known which of its processes did."""
     own, who = before.processes.own, before.deleted_by
     return before.is_deleted_by_itself is None and own is not None and who is not None and own.user == who.user
-
-
-def _may_be_unlocked(before: Tenure) -> bool:
-    """Return whether an unknown writer deleted a lease that was never renewed, as who uses it as a lock gives it up."""
-    is_unrenewed = not (before.processes.renewals or before.has_unseen_renewals or before.began is Handover.SEEN)
-    return before.deleted_by is None and is_unrenewed
 
 
 def _is_collected(before: Tenure) -> bool:

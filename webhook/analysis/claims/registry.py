@@ -249,7 +249,11 @@ _INCIDENTS: Final = (
         ("previous", "identity", "earliest", "latest", "by"),
         Problem(
             "someone deleted a lease that was held",
-            {Severity.ERROR: "", Severity.WARNING: "if no other replica took it", Severity.INFO: "for a heartbeat"},
+            {
+                Severity.ERROR: "",
+                Severity.WARNING: "if no other replica took it, or its holder may have deleted it",
+                Severity.INFO: "for a heartbeat",
+            },
         ),
     ),
     Kind(

@@ -328,7 +328,9 @@ def _advise_on_taker(history: LeaseHistory, before: Tenure, after: Tenure, edit:
 def _describe_doubt(before: Tenure, now: int) -> str:
     """Say what a holder may have done after its lease was taken; a text that another one wrote in need not have any."""
     if before.processes.is_never_renewed:
-        since = f"since that was written in at {format_clock(before.since, now)}"
+        taker = before.processes.doubtful_taker
+        wrote = f"{describe_writer(taker)} wrote that in" if taker else "that was written in"
+        since = f"since {wrote} at {format_clock(before.since, now)}"
         return f"no process is known to have renewed it as {format_name(before.holder)} {since}"
     return "two may have led at once"
 

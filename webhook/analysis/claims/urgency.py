@@ -10,7 +10,7 @@ from webhook.analysis.claims.claim import Advice
 from webhook.analysis.claims.marks import is_ongoing
 from webhook.analysis.history.status import LeaseState
 from webhook.findings import Severity
-from webhook.kubernetes.times import SECOND
+from webhook.kubernetes.times import MINUTE, SECOND
 
 _NOW: Final = "Act now. "
 _IF_USED: Final = "Act now if it is used. "
@@ -30,6 +30,13 @@ def advise_with_urgency(account: Account) -> Advice:
     return replace(advice, sentence=f"{start}{sentence}")
 
 
+def _is_free_for_long(account: Account) -> bool:
+    """Return whether no one has taken a lease for a while that its last holder renewed, as no lock for a task is."""
+    tenure = account.history.latest_tenure
+    until = tenure.until if tenure is not None and tenure.processes.renewals else None
+    return until is not None and account.now - until >= MINUTE
+
+
 def _find_start(account: Account) -> str:
     if account.status is None or account.history.is_mixed:
         return ""
@@ -39,6 +46,8 @@ def _find_start(account: Account) -> str:
         return _NOW
     if account.state is LeaseState.EXPIRED:
         return "" if account.is_heartbeat or account.doubt.may_lack_renewals or "abandoned" in checks else _IF_USED
+    if account.state is LeaseState.RELEASED and _is_free_for_long(account):
+        return _IF_USED
     if account.state is not LeaseState.LIVE or not account.is_renewed_as_usual:
         return ""
     renewals = account.history.renewals
