@@ -75,7 +75,7 @@ def test_a_removal_under_another_field_manager_accuses_nobody() -> None:
         "a_1 was removed as the holder while the lease was live: if the holder did not do that itself"
         in removed.message
     )
-    assert "The field manager was kubectl-patch; its renewals have operator" in removed.message
+    assert "The field manager was kubectl-patch, and not that of its renewals" in removed.message
     assert "--input AUDIT-LOG" in removed.fix
 
 

@@ -102,10 +102,7 @@ def _claim_removed_holder(history: LeaseHistory, before: Tenure, after: Tenure |
     message = f"at {format_clock(at, now)}{'' if is_dated else ' or later'} {did} {live}{risk}"
     if before.removal.is_under_other_manager:
         # A client chooses its field manager, and one process may write by several clients.
-        message += (
-            f". The field manager was {format_name(before.removal.manager)}; "
-            f"its renewals have {format_name(before.manager)}"
-        )
+        message += f". The field manager was {format_name(before.removal.manager)}, and not that of its renewals"
     advice = Advice("The audit log shows who removed it:", make_command_for_audit_log(history.namespace, history.name))
     if who is not None and who.user:
         advice = advise_on_writer(f"Find out which program of {describe_user(who)} removed it.", history, who)
