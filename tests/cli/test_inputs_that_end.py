@@ -1,12 +1,13 @@
 """Files that end before a lease could expire, evaluated later: what was seen until then is all that is said."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from tests.history.fake_server import SECOND, FakeServer, together
 from webhook.cli.main import main
-from webhook.kubernetes.times import format_time
+from webhook.kubernetes.times import format_micro_time, format_time
 
 
 def record(folder: Path, *, others: int = 5, rest: float = 0) -> tuple[str, FakeServer]:
@@ -32,15 +33,42 @@ def test_a_watch_that_ended_while_a_lease_was_live_shows_no_cause_and_calls_no_o
     path, server = record(tmp_path)
     now = format_time(server.now + 36 * SECOND)
     found = explain(capsys, "why", "shop/db", "--input", path, "--now", now)
-    assert "has not renewed it for 36 s, as far as the input shows, which ends at 11:07:40Z" in found
+    assert "unknown: db-0_1 held it when the input ended at 11:07:40Z, 0 s after the last renewal" in found
     assert "36 s after the input's end: what happened since is not in it" in found
-    assert "Not shown what happened after 11:07:40Z, when the input ends" in found
     assert (
         "The input ends at 11:07:40Z, before the lease could expire, so it does not show whether it was renewed since."
         in found
     )
     assert not [text for text in ("Act now", "Why ", "Can be taken", "warning") if text in found]
     assert "nothing found" in explain(capsys, "audit", "--input", path, "--now", now)
+
+
+def test_no_answer_says_that_a_lease_expired_after_the_end_of_the_input(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, server = record(tmp_path, others=0)
+    late = ("--input", path, "--now", format_time(server.now + 36 * SECOND))
+    assert "expired" not in explain(capsys, "why", *late)
+    assert "expired" not in explain(capsys, "why", "shop/db", "--verbose", *late)
+    main(["why", "shop/db", *late, "--format", "json"])
+    found = json.loads(capsys.readouterr().out)
+    assert found["state"] == "unknown"
+    assert found["takeable_at"] is None
+    assert found["leaderless_seconds"] == 0
+
+
+def test_a_heartbeat_without_a_holder_was_renewed_when_its_input_ended(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = FakeServer()
+    for number in range(4):
+        server.wait(10 * min(number, 1))
+        spec = {"leaseDurationSeconds": 40, "renewTime": format_micro_time(server.now)}
+        server.write("shop/beat", spec, "beater", "beater", "")
+    (tmp_path / "watch.json").write_bytes(server.watch())
+    now = format_time(server.now + 60 * SECOND)
+    found = explain(capsys, "why", "shop/beat", "--input", str(tmp_path / "watch.json"), "--now", now)
+    assert "unknown: the input ended at 11:07:10Z, 0 s after the last renewal" in found
 
 
 def test_a_watch_in_which_others_go_on_shows_that_a_lease_expired(

@@ -87,8 +87,13 @@ class Account(Struct, frozen=True):
 
     @property
     def state(self) -> LeaseState:
-        """UNKNOWN if its object was never seen, or is gone."""
-        return self.status.state if self.status else LeaseState.UNKNOWN
+        """UNKNOWN if its object was never seen, or is gone, or could have expired only after the input had ended."""
+        return LeaseState.UNKNOWN if self.status is None or self.ended is not None else self.status.state
+
+    @property
+    def ended(self) -> int | None:
+        """When the input ended, if it did before the lease could expire, in microseconds since 1970."""
+        return self.doubt.unlogged.ended or None if self.doubt.unlogged else None
 
     @property
     def holder(self) -> str:
@@ -116,7 +121,8 @@ class Account(Struct, frozen=True):
         Renewals that a log lacks may have kept it; where every write of others fails, no one can; and no one takes a
         heartbeat without a holder.
         """
-        is_doubtful = self.state is LeaseState.EXPIRED and self.doubt.may_lack_renewals
+        is_expired = self.status is not None and self.status.state is LeaseState.EXPIRED
+        is_doubtful = is_expired and self.doubt.may_lack_renewals
         is_known = not is_doubtful and not self.is_nameless and self.last_rejection is None
         return self.status.takeable_at if self.status is not None and is_known else None
 
@@ -328,7 +334,7 @@ def find_ongoing_cause(
 ) -> Diagnosis | None:
     """Return why the holder does not renew now; None if the lease has not expired, or need not have."""
     unlogged = doubt.unlogged
-    if doubt.patient_reader or (unlogged and not unlogged.is_over):
+    if doubt.patient_reader or (unlogged and not unlogged.ended):
         return None
     cause = _diagnose_expiry(histories, history, now)
     # When an input ends, a deletion that it shows is why; that nothing is heard since is not.

@@ -34,7 +34,7 @@ def as_json(account: Account) -> dict[str, Any]:
         "holder_clock_ahead_seconds": _convert_seconds(status.ahead if status else None),
         "now": _convert_time(account.now),
         "handovers": {how.value: number for how, number in history.handovers.items()},
-        "leaderless_seconds": _convert_seconds(history.measure_leaderless_time(account.now)),
+        "leaderless_seconds": _convert_seconds(history.measure_leaderless_time(account.ended or account.now)),
         "tenures": [_convert_tenure(one) for one in list(history.tenures)[-_MAX_TENURES:]],
         "renewals": {
             "seen": history.renewals.count,

@@ -44,6 +44,8 @@ def make_headline(account: "Account") -> str:
     if status is None:
         at = accepted[-1][0] if later else account.last_renewal
         return _describe_unseen(account, describe_writer(later) if later else holder, at)
+    if account.ended is not None:
+        return _describe_end_of_input(account, status, holder, ended=account.ended)
     if account.is_heartbeat and account.state in {LeaseState.LIVE, LeaseState.EXPIRED}:
         return _describe_heartbeat(account, holder)
     if account.state is LeaseState.LIVE:
@@ -100,6 +102,13 @@ def _describe_deletion(account: "Account") -> str:
     return _describe_since(tenure.until, account.now) + (
         f" by {describe_writer(tenure.deleted_by)}" if tenure.deleted_by else ""
     )
+
+
+def _describe_end_of_input(account: "Account", status: LeaseStatus, holder: str, *, ended: int) -> str:
+    """Say what an input showed last that ended before the lease could expire: not what was so later."""
+    held = "" if account.is_nameless else f"{holder} held it when "
+    since = format_length(max(0, ended - (status.last_renewal or 0)))
+    return f"{held}the input ended at {format_clock(ended, account.now)}, {since} after the last renewal"
 
 
 def _describe_heartbeat(account: "Account", holder: str) -> str:

@@ -17,14 +17,17 @@ from webhook.analysis.inputs.items import Writer
 class Unlogged(Struct, frozen=True):
     """Why an input does not show whether an expired lease was renewed: what a log has not, or that the input ended.
 
-    `doubt` is how far it shows that the lease was not renewed; `advice` begins a sentence.
+    `shown` is "" where the headline says it; `doubt` is how far it shows that the lease was not renewed; `advice` begins a sentence.
     """
 
     shown: str
     advice: str
     doubt: str = "as far as the log shows"
-    is_over: bool = False
-    """The input ended before: what it shows of that time may be why the renewals stopped after it."""
+    ended: int = 0
+    """When the input ended, if it did before the lease could expire, in microseconds since 1970; 0 if not.
+
+    What it shows of that time may be why the renewals stopped after it.
+    """
 
 
 def _lack(what: str, doubt: str = "as far as the log shows") -> Unlogged:
@@ -46,10 +49,9 @@ def describe_unlogged(
     if histories.bounds.is_over and until is not None and until < expired:
         end = format_clock(until, now)
         return Unlogged(
-            f"what happened after {end}, when the input ends",
+            "",  # the headline says as much
             f"The input ends at {end}, before the lease could expire, so it does not show whether it was renewed since",
-            f"as far as the input shows, which ends at {end}",
-            is_over=True,
+            ended=until,
         )
     if not ended or histories.is_watched_at(history, expired):
         return None
