@@ -271,6 +271,23 @@ def test_of_a_holder_without_a_pod_that_renews_too_rarely_the_lease_is_looked_at
     assert advice.endswith("To see the lease: kubectl -n shop get lease db -o yaml")
 
 
+def test_a_single_request_of_a_former_holder_does_not_show_that_it_went_on() -> None:
+    """A process may have sent it before it ended, and a proxy held it back."""
+    server, (db, mail, cart) = shop()
+    together(40, db, mail, cart)
+    together(20, mail, cart)
+    follower = server.elector("db-1", "shop/db")
+    follower.take()
+    together(2, follower, mail, cart)
+    db.fail(409, "the object has been modified")
+    together(8, follower, mail, cart)
+    said = text(account(follow_log(server), server.now))
+    assert "ADVICE A request of the pod of db-0_1, which lost the lease, came later; see whether it runs:" in said
+    assert "a request of pod db-0, the holder before, was received" in said
+    assert "had been" not in said
+    assert "asks for it" not in said
+
+
 def test_a_pod_that_was_heard_again_has_logs() -> None:
     server, (db, mail, cart) = shop()
     together(40, db, mail, cart)

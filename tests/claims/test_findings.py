@@ -823,12 +823,12 @@ def test_a_name_that_was_never_seen_is_no_lease() -> None:
 @pytest.mark.parametrize(
     ("interval", "expected"),
     [
-        (2, "Z on; unless it restarted, it may have acted as leader until it noticed."),
+        (2, "on; unless it had ended or restarted, it may have acted as leader until it noticed."),
         (
             17,
             "Z on, but only every 17 s, as if its own rate limit, overload or restarts held it back.",
         ),
-        (0, "Z on; unless it restarted, it may have acted as leader until it noticed."),
+        (0, "A request of its pod was received at 11:07:36Z, and may have been sent long before; unless it had ended"),
     ],
 )
 def test_a_former_holder_that_is_heard_again(interval: int, expected: str) -> None:

@@ -181,7 +181,7 @@ def test_a_log_says_how_it_knows() -> None:
     )
     assert "For most of that time the log has no answered request from its pod" in killed
     assert "again" not in killed
-    assert "on; unless it restarted, it may have acted as leader" in paused
+    assert "on; unless it had ended or restarted, it may have acted as leader" in paused
     assert "Clients did not reach the API server" in cut
 
 

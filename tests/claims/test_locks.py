@@ -8,7 +8,7 @@ from tests.history.observing import follow_log, follow_watch
 from webhook.analysis.claims.claim import Claim
 from webhook.findings import Severity
 
-ASKS = "pod job-0, the holder before, asks for it"
+ASKS = "pod job-0, the holder before,"
 
 
 def lock(*, waits: float, deleter: int = 0) -> FakeServer:

@@ -272,8 +272,11 @@ def _describe_end(history: LeaseHistory, tenure: Tenure, after: Tenure | None) -
     duration = tenure.duration or 0
     if tenure.processes.heard_again and tenure.removal.is_own is not True and not _comes_to_delete(tenure, after):
         # Who released it is expected to ask for it again.
-        text = f"pod {format_name(tenure.processes.pods[-1])}, the holder before, asks for it"
-        yield tenure.processes.heard_again[0], text
+        pod, heard = format_name(tenure.processes.pods[-1]), tenure.processes.heard_again
+        # A single request may be one that was sent before, and held back on its way.
+        is_late = len(heard) == 1
+        text = f"pod {pod}, the holder before, asks for it"
+        yield heard[0], f"a request of pod {pod}, the holder before, was received" if is_late else text
     for other, seen in tenure.processes.others.items():
         yield seen.first, describe_renewals_of_another(tenure, other, seen, history.moment)
     if tenure.until is None:

@@ -127,6 +127,8 @@ def _describe_heartbeat(account: "Account", holder: str) -> str:
 
 def _describe_held(account: "Account", status: LeaseStatus, holder: str) -> str:
     """Say that it is held, frozen or not known to be renewed."""
+    if account.ended is not None:
+        return _describe_end_of_input(account, status, holder, ended=account.ended)
     if account.state is LeaseState.FROZEN and status.block:
         until = status.block.until
         end = "it is repaired" if until is None else format_clock(until, account.now)

@@ -245,17 +245,20 @@ def _describe_substitute(before: Tenure, now: int) -> str:
 
 
 def _describe_return(missed: causes.MissedRenewals, usual: int | None, now: int) -> str:
-    """Say when the pod of a holder was heard again that had lost its lease in silence, and what it may have done.
+    """Say when requests of a pod were received again that had lost its lease in silence, and what it may have done.
 
-    It may have asked for the lease before another one took it.
+    It may have asked for the lease before another one took it. A single request may be one that a process sent before
+    it ended, and that a proxy or a connection held back.
     """
     cause, processes = missed.cause, missed.tenure.processes
     heard = [*(one for one in processes.requests if one > missed.start), *processes.heard_again]
     if cause.blame is not Blame.CLIENT or not heard or not cause.is_silent:
         return ""
-    gaps = sorted(after - one for one, after in pairwise(heard))
-    again = f" Its pod was heard again from {format_clock(heard[0], now)} on"
+    since, gaps = format_clock(heard[0], now), sorted(after - one for one, after in pairwise(heard))
+    again = f" Its pod was heard again from {since} on"
     if gaps and usual is not None and gaps[len(gaps) // 2] > _RARE * usual:
         rate = format_length(gaps[len(gaps) // 2])
         return f"{again}, but only every {rate}, as if its own rate limit, overload or restarts held it back."
-    return f"{again}; unless it restarted, it may have acted as leader until it noticed."
+    if not gaps:
+        again = f" A request of its pod was received at {since}, and may have been sent long before"
+    return f"{again}; unless it had ended or restarted, it may have acted as leader until it noticed."

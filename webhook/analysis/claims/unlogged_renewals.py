@@ -17,7 +17,8 @@ from webhook.analysis.inputs.items import Writer
 class Unlogged(Struct, frozen=True):
     """Why an input does not show whether an expired lease was renewed: what a log has not, or that the input ended.
 
-    `shown` is "" where the headline says it; `doubt` is how far it shows that the lease was not renewed; `advice` begins a sentence.
+    `shown` is "" where the headline says it; `doubt` is how far it shows that the lease was not renewed; `advice`
+    begins a sentence.
     """
 
     shown: str
