@@ -343,7 +343,7 @@ def test_a_writer_that_is_not_known_has_no_empty_name() -> None:
     db.lead(20)
     server.elector("db-1", "shop/db").fail_unauthenticated()
     (refused,) = (one for one in account(follow_log(server), server.now).findings if one.check == "write-refused")
-    assert refused.message.startswith("1 write by an unknown user refused with 401")
+    assert refused.message.startswith("1 write by an unknown user (test at 10.")
 
 
 @pytest.mark.parametrize(

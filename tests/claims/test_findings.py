@@ -143,7 +143,7 @@ def test_a_leader_whose_token_expired_is_followed(verbs: list[str], what: str) -
     assert lost.message.endswith("It may have stopped as well.")
     (claim,) = (each for each in as_json(answer)["claims"] if each["claim"] == "leader-lost")
     assert claim["causes"] == ["refused-credentials", "stopped"]
-    assert "The API server did not accept the credentials" in advise(answer)
+    assert "The API server accepted no credentials" in advise(answer)
 
 
 @pytest.mark.parametrize(
@@ -1786,7 +1786,7 @@ def test_of_a_pod_that_was_deleted_there_is_no_log_to_read() -> None:
         ("db-0", "get", "Refusals came again after that."),
         ("db-1", "get", "Its refusals have ended, but a process at 10."),
         ("db-1", "update", "Its refusals have ended, but a process at 10."),
-        ("", "", "The refusals have ended. The API server did not accept"),
+        ("", "", "The refusals have ended. The API server accepted no credentials"),
     ],
     ids=["from its address", "reads from another address", "writes from another address", "none"],
 )

@@ -106,7 +106,7 @@ def test_no_credentials_of_another_node_were_used(user: str, impersonator: str) 
 
 def test_whose_requests_were_refused_without_credentials_is_not_known() -> None:
     advice = explain_refusals("", code=401)
-    assert "Whose requests these were is not known" in advice
+    assert "Whose they were is not known" in advice
     assert advice.endswith("kubectl describe node n1")
 
 

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.claims.accounts import account, shop
+from tests.claims.accounts import account, shop, text
 from tests.factories import Document
 from tests.history.fake_server import FakeServer, together
-from tests.history.observing import advise, observe_all
+from tests.history.observing import advise, follow_log, observe_all
 from tests.inputs.reading import read
 from webhook.analysis.history.follow import ClusterHistory
 
-EXPIRED = "The API server did not accept the credentials, such as a token that had expired. To see the pods:"
+UNKNOWN = "The API server accepted no credentials of these requests, and the log does not show why, or whose."
 
 
 def advise_on(*refusing: Sequence[str], other: str = "b/two.log") -> str:
@@ -49,14 +49,65 @@ def test_an_api_server_that_alone_knows_no_client_is_named() -> None:
 )
 def test_else_no_api_server_is_named(refusing: Sequence[Sequence[str]]) -> None:
     assert "Only the API server" not in advise_on(*refusing)
-    assert EXPIRED in advise_on(*refusing)
+    assert UNKNOWN in advise_on(*refusing)
 
 
 def test_logs_of_one_name_name_none() -> None:
     advice = advise_on(("b/one.log", "db-0"), ("b/one.log", "db-0"), other="b/one.log")
     assert "Only the API server" not in advice
-    assert EXPIRED in advice
+    assert UNKNOWN in advice
 
 
 def test_a_client_that_no_api_server_knew_names_none() -> None:
     assert "Only the API server" not in advise_on(("b/two.log", "db-7"))
+
+
+def play_stranger(*, verb: str = "update", address: str = "", is_known: bool = False, sources: int = 1) -> FakeServer:
+    """Have an unknown process ask for the lease of another one: from how many addresses, and after it was known."""
+    server, (db, *others) = shop()
+    together(10, db, *others)
+    if is_known:
+        server.elector("job-1", "shop/db").ask()
+    for number in range(4):
+        together(2, db, *others)
+        server.elector(f"job-{number % sources + 1}", "shop/db").fail_unauthenticated(verb)
+        if address:
+            server.log[-1]["sourceIPs"] = [address]
+    return server
+
+
+def say(server: FakeServer) -> str:
+    return text(account(follow_log(server), server.now))
+
+
+@pytest.mark.parametrize(("verb", "what"), [("update", "write"), ("get", "read")])
+def test_who_is_not_known_is_said_by_address_and_program(verb: str, what: str) -> None:
+    said = say(play_stranger(verb=verb, address="10.9.9.9"))
+    assert f"{what}-refused: 4 {what}s by an unknown user (test at 10.9.9.9) refused with 401" in said
+    assert "who may not read" not in said
+    assert "expired" not in said
+    assert (
+        f"{UNKNOWN} To see which pod has the address: kubectl get pods -A --field-selector status.podIP=10.9.9.9"
+        in (said)
+    )
+
+
+def test_other_addresses_are_counted() -> None:
+    assert "4 writes by an unknown user (test at 10." in say(play_stranger(sources=3))
+    assert " and 2 others) refused with 401" in say(play_stranger(sources=3))
+
+
+def test_who_was_accepted_from_there_is_said() -> None:
+    said = say(play_stranger(is_known=True))
+    assert "; from there, those of shop/db from pod job-1 were accepted) refused" in said
+    assert "were accepted)" not in say(play_stranger())
+
+
+def test_without_an_address_nothing_is_said_of_who_it_was() -> None:
+    server = play_stranger()
+    for event in server.log:
+        if event["responseStatus"]["code"] == 401:
+            del event["sourceIPs"]
+    said = say(server)
+    assert "4 writes by an unknown user refused with 401" in said
+    assert f"{UNKNOWN} To see the pods: kubectl -n shop get pods" in said

@@ -16,11 +16,12 @@ from webhook.analysis.claims.commands import (
     make_command_for_rights,
 )
 from webhook.analysis.claims.words import describe_writer, format_name
+from webhook.analysis.history.addresses import get_address
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import UNAUTHENTICATED, By, Refusal
 from webhook.analysis.history.status import LeaseState
 from webhook.kubernetes.request import NODE_USER
-from webhook.text.commands import make_kubectl_prefix, quote_name
+from webhook.text.commands import make_kubectl_prefix, quote_for_shell, quote_name
 from webhook.text.quoting import quote
 
 _POLICIES: Final = "kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings -o yaml"
@@ -46,13 +47,12 @@ def advise_after_refusal(history: LeaseHistory, refusal: Refusal, now: int) -> A
         return Advice(f"See why webhook {format_name(refusal.name)} refuses the writes of {who}:", WEBHOOKS)
     if refusal.by is By.CREDENTIALS and history.namespace == NODE_LEASES:
         sentence = (
-            "The API server did not accept the credentials, such as a certificate that had expired. Whose requests "
-            "these were is not known. To see the node of the lease:"
+            "The API server accepted no credentials of these requests. Whose they were is not known. "
+            "To see the node of the lease:"
         )
         return Advice(sentence, make_command_for_node(history.name))
     if refusal.by is By.CREDENTIALS:
-        sentence = f"{_describe_unaccepted(history)} To see the pods:"
-        return Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get pods")
+        return _advise_on_unaccepted_credentials(history, refusal)
     if refusal.by is By.POLICY:
         what = "a release, which leaves no holder," if refusal.is_release else "the writes"
         return Advice(f"See why the policy refuses {what} of {who}:", _POLICIES)
@@ -115,18 +115,25 @@ def _advise_on_malformed_writes(history: LeaseHistory, refusal: Refusal, who: st
     )
 
 
-def _describe_unaccepted(history: LeaseHistory) -> str:
-    """Say which API server did not accept credentials, if the logs of several show that."""
+def _advise_on_unaccepted_credentials(history: LeaseHistory, refusal: Refusal) -> Advice:
+    """Return where to look for who sent requests without accepted credentials, and which API server refused them.
+
+    Why they were not accepted, such as a token that had expired, is not in a log.
+    """
     path = history.requests.find_log_that_authenticates_none(UNAUTHENTICATED)
     names = [one.rpartition("/")[2] for one in history.requests.logs]
-    name = path.rpartition("/")[2]
-    if not path or names.count(name) > 1:
-        return "The API server did not accept the credentials, such as a token that had expired."
-    return (
-        f"Only the API server with the log {format_name(name)} did not accept the credentials; "
-        "another one accepted some from the same addresses. Compare how both authenticate, "
-        "such as their service account keys; or a token had expired."
-    )
+    name, address = path.rpartition("/")[2], get_address(refusal.source)
+    sentence = "The API server accepted no credentials of these requests, and the log does not show why, or whose."
+    if path and names.count(name) == 1:
+        sentence = (
+            f"Only the API server with the log {format_name(name)} did not accept the credentials; "
+            "another one accepted some from the same addresses. Compare how both authenticate, "
+            "such as their service account keys."
+        )
+    if not address:
+        return Advice(f"{sentence} To see the pods:", f"{make_kubectl_prefix(history.namespace)} get pods")
+    selector = quote_for_shell(f"status.podIP={address}")
+    return Advice(f"{sentence} To see which pod has the address:", f"kubectl get pods -A --field-selector {selector}")
 
 
 def _name_refused(history: LeaseHistory, refusal: Refusal) -> str:

@@ -9,7 +9,7 @@ from webhook.analysis.claims.claim import Advice, Claim
 from webhook.analysis.claims.claim import By as BySomeone
 from webhook.analysis.claims.commands import make_command_for_pod_of_writer
 from webhook.analysis.claims.handovers import DURATION, has_lost_race
-from webhook.analysis.claims.lease_claim import make_claim
+from webhook.analysis.claims.lease_claim import MAX_NAMED, make_claim
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import UNAUTHENTICATED, By, Refusal
@@ -31,6 +31,25 @@ _REFUSED_BY: Final = {
 def is_nameless(refusal: Refusal) -> bool:
     """Return whether a write was refused because the API server did not know who wrote."""
     return refusal.code == UNAUTHENTICATED and not refusal.writer.user and not refusal.is_read
+
+
+def _describe_senders(history: LeaseHistory, group: Sequence[Refusal]) -> str:
+    """Return whose requests were refused: where an API server knows no user, from where they came.
+
+    A client says itself which program it is; an address may be that of a proxy.
+    """
+    last = group[-1]
+    if last.writer.user:
+        return describe_writer(last.writer)
+    who = "an unknown user" if len(group) == 1 else "one or more unknown users"
+    sources = list(dict.fromkeys(one.source for one in group if one.source))
+    if not sources:
+        return who
+    address, _, program = sources[-1].partition(" ")
+    others = f" and {format_count(len(sources) - 1, 'other')}" if len(sources) > 1 else ""
+    known = " and ".join(describe_writer(one) for one in history.requests.sources.get(sources[-1], ())[-MAX_NAMED:])
+    accepted = f"; from there, those of {known} were accepted" if known else ""
+    return f"{who} ({format_name(program)} at {format_name(address)}{others}{accepted})"
 
 
 def find_refusals(history: LeaseHistory, known: Sequence[tuple[int, int]], now: int) -> Iterator[Claim]:
@@ -62,15 +81,10 @@ def _find_latest(groups: Iterable[_Group]) -> Sequence[_Group]:
     return sorted(groups, key=lambda group: group[-1].at)[-causes.MAX_OF_A_KIND :]
 
 
-def _describe_unknown(group: Sequence[Refusal]) -> str:
-    """Name who was not known: answers without a name may be for one, or for several."""
-    return "an unknown user" if len(group) == 1 else "one or more unknown users"
-
-
 def _claim_refused_reads(history: LeaseHistory, group: Sequence[Refusal], now: int) -> Claim:
     """Return a finding about a process that asks for a lease again and again, and may not even read it."""
     last = group[-1]
-    who = describe_writer(last.writer) if last.writer.user else _describe_unknown(group)
+    who = _describe_senders(history, group)
     by = _REFUSED_BY.get(last.by) or (f" by {last.by.value} {last.name}" if last.name else "")
     least = "at least " if history.requests.may_have_forgotten_refusals else ""
     message = (
@@ -93,7 +107,7 @@ def _claim_refused_reads(history: LeaseHistory, group: Sequence[Refusal], now: i
 def _claim_refusals(history: LeaseHistory, group: Sequence[Refusal], now: int) -> Claim:
     last, codes = group[-1], " and ".join(map(str, sorted({one.code for one in group})))
     by = _REFUSED_BY.get(last.by) or (f" by {last.by.value} {last.name}" if last.name else "")
-    who = describe_writer(last.writer) if last.writer.user else _describe_unknown(group)
+    who = _describe_senders(history, group)
     least = "at least " if history.requests.may_have_forgotten_refusals else ""
     message = (
         f"{least}{format_count(len(group), 'write')} by {who} refused with {codes}{by}, "
