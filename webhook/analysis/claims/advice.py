@@ -33,6 +33,7 @@ from webhook.analysis.claims.commands import (
 from webhook.analysis.claims.diagnosis import Blame
 from webhook.analysis.claims.handovers import find_frequent_changes, is_used_as_lock
 from webhook.analysis.claims.holder_pods import find_evictor, is_gone
+from webhook.analysis.claims.loops import find_loop
 from webhook.analysis.claims.related_writes import is_of_node
 from webhook.analysis.claims.successors import find_failing_webhook, list_writes_of_successors
 from webhook.analysis.claims.words import describe_user, describe_writer, format_clock, format_name
@@ -96,6 +97,8 @@ def _advise(account: Account) -> Advice:
 
 def _advise_while_free(account: Account) -> Advice:
     history, where = account.history, make_kubectl_prefix(account.history.namespace)
+    if (loop := _advise_on_loop(account, "No one holds it now.")) is not None:
+        return loop
     strategy = history.lease.spec.strategy if history.lease is not None else None
     if strategy == OLDEST_EMULATION_VERSION:
         return Advice("An API server names the next holder, one of its candidates:", f"{where} get leasecandidates")
@@ -162,8 +165,9 @@ def _advise_while_held(account: Account, status: LeaseStatus) -> Advice:
     history = account.history
     # A risk is nothing that is wrong now: a lease that has no other finding is well.
     warnings = [one for one in account.findings if one.severity is Severity.WARNING and one.check not in RISKS]
-    if (restored := _advise_after_restore(account)) is not None:
-        return restored
+    loop = None if warnings else _advise_on_loop(account, "It is held now.")
+    if (advice := _advise_after_restore(account) or loop) is not None:
+        return advice
     if known := [one for one in warnings if isinstance(one, Claim)]:
         replaced = (one for one in reversed(known) if one.cause == REPLACED)
         # That no one took it for long is often explained by another finding.
@@ -190,6 +194,18 @@ def _advise_while_held(account: Account, status: LeaseStatus) -> Advice:
     if history.renewals.count < 2:
         why = "The input does not show two renewals by the same process. "
     return _advise_to_check_holder(account, status, why)
+
+
+def _advise_on_loop(account: Account, start: str) -> Advice | None:
+    """Return where to look for why a pod releases the lease again and again; None if none does."""
+    loop = find_loop(account.history.tenures, account.now)
+    if loop is None:
+        return None
+    if (who := find_evictor(account.pod_deletions, loop.tenures)) is not None:
+        sentence = f"{start} Each release followed a request by {describe_writer(who)} to delete its pod:"
+        return Advice(sentence, f"{make_kubectl_prefix(account.history.namespace)} get pods,events")
+    sentence = f"{start} See why {loop.who} takes it and releases it again and again:"
+    return Advice(sentence, loop.make_command(account.history.namespace))
 
 
 def _advise_to_check_holder(account: Account, status: LeaseStatus, why: str) -> Advice:

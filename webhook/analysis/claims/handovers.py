@@ -143,16 +143,20 @@ def find_duration_edit(history: LeaseHistory, before: Tenure, after: Tenure) -> 
 def find_frequent_changes(tenures: Iterable[Tenure], now: int) -> FrequentChanges | None:
     """Return the latest changes of the holder, if they are many: at each moment such a lease looks well.
 
-    A process that changes its name goes on.
+    A process that changes its name goes on, and one that takes a lease again under its name changes no holder.
     """
     known = list(tenures)
     pairs = zip([None, *known], known, strict=False)
-    led = [one for before, one in pairs if before is None or not is_next_name(known, one, before)]
+    led = [one for before, one in pairs if before is None or not _goes_on(known, one, before)]
     changes = [one for one in led if one.began in _CHANGES and now - one.since <= FREQUENT_WITHIN]
     if len(changes) < FREQUENT:
         return None
     is_by_others = all(one.previous not in {"", one.holder} for one in changes)
     return FrequentChanges(len(changes), changes[0].since, is_by_others=is_by_others)
+
+
+def _goes_on(tenures: Iterable[Tenure], tenure: Tenure, before: Tenure) -> bool:
+    return tenure.holder == before.holder or is_next_name(tenures, tenure, before)
 
 
 def is_used_as_lock(tenures: Sequence[Tenure]) -> bool:

@@ -20,6 +20,7 @@ from webhook.analysis.claims.handovers import (
     has_lost_race,
     is_next_name,
 )
+from webhook.analysis.claims.loops import find_loop
 from webhook.analysis.claims.owners import describe_added_owners, is_by_holder
 from webhook.analysis.claims.related_writes import describe_related_write, is_new
 from webhook.analysis.claims.text import Line
@@ -98,7 +99,10 @@ def list_latest(account: Account) -> Iterator[Line]:
     shown += _list_odd_renewals(history)[-_MAX_LATEST:]
     shown += [*_list_conflicts(account)][-_MAX_LATEST:]
     shown += [*_list_other_writes(history)[-_MAX_LATEST:], *[*_list_accepted_writes(history)][-_MAX_LATEST:]]
-    shown += [] if is_told else _find_last_handover(history)
+    if loop := find_loop(history.tenures, account.now):
+        shown.append((loop.tenures[0].since, loop.describe(account.now)))
+    elif not is_told:
+        shown += _find_last_handover(history)
     for at, text in [] if history.is_mixed else sorted(shown, key=_TIME):
         yield Line(format_clock(at, account.now), text)
 

@@ -14,6 +14,7 @@ from webhook.analysis.claims.causes import describe_other_writers
 from webhook.analysis.claims.claim import Advice, Claim
 from webhook.analysis.claims.handovers import describe_edit, find_duration_edit
 from webhook.analysis.claims.lease_claim import make_claim
+from webhook.analysis.claims.loops import name_taker
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
 from webhook.analysis.heartbeats import is_named_for_heartbeats
 from webhook.analysis.history.events import LeaseEvent
@@ -91,6 +92,8 @@ def _measure_lateness(history: LeaseHistory, before: Tenure, after: Tenure) -> i
         return None
     if after.processes.is_own_taking is False:
         return None  # another one wrote it in
+    if after.began is Handover.RELEASED and name_taker(after) == name_taker(before) != "":
+        return None  # the pod that had released it takes it under its next name
     late, patience = 0, max(SHORTEST, 2 * (history.renewals.usual or 0))
     if after.began is Handover.EXPIRED and before.last_extension.is_dated_by_a_server:
         late = (
