@@ -224,6 +224,20 @@ def test_a_steal_has_no_gap(view: View) -> None:
     assert re.match(took, mark_of(lane, MarkKind.STEAL).text)
 
 
+@pytest.mark.parametrize("name", ["a_2", "b_1"], ids=["its own next name", "another pod"])
+def test_what_the_pod_of_a_holder_wrote_in_is_no_steal(name: str) -> None:
+    server = FakeServer(uids={"a": "u-a", "b": "u-b"})
+    a = server.elector("a", "shop/db")
+    a.lead(10)
+    server.write("shop/db", {**server.leases["shop/db"]["spec"], "holderIdentity": name}, "operator", a.user, "a")
+    next_one = server.elector(name[0], "shop/db")
+    next_one.identity = name
+    next_one.lead(10)
+    (lane,) = read_log(server).lanes
+    assert marks(lane) == [("created", 0.0), ("takeover", 10.0)]
+    assert lane.doubts((), server.now) == []
+
+
 @ANY
 def test_a_pause_beyond_the_duration_is_overdue_and_ends_with_the_renewal(view: View) -> None:
     server = FakeServer()

@@ -1,7 +1,7 @@
 """A pod that takes a lease and releases it again and again, as one that starts, fails, and is started again."""
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import islice
 from typing import Final
 
 from msgspec import Struct
@@ -48,7 +48,8 @@ class Loop(Struct, frozen=True):
 
 def find_loop(tenures: Sequence[Tenure], now: int) -> Loop | None:
     """Return the latest tenures of one process or pod that took a lease and released it again and again; else None."""
-    followed = [pair for pair in pairwise([*tenures, None]) if pair[0] is not None and pair[0].until is not None]
+    afters = [*islice(tenures, 1, None), None]
+    followed = [(one, after) for one, after in zip(tenures, afters, strict=False) if one.until is not None]
     if not followed:
         return None
     who, run, free_until = name_taker(followed[-1][0]), list[Tenure](), now

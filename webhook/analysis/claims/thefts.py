@@ -89,13 +89,18 @@ def _describe_taking(after: Tenure, other: Writer | None, stranger: Writer | Non
 def claim_replacement(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Claim:
     """Return the claim that a holder was replaced while it still held the lease: by itself, or by another one."""
     false_expiry = _explain_false_expiry(history, before, after, now)
-    if is_handed_over(after, before) and false_expiry is None:
-        return _claim_hand_over(history, before, after, now)
-    if false_expiry is None and is_next_name(history.tenures, after, before):
-        return _claim_next_name(history, before, after, now)
+    if is_passed_on(history, before, after, now):
+        claim = _claim_hand_over if is_handed_over(after, before) else _claim_next_name
+        return claim(history, before, after, now)
     if false_expiry is not None and false_expiry.cause == _SET_BACK and before.has_expired_at(after.since):
         return _claim_taking_from_silent(history, before, after, now, false_expiry=false_expiry)
     return _claim_theft(history, before, after, now, false_expiry=false_expiry)
+
+
+def is_passed_on(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> bool:
+    """Return whether the pod of a holder wrote the next one in, or its own next name: nobody took the lease from it."""
+    is_own = is_handed_over(after, before) or is_next_name(history.tenures, after, before)
+    return is_own and _explain_false_expiry(history, before, after, now) is None
 
 
 def _claim_taking_from_silent(

@@ -24,6 +24,7 @@ from webhook.analysis.claims.handovers import (
 )
 from webhook.analysis.claims.owners import describe_added_owners
 from webhook.analysis.claims.silences import describe_delay
+from webhook.analysis.claims.thefts import is_passed_on
 from webhook.analysis.claims.words import describe_by_writer, format_clock, format_count, format_name
 from webhook.analysis.history.events import EventKind, LeaseEvent
 from webhook.analysis.history.follow import ClusterHistory, Key
@@ -330,8 +331,14 @@ class _LeaseLane(Struct):
         tenures = self.history.tenures
         for before, tenure in zip([None, *tenures], tenures, strict=False):
             if tenure.since == mark.begins and shorten_for_page(tenure.holder) == mark.holder:
-                return replace(mark, text=shorten_for_page(describe_handover(tenure, before), MAX_TEXT))
+                text = shorten_for_page(describe_handover(tenure, before), MAX_TEXT)
+                if mark.kind is MarkKind.STEAL and before is not None and self._is_passed_on(before, tenure):
+                    return replace(mark, kind=MarkKind.TAKEOVER, text=text)
+                return replace(mark, text=text)
         return mark
+
+    def _is_passed_on(self, before: Tenure, tenure: Tenure) -> bool:
+        return is_passed_on(self.history, before, tenure, self.history.moment)
 
     def observe(
         self, seen: Observation, events: Sequence[LeaseEvent], latest: int, max_ticks: int, begun: int | None

@@ -152,7 +152,7 @@ class MarkKind(Kind):
     DELETED = "deleted"
     TAKEOVER_BY_EXPIRY = "takeover-by-expiry"
     TAKEOVER = "takeover"
-    """Another holder, and the input does not show how."""
+    """Another holder, by the own pod of the one before, or the input does not show how."""
     TAKEOVER_BY_RELEASE = "takeover-by-release"
     RELEASE = "release"
     CREATED = "created"
