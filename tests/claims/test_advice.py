@@ -620,3 +620,13 @@ def test_who_took_a_lease_late_is_looked_for_as_what_it_is_known_to_be(
     answer = account(view(server), server.now)
     (late,) = (found for found in answer.findings if isinstance(found, Claim) and found.check == "taken-late")
     assert f"{late.advice} {late.fix}" == expected
+
+
+def test_of_two_thefts_the_latest_one_is_to_be_explained() -> None:
+    server, (db, *others) = shop()
+    together(10, db, *others)
+    for number in (1, 2):
+        thief = server.elector(f"db-{number}", "shop/db")
+        thief.take()
+        together(10, thief, *others)
+    assert advise(account(follow_log(server), server.now)).startswith("Find out why db-2_1 does not wait")

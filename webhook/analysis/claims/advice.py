@@ -153,7 +153,11 @@ def _find_pressing_error(account: Account) -> ReportFinding | None:
         end = lost.over_since or account.now
     # Who was written into a lease and never renewed it is lost because of that.
     renewed = next((one.last_renewal for one in reversed(history.tenures) if one.since < end), 0)
-    return next(iter(going_on or [one for one in over if (one.over_since or account.now) >= renewed]), None)
+    if going_on:
+        return going_on[0]
+    # The latest one is what is shown of those of a kind.
+    ended = [one for one in over if (one.over_since or 0) >= renewed]
+    return max(ended, key=lambda one: one.over_since or 0, default=None)
 
 
 def _find_last_loss(findings: Sequence[ReportFinding]) -> Claim | None:
