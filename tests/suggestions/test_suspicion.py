@@ -52,6 +52,15 @@ def test_a_steal_shows_in_the_history_of_a_log() -> None:
     assert suspicions(item(make_event()), item(make_event(*TAKEN)), audited("get")) == [(), (TOOK,), ()]
 
 
+def test_what_may_be_a_steal_by_the_requests_of_a_log_is_no_trusted_write() -> None:
+    def sent(*tweaks: Tweak) -> Item:
+        event = make_event(*tweaks)
+        stored = event.pop("responseObject")
+        return item(event | {"level": "Request", "requestObject": stored})
+
+    assert suspicions(sent(), sent(*TAKEN)) == [(), (TOOK,)]
+
+
 @pytest.mark.parametrize(("skew", "attacks"), [(SECOND, (TOOK,)), (MINUTE, ())])
 def test_a_takeover_that_the_clocks_of_api_servers_explain_is_no_attack(skew: int, attacks: tuple[str, ...]) -> None:
     follower = AllWrites(NOW)

@@ -43,16 +43,14 @@ def test_a_patch_may_be_what_a_log_lacks_between_two_states() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ahead", "how"),
+    "ahead",
     [
-        pytest.param(None, Handover.STOLEN, id="there is none"),
-        pytest.param(0.5, Handover.UNKNOWN, id="by another clock it came just after the taking"),
-        pytest.param(3.5, Handover.STOLEN, id="no clocks differ by as much"),
+        pytest.param(None, id="the log lacks it"),
+        pytest.param(0.5, id="by another clock it came just after the taking"),
+        pytest.param(3.5, id="no clocks differ by as much"),
     ],
 )
-def test_a_hidden_write_may_have_removed_the_holder_before_another_one_took_the_lease(
-    ahead: float | None, how: Handover
-) -> None:
+def test_a_hidden_write_may_have_removed_the_holder_before_another_one_took_the_lease(ahead: float | None) -> None:
     server = FakeServer()
     server.elector("a", "shop/db").lead(10)
     server.wait(1)
@@ -63,6 +61,6 @@ def test_a_hidden_write_may_have_removed_the_holder_before_another_one_took_the_
     patch = {**patched(removal, ahead or 0), "objectRef": {**removal["objectRef"], "resourceVersion": ""}}
     whole = [*map(cut_to_request, before), cut_to_request(taking), *([] if ahead is None else [patch])]
     answer = account(cluster_of(b"".join(json.dumps(one).encode() + b"\n" for one in whole)), server.now)
-    assert answer.history.tenures[-1].began is how
-    assert ("lease-stolen" in {one.check for one in answer.findings}) is (how is Handover.STOLEN)
+    assert answer.history.tenures[-1].began is Handover.UNKNOWN
+    assert "lease-stolen" not in {one.check for one in answer.findings}
     assert "lacks some requests" not in text(answer)

@@ -290,6 +290,11 @@ def _advise_when_renewed(account: Account, status: LeaseStatus) -> Advice:
             "Collect the logs of all API servers, and compare their audit policies."
         )
         return Advice(sentence)
+    if account.tenure is not None and account.tenure.is_over_unshown:
+        sentence = (
+            "It is held and renewed now. At level RequestResponse, a log shows what was stored before it took it."
+        )
+        return Advice(sentence)
     if account.is_partial:
         return Advice("It is held and renewed now; what the input does not show may have gone wrong.")
     held = "held and renewed" if status.holder else "renewed"

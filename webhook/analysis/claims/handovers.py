@@ -46,6 +46,7 @@ _HOW: Final = {
 }
 _TO_FOREIGN_STRATEGY: Final = re.compile(rf'(?:^|, )strategy (?:absent|"[^"\\]*+") -> "(?!{OLDEST_EMULATION_VERSION}")')
 """An edit after which an API server leaves the election to an implementation of the strategy."""
+_UNSHOWN: Final = "which may still have held it: the log shows what was asked, and not what was stored"
 _CHANGES: Final = frozenset(Handover) - {Handover.SEEN, Handover.CREATED, Handover.DELETED, Handover.REPLACED}
 
 
@@ -235,6 +236,10 @@ def describe_handover(tenure: Tenure, before: Tenure | None) -> str:
     if not tenure.holder:
         begun = "was created" if tenure.began is Handover.CREATED else "was there"
         return f"it {begun} without a holder{describe_by_writer(tenure.processes.taken_by)}"
+    if tenure.is_over_unshown:
+        took, who = _describe_taker(tenure)
+        gap = _describe_gap(tenure, before, format_name(tenure.previous))
+        return f"{took}{who} after {format_name(tenure.previous)}, {_UNSHOWN}{gap}{term}"
     if tenure.is_unclear:
         holder, previous, when = (
             format_name(tenure.holder),

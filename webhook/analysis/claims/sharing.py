@@ -235,7 +235,7 @@ def _has_passed_on(history: LeaseHistory) -> bool:
 
     So it is with a new version under another account. Of two applications, the one that waits asks for it.
     """
-    if any(one.may_be_stolen or one.is_close for one in history.tenures):
+    if any(one.may_be_stolen or one.is_close or one.is_over_unshown for one in history.tenures):
         return False
     names = [_find_program(one) for one in history.tenures]
     followed = [one for one, _ in groupby(filter(None, names))]

@@ -93,6 +93,7 @@ def _move_to(step: Step, lease: Lease, entries: Sequence[Entry], act: Act) -> Ne
     if act is Act.CREATED and not history.tenures:
         history.existence.is_seen_created = True
     before, known = (None, ()) if was_deleted else (history.lease, history.entries)
+    is_before_sent = history.is_as_sent
     moment: int | None = history.moment
     if is_old_state:
         moment = None if history.known_state.has_same_renewal(lease) else date_state(lease.spec, entries)
@@ -113,6 +114,7 @@ def _move_to(step: Step, lease: Lease, entries: Sequence[Entry], act: Act) -> Ne
         is_gap=gap.is_gap,
         is_new=was_deleted or act is Act.CREATED,
         is_nameless=history.is_nameless,
+        is_before_sent=is_before_sent,
     )
 
 

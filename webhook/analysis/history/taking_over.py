@@ -6,6 +6,8 @@ In: a step and a state that follows the one before. Out: the tenure that ended, 
 from collections.abc import Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from webhook.admission.rules.expiry import date_last_renewal
 from webhook.analysis.history.status import find_manager, find_manager_of_write
 from webhook.analysis.history.step import Step
@@ -39,12 +41,16 @@ def take_from_holder(step: Step, state: NextState) -> None:
     _note_last_manager(step, state.known)
     before, at = history.latest_tenure, state.at
     taking = find_taking(before, state.old, state.known, step.write, at)
+    # A log of requests alone does not show what this one wrote over: the lease may have been released unseen.
+    is_unshown = taking.how is Handover.STOLEN and state.is_before_sent
+    taking = replace(taking, how=Handover.UNKNOWN) if is_unshown else taking
     if taking.has_expired:
         report_expiry(step, taking.duration, taking.kept_until, at)
     end_tenure(step, taking.ended, taking.how)
     history.vacancy.begin_earlier(at if taking.kept_until is None else taking.kept_until)
     following = begin_tenure(step, state.holder, at, taking.how, state.writer)
     following.note_close(is_close=taking.is_close)
+    following.note_unshown(is_unshown=is_unshown)
     _note_waiting(step, following, state.writer)
     is_stale = following.processes.foreign_taker is not None and state.has_earlier_renew_time
     if before is None or (state.has_other_renew_time and not is_stale):

@@ -87,6 +87,8 @@ class Tenure(Struct):
     """The write that put it there renewed the lease, and left acquireTime and leaseTransitions, as no elector does."""
     is_close: bool = False
     """It took the lease when that may have expired: by clocks that may differ, or by a write that may have failed."""
+    is_over_unshown: bool = False
+    """It took the lease when that was live by the requests of a log, which does not show what was stored then."""
     is_unseen: bool = False
     """The input began again after another one had held the lease, and does not show when this one took it, or how."""
     taken_manager: str = ""
@@ -194,6 +196,10 @@ class Tenure(Struct):
     def note_close(self, *, is_close: bool) -> None:
         """Note whether the lease may have expired when it took it."""
         self.is_close = is_close
+
+    def note_unshown(self, *, is_unshown: bool) -> None:
+        """Note whether it took a lease that was live by what clients had sent, and not by what was stored."""
+        self.is_over_unshown = is_unshown
 
     def note_renaming(self, old: LeaseSpec, new: LeaseSpec) -> None:
         """Note whether the write that put it there, a renewal, left the other fields that an elector writes then."""

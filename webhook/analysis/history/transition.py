@@ -54,6 +54,8 @@ class NextState(Struct, frozen=True):
     is_new: bool
     is_nameless: bool = False
     """It is a heartbeat, and the lease never named a holder: whoever renews it stands in for that."""
+    is_before_sent: bool = False
+    """The state before is what a client sent, and nothing shows that it was still stored by then."""
 
     @property
     def old(self) -> LeaseSpec:

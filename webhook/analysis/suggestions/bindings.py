@@ -190,7 +190,8 @@ class AllWrites(Struct):
         # A read takes no lease, and anyone may ask for any name.
         events = self._histories.feed(seen) if seen.act not in _READS and seen.is_stored else []
         phrases = dict.fromkeys(_find_attacks_by_rules(seen, self.clock))
-        if any(one.kind is EventKind.ACQUIRED and one.tenure and one.tenure.may_be_stolen for one in events):
+        taken = [one.tenure for one in events if one.kind is EventKind.ACQUIRED and one.tenure]
+        if any(one.may_be_stolen or one.is_over_unshown for one in taken):
             phrases[TOOK] = None
         return tuple(phrases)
 
