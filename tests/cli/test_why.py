@@ -183,7 +183,7 @@ def test_json_of_one_and_of_all(watched: str, capsys: pytest.CaptureFixture[str]
 
 def test_another_moment(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run(capsys, "shop/db", "--input", watched, "--now", "2026-11-18T12:00:00Z")
-    assert out.startswith("shop/db  expired: db-1_1 has not renewed it for ")
+    assert out.startswith("shop/db  unknown: db-1_1 held it when the input ended at 11:08:26Z")
     lines = " ".join(out.split())
     assert "as of 2026-11-18T12:00:00Z (--now, 51 min 34 s after the input's end: " in lines
 

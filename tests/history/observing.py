@@ -9,6 +9,7 @@ from webhook.analysis.claims.advice import advise as find_advice
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.merge.merged import Merged
 from webhook.analysis.inputs.items import (
+    ClockSkew,
     ElectionEvent,
     FenceReport,
     Input,
@@ -41,10 +42,10 @@ def observe_all(target: ClusterHistory | TimelineBuilder, *inputs: Iterable[Item
     """Have every item observed; none of them may be anything else than an observation."""
     for item in merge_inputs(*inputs):
         assert isinstance(
-            item, Observation | LogEnd | FenceReport | ElectionEvent | PodDeletion | PodRequest | RelatedWrite
+            item, Observation | LogEnd | FenceReport | ElectionEvent | PodDeletion | PodRequest | RelatedWrite | ClockSkew
         )
         if isinstance(target, ClusterHistory):
-            target.feed(item)
+            target.take(item)
         else:
             target.observe(item)
 

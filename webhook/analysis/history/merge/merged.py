@@ -124,7 +124,7 @@ class Merged:
                 item.is_claimed = is_claimed(item, self._stamps)
         lanes = {key: order_records(items) for key, items in pending.items()}
         place_undated([one for lane in lanes.values() for one in lane if one.revision])
-        if (skew := measure_skew(lanes.values())) > max(self.skew, JITTER):
+        if (skew := measure_skew(lanes.values(), self._latest)) > max(self.skew, JITTER):
             self.skew = skew
             yield ClockSkew(skew, is_within=len(self._inputs) == 1)
         streams: dict[_Key, list[DatedItem]] = {}
