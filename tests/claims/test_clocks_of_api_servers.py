@@ -1,6 +1,7 @@
 """API servers whose clocks differ by more than a lease lasts: nothing within that difference is concluded."""
 
 import json
+from collections.abc import Callable
 
 import pytest
 
@@ -10,6 +11,7 @@ from tests.history.fake_server import SECOND, FakeServer
 from tests.history.observing import follow_log, follow_watch, merge_inputs
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account
+from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.urgency import advise_with_urgency
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.status import LeaseState
@@ -175,3 +177,97 @@ def test_a_takeover_that_a_watch_dates_before_the_last_renewal_is_no_theft() -> 
     assert "lease-stolen" not in said
     assert "leader-lost" not in said
     assert "db-1_1 took it from db-0_1" in said
+
+
+def watch(play: TwoServers, *, behind: int, at_second: Callable[[int], bool] | None = None) -> Account:
+    """What a watch shows of shop/db alone, with the stamps of two servers: by field manager, or by number of writes."""
+    events = []
+    for at, kind, one in play.server.events:
+        if one["metadata"]["name"] == "mail":
+            continue
+        shown = _set_stamps_back(one, behind)
+        if at_second is not None:
+            seconds = at_second(len(events)) * behind
+            entries = [
+                {**entry, "time": format_time(parse_seconds(entry["time"]) - seconds * SECOND)}
+                for entry in one["metadata"]["managedFields"]
+            ]
+            shown = {**one, "metadata": {**one["metadata"], "managedFields": entries}}
+        events.append((at, kind, shown))
+    return account(follow_watch(FakeServer(events=events)), play.server.now)
+
+
+@pytest.mark.parametrize("behind", [BEHIND, -BEHIND, 60], ids=["behind", "ahead", "far behind"])
+def test_a_watch_blames_neither_of_two_clocks(behind: int) -> None:
+    said = text(watch(hand_over(), behind=behind))
+    where = "behind" if behind < 0 else "ahead of"
+    assert f"s {where} the time at which the API server stored it: the holder's clock is off, or that of the" in said
+    assert "the holder's clock is at least" not in said
+    assert "Act now" not in said
+
+
+def test_a_lease_that_has_expired_by_its_stamp_alone_may_be_live() -> None:
+    found = watch(hand_over(), behind=60)
+    by_both = "for 1 min 0 s by the API server's clock; by its holder's, which wrote renewTime, for 0 s"
+    assert make_headline(found) == f"db-1_1 has not renewed it {by_both}"
+    advice = advise_with_urgency(found)
+    look = "See whether it is renewed now; if so, compare the clocks of its holder and of the API servers:"
+    assert (advice.sentence, advice.command) == (look, "kubectl -n shop get lease db --watch")
+
+
+def test_a_lease_that_has_expired_by_both_clocks_has() -> None:
+    play = hand_over()
+    play.server.wait(30)
+    found = watch(play, behind=60)
+    assert "by its holder's" not in make_headline(found)
+    assert advise_with_urgency(found).sentence.startswith("Act now if it is used")
+
+
+def test_a_takeover_is_late_by_renew_times_too_unless_two_clocks_stamped_it() -> None:
+    said = text(watch(hand_over(), behind=-BEHIND))
+    assert "up to 42 s later if one clock stamped both (by their renewTimes: 17 s). " in said
+    assert "taken-late" not in said
+    assert "if one clock" not in text(watch(hand_over(), behind=0))
+
+
+def lead_for_a_minute() -> TwoServers:
+    play = TwoServers()
+    play.go_on(60, 0)
+    return play
+
+
+def test_a_renewal_is_late_by_renew_times_too_unless_two_clocks_stamped_it() -> None:
+    said = text(watch(lead_for_a_minute(), behind=BEHIND, at_second=lambda number: number < 15))
+    doubt = "unless its own clock was set, or stood still, another API server, of another clock, answered it since."
+    assert f" on. By its renewTimes, it was 3 s: {doubt} Why is" in said
+    assert "the lease expired, and no one took it" not in said.partition("renewal-late")[2]
+
+
+def test_stamps_that_go_back_show_that_clocks_differ() -> None:
+    found = watch(lead_for_a_minute(), behind=BEHIND, at_second=lambda number: number >= 15)
+    assert found.state is LeaseState.UNKNOWN
+    assert found.history.skew == 22 * SECOND
+    assert "holder-clock" not in text(found)
+
+
+@pytest.mark.parametrize(
+    "tweak",
+    [
+        lambda entries: [{**one, "manager": "b"} for one in entries] + entries,
+        lambda entries: [{**one, "time": "2093-01-01T00:00:00Z"} for one in entries],
+        lambda _: [],
+    ],
+    ids=["of which of two owners it is", "of the future", "none"],
+)
+def test_a_stamp_that_need_not_be_that_of_the_write_shows_nothing_of_clocks(
+    tweak: Callable[[list[Document]], list[Document]],
+) -> None:
+    play = lead_for_a_minute()
+    for _, _, one in play.server.events[:20]:
+        entries = one["metadata"]["managedFields"]
+        later = [{**entry, "time": format_time(parse_seconds(entry["time"]) + 40 * SECOND)} for entry in entries]
+        one["metadata"]["managedFields"] = tweak(later)
+    histories = ClusterHistory()
+    for item in merge_inputs(read("watch.json", [play.server.watch()]), latest=play.server.now + 60 * SECOND):
+        histories.take(item)
+    assert histories.bounds.skew == 0

@@ -42,7 +42,8 @@ def observe_all(target: ClusterHistory | TimelineBuilder, *inputs: Iterable[Item
     """Have every item observed; none of them may be anything else than an observation."""
     for item in merge_inputs(*inputs):
         assert isinstance(
-            item, Observation | LogEnd | FenceReport | ElectionEvent | PodDeletion | PodRequest | RelatedWrite | ClockSkew
+            item,
+            Observation | LogEnd | FenceReport | ElectionEvent | PodDeletion | PodRequest | RelatedWrite | ClockSkew,
         )
         if isinstance(target, ClusterHistory):
             target.take(item)

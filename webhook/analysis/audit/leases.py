@@ -443,7 +443,10 @@ def _check_clock(subject: Subject) -> Iterator[ReportFinding]:
     severity = Severity.WARNING if abs(off) > limit else Severity.INFO
     direction = "ahead of" if off > 0 else "behind"
     zone = is_time_zone(abs(off))
-    message = f"the holder's clock is at least {format_span(abs(off))} {direction} the API server's"
+    message = (
+        f"renewTime is at least {format_span(abs(off))} {direction} the time at which the API server stored it: "
+        "the holder's clock is off, or that of the API server"
+    )
     if -_SLOWEST <= off < 0:
         message += ", or its requests take as long to be admitted"
     if zone:

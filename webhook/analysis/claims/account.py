@@ -32,7 +32,7 @@ from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.inputs.items import InputKind, Observation, RecordingGap, RelatedWrite, Writer
 from webhook.findings import ORDER, ReportFinding, Severity
 from webhook.kubernetes.objects import Lease
-from webhook.kubernetes.times import SECOND, stamp_of
+from webhook.kubernetes.times import SECOND, get_readable_instant, normalize, stamp_of
 
 _MIN_SEEN: Final = 2
 _UNSEEN: Final = LeaseHistory("", "")
@@ -125,6 +125,21 @@ class Account(Struct, frozen=True):
         is_doubtful = is_expired and self.doubt.may_lack_renewals
         is_known = not is_doubtful and not self.is_nameless and self.last_rejection is None
         return self.status.takeable_at if self.status is not None and is_known else None
+
+    @property
+    def recent_renew_time(self) -> int | None:
+        """The renewTime by which a lease is live that has expired by a stamp; None if there is no such difference.
+
+        In a watch, or a list, nothing shows whose clock is right: that of the writer, or that of an API server.
+        """
+        status, lease = self.status, self.history.lease
+        if status is None or lease is None or self.state is not LeaseState.EXPIRED or not status.from_stamps:
+            return None
+        claimed = get_readable_instant(normalize(lease.spec.renew_time))
+        if claimed is None or self.history.kind not in {InputKind.WATCH, InputKind.DUMP}:
+            return None
+        is_live = claimed <= self.now < claimed + (status.duration or 0) * SECOND
+        return claimed if is_live else None
 
     @property
     def last_rejection(self) -> Refusal | None:

@@ -318,6 +318,9 @@ def _advise_after_expiry(account: Account, status: LeaseStatus) -> Advice:
         return Advice(sentence, f"{make_command_for_lease(history)} -o yaml")
     if unlogged := account.doubt.unlogged:
         return Advice(f"{unlogged.advice}. To see the lease:", f"{make_command_for_lease(history)} -o yaml")
+    if account.recent_renew_time is not None:
+        sentence = "See whether it is renewed now; if so, compare the clocks of its holder and of the API servers:"
+        return Advice(sentence, f"{make_command_for_lease(history)} --watch")
     if account.doubt.patient_reader is not None:
         sentence = (
             "See whether it is renewed now. If so, collect the logs of all API servers; if not, see why "

@@ -231,9 +231,13 @@ def _describe_silence(account: "Account", holder: str) -> str:
     if tenure and taker:
         since = _describe_since(tenure.since, now)
         return f"{describe_writer(taker)} wrote {holder} into it{since}, and {holder} has not renewed it"
-    return (
-        f"{holder} has not renewed it{_describe_lateness(account, account.last_renewal)}{describe_candidates(account)}"
-    )
+    by_stamp = ""
+    if (claimed := account.recent_renew_time) is not None:
+        by_stamp = (
+            f" by the API server's clock; by its holder's, which wrote renewTime, for {format_length(now - claimed)}"
+        )
+    silent = f"{_describe_lateness(account, account.last_renewal)}{by_stamp}"
+    return f"{holder} has not renewed it{silent}{describe_candidates(account)}"
 
 
 def _describe_expired_by_log(account: "Account", reader: Writer, holder: str) -> str:

@@ -8,7 +8,9 @@ from webhook.analysis.claims.collect import drop_unknown
 from webhook.analysis.claims.diagnosis import Diagnosis
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.tenure import Tenure
+from webhook.analysis.inputs.items import InputKind
 from webhook.findings import ObjectName, Severity
+from webhook.kubernetes.times import SECOND
 
 MAX_NAMED: Final = 4
 """Of users, programs or addresses, as many are named in a sentence."""
@@ -35,6 +37,17 @@ def make_claim(
         over_since=more.get("over_since"),
         arguments=drop_unknown(more.get("arguments", {})),
     )
+
+
+def measure_clocks_of_both(history: LeaseHistory, before: Tenure, after: Tenure) -> int:
+    """Return by how much a holder's clock is ahead more than that of the one before, in microseconds; 0 for nearly.
+
+    In a watch, stamps may be of API servers whose clocks differ: then the clocks of both holders seem to.
+    """
+    ahead, ahead_before = after.clock.ahead_at_last, before.clock.ahead_at_last
+    if history.kind is not InputKind.WATCH or ahead is None or ahead_before is None:
+        return 0
+    return ahead - ahead_before if abs(ahead - ahead_before) > 2 * SECOND else 0
 
 
 def find_identity(tenure: Tenure) -> str | None:

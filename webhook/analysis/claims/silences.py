@@ -10,7 +10,12 @@ from webhook.analysis.claims.cause_sentences import SURE_HABITS, describe_cause
 from webhook.analysis.claims.claim import Advice, Claim
 from webhook.analysis.claims.diagnosis import Blame
 from webhook.analysis.claims.failed_writes import describe_last_renewal
-from webhook.analysis.claims.lease_claim import find_identity, list_possible_causes, make_claim
+from webhook.analysis.claims.lease_claim import (
+    find_identity,
+    list_possible_causes,
+    make_claim,
+    measure_clocks_of_both,
+)
 from webhook.analysis.claims.words import (
     describe_holder_or_another,
     describe_writer,
@@ -45,7 +50,8 @@ def describe_delay(
     why = describe_cause(missed.cause)
     if habit := _describe_irregularity(history, missed):
         why = f"{habit}; if not, {why[0].lower()}{why[1:]}"
-    has_expired = missed.length >= (missed.duration or 0) * SECOND
+    other_clock = _describe_other_clock(history, missed)
+    has_expired = missed.length >= (missed.duration or 0) * SECOND and not other_clock
     risk = " The lease expired, and no one took it." if has_expired else ""
     if missed.duration == DEFAULT_DURATION:
         first, last = estimate_deadline(missed.duration), estimate_last_work(missed.duration)
@@ -55,7 +61,19 @@ def describe_delay(
         risk = f" The lease is a heartbeat, which lasts {missed.duration} s: no one else takes it."
     silent = format_length(missed.length) if missed.doubt <= SECOND // 10 else format_bound(missed.longest)
     late = f"{describe_holder_or_another(missed.tenure)} did not renew for {silent}{since}"
-    return f"{late}. {why}{risk}"
+    return f"{late}. {other_clock}{why}{risk}"
+
+
+def _describe_other_clock(history: LeaseHistory, missed: causes.MissedRenewals) -> str:
+    """Say that a silence by stamps is none by the renewTimes of a holder; "" if both agree, or a log dates them."""
+    step = history.clock_steps.find_within(missed.start, missed.end) if history.kind is InputKind.WATCH else None
+    if step is None or missed.length + step.by >= estimate_deadline(missed.duration):
+        return ""
+    by_holder = max(0, missed.length + step.by)
+    return (
+        f"By its renewTimes, it was {format_length(by_holder)}: unless its own clock was set, or stood still, "
+        "another API server, of another clock, answered it since. "
+    )
 
 
 def _describe_irregularity(history: LeaseHistory, missed: causes.MissedRenewals) -> str:
@@ -194,7 +212,9 @@ def claim_loss(history: LeaseHistory, missed: causes.MissedRenewals, after: Tenu
         # Another one may write a holder in, which need not know of it.
         other = after.processes.doubtful_taker
         took = f"{describe_writer(other)} wrote {follower} into" if other else f"{follower} took"
-        followed = f"{took} {taken}{lasted} at {at}, {later} later{doubt}"
+        followed = (
+            f"{took} {taken}{lasted} at {at}, {later} later{_describe_clocks_of_both(history, before, after)}{doubt}"
+        )
     message = (
         f"{describe_holder_or_another(before)} last renewed at {format_clock(missed.start, now)}"
         f"{describe_last_renewal(history, before, missed.start)}{_describe_substitute(before, now)}; "
@@ -214,6 +234,15 @@ def claim_loss(history: LeaseHistory, missed: causes.MissedRenewals, after: Tenu
             **list_possible_causes(cause),
         },
     )
+
+
+def _describe_clocks_of_both(history: LeaseHistory, before: Tenure, after: Tenure) -> str:
+    """Say by how much less two holders differ by their own clocks than by stamps; "" if a log dates both, or few."""
+    moved = measure_clocks_of_both(history, before, after)
+    if not moved:
+        return ""
+    by_both = format_length(max(0, (after.leaderless or 0) + moved))
+    return f" if one clock stamped both (by their renewTimes: {by_both})"
 
 
 def claim_never_taken_up(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Claim:

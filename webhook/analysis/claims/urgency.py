@@ -45,7 +45,8 @@ def _find_start(account: Account) -> str:
     if account.state is LeaseState.FROZEN or any(map(is_ongoing, loud)) or "election-stalled" in checks:
         return _NOW
     if account.state is LeaseState.EXPIRED:
-        return "" if account.is_heartbeat or account.doubt.may_lack_renewals or "abandoned" in checks else _IF_USED
+        is_doubtful = account.doubt.may_lack_renewals or account.recent_renew_time is not None
+        return "" if account.is_heartbeat or is_doubtful or "abandoned" in checks else _IF_USED
     if account.state is LeaseState.RELEASED and _is_free_for_long(account):
         return _IF_USED
     if account.state is not LeaseState.LIVE or not account.is_renewed_as_usual:
