@@ -34,6 +34,7 @@ from webhook.analysis.claims.diagnosis import Blame
 from webhook.analysis.claims.handovers import find_frequent_changes, is_used_as_lock
 from webhook.analysis.claims.holder_pods import find_evictor, is_gone
 from webhook.analysis.claims.loops import find_loop
+from webhook.analysis.claims.other_askers import find_other_askers
 from webhook.analysis.claims.related_writes import is_of_node
 from webhook.analysis.claims.successors import find_failing_webhook, list_writes_of_successors
 from webhook.analysis.claims.words import describe_user, describe_writer, format_clock, format_name
@@ -295,6 +296,9 @@ def _advise_when_renewed(account: Account, status: LeaseStatus) -> Advice:
             "It is held and renewed now. At level RequestResponse, a log shows what was stored before it took it."
         )
         return Advice(sentence)
+    if (others := find_other_askers(account)) is not None:
+        pods = f"{make_kubectl_prefix(history.namespace)} get pods -o wide"
+        return Advice(f"It is held and renewed now. {others.advise()}", pods)
     if account.is_partial:
         return Advice("It is held and renewed now; what the input does not show may have gone wrong.")
     held = "held and renewed" if status.holder else "renewed"

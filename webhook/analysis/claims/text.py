@@ -10,6 +10,7 @@ from webhook.admission.rules.stamps import NAMES, Stamp, is_constant
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.cause_sentences import describe_cause
 from webhook.analysis.claims.diagnosis import Blame
+from webhook.analysis.claims.other_askers import find_other_askers
 from webhook.analysis.claims.silent_together import describe_silent_together
 from webhook.analysis.claims.words import describe_writer, format_age, format_clock, format_name
 from webhook.analysis.history.lease import LeaseHistory
@@ -53,6 +54,8 @@ def list_facts(account: Account, *, verbose: bool = True) -> Iterator[Line]:
     is_known = account.cause is not None and account.cause.blame is not Blame.UNKNOWN
     if account.cause is not None and is_known and not (is_silent_heartbeat or is_told):
         yield Line("Why", describe_cause(account.cause))
+    if others := find_other_askers(account):
+        yield Line("Also asks", others.describe())
     if together:
         yield Line("Together", together)
     yield from _list_rhythm(account) if verbose else ()
