@@ -32,7 +32,7 @@ def lead_until_deleted() -> tuple[FakeServer, Elector, Elector]:
 
 
 def play(
-    *deeds: tuple[float, Deed], silent: float = 20, mail_stops: bool = False, uid: str = "u-1"
+    *deeds: tuple[float, Deed], silent: float = 20, mail_stops: bool = False, uid: str = "u-1", name: str = "db-0_1"
 ) -> tuple[FakeServer, Elector]:
     """A leader of shop/db that leads for two minutes and is silent, then another one; each deed at seconds after that.
 
@@ -40,6 +40,7 @@ def play(
     """
     server = FakeServer(uids={"db-0": uid, "db-1": "u-9"})
     db, mail, cart = (server.elector(f"{one}-0", f"shop/{one}") for one in ("db", "mail", "cart"))
+    db.identity = name
     end = server.now + 120 * SECOND
     todo = sorted(deeds, key=lambda deed: deed[0])
 
@@ -273,10 +274,13 @@ def test_a_pod_that_was_heard_before_it_was_deleted() -> None:
     assert causes_of(find_loss(server)) == ["pod-deleted"]
 
 
-@pytest.mark.parametrize(("at", "is_said"), [(-10, False), (0.5, True)])
-def test_pods_of_a_name_that_look_alike(at: float, is_said: bool) -> None:
-    """Without uids the pod that renewed after a deletion may be the next one."""
-    server, _ = play((at, delete()), uid="")
+@pytest.mark.parametrize("is_eviction", [False, True], ids=["deleted", "evicted"])
+@pytest.mark.parametrize(
+    ("at", "name", "is_said"), [(-10, "db-0", False), (0.5, "db-0", True), (-10, "db-0_7c1e", True)]
+)
+def test_pods_of_a_name_that_look_alike(at: float, name: str, is_said: bool, is_eviction: bool) -> None:
+    """Without uids the pod that renewed after a deletion may be the next one, if it has the same text as holder."""
+    server, _ = play((at, delete(is_eviction=is_eviction)), uid="", name=name)
     assert ("pod-deleted" in causes_of(find_loss(server))) is is_said
 
 

@@ -107,12 +107,14 @@ def _find_own(tenure: Tenure) -> Writer | None:
 def _is_of_this_pod(deletion: PodDeletion, own: Writer, tenure: Tenure, start: int, *, skew: int) -> bool:
     """Return whether the pod of a holder was deleted, and not one before it that had its name.
 
-    Without a uid in the deletion, its pod is the one that was heard by then. Without one in its requests, which pods
-    of a name then look alike, that is so if none renewed after it.
+    Without a uid in the deletion, its pod is the one that was heard by then. Without one in its requests, pods of a
+    name look alike, and the next one may hold the lease as a text that is that name alone: then the deleted one is the
+    holder's if none renewed after it. Who adds something to that name, as client-go's electors do, has another text.
     """
     if deletion.uid and own.uid:
         return True
-    return deletion.at - skew >= (find_first_request(tenure, own, start) if own.uid else start)
+    is_one_pod = bool(own.uid) or tenure.holder != own.pod
+    return deletion.at - skew >= (find_first_request(tenure, own, start) if is_one_pod else start)
 
 
 def find_first_request(tenure: Tenure, own: Writer, start: int) -> int:
