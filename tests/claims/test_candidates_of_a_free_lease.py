@@ -397,7 +397,9 @@ def test_reads_that_a_webhook_does_not_know_are_by_an_unknown_user() -> None:
         together(2, db, *others)
         server.log_request("shop/db", "get", "", "", {"message": ""}, 403)
     (claim,) = claims(follow_log(server), server, "read-refused")
-    assert claim["text"].startswith("3 reads by one or more unknown users (test at 10.0.0.0) refused with 403, the last one at ")
+    assert claim["text"].startswith(
+        "3 reads by one or more unknown users (test at 10.0.0.0) refused with 403, the last one at "
+    )
 
 
 def test_reads_are_not_counted_beside_writes_that_were_refused() -> None:
