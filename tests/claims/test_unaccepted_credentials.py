@@ -83,7 +83,7 @@ def say(server: FakeServer) -> str:
 @pytest.mark.parametrize(("verb", "what"), [("update", "write"), ("get", "read")])
 def test_who_is_not_known_is_said_by_address_and_program(verb: str, what: str) -> None:
     said = say(play_stranger(verb=verb, address="10.9.9.9"))
-    assert f"{what}-refused: 4 {what}s by an unknown user (test at 10.9.9.9) refused with 401" in said
+    assert f"{what}-refused: 4 {what}s by one or more unknown users (test at 10.9.9.9) refused with 401" in said
     assert "who may not read" not in said
     assert "expired" not in said
     assert (
@@ -93,7 +93,7 @@ def test_who_is_not_known_is_said_by_address_and_program(verb: str, what: str) -
 
 
 def test_other_addresses_are_counted() -> None:
-    assert "4 writes by an unknown user (test at 10." in say(play_stranger(sources=3))
+    assert "4 writes by one or more unknown users (test at 10." in say(play_stranger(sources=3))
     assert " and 2 others) refused with 401" in say(play_stranger(sources=3))
 
 
@@ -109,5 +109,5 @@ def test_without_an_address_nothing_is_said_of_who_it_was() -> None:
         if event["responseStatus"]["code"] == 401:
             del event["sourceIPs"]
     said = say(server)
-    assert "4 writes by an unknown user refused with 401" in said
+    assert "4 writes by one or more unknown users refused with 401" in said
     assert f"{UNKNOWN} To see the pods: kubectl -n shop get pods" in said

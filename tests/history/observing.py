@@ -45,10 +45,12 @@ def observe_all(target: ClusterHistory | TimelineBuilder, *inputs: Iterable[Item
             item,
             Observation | LogEnd | FenceReport | ElectionEvent | PodDeletion | PodRequest | RelatedWrite | ClockSkew,
         )
-        if isinstance(target, ClusterHistory):
+        if isinstance(target, TimelineBuilder):
+            target.observe(item)
+        elif isinstance(item, ClockSkew):
             target.take(item)
         else:
-            target.observe(item)
+            target.feed(item)
 
 
 def advise(account: Account) -> str:

@@ -85,7 +85,7 @@ class _Standing:
         self._found = histories, at
 
     @contextmanager
-    def now(self) -> Iterator[tuple[ClusterHistory, int]]:
+    def lock(self) -> Iterator[tuple[ClusterHistory, int]]:
         yield self._found
 
 
