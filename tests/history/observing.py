@@ -45,12 +45,10 @@ def observe_all(target: ClusterHistory | TimelineBuilder, *inputs: Iterable[Item
             item,
             Observation | LogEnd | FenceReport | ElectionEvent | PodDeletion | PodRequest | RelatedWrite | ClockSkew,
         )
-        if isinstance(target, TimelineBuilder):
-            target.observe(item)
-        elif isinstance(item, ClockSkew):
-            target.take(item)
+        if isinstance(target, ClusterHistory):
+            (target.take if isinstance(item, ClockSkew) else target.feed)(item)
         else:
-            target.feed(item)
+            target.observe(item)
 
 
 def advise(account: Account) -> str:
