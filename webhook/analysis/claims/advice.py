@@ -31,7 +31,7 @@ from webhook.analysis.claims.commands import (
     name_holder,
 )
 from webhook.analysis.claims.diagnosis import Blame
-from webhook.analysis.claims.handovers import find_frequent_changes, is_used_as_lock
+from webhook.analysis.claims.handovers import FrequentChanges, find_frequent_changes, is_used_as_lock
 from webhook.analysis.claims.holder_pods import find_evictor, is_gone
 from webhook.analysis.claims.loops import find_loop
 from webhook.analysis.claims.other_askers import find_other_askers
@@ -257,22 +257,21 @@ def _advise_after_restore(account: Account) -> Advice | None:
     return Advice(f"It is held and renewed now. If etcd was put back, {beside}{lost}")
 
 
+def _advise_after_changes(account: Account, status: LeaseStatus, changes: FrequentChanges) -> Advice:
+    """Return where to look for why a lease that is renewed was taken again and again."""
+    history = account.history
+    since = f"The lease is held and renewed, but {changes.text} since {format_clock(changes.since, account.now)}"
+    ended = [one for one in history.tenures if one.until is not None][-changes.count :]
+    if (who := find_evictor(account.pod_deletions, ended)) is not None:
+        sentence = f"{since}, each time after {describe_writer(who)} had asked to delete its pod:"
+        return Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get pods,events")
+    return Advice(f"{since}. Its log may say why:", make_command_for_log_of_holder(history.namespace, status.holder))
+
+
 def _advise_when_renewed(account: Account, status: LeaseStatus) -> Advice:
     history = account.history
     if changes := find_frequent_changes(history.tenures, account.now):
-        ended = [one for one in history.tenures if one.until is not None][-changes.count :]
-        if (who := find_evictor(account.pod_deletions, ended)) is not None:
-            sentence = (
-                f"The lease is held and renewed, but {changes.text} since "
-                f"{format_clock(changes.since, account.now)}, each time after "
-                f"{describe_writer(who)} had asked to delete its pod:"
-            )
-            return Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get pods,events")
-        sentence = (
-            f"The lease is held and renewed, but {changes.text} since "
-            f"{format_clock(changes.since, account.now)}. Its log may say why:"
-        )
-        return Advice(sentence, make_command_for_log_of_holder(history.namespace, status.holder))
+        return _advise_after_changes(account, status, changes)
     if account.tenure is not None and is_gone(account.pod_deletions, account.tenure):
         sentence = "It is held and was renewed, but its pod was deleted then. See which pods run now:"
         return Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get pods,events")
@@ -285,17 +284,8 @@ def _advise_when_renewed(account: Account, status: LeaseStatus) -> Advice:
     if account.candidate_events:
         candidates = f"{make_kubectl_prefix(history.namespace)} get leasecandidates -o yaml"
         return Advice("It is held and renewed now. Check whether its candidates should have changed:", candidates)
-    if history.read is not None:
-        sentence = (
-            "It is held and renewed now, as the answer to a read shows, and the log lacks its renewals. "
-            "Collect the logs of all API servers, and compare their audit policies."
-        )
-        return Advice(sentence)
-    if account.tenure is not None and account.tenure.is_over_unshown:
-        sentence = (
-            "It is held and renewed now. At level RequestResponse, a log shows what was stored before it took it."
-        )
-        return Advice(sentence)
+    if (unlogged := _describe_unlogged(account)) is not None:
+        return Advice(unlogged)
     if (others := find_other_askers(account)) is not None:
         pods = f"{make_kubectl_prefix(history.namespace)} get pods -o wide"
         return Advice(f"It is held and renewed now. {others.advise()}", pods)
@@ -307,6 +297,18 @@ def _advise_when_renewed(account: Account, status: LeaseStatus) -> Advice:
         return advise_on_writer(sentence, history, stranger)
     # Whether its holder works, and alone, a lease does not show.
     return Advice(f"The lease needs nothing now: it is {held}.")
+
+
+def _describe_unlogged(account: Account) -> str | None:
+    """Return what to collect where the log lacks renewals, or what was stored before them; None if it has both."""
+    if account.history.read is not None:
+        return (
+            "It is held and renewed now, as the answer to a read shows, and the log lacks its renewals. "
+            "Collect the logs of all API servers, and compare their audit policies."
+        )
+    if account.tenure is not None and account.tenure.is_over_unshown:
+        return "It is held and renewed now. At level RequestResponse, a log shows what was stored before it took it."
+    return None
 
 
 def _find_frequent_writer(account: Account) -> Writer | None:

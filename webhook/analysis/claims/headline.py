@@ -42,16 +42,20 @@ def make_headline(account: "Account") -> str:
         what = "the lease of an API server, by which no one elects," if is_identity_lease(history) else "the lease"
         return f"{what} {verb} deleted{_describe_deletion(account)}"
     if status is None:
-        at = accepted[-1][0] if later else account.last_renewal
-        return _describe_unseen(account, describe_writer(later) if later else holder, at)
+        return _describe_unseen(account, holder, accepted[-1] if later else None)
     if account.ended is not None:
         return _describe_end_of_input(account, status, holder, ended=account.ended)
     if account.is_heartbeat and account.state in {LeaseState.LIVE, LeaseState.EXPIRED}:
         return _describe_heartbeat(account, holder)
+    return _describe_state(account, status, holder, is_written_later=later is not None)
+
+
+def _describe_state(account: "Account", status: LeaseStatus, holder: str, *, is_written_later: bool) -> str:
+    """Say how a lease is of which the input shows the latest state, and which is no heartbeat."""
     if account.state is LeaseState.LIVE:
         return f"{_describe_live(account, status, holder)}{_describe_read(account)}"
     if account.state is LeaseState.EXPIRED:
-        return _describe_expired(account, holder, is_written_later=later is not None)
+        return _describe_expired(account, holder, is_written_later=is_written_later)
     if account.state is LeaseState.RELEASED:
         return f"{_describe_freed(account, status)}{_describe_read(account)}"
     if account.state is LeaseState.NEVER_HELD:
@@ -65,7 +69,7 @@ def _describe_read(account: "Account") -> str:
     return "" if read is None else f", as a read at {format_clock(read.at, account.now)} shows"
 
 
-def _describe_unseen(account: "Account", last: str, at: int | None) -> str:
+def _describe_unseen(account: "Account", holder: str, later: tuple[int, Writer] | None) -> str:
     """Say what is known of a lease that no input shows: who wrote it last, and when, or that it does not exist."""
     if not account.holder and account.history.requests.absent:
         number, _, at = account.history.requests.absent
@@ -78,7 +82,8 @@ def _describe_unseen(account: "Account", last: str, at: int | None) -> str:
         refused = f": {format_count(len(denied), 'request')} for it {'was' if len(denied) == 1 else 'were'} refused"
         written = "its spec" if account.history.others else "it"
         return f"the log has no write of {written}{refused if denied else ''}"
-    since = _describe_since(at, account.now)
+    last, last_at = (describe_writer(later[1]), later[0]) if later else (holder, account.last_renewal)
+    since = _describe_since(last_at, account.now)
     return f"{last} wrote it last{since and f',{since}'}; the log does not show the lease itself"
 
 
