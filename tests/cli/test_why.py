@@ -117,6 +117,7 @@ def test_the_latest_finding_of_a_kind_does_not_hide_a_worse_one(
     mail = server.elector("mail-0", "shop/mail")
     together(20, server.elector("db-0", "shop/db"), mail)
     server.delete("shop/db")
+    mail.lead(2)
     for number in range(quiet):
         together(10, server.elector(f"db-{number + 1}", "shop/db"), mail)
         together(40, mail)
