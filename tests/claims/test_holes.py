@@ -101,7 +101,7 @@ def test_a_patch_by_the_holder_need_not_be_a_renewal() -> None:
     mail.renew()
     answer = account(follow_log(server), server.now)
     assert answer.tenure is not None
-    assert (answer.tenure.holder, answer.tenure.renewed, len(answer.history.tenures)) == ("db-0_1", None, 1)
+    assert (answer.tenure.holder, answer.tenure.last_renewal_write, len(answer.history.tenures)) == ("db-0_1", None, 1)
     assert answer.history.edits == type(answer.history.edits)()
 
 

@@ -49,7 +49,7 @@ def outcomes(history: LeaseHistory) -> list[bool | None]:
 
 def renewed_by(history: LeaseHistory) -> Writer | None:
     """Return who made the last renewal, None if that is not known."""
-    renewed = history.tenures[-1].renewed
+    renewed = history.tenures[-1].last_renewal_write
     return renewed.writer if renewed else None
 
 

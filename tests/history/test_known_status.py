@@ -16,7 +16,9 @@ LATER = NOW + 60 * SECOND
 
 def held(*, since: int = NOW, began: Handover = Handover.CLAIMED, dating: Dating = Dating.LOG) -> Tenure:
     write = Write(since, since, since, dating)
-    return Tenure(HolderProcesses("checkout-7d4b9c-x2x8p_8c1"), since, began, since, taken=write, last_extension=write)
+    return Tenure(
+        HolderProcesses("checkout-7d4b9c-x2x8p_8c1"), since, began, since, taking_write=write, last_extension=write
+    )
 
 
 def status_after(*tweaks: Tweak, tenure: Tenure | None = None, created: bool = True, now: int = LATER) -> LeaseStatus:

@@ -21,5 +21,5 @@ def test_a_write_before_any_renewal(own: Writer | None, writer: Writer | None, i
     processes, taken = HolderProcesses("db-0_1"), log(1)
     processes.own = own
     written = Write(at=taken.at, writer=writer)
-    tenure = Tenure(processes, SECOND, Handover.CLAIMED, SECOND, taken=taken, last_extension=written)
+    tenure = Tenure(processes, SECOND, Handover.CLAIMED, SECOND, taking_write=taken, last_extension=written)
     assert tenure.is_renewed_last_by_own is is_own

@@ -18,7 +18,7 @@ def log(at: int) -> Write:
 
 def tenure(holder: str, since: int, how: Handover = Handover.RELEASED) -> Tenure:
     at = since * SECOND
-    return Tenure(HolderProcesses(holder, "shop"), at, how, at, taken=log(since), last_extension=log(since))
+    return Tenure(HolderProcesses(holder, "shop"), at, how, at, taking_write=log(since), last_extension=log(since))
 
 
 def held(*holders: str) -> Succession:

@@ -33,8 +33,8 @@ def follow(server: FakeServer, *, managed_fields: bool = False) -> LeaseHistory:
 def list_datings(history: LeaseHistory) -> set[Dating]:
     """Return what dates the beginning of the first tenure, and its last renewal."""
     tenure = history.tenures[0]
-    assert tenure.renewed
-    return {tenure.taken.dating, tenure.renewed.dating}
+    assert tenure.last_renewal_write
+    return {tenure.taking_write.dating, tenure.last_renewal_write.dating}
 
 
 def test_a_log_dates_a_renewal_that_has_the_renew_time_that_was_sent() -> None:
@@ -169,7 +169,7 @@ def test_a_webhook_that_changes_the_holder_is_known_by_what_a_log_shows_that_was
         event["responseObject"] = {}
     observe_all(histories, read("watch", [watch]), read("log", [server.audit_log()]))
     (tenure,) = histories.leases["shop", "db"].tenures
-    assert (tenure.holder, tenure.asked) == ("db-0_1", "db-0.cluster-a")
+    assert (tenure.holder, tenure.asked_holder) == ("db-0_1", "db-0.cluster-a")
 
 
 def test_a_second_creation_is_no_renewal_of_what_was_created_before() -> None:

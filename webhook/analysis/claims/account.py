@@ -152,7 +152,11 @@ class Account(Struct, frozen=True):
         if self.history.hidden_since is not None:
             return None
         tenure = self.tenure
-        is_dated = tenure is not None and tenure.renewed is not None and tenure.renewed.is_dated_by_a_server
+        is_dated = (
+            tenure is not None
+            and tenure.last_renewal_write is not None
+            and tenure.last_renewal_write.is_dated_by_a_server
+        )
         if tenure and not self.is_renewed_last and tenure.has_unseen_renewals:
             return None  # another one renewed it, and the input does not show when its holder did
         if tenure and (is_dated or not self.is_renewed_last):
@@ -203,7 +207,11 @@ class Account(Struct, frozen=True):
     def is_renewed_as_usual(self) -> bool:
         """True if one process was seen to renew the lease at its usual rhythm until the end."""
         renewals, tenure = self.history.renewals, self.tenure
-        if tenure is None or renewals.last is None or (tenure.renewed is None and renewals.count < _MIN_SEEN):
+        if (
+            tenure is None
+            or renewals.last is None
+            or (tenure.last_renewal_write is None and renewals.count < _MIN_SEEN)
+        ):
             return False
         usual = renewals.longest_usual or max(renewals.longest, _USUAL)
         # A process that reads other settings may renew less often from then on.

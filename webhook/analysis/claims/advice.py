@@ -313,7 +313,7 @@ def _describe_unlogged(account: Account) -> str | None:
 
 def _find_frequent_writer(account: Account) -> Writer | None:
     """Return who last wrote a lease again and again beside the holder, and left it and its renewals as they were."""
-    found = [one.foreign.process for one in account.history.others if one.foreign is not None]
+    found = [one.foreign.process for one in account.history.idle_writes if one.foreign is not None]
     return next((one for one in reversed(found) if found.count(one) >= _MIN_WRITES), None)
 
 

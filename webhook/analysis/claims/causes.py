@@ -88,7 +88,9 @@ def find_lost_leaders(histories: ClusterHistory, history: LeaseHistory) -> Itera
     """Yield the times for which holders did not renew until the lease expired and another one took it, oldest first."""
     for before, after in pairwise(history.tenures):
         # Two writers' clocks say nothing of the time between their writes.
-        is_claimed = after.taken.is_claimed or (before.renewed is not None and before.renewed.is_claimed)
+        is_claimed = after.taking_write.is_claimed or (
+            before.last_renewal_write is not None and before.last_renewal_write.is_claimed
+        )
         if (after.began is Handover.EXPIRED or after.is_close) and not is_claimed:
             start, end = before.last_of_identity, after.since
             cause = diagnose(histories, history, before, start, end)
@@ -224,8 +226,8 @@ def _diagnose_habit(evidence: SilenceEvidence) -> Diagnosis | None:
     How often it renews does not explain a silence of several such intervals.
     """
     tenure, silence, requests = evidence.tenure, evidence.silence, evidence.request_count or 0
-    if tenure is not None and tenure.asked:
-        text = f"it asked for {format_name(tenure.asked)}, and {format_name(tenure.holder)} was stored"
+    if tenure is not None and tenure.asked_holder:
+        text = f"it asked for {format_name(tenure.asked_holder)}, and {format_name(tenure.holder)} was stored"
         possible = ("rewritten", "stopped", "api-server", "network", *evidence.hidden)
         return Diagnosis(Blame.REWRITTEN, text, possible, requests=requests)
     if tenure is not None and (idle := _diagnose_idle_writes(tenure, silence.start, silence.end)):
@@ -279,7 +281,7 @@ def _has_no_other_writes(history: LeaseHistory, tenure: Tenure, start: int, end:
     A write that conflicts then is based on a state before that renewal, of which the answer may not have arrived.
     """
     is_renewed_by_other = tenure.renewed_by_other is not None and start <= tenure.renewed_by_other[0] < end
-    times = (*(one.at for one in history.others), *(at for at, _ in history.requests.accepted))
+    times = (*(one.at for one in history.idle_writes), *(at for at, _ in history.requests.accepted))
     return not is_renewed_by_other and not any(start <= at < end for at in times)
 
 
@@ -582,13 +584,13 @@ def _was_written_before_renewal_was_due(history: LeaseHistory, start: int) -> bo
 
     Who has missed several renewals by then had stopped for another reason.
     """
-    first = min((one.at for one in history.others if one.at >= start), default=start)
+    first = min((one.at for one in history.idle_writes if one.at >= start), default=start)
     return first <= start + 2 * (history.renewals.usual or SECOND) + SECOND
 
 
 def describe_other_writers(history: LeaseHistory, start: int, end: int) -> str:
     """Say who else wrote the lease in that time without renewing it, if that was often."""
-    found = Counter(one.name for one in history.others if start <= one.at <= end)
+    found = Counter(one.name for one in history.idle_writes if start <= one.at <= end)
     often = [(who, number) for who, number in found.most_common(3) if number >= _MIN_OTHER_WRITES]
     if not often:
         return ""
@@ -604,7 +606,7 @@ def _find_own_manager(history: LeaseHistory, start: int, end: int) -> str:
     """Return the field manager of a holder, if it often stored other writes than renewals in that time; else ""."""
     tenure = history.find_tenure_at(start)
     own = tenure.manager if tenure else ""
-    number = sum(1 for one in history.others if start <= one.at <= end and one.name == own)
+    number = sum(1 for one in history.idle_writes if start <= one.at <= end and one.name == own)
     return own if own and number >= _MIN_OTHER_WRITES else ""
 
 

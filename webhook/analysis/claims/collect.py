@@ -159,16 +159,16 @@ def _find_expiry(account: "Account", takeable: int) -> int | None:
     history, tenure = account.history, account.tenure
     if history.lease is not None and may_be_unstamped(history.lease.spec, history.entries):
         return None
-    if history.is_list_only or tenure is None or tenure.renewed is None or tenure.duration is None:
+    if history.is_list_only or tenure is None or tenure.last_renewal_write is None or tenure.duration is None:
         whole = {HOLDER, RENEW_TIME, DURATION}
         owned = [{name for name in whole if name in one.owned.spec} for one in history.entries]
         latest = find_latest_expiry(history.lease.spec, history.entries) if history.lease else None
         since = max(takeable, latest or 0) if [one for one in owned if one] == [whole] else None
         if since is None or history.is_list_only or tenure is None or tenure.began is Handover.SEEN:
             return since
-        return None if tenure.taken.latest is None else max(since, tenure.taken.latest)
+        return None if tenure.taking_write.latest is None else max(since, tenure.taking_write.latest)
     since = takeable + max(0, tenure.duration - (history.duration or 0)) * SECOND
-    return max(since, tenure.taken.latest or since)
+    return max(since, tenure.taking_write.latest or since)
 
 
 def _claim_free(account: "Account", status: LeaseStatus) -> Claim:
@@ -188,12 +188,12 @@ def _collect_holder(account: "Account", status: LeaseStatus) -> Iterator[Claim]:
     history, now, tenure = account.history, account.now, account.tenure
     first = _find_first_of_identity(history.tenures)
     if tenure and first and first.began is not Handover.SEEN and not first.is_unseen:
-        within = bound_write(first.taken)
-        by = _find_writer(first.taken)
-        text = f"held since {format_clock(first.since, now)}{describe_by_writer(first.taken.writer)}"
+        within = bound_write(first.taking_write)
+        by = _find_writer(first.taking_write)
+        text = f"held since {format_clock(first.since, now)}{describe_by_writer(first.taking_write.writer)}"
         if within:
             yield _make_fact(account, "held-since", text, identity=tenure.holder, by=by, **within)
-    renewed = tenure.renewed if tenure else None
+    renewed = tenure.last_renewal_write if tenure else None
     is_seen = renewed is not None and all(one.end <= renewed.at for one in account.unrecorded)
     if renewed is not None and is_seen and account.is_renewed_last and renewed.earliest:
         text = (
@@ -269,8 +269,8 @@ def _find_writer(write: Write) -> By:
 def _collect_tenure(account: "Account", before: Tenure | None, tenure: Tenure) -> Iterator[Claim]:
     if not tenure.holder or tenure.is_writer or tenure.is_unseen or tenure.began is Handover.SEEN:
         return
-    within, text = bound_write(tenure.taken), describe_handover(tenure, before)
-    by = _find_writer(tenure.taken)
+    within, text = bound_write(tenure.taking_write), describe_handover(tenure, before)
+    by = _find_writer(tenure.taking_write)
     if not within:
         return
     if tenure.began is Handover.REPLACED:

@@ -68,7 +68,7 @@ def find_deletion(
             "previous": find_identity(before),
             "identity": find_identity(after) if after else None,
             "by": BySomeone(before.deleted_by),
-            **bound_write(before.ended, after.taken if after else None),
+            **bound_write(before.ended, after.taking_write if after else None),
         },
     )
 

@@ -226,7 +226,7 @@ def describe_dating_of_end(tenure: Tenure) -> str:
 
 
 def _describe_dating_of_start(tenure: Tenure) -> str:
-    is_claimed = tenure.taken.is_claimed and tenure.began is not Handover.SEEN and not tenure.is_unseen
+    is_claimed = tenure.taking_write.is_claimed and tenure.began is not Handover.SEEN and not tenure.is_unseen
     return describe_dating(is_dated=tenure.is_dated, is_claimed=is_claimed)
 
 

@@ -367,8 +367,8 @@ def _list_accepted_writes(history: LeaseHistory) -> Iterator[_Event]:
 
 def _list_other_writes(history: LeaseHistory) -> list[_Event]:
     """Return who wrote again and again beside the holder, and left it and its renewals as they were."""
-    foreign = [(one.at, one.foreign.process) for one in history.others if one.foreign is not None]
-    is_cut = len(history.others) == MAX_OTHERS
+    foreign = [(one.at, one.foreign.process) for one in history.idle_writes if one.foreign is not None]
+    is_cut = len(history.idle_writes) == MAX_OTHERS
     found = []
     for several in _group_by_tenure(history, foreign, lambda one: one):
         times = [at for at, _ in several]
@@ -424,7 +424,7 @@ def _is_explained_by_holder(history: LeaseHistory, tenure: Tenure, conflicts: li
 
 def _is_written_by_others(history: LeaseHistory, tenure: Tenure, start: int, end: int) -> bool:
     """Return whether others than its holder wrote a lease in a time, so that its updates may conflict with theirs."""
-    times = (*(one.at for one in history.others), *(at for at, _ in history.requests.accepted))
+    times = (*(one.at for one in history.idle_writes), *(at for at, _ in history.requests.accepted))
     is_shared = bool(tenure.processes.others) or tenure.renewed_by_other is not None
     return is_shared or any(start <= at <= end for at in times)
 

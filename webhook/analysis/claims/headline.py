@@ -80,7 +80,7 @@ def _describe_unseen(account: "Account", holder: str, later: tuple[int, Writer] 
     if not account.history.tenures:
         denied = [one for one in account.history.requests.refusals if one.is_denied]
         refused = f": {format_count(len(denied), 'request')} for it {'was' if len(denied) == 1 else 'were'} refused"
-        written = "its spec" if account.history.others else "it"
+        written = "its spec" if account.history.idle_writes else "it"
         return f"the log has no write of {written}{refused if denied else ''}"
     last, last_at = (describe_writer(later[1]), later[0]) if later else (holder, account.last_renewal)
     since = _describe_since(last_at, account.now)
@@ -195,8 +195,8 @@ def _describe_live(account: "Account", status: LeaseStatus, holder: str) -> str:
     renewed = f", renewed{_describe_since(account.last_renewal, now)}" if is_past else ""
     if tenure and since and not tenure.is_chosen and tenure.processes.is_never_renewed and not tenure.renewed_by_other:
         renewed = f", written in{describe_by_writer(tenure.processes.taken_by)}, and not renewed since"
-    if tenure and tenure.asked:
-        return f"{holder} holds it as stored, but its writer asked for {format_name(tenure.asked)}{renewed}"
+    if tenure and tenure.asked_holder:
+        return f"{holder} holds it as stored, but its writer asked for {format_name(tenure.asked_holder)}{renewed}"
     renewed += " by it or by someone writing in its name" if renewed and tenure and tenure.is_ambiguous else ""
     return f"{holder} holds it{since}{renewed}"
 
@@ -265,7 +265,7 @@ def _describe_stalled(account: "Account") -> str:
 
 def _describe_lateness(account: "Account", at: int | None) -> str:
     """Say for how long it has not been renewed: in whole seconds, as stamps are, unless a log dates the renewal."""
-    renewed, silent = account.tenure.renewed if account.tenure else None, max(0, account.now - (at or 0))
+    renewed, silent = account.tenure.last_renewal_write if account.tenure else None, max(0, account.now - (at or 0))
     shown = silent if renewed is not None and renewed.is_exact else silent // SECOND * SECOND
     return "" if at is None else f" for {format_length(shown)}"
 

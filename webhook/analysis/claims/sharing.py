@@ -29,7 +29,7 @@ def find_replaced_pod(history: LeaseHistory, before: Tenure, after: Tenure, now:
 
     A pod that is deleted by force, or whose node is cut off, may run on while the next one has its name.
     """
-    if before.renewed is None:
+    if before.last_renewal_write is None:
         return  # when it renewed last is not shown
     silence = after.since - before.kept_until
     sources = history.requests.find_sources(before)

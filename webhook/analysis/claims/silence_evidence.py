@@ -226,7 +226,7 @@ class SilenceEvidence:
 
 def is_under_another_name(tenure: Tenure, answer: Refusal) -> bool:
     """Return whether a write was to name another holder, as another process of the same pod does."""
-    return answer.asks_for_other_than(tenure.holder, tenure.asked)
+    return answer.asks_for_other_than(tenure.holder, tenure.asked_holder)
 
 
 def _drop_late_answers(own: Sequence[Refusal], gives_up: int) -> list[Refusal]:

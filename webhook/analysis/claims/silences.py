@@ -98,7 +98,7 @@ def _describe_other_write(history: LeaseHistory, missed: causes.MissedRenewals, 
     refused = [one.at for one in history.requests.refusals if missed.start < one.at < missed.end]
     later = [
         write
-        for write in history.others
+        for write in history.idle_writes
         if max([missed.start, *refused]) < write.at < missed.end and write.name != (own.name if own else "")
     ]
     if not refused or not later or history.kind is not InputKind.AUDIT_LOG:
@@ -198,7 +198,12 @@ def find_ongoing_silence(histories: ClusterHistory, history: LeaseHistory, now: 
 def claim_loss(history: LeaseHistory, missed: causes.MissedRenewals, after: Tenure, now: int) -> Claim:
     """Return the claim that a holder let its lease expire and was followed, and why."""
     before, cause, unled = missed.tenure, missed.cause, after.leaderless or 0
-    is_exact = after.is_exact and not after.is_close and before.renewed is not None and before.renewed.is_exact
+    is_exact = (
+        after.is_exact
+        and not after.is_close
+        and before.last_renewal_write is not None
+        and before.last_renewal_write.is_exact
+    )
     later = format_length(unled) if is_exact else format_bound(unled)
     taken = "the lease" if after.is_close else "the expired lease"
     doubt = ": whether it had expired is not known" if after.is_close else ""

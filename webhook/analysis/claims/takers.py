@@ -88,7 +88,7 @@ def _measure_lateness(history: LeaseHistory, before: Tenure, after: Tenure) -> i
     """
     if not before.duration or before.has_unseen_renewals or after.is_chosen:
         return None
-    if not after.taken.is_dated_by_a_server or after.holder == before.holder:
+    if not after.taking_write.is_dated_by_a_server or after.holder == before.holder:
         return None
     if after.processes.is_own_taking is False:
         return None  # another one wrote it in
@@ -97,11 +97,13 @@ def _measure_lateness(history: LeaseHistory, before: Tenure, after: Tenure) -> i
     late, patience = 0, max(SHORTEST, 2 * (history.renewals.usual or 0))
     if after.began is Handover.EXPIRED and before.last_extension.is_dated_by_a_server:
         late = (
-            after.taken.earliest - (before.last_extension.latest or before.last_extension.at) - before.duration * SECOND
+            after.taking_write.earliest
+            - (before.last_extension.latest or before.last_extension.at)
+            - before.duration * SECOND
         )
         patience = max(patience, before.duration * SECOND)
     elif after.began is Handover.RELEASED and before.ended is not None and before.ended.is_dated_by_a_server:
-        late = after.taken.earliest - (before.ended.latest or before.ended.at)
+        late = after.taking_write.earliest - (before.ended.latest or before.ended.at)
     # By API servers whose clocks differ it need not have been late.
     by_holders = late + min(0, measure_clocks_of_both(history, before, after))
     return late if by_holders > patience else None
@@ -204,7 +206,9 @@ def _claim_late_taker(
     is_whole = is_heard and not histories.lacks_requests(history) and not bounds.has_hole(since, after.since)
     has_waited = after.waited_since is not None and after.waited_since <= since
     # Of tokens that name no pod, several processes may have one user.
-    is_logged = after.taken.is_logged and is_whole and has_waited and own is not None and bool(own.uid or own.pod)
+    is_logged = (
+        after.taking_write.is_logged and is_whole and has_waited and own is not None and bool(own.uid or own.pod)
+    )
     is_logged = is_logged and other is None  # else it is not known whose requests these were
     late = _LateTakeover(
         *(history, after, since, now, is_logged),
@@ -233,7 +237,7 @@ def _claim_late_taker(
     is_released = after.began is Handover.RELEASED
     ended = before.ended if is_released and before.ended else before.last_extension
     free_at = ended.at if is_released else before.kept_until + (before.duration or 0) * SECOND
-    bound = "" if after.taken.is_exact and ended.is_exact else "at least "
+    bound = "" if after.taking_write.is_exact and ended.is_exact else "at least "
     freed = "it was freed" if is_released else "it had expired"
     took = f"{describe_writer(other)} wrote {late.taker} into it" if other else f"{late.taker} took it"
     message = f"{took} {bound}{format_length(lateness)} after {freed} at {format_clock(free_at, now)}: {text}"
@@ -324,7 +328,7 @@ def _explain_requests(late: _LateTakeover) -> _Explanation | None:
 
 def _explain_nothing(late: _LateTakeover) -> _Explanation:
     own = late.after.processes.own
-    if own is not None and not (own.uid or own.pod) and late.after.taken.is_logged:
+    if own is not None and not (own.uid or own.pod) and late.after.taking_write.is_logged:
         text = "its requests name no pod, so the log does not show which process asked for the lease, and which ran"
         return _Explanation("unknown", text)
     known = _describe_what_is_known(late)

@@ -114,7 +114,7 @@ def _list_holding(account: Account) -> Iterator[Line]:
 def _is_lock(account: Account) -> bool:
     """Return whether a holder was written in, and no one ever renews it."""
     lease, tenure = account.history.lease, account.tenure
-    is_unrenewed = tenure is not None and tenure.renewed is None and not tenure.processes.renewals
+    is_unrenewed = tenure is not None and tenure.last_renewal_write is None and not tenure.processes.renewals
     return lease is not None and lease.spec.renew_time is None and is_unrenewed
 
 
@@ -208,7 +208,7 @@ def _format_since(account: Account) -> str:
     is_late = account.written_later is not None
     if tenure is not None and is_seen and not is_late and not (tenure.is_since_own and tenure.since <= now):
         return _describe_first_sight(account)
-    is_own_clock = is_seen or (tenure is not None and tenure.taken.is_claimed)
+    is_own_clock = is_seen or (tenure is not None and tenure.taking_write.is_claimed)
     by_own_clock = ", as it wrote itself" if is_own_clock else ""
     by_own_clock = "; it was not recorded when" if tenure and tenure.is_unseen else by_own_clock
     if account.written_later is not None:

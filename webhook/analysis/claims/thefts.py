@@ -124,7 +124,7 @@ def _list_arguments(before: Tenure, after: Tenure) -> Mapping[str, object]:
         "identity": find_identity(after),
         "previous": find_identity(before),
         "by": BySomeone(after.processes.taken_by),
-        **bound_write(after.taken),
+        **bound_write(after.taking_write),
     }
 
 
@@ -345,7 +345,9 @@ def _describe_time_left(before: Tenure, after: Tenure, left: int) -> str:
     if after.is_exact and before.last_extension.is_exact:
         return format_length(left)
     latest = before.last_extension.latest if before.last_extension.latest is not None else before.last_extension.at
-    return format_bound(left + max(0, latest - before.last_extension.at) + max(0, after.since - after.taken.earliest))
+    return format_bound(
+        left + max(0, latest - before.last_extension.at) + max(0, after.since - after.taking_write.earliest)
+    )
 
 
 def describe_strict(who: Writer) -> str:

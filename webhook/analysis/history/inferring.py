@@ -99,7 +99,7 @@ def take_write_beside_spec(step: Step, at: int) -> None:
     history, writer = step.history, step.seen.writer or Writer()
     tenure, history.continuity.version = history.current_tenure, ""
     is_own = tenure is not None and tenure.is_by(writer)
-    history.others.append(IdleWrite(at, writer.name, None if is_own else writer))
+    history.idle_writes.append(IdleWrite(at, writer.name, None if is_own else writer))
     advance_at(step, at)
 
 

@@ -64,7 +64,7 @@ class LeaseHistory(Struct):
     succession: Succession = field(default_factory=Succession)
     renewals: Renewals = field(default_factory=Renewals)
     requests: Requests = field(default_factory=Requests)
-    others: deque[IdleWrite] = field(default_factory=partial(deque, (), MAX_OTHERS))
+    idle_writes: deque[IdleWrite] = field(default_factory=partial(deque, (), MAX_OTHERS))
     edits: deque[LeaseEvent] = field(default_factory=partial(deque, (), MAX_REFUSALS))
     added_owners: deque[AddedOwners] = field(default_factory=partial(deque, (), MAX_REFUSALS))
     clock_steps: ClockSteps = field(default_factory=ClockSteps)
@@ -79,7 +79,7 @@ class LeaseHistory(Struct):
     """The read that shows the latest state; None if the write that made it is known."""
     watch: str = ""
     """The watch that shows the latest write, "" if none does: it is of other leases, or has ended."""
-    shared: Tenure | None = None
+    reported_shared_tenure: Tenure | None = None
     """The tenure already reported as shared by several processes."""
     _status: tuple[int, LeaseStatus] | None = None
     """At the moment that was asked for last, since the latest observation."""

@@ -29,7 +29,7 @@ class RenewalBaseline(Struct, frozen=True):
 
     version: str
     tenure: Tenure | None
-    renewed: int | None
+    last_renewal: int | None
     usual: int | None
 
     @classmethod
@@ -70,7 +70,7 @@ class LogContinuation(Struct):
         before: RenewalBaseline,
     ) -> int | None:
         """Return since when the log has gone on, by the renewal that was seen last; None if that does not show it."""
-        since, at = before.renewed, seen.at
+        since, at = before.last_renewal, seen.at
         if since is None or at is None or before.usual is None or seen.input_kind is not InputKind.AUDIT_LOG:
             return None
         is_next = bool(seen.replaces) and seen.replaces == before.version and history.current_tenure is before.tenure

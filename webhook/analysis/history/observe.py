@@ -159,12 +159,12 @@ def _report_sharing(step: Step) -> None:
     tenure = history.latest_tenure
     if (
         tenure
-        and tenure is not history.shared
+        and tenure is not history.reported_shared_tenure
         and tenure.processes.has_several_writers
         and tenure.processes.renews_in_turns
         and len(tenure.processes.writers) > 1
     ):
-        history.shared = tenure
+        history.reported_shared_tenure = tenure
         record_event(step, EventKind.SHARED, history.at or 0)
 
 

@@ -93,10 +93,10 @@ def _count_renewal(step: Step, tenure: Tenure, state: NextState) -> None:
     is_first = tenure.processes.renewals == 1 and (tenure.is_chosen or tenure.inherited is not None)
     if is_first and tenure.is_chosen and tenure.leaderless is not None:
         # The API server chose it; that it leads is known from its own first renewal.
-        unled = max(0, (step.write.latest or at) - (tenure.taken.latest or tenure.since))
+        unled = max(0, (step.write.latest or at) - (tenure.taking_write.latest or tenure.since))
         tenure.extend_leaderless(unled)
         history.vacancy.extend(unled)
-    last = tenure.renewed or tenure.taken
+    last = tenure.last_renewal_write or tenure.taking_write
     doubt = _measure_doubt(last, step.write, at)
     is_restarted = is_first or last.is_claimed != step.write.is_claimed  # another clock dates it
     tenure.renew(at, step.write)

@@ -59,7 +59,7 @@ def read_resumption(
     # Its holder writes acquireTime once; without one, another tenure of the same name looks the same, but for the stamp
     # of the API server that chose the holder, if that had renewed it.
     named = {date_naming(entries) for entries in owners}
-    is_led = tenure is not None and tenure.renewed is not None and bool(after.spec.strategy)
+    is_led = tenure is not None and tenure.last_renewal_write is not None and bool(after.spec.strategy)
     is_kept = may_go_on and (after.spec.acquire_time is not None or (is_led and _is_one(named)))
     usual = longest_usual or (after.spec.lease_duration_seconds or 0) * SECOND
     return Resumption(

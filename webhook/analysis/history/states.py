@@ -223,7 +223,7 @@ def _examine(step: Step, state: NextState, *, is_same_path: bool) -> None:
     if history.current_tenure and not step.events and state.act is Act.UPDATED:
         name = state.writer.name if state.writer and state.writer.user else state.manager
         is_own = history.current_tenure.is_by(state.writer, state.manager, history.current_tenure.manager)
-        history.others.append(IdleWrite(at, name, state.writer if is_own is False else None))
+        history.idle_writes.append(IdleWrite(at, name, state.writer if is_own is False else None))
         if state.writer is not None and history.current_tenure.is_by(state.writer):
             history.current_tenure.processes.unrenewed.append(at)
     version = state.lease.metadata.resource_version

@@ -79,7 +79,7 @@ def find_taking(tenure: Tenure | None, old: LeaseSpec, known: Sequence[Entry], w
 
 def _is_renewal_unknown(tenure: Tenure, write: Write) -> bool:
     # What nothing dates, or a holder's own clock, cannot be compared with the API server's clock.
-    last = tenure.renewed or tenure.taken
+    last = tenure.last_renewal_write or tenure.taking_write
     is_compared = last.is_dated and not last.is_claimed
     return tenure.is_last_unseen or (not is_compared and write.is_dated_by_a_server)
 

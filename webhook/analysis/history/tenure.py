@@ -64,9 +64,9 @@ class Tenure(Struct):
     """False if the input does not say when it began: then it was at `since` or later."""
     is_end_dated: bool = True
     """False if it does not say when the holder was removed: then it was at `until` or later."""
-    taken: Write = Write()
+    taking_write: Write = Write()
     """The write that put the holder there, or first showed it."""
-    renewed: Write | None = None
+    last_renewal_write: Write | None = None
     """The last renewal by the holder; None before the first one that was seen."""
     claimed: int | None = None
     """renewTime of the state that first showed it: a later write under the same field manager moves the stamp."""
@@ -128,7 +128,7 @@ class Tenure(Struct):
     """When the previous write was made: who asked before is not known. None if no request of its process was heard."""
     has_asked_before: bool = False
     """Its process was heard before the previous write, too."""
-    asked: str = ""
+    asked_holder: str = ""
     """The holder that its latest write asked for, if another one was stored: of a log with the objects of requests."""
     is_put_back: bool = False
     """The store had been put back to an earlier state just before: no write of then put it there."""
@@ -191,7 +191,7 @@ class Tenure(Struct):
     def begin_with_renewal(self, write: Write, before: "Tenure") -> None:
         """Note that it began with a renewal by its own process, which follows another one under the same name."""
         self.processes.begin_with_renewal(before.processes)
-        self.renewed = write
+        self.last_renewal_write = write
 
     def note_close(self, *, is_close: bool) -> None:
         """Note whether the lease may have expired when it took it."""
@@ -216,7 +216,7 @@ class Tenure(Struct):
 
     def renew(self, at: int, write: Write) -> None:
         """Remember a renewal by its own process, of which the input shows when it was made."""
-        self.last_renewal, self.renewed = at, write
+        self.last_renewal, self.last_renewal_write = at, write
         self.has_unseen_renewals = self.is_last_by_other = False
 
     def renew_hidden(self, at: int) -> None:
@@ -225,7 +225,7 @@ class Tenure(Struct):
 
     def resume(self, at: int, *, is_seen: bool) -> None:
         """Go on with a state after what was not seen; `is_seen`: it dates the last renewal at `at`."""
-        self.last_renewal, self.renewed, self.has_unseen_renewals = at, None, not is_seen
+        self.last_renewal, self.last_renewal_write, self.has_unseen_renewals = at, None, not is_seen
         self.is_last_by_other = False
 
     def resume_stretch(self, at: int) -> None:
@@ -246,7 +246,7 @@ class Tenure(Struct):
 
     def note_asked(self, holder: str) -> None:
         """Remember which holder the latest write asked for, "" if that one was stored."""
-        self.asked = holder
+        self.asked_holder = holder
 
     def touch(self, at: int, writer: Writer | None, renew_time: int | None = None) -> None:
         """Remember a renewal that another made in the holder's place, and the renewTime that it wrote."""
@@ -367,7 +367,7 @@ class Tenure(Struct):
     @property
     def is_exact(self) -> bool:
         """Whether a log says when it began: a stamp has whole seconds."""
-        return self.taken.is_exact
+        return self.taking_write.is_exact
 
     @property
     def kept_until(self) -> int:
@@ -384,12 +384,12 @@ class Tenure(Struct):
     @property
     def is_claimed(self) -> bool:
         """True if only a writer's own clock dates its last renewal."""
-        return (self.renewed or self.last_extension).is_claimed
+        return (self.last_renewal_write or self.last_extension).is_claimed
 
     @property
     def is_renewed_last_by_own(self) -> bool:
         """False if another process wrote the state of `last_renewal`, after what was not seen, or may have renewed."""
-        if self.renewed is not None:
+        if self.last_renewal_write is not None:
             return self.processes.is_last_known
         own, writer = self.processes.own, self.last_extension.writer
         return own is None or writer is None or own.is_same(writer)
@@ -404,10 +404,12 @@ class Tenure(Struct):
         """Return who made the renewal of an instant, or put the holder there then; None if that is not known."""
         own, is_seen_taken = self.processes.own, self.began is not Handover.SEEN
         writes = [(self.last_extension.at, self.last_extension.writer)]
-        if self.renewed is not None or self.last_renewal != self.since:
+        if self.last_renewal_write is not None or self.last_renewal != self.since:
             is_known = self.processes.is_last_known and bool(self.processes.renewals or self.processes.is_sure)
             by_own = own if is_known and self.is_renewed_last_by_own else None
-            writes.append((self.last_renewal, (self.renewed.writer if self.renewed else None) or by_own))
+            writes.append(
+                (self.last_renewal, (self.last_renewal_write.writer if self.last_renewal_write else None) or by_own)
+            )
         writes += [self.renewed_by_other] if self.renewed_by_other else []
         writes += [(self.since, self.processes.taken_by)] if is_seen_taken else []
         when, who = min(reversed(writes), key=lambda write: abs(write[0] - at))
@@ -421,7 +423,7 @@ class Tenure(Struct):
     ) -> bool:
         """Remember who renewed; return False if that was another process than the holder's: `HolderProcesses.renew`."""
         since, last = self.since, self.last_renewal
-        so_far = OtherProcess(self.processes.renewals, since, last, min(since, self.taken.earliest), last)
+        so_far = OtherProcess(self.processes.renewals, since, last, min(since, self.taking_write.earliest), last)
         return self.processes.renew(writer, at, within or (at, at), so_far=so_far, is_set_back=is_set_back)
 
     def is_by(self, writer: Writer | None, manager: str = "", own_manager: str = "") -> bool | None:
@@ -443,7 +445,7 @@ class Tenure(Struct):
     def is_since_known(self) -> bool:
         """True if it is held since `since`, False if that is only the latest moment at which it was taken."""
         is_first_state = self.began is Handover.SEEN and not self.is_writer
-        is_dated = self.is_dated and not (self.taken.is_claimed or self.is_unseen)
+        is_dated = self.is_dated and not (self.taking_write.is_claimed or self.is_unseen)
         return self.is_since_own if is_first_state else is_dated
 
     @property

@@ -34,7 +34,7 @@ def begin_tenure(
         how,
         since if seen is None else seen,
         is_dated=step.write.is_dated or how is Handover.SEEN,
-        taken=step.write,
+        taking_write=step.write,
         last_extension=step.write,
         is_coordinated=history.lease is not None and bool(history.lease.spec.strategy),
     )

@@ -52,7 +52,9 @@ class Vacancy(Struct):
             last = held.last_renewal if held else since
             self.leaderless += bound_time_between(last, at, write, held) if how is Handover.DELETED else unled
         # Of a holder that was not seen to take or renew it, what was seen first need not be its renewal.
-        is_unseen = held is not None and (held.has_unseen_renewals or (held.is_unseen and held.renewed is None))
+        is_unseen = held is not None and (
+            held.has_unseen_renewals or (held.is_unseen and held.last_renewal_write is None)
+        )
         return unled if not is_unseen and _is_length_known(since, at, how, write) else None
 
     def extend(self, length: int) -> None:
@@ -69,7 +71,7 @@ def bound_time_between(last: int, since: int, write: Write, held: Tenure | None)
     if not write.is_dated:
         return max(0, since - last)
     before = _find_write(held, last)
-    is_renewal = held is None or held.renewed is not None or held.claimed is None
+    is_renewal = held is None or held.last_renewal_write is not None or held.claimed is None
     if is_renewal and before is not None and before.is_exact and write.is_exact:
         return max(0, since - last)
     tolerance = MAX_TOLERANCE if write.skew else 0
@@ -78,7 +80,7 @@ def bound_time_between(last: int, since: int, write: Write, held: Tenure | None)
 
 def _find_write(held: Tenure | None, at: int) -> Write | None:
     """Return the write of a tenure that an API server dates to a time."""
-    known = (held.ended, held.renewed, held.last_extension, held.taken) if held else ()
+    known = (held.ended, held.last_renewal_write, held.last_extension, held.taking_write) if held else ()
     return next((one for one in known if one is not None and one.at == at and one.is_dated_by_a_server), None)
 
 
@@ -92,7 +94,7 @@ def _bound_earliest(before: Write | None, last: int, write: Write, held: Tenure 
     # A log without objects has only times of answers.
     earliest = last if write.is_logged else last // SECOND * SECOND
     earliest = earliest if before is None else before.earliest
-    if held is not None and held.renewed is None and held.claimed is not None:
+    if held is not None and held.last_renewal_write is None and held.claimed is not None:
         # Of a state that was there only its stamp says when it was renewed, if that.
         return min(last // SECOND * SECOND, earliest, max(held.claimed, earliest - MAX_TOLERANCE))
     return earliest
