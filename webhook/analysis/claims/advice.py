@@ -30,7 +30,7 @@ from webhook.analysis.claims.commands import (
     make_command_for_pods,
     name_holder,
 )
-from webhook.analysis.claims.diagnosis import Blame
+from webhook.analysis.claims.diagnosis import Blame, Cause
 from webhook.analysis.claims.handovers import FrequentChanges, find_frequent_changes, is_used_as_lock
 from webhook.analysis.claims.holder_pods import find_evictor, is_gone
 from webhook.analysis.claims.loops import find_loop
@@ -345,7 +345,7 @@ def _advise_after_expiry(account: Account, status: LeaseStatus) -> Advice:
             "and the API of LeaseCandidates again, or let the replicas elect without them. To see what it serves:"
         )
         return Advice(sentence, API_RESOURCES)
-    is_explained = cause is not None and (cause.blame in _EXPLAINED or cause.possible_causes == ("interval",))
+    is_explained = cause is not None and (cause.blame in _EXPLAINED or cause.possible_causes == (Cause.INTERVAL,))
     is_odd = tenure is not None and (
         tenure.is_ambiguous or (tenure.processes.is_never_renewed and not tenure.is_chosen)
     )

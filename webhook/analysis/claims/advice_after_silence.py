@@ -22,7 +22,7 @@ from webhook.analysis.claims.commands import (
     make_command_for_pod_or_its_events,
     name_holder,
 )
-from webhook.analysis.claims.diagnosis import Blame, Diagnosis
+from webhook.analysis.claims.diagnosis import Blame, Cause, Diagnosis
 from webhook.analysis.claims.words import describe_user, describe_writer, format_name
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import AUTHORIZATION_FAILED, Refusal
@@ -191,7 +191,7 @@ def _add_pod_that_may_have_stopped(
 ) -> Advice:
     """Return advice that looks at the pod of a holder as well, if that may have stopped by itself."""
     is_silent = tenure.until is not None or now - tenure.last_renewal > (tenure.duration or 0) * SECOND
-    if "stopped" not in cause.possible_causes or not (is_silent and tenure.holder) or tenure.processes.heard_again:
+    if Cause.STOPPED not in cause.possible_causes or not (is_silent and tenure.holder) or tenure.processes.heard_again:
         return step
     pod = find_pod(history, tenure.holder, tenure)
     sentence = f"{step.sentence.removesuffix(':')}; {name_holder(tenure.holder, pod)} may have stopped by itself:"
@@ -205,9 +205,9 @@ def _advise_on_silent_client(history: LeaseHistory, tenure: Tenure, cause: Diagn
         return _advise_on_silent_node(history)
     if not tenure.holder:
         return advise_on_nameless(history, tenure)
-    if cause.possible_causes == ("interval",):
+    if cause.possible_causes == (Cause.INTERVAL,):
         return _advise_on_rare_renewals(history, tenure)
-    if cause.possible_causes == ("interval", "stopped"):
+    if cause.possible_causes == (Cause.INTERVAL, Cause.STOPPED):
         step = _advise_on_rare_renewals(history, tenure)
         sentence = "Compare how often its holders renew with leaseDurationSeconds. To see their arguments:"
         return Advice(sentence, step.command)
@@ -233,7 +233,7 @@ def _advise_on_holder(history: LeaseHistory, tenure: Tenure, *, is_lost: bool) -
 
 def _advise_on_user(history: LeaseHistory, tenure: Tenure, own: Writer, cause: Diagnosis) -> Advice:
     """Return where to look for a holder that writes without the token of a pod."""
-    if "refused-credentials" in cause.possible_causes:
+    if Cause.REFUSED_CREDENTIALS in cause.possible_causes:
         sentence = (
             f"Check whether the credentials of {describe_user(own)}, such as a certificate, have expired. "
             "To see the lease:"

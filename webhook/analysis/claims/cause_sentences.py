@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from webhook.analysis.claims.diagnosis import Blame, Diagnosis
+from webhook.analysis.claims.diagnosis import Blame, Cause, Diagnosis
 from webhook.analysis.claims.words import format_count
 
 _SENTENCES: Final = {
@@ -26,9 +26,9 @@ _MAY_HAVE_ENDED: Final = "(its process may have ended, or been paused, blocked o
 _OWN_SIDE: Final = "No renewal of it was stored: it may have ended, or been paused, blocked or cut off, for example"
 _HIDDEN_SIDE: Final = "No renewal of it was stored: it may have ended, or been paused, cut off or refused, for example"
 _HABITS: Final = {
-    ("interval",): "Too rarely",
-    ("interval", "stopped"): "Its holders may renew too rarely, or stop each time",
-    ("not-renewing",): "Its pod wrote the lease and did not renew it",
+    (Cause.INTERVAL,): "Too rarely",
+    (Cause.INTERVAL, Cause.STOPPED): "Its holders may renew too rarely, or stop each time",
+    (Cause.NOT_RENEWING,): "Its pod wrote the lease and did not renew it",
 }
 SURE_HABITS: Final = frozenset(_HABITS)
 """Causes that say how a process works, by what is left of them."""
@@ -59,7 +59,7 @@ def _describe_own_side(cause: Diagnosis) -> str:
         return "Its pod ran, and for most of that time the log has no answered request from it for this lease: "
     if cause.is_silent:
         return f"{_SILENT}; " if cause.is_end_shown else f"{_SILENT} {_MAY_HAVE_ENDED}; "
-    if "unanswered" in cause.possible_causes:
+    if Cause.UNANSWERED in cause.possible_causes:
         return f"{_UNANSWERED}: "
     if cause.requests:
         return (
@@ -73,11 +73,11 @@ def _describe_end(cause: Diagnosis) -> str:
     if cause.refusal is not None and cause.refusal.is_release:
         return " It asked to give the lease up, which then had to expire."
     if cause.refusal is not None and cause.refusal.is_apply_conflict:
-        also = ", and may have stopped as well" if "stopped" in cause.possible_causes else ""
+        also = ", and may have stopped as well" if Cause.STOPPED in cause.possible_causes else ""
         return f" It applies, without force, fields that another field manager owns{also}."
     # A holder that did not go on until it must have given up may have had another reason.
-    is_said = cause.blame in _OF_ALL and "network" in cause.possible_causes
-    return " It may have stopped as well." if "stopped" in cause.possible_causes and not is_said else ""
+    is_said = cause.blame in _OF_ALL and Cause.NETWORK in cause.possible_causes
+    return " It may have stopped as well." if Cause.STOPPED in cause.possible_causes and not is_said else ""
 
 
 def _describe_outside(cause: Diagnosis) -> str:
@@ -98,7 +98,7 @@ def _describe_outside(cause: Diagnosis) -> str:
     if cause.blame is Blame.REFUSED:
         read = refusal is not None and refusal.is_read
         return "Its reads were refused" if read else _SENTENCES[cause.blame]
-    if "network" not in cause.possible_causes:
+    if Cause.NETWORK not in cause.possible_causes:
         return _SENTENCES[cause.blame]
     *most, last = _OF_ALL[cause.blame], *_describe_doubt_beside_outage(cause)
     return f"{', '.join(most)}, or {last}"
@@ -108,6 +108,6 @@ def _describe_doubt_beside_outage(cause: Diagnosis) -> Iterator[str]:
     """Yield what else may have stopped a holder when all were late."""
     if cause.blame is Blame.NETWORK:
         yield from ("it was down or hung", "the log lacks their requests")
-    if "failed" in cause.possible_causes:
+    if Cause.FAILED in cause.possible_causes:
         yield "their writes were refused (as by a webhook or policy)"
     yield _STOPPED_THEN

@@ -14,7 +14,7 @@ from webhook.analysis.claims.deleted_pods import (
     describe_first_request,
     find_deletion,
 )
-from webhook.analysis.claims.diagnosis import Blame, Diagnosis
+from webhook.analysis.claims.diagnosis import Blame, Cause, Diagnosis
 from webhook.analysis.claims.failed_writes import describe_stored, may_have_stored
 from webhook.analysis.claims.pod_statuses import describe_end_of_pod, find_kubelet_writes
 from webhook.analysis.claims.silence_evidence import (
@@ -42,11 +42,11 @@ WITHOUT_EVIDENCE: Final = (
 )
 _MIN_REPEATED: Final = 3
 """Holders in a row that let a lease expire: fewer may have stopped for reasons of their own."""
-REPEATED: Final = ("interval", "stopped")
+REPEATED: Final = (Cause.INTERVAL, Cause.STOPPED)
 """The causes that are left if holders let a lease expire again and again."""
 _ONE_NODE: Final = "and all holders were on one node"
 _TOO_FEW: Final = "too few to tell an outage of the API server from one of a node; give all of them (-A)"
-_FOR_ALL: Final = ("failed", "refused-webhook", "refused-policy")
+_FOR_ALL: Final = (Cause.FAILED, Cause.REFUSED_WEBHOOK, Cause.REFUSED_POLICY)
 """Possible causes of a stop of all writes, where no log shows the answers."""
 
 
@@ -131,7 +131,7 @@ def _diagnose_appointment(evidence: SilenceEvidence) -> Diagnosis | None:
     if tenure is None or taker is None or tenure.is_chosen or not tenure.processes.is_never_renewed:
         return None
     text = f"{describe_writer(taker)} wrote it in, and no process has renewed it since"
-    return Diagnosis(Blame.UNKNOWN, text, ("not-running", "stopped", *HIDDEN))
+    return Diagnosis(Blame.UNKNOWN, text, (Cause.NOT_RUNNING, Cause.STOPPED, *HIDDEN))
 
 
 def _diagnose_refusal(evidence: SilenceEvidence) -> Diagnosis | None:
@@ -153,7 +153,7 @@ def _diagnose_refusal(evidence: SilenceEvidence) -> Diagnosis | None:
         return cause
     # So refused, it could renew then: these may be other writes of its pod, which the lease does not need.
     text = f"{cause.evidence}; some were refused alike while it renewed"
-    return Diagnosis(Blame.UNKNOWN, text, tuple(dict.fromkeys((*cause.possible_causes, "stopped"))))
+    return Diagnosis(Blame.UNKNOWN, text, tuple(dict.fromkeys((*cause.possible_causes, Cause.STOPPED))))
 
 
 def _diagnose_unauthenticated(evidence: SilenceEvidence) -> Diagnosis | None:
@@ -170,7 +170,7 @@ def _diagnose_failure(evidence: SilenceEvidence) -> Diagnosis | None:
     own = evidence.own_answers
     if evidence.kept_trying and own and all(one.is_unserved for one in own):
         text = f"at least {format_count(len(own), 'request')} answered with 404, and not that the lease is not found"
-        return _add_stop(Diagnosis(Blame.SERVER, text, ("failed",), own[-1]), evidence)
+        return _add_stop(Diagnosis(Blame.SERVER, text, (Cause.FAILED,), own[-1]), evidence)
     failed = [one for one in own if one.has_failed]
     if not failed or not evidence.kept_trying:
         return None
@@ -179,21 +179,21 @@ def _diagnose_failure(evidence: SilenceEvidence) -> Diagnosis | None:
     others = [one for one in failed if one.code != TOO_MANY_REQUESTS]
     text = f"at least {format_count(len(limited), 'request')} answered with {TOO_MANY_REQUESTS}"
     if not others:
-        return _add_stop(Diagnosis(Blame.THROTTLED, text, ("throttled",), limited[-1]), evidence)
+        return _add_stop(Diagnosis(Blame.THROTTLED, text, (Cause.THROTTLED,), limited[-1]), evidence)
     cause = replace(_diagnose_unstored(others, compared), may_be_stored=may_have_stored(others))
     cause = _add_stop(cause, evidence)
     if not limited:
         return cause
     return replace(
-        cause, evidence=f"{cause.evidence}; and {text}", possible_causes=(*cause.possible_causes, "throttled")
+        cause, evidence=f"{cause.evidence}; and {text}", possible_causes=(*cause.possible_causes, Cause.THROTTLED)
     )
 
 
 def _add_stop(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
     """Return the cause of a holder's failures; if it did not ask for long, it may have stopped as well."""
-    if evidence.asked_throughout or "stopped" in cause.possible_causes:
+    if evidence.asked_throughout or Cause.STOPPED in cause.possible_causes:
         return cause
-    return replace(cause, possible_causes=(*cause.possible_causes, "stopped"))
+    return replace(cause, possible_causes=(*cause.possible_causes, Cause.STOPPED))
 
 
 def _diagnose_conflict(evidence: SilenceEvidence) -> Diagnosis | None:
@@ -204,11 +204,11 @@ def _diagnose_conflict(evidence: SilenceEvidence) -> Diagnosis | None:
         return None
     if not evidence.hidden and tenure and _has_no_other_writes(history, tenure, start, end):
         text = f"{conflicts} of its updates conflicted (409), although nothing else was written to the lease"
-        return Diagnosis(Blame.CLIENT, text, ("unanswered", "conflict"), requests=evidence.request_count or 0)
+        return Diagnosis(Blame.CLIENT, text, (Cause.UNANSWERED, Cause.CONFLICT), requests=evidence.request_count or 0)
     others = describe_other_writers(history, start, end)
     also = f" ({others})" if others else ""
     text = f"{evidence.least}{conflicts} of its updates conflicted with other writes (409){also}"
-    return _add_stop(Diagnosis(Blame.CONFLICT, text, ("conflict",)), evidence)
+    return _add_stop(Diagnosis(Blame.CONFLICT, text, (Cause.CONFLICT,)), evidence)
 
 
 def _diagnose_idle_writes(tenure: Tenure, start: int, end: int) -> Diagnosis | None:
@@ -217,7 +217,7 @@ def _diagnose_idle_writes(tenure: Tenure, start: int, end: int) -> Diagnosis | N
     if len(idle) < _MIN_OTHER_WRITES or idle[-1] < start + (end - start) // 2:
         return None
     text = f"at least {format_count(len(idle), 'write')} in that time left renewTime as it was"
-    return Diagnosis(Blame.CLIENT, text, ("not-renewing",))
+    return Diagnosis(Blame.CLIENT, text, (Cause.NOT_RENEWING,))
 
 
 def _diagnose_habit(evidence: SilenceEvidence) -> Diagnosis | None:
@@ -228,7 +228,7 @@ def _diagnose_habit(evidence: SilenceEvidence) -> Diagnosis | None:
     tenure, silence, requests = evidence.tenure, evidence.silence, evidence.request_count or 0
     if tenure is not None and tenure.asked_holder:
         text = f"it asked for {format_name(tenure.asked_holder)}, and {format_name(tenure.holder)} was stored"
-        possible = ("rewritten", "stopped", "api-server", "network", *evidence.hidden)
+        possible = (Cause.REWRITTEN, Cause.STOPPED, Cause.API_SERVER, Cause.NETWORK, *evidence.hidden)
         return Diagnosis(Blame.REWRITTEN, text, possible, requests=requests)
     if tenure is not None and (idle := _diagnose_idle_writes(tenure, silence.start, silence.end)):
         return replace(idle, requests=requests)
@@ -242,7 +242,7 @@ def _diagnose_habit(evidence: SilenceEvidence) -> Diagnosis | None:
     is_rare = usual >= duration * SECOND and silence.length <= 2 * usual + SECOND
     if is_rare and not _describe_late(evidence.other_leases):
         text = f"it is renewed every {format_length(usual)}, typically, and lasts {duration} s"
-        return Diagnosis(Blame.CLIENT, text, ("interval",), requests=requests)
+        return Diagnosis(Blame.CLIENT, text, (Cause.INTERVAL,), requests=requests)
     return None
 
 
@@ -271,8 +271,8 @@ def _diagnose_deleted_pod(evidence: SilenceEvidence) -> Diagnosis | None:
         return None
     if _find_lease_renewed_meanwhile(evidence):
         return None
-    beside = () if found.is_why and not evidence.hidden else ("stopped", *evidence.hidden)
-    return Diagnosis(Blame.POD, describe_deletion(found, evidence.end), ("pod-deleted", *beside))
+    beside = () if found.is_why and not evidence.hidden else (Cause.STOPPED, *evidence.hidden)
+    return Diagnosis(Blame.POD, describe_deletion(found, evidence.end), (Cause.POD_DELETED, *beside))
 
 
 def _has_no_other_writes(history: LeaseHistory, tenure: Tenure, start: int, end: int) -> bool:
@@ -294,12 +294,14 @@ def _add_answers(
     """
     seen = tuple(one for one in list_answers(own) if one not in cause.possible_causes)
     cause = replace(cause, possible_causes=(*cause.possible_causes, *seen))
-    if not unauthenticated or "refused-credentials" in cause.possible_causes:
+    if not unauthenticated or Cause.REFUSED_CREDENTIALS in cause.possible_causes:
         return cause
     number = f"{least}{format_count(len(unauthenticated), 'request')}"
     doubt = f"{number} without accepted credentials, answered with 401, may be its own"
     return replace(
-        cause, evidence=f"{cause.evidence}; {doubt}", possible_causes=(*cause.possible_causes, "refused-credentials")
+        cause,
+        evidence=f"{cause.evidence}; {doubt}",
+        possible_causes=(*cause.possible_causes, Cause.REFUSED_CREDENTIALS),
     )
 
 
@@ -332,22 +334,24 @@ def _diagnose_election(evidence: SilenceEvidence) -> Diagnosis | None:
     tenure = evidence.tenure
     if tenure is not None and tenure.is_chosen and not tenure.processes.renewals:
         return Diagnosis(
-            Blame.UNKNOWN, "an API server chose it, and it has not renewed since", ("not-taken-up", "stopped", *HIDDEN)
+            Blame.UNKNOWN,
+            "an API server chose it, and it has not renewed since",
+            (Cause.NOT_TAKEN_UP, Cause.STOPPED, *HIDDEN),
         )
     request = tenure.step_down if tenure is not None and tenure.is_coordinated else None
     if request is None or request.asked is None or request.asked.earliest > evidence.end:
         return None  # only electors of a coordinated election read what they are asked
     by = f" by {describe_writer(request.writer)}" if request.writer and request.writer.user else ""
     text = f"it was asked to step down for {format_name(request.successor)}{by}"
-    return Diagnosis(Blame.COORDINATED, text, ("asked-to-step-down", "stopped", *evidence.hidden))
+    return Diagnosis(Blame.COORDINATED, text, (Cause.ASKED_TO_STEP_DOWN, Cause.STOPPED, *evidence.hidden))
 
 
-def _list_possible_causes(compared: OtherLeases, hidden: Sequence[str]) -> tuple[str, ...]:
+def _list_possible_causes(compared: OtherLeases, hidden: Sequence[Cause]) -> tuple[Cause, ...]:
     """Return the causes that are left beside what the answers show."""
-    return ("stopped", "api-server", *(() if compared.on_time else ("network",)), *hidden)
+    return (Cause.STOPPED, Cause.API_SERVER, *(() if compared.on_time else (Cause.NETWORK,)), *hidden)
 
 
-def _describe_refusal(refused: Sequence[Refusal], beside: Sequence[str], least: str) -> Diagnosis:
+def _describe_refusal(refused: Sequence[Refusal], beside: Sequence[Cause], least: str) -> Diagnosis:
     # Who cannot renew gives up, and may release the lease then, which is refused as well.
     last = ([one for one in refused if not one.is_release] or refused)[-1]
     message = f"{', the last one' if len(refused) > 1 else ''}: {last.message}" if last.message else ""
@@ -394,7 +398,7 @@ def _add_deleted_pod(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
     if found is None:
         return cause
     text = f"{cause.evidence}; but its pod was {describe_deletion(found, evidence.end)}"
-    return replace(cause, evidence=text, possible_causes=(*cause.possible_causes, "pod-deleted"))
+    return replace(cause, evidence=text, possible_causes=(*cause.possible_causes, Cause.POD_DELETED))
 
 
 def _add_end_of_pod(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
@@ -423,36 +427,36 @@ def _compare_silence(evidence: SilenceEvidence, slow: int) -> Diagnosis:
     start, end = silence.start, silence.end
     is_whole = history.kind is InputKind.AUDIT_LOG and not (histories.lacks_requests(history) or evidence.ended_log)
     is_silent = evidence.is_heard is False and is_whole
-    own = ("stopped", "api-server", *hidden)
+    own = (Cause.STOPPED, Cause.API_SERVER, *hidden)
     if late := _describe_late(compared):
         if not compared.are_enough:
             why = f"{late}, {_ONE_NODE if compared.is_one_node else _TOO_FEW}"
-            return Diagnosis(Blame.UNKNOWN, why, (*own, "network"))
+            return Diagnosis(Blame.UNKNOWN, why, (*own, Cause.NETWORK))
         return _diagnose_outage(evidence, late, is_silent=is_silent and not slow)
     if slow:
         return Diagnosis(
-            Blame.SERVER, f"it took up to {format_length(slow)} to answer a write", ("api-server", "failed")
+            Blame.SERVER, f"it took up to {format_length(slow)} to answer a write", (Cause.API_SERVER, Cause.FAILED)
         )
     others = describe_other_writers(history, start, end)
     # A log without holes has each conflict of a process that it knows.
     is_in_time = _was_written_before_renewal_was_due(history, start)
     if others and is_in_time and not is_silent and (hidden or requests is None):
         shown = "" if history.kind is InputKind.AUDIT_LOG else "; the audit log shows it"
-        conflicting = tuple(dict.fromkeys((*own, "conflict")))
+        conflicting = tuple(dict.fromkeys((*own, Cause.CONFLICT)))
         if manager := _find_own_manager(history, start, end):
             text = (
                 f"field manager {format_name(manager)}, as in its renewals, "
                 "stored writes that left renewTime as it was: "
                 f"its process may have written the lease without renewing it, or another client uses that name{shown}"
             )
-            return Diagnosis(Blame.UNKNOWN, text, ("not-renewing", *conflicting))
+            return Diagnosis(Blame.UNKNOWN, text, (Cause.NOT_RENEWING, *conflicting))
         return Diagnosis(Blame.UNKNOWN, f"{others}, so its updates may have conflicted{shown}", conflicting)
     if not compared.is_known and is_silent and evidence.was_answered_throughout:
         reads = len(evidence.reads_of_others)
         text = f"the API server answered at least {reads} reads of this lease by others meanwhile"
         return Diagnosis(Blame.CLIENT, text, own, is_silent=True)
     if not compared.is_known:
-        return Diagnosis(Blame.UNKNOWN, WITHOUT_EVIDENCE, (*own, "network"))
+        return Diagnosis(Blame.UNKNOWN, WITHOUT_EVIDENCE, (*own, Cause.NETWORK))
     node = _is_node_silent(histories, history, start, end) if is_silent else None
     of_node = {
         True: "; for most of it the lease of its node was not renewed",
@@ -487,13 +491,13 @@ def _diagnose_outage(evidence: SilenceEvidence, late: str, *, is_silent: bool) -
     """Return the cause if all leases were late; if the holder was silent and others were answered, it is not known."""
     for_all = _FOR_ALL if evidence.hidden else ()
     if not is_silent:
-        return Diagnosis(Blame.SERVER, late, ("api-server", "network", "stopped", *for_all))
+        return Diagnosis(Blame.SERVER, late, (Cause.API_SERVER, Cause.NETWORK, Cause.STOPPED, *for_all))
     if answered := len(evidence.reads_of_others):
         reads = f"the API server answered at least {format_count(answered, 'read')} of this lease meanwhile"
-        possible = ("stopped", "network", "api-server", *for_all)
+        possible = (Cause.STOPPED, Cause.NETWORK, Cause.API_SERVER, *for_all)
         return Diagnosis(Blame.UNKNOWN, f"{late}, but {reads}", possible)
     heard = "and for most of that time the log has no answered request from the holder"
-    possible = ("network", "api-server", "stopped", *for_all)
+    possible = (Cause.NETWORK, Cause.API_SERVER, Cause.STOPPED, *for_all)
     return Diagnosis(Blame.NETWORK, f"{late}, {heard}", possible)
 
 
@@ -528,7 +532,7 @@ def _describe_unauthenticated(evidence: SilenceEvidence, unauthenticated: Sequen
         f"{evidence.least}{_count_requests([*unauthenticated, *late])} answered with 401 (Unauthorized), "
         f"from its address and program{doubt}, and none by its name for most of that time"
     )
-    possible, last, first = ("refused-credentials", "stopped"), unauthenticated[-1], unauthenticated[0].received
+    possible, last, first = (Cause.REFUSED_CREDENTIALS, Cause.STOPPED), unauthenticated[-1], unauthenticated[0].received
     deleted = find_deletion(evidence, TOKEN_GRACE)
     if deleted is not None and deleted.ended_at is not None and deleted.ended_at < first:
         return None  # its containers had ended, so another process asked from there
@@ -536,7 +540,7 @@ def _describe_unauthenticated(evidence: SilenceEvidence, unauthenticated: Sequen
         how, why = describe_deletion(deleted, evidence.end), "the token of a pod that is gone is not accepted"
         deletion = describe_first_request(deleted, evidence.end)
         evidence_of_both = f"{text}; its pod was {how}, and {why}"
-        return Diagnosis(Blame.REFUSED, evidence_of_both, (*possible, "pod-deleted"), last, deletion=deletion)
+        return Diagnosis(Blame.REFUSED, evidence_of_both, (*possible, Cause.POD_DELETED), last, deletion=deletion)
     # Whoever shares its address may not be heard by name.
     return Diagnosis(Blame.REFUSED, text, possible, last)
 
@@ -549,9 +553,9 @@ def _diagnose_unstored(failed: Sequence[Refusal], compared: OtherLeases) -> Diag
     if last.has_failed_at_once and last.message:
         text += f"{', the last one' if len(failed) > 1 else ''}: {last.message}"
     if all(one.failed_webhook for one in failed):
-        return Diagnosis(Blame.SERVER, text, ("failed",), last)
+        return Diagnosis(Blame.SERVER, text, (Cause.FAILED,), last)
     if late or not compared.on_time:
-        return Diagnosis(Blame.SERVER, f"{text}; {late}" if late else text, ("failed", "api-server"), last)
+        return Diagnosis(Blame.SERVER, f"{text}; {late}" if late else text, (Cause.FAILED, Cause.API_SERVER), last)
     read = next((one for one in reversed(failed) if one.is_read), None)
     path = "so not the API server as a whole: perhaps a webhook that it calls, or the one API server in use"
     if read is not None:
@@ -561,7 +565,7 @@ def _diagnose_unstored(failed: Sequence[Refusal], compared: OtherLeases) -> Diag
         )
     if all(one.reason == AUTHORIZATION_FAILED for one in failed):
         path = "and the log says that authorization failed: look at the authorizers, such as a webhook"
-    return Diagnosis(Blame.SERVER, f"{text}; {_describe_punctual(compared)}, {path}", ("failed",), read or last)
+    return Diagnosis(Blame.SERVER, f"{text}; {_describe_punctual(compared)}, {path}", (Cause.FAILED,), read or last)
 
 
 def _describe_punctual(compared: OtherLeases) -> str:
@@ -613,16 +617,16 @@ def _find_own_manager(history: LeaseHistory, start: int, end: int) -> str:
 def diagnose_snapshot(histories: ClusterHistory, history: LeaseHistory, now: int) -> Diagnosis:
     """Return why an expired lease is not renewed, from a dump, which has only the last renewal of each lease."""
     others = histories.compare_silent_with_others(history, now)
-    own = ("stopped", "api-server", *HIDDEN)
+    own = (Cause.STOPPED, Cause.API_SERVER, *HIDDEN)
     if not others.is_known:
-        return Diagnosis(Blame.UNKNOWN, WITHOUT_EVIDENCE, (*own, "network"))
+        return Diagnosis(Blame.UNKNOWN, WITHOUT_EVIDENCE, (*own, Cause.NETWORK))
     if others.most_were_late:
         stopped = f"{format_count(others.late, 'other lease')} stopped at the same time"
         if histories.bounds.may_be_older:
-            return Diagnosis(Blame.UNKNOWN, f"{stopped}, as if the list was taken then (--now)", (*own, "network"))
+            return Diagnosis(Blame.UNKNOWN, f"{stopped}, as if the list was taken then (--now)", (*own, Cause.NETWORK))
         if others.are_enough:
-            return Diagnosis(Blame.SERVER, stopped, ("api-server", "network", "stopped", *_FOR_ALL))
-        return Diagnosis(Blame.UNKNOWN, f"{stopped}, {_TOO_FEW}", (*own, "network"))
+            return Diagnosis(Blame.SERVER, stopped, (Cause.API_SERVER, Cause.NETWORK, Cause.STOPPED, *_FOR_ALL))
+        return Diagnosis(Blame.UNKNOWN, f"{stopped}, {_TOO_FEW}", (*own, Cause.NETWORK))
     return Diagnosis(
         Blame.CLIENT, f"{format_count(others.on_time, 'other lease')} went on being renewed after that", own
     )

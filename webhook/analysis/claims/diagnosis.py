@@ -28,6 +28,31 @@ class Blame(StrEnum):
     UNKNOWN = "unknown"
 
 
+class Cause(StrEnum):
+    """What may have kept a holder from renewing; `webhook.analysis.claims.registry` says what each means."""
+
+    STOPPED = "stopped"
+    REFUSED_RIGHTS = "refused-rights"
+    REFUSED_CREDENTIALS = "refused-credentials"
+    REFUSED_WEBHOOK = "refused-webhook"
+    REFUSED_POLICY = "refused-policy"
+    REFUSED_FIELDS = "refused-fields"
+    REFUSED_OTHER = "refused-other"
+    FAILED = "failed"
+    THROTTLED = "throttled"
+    CONFLICT = "conflict"
+    UNANSWERED = "unanswered"
+    API_SERVER = "api-server"
+    NETWORK = "network"
+    REWRITTEN = "rewritten"
+    INTERVAL = "interval"
+    NOT_RENEWING = "not-renewing"
+    ASKED_TO_STEP_DOWN = "asked-to-step-down"
+    NOT_TAKEN_UP = "not-taken-up"
+    POD_DELETED = "pod-deleted"
+    NOT_RUNNING = "not-running"
+
+
 class Diagnosis(Struct, frozen=True):
     """Where to look, and the evidence as a clause of a sentence; `refusal` is the last one if the writes were refused.
 
@@ -37,7 +62,7 @@ class Diagnosis(Struct, frozen=True):
 
     blame: Blame
     evidence: str
-    possible_causes: tuple[str, ...]
+    possible_causes: tuple[Cause, ...]
     refusal: Refusal | None = None
     is_silent: bool = False
     requests: int = 0
@@ -57,4 +82,4 @@ class Diagnosis(Struct, frozen=True):
     @property
     def is_of_its_writes(self) -> bool:
         """Whether writes of this lease failed, and not the API server as a whole; they may have been limited too."""
-        return "failed" in self.possible_causes and "api-server" not in self.possible_causes
+        return Cause.FAILED in self.possible_causes and Cause.API_SERVER not in self.possible_causes

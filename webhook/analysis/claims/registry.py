@@ -9,6 +9,7 @@ from typing import Final
 
 from webhook.analysis.audit.leases import STORED_RULES
 from webhook.analysis.audit.registry import FINDINGS, STATE
+from webhook.analysis.claims.diagnosis import Cause
 from webhook.findings import Kind, Problem, Severity
 
 _SPAN: Final = ("identity", "from", "to")
@@ -148,27 +149,27 @@ _COORDINATED: Final = (
     FINDINGS["election-stalled"],
 )
 
-CAUSES: Final[dict[str, str]] = {
-    "stopped": "its process made no request for it: ended, paused, blocked, cut off, reconfigured, or limited",
-    "refused-rights": "its requests were refused for lack of a right",
-    "refused-credentials": "its requests were refused because its credentials were not accepted",
-    "refused-webhook": "its writes were refused by an admission webhook",
-    "refused-policy": "its writes were refused by a policy of the API server",
-    "refused-fields": "it applied without force what another field manager owned, and the API server refused that",
-    "refused-other": "its writes were refused by the API server for another reason, such as an invalid object",
-    "failed": "its writes failed in the API server, or in a webhook that it called",
-    "throttled": "the API server answered that there were too many requests",
-    "conflict": "its writes conflicted with other writes",
-    "unanswered": "the API server answered it, and it did not receive the answers, or not in time",
-    "api-server": "the API server, or its etcd, was slow or away for all of its clients",
-    "network": "no client reached the API server",
-    "rewritten": "its last write was stored with another holder than it asked for, so it did not find itself there",
-    "interval": "it renews less often than the lease lasts",
-    "not-renewing": "its process wrote the lease again and again, and left renewTime as it was",
-    "asked-to-step-down": "it was asked to step down in a coordinated election, and did",
-    "not-taken-up": "it was chosen in a coordinated election, and has not renewed since",
-    "pod-deleted": "its pod was deleted or evicted, and its process ended with it, or lost its credentials",
-    "not-running": "it was written into the lease by another writer, and has not renewed since",
+CAUSES: Final[dict[Cause, str]] = {
+    Cause.STOPPED: "its process made no request for it: ended, paused, blocked, cut off, reconfigured, or limited",
+    Cause.REFUSED_RIGHTS: "its requests were refused for lack of a right",
+    Cause.REFUSED_CREDENTIALS: "its requests were refused because its credentials were not accepted",
+    Cause.REFUSED_WEBHOOK: "its writes were refused by an admission webhook",
+    Cause.REFUSED_POLICY: "its writes were refused by a policy of the API server",
+    Cause.REFUSED_FIELDS: "it applied without force what another field manager owned, and the API server refused that",
+    Cause.REFUSED_OTHER: "its writes were refused by the API server for another reason, such as an invalid object",
+    Cause.FAILED: "its writes failed in the API server, or in a webhook that it called",
+    Cause.THROTTLED: "the API server answered that there were too many requests",
+    Cause.CONFLICT: "its writes conflicted with other writes",
+    Cause.UNANSWERED: "the API server answered it, and it did not receive the answers, or not in time",
+    Cause.API_SERVER: "the API server, or its etcd, was slow or away for all of its clients",
+    Cause.NETWORK: "no client reached the API server",
+    Cause.REWRITTEN: "its last write was stored with another holder than it asked for, so it did not find itself there",
+    Cause.INTERVAL: "it renews less often than the lease lasts",
+    Cause.NOT_RENEWING: "its process wrote the lease again and again, and left renewTime as it was",
+    Cause.ASKED_TO_STEP_DOWN: "it was asked to step down in a coordinated election, and did",
+    Cause.NOT_TAKEN_UP: "it was chosen in a coordinated election, and has not renewed since",
+    Cause.POD_DELETED: "its pod was deleted or evicted, and its process ended with it, or lost its credentials",
+    Cause.NOT_RUNNING: "it was written into the lease by another writer, and has not renewed since",
 }
 """The causes of a silence, each with what it means."""
 

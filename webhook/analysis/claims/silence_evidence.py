@@ -6,6 +6,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Final
 
+from webhook.analysis.claims.diagnosis import Cause
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.log_spans import EndedLog
@@ -17,14 +18,14 @@ from webhook.analysis.inputs.items import InputKind
 from webhook.kubernetes.times import SECOND
 
 REFUSED: Final = {
-    By.RIGHTS: "refused-rights",
-    By.CREDENTIALS: "refused-credentials",
-    By.WEBHOOK: "refused-webhook",
-    By.POLICY: "refused-policy",
-    By.FIELDS: "refused-fields",
-    By.OTHER: "refused-other",
+    By.RIGHTS: Cause.REFUSED_RIGHTS,
+    By.CREDENTIALS: Cause.REFUSED_CREDENTIALS,
+    By.WEBHOOK: Cause.REFUSED_WEBHOOK,
+    By.POLICY: Cause.REFUSED_POLICY,
+    By.FIELDS: Cause.REFUSED_FIELDS,
+    By.OTHER: Cause.REFUSED_OTHER,
 }
-HIDDEN: Final = (*REFUSED.values(), "failed", "throttled", "conflict")
+HIDDEN: Final = (*REFUSED.values(), Cause.FAILED, Cause.THROTTLED, Cause.CONFLICT)
 """Causes that only an audit log shows."""
 _PARTS: Final = 4
 """A time without an answer to others is short if it is at most so small a part of a silence."""
@@ -44,7 +45,7 @@ class SilenceEvidence:
     end: int
 
     @cached_property
-    def hidden(self) -> tuple[str, ...]:
+    def hidden(self) -> tuple[Cause, ...]:
         """The causes that the input does not show: where a log may lack requests, it shows no more than a watch."""
         bounds = self.histories.bounds
         has_forgotten = self.history.requests.has_forgotten_since(self.start)
@@ -242,23 +243,23 @@ def _drop_late_answers(own: Sequence[Refusal], gives_up: int) -> list[Refusal]:
     return [one for one in own if one.at < first.at]
 
 
-def _classify_answer(answer: Refusal) -> str:
-    """Return the cause that an answer shows, "" if it shows none."""
+def _classify_answer(answer: Refusal) -> Cause | None:
+    """Return the cause that an answer shows, if it shows one."""
     if answer.is_denied:
         return REFUSED[answer.by]
-    return next(list_answers([answer]), "")
+    return next(list_answers([answer]), None)
 
 
-def list_answers(own: Sequence[Refusal]) -> Iterator[str]:
+def list_answers(own: Sequence[Refusal]) -> Iterator[Cause]:
     """Yield the causes for which a holder may have given up, by the answers to what it had tried before."""
     if any(one.has_failed and one.code != TOO_MANY_REQUESTS for one in own):
-        yield "failed"
+        yield Cause.FAILED
     if any(one.code == TOO_MANY_REQUESTS for one in own):
-        yield "throttled"
+        yield Cause.THROTTLED
     if any(one.has_conflicted for one in own):
-        yield "conflict"
+        yield Cause.CONFLICT
 
 
-def list_refusals(answers: Sequence[Refusal]) -> Iterator[str]:
+def list_refusals(answers: Sequence[Refusal]) -> Iterator[Cause]:
     """Yield the causes that refusals among some answers show, each once."""
     yield from dict.fromkeys(REFUSED[one.by] for one in answers if one.is_denied)
