@@ -43,8 +43,6 @@ def make_headline(account: "Account") -> str:
         return f"{what} {verb} deleted{_describe_deletion(account)}"
     if status is None:
         return _describe_unseen(account, holder, accepted[-1] if later else None)
-    if account.ended is not None:
-        return _describe_end_of_input(account, status, holder, ended=account.ended)
     if account.is_heartbeat and account.state in {LeaseState.LIVE, LeaseState.EXPIRED}:
         return _describe_heartbeat(account, holder)
     return _describe_state(account, status, holder, is_written_later=later is not None)
