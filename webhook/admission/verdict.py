@@ -12,9 +12,9 @@ import msgspec
 from msgspec import Struct
 
 from webhook.admission.policy.model import Policy
-from webhook.admission.policy.parse import find_denying_rules
 from webhook.admission.rules.finding import ELLIPSIS, Statement
 from webhook.admission.rules.mode import Mode
+from webhook.admission.rules.registry import find_denying_rules
 from webhook.kubernetes.field import FieldError
 from webhook.kubernetes.formats import MAX_NAME
 from webhook.kubernetes.request import AdmissionRequest

@@ -337,8 +337,8 @@ def _format_findings(account: Account, command: str, *, verbose: bool) -> Iterat
         block = account.status.block if account.status else None
         worrying = [one for one in worrying if one.check not in _HEADLINES and not (block and block.rule == one.check)]
     found_of: dict[str, list[ReportFinding]] = {}
-    for one in worrying:
-        found_of.setdefault(one.check, []).append(one)
+    for finding in worrying:
+        found_of.setdefault(finding.check, []).append(finding)
     for *earlier, finding in _split_latest(found_of.values(), _MAX_ALIKE if verbose else 1):
         severity = style(finding.severity.value, fg=SEVERITY_COLORS[finding.severity])
         is_full = len(found_of[finding.check]) >= MAX_OF_A_KIND

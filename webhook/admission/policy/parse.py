@@ -27,7 +27,6 @@ from webhook.admission.policy.model import (
     apply_settings,
 )
 from webhook.admission.rules.holders import Binding
-from webhook.admission.rules.mode import Mode
 from webhook.admission.rules.registry import EXEMPTIBLE, OBJECT_TYPES_ID, RULES
 from webhook.admission.rules.stamps import Stamps
 from webhook.kubernetes.decoding_errors import (
@@ -81,11 +80,6 @@ def make_preset(name: str) -> schema.PolicyDocument:
     rules: dict[str, yaml_reader.Value] = {rule.id: {"mode": getattr(rule, name).word} for rule in RULES.values()}
     cap = "warn" if name == "observe" else "deny"
     return convert({"apiVersion": schema.API_VERSION, "preset": name, "mode": cap, "rules": rules})
-
-
-def find_denying_rules(name: str) -> frozenset[str]:
-    """Return the ids of the rules that a preset denies by, before its cap."""
-    return frozenset(rule.id for rule in RULES.values() if getattr(rule, name) is Mode.DENY)
 
 
 # ---- from text to the document ---------------------------------------------------------------------------------------

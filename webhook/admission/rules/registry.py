@@ -25,6 +25,7 @@ from webhook.admission.rules.election import (
     transitions,
     unreadable_time,
 )
+from webhook.admission.rules.mode import Mode
 from webhook.admission.rules.parity import metadata, spec
 from webhook.admission.rules.rule import Rule
 
@@ -124,3 +125,8 @@ EXEMPTIBLE: Final = frozenset(rule.id for rule in RULES_IN_ORDER if rule.is_exem
 
 CHECKS: Final = Checks(RULES_IN_ORDER)
 """What a Lease or LeaseCandidate write must satisfy: pure functions of one change that return findings."""
+
+
+def find_denying_rules(preset: str) -> frozenset[str]:
+    """Return the ids of the rules that a preset denies by, before its cap."""
+    return frozenset(rule.id for rule in RULES.values() if getattr(rule, preset) is Mode.DENY)

@@ -13,7 +13,7 @@ from webhook.findings import ObjectName, Severity
 from webhook.kubernetes.times import SECOND
 
 MAX_NAMED: Final = 4
-"""Of users, programs or addresses, as many are named in a sentence."""
+"""Users, programs or addresses that one sentence names at most."""
 
 
 def make_claim(

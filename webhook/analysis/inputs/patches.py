@@ -5,7 +5,7 @@ from typing import Final
 import msgspec
 
 _PARTS: Final = frozenset({"annotations", "labels"})
-"""Of the metadata: other parts may delete an object, as the removal of its last finalizer does."""
+"""Parts of the metadata that delete nothing, unlike the removal of the last finalizer."""
 _NAMES: Final = frozenset({"name", "namespace", "uid", "resourceVersion"})
 """Parts of the metadata that no write changes."""
 _PATHS: Final = tuple(f"/metadata/{part}" for part in sorted(_PARTS))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _POD: Final = re.compile(rb'"resource":\s*+"pods"')
 _ACT: Final = re.compile(rb'"verb":\s*+"create"|"subresource":\s*+"(?:status|exec)"')
-"""Of the requests about pods, which are most of many logs, nearly all say nothing."""
+"""What the few requests about pods have that say something; in many logs most requests are about pods."""
 _MAX_MESSAGE: Final = 200
 _ABSENT: Final = HTTPStatus.NOT_FOUND
 _UPGRADED: Final = HTTPStatus.SWITCHING_PROTOCOLS
