@@ -50,8 +50,8 @@ def test_takeovers_in_turns_may_be_a_person_s_or_planned_by_a_watch() -> None:
     (claim,) = claims_of(answer, "lease-contended")
     assert claim.message == (
         "db-1_1 and db-0_1 were written into the lease in place of each other 6 times between 11:07:05Z and 11:07:30Z, "
-        "each time while it was live: both may lead, unless they hand it over or another one writes both; the input "
-        "does not show who wrote it"
+        "each time while it was live: both may lead, unless they hand it over or another one writes one of them, "
+        "or both; the input does not show who wrote it"
     )
     assert not claims_of(answer, "lease-stolen")
     assert claim.over_since == 0
@@ -78,7 +78,7 @@ def test_a_log_shows_that_what_looks_like_a_contest_to_a_watch_is_planned() -> N
     assert len(claims_of(logged, "handed-over")) == 6
     assert "two may have led" not in text(logged)
     (claim,) = claims_of(watched, "lease-contended")
-    assert "unless they hand it over or another one writes both" in claim.message
+    assert "unless they hand it over or another one writes one of them, or both" in claim.message
     assert "stop" not in advise(watched)
 
 

@@ -13,14 +13,16 @@ from webhook.analysis.claims.words import format_clocks, format_name
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.findings import Severity
-from webhook.kubernetes.times import MINUTE, SECOND
+from webhook.kubernetes.times import MINUTE, SECOND, format_length
 
 _LEAST: Final = 4
 """The fewest takeovers in turns that count as a contest: each holder takes back what it lost."""
 _LONGEST_PAUSE: Final = 10 * MINUTE
 """A lease that is taken after a longer time as its holder is taken by itself, and not in answer to what was before."""
 
-_UNKNOWN: Final = ", unless they hand it over or another one writes both; the input does not show who wrote it"
+_UNKNOWN: Final = (
+    ", unless they hand it over or another one writes one of them, or both; the input does not show who wrote it"
+)
 
 
 class Contest(Struct, frozen=True):
@@ -74,6 +76,23 @@ def _is_taken_while_live(before: Tenure, after: Tenure) -> bool:
     return is_own and before.holder != after.holder and not after.processes.is_from_pod_of(before.processes)
 
 
+def _describe_copies(contest: Contest) -> str:
+    """Say whose renewTimes were old when it was written in, as those of a stored copy of the lease are."""
+    by_holder = {
+        name: [one for one in contest.tenures if one.holder == name]
+        for name in (contest.last.previous, contest.last.holder)
+    }
+    old = [ones[-1] for ones in by_holder.values() if all(one.copied_age for one in ones)]
+    if len(old) != 1 or old[0].copied_age is None:
+        return ""
+    age = format_length(old[0].copied_age)
+    manager = f", with the field manager {format_name(old[0].taken_manager)}" if old[0].taken_manager else ""
+    return (
+        f". Each time {format_name(old[0].holder)} was written in{manager}, renewTime was old, {age} at last, and no "
+        "renewal followed, as if a stored copy of the lease was written, such as a manifest"
+    )
+
+
 def claim_contest(history: LeaseHistory, contest: Contest, now: int) -> Claim:
     """Return the claim that two took the lease from each other."""
     first, last, is_ongoing = contest.first, contest.last, contest.is_ongoing(now)
@@ -84,6 +103,7 @@ def claim_contest(history: LeaseHistory, contest: Contest, now: int) -> Claim:
     )
     led = "both may lead" if is_ongoing else "both may have led all the time"
     unknown = "" if contest.is_by_holders else _UNKNOWN
+    unknown += "" if contest.is_by_holders else _describe_copies(contest)
     start, end = format_clocks(now, first.since, last.since)
     message = (
         f"{format_name(last.previous)} and {format_name(last.holder)} {did} {len(contest.tenures)} times between "

@@ -367,6 +367,8 @@ def _describe_replacement(tenure: Tenure, before: Tenure | None, took: str, prev
     is_one_pod = before is not None and is_from_one_pod(tenure, before)
     led = "both were written from one pod" if is_one_pod else "two may have led"
     is_own = tenure.processes.taken_by is not None and tenure.processes.doubtful_taker is None
+    if is_own and before is not None and before.was_left_as_written and not is_one_pod:
+        return f"{took} from {previous}, which had been written in and had not renewed it"
     return f"{took} {'from' if is_own else 'in place of'} {previous}, which still held it: {led}"
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from webhook.admission.policy.model import is_always_exempt
 from webhook.analysis.claims.advice_on_mutation import advise_on_mutation
@@ -53,6 +54,9 @@ _BESIDE: Final = (
 _ALIKE: Final = "one process led throughout, whose names begin alike"
 _END_OF_POD: Final = re.compile("[_/:@#]")
 """What stands between the name of a pod and what makes an identity of it, such as a number of its term."""
+_NO_COPY: Final = (
+    "If that old renewTime is of a stored copy of the lease, such as a manifest in git or a backup, take the Lease out."
+)
 _RENAMED: Final = "one process led throughout and its identity changed, as acquireTime and leaseTransitions did not"
 
 
@@ -187,6 +191,7 @@ def _claim_theft(
             f", which {format_name(before.holder)} may still have held",
         )
     message = f"at {at} {took}{held}: {_describe_doubt(before, now)}"
+    message += _describe_copy(after)
     message += _describe_addresses(history, other)
     if false_expiry is not None:
         message, cause, advice = f"{message}. {false_expiry.text}", false_expiry.cause, false_expiry.advice
@@ -197,10 +202,15 @@ def _claim_theft(
         if is_back:
             message = f"at {at} {took}{written}{format_clock(before.since, now)}, had not renewed it"
         cause, advice = "stolen" if is_back else "renamed", _advise_on_one_pod(history, before, after)
+    elif before.was_left_as_written and before.processes.doubtful_taker and not other:
+        # Who takes back what another one wrote in answers that write.
+        advice = _advise_on_other_taker(history, before.holder, before.processes.doubtful_taker, is_beside=False)
+        advice = replace(advice, sentence=f"{_advise_against_copy(before)}{advice.sentence}")
     elif other:
         is_beside = is_written_beside(after, before)
         message += f". {_BESIDE}" if is_beside else ""
         advice = _advise_on_other_taker(history, after.holder, other, is_beside=is_beside)
+        advice = replace(advice, sentence=f"{_advise_against_copy(after)}{advice.sentence}")
     elif after.processes.taken_by is None:
         message += _describe_renaming(after, is_one_name=is_one_name)
         message += f". The input does not show who wrote it{_describe_manager(before, after)}"
@@ -238,6 +248,16 @@ def _advise_on_other_taker(history: LeaseHistory, holder: str, other: Writer, *,
     return Advice(sentence, make_command_for_pod_of_writer(history.namespace, other))
 
 
+def _describe_copy(after: Tenure) -> str:
+    """Say how old the state is that another one wrote in, as far as its renewTime shows; "" if it need not be old."""
+    return f"; the renewTime written with it was {format_length(after.copied_age)} old" if after.copied_age else ""
+
+
+def _advise_against_copy(written: Tenure) -> str:
+    """Return what to do if an old state was written in, as whoever applies a stored copy of a lease does each time."""
+    return f"{_NO_COPY} " if written.copied_age else ""
+
+
 def _describe_addresses(history: LeaseHistory, other: Writer | None) -> str:
     """Say that requests of a pod came from several addresses of one family, "" if they did not: it may have both."""
     known = history.requests.find_addresses(other)
@@ -269,7 +289,7 @@ def _explain_false_expiry(history: LeaseHistory, before: Tenure, after: Tenure, 
             return None
         text = f"Its renewTime was not stored as requested, so {_CONCLUSION}"
         return _FalseExpiry(text, "rewritten", advise_on_mutation(rewritten))
-    ahead = before.clock.ahead
+    ahead = before.own_clock_ahead
     if ahead is None or ahead >= -_OFF:
         return None
     behind = f"{format_length(-ahead)} behind the API server's"
@@ -309,7 +329,9 @@ def _explain_time_set_back(history: LeaseHistory, before: Tenure, after: Tenure,
 def _are_equally_off(history: LeaseHistory, ahead: int) -> bool:
     """Return whether the clocks of several holders seem to be off by the same, which clocks that are wrong are not."""
     alike = {
-        one.holder for one in history.tenures if one.clock.ahead is not None and abs(one.clock.ahead - ahead) < _OFF
+        one.holder
+        for one in history.tenures
+        if one.own_clock_ahead is not None and abs(one.own_clock_ahead - ahead) < _OFF
     }
     return len(alike) > 1
 

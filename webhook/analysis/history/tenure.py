@@ -523,6 +523,23 @@ class Tenure(Struct):
         return self.processes.is_never_renewed or (self.is_only_named and self.renewed_by_other is None and is_seen)
 
     @property
+    def own_clock_ahead(self) -> int | None:
+        """By how much its process's clock is ahead, in microseconds; None if another one may have written renewTime."""
+        is_own = self.is_known_to_have_held and not (self.was_left_as_written or self.is_last_by_other)
+        return self.clock.ahead if is_own else None
+
+    @property
+    def copied_age(self) -> int | None:
+        """How old renewTime was when another one wrote the holder in, and had expired by; None if it was not.
+
+        Whoever writes what was stored long ago, such as a manifest that was exported, writes that time, too.
+        """
+        ahead, duration = self.clock.ahead_at_last, self.duration
+        if ahead is None or duration is None or not self.was_left_as_written or -ahead <= duration * SECOND:
+            return None
+        return -ahead
+
+    @property
     def is_known_to_have_held(self) -> bool:
         """True if it took the lease itself, or renewed it.
 
