@@ -18,6 +18,7 @@ from webhook.analysis.claims.expiry_doubts import ExpiryDoubt, find_expiry_doubt
 from webhook.analysis.claims.holder_pods import HolderPodDeletion, find_holder_pod_deletions
 from webhook.analysis.claims.incidents import drop_repeated, find_incidents, find_server_clock
 from webhook.analysis.claims.pods import PodEvent, find_refused_pods, list_pod_events
+from webhook.analysis.claims.refused_candidates import list_refused_candidates
 from webhook.analysis.claims.related_writes import find_related_writes
 from webhook.analysis.claims.silent_together import SilentTogether, claim_silent_together, find_silent_together
 from webhook.analysis.claims.successors import find_last_rejection
@@ -27,6 +28,7 @@ from webhook.analysis.history.events import EventKind, LeaseEvent
 from webhook.analysis.history.follow import ClusterHistory, Key
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import Refusal
+from webhook.analysis.history.refused_candidates import RefusedCandidate
 from webhook.analysis.history.status import LeaseState, LeaseStatus, date_renewal, date_state, is_duration_by_another
 from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.inputs.items import InputKind, Observation, RecordingGap, RelatedWrite, Writer
@@ -66,6 +68,8 @@ class Account(Struct, frozen=True):
     """What was done to its LeaseCandidates."""
     missing_candidates: frozenset[str] = frozenset()
     """Those that were deleted, and are not known to be there again."""
+    refused_candidates: tuple[RefusedCandidate, ...] = ()
+    """LeaseCandidates for it that an API server refused, and has not stored since."""
     unserved_at: int | None = None
     """When the API server last answered that it does not serve LeaseCandidates, if its election is coordinated."""
     candidates: Candidates | None = None
@@ -310,6 +314,7 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
         doubt=doubt,
         candidate_events=candidates,
         missing_candidates=frozenset(deleted),
+        refused_candidates=list_refused_candidates(histories, history),
         unserved_at=histories.unserved_at if is_coordinated else None,
         candidates=None if doubt.unlogged else find_candidates(histories, history, status),
         lacks_requests=histories.lacks_shown_requests(history),

@@ -35,6 +35,7 @@ from webhook.analysis.claims.handovers import FrequentChanges, find_frequent_cha
 from webhook.analysis.claims.holder_pods import find_evictor, is_gone
 from webhook.analysis.claims.loops import find_loop
 from webhook.analysis.claims.other_askers import find_other_askers
+from webhook.analysis.claims.refused_candidates import advise_on_refused_candidates
 from webhook.analysis.claims.related_writes import is_of_node
 from webhook.analysis.claims.successors import find_failing_webhook, list_writes_of_successors
 from webhook.analysis.claims.words import describe_user, describe_writer, format_clock, format_name
@@ -100,6 +101,8 @@ def _advise_while_free(account: Account) -> Advice:
     history, where = account.history, make_kubectl_prefix(account.history.namespace)
     if (loop := _advise_on_loop(account, "No one holds it now.")) is not None:
         return loop
+    if account.refused_candidates:
+        return advise_on_refused_candidates(account.refused_candidates)
     strategy = history.lease.spec.strategy if history.lease is not None else None
     if strategy == OLDEST_EMULATION_VERSION:
         return Advice("An API server names the next holder, one of its candidates:", f"{where} get leasecandidates")
@@ -134,6 +137,8 @@ def _advise_without_lease(account: Account) -> Advice:
     if history.is_deleted:
         sentence = "The lease was deleted, and does not exist. Most clients create it when they next ask:"
         return Advice(sentence, f"{lease} --watch")
+    if account.refused_candidates:
+        return advise_on_refused_candidates(account.refused_candidates)
     if history.requests.absent:
         pods = f"{make_kubectl_prefix(history.namespace)} get leases,pods"
         return Advice("It does not exist; most clients create it when they next ask and may:", pods)
@@ -333,12 +338,8 @@ def _advise_after_expiry(account: Account, status: LeaseStatus) -> Advice:
             f"{describe_process(account.doubt.patient_reader)} does not take it:"
         )
         return Advice(sentence, f"{make_command_for_lease(history)} --watch")
-    if (refusal := _find_refused_successor(account, status)) is not None:
-        after = advise_after_refusal(history, refusal, account.now)
-        return Advice(f"No other can take the lease while its writes are refused. {after.sentence}", after.command)
-    if webhook := find_failing_webhook(history, status):
-        sentence = f"No other can take the lease while webhook {format_name(webhook)}, called for each write, fails"
-        return Advice(f"{sentence}. To see it:", WEBHOOKS)
+    if (rejection := _advise_on_rejected_successors(account, status)) is not None:
+        return rejection
     if account.unserved_at is not None:
         sentence = (
             "The API server holds no coordinated elections: enable CoordinatedLeaderElection "
@@ -357,6 +358,18 @@ def _advise_after_expiry(account: Account, status: LeaseStatus) -> Advice:
     holder = name_holder(status.holder, pod)
     sentence = f"Check whether {holder} still runs, and whether another replica runs that can take over:"
     return Advice(sentence, make_command_for_pods(history, pod))
+
+
+def _advise_on_rejected_successors(account: Account, status: LeaseStatus) -> Advice | None:
+    """Return what to do about others than the holder that an API server keeps from taking an expired lease."""
+    history = account.history
+    if (refusal := _find_refused_successor(account, status)) is not None:
+        after = advise_after_refusal(history, refusal, account.now)
+        return Advice(f"No other can take the lease while its writes are refused. {after.sentence}", after.command)
+    if webhook := find_failing_webhook(history, status):
+        sentence = f"No other can take the lease while webhook {format_name(webhook)}, called for each write, fails"
+        return Advice(f"{sentence}. To see it:", WEBHOOKS)
+    return advise_on_refused_candidates(account.refused_candidates) if account.refused_candidates else None
 
 
 def _advise_on_candidates(account: Account) -> Advice | None:

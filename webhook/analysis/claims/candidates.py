@@ -1,14 +1,16 @@
 """Whether anyone asks for a lease that is free: an audit log shows who reads it again and again, and who does not."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
 from webhook.admission.rules.expiry import MAX_TOLERANCE
-from webhook.analysis.claims.words import format_name
+from webhook.analysis.claims.words import describe_writer, format_count, format_name
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import UNKNOWN_RESOURCE
+from webhook.analysis.history.refused_candidates import RefusedCandidate
 from webhook.analysis.history.status import LeaseState, LeaseStatus
 from webhook.analysis.history.waiting import Asking
 from webhook.analysis.inputs.items import Writer
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 SHORTEST: Final = 10 * SECOND
 """Followers of client-go read every 2 to 4.4 s; who restarts takes a few seconds."""
 
+_MAX_NAMED: Final = 4
 _AGAIN: Final = 4
 """Reads since a lease has expired by which its reader waits for it."""
 
@@ -101,6 +104,8 @@ def _find_own(history: LeaseHistory) -> Writer | None:
 def describe_candidates(account: "Account") -> str:
     """Return the end of a headline: whether anyone asks for a lease that is free, "" if that is not known."""
     found = account.candidates
+    if account.refused_candidates:
+        return f"; the LeaseCandidates of {name_refused(account.refused_candidates)} were refused"
     if found is None:
         return ""
     if not found.asking:
@@ -122,3 +127,16 @@ def describe_process(who: Writer) -> str:
     if not who.user:
         return "one without accepted credentials"
     return f"pod {format_name(who.pod)}" if who.pod else format_name(who.name)
+
+
+def name_refused(found: Sequence[RefusedCandidate]) -> str:
+    """Name the processes, by their pods if they have some."""
+    names = [f"pod {format_name(one.writer.pod)}" if one.writer.pod else describe_writer(one.writer) for one in found]
+    return join_names([name or "a process without accepted credentials" for name in names])
+
+
+def join_names(names: Sequence[str]) -> str:
+    """Return the latest names as one text, and how many others there are."""
+    named, others = list(names[-_MAX_NAMED:]), len(names) - _MAX_NAMED
+    named += [format_count(others, "other")] if others > 0 else []
+    return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"

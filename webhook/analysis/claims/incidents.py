@@ -11,6 +11,7 @@ from webhook.analysis.claims.deletions import find_deletion
 from webhook.analysis.claims.diagnosis import Blame, Diagnosis
 from webhook.analysis.claims.lease_claim import make_claim
 from webhook.analysis.claims.refusals import find_fenced_writes, find_refusals
+from webhook.analysis.claims.refused_candidates import find_refused_candidates
 from webhook.analysis.claims.removals import claim_removal, find_preferred_holders, was_removed_while_leading
 from webhook.analysis.claims.rewritten import find_rewritten_fields
 from webhook.analysis.claims.sharing import find_replaced_pod, find_second_writers
@@ -63,6 +64,7 @@ def _find_in_history(
     if ongoing is not None and ongoing.blame is Blame.REFUSED and history.latest_tenure:
         known.append((history.latest_tenure.last_renewal, now))
     yield from find_refusals(history, known, now)
+    yield from find_refused_candidates(histories, history, now)
     yield from find_fenced_writes(history, now)
 
 

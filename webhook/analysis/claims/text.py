@@ -192,13 +192,15 @@ def _list_waiting(account: Account) -> Iterator[str]:
     tenure = account.tenure
     if tenure is None or tenure.processes.own is None or not tenure.processes.own.pod:
         return
+    # Whose LeaseCandidate is refused is not in the election, whatever it reads.
+    refused = {one.writer.pod for one in account.refused_candidates}
     for reader, (number, at) in account.history.requests.readers.items():
         is_still = account.now - at < (tenure.duration or 0) * SECOND
         is_peer = (
             reader in account.history.requests.accounts.get(tenure.processes.own.user, ())
             and reader not in tenure.processes.pods
         )
-        if is_peer and is_still and number >= _MIN_READS and at >= tenure.since:
+        if reader not in refused and is_peer and is_still and number >= _MIN_READS and at >= tenure.since:
             yield format_name(reader)
 
 

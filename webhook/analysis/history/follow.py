@@ -23,6 +23,7 @@ from webhook.analysis.history.log_continuation import LogContinuation, RenewalBa
 from webhook.analysis.history.observe import observe
 from webhook.analysis.history.pod_requests import PodRequests
 from webhook.analysis.history.refusal import NOT_FOUND, UNKNOWN_RESOURCE, Refusal
+from webhook.analysis.history.refused_candidates import RefusedCandidates
 from webhook.analysis.history.renewals import OtherLeases
 from webhook.analysis.history.status import date_renewal
 from webhook.analysis.history.tenure import Tenure
@@ -194,6 +195,7 @@ class ClusterHistory(Struct):
     candidates: dict[Key, LeaseCandidate] = field(default_factory=dict)
     candidate_events: dict[Key, deque[LeaseEvent]] = field(default_factory=dict)
     """The latest deletions and edits of candidates, by the lease that they are for."""
+    refused_candidates: RefusedCandidates = field(default_factory=RefusedCandidates)
     election_events: dict[Key, set[tuple[int, str]]] = field(default_factory=dict)
     """Time and text of Events. Clients write them, so they are not part of a history."""
     deleted_pods: DeletedPods = field(default_factory=DeletedPods)
@@ -357,6 +359,7 @@ class ClusterHistory(Struct):
         lease = candidate.spec.lease_name if candidate else None
         if event is not None and lease:
             self.candidate_events.setdefault((seen.namespace, lease), deque(maxlen=MAX_LISTED)).append(event)
+        self.refused_candidates.take(seen, seen.asked_lease or lease or "")
         if not seen.is_stored:
             return
         if isinstance(seen.object, LeaseCandidate):

@@ -246,6 +246,8 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     """A watch shows the same write as the request of a log."""
     log: str = ""
     """The path of the log that has the request, if `place` is that of a watch."""
+    asked_lease: str = ""
+    """The lease that a write of a LeaseCandidate names, if it was not stored and a log shows the request."""
     patched_renew_time: str = ""
     """The renewTime that a patch asked for, if a log shows the patch, and not what was stored."""
     answered_object: bytes = b""

@@ -452,6 +452,7 @@ def _interpret_event(
         at=answered if answered is not None else asked,
         verb=event.verb,
         refused_holder=_find_refused_holder(event, kind),
+        asked_lease=_find_asked_lease(event, kind),
         writer=event.writer,
         answer=Answer(
             event.response_status.code,
@@ -635,6 +636,15 @@ def _find_refused_holder(event: AuditEvent, kind: str) -> str | None:
         return None
     asked, _, _ = decode_our_object(kind, event.object_ref.api_version, event.request_object)
     return (asked.spec.holder_identity or "") if isinstance(asked, Lease) else None
+
+
+def _find_asked_lease(event: AuditEvent, kind: str) -> str:
+    """Return the lease that a LeaseCandidate which was not stored is for, "" if a log does not show that."""
+    is_whole = event.verb in {"create", "update"} and event.response_status.code >= 400
+    if kind != "LeaseCandidate" or not is_whole or b'"spec"' not in bytes(event.request_object):
+        return ""
+    asked, _, _ = decode_our_object(kind, event.object_ref.api_version, event.request_object)
+    return (asked.spec.lease_name or "") if isinstance(asked, LeaseCandidate) else ""
 
 
 def _choose_object(event: AuditEvent, act: Act) -> Raw | None:
