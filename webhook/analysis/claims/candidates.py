@@ -132,7 +132,7 @@ def describe_process(who: Writer) -> str:
 def name_refused(found: Sequence[RefusedCandidate]) -> str:
     """Name the processes, by their pods if they have some."""
     names = [f"pod {format_name(one.writer.pod)}" if one.writer.pod else describe_writer(one.writer) for one in found]
-    return join_names([name or "a process without accepted credentials" for name in names])
+    return join_names(names)
 
 
 def join_names(names: Sequence[str]) -> str:

@@ -23,9 +23,14 @@ _POLICIES: Final = "kubectl get validatingadmissionpolicies,validatingadmissionp
 
 
 def list_refused_candidates(histories: ClusterHistory, history: LeaseHistory) -> tuple[RefusedCandidate, ...]:
-    """Return those for a lease, and for which no later write of the same process was stored, the last one last."""
+    """Return those for a lease, and for which no later write of the same process was stored, the last one last.
+
+    What is refused to a user that neither asked for the lease nor held it keeps no replica from being chosen.
+    """
     found = histories.refused_candidates.list_of(history.namespace, history.name, history.requests.accounts)
-    return tuple(sorted(found, key=lambda one: one.last.at))
+    users = {one.processes.own.user for one in history.tenures if one.processes.own} | history.requests.users
+    of_electors = (one for one in found if one.writer.user in users or not users)
+    return tuple(sorted(of_electors, key=lambda one: one.last.at))
 
 
 def find_refused_candidates(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iterator[Claim]:

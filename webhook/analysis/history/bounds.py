@@ -55,6 +55,8 @@ class Bounds(Struct):
     """Times of the two leases with the latest states; a client may have invented them."""
     _resumed: dict[tuple[str, str], int] = field(default_factory=dict)
     """The same of states that follow what was not seen, by their stamps: another write may have moved one since."""
+    _of_candidates: dict[tuple[str, str], int] = field(default_factory=dict)
+    """The same of LeaseCandidates that a watch shows beside leases."""
     _first_event: int | None = None
     _states: list[int] = field(default_factory=list)
 
@@ -117,6 +119,18 @@ class Bounds(Struct):
         _keep_latest(self._resumed, seen, at)
         if len(self._resumed) > 1:
             self.extend_to(min(self._resumed.values()))
+
+    def note_candidate(self, seen: Observation, ping_time: int | None) -> None:
+        """Note a write to a LeaseCandidate that a watch shows, by its stamp: that of the second latest one counts.
+
+        `ping_time` is when an API server asked it whether it is there, if that is what was written.
+        """
+        stamp = seen.latest_stamp or 0
+        if seen.input_kind is not InputKind.WATCH or seen.act is Act.STORED or not 0 < stamp <= self.latest:
+            return
+        _keep_latest(self._of_candidates, seen, refine(stamp, ping_time or stamp))
+        if len(self._of_candidates) > 1:
+            self.extend_to(min(self._of_candidates.values()))
 
     def note_request(self, answered: int) -> int | None:
         """Note a request in an audit log; return since when the log has none for any lease, None if it went on.

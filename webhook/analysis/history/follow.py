@@ -48,7 +48,7 @@ from webhook.analysis.inputs.items import (
 from webhook.analysis.inputs.kinds import interpret_for_history
 from webhook.kubernetes.objects import Lease, LeaseCandidate
 from webhook.kubernetes.request import VERSIONS_OF
-from webhook.kubernetes.times import MINUTE, SECOND, stamp_of
+from webhook.kubernetes.times import MINUTE, SECOND, get_instant, normalize, stamp_of
 
 Key = tuple[str, str]
 
@@ -364,6 +364,7 @@ class ClusterHistory(Struct):
             return
         if isinstance(seen.object, LeaseCandidate):
             self.candidates[key] = seen.object
+            self.bounds.note_candidate(seen, get_instant(normalize(seen.object.spec.ping_time)))
         if seen.act is Act.DELETED:
             self.candidates.pop(key, None)
 
