@@ -23,7 +23,8 @@ class HolderPodDeletion(Struct, frozen=True):
     @property
     def text(self) -> str:
         """`pod checkout-1, which held it, was evicted by kube-system/descheduler`."""
-        pod = f"pod {format_name(self.deletion.name)}, which {'wrote' if self.tenure.is_writer else 'held'} it"
+        did = "held" if self.tenure.processes.is_sure else "renewed"
+        pod = f"pod {format_name(self.deletion.name)}, which {'wrote' if self.tenure.is_writer else did} it"
         if is_by_kubelet(self.deletion):
             return f"{pod}, was deleted, as its kubelet confirmed"
         verb = "evicted" if self.deletion.is_eviction else "deleted"
@@ -35,7 +36,8 @@ def find_holder_pod_deletions(deleted: DeletedPods, history: LeaseHistory, now: 
     """Yield the deletions of pods of holders by `now`, in microseconds since 1970, the oldest one first."""
     for tenure, after in pairwise([*history.tenures, None]):
         assert tenure is not None
-        own = tenure.processes.own if tenure.processes.is_sure and not tenure.processes.others else None
+        is_known = tenure.processes.is_sure or tenure.processes.is_alone
+        own = tenure.processes.own if is_known and not tenure.processes.others else None
         found = deleted.list_deletions_by(own) if own is not None else ()
         until = now if tenure.until is None else min(now, tenure.until)
         if tenure.is_writer and after is not None and not tenure.is_deleted:

@@ -282,6 +282,12 @@ class HolderProcesses(Struct):
         return self.taken_by.impersonator if self.taken_by else ""
 
     @property
+    def is_alone(self) -> bool:
+        """Whether one pod made all renewals that were seen, and they are many: a stranger writes once or twice."""
+        has_pod = self.own is not None and bool(self.own.pod) and self.is_last_known
+        return has_pod and self.renewals >= MIN_RENEWALS and not self.others
+
+    @property
     def foreign_taker(self) -> Writer | None:
         """Who wrote the holder into the lease, if that was not itself; None if it was, or if that is not known.
 

@@ -1,13 +1,20 @@
 """Requests of a log, joined with the states of a watch that they made."""
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterator, Sequence
+from itertools import islice, pairwise
+from typing import Final
 
 from msgspec.structs import replace
 
-from webhook.analysis.history.merge.dated import TOLERANCE, DatedItem, is_as_sent
+from webhook.analysis.history.merge.dated import TOLERANCE, DatedItem, by_time, is_as_sent
 from webhook.analysis.history.merge.fitting import find_exact_time, find_fitting, group_requests
+from webhook.analysis.history.merge.makers import is_stamped_by
 from webhook.analysis.inputs.items import Observation
 from webhook.analysis.inputs.rewriting import HOLDER_IDENTITY, RENEW_TIME
+
+_MAX_IN_TURN: Final = 16
+"""More states in a row without a request are of a log that lacks their requests."""
 
 
 def join_requests(states: list[DatedItem], rest: Sequence[DatedItem]) -> list[DatedItem]:
@@ -34,6 +41,10 @@ def join_requests(states: list[DatedItem], rest: Sequence[DatedItem]) -> list[Da
             used.add(id(maker))
             makers[number] = maker, state
             states[number] = maker.join_with(state)
+    for number, maker in _find_makers_in_turn(states, requests.writes, used):
+        used.add(id(maker))
+        makers[number] = maker, states[number]
+        states[number] = maker.join_with(states[number])
     for is_before in (False, True):
         used -= {id(one) for one in _drop_displaced_patches(makers, states, is_before=is_before)}
     if RENEW_TIME in _list_rewritten_fields(states):
@@ -43,6 +54,47 @@ def join_requests(states: list[DatedItem], rest: Sequence[DatedItem]) -> list[Da
         for seen in others:
             _forget_what_was_sent(seen)
     return others
+
+
+def _find_makers_in_turn(
+    states: Sequence[DatedItem], writes: Sequence[DatedItem], used: Collection[int]
+) -> Iterator[tuple[int, DatedItem]]:
+    """Yield the numbers of states that follow each other, and their makers, of which stamps do not tell the order.
+
+    Several writers may write in one second. Where one log has as many writes as states between those around them, and
+    each was answered before the next one came, they are in its order.
+    """
+    for start, end in _find_runs(states):
+        before = find_exact_time(states, range(start - 1, -1, -1), -1)
+        after = find_exact_time(states, range(end, len(states)), None)
+        near = _list_between(writes, before, after, used, most=end - start + 1)
+        around = [states[number] for number in (start - 1, end) if 0 <= number < len(states)]
+        logs = {one.observation.log or one.observation.place.path for one in (*near, *around)}
+        is_in_turn = all(one.time <= next_.time - next_.observation.took for one, next_ in pairwise(near))
+        pairs = list(zip(range(start, end), near, strict=False))
+        is_whole = len(near) == end - start and len(logs) == 1 and is_in_turn
+        if is_whole and all(is_stamped_by(one.observation, states[number].observation) for number, one in pairs):
+            yield from pairs
+
+
+def _list_between(
+    writes: Sequence[DatedItem], before: int, after: int | None, used: Collection[int], *, most: int
+) -> Sequence[DatedItem]:
+    """Return the first writes between two instants that made no other state, and no more than are asked for."""
+    begin = bisect_right(writes, before, key=by_time)
+    end = len(writes) if after is None else bisect_left(writes, after, key=by_time)
+    return list(islice((writes[number] for number in range(begin, end) if id(writes[number]) not in used), most))
+
+
+def _find_runs(states: Sequence[DatedItem]) -> Iterator[tuple[int, int]]:
+    """Yield from where to where several states follow each other without a request, of writes that have stamps."""
+    start = 0
+    for number, state in enumerate((*states, None)):
+        if state is not None and not state.is_exact and not state.is_deletion and state.observation.latest_stamp:
+            continue
+        if 1 < number - start <= _MAX_IN_TURN:
+            yield start, number
+        start = number + 1
 
 
 def _drop_displaced_patches(

@@ -87,6 +87,12 @@ def _is_in_request(request: Observation, stamp: int) -> bool:
     return (request.at - request.took) // SECOND * SECOND <= stamp <= request.at
 
 
+def is_stamped_by(request: Observation, state: Observation) -> bool:
+    """Return whether a write, of which a log shows neither what it asked for nor what it made, may have stamped so."""
+    is_hidden = request.object is None and request.asked is None and not request.patched_renew_time
+    return is_hidden and state.latest_stamp is not None and _is_in_request(request, state.latest_stamp)
+
+
 def is_update_of(request: Observation, states: Sequence[DatedItem], number: int) -> bool:
     """Return whether an update names the state before this one as the one that it replaced."""
     return request.act is not Act.CREATED and bool(request.replaces) and _has_replaced(request, states, number)
