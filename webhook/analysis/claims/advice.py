@@ -15,7 +15,7 @@ from webhook.analysis.claims.advice_on_writers import (
     advise_on_writer,
 )
 from webhook.analysis.claims.api_servers import advise_after_end_of_api_server, is_identity_lease
-from webhook.analysis.claims.candidates import describe_process
+from webhook.analysis.claims.candidates import Candidates, describe_process
 from webhook.analysis.claims.claim import REPLACED, Advice, Claim
 from webhook.analysis.claims.commands import (
     WEBHOOKS,
@@ -109,8 +109,22 @@ def _advise_while_free(account: Account) -> Advice:
     if strategy:
         sentence = f"No API server chooses by the strategy {format_name(strategy)}; check that its implementation runs:"
         return Advice(sentence, f"{where} get leasecandidates")
+    if account.candidates is not None and (refusal := _find_refusal_of_all(account, account.candidates)) is not None:
+        after = advise_after_refusal(history, refusal, account.now)
+        return Advice(
+            f"The lease is free, and all who asked for it since were refused. {after.sentence}", after.command
+        )
     asks = "" if history.has_reads_of_holders else "; if none runs, the lease stays free"
     return Advice(f"Any replica may take the lease at once{asks}:", f"{where} get pods")
+
+
+def _find_refusal_of_all(account: Account, found: Candidates) -> Refusal | None:
+    """Return the latest refusal if each process that asked for a free lease since was refused at last; None if not."""
+    asking = found.asking
+    denied = [one for one in account.history.requests.refusals if one.received > found.since and one.is_denied]
+    refused = [one for one in denied if any(who.is_same(one.writer) for who, _ in asking)]
+    are_all = all(one.code >= 400 and any(who.is_same(last.writer) for last in refused) for who, one in asking)
+    return refused[-1] if refused and are_all else None
 
 
 def _advise_without_lease(account: Account) -> Advice:

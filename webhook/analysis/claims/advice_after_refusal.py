@@ -67,7 +67,9 @@ def advise_after_refusal(history: LeaseHistory, refusal: Refusal, now: int) -> A
         )
     if refusal.by is By.OTHER and refusal.code != _FORBIDDEN:
         return _advise_on_malformed_writes(history, refusal, who)
-    return _advise_on_missing_rights(history, refusal)
+    is_anonymous = refusal.is_anonymous and refusal.by is By.RIGHTS
+    advise = _advise_on_anonymous_requests if is_anonymous else _advise_on_missing_rights
+    return advise(history, refusal)
 
 
 def _advise_on_terminated_namespace(history: LeaseHistory, refusal: Refusal) -> Advice:
@@ -115,6 +117,22 @@ def _advise_on_malformed_writes(history: LeaseHistory, refusal: Refusal, who: st
     )
 
 
+def _advise_on_anonymous_requests(history: LeaseHistory, refusal: Refusal) -> Advice:
+    """Return where to look for who sent requests without credentials: to grant anonymous users a right is no cure."""
+    sentence = (
+        "These requests carried no credentials: see why that program has none, as a pod without a token "
+        "(automountServiceAccountToken: false), and give anonymous users no right."
+    )
+    return _advise_to_find_pod(sentence, history, get_address(refusal.source))
+
+
+def _advise_to_find_pod(sentence: str, history: LeaseHistory, address: str) -> Advice:
+    if not address:
+        return Advice(f"{sentence} To see the pods:", f"{make_kubectl_prefix(history.namespace)} get pods")
+    selector = quote_for_shell(f"status.podIP={address}")
+    return Advice(f"{sentence} To see which pod has the address:", f"kubectl get pods -A --field-selector {selector}")
+
+
 def _advise_on_unaccepted_credentials(history: LeaseHistory, refusal: Refusal) -> Advice:
     """Return where to look for who sent requests without accepted credentials, and which API server refused them.
 
@@ -130,10 +148,7 @@ def _advise_on_unaccepted_credentials(history: LeaseHistory, refusal: Refusal) -
             "another one accepted some from the same addresses. Compare how both authenticate, "
             "such as their service account keys."
         )
-    if not address:
-        return Advice(f"{sentence} To see the pods:", f"{make_kubectl_prefix(history.namespace)} get pods")
-    selector = quote_for_shell(f"status.podIP={address}")
-    return Advice(f"{sentence} To see which pod has the address:", f"kubectl get pods -A --field-selector {selector}")
+    return _advise_to_find_pod(sentence, history, address)
 
 
 def _name_refused(history: LeaseHistory, refusal: Refusal) -> str:

@@ -9,7 +9,7 @@ from webhook.admission.rules.expiry import MAX_TOLERANCE
 from webhook.analysis.claims.words import describe_writer, format_count, format_name
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.refusal import UNKNOWN_RESOURCE
+from webhook.analysis.history.refusal import ANONYMOUS, UNKNOWN_RESOURCE
 from webhook.analysis.history.refused_candidates import RefusedCandidate
 from webhook.analysis.history.status import LeaseState, LeaseStatus
 from webhook.analysis.history.waiting import Asking
@@ -63,7 +63,7 @@ def _may_take(history: LeaseHistory, who: Writer) -> bool:
     """Return whether who asks for a lease may want it: it has an account that held it, tried to write it, or none."""
     holders = {one.processes.own.user for one in history.tenures if one.processes.own is not None}
     tried = (one.writer for one in history.requests.refusals if not one.is_read)
-    return not (holders and who.user) or who.user in holders or any(map(who.is_same, tried))
+    return not holders or who.user in {"", ANONYMOUS} or who.user in holders or any(map(who.is_same, tried))
 
 
 def find_patient_reader(histories: ClusterHistory, history: LeaseHistory, status: LeaseStatus | None) -> Writer | None:
@@ -126,6 +126,8 @@ def describe_process(who: Writer) -> str:
     """Return a process that asks for a lease as part of a sentence: by its pod, if it has one."""
     if not who.user:
         return "one without accepted credentials"
+    if who.user == ANONYMOUS and not who.impersonator:
+        return "at least one process without credentials"
     return f"pod {format_name(who.pod)}" if who.pod else format_name(who.name)
 
 

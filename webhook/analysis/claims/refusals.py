@@ -5,6 +5,7 @@ from typing import Final, TypeVar
 
 from webhook.analysis.claims import causes
 from webhook.analysis.claims.advice_after_refusal import advise_after_refusal
+from webhook.analysis.claims.candidates import join_names
 from webhook.analysis.claims.claim import Advice, Claim
 from webhook.analysis.claims.claim import By as BySomeone
 from webhook.analysis.claims.commands import make_command_for_pod_of_writer
@@ -39,6 +40,8 @@ def _describe_senders(history: LeaseHistory, group: Sequence[Refusal]) -> str:
     A client says itself which program it is; an address may be that of a proxy.
     """
     last = group[-1]
+    if last.is_anonymous:
+        return f"{describe_writer(last.writer)} (they carried no credentials){_describe_sources(group)}"
     if last.writer.user:
         return describe_writer(last.writer)
     who = "an unknown user" if len(group) == 1 else "one or more unknown users"
@@ -50,6 +53,15 @@ def _describe_senders(history: LeaseHistory, group: Sequence[Refusal]) -> str:
     known = " and ".join(describe_writer(one) for one in history.requests.sources.get(sources[-1], ())[-MAX_NAMED:])
     accepted = f"; from there, those of {known} were accepted" if known else ""
     return f"{who} ({format_name(program)} at {format_name(address)}{others}{accepted})"
+
+
+def _describe_sources(group: Sequence[Refusal]) -> str:
+    """Say from which programs, by what they say themselves, and from which addresses requests came."""
+    parts = [one.source.partition(" ") for one in group if one.source]
+    programs = [format_name(one) for one in dict.fromkeys(program for _, _, program in parts if program)]
+    addresses = [format_name(one) for one in dict.fromkeys(address for address, _, _ in parts if address)]
+    program = f" {join_names(programs)}" if programs else ""
+    return f", from{program} at {join_names(addresses)}," if addresses else ""
 
 
 def find_refusals(history: LeaseHistory, known: Sequence[tuple[int, int]], now: int) -> Iterator[Claim]:

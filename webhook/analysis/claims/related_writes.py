@@ -88,7 +88,10 @@ def find_related_writes(
     silences = list(_find_silences(history)) if any(one.kind == _NETWORK for one in near) else []
     for write in near:
         is_here = write.namespace in {"", history.namespace}
-        is_of_lease = _is_of_process(write, processes) or (is_here and _may_explain(write, runs.get(write.kind, ())))
+        is_of_lease = _is_of_process(write, processes)
+        is_other = write.kind != _ACCOUNT and is_here
+        is_of_lease = is_of_lease or (is_other and _may_explain(write, runs.get(write.kind, ())))
+        is_of_lease = is_of_lease or _may_have_taken_token(write, processes, runs.get(_ACCOUNT, ()))
         is_of_lease = is_of_lease or (write.kind == _NETWORK and _may_explain_silence(write, silences))
         if is_of_lease or is_of_node(write, history) or _may_explain_pods(write, refused_pods):
             yield write
@@ -115,6 +118,18 @@ def _is_of_process(write: RelatedWrite, processes: Iterable[Writer]) -> bool:
         if write.kind in _WORKLOADS and _is_pod_of(process.pod, write):
             return True
     return False
+
+
+def _may_have_taken_token(
+    write: RelatedWrite, processes: Iterable[Writer], runs: Iterable[tuple[int | None, int]]
+) -> bool:
+    """Return whether a write changed the account of a process when requests without credentials began or ended.
+
+    An account says whether its pods get a token.
+    """
+    accounts = (UserInfo(one.user).service_account for one in processes)
+    is_account = write.kind == _ACCOUNT and (write.namespace, write.name) in accounts
+    return is_account and _may_explain(write, runs)
 
 
 def _is_pod_of(pod: str, workload: RelatedWrite) -> bool:
@@ -194,6 +209,7 @@ _REFUSALS_OF: Final[dict[str, Callable[[Refusal], bool]]] = {
         refusal.by in {By.WEBHOOK, By.POLICY} or bool(refusal.failed_webhook) or _TERMINATING in refusal.message
     ),
     "ConfigMap": lambda refusal: _WITHOUT_PARAMETERS in refusal.message,
+    _ACCOUNT: lambda refusal: refusal.is_anonymous and refusal.is_denied,
     "Secret": _is_by(By.CREDENTIALS),
 }
 """What each kind of object may have to do with; labels of a namespace choose webhooks and policies."""

@@ -23,6 +23,8 @@ AUTHORIZATION_FAILED: Final = "internal error"
 """The reason that it writes if an authorizer failed, and did not refuse."""
 _RBAC: Final = "RBAC: "
 UNAUTHENTICATED: Final = 401
+ANONYMOUS: Final = "system:anonymous"
+"""The user of requests without credentials. Source: `user.Anonymous` of kubernetes/apiserver."""
 NOT_FOUND: Final = 404
 UNKNOWN_RESOURCE: Final = "the server could not find the requested resource"
 """The message of 404 to a request for a kind, or a version of it, that an API server does not serve."""
@@ -111,6 +113,11 @@ class Refusal(Struct, frozen=True):
             log=seen.place.path,
             reason="" if reason.startswith(_RBAC) else reason,
         )
+
+    @property
+    def is_anonymous(self) -> bool:
+        """True if it carried no credentials, so that rights do not explain it: nobody acts for that user as another."""
+        return self.writer.user == ANONYMOUS and not self.writer.impersonator
 
     @property
     def has_conflicted(self) -> bool:
