@@ -14,7 +14,7 @@ from webhook.analysis.history.follow import ClusterHistory
 UNKNOWN = "The API server accepted no credentials of these requests, and the log does not show why, or whose."
 
 
-def advise_on(*refusing: Sequence[str], other: str = "b/two.log") -> str:
+def advise_on(*refusing: Sequence[str], other: str = "b/two.log", is_watched: bool = False) -> str:
     """Return the advice about a holder of which API servers answered requests with 401, by the logs of two of them."""
     server, (db, mail, cart) = shop()
     together(20, db, mail, cart)
@@ -29,12 +29,17 @@ def advise_on(*refusing: Sequence[str], other: str = "b/two.log") -> str:
         path = other if event["objectRef"]["name"] == "cart" else "a/one.log"
         logs[paths.get(number, path)].append(event)
     histories = ClusterHistory()
-    observe_all(histories, *(read(path, [FakeServer(log=events).audit_log()]) for path, events in logs.items()))
+    watches = [read("watch.json", [server.watch()])] if is_watched else []
+    inputs = [read(path, [FakeServer(log=events).audit_log()]) for path, events in logs.items()]
+    observe_all(histories, *watches, *inputs)
     return advise(account(histories, server.now))
 
 
-def test_an_api_server_that_alone_knows_no_client_is_named() -> None:
-    advice = advise_on(("b/two.log", "db-0"), ("b/two.log", "db-0"))
+@pytest.mark.parametrize(
+    "is_watched", [False, True], ids=["by its log", "and a watch beside the log takes none of that"]
+)
+def test_an_api_server_that_alone_knows_no_client_is_named(*, is_watched: bool) -> None:
+    advice = advise_on(("b/two.log", "db-0"), ("b/two.log", "db-0"), is_watched=is_watched)
     assert "Only the API server with the log two.log did not accept the credentials; " in advice
     assert "another one accepted some from the same addresses" in advice
 

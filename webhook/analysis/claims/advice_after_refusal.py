@@ -146,7 +146,7 @@ def _advise_on_unaccepted_credentials(history: LeaseHistory, refusal: Refusal) -
         sentence = (
             f"Only the API server with the log {format_name(name)} did not accept the credentials; "
             "another one accepted some from the same addresses. Compare how both authenticate, "
-            "such as their service account keys."
+            "such as their service account keys, issuers and audiences."
         )
     return _advise_to_find_pod(sentence, history, address)
 

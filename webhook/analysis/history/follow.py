@@ -441,7 +441,7 @@ class ClusterHistory(Struct):
         """Have every lease remember since when an audit log may lack requests, if it does before this one."""
         if seen.input_kind is not InputKind.AUDIT_LOG or seen.at is None:
             return
-        self.bounds.log_spans.note(seen.log or seen.place.path, seen.at)
+        self.bounds.log_spans.note(seen.log_path, seen.at)
         since = self.bounds.note_request(seen.at)
         # A log has no requests about a single lease either while no one wants it.
         hidden = [] if since is None else [lease for lease in self.leases.values() if not lease.watch]

@@ -110,7 +110,7 @@ class Refusal(Struct, frozen=True):
             is_release=seen.refused_holder == "",
             asked_holder=truncate(seen.refused_holder or "", MAX_MESSAGE),
             was_stored=seen.was_stored,
-            log=seen.place.path,
+            log=seen.log_path,
             reason="" if reason.startswith(_RBAC) else reason,
         )
 

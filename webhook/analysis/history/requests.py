@@ -64,7 +64,7 @@ class Requests(Struct):
     is_logged: bool = False
     """An audit log has some of them."""
     logs: set[str] = field(default_factory=set)
-    """The paths of the logs that have some of them; of a write that a watch shows, too, the log is not known."""
+    """The paths of the logs that have some of them."""
     waiting: Waiting = field(default_factory=Waiting)
     heard: Heard = field(default_factory=Heard)
     rewritten: RewrittenFields = field(default_factory=RewrittenFields)
@@ -97,8 +97,8 @@ class Requests(Struct):
     def hear(self, seen: Observation) -> None:
         """Remember from where a process made a request."""
         self.is_logged = True
-        if not seen.is_watched and len(self.logs) < MAX_LISTED:
-            self.logs.add(seen.place.path)
+        if len(self.logs) < MAX_LISTED:
+            self.logs.add(seen.log_path)
         self.waiting.hear(seen)
         self.heard.hear(seen)
         who = seen.writer.process if seen.writer else Writer()
@@ -106,8 +106,8 @@ class Requests(Struct):
             known = self.sources.setdefault(seen.source, [])
             if len(known) < MAX_LISTED and who not in known:
                 known.append(who)
-            if not seen.is_watched and seen.place.path in self.logs:
-                self.authenticating.setdefault(seen.source, set()).add(seen.place.path)
+            if seen.log_path in self.logs:
+                self.authenticating.setdefault(seen.source, set()).add(seen.log_path)
 
     def take_write(self, seen: Observation) -> None:
         """Remember a write, if it was refused, or answered late."""

@@ -292,6 +292,11 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
         return not self.is_dry_run and (self.answer is None or self.answer.is_stored)
 
     @property
+    def log_path(self) -> str:
+        """The path of the log that has the request, whatever else shows the same write."""
+        return self.log or self.place.path
+
+    @property
     def has_managed_fields(self) -> bool:
         """Whether the object shows managedFields; kubectl hides them unless it is asked."""
         return self.object is not None and has_managed_fields(self.object)

@@ -77,7 +77,7 @@ class DatedItem(Struct):
             object=seen.object,
             resource_version=seen.resource_version,
             place=seen.place,
-            log=request.log or request.place.path,
+            log=request.log_path,
             rewritings=rewritings,
             is_watched=seen.input_kind is InputKind.WATCH,
             is_sure=True,

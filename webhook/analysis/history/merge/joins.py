@@ -69,7 +69,7 @@ def _find_makers_in_turn(
         after = find_exact_time(states, range(end, len(states)), None)
         near = _list_between(writes, before, after, used, most=end - start + 1)
         around = [states[number] for number in (start - 1, end) if 0 <= number < len(states)]
-        logs = {one.observation.log or one.observation.place.path for one in (*near, *around)}
+        logs = {one.observation.log_path for one in (*near, *around)}
         is_in_turn = all(one.time <= next_.time - next_.observation.took for one, next_ in pairwise(near))
         pairs = list(zip(range(start, end), near, strict=False))
         is_whole = len(near) == end - start and len(logs) == 1 and is_in_turn
