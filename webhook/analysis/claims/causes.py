@@ -457,6 +457,11 @@ def _compare_silence(evidence: SilenceEvidence, slow: int) -> Diagnosis:
         return Diagnosis(Blame.CLIENT, text, own, is_silent=True)
     if not compared.is_known:
         return Diagnosis(Blame.UNKNOWN, WITHOUT_EVIDENCE, (*own, Cause.NETWORK))
+    if compared.most_paused and not is_silent:
+        text = (
+            f"{_describe_pause(compared)}, as when the API server or its etcd is slow, or a node cut off, for example"
+        )
+        return Diagnosis(Blame.UNKNOWN, text, (*own, Cause.NETWORK), is_shared=True)
     node = _is_node_silent(histories, history, start, end) if is_silent else None
     of_node = {
         True: "; for most of it the lease of its node was not renewed",
@@ -566,6 +571,13 @@ def _diagnose_unstored(failed: Sequence[Refusal], compared: OtherLeases) -> Diag
     if all(one.reason == AUTHORIZATION_FAILED for one in failed):
         path = "and the log says that authorization failed: look at the authorizers, such as a webhook"
     return Diagnosis(Blame.SERVER, f"{text}; {_describe_punctual(compared)}, {path}", (Cause.FAILED,), read or last)
+
+
+def _describe_pause(compared: OtherLeases) -> str:
+    """Say how many other leases missed renewals at the same time, and were renewed again before they were late."""
+    number = compared.late + compared.on_time
+    others = "the other lease" if number == 1 else f"{compared.paused} of {number} other leases"
+    return f"{others} paused at the same time, for up to {format_length(compared.silent_for)}"
 
 
 def _describe_punctual(compared: OtherLeases) -> str:

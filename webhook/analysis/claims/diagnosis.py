@@ -76,6 +76,8 @@ class Diagnosis(Struct, frozen=True):
     """How its pod was deleted, as a clause, if its token was not accepted after that."""
     is_end_shown: bool = False
     """True if a kubelet wrote meanwhile that its pod, or a container of it, had ended."""
+    is_shared: bool = False
+    """True if most other leases paused at the same time, and went on: it need not be its own process."""
     has_ended_log: bool = False
     """True if the log of one of several API servers ends in that time."""
 

@@ -282,6 +282,11 @@ class OtherLeases(Struct, frozen=True):
         return self.late - self.repeated > self.on_time
 
     @property
+    def most_paused(self) -> bool:
+        """Whether most of those that went on had missed renewals first: then what all share may have been away."""
+        return 2 * self.paused > self.on_time
+
+    @property
     def are_enough(self) -> bool:
         """Whether they are too many, and too far apart, for the failure of a single node to explain it."""
         return self.late - self.repeated + self.on_time >= _MIN_OTHERS and not self.is_one_node
