@@ -159,3 +159,33 @@ def test_a_lease_that_is_named_like_a_node_elsewhere_has_no_node() -> None:
     advice = explain_deleted_node(delete_node("n1", lease="shop/n1"), ("shop", "n1"))
     assert "Node n1" not in advice
     assert "describe node" not in advice
+
+
+@pytest.mark.parametrize("follow", [follow_log, follow_watch], ids=["audit log", "watch"])
+@pytest.mark.parametrize(
+    ("lease", "owners", "is_of_node"),
+    [
+        ("kube-node-lease/n1", [], True),
+        ("shop/n1", [{"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "u"}], True),
+        ("shop/n1", [{"apiVersion": "v1", "kind": "Pod", "name": "n1", "uid": "u"}], False),
+        ("shop/n1", [], False),
+    ],
+    ids=["of a node, by its namespace", "of a node, by its owner", "of a pod", "without an owner"],
+)
+def test_a_lease_that_goes_with_its_node_is_not_created_again(
+    follow: Any, lease: str, owners: list[Any], *, is_of_node: bool
+) -> None:
+    server = FakeServer()
+    node = server.elector("n1", lease, user=KUBELET, retry=10, duration=40)
+    node.identity, node.pod = "n1", ""
+    node.lead(60)
+    for _, _, document in server.events:
+        document["metadata"]["ownerReferences"] = owners
+    server.delete(lease)
+    histories = follow(server)
+    namespace, _, name = lease.partition("/")
+    advice = advise(make_account(histories, histories.leases[namespace, name], server.now))
+    is_known = follow is follow_log  # who deleted it: a kubelet creates it again after anyone else
+    assert ("its Node is probably gone: Kubernetes deletes the lease" in advice) is (is_of_node and not is_known)
+    assert ("describe node n1" in advice) is (is_of_node and not is_known)
+    assert ("Most clients create it" in advice) is not (is_of_node and not is_known)

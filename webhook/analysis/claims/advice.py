@@ -44,7 +44,7 @@ from webhook.analysis.history.refusal import By, Refusal
 from webhook.analysis.history.status import LeaseState, LeaseStatus
 from webhook.analysis.inputs.items import Writer
 from webhook.findings import ReportFinding, Severity
-from webhook.kubernetes.objects import OLDEST_EMULATION_VERSION
+from webhook.kubernetes.objects import OLDEST_EMULATION_VERSION, Lease
 from webhook.kubernetes.request import UserInfo
 from webhook.text.commands import fill_in, make_kubectl_prefix, quote_for_shell, quote_name
 
@@ -144,13 +144,8 @@ def _advise_without_lease(account: Account) -> Advice:
     reads = [one for one in history.requests.refusals if one.is_denied]
     if reads and not history.tenures:
         return advise_after_refusal(history, reads[-1], account.now)
-    if history.is_deleted and not history.existence.is_deletion_sure:
-        return advise_after_doubtful_deletion(history)
-    if history.is_deleted and is_identity_lease(history):
-        return advise_after_end_of_api_server(tenure)
     if history.is_deleted:
-        sentence = "The lease was deleted, and does not exist. Most clients create it when they next ask:"
-        return Advice(sentence, f"{lease} --watch")
+        return _advise_on_deleted_lease(account)
     if account.refused_candidates:
         return advise_on_refused_candidates(account.refused_candidates)
     if history.requests.absent:
@@ -158,6 +153,33 @@ def _advise_without_lease(account: Account) -> Advice:
         return Advice("It does not exist; most clients create it when they next ask and may:", pods)
     sentence = "Only its writes were seen, not the lease:" if history.tenures else "To see the lease:"
     return Advice(sentence, make_command_for_managers(history))
+
+
+def _advise_on_deleted_lease(account: Account) -> Advice:
+    """Return what to do about a lease that was deleted, by nobody that a log shows as a cleanup controller."""
+    history, tenure = account.history, account.history.latest_tenure
+    if not history.existence.is_deletion_sure:
+        return advise_after_doubtful_deletion(history)
+    if is_identity_lease(history):
+        return advise_after_end_of_api_server(tenure)
+    if (tenure is None or tenure.deleted_by is None) and (
+        node := _find_node(history.namespace, history.name, history.lease)
+    ):
+        sentence = (
+            "The lease was deleted, and its Node is probably gone: Kubernetes deletes the lease of a node with it. "
+            "To see whether that is there:"
+        )
+        return Advice(sentence, make_command_for_node(node))
+    sentence = "The lease was deleted, and does not exist. Most clients create it when they next ask:"
+    return Advice(sentence, f"{make_command_for_lease(history)} --watch")
+
+
+def _find_node(namespace: str, name: str, lease: Lease | None) -> str:
+    """Return the node whose lease it is, by its namespace or its owner, which a client names; "" if it is no node's."""
+    if namespace == NODE_LEASES:
+        return name
+    kind, _, owner = (find_owner(lease) if lease else "").partition(" ")
+    return owner if kind == "Node" else ""
 
 
 def _find_pressing_error(account: Account) -> ReportFinding | None:
