@@ -314,7 +314,7 @@ def test_a_single_refusal_of_a_late_taker_is_one() -> None:
             successor.fail(403, "no")
 
     server = taken_after_tries(refuse_once)
-    assert "; 1 request by shop/db from pod db-1 was refused in that time, the last one with 403" in late(server)
+    assert "; 1 request by shop/db from pod db-1 was refused in that time with 403" in late(server)
 
 
 def test_requests_without_accepted_credentials_may_be_the_takers() -> None:

@@ -50,8 +50,7 @@ def refuse(*names: str, is_named: bool = True) -> Callable[[FakeServer, Elector]
 
 def test_requests_that_were_refused_are_requests() -> None:
     assert late(refuse("db-1")) == (
-        "its pod asked for the lease; 1 request by shop/db from pod db-1 was refused in that time, the last one with "
-        "403"
+        "its pod asked for the lease; 1 request by shop/db from pod db-1 was refused in that time with 403"
     )
 
 

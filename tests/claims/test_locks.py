@@ -1,11 +1,14 @@
 """A lease that jobs take as a lock, never renew, and delete by its name when they end, whoever has it."""
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.claims.accounts import account, text
 from tests.history.fake_server import FakeServer
 from tests.history.observing import follow_log, follow_watch
 from webhook.analysis.claims.claim import Claim
+from webhook.analysis.history.follow import ClusterHistory
 from webhook.findings import Severity
 
 ASKS = "pod job-0, the holder before,"
@@ -62,3 +65,43 @@ def test_who_deletes_a_lease_that_a_watch_shows_may_be_its_holder(is_renewed: bo
     assert len(found) == 3
     assert all(itself in one.message for one in found)
     assert all(one.severity is Severity.WARNING for one in found)
+
+
+def run_tasks(*held: float, pause: float = 42, count: int = 3, is_renewing: bool = True) -> FakeServer:
+    """Tasks that are started from time to time, and hold a lock as they run."""
+    server = FakeServer()
+    for number in range(count):
+        task = server.elector(f"task-{number}", "shop/db", pod=f"task-{number}")
+        seconds = held[number % len(held)]
+        task.lead(seconds) if is_renewing else task.take()
+        task.release()
+        server.wait(pause)
+    return server
+
+
+@pytest.mark.parametrize("follow", [follow_log, follow_watch], ids=["audit log", "watch"])
+@pytest.mark.parametrize(
+    ("server", "is_late"),
+    [
+        (run_tasks(16), False),
+        (run_tasks(16, count=2), True),
+        (run_tasks(16, 60), True),
+        (run_tasks(16, count=1), False),
+    ],
+    ids=["each time", "twice, which may be by chance", "not always free for longer", "once"],
+)
+def test_nobody_is_late_for_a_lock_that_is_mostly_free(
+    follow: Callable[[FakeServer], ClusterHistory], server: FakeServer, *, is_late: bool
+) -> None:
+    checks = {found.check for found in account(follow(server), server.now).findings}
+    assert ("taken-late" in checks) is is_late
+
+
+def test_a_task_that_another_one_removed_may_have_been_followed_late() -> None:
+    server = run_tasks(16)
+    server.elector("task-8", "shop/db", pod="task-8").lead(16)
+    release = server.leases["shop/db"]["spec"] | {"holderIdentity": "", "leaseDurationSeconds": 1}
+    server.write("shop/db", release, "kubectl", "alice", "")
+    server.wait(40)
+    server.elector("task-9", "shop/db", pod="task-9").lead(4)
+    assert "taken-late" in {found.check for found in account(follow_log(server), server.now).findings}

@@ -54,12 +54,21 @@ def test_earlier_findings_are_summed_up_with_their_subject_and_time() -> None:
     assert describe_earlier([lost], NOW) == "1 earlier, of db-0 at 11:59:00Z"
     assert describe_earlier([lost, late], NOW) == "2 earlier, the last of db-2 at 11:59:00Z"
     assert describe_earlier([lost], NOW, is_cut=True) == "1 or more earlier, of db-0 at 11:59:00Z"
-    assert describe_earlier([refused], NOW) == "1 earlier, of shop/db from pod db-3 at 11:59:00Z"
+    assert describe_earlier([refused], NOW) == "1 more: by shop/db from pod db-3, at 11:59:00Z"
     unread = make("read-refused", by=By(Writer("system:serviceaccount:shop:db", "db-3")), to=MINUTE_AGO)
-    assert describe_earlier([unread], NOW) == "1 earlier, of shop/db from pod db-3 at 11:59:00Z"
+    assert describe_earlier([unread], NOW) == "1 more: by shop/db from pod db-3, at 11:59:00Z"
     unnamed = make("read-refused", by=By(Writer()), to=MINUTE_AGO)
-    assert describe_earlier([unnamed], NOW) == "1 earlier, at 11:59:00Z"
-    assert describe_earlier([lost, unnamed], NOW) == "2 earlier, the last at 11:59:00Z"
+    assert describe_earlier([unnamed], NOW) == "1 more: at 11:59:00Z"
+    assert describe_earlier([refused, unnamed], NOW) == "2 more, the last: at 11:59:00Z"
     assert describe_earlier([nameless], NOW) == "1 earlier"
     assert describe_earlier([nameless, nameless], NOW) == "2 earlier"
     assert describe_earlier([ReportFinding("lease-duration", Severity.WARNING, "x")] * 2, NOW) == "2 more"
+
+
+def test_a_finding_that_stands_for_many_requests_says_how_many() -> None:
+    many = make("write-refused", by=By(Writer("system:serviceaccount:shop:db", "db-3")), to=MINUTE_AGO, count=43)
+    assert describe_earlier([many], NOW) == "1 more: 43 by shop/db from pod db-3, the last one at 11:59:00Z"
+    assert describe_earlier([many, many], NOW, is_cut=True) == (
+        "at least 2 more, the last: 43 by shop/db from pod db-3, the last one at 11:59:00Z"
+    )
+    assert describe_earlier([make("read-refused", None)], NOW) == "1 more"

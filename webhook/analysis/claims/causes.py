@@ -174,13 +174,12 @@ def _diagnose_failure(evidence: SilenceEvidence) -> Diagnosis | None:
     failed = [one for one in own if one.has_failed]
     if not failed or not evidence.kept_trying:
         return None
-    compared = evidence.other_leases
     limited = [one for one in failed if one.code == TOO_MANY_REQUESTS]
     others = [one for one in failed if one.code != TOO_MANY_REQUESTS]
     text = f"at least {format_count(len(limited), 'request')} answered with {TOO_MANY_REQUESTS}"
     if not others:
         return _add_stop(Diagnosis(Blame.THROTTLED, text, (Cause.THROTTLED,), limited[-1]), evidence)
-    cause = replace(_diagnose_unstored(others, compared), may_be_stored=may_have_stored(others))
+    cause = replace(_diagnose_unstored(evidence, others), may_be_stored=may_have_stored(others))
     cause = _add_stop(cause, evidence)
     if not limited:
         return cause
@@ -550,8 +549,21 @@ def _describe_unauthenticated(evidence: SilenceEvidence, unauthenticated: Sequen
     return Diagnosis(Blame.REFUSED, text, possible, last)
 
 
-def _diagnose_unstored(failed: Sequence[Refusal], compared: OtherLeases) -> Diagnosis:
+def _count_failures_of_others(evidence: SilenceEvidence) -> str:
+    """Say how many requests for other leases the API server could not answer then, "" of none."""
+    others = (one for one in evidence.histories.leases.values() if one is not evidence.history)
+    answers = (answer for one in others for answer in one.requests.refusals)
+    codes = [one.code for one in answers if evidence.start < one.at <= evidence.end and one.has_failed]
+    if not codes:
+        return ""
+    shown = " and ".join(map(str, sorted(set(codes))))
+    were = "was" if len(codes) == 1 else "were"
+    return f"; at least {format_count(len(codes), 'request')} for other leases {were} answered with {shown}"
+
+
+def _diagnose_unstored(evidence: SilenceEvidence, failed: Sequence[Refusal]) -> Diagnosis:
     """Return the cause if the API server was unable to store writes: of this lease only, or also of others."""
+    compared = evidence.other_leases
     last, late = failed[-1], _describe_late(compared)
     codes = " and ".join(map(str, sorted({one.code for one in failed})))
     text = f"at least {format_count(len(failed), 'request')} answered with {codes}{describe_stored(failed)}"
@@ -560,6 +572,7 @@ def _diagnose_unstored(failed: Sequence[Refusal], compared: OtherLeases) -> Diag
     if all(one.failed_webhook for one in failed):
         return Diagnosis(Blame.SERVER, text, (Cause.FAILED,), last)
     if late or not compared.on_time:
+        text += _count_failures_of_others(evidence)
         return Diagnosis(Blame.SERVER, f"{text}; {late}" if late else text, (Cause.FAILED, Cause.API_SERVER), last)
     read = next((one for one in reversed(failed) if one.is_read), None)
     path = "so not the API server as a whole: perhaps a webhook that it calls, or the one API server in use"

@@ -47,6 +47,7 @@ _HOW: Final = {
 _TO_FOREIGN_STRATEGY: Final = re.compile(rf'(?:^|, )strategy (?:absent|"[^"\\]*+") -> "(?!{OLDEST_EMULATION_VERSION}")')
 """An edit after which an API server leaves the election to an implementation of the strategy."""
 _UNSHOWN: Final = "which may still have held it: the log shows what was asked, and not what was stored"
+_HELD_AT_FIRST: Final = "held it when the input first shows it"
 _CHANGES: Final = frozenset(Handover) - {Handover.SEEN, Handover.CREATED, Handover.DELETED, Handover.REPLACED}
 
 
@@ -317,7 +318,8 @@ def _describe_any_handover(tenure: Tenure, before: Tenure | None) -> str:
     unheld = f"; the lease had no holder for {unheld_for(without)}" if without >= SHORTEST else ""
     match tenure.began:
         case Handover.SEEN:
-            return f"{holder} held it when the input first shows it{who}"
+            # It may have taken the lease after the input begins, which need not show what was there before.
+            return f"{holder} {'took it, as it wrote itself' if tenure.is_since_own else _HELD_AT_FIRST}{who}"
         case Handover.CREATED:
             return (
                 f"{describe_writer(other)} created it with the holder {holder}"

@@ -37,11 +37,27 @@ def describe_earlier(earlier: Sequence[ReportFinding], now: int, *, is_cut: bool
     claims = [one for one in earlier if isinstance(one, Claim)]
     if not claims:
         return f"{len(earlier)} more" if earlier else ""
+    if claims[-1].check.startswith(_OF_REQUESTS):
+        return _describe_other_requests(claims, now, is_cut=is_cut)
     number = f"{len(claims)}{' or more' if is_cut else ''} earlier"
     last = "the last " if len(claims) > 1 else ""
     subject, moment = _name_subject(claims[-1]), _describe_moment(claims[-1], now)
     said = " ".join(filter(None, (f"of {subject}" if subject else "", moment)))
     return f"{number}, {last}{said}" if said else number
+
+
+def _describe_other_requests(claims: Sequence[Claim], now: int, *, is_cut: bool) -> str:
+    """Return how many other findings there are about who made requests: they may be of the same time, and of many.
+
+    The number after that is the requests of the last of them.
+    """
+    last = claims[-1]
+    count, subject, moment = last.arguments.get("count", 0), _name_subject(last), _describe_moment(last, now)
+    who = " ".join(filter(None, (f"{count or ''}", f"by {subject}" if subject else "")))
+    at = moment and f"{'the last one ' if count else ''}{moment}"
+    said = ", ".join(filter(None, (who, at)))
+    number = f"{'at least ' if is_cut else ''}{len(claims)} more{', the last' if len(claims) > 1 else ''}"
+    return f"{number}: {said}" if said else number
 
 
 def _name_subject(claim: Claim) -> str:

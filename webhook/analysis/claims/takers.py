@@ -31,6 +31,7 @@ from webhook.kubernetes.times import SECOND, format_length
 if TYPE_CHECKING:
     from webhook.analysis.claims.account import Account
 
+_LEAST_PAUSES: Final = 2
 _PATIENCE: Final = 5 * SECOND
 """The most that a client waits beyond the duration: two retry periods of client-go, with jitter."""
 
@@ -61,9 +62,27 @@ def find_late_takers(histories: ClusterHistory, history: LeaseHistory, now: int)
         for before, one in pairwise(history.tenures)
         if _measure_lateness(history, before, one) is not None and not _has_duration_edit(history, before, one)
     ]
+    if _is_mostly_free(history, late):
+        return  # no one waits for a lock between two tasks
     previous = {id(after): before for before, after in pairwise(history.tenures)}
     for after in late[-1:]:
         yield _claim_late_taker(histories, history, previous[id(after)], after, now)
+
+
+def _is_mostly_free(history: LeaseHistory, late: Sequence[Tenure]) -> bool:
+    """Return whether each holder gave the lease up, and it was then free for longer than that one had held it.
+
+    So it is with a lock of tasks that are started from time to time, as by a CronJob: a leader holds its lease.
+    """
+    pairs = list(pairwise(history.tenures))
+    are_all_late = len(late) == len(pairs) >= _LEAST_PAUSES
+    return are_all_late and all(
+        after.began is Handover.RELEASED
+        and before.until is not None
+        and before.until - before.since < after.since - before.until
+        and before.removal.is_own is not False
+        for before, after in pairs
+    )
 
 
 def _has_duration_edit(history: LeaseHistory, before: Tenure, after: Tenure) -> bool:
@@ -144,7 +163,8 @@ class _LateTakeover(Struct, frozen=True, dict=True):
             return ""
         number = f"{self.least}{format_count(len(refused), 'request')}"
         were = "was" if len(refused) == 1 else "were"
-        return f"; {number} by {describe_writer(own)} {were} refused in that time, the last one with {refused[-1].code}"
+        code = _describe_code(len(refused), refused[-1].code)
+        return f"; {number} by {describe_writer(own)} {were} refused in that time{code}"
 
     def describe_unauthenticated(self) -> str:
         """Return a clause about requests that may be its own: from its address and program, without a name."""
@@ -313,7 +333,12 @@ def _explain_failures(late: _LateTakeover) -> _Explanation | None:
     last = late.failed[-1]
     message = f": {last.message}" if last.message else ""
     what = format_count(len(late.failed), "request" if any(one.is_read for one in late.failed) else "write")
-    return _Explanation("asking", f"{late.least}{what} of it failed, the last one with {last.code}{message}")
+    code = _describe_code(len(late.failed), last.code)
+    return _Explanation("asking", f"{late.least}{what} of it failed{code}{message}")
+
+
+def _describe_code(number: int, code: int) -> str:
+    return f" with {code}" if number == 1 else f", the last one with {code}"
 
 
 def _explain_requests(late: _LateTakeover) -> _Explanation | None:

@@ -236,7 +236,9 @@ def _describe_first_sight(account: Account) -> str:
             f": acquireTime, which clients write, says {format_clock(acquired, account.now)}" if acquired else ""
         )
         return f"; since when is not known{by_client}"
-    return f", since {format_clock(stamp, account.now)} at the latest"
+    # Each renewal dates the holder again where one field manager owns both.
+    seen = account.tenure.since if account.tenure is not None else stamp
+    return f", since {format_clock(min(stamp, seen), account.now)} at the latest"
 
 
 def _find_acquire_time(account: Account) -> int | None:
