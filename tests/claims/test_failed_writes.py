@@ -101,3 +101,52 @@ def test_the_last_answer_of_a_silent_holder_may_be_of_a_write_that_was_stored() 
 def test_the_words_for_several(stored: list[bool | None], words: str) -> None:
     failed = [Refusal(at=0, code=504, message="", took=0, writer=Writer(), was_stored=one) for one in stored]
     assert describe_stored(failed) == words
+
+
+def fail_all(*, others_fail: bool) -> FakeServer:
+    """A holder that loses the lease while the API server fails, also, or only, for its own one."""
+    server, electors = shop()
+    together(40, *electors)
+    for _ in range(8):
+        server.wait(2)
+        for elector in electors if others_fail else electors[:1]:
+            elector.fail(500, "etcdserver: request timed out")
+    together(2, *electors[1:])
+    server.elector("db-1", "shop/db").take()
+    together(20, *electors[1:])
+    return server
+
+
+@pytest.mark.parametrize("others_fail", [True, False])
+def test_requests_for_other_leases_that_failed_are_counted(*, others_fail: bool) -> None:
+    output = explain(fail_all(others_fail=others_fail), follow_log)
+    assert "at least 7 requests answered with 500" in output
+    assert ("; at least 16 requests for other leases were answered with 500; " in output) is others_fail
+    assert ("for other leases were answered" in output) is others_fail
+
+
+def test_a_single_failure_has_no_last_one() -> None:
+    server, electors = shop()
+    together(40, *electors)
+    server.wait(8)
+    electors[0].fail(500, "etcdserver: request timed out")
+    for elector in electors[1:2]:
+        elector.fail(504, "timeout")
+    server.wait(8)
+    electors[0].fail(500, "etcdserver: request timed out")
+    server.wait(1)
+    server.elector("db-1", "shop/db").take()
+    together(20, *electors[1:])
+    assert "; at least 1 request for other leases was answered with 504; " in explain(server, follow_log)
+
+
+def test_the_span_of_failures_begins_at_the_time_of_their_line() -> None:
+    server, (db, *others) = shop()
+    together(20, db, *others)
+    begun = server.now
+    for _ in range(4):
+        server.wait(10)
+        db.fail(504, "timeout", took=8)
+    line = next(one for one in explain(server, follow_log).splitlines() if "failed with 504" in one)
+    assert line.startswith("11:07:10Z: 4 writes by shop/db from pod db-0 failed with 504 within 30 s")
+    assert server.now == begun + 40_000_000

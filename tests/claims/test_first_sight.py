@@ -1,0 +1,47 @@
+"""Since when a lease is held that was held when the input begins: each place says the earlier of what is known."""
+
+import pytest
+
+from tests.claims.accounts import text
+from tests.history.fake_server import FakeServer
+from tests.history.observing import View, follow_both, follow_log, follow_watch
+from webhook.analysis.claims.account import make_account
+
+
+def beat() -> FakeServer:
+    """A heartbeat that is renewed for two minutes, of which the input does not show the creation."""
+    server = FakeServer()
+    node = server.elector("n1", "kube-node-lease/n1", user="system:node:n1", retry=10, duration=40, pod="")
+    node.identity = "n1"
+    node.lead(120)
+    for _, _, document in server.events:
+        document["spec"].pop("acquireTime", None)
+        document["spec"].pop("leaseTransitions", None)
+        (entry,) = document["metadata"]["managedFields"]
+        entry["fieldsV1"]["f:spec"] = {f"f:{name}": {} for name in document["spec"]}
+    del server.log[0]
+    server.events[0] = (*server.events[0][:1], "ADDED", server.events[0][2])
+    return server
+
+
+@pytest.mark.parametrize("follow", [follow_log, follow_watch, follow_both])
+def test_a_heartbeat_is_held_since_it_was_first_seen_at_the_latest(follow: View) -> None:
+    server = beat()
+    histories = follow(server)
+    output = text(make_account(histories, histories.leases["kube-node-lease", "n1"], server.now))
+    first = "11:06:50Z" if follow is follow_log else "11:06:40Z"
+    assert f"Held by: n1, since {first} at the latest" in output
+
+
+def test_who_wrote_itself_in_is_said_to_have_taken_it_then() -> None:
+    server = FakeServer()
+    db = server.elector("db-0", "shop/db")
+    server.write("shop/db", {"holderIdentity": "", "leaseTransitions": 4}, "operator", db.user, "db-0")
+    server.wait(20)
+    db.lead(20)
+    del server.log[0], server.events[0]
+    db.release()
+    histories = follow_log(server)
+    output = text(make_account(histories, histories.leases["shop", "db"], server.now))
+    assert "11:07:00Z: db-0_1 took it, as it wrote itself" in output
+    assert "when the input first shows it" not in output
