@@ -43,8 +43,9 @@ def test_a_crash_is_the_fault_of_the_client() -> None:
     output = text(account(follow_log(server), server.now))
     assert "db-1_1 took it (shop/db from pod db-1) after db-0_1 let it expire; not renewed for up to 16 s" in output
     assert (
-        "took the expired lease at 11:07:56Z, 16 s later. For most of that time the log has no answered request from "
-        "its pod (its process may have ended, or been paused, blocked or cut off, for example); 2 other leases were "
+        "took the expired lease at 11:07:56Z, 16 s later. For most of that time the log has no answered request for "
+        "the lease from its pod (its process may have ended, or been paused, blocked or cut off, for example); "
+        "2 other leases were "
         "renewed on time." in output
     )
     assert "ADVICE See the pod of db-0_1, which lost the lease: kubectl -n shop describe pod db-0 || " in output
@@ -486,8 +487,8 @@ def test_the_request_of_the_last_renewal_is_none_after_it() -> None:
     together(20, mail, cart)
     output = text(account(follow_log(server), server.now))
     assert (
-        "For most of that time the log has no answered request from its pod (its process may have ended, or been "
-        "paused, blocked or cut off, for example); " in output
+        "For most of that time the log has no answered request for the lease from its pod (its process may "
+        "have ended, or been paused, blocked or cut off, for example); " in output
     )
 
 

@@ -282,7 +282,10 @@ def test_a_single_request_of_a_former_holder_does_not_show_that_it_went_on() -> 
     db.fail(409, "the object has been modified")
     together(8, follower, mail, cart)
     said = text(account(follow_log(server), server.now))
-    assert "ADVICE A request of the pod of db-0_1, which lost the lease, came later; see whether it runs:" in said
+    assert (
+        "ADVICE A request for the lease by the pod of db-0_1, which lost the lease, came later; see whether it runs:"
+        in said
+    )
     assert "a request of pod db-0, the holder before, was received" in said
     assert "had been" not in said
     assert "asks for it" not in said
@@ -298,7 +301,7 @@ def test_a_pod_that_was_heard_again_has_logs() -> None:
         together(2, follower, mail, cart)
         db.ask()
     advice = advise(account(follow_log(server), server.now))
-    sentence = "The pod of db-0_1, which lost the lease, was heard again; see what it did meanwhile:"
+    sentence = "The pod of db-0_1, which lost the lease, asked for it again; see what it did meanwhile:"
     assert advice == f"{sentence} kubectl -n shop logs db-0; kubectl -n shop logs db-0 --previous"
 
 

@@ -72,7 +72,7 @@ _ANSWERED = "reads of this lease by others meanwhile"
 def test_reads_of_others_that_need_etcd_show_that_it_answered(reader: Reader, *, counts: bool) -> None:
     output = read_meanwhile(reader)
     assert (_ANSWERED in output) is counts
-    assert ("For most of that time the log has no answered request from its pod" in output) is counts
+    assert ("For most of that time the log has no answered request for the lease from its pod" in output) is counts
     assert ("Why is not known: no other lease" in output) is not counts
 
 
@@ -84,7 +84,7 @@ def test_a_pod_that_reads_as_another_user_is_not_called_silent() -> None:
         server.log_request("shop/db", "get", db.user, db.pod, {})
         server.log[-1]["impersonatedUser"] = {"username": "system:serviceaccount:shop:reader"}
     together(10, server.elector("db-1", "shop/db"), *others)
-    assert "For most of that time the log has no answered request from its pod" not in text(
+    assert "For most of that time the log has no answered request for the lease from its pod" not in text(
         account(follow_log(server), server.now)
     )
 
@@ -104,4 +104,4 @@ def test_a_log_that_ends_with_the_last_renewal_shows_no_answered_reads() -> None
     server.elector("db-0", "shop/db").lead(60)
     said = text(account(follow_log(server), server.now + 60 * SECOND))
     assert "reads of this lease" not in said
-    assert "For most of that time the log has no answered request from its pod" not in said
+    assert "For most of that time the log has no answered request for the lease from its pod" not in said

@@ -621,7 +621,7 @@ def test_a_taker_that_was_heard_before_the_lease_expired_is_not_said_not_to_have
         "its pod from 11:07:35Z until 11:08:21Z; an elector of client-go that has not looked before, or not for long, "
         "waits for as long as the lease lasts"
     )
-    assert "Its pod was heard again from 11:08:21Z on" in text(account(follow_log(server), server.now))
+    assert "Its pod asked for the lease again from 11:08:21Z on" in text(account(follow_log(server), server.now))
 
 
 _CUT_OFF = (("db", "db"), ("standby", "db"), ("mail", "mail"))

@@ -165,7 +165,7 @@ def test_a_request_that_was_not_answered_is_not_said_to_be_none() -> None:
         del event["responseStatus"], event["responseObject"]
     server.elector("db-1", "shop/db").take()
     together(4, *others)
-    assert "the log has no answered request from its pod" in explain(server)
+    assert "the log has no answered request for the lease from its pod" in explain(server)
 
 
 def test_what_came_after_the_end_of_an_input_is_left_open() -> None:

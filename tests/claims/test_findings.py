@@ -81,7 +81,7 @@ def test_writes_to_a_subresource_are_none_of_the_lease() -> None:
         server.log[-1]["objectRef"]["subresource"] = "status"
     server.elector("db-1", "shop/db").lead(10)
     texts = messages(server)
-    assert "For most of that time the log has no answered request from its pod" in texts["leader-lost"]
+    assert "For most of that time the log has no answered request for the lease from its pod" in texts["leader-lost"]
     assert "write-refused" not in texts
 
 
@@ -279,7 +279,7 @@ def test_refused_reads_from_a_shared_address_may_be_the_holders(*, is_shared: bo
         server.log[-1]["sourceIPs"] = address
     follower.lead(10)
     (lost,) = (found for found in account(follow_log(server), server.now).findings if found.check == "leader-lost")
-    assert "For most of that time the log has no answered request from its pod" in lost.message
+    assert "For most of that time the log has no answered request for the lease from its pod" in lost.message
     assert ("without accepted credentials, answered with 401, may be its own" in lost.message) is is_shared
 
 
@@ -828,7 +828,13 @@ def test_a_name_that_was_never_seen_is_no_lease() -> None:
             17,
             "Z on, but only every 17 s, as if its own rate limit, overload or restarts held it back.",
         ),
-        (0, "A request of its pod was received at 11:07:36Z, and may have been sent long before; unless it had ended"),
+        (
+            0,
+            (
+                "A request for the lease by its pod was received at 11:07:36Z, and may have been sent long before; "
+                "unless it had ended"
+            ),
+        ),
     ],
 )
 def test_a_former_holder_that_is_heard_again(interval: int, expected: str) -> None:
@@ -1292,7 +1298,7 @@ def test_an_audit_log_in_which_all_clients_fell_silent() -> None:
         "refused (as by a webhook or policy), or its process stopped by itself, or with the others as in a rollout: "
         "all 3 other leases"
     ) in output
-    assert "for most of that time the log has no answered request from the holder" in output
+    assert "for most of that time the log has no answered request for the lease from the holder" in output
     assert "kubectl get nodes" in output
 
 

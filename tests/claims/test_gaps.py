@@ -114,7 +114,7 @@ def test_a_log_that_dropped_events_does_not_show_that_a_process_made_no_request(
     whole, dropped = (
         text(account(cluster_of(log), server.now)) for log in (server.audit_log(), without(server.audit_log(), is_lost))
     )
-    assert "For most of that time the log has no answered request from its pod" in whole
+    assert "For most of that time the log has no answered request for the lease from its pod" in whole
     assert "the log has no answered request" not in dropped
     assert "No renewal of it was stored: it may have ended, or been paused, cut off or refused, for example" in dropped
 

@@ -179,7 +179,7 @@ def test_a_log_says_how_it_knows() -> None:
         incident(name).account(AUDIT_LOG).findings[0].message
         for name in ("leader-killed", "leader-paused", "load-balancer-cut")
     )
-    assert "For most of that time the log has no answered request from its pod" in killed
+    assert "For most of that time the log has no answered request for the lease from its pod" in killed
     assert "again" not in killed
     assert "on; unless it had ended or restarted, it may have acted as leader" in paused
     assert "Clients did not reach the API server" in cut

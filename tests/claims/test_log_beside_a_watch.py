@@ -12,7 +12,7 @@ from webhook.analysis.claims.account import Account
 from webhook.kubernetes.times import SECOND, format_micro_time
 
 Rule = Callable[[Document, int], bool]
-SILENT = "For most of that time the log has no answered request from its pod"
+SILENT = "For most of that time the log has no answered request for the lease from its pod"
 NOT_SHOWN = "Not shown: who made some writes, and what else was asked: the log lacks requests that another input shows"
 
 

@@ -70,14 +70,14 @@ def test_a_log_that_ends_while_another_goes_on_is_named(is_watched: bool) -> Non
     output = explain(lose_a_server(), is_watched=is_watched)
     assert "; log 1.log ends at " in output
     assert ENDS in output
-    assert "For most of that time the log has no answered request from its pod" not in output
+    assert "For most of that time the log has no answered request for the lease from its pod" not in output
     assert "get leases -l apiserver.kubernetes.io/identity" in output
 
 
 def test_a_log_that_goes_on_shows_what_a_holder_did_not_send() -> None:
     output = explain(lose_a_server(is_ended=False))
     assert ENDS not in output
-    assert "For most of that time the log has no answered request from its pod" in output
+    assert "For most of that time the log has no answered request for the lease from its pod" in output
 
 
 SPANS = {"a": (0, 100), "b": (0, 200)}

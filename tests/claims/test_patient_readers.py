@@ -59,7 +59,7 @@ def test_a_lease_that_one_reads_and_does_not_take_has_expired_as_far_as_the_log_
     assert not [one for one in answer.findings if one.check == "expired"]
     assert "Can be taken" not in [one.label for one in list_facts(answer, verbose=True)]
     assert not [one for one in answer.claims if one.check == "expired"]
-    assert "For most of that time the log has no answered request from its pod" not in output
+    assert "For most of that time the log has no answered request for the lease from its pod" not in output
     advice = advise_with_urgency(answer)
     assert advice.sentence.startswith("See whether it is renewed now. If so, collect the logs of all API servers")
     assert "see why pod db-1 does not take it" in advice.sentence

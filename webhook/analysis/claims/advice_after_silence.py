@@ -250,9 +250,11 @@ def _advise_on_user(history: LeaseHistory, tenure: Tenure, own: Writer, cause: D
 def _advise_on_heard_pod(tenure: Tenure, pod: Pod, cause: Diagnosis, *, is_lost: bool) -> Advice:
     """Return how to see what a pod did meanwhile: in a container that has ended since, if it restarted."""
     lost, again = ", which lost the lease," if is_lost else "", "" if cause.requests else " again"
-    sentence = f"The pod of {format_name(tenure.holder)}{lost} was heard{again}; see what it did meanwhile:"
+    what = "it" if is_lost else "the lease"
+    sentence = f"The pod of {format_name(tenure.holder)}{lost} asked for {what}{again}; see what it did meanwhile:"
     if len(tenure.processes.heard_again) == 1 and not cause.requests:
-        sentence = f"A request of the pod of {format_name(tenure.holder)}{lost} came later; see whether it runs:"
+        whose = f"the pod of {format_name(tenure.holder)}{lost}"
+        sentence = f"A request for the lease by {whose} came later; see whether it runs:"
     logs = f"{make_kubectl_prefix(pod.namespace)} logs {pod.name}"
     return Advice(sentence, f"{logs}; {logs} --previous")
 

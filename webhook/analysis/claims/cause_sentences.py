@@ -21,7 +21,7 @@ _OF_ALL: Final = {
 """The cause that stopped all leases."""
 _STOPPED_THEN: Final = "its process stopped by itself, or with the others as in a rollout"
 # A list of what stops a process is never complete, so each is of examples.
-_SILENT: Final = "For most of that time the log has no answered request from its pod"
+_SILENT: Final = "For most of that time the log has no answered request for the lease from its pod"
 _MAY_HAVE_ENDED: Final = "(its process may have ended, or been paused, blocked or cut off, for example)"
 _OWN_SIDE: Final = "No renewal of it was stored: it may have ended, or been paused, blocked or cut off, for example"
 _HIDDEN_SIDE: Final = "No renewal of it was stored: it may have ended, or been paused, cut off or refused, for example"

@@ -500,7 +500,7 @@ def _diagnose_outage(evidence: SilenceEvidence, late: str, *, is_silent: bool) -
         reads = f"the API server answered at least {format_count(answered, 'read')} of this lease meanwhile"
         possible = (Cause.STOPPED, Cause.NETWORK, Cause.API_SERVER, *for_all)
         return Diagnosis(Blame.UNKNOWN, f"{late}, but {reads}", possible)
-    heard = "and for most of that time the log has no answered request from the holder"
+    heard = "and for most of that time the log has no answered request for the lease from the holder"
     possible = (Cause.NETWORK, Cause.API_SERVER, Cause.STOPPED, *for_all)
     return Diagnosis(Blame.NETWORK, f"{late}, {heard}", possible)
 

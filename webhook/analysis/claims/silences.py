@@ -289,10 +289,10 @@ def _describe_return(missed: causes.MissedRenewals, usual: int | None, now: int)
     if cause.blame is not Blame.CLIENT or not heard or not cause.is_silent:
         return ""
     since, gaps = format_clock(heard[0], now), sorted(after - one for one, after in pairwise(heard))
-    again = f" Its pod was heard again from {since} on"
+    again = f" Its pod asked for the lease again from {since} on"
     if gaps and usual is not None and gaps[len(gaps) // 2] > _RARE * usual:
         rate = format_length(gaps[len(gaps) // 2])
         return f"{again}, but only every {rate}, as if its own rate limit, overload or restarts held it back."
     if not gaps:
-        again = f" A request of its pod was received at {since}, and may have been sent long before"
+        again = f" A request for the lease by its pod was received at {since}, and may have been sent long before"
     return f"{again}; unless it had ended or restarted, it may have acted as leader until it noticed."
