@@ -16,6 +16,7 @@ from webhook.analysis.inputs.items import (
     Item,
     LogEnd,
     Observation,
+    PodActivity,
     PodDeletion,
     PodRequest,
     RelatedWrite,
@@ -43,7 +44,15 @@ def observe_all(target: ClusterHistory | TimelineBuilder, *inputs: Iterable[Item
     for item in merge_inputs(*inputs):
         assert isinstance(
             item,
-            Observation | LogEnd | FenceReport | ElectionEvent | PodDeletion | PodRequest | RelatedWrite | ClockSkew,
+            Observation
+            | LogEnd
+            | FenceReport
+            | ElectionEvent
+            | PodDeletion
+            | PodRequest
+            | PodActivity
+            | RelatedWrite
+            | ClockSkew,
         )
         if isinstance(target, ClusterHistory):
             (target.take if isinstance(item, ClockSkew) else target.feed)(item)

@@ -10,4 +10,4 @@ from webhook.analysis.inputs.items import Item
 def read(path: str, chunks: Iterable[bytes], received: int | None = None) -> Iterator[Item]:
     """Every observation in the bytes of one input; `received` is when a review was received."""
     file = io.BytesIO(b"".join(chunks))
-    return kinds.interpret_all(files.read(file, path, kinds.may_say_something), received)
+    return kinds.interpret_all(files.read(file, path, kinds.LineFilter().may_say_something), received)

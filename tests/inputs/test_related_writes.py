@@ -44,7 +44,13 @@ def read_events(*events: Document) -> list[Any]:
 
 def test_a_deletion() -> None:
     expected = RelatedWrite(
-        at=START, kind="RoleBinding", namespace="shop", name="db", verb="deleted", writer=Writer(ALICE)
+        at=START,
+        kind="RoleBinding",
+        namespace="shop",
+        name="db",
+        verb="deleted",
+        writer=Writer(ALICE),
+        received=START - 4000,
     )
     assert read_events(write_event()) == [expected]
 

@@ -208,7 +208,7 @@ def _advise_on_silent_client(history: LeaseHistory, tenure: Tenure, cause: Diagn
         return advise_on_nameless(history, tenure)
     if cause.possible_causes == (Cause.INTERVAL,):
         return _advise_on_rare_renewals(history, tenure)
-    if cause.possible_causes == (Cause.INTERVAL, Cause.STOPPED):
+    if cause.possible_causes == (Cause.INTERVAL, Cause.STOPPED) and not cause.has_gone_on:
         step = _advise_on_rare_renewals(history, tenure)
         sentence = "Compare how often its holders renew with leaseDurationSeconds. To see their arguments:"
         return Advice(sentence, step.command)
@@ -217,6 +217,11 @@ def _advise_on_silent_client(history: LeaseHistory, tenure: Tenure, cause: Diagn
     if (own := find_user_without_pod(tenure)) is not None:
         return _advise_on_user(history, tenure, own, cause)
     pod = find_pod(history, tenure.holder, tenure)
+    if cause.has_gone_on and pod.name:
+        lost = ", which lost the lease," if is_lost else ""
+        return _advise_on_logs(
+            pod, f"The pod of {format_name(tenure.holder)}{lost} went on; see what it did meanwhile:"
+        )
     if tenure.processes.heard_again and pod.name:
         return _advise_on_heard_pod(tenure, pod, cause, is_lost=is_lost)
     return (
@@ -255,6 +260,10 @@ def _advise_on_heard_pod(tenure: Tenure, pod: Pod, cause: Diagnosis, *, is_lost:
     if len(tenure.processes.heard_again) == 1 and not cause.requests:
         whose = f"the pod of {format_name(tenure.holder)}{lost}"
         sentence = f"A request for the lease by {whose} came later; see whether it runs:"
+    return _advise_on_logs(pod, sentence)
+
+
+def _advise_on_logs(pod: Pod, sentence: str) -> Advice:
     logs = f"{make_kubectl_prefix(pod.namespace)} logs {pod.name}"
     return Advice(sentence, f"{logs}; {logs} --previous")
 

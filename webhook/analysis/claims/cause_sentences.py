@@ -23,11 +23,19 @@ _STOPPED_THEN: Final = "its process stopped by itself, or with the others as in 
 # A list of what stops a process is never complete, so each is of examples.
 _SILENT: Final = "For most of that time the log has no answered request for the lease from its pod"
 _MAY_HAVE_ENDED: Final = "(its process may have ended, or been paused, blocked or cut off, for example)"
+_MAY_BE_LIMITED: Final = (
+    "(what renews may have been blocked, limited by its own client, or ended in it, or may not renew at all, "
+    "for example)"
+)
 _OWN_SIDE: Final = "No renewal of it was stored: it may have ended, or been paused, blocked or cut off, for example"
 _HIDDEN_SIDE: Final = "No renewal of it was stored: it may have ended, or been paused, cut off or refused, for example"
+_REPEATED: Final = (Cause.INTERVAL, Cause.STOPPED)
+_LIMITED_EACH_TIME: Final = (
+    "Its holders may renew too rarely, stop each time, or be kept from renewing, as by a rate limit of their own client"
+)
 _HABITS: Final = {
     (Cause.INTERVAL,): "Too rarely",
-    (Cause.INTERVAL, Cause.STOPPED): "Its holders may renew too rarely, or stop each time",
+    _REPEATED: "Its holders may renew too rarely, or stop each time",
     (Cause.NOT_RENEWING,): "Its pod wrote the lease and did not renew it",
 }
 SURE_HABITS: Final = frozenset(_HABITS)
@@ -40,6 +48,8 @@ _UNANSWERED: Final = (
 
 def describe_cause(cause: Diagnosis) -> str:
     """Return a cause as one sentence about a holder, which names every cause that is left."""
+    if cause.has_gone_on and cause.possible_causes == _REPEATED:
+        return f"{_LIMITED_EACH_TIME}: {cause.evidence}."
     if cause.blame is Blame.CLIENT and cause.possible_causes in _HABITS:
         return f"{_HABITS[cause.possible_causes]}: {cause.evidence}."
     if cause.blame is Blame.CLIENT:
@@ -57,6 +67,10 @@ def _describe_own_side(cause: Diagnosis) -> str:
     """Say what is known of a holder that stored no renewal, where others did, up to the evidence."""
     if cause.is_alive:
         return "Its pod ran, and for most of that time the log has no answered request from it for this lease: "
+    if cause.is_silent and cause.has_gone_on:
+        return f"{_SILENT}, but {cause.others}: until then the pod ran and was connected {_MAY_BE_LIMITED}; "
+    if cause.is_silent and cause.others:
+        return f"{_SILENT}, but {cause.others}{'' if cause.is_end_shown else f' {_MAY_HAVE_ENDED}'}; "
     if cause.is_silent:
         return f"{_SILENT}; " if cause.is_end_shown else f"{_SILENT} {_MAY_HAVE_ENDED}; "
     if Cause.UNANSWERED in cause.possible_causes:

@@ -25,6 +25,7 @@ from webhook.analysis.claims.silence_evidence import (
     list_refusals,
 )
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
+from webhook.analysis.claims.work_of_both import WorkOfBoth, find_work_of_both
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import AUTHORIZATION_FAILED, TOO_MANY_REQUESTS, UNAUTHENTICATED, Refusal
@@ -51,10 +52,14 @@ _FOR_ALL: Final = (Cause.FAILED, Cause.REFUSED_WEBHOOK, Cause.REFUSED_POLICY)
 
 
 class MissedRenewals(Silence, frozen=True, kw_only=True):
-    """A time for which `tenure` did not renew; then it did, or another one took over."""
+    """A time for which `tenure` did not renew; then it did, or another one took over.
+
+    `work_after`: what its pod wrote after another one had taken over.
+    """
 
     tenure: Tenure
     cause: Diagnosis
+    work_after: WorkOfBoth | None = None
 
 
 def find_late_renewals(histories: ClusterHistory, history: LeaseHistory) -> Iterator[MissedRenewals]:
@@ -96,7 +101,8 @@ def find_lost_leaders(histories: ClusterHistory, history: LeaseHistory) -> Itera
             cause = diagnose(histories, history, before, start, end)
             if after.processes.is_from_pod_of(before.processes):
                 cause = _add_change_of_name(cause, after)
-            yield MissedRenewals(start, end, before.duration, tenure=before, cause=cause)
+            work = find_work_of_both(histories, before, after)
+            yield MissedRenewals(start, end, before.duration, tenure=before, cause=cause, work_after=work)
 
 
 def _add_change_of_name(cause: Diagnosis, after: Tenure) -> Diagnosis:
@@ -232,7 +238,7 @@ def _diagnose_habit(evidence: SilenceEvidence) -> Diagnosis | None:
     if tenure is not None and (idle := _diagnose_idle_writes(tenure, silence.start, silence.end)):
         return replace(idle, requests=requests)
     if repeated := _diagnose_repeated_expiry(evidence):
-        return repeated
+        return _add_other_requests(repeated, evidence)
     usual, duration = evidence.history.renewals.usual, silence.duration
     # In a coordinated election API servers renew the lease, too, so its rhythm does not show how often its holder does.
     is_habit = tenure is None or not tenure.is_coordinated
@@ -373,7 +379,7 @@ def _diagnose_silence(evidence: SilenceEvidence) -> Diagnosis:
     own = evidence.own_answers
     slow = max((one.took for one in own if one.code < 300 and evidence.kept_trying), default=0)
     cause = _compare_silence(evidence, slow)
-    cause = _add_signs_of_life(cause, evidence)
+    cause = _add_other_requests(_add_signs_of_life(cause, evidence), evidence)
     may_be_own = [one for one in evidence.unauthenticated if not evidence.sources or one.source in evidence.sources]
     cause = _add_answers(cause, own, may_be_own, least=evidence.least)
     cause = _add_answers_to_sharers(cause, evidence.answers_to_sharers)
@@ -480,6 +486,31 @@ def _add_signs_of_life(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis
     return replace(cause, evidence=f"it renewed {place}{format_name(other.name)} meanwhile", is_alive=True)
 
 
+def _add_other_requests(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
+    """Return the cause of a silence, with what the pod asked of the API server meanwhile beside the lease."""
+    found = evidence.other_requests
+    if not found or cause.blame not in {Blame.CLIENT, Blame.UNKNOWN}:
+        return cause
+    has_gone_on = evidence.has_pod_gone_on
+    if cause.is_silent:
+        last = format_clock(max(one.at for one in found), evidence.end)
+        number = format_count(len(found), "other")
+        return replace(cause, others=f"at least {number}, the last answered at {last}", has_gone_on=has_gone_on)
+    if not has_gone_on:
+        return cause
+    text = f"{cause.evidence}; {_describe_other_requests(evidence)}"
+    return replace(cause, evidence=text, has_gone_on=cause.blame is Blame.CLIENT)
+
+
+def _describe_other_requests(evidence: SilenceEvidence) -> str:
+    """Say how many other requests of its pod were answered; "" if none is known. Not all of a log are read."""
+    found = evidence.other_requests
+    if not found:
+        return ""
+    number, last = format_count(len(found), "other request"), format_clock(max(one.at for one in found), evidence.end)
+    return f"at least {number} of its pod {'was' if len(found) == 1 else 'were'} answered meanwhile, the last at {last}"
+
+
 def _find_lease_renewed_meanwhile(evidence: SilenceEvidence) -> LeaseHistory | None:
     """Return another lease, of any namespace, that the process of a holder renewed while it was silent."""
     tenure, start, end = evidence.tenure, evidence.start, evidence.end
@@ -500,6 +531,9 @@ def _diagnose_outage(evidence: SilenceEvidence, late: str, *, is_silent: bool) -
         reads = f"the API server answered at least {format_count(answered, 'read')} of this lease meanwhile"
         possible = (Cause.STOPPED, Cause.NETWORK, Cause.API_SERVER, *for_all)
         return Diagnosis(Blame.UNKNOWN, f"{late}, but {reads}", possible)
+    if others := _describe_other_requests(evidence):
+        possible = (Cause.STOPPED, Cause.NETWORK, Cause.API_SERVER, *for_all)
+        return Diagnosis(Blame.UNKNOWN, f"{late}, but {others}", possible)
     heard = "and for most of that time the log has no answered request for the lease from the holder"
     possible = (Cause.NETWORK, Cause.API_SERVER, Cause.STOPPED, *for_all)
     return Diagnosis(Blame.NETWORK, f"{late}, {heard}", possible)

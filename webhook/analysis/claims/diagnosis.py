@@ -74,6 +74,10 @@ class Diagnosis(Struct, frozen=True):
 
     deletion: str = ""
     """How its pod was deleted, as a clause, if its token was not accepted after that."""
+    others: str = ""
+    """Other requests of its pod that were answered meanwhile, as a clause, if a log shows some."""
+    has_gone_on: bool = False
+    """True if these leave no long time without one: its pod ran and was connected."""
     is_end_shown: bool = False
     """True if a kubelet wrote meanwhile that its pod, or a container of it, had ended."""
     is_shared: bool = False

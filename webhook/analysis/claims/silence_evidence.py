@@ -14,7 +14,7 @@ from webhook.analysis.history.refusal import TOO_MANY_REQUESTS, UNAUTHENTICATED,
 from webhook.analysis.history.renewals import OtherLeases, Silence, estimate_deadline, estimate_last_work
 from webhook.analysis.history.requests import AnsweredRead
 from webhook.analysis.history.tenure import Tenure
-from webhook.analysis.inputs.items import InputKind
+from webhook.analysis.inputs.items import InputKind, PodActivity, Writer
 from webhook.kubernetes.times import SECOND
 
 REFUSED: Final = {
@@ -27,6 +27,11 @@ REFUSED: Final = {
 }
 HIDDEN: Final = (*REFUSED.values(), Cause.FAILED, Cause.THROTTLED, Cause.CONFLICT)
 """Causes that only an audit log shows."""
+_MIN_OTHER_REQUESTS: Final = 3
+"""Requests of a pod that show it at work: a single one may be held back on its way, or be of a start."""
+_MIN_PAUSE: Final = 5 * SECOND
+_MAX_PAUSE: Final = 15 * SECOND
+"""For how long a pod that runs may be without another request: just after one for a lease, none is read."""
 _PARTS: Final = 4
 """A time without an answer to others is short if it is at most so small a part of a silence."""
 
@@ -143,6 +148,30 @@ class SilenceEvidence:
     def reads_of_others(self) -> Sequence[int]:
         """When an API server answered reads of others with the help of its etcd, which a renewal needs."""
         return [one.at for one in self._answered_reads if not (one.is_from_cache or self._may_be_own(one))]
+
+    @cached_property
+    def other_requests(self) -> Sequence[PodActivity]:
+        """The requests of its pod about anything else, as far as they are read."""
+        start = self.start + self.histories.bounds.skew
+        return self.histories.pod_activities.list_between(self._own_pod, start, self.end)
+
+    @property
+    def _own_pod(self) -> Writer | None:
+        processes = self.tenure.processes if self.tenure else None
+        return processes.own if processes is not None and processes.is_sure else None
+
+    @property
+    def has_pod_gone_on(self) -> bool:
+        """Whether the other requests of its pod leave no long time in which it may have been cut off, or paused."""
+        silence = self.silence
+        pause = max(_MIN_PAUSE, min(silence.length // _PARTS, _MAX_PAUSE))
+        received = [one.received for one in self.other_requests]
+        if len(received) < _MIN_OTHER_REQUESTS:
+            return False
+        has_forgotten = self.histories.pod_activities.has_forgotten_since(self._own_pod, silence.start)
+        first = [] if has_forgotten else [silence.start]
+        times = [*first, *received, max(silence.last_quarter_start, received[-1])]
+        return max(after - before for before, after in pairwise(times)) <= pause
 
     @property
     def was_answered_throughout(self) -> bool:

@@ -21,6 +21,7 @@ from webhook.analysis.claims.words import (
     describe_writer,
     format_bound,
     format_clock,
+    format_count,
     format_name,
 )
 from webhook.analysis.history.addresses import get_address
@@ -224,6 +225,7 @@ def claim_loss(history: LeaseHistory, missed: causes.MissedRenewals, after: Tenu
         f"{describe_holder_or_another(before)} last renewed at {format_clock(missed.start, now)}"
         f"{describe_last_renewal(history, before, missed.start)}{_describe_substitute(before, now)}; "
         f"{followed}. {describe_cause(cause)}"
+        f"{_describe_work_after(missed, after, now)}"
         f"{_describe_return(missed, history.renewals.usual, now)}"
     )
     step = advise_after_silence(cause, history, before, now=now, is_lost=after.holder != before.holder)
@@ -278,6 +280,17 @@ def _describe_substitute(before: Tenure, now: int) -> str:
     return f" ({who} went on in its name until {format_clock(before.kept_until, now)})"
 
 
+def _describe_work_after(missed: causes.MissedRenewals, after: Tenure, now: int) -> str:
+    """Say what the pod of a former holder wrote after another one had taken the lease; "" if nothing is known."""
+    work = missed.work_after
+    if work is None:
+        return ""
+    last = format_clock(work.last, now)
+    own = f"at least {format_count(work.own, 'write')} of its pod to other objects came after that, until {last}"
+    other = f", and {work.other} of the pod of {format_name(after.holder)} meanwhile" if work.other else ""
+    return f" {own[0].upper()}{own[1:]}{other}, which may be the work of two leaders."
+
+
 def _describe_return(missed: causes.MissedRenewals, usual: int | None, now: int) -> str:
     """Say when requests of a pod were received again that had lost its lease in silence, and what it may have done.
 
@@ -294,5 +307,9 @@ def _describe_return(missed: causes.MissedRenewals, usual: int | None, now: int)
         rate = format_length(gaps[len(gaps) // 2])
         return f"{again}, but only every {rate}, as if its own rate limit, overload or restarts held it back."
     if not gaps:
-        again = f" A request for the lease by its pod was received at {since}, and may have been sent long before"
+        again = f" A request for the lease by its pod was received at {since}"
+    if missed.work_after is not None:
+        return f"{again}."
+    if not gaps:
+        again = f"{again}, and may have been sent long before"
     return f"{again}; unless it had ended or restarted, it may have acted as leader until it noticed."

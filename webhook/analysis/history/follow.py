@@ -21,6 +21,7 @@ from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.log_continuation import LogContinuation, RenewalBaseline
 from webhook.analysis.history.observe import observe
+from webhook.analysis.history.pod_activities import PodActivities
 from webhook.analysis.history.pod_requests import PodRequests
 from webhook.analysis.history.refusal import NOT_FOUND, UNKNOWN_RESOURCE, Refusal
 from webhook.analysis.history.refused_candidates import RefusedCandidates
@@ -38,6 +39,7 @@ from webhook.analysis.inputs.items import (
     LogEnd,
     Observation,
     Place,
+    PodActivity,
     PodDeletion,
     PodRequest,
     PutBack,
@@ -200,6 +202,7 @@ class ClusterHistory(Struct):
     """Time and text of Events. Clients write them, so they are not part of a history."""
     deleted_pods: DeletedPods = field(default_factory=DeletedPods)
     pod_requests: PodRequests = field(default_factory=PodRequests)
+    pod_activities: PodActivities = field(default_factory=PodActivities)
     related_writes: dict[RelatedWrite, None] = field(default_factory=dict)
     """The latest writes to what leaders depend on, each once, in the order in which they were read."""
     collection_deletions: deque[Observation] = field(default_factory=partial(deque, (), MAX_LISTED))
@@ -284,7 +287,7 @@ class ClusterHistory(Struct):
     def feed(self, seen: Item) -> list[LeaseEvent]:
         """Take in one item, and return what happened: nothing unless it is an observation."""
         self._compared = self._tenures = None
-        if isinstance(seen, PodDeletion | PodRequest | RelatedWrite):
+        if isinstance(seen, PodDeletion | PodRequest | PodActivity | RelatedWrite):
             self._note_beside(seen)
         elif isinstance(seen, LogEnd):
             end = min(seen.at, self.bounds.latest)
@@ -303,13 +306,20 @@ class ClusterHistory(Struct):
             return self._feed_observation(seen)
         return []
 
-    def _note_beside(self, seen: PodDeletion | PodRequest | RelatedWrite) -> None:
+    def _note_beside(self, seen: PodDeletion | PodRequest | PodActivity | RelatedWrite) -> None:
         """Remember a request about what holders depend on."""
         if isinstance(seen, PodDeletion):
             self.deleted_pods.add(seen)
         elif isinstance(seen, PodRequest):
             self.pod_requests.add(seen)
-        elif seen.is_sure or replace(seen, is_sure=True) not in self.related_writes:
+        elif isinstance(seen, PodActivity):
+            self.pod_activities.add(seen)
+        else:
+            self.pod_activities.add_related_write(seen)
+            self._note_related_write(seen)
+
+    def _note_related_write(self, seen: RelatedWrite) -> None:
+        if seen.is_sure or replace(seen, is_sure=True) not in self.related_writes:
             # Another copy of a log may show more of the same request.
             self.related_writes.pop(replace(seen, is_sure=False), None)
             self.related_writes[seen] = None

@@ -264,16 +264,19 @@ def find_inputs(paths: Sequence[str], meter: Meter | None = None) -> Iterator[In
         else:
             found += find_files(Path(path), LOG_SUFFIXES)
     meter.size += sum(_get_size(one) for one in found if isinstance(one, str))
+    lines = kinds.LineFilter()  # a pod may ask for a lease in one log, and for the rest in the next one
     for item in found:
         if isinstance(item, str):
-            yield Input(item, partial(_read_file_for_history, item, received, meter))
+            yield Input(item, partial(_read_file_for_history, item, received, meter, lines))
         elif isinstance(item, Unreadable):
             yield Input(item.place.path, partial(iter, (item,)))
 
 
-def _read_file_for_history(path: str, received: "CaptureIndex", meter: Meter) -> Iterator[Item]:
+def _read_file_for_history(
+    path: str, received: "CaptureIndex", meter: Meter, lines: kinds.LineFilter
+) -> Iterator[Item]:
     was_denied = received.was_denied(path)
-    observations = kinds.interpret_all(read_path(path, kinds.may_say_something, meter), received.find_moment(path))
+    observations = kinds.interpret_all(read_path(path, lines.may_say_something, meter), received.find_moment(path))
     for item in _take_until_stopped(observations, meter):
         yield replace(item, answer=Answer(403)) if was_denied and isinstance(item, Observation) else item
 

@@ -470,11 +470,25 @@ class PodRequest(Struct, frozen=True, gc=False, kw_only=True):
     status: PodStatus | None = None
 
 
+class PodActivity(Struct, frozen=True, gc=False, kw_only=True):
+    """A request that a pod made about anything but a lease, and that was answered, whatever the answer was.
+
+    `received` and `at`, when it was answered, are in microseconds since 1970. `is_write`: it changed something, and is
+    not what electors and clients write beside their work, such as Events.
+    """
+
+    received: int
+    at: int
+    writer: Writer
+    is_write: bool
+
+
 class RelatedWrite(Struct, frozen=True, gc=False, kw_only=True):
     """A write to an object that leaders depend on, which was accepted at `at`, in microseconds since 1970.
 
     `namespace` is "" for an object of the whole cluster; `verb` is `created`, `updated`, `scaled` or `deleted`.
-    `is_sure`: a log at level Metadata hides whether a deletion was a dry run.
+    `is_sure`: a log at level Metadata hides whether a deletion was a dry run. `received` is when it came, if the log
+    says so.
     """
 
     at: int
@@ -484,9 +498,10 @@ class RelatedWrite(Struct, frozen=True, gc=False, kw_only=True):
     verb: str
     writer: Writer
     is_sure: bool = True
+    received: int | None = None
 
 
-AboutInput = LogEnd | ClockSkew | RecordingGap | PodDeletion | PodRequest | RelatedWrite
+AboutInput = LogEnd | ClockSkew | RecordingGap | PodDeletion | PodRequest | PodActivity | RelatedWrite
 """Items that are about no lease alone."""
 Item = AboutInput | Observation | Unreadable | OtherObject | FenceReport
 

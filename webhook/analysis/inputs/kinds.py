@@ -36,6 +36,7 @@ from webhook.analysis.inputs.items import (
     Observation,
     OtherObject,
     Place,
+    PodActivity,
     PodDeletion,
     PodRequest,
     RecordingGap,
@@ -45,6 +46,7 @@ from webhook.analysis.inputs.items import (
 )
 from webhook.analysis.inputs.lines import NOWHERE, Source
 from webhook.analysis.inputs.patches import leaves_spec
+from webhook.analysis.inputs.pod_activity import GROUP_MARKER, PodsWithLeases, interpret_pod_activity
 from webhook.analysis.inputs.pod_requests import interpret_pod_status, may_be_pod_request
 from webhook.analysis.inputs.related_writes import interpret_related_write, may_be_related_write
 from webhook.analysis.inputs.rewriting import Rewriting, find_rewritings, is_mutated, may_be_rewritten
@@ -59,8 +61,8 @@ FENCE_ANNOTATION: Final = "validation.policy.admission.k8s.io/validation_failure
 NO_POD: Final = "a token without a pod"
 _FENCE_MARKER: Final = b"(fence "
 """The start of the last part of every message of a fence."""
-_MARKERS: Final = (b"coordination.k8s.io", _FENCE_MARKER, b'"delete"', b'"eviction"')
-"""Text in every audit event of a lease, in its objectRef, of a fence, in a message, and of a pod that is deleted."""
+_MARKERS: Final = (_FENCE_MARKER, b'"delete"', b'"eviction"')
+"""Text in every audit event of a fence, in a message, and of a pod that is deleted."""
 _TOKEN_MARKER: Final = b"lease-webhook/token-"
 """The prefix of the annotations in which fences keep tokens."""
 _LEVELS_WITH_BODIES: Final = frozenset({"Request", "RequestResponse"})
@@ -123,7 +125,25 @@ Submitted = Document | Manifest | OtherObject | Unreadable
 
 def may_say_something(line: bytes) -> bool:
     """Return whether a line of an audit log may say something of a lease; nearly all others are not decoded."""
+    return GROUP_MARKER in line or _may_say_more(line)
+
+
+def _may_say_more(line: bytes) -> bool:
     return any(marker in line for marker in _MARKERS) or may_be_related_write(line) or may_be_pod_request(line)
+
+
+class LineFilter:
+    """Which lines of audit logs are to be read for a history: also what a pod did that asked for a lease before."""
+
+    def __init__(self) -> None:
+        self._pods = PodsWithLeases()
+
+    def may_say_something(self, line: bytes) -> bool:
+        """Return whether a line may say something of a lease, or of a pod that asked for one in an earlier line."""
+        if GROUP_MARKER in line:
+            self._pods.hear(line)
+            return True
+        return _may_say_more(line) or self._pods.is_by_silent_pod(line)
 
 
 def is_of_history(document: Document | Unreadable) -> bool:
@@ -412,7 +432,7 @@ _failures: Final = msgspec.json.Decoder(list[Status])
 
 def _interpret_event(
     document: Document,
-) -> Observation | FenceReport | PodDeletion | PodRequest | RelatedWrite | None:
+) -> Observation | FenceReport | PodDeletion | PodRequest | PodActivity | RelatedWrite | None:
     """Return what one event says of leases, candidates, a fence or a pod; None if it is about something else."""
     data = document.text
     event = decode_event(data)
@@ -428,7 +448,12 @@ def _interpret_event(
     if kind is None or reference.api_group != GROUP or reference.subresource or act is None:
         if _FENCE_MARKER in data:
             return _interpret_fence(event, document)
-        return _interpret_pod_request(event) or interpret_related_write(event) or interpret_pod_status(event)
+        return (
+            _interpret_pod_request(event)
+            or interpret_related_write(event)
+            or interpret_pod_status(event)
+            or interpret_pod_activity(event)
+        )
     if event.verb == "patch" and event.response_status.code == HTTPStatus.CREATED:
         act = Act.CREATED  # an apply creates what does not exist
     answered, asked = event.answered_at, times.get_instant(times.normalize(event.request_received_timestamp))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.analysis.inputs.dry_runs import find_dry_run, is_never_dry
 from webhook.analysis.inputs.items import RelatedWrite
+from webhook.kubernetes.times import get_instant, normalize
 
 if TYPE_CHECKING:
     from webhook.analysis.inputs.kinds import AuditEvent
@@ -84,4 +85,5 @@ def interpret_related_write(event: "AuditEvent") -> RelatedWrite | None:
         verb="scaled" if reference.subresource == "scale" else done,
         writer=writer,
         is_sure=is_dry_run is not None or is_never_dry(event),
+        received=get_instant(normalize(event.request_received_timestamp)),
     )

@@ -13,6 +13,7 @@ from webhook.analysis.inputs.items import (
     Item,
     LogEnd,
     Observation,
+    PodActivity,
     PodDeletion,
     PodRequest,
     RelatedWrite,
@@ -66,7 +67,7 @@ def estimate_time(item: Item, latest: int, stamps: StampReader) -> int | None:
     """Return when something was seen, or else about when it was written; none after `latest` is believed."""
     at = (
         item.at
-        if isinstance(item, LogEnd | FenceReport | PodDeletion | PodRequest | RelatedWrite | Observation)
+        if isinstance(item, LogEnd | FenceReport | PodDeletion | PodRequest | PodActivity | RelatedWrite | Observation)
         else None
     )
     if at is None and isinstance(item, Observation):

@@ -1,0 +1,286 @@
+"""A holder that does not renew, while its pod asks for other things: it runs, and may work on as a leader."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from tests.claims.accounts import account, shop, text
+from tests.claims.test_pods import EVICTED, log_status, say
+from tests.factories import Tweak, put
+from tests.history.fake_server import SECOND, START, Elector, FakeServer, together
+from tests.history.observing import follow_log
+from tests.inputs.test_pod_activity import work
+
+SILENT = "For most of that time the log has no answered request for the lease from its pod"
+MAY_HAVE_ENDED = "(its process may have ended, or been paused, blocked or cut off, for example)"
+READ = put("verb", "get")
+
+
+def serve() -> tuple[FakeServer, list[Elector]]:
+    server, electors = shop()
+    server.uids |= {f"{pod}-{number}": f"uid-{pod}-{number}" for pod in ("db", "mail", "cart") for number in (0, 1)}
+    return server, electors
+
+
+def log_work(server: FakeServer, *tweaks: Tweak, pod: str = "db-0") -> None:
+    server.log.append(work((server.now - START) / SECOND, *tweaks, pod=pod))
+
+
+def play(seconds: float, server: FakeServer, others: Sequence[Elector], *tweaks: Tweak, pods: Sequence[str]) -> None:
+    """Let pods work each 2 s, beside leases that are renewed."""
+    for _ in range(int(seconds / 2)):
+        together(2, *others)
+        for pod in pods:
+            log_work(server, *tweaks, pod=pod)
+
+
+def explain(server: FakeServer) -> str:
+    return text(account(follow_log(server), server.now))
+
+
+def find_loss(server: FakeServer) -> str:
+    found = account(follow_log(server), server.now).findings
+    return next(one.message for one in found if one.check == "leader-lost")
+
+
+def lose(worked: Sequence[float], *tweaks: Tweak) -> FakeServer:
+    """A holder falls silent whose pod works at some of the seconds after that, until another one takes the lease."""
+    server, (db, mail, cart) = serve()
+    together(60, db, mail, cart)
+    for second in range(2, 22, 2):
+        together(2, mail, cart)
+        if second in worked:
+            log_work(server, *tweaks)
+    server.elector("db-1", "shop/db").take()
+    return server
+
+
+def test_a_pod_that_works_meanwhile_ran_and_was_connected() -> None:
+    server = lose(range(2, 22, 2), READ)
+    output = explain(server)
+    assert (
+        f"{SILENT}, but at least 8 others, the last answered at 11:07:58Z: until then the pod ran and was connected "
+        "(what renews may have been blocked, limited by its own client, or ended in it, or may not renew at all, for "
+        "example); 2 other leases were renewed on time." in output
+    )
+    assert MAY_HAVE_ENDED not in output
+    assert "The pod of db-0_1, which lost the lease, went on; see what it did meanwhile:" in output
+
+
+@pytest.mark.parametrize(
+    ("worked", "number"),
+    [((6, 8), "2 others"), ((6,), "1 other"), ((4, 6, 8), "3 others"), ((12, 14, 16), "3 others")],
+    ids=["few", "one", "at the start only", "at the end only"],
+)
+def test_a_pod_with_a_long_time_without_a_request_may_have_ended(worked: Sequence[float], number: str) -> None:
+    output = explain(lose(worked))
+    assert f"{SILENT}, but at least {number}, the last answered at " in output
+    assert f"Z {MAY_HAVE_ENDED}; 2 other leases" in output
+    assert "which lost the lease, went on" not in output
+
+
+def test_a_pod_without_another_request_is_not_said_to_have_any() -> None:
+    assert f"{SILENT} {MAY_HAVE_ENDED}" in explain(lose(()))
+
+
+def test_pods_without_a_uid_may_be_several() -> None:
+    server = lose(range(2, 22, 2))
+    for event in server.log:
+        event["user"]["extra"].pop("authentication.kubernetes.io/pod-uid", None)
+    assert f"{SILENT} {MAY_HAVE_ENDED}" in explain(server)
+
+
+def test_of_a_pod_whose_container_ended_the_causes_of_a_silence_are_not_guessed() -> None:
+    server, (db, mail, cart) = serve()
+    together(60, db, mail, cart)
+    together(6, mail, cart)
+    log_work(server)
+    log_status(server, "db-0", *say(EVICTED))
+    together(14, mail, cart)
+    server.elector("db-1", "shop/db").take()
+    output = explain(server)
+    assert f"{SILENT}, but at least 1 other, the last answered at 11:07:46Z; 2 other leases" in output
+
+
+def test_a_pod_that_asked_for_its_lease_meanwhile_also_had_other_requests() -> None:
+    server, (db, mail, cart) = serve()
+    together(60, db, mail, cart)
+    for second in range(0, 20, 2):
+        together(2, mail, cart)
+        log_work(server)
+        if second == 2:
+            db.ask()
+    server.elector("db-1", "shop/db").take()
+    found = find_loss(server)
+    assert "Its pod made at least 1 request for the lease, and renewed it by none; 2 other leases were " in found
+    assert "; at least 7 other requests of its pod were answered meanwhile, the last at 11:07:58Z" in found
+
+
+def test_a_few_other_requests_of_a_pod_that_asked_for_its_lease_say_nothing_more() -> None:
+    server, (db, mail, cart) = serve()
+    together(60, db, mail, cart)
+    for second in range(0, 20, 2):
+        together(2, mail, cart)
+        if second == 2:
+            db.ask()
+        if second == 10:
+            log_work(server)
+    server.elector("db-1", "shop/db").take()
+    assert "of its pod w" not in find_loss(server)
+
+
+def test_other_requests_are_no_sign_beside_what_the_server_answered() -> None:
+    server, (db, mail, cart) = serve()
+    together(60, db, mail, cart)
+    for second in range(0, 20, 2):
+        together(2, mail, cart)
+        log_work(server, put("verb", "get"))
+        if second < 12:
+            db.fail(500, "etcdserver: request timed out")
+    server.elector("db-1", "shop/db").take()
+    found = find_loss(server)
+    assert "of its pod w" not in found
+    assert "answered with 500" in found
+
+
+@pytest.mark.parametrize(
+    ("number", "said"), [(1, "1 other request of its pod was"), (2, "2 other requests of its pod were")]
+)
+def test_clients_reached_the_api_server_if_the_pod_of_the_holder_did(number: int, said: str) -> None:
+    server, electors = serve()
+    electors.append(server.elector("index-0", "shop/index"))
+    together(40, *electors)
+    for _ in range(number):
+        server.wait(6)
+        log_work(server)
+    server.wait(20 - 6 * number)
+    for elector in electors:
+        elector.renew()
+    output = explain(server)
+    assert (
+        f"Why is not known: all 3 other leases with regular renewals were late at the same time, but at least {said}"
+        in output
+    )
+    assert "Clients did not reach the API server" not in output
+
+
+def take_turns(*, is_at_work: bool) -> FakeServer:
+    """Replicas that take a lease in turn, each time after it expired, and never renew it."""
+    server = FakeServer()
+    server.uids |= {f"db-{number}": f"uid-db-{number}" for number in range(2)}
+    electors = [server.elector(f"db-{number}", "shop/db", duration=16) for number in range(2)]
+    others = [server.elector(f"mail{number}-0", f"shop/mail{number}") for number in range(3)]
+    together(20, *others)
+    for turn in range(5):
+        holder, before = electors[turn % 2], electors[(turn - 1) % 2]
+        holder.take()
+        for second in range(0, 18, 2):
+            together(2, *others)
+            if is_at_work:
+                log_work(server, pod=holder.pod)
+            if turn and second == 2:
+                before.ask()
+    electors[1].take()
+    together(2, *others)
+    electors[0].ask()
+    return server
+
+
+def test_holders_that_work_each_time_may_be_kept_from_renewing() -> None:
+    server = take_turns(is_at_work=True)
+    output = explain(server)
+    assert (
+        "Its holders may renew too rarely, stop each time, or be kept from renewing, as by a rate limit of their own "
+        "client: at least 5 holders in a row let it expire" in output
+    )
+    assert "(it lasts 16 s); at least 7 other requests of its pod were answered meanwhile, the last at " in output
+    assert "went on; see what it did meanwhile:" in output
+    assert "be kept from renewing" not in explain(take_turns(is_at_work=False))
+
+
+def take_over(
+    after: Sequence[str], *, asks: bool = False, before: bool = False, tweaks: Sequence[Tweak] = ()
+) -> FakeServer:
+    """A holder that falls silent; once another one has the lease, some pods work each 2 s."""
+    server, (db, mail, cart) = serve()
+    together(60, db, mail, cart)
+    together(18, mail, cart)
+    if before:
+        db.ask()
+    together(2, mail, cart)
+    other = server.elector("db-1", "shop/db", duration=60)
+    other.take()
+    play(20, server, [mail, cart], *tweaks, pods=after)
+    if asks:
+        db.ask()
+        play(8, server, [mail, cart], *tweaks, pods=after)
+    other.renew()
+    return server
+
+
+def test_a_former_holder_that_writes_on_may_be_a_second_leader() -> None:
+    found = find_loss(take_over(["db-0", "db-1"]))
+    assert found.endswith(
+        " At least 9 writes of its pod to other objects came after that, until 11:08:18Z, and 8 of the pod of db-1_1 "
+        "meanwhile, which may be the work of two leaders."
+    )
+
+
+def test_what_it_writes_after_it_has_asked_again_is_no_longer_the_work_of_a_leader() -> None:
+    found = find_loss(take_over(["db-0"], asks=True))
+    assert found.endswith(
+        " At least 9 writes of its pod to other objects came after that, until 11:08:18Z, which may be the work of "
+        "two leaders. A request for the lease by its pod was received at 11:08:19Z."
+    )
+
+
+@pytest.mark.parametrize(
+    ("after", "before", "tweaks"),
+    [
+        (["db-1"], False, ()),
+        (["db-0"], True, ()),
+        (["db-0"], False, (READ,)),
+        (["mail-0"], False, ()),
+    ],
+    ids=["only the new holder", "it asked before", "reads", "the pod of another lease"],
+)
+def test_what_is_not_the_work_of_a_second_leader(after: Sequence[str], before: bool, tweaks: Sequence[Tweak]) -> None:
+    assert "two leaders" not in find_loss(take_over(after, before=before, tweaks=tweaks))
+
+
+def test_a_pod_that_takes_the_lease_under_another_name_is_one_leader() -> None:
+    server, (db, mail, cart) = serve()
+    together(60, db, mail, cart)
+    together(20, mail, cart)
+    restarted = server.elector("db-0", "shop/db", duration=60)
+    restarted.identity = "db-0_2"
+    restarted.take()
+    play(20, server, [mail, cart], pods=["db-0"])
+    restarted.renew()
+    assert "two leaders" not in find_loss(server)
+
+
+@pytest.mark.parametrize(("number", "has_gone_on"), [(1200, True), (900, False)], ids=["forgotten", "remembered"])
+def test_the_first_requests_of_a_pod_that_asks_often_are_not_missed(number: int, has_gone_on: bool) -> None:
+    server, (db, mail, cart) = serve()
+    together(60, db, mail, cart)
+    together(80, mail, cart)
+    for count in range(number):
+        server.now += SECOND // 100
+        if count % 100 == 0:
+            mail.renew()
+            cart.renew()
+        log_work(server)
+    server.elector("db-1", "shop/db").take()
+    assert ("until then the pod ran and was connected" in find_loss(server)) is has_gone_on
+
+
+@pytest.mark.parametrize(("every", "has_gone_on"), [(14, True), (18, False)])
+def test_a_pod_that_asks_rarely_may_have_been_paused_between(every: int, has_gone_on: bool) -> None:
+    server, (db, mail, cart) = serve()
+    together(60, db, mail, cart)
+    for _ in range(6):
+        together(every, mail, cart)
+        log_work(server)
+    server.elector("db-1", "shop/db").take()
+    assert ("until then the pod ran and was connected" in find_loss(server)) is has_gone_on

@@ -1,0 +1,160 @@
+"""Requests of pods about anything but leases: which are read, and which are left out."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.factories import Document, Tweak, changed, drop, put
+from tests.history.fake_server import START
+from tests.inputs.reading import read
+from webhook.analysis.inputs.items import LogEnd, Observation, PodActivity, Writer
+from webhook.analysis.inputs.pod_activity import MAX_PODS, PodsWithLeases
+from webhook.kubernetes.times import DAY, SECOND, format_micro_time
+
+USER = "system:serviceaccount:shop:db"
+
+
+def event(after: float, resource: str, group: str, *tweaks: Tweak, pod: str = "db-0") -> Document:
+    """A request of a pod that was received so many seconds after the start, and answered 2 ms later."""
+    received = START + int(after * SECOND)
+    whole: Document = {
+        "kind": "Event",
+        "apiVersion": "audit.k8s.io/v1",
+        "level": "Metadata",
+        "stage": "ResponseComplete",
+        "requestURI": f"/apis/{group}/v1/namespaces/shop/{resource}/db",
+        "verb": "patch",
+        "user": {
+            "username": USER,
+            "extra": {
+                "authentication.kubernetes.io/pod-name": [pod],
+                "authentication.kubernetes.io/pod-uid": [f"uid-{pod}"],
+            },
+        },
+        "objectRef": {"resource": resource, "namespace": "shop", "name": "db", "apiGroup": group, "apiVersion": "v1"},
+        "responseStatus": {"metadata": {}, "code": 200},
+        "requestReceivedTimestamp": format_micro_time(received),
+        "stageTimestamp": format_micro_time(received + 2000),
+    }
+    return changed(whole, *tweaks)
+
+
+def renewal(after: float = 0, pod: str = "db-0") -> Document:
+    return event(after, "leases", "coordination.k8s.io", pod=pod)
+
+
+def work(after: float = 10, *tweaks: Tweak, pod: str = "db-0") -> Document:
+    return event(after, "tenants", "example.org", *tweaks, pod=pod)
+
+
+def read_activities(*events: Document, separators: tuple[str, str] = (",", ":")) -> list[Any]:
+    lines = b"".join(json.dumps(one, separators=separators).encode() + b"\n" for one in events)
+    return [item for item in read("audit.log", [lines]) if not isinstance(item, LogEnd | Observation)]
+
+
+def test_a_write_of_a_pod_that_asked_for_a_lease_before() -> None:
+    expected = PodActivity(
+        received=START + 10 * SECOND,
+        at=START + 10 * SECOND + 2000,
+        writer=Writer(USER, "db-0", uid="uid-db-0"),
+        is_write=True,
+    )
+    assert read_activities(renewal(), work()) == [expected]
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [work(), renewal(20)],
+        [renewal(pod="mail-0"), work()],
+        [renewal(), work(3.9)],
+        [renewal(), work(10, drop("user.extra"))],
+        [renewal(), work(10, put("verb", "watch"))],
+        [renewal(), work(10, put("objectRef.subresource", "proxy"))],
+        [renewal(), work(10, put("requestURI", "/apis/example.org/v1/namespaces/shop/tenants/db?dryRun=All"))],
+        [renewal(), work(10, put("stage", "ResponseStarted"))],
+        [renewal(), work(10, drop("responseStatus"))],
+        [renewal(), work(10, put("stageTimestamp", "soon"))],
+        [renewal(), work(10, put("requestReceivedTimestamp", "soon"))],
+        [renewal(), work(10, put("impersonatedUser", {"username": "alice@example.org"}))],
+        [renewal(), event(10, "leases", "coordination.k8s.io", put("objectRef.subresource", "status"))],
+    ],
+    ids=[
+        "a pod that asks for a lease only later",
+        "a pod that asks for none",
+        "it has just asked for the lease",
+        "a client certificate",
+        "a watch",
+        "a request that goes on for long",
+        "a dry run",
+        "not yet answered",
+        "without an answer",
+        "without the time of its answer",
+        "without the time at which it was received",
+        "as another user",
+        "a part of a lease",
+    ],
+)
+def test_requests_that_are_left_out(events: list[Document]) -> None:
+    assert read_activities(*events) == []
+
+
+@pytest.mark.parametrize(
+    ("tweaks", "is_write"),
+    [
+        ((), True),
+        ((put("verb", "create"),), True),
+        ((put("verb", "list"),), False),
+        ((put("responseStatus.code", 409),), False),
+        ((put("objectRef.resource", "events"),), False),
+        ((put("objectRef.resource", "subjectaccessreviews"), put("verb", "create")), False),
+        ((put("objectRef.subresource", "token"), put("verb", "create")), False),
+        ((drop("objectRef"), put("verb", "get")), False),
+        ((drop("objectRef"), put("verb", "create")), False),
+    ],
+    ids=[
+        "a patch",
+        "a creation",
+        "a list",
+        "a write that conflicted",
+        "an Event",
+        "a review",
+        "a token",
+        "of no object",
+        "a write of no object",
+    ],
+)
+def test_which_requests_are_work(tweaks: tuple[Tweak, ...], is_write: bool) -> None:
+    (found,) = read_activities(renewal(), work(10, *tweaks))
+    assert found.is_write is is_write
+
+
+def test_the_last_request_for_a_lease_counts() -> None:
+    assert [one.received - START for one in read_activities(renewal(), renewal(8), work(10), work(13))] == [13 * SECOND]
+
+
+@pytest.mark.parametrize(
+    ("renewed", "asked", "number"), [(0, DAY // SECOND, 1), (0, -10, 1), (0, -3, 0)], ids=["a day", "before", "near"]
+)
+def test_how_long_ago_a_pod_asked_is_by_day_and_second(renewed: float, asked: float, number: int) -> None:
+    assert len(read_activities(renewal(renewed), work(asked))) == number
+
+
+def test_a_time_that_cannot_be_read_is_no_reason_to_leave_a_request_out() -> None:
+    odd = changed(renewal(), put("requestReceivedTimestamp", "2026-07-14T11:aa:00.000000Z"))
+    assert len(read_activities(odd, work(1))) == 1
+
+
+def test_the_number_of_pods_is_limited() -> None:
+    pods = PodsWithLeases()
+    lines = [json.dumps(renewal(pod=f"db-{number}"), separators=(",", ":")).encode() for number in range(MAX_PODS + 1)]
+    for line in lines:
+        pods.hear(line)
+    later = [json.dumps(work(pod=f"db-{number}"), separators=(",", ":")).encode() for number in (0, MAX_PODS)]
+    assert [pods.is_by_silent_pod(one) for one in later] == [True, False]
+
+
+def test_a_line_of_a_lease_without_a_pod_says_nothing_of_pods() -> None:
+    alone = changed(renewal(), drop("user.extra"))
+    assert read_activities(alone, work()) == []

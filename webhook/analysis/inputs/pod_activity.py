@@ -1,0 +1,91 @@
+"""Requests of an audit log by pods that also ask for a lease, about anything else: they show that a silent pod ran.
+
+In: lines of a log, and events. Out: which lines may have such a request, and what it was. A log of a large cluster is
+nearly nothing but requests of pods, so a line is only decoded if its pod has asked for a lease before, and not just
+before: what a pod does that renews is of no interest.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from webhook.analysis.inputs.items import LISTINGS, PodActivity
+from webhook.kubernetes.request import GROUP
+from webhook.kubernetes.times import get_instant, normalize
+
+if TYPE_CHECKING:
+    from webhook.analysis.inputs.kinds import AuditEvent
+
+GROUP_MARKER: Final = GROUP.encode()
+MAX_PODS: Final = 10_000
+SILENT_FOR: Final = 4
+"""Seconds after a pod's last request for a lease until its other requests are read."""
+_UID: Final = b'"authentication.kubernetes.io/pod-uid":["'
+"""How an API server writes the pod of a token; inside of a text its quotes would be escaped."""
+_RECEIVED: Final = b'"requestReceivedTimestamp":"'
+_DAY: Final = len("2026-01-02")
+_TIME: Final = len("2026-01-02T03:04:05")
+_WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
+_LONG_RUNNING: Final = frozenset({"attach", "exec", "log", "portforward", "proxy"})
+"""Subresources whose requests are answered when they end, and may have begun long before."""
+
+
+class PodsWithLeases:
+    """The pods that asked for a lease in the lines read so far, by uid, and when they did so last."""
+
+    def __init__(self) -> None:
+        self._asked: dict[bytes, tuple[bytes, int]] = {}
+
+    def hear(self, line: bytes) -> None:
+        """Remember the pod of a line about a lease."""
+        uid = _find_uid(line)
+        if uid and (uid in self._asked or len(self._asked) < MAX_PODS):
+            self._asked[uid] = _find_moment(line)
+
+    def is_by_silent_pod(self, line: bytes) -> bool:
+        """Return whether a line may have a request of a pod that has asked for a lease, but not lately."""
+        uid = _find_uid(line)
+        asked = self._asked.get(uid) if uid else None
+        if asked is None:
+            return False
+        day, second = _find_moment(line)
+        return day != asked[0] or abs(second - asked[1]) >= SILENT_FOR
+
+
+def _find_uid(line: bytes) -> bytes:
+    start = line.find(_UID)
+    if start < 0:
+        return b""
+    start += len(_UID)
+    return line[start : line.find(b'"', start)]
+
+
+def _find_moment(line: bytes) -> tuple[bytes, int]:
+    """Return the day and the second of the day at which a request was received: times are at the end of a line."""
+    start = line.rfind(_RECEIVED) + len(_RECEIVED)
+    text = line[start : start + _TIME]
+    try:
+        hours, minutes, seconds = map(int, text[_DAY + 1 :].split(b":"))
+    except ValueError:
+        return b"", 0
+    return text[:_DAY], 3600 * hours + 60 * minutes + seconds
+
+
+def interpret_pod_activity(event: "AuditEvent") -> PodActivity | None:
+    """Return a request that a pod made with its own token; None of any other, and of one that goes on for long."""
+    reference, code, writer = event.object_ref, event.response_status.code, event.writer
+    received, at = get_instant(normalize(event.request_received_timestamp)), event.answered_at
+    is_by_pod = bool(writer.uid and writer.pod) and not writer.impersonator
+    is_long = event.verb in LISTINGS - {"list"} or reference.subresource in _LONG_RUNNING
+    is_beside_leases = reference.api_group != GROUP
+    if not (is_by_pod and is_beside_leases and code) or is_long or "dryRun" in event.query:
+        return None
+    if received is None or at is None:
+        return None
+    # Electors write Events, too, and what asks for a token or a review changes nothing.
+    is_beside_work = reference.resource in {"", "events"} or reference.subresource == "token"
+    is_work = not is_beside_work and not reference.resource.endswith("reviews")
+    return PodActivity(
+        received=received,
+        at=at,
+        writer=writer.process,
+        is_write=event.verb in _WRITES and is_work and 200 <= code < 300,
+    )
