@@ -494,8 +494,8 @@ def _add_other_requests(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosi
     has_gone_on = evidence.has_pod_gone_on
     if cause.is_silent:
         last = format_clock(max(one.at for one in found), evidence.end)
-        number = format_count(len(found), "other")
-        return replace(cause, others=f"at least {number}, the last answered at {last}", has_gone_on=has_gone_on)
+        number, which = format_count(len(found), "other"), "" if len(found) == 1 else "the last "
+        return replace(cause, others=f"at least {number}, {which}answered at {last}", has_gone_on=has_gone_on)
     if not has_gone_on:
         return cause
     text = f"{cause.evidence}; {_describe_other_requests(evidence)}"
@@ -508,7 +508,9 @@ def _describe_other_requests(evidence: SilenceEvidence) -> str:
     if not found:
         return ""
     number, last = format_count(len(found), "other request"), format_clock(max(one.at for one in found), evidence.end)
-    return f"at least {number} of its pod {'was' if len(found) == 1 else 'were'} answered meanwhile, the last at {last}"
+    if len(found) == 1:
+        return f"at least {number} of its pod was answered meanwhile, at {last}"
+    return f"at least {number} of its pod were answered meanwhile, the last at {last}"
 
 
 def _find_lease_renewed_meanwhile(evidence: SilenceEvidence) -> LeaseHistory | None:
