@@ -29,7 +29,7 @@ def test_a_leader_at_work() -> None:
     )
     assert "Last renewed: 11:07:40Z, 0 s ago, by shop/db from pod db-0, field manager operator" in output
     assert "Expires: 11:07:55Z (in 15 s) unless renewed" in output
-    assert output.endswith("ADVICE The lease needs nothing now: it is held and renewed.")
+    assert output.endswith("ADVICE It is held and renewed; whether its holder works, a lease does not show.")
 
 
 def test_a_crash_is_the_fault_of_the_client() -> None:
@@ -388,7 +388,7 @@ def test_a_release_and_who_follows() -> None:
     output = text(account(follow_log(server), server.now))
     assert "db-1_1 took it (shop/db from pod db-1) after db-0_1 released it; the lease was free for 3 s" in output
     assert "1 change of holder" not in output
-    assert output.endswith("ADVICE The lease needs nothing now: it is held and renewed.")
+    assert output.endswith("ADVICE It is held and renewed; whether its holder works, a lease does not show.")
     assert output.index("db-0_1 released it\n") < output.index("db-1_1 took it")
 
 

@@ -84,7 +84,7 @@ def test_an_edit_or_a_deletion_of_a_candidate_is_shown_with_its_writer(
     (line,) = [line.text for line in list_latest(answer) if "LeaseCandidate" in line.text]
     assert expected in line
     assert line in text(answer)
-    assert advise(answer).startswith("It is held and renewed now. Check whether its candidates should have changed:")
+    assert advise(answer).startswith("It is held and renewed. Check whether its candidates should have changed:")
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_requests_that_change_no_candidate_are_not_shown(write: tuple[str, Docum
     server = led(CREATED, write)
     answer = account(cluster_of(server.audit_log()), server.now)
     assert "LeaseCandidate" not in text(answer)
-    assert advise(answer) == "The lease needs nothing now: it is held and renewed."
+    assert advise(answer) == "It is held and renewed; whether its holder works, a lease does not show."
 
 
 def test_a_refused_deletion_leaves_the_candidate_known() -> None:

@@ -21,8 +21,8 @@ from webhook.analysis.history.status import LeaseState
 from webhook.analysis.history.tenure import API_SERVER
 
 GONE = {"type": "ERROR", "object": {"kind": "Status", "apiVersion": "v1", "code": 410, "reason": "Expired"}}
-WELL = "The lease needs nothing now: it is held and renewed."
-PARTIAL = "It is held and renewed now; what the input does not show may have gone wrong."
+WELL = "It is held and renewed; whether its holder works, a lease does not show."
+PARTIAL = "It is held and renewed; what the input does not show may have gone wrong."
 
 
 def events_of(watch: bytes) -> list[Document]:

@@ -85,7 +85,7 @@ def test_a_holder_that_renews_on_after_its_pod_was_to_be_deleted_is_as_any() -> 
     elector.lead(60)
     server.delete_pod("db-0", uid="u-0")
     elector.lead(10)
-    assert advise(account(follow_log(server), server.now)).startswith("The lease needs nothing now")
+    assert advise(account(follow_log(server), server.now)).startswith("It is held and renewed; whether")
 
 
 @pytest.mark.parametrize("uid", ["u-7", "u-1"], ids=["of another pod of its name", "of another replica"])

@@ -70,7 +70,7 @@ def test_requests_do_not_show_a_theft(server: FakeServer, last: str, holder: str
 
 def test_what_would_show_a_theft_is_said() -> None:
     said = say(hide_responses(play()))
-    assert "ADVICE It is held and renewed now. At level RequestResponse, a log shows what was stored before it" in said
+    assert "ADVICE It is held and renewed. At level RequestResponse, a log shows what was stored before it" in said
 
 
 def test_answers_show_a_theft() -> None:

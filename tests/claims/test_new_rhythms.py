@@ -16,7 +16,7 @@ FOLLOWS = pytest.mark.parametrize("follow", [follow_log, follow_watch, follow_bo
 @pytest.mark.parametrize(
     ("silent", "words"),
     [
-        (9, "The lease needs nothing now: it is held and renewed."),
+        (9, "It is held and renewed; whether its holder works, a lease does not show."),
         (29, "Its last renewal is longer ago than most are apart. Check whether db-0_1"),
     ],
     ids=["for less than the latest renewals are apart", "for longer"],

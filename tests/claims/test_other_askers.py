@@ -39,7 +39,7 @@ def test_another_workload_that_asks_for_a_lease_is_said() -> None:
     said = say(play())
     assert "Also asks: shop/backup from pod backup-0 reads it again and again; its holder is shop/db" in said
     assert (
-        "ADVICE It is held and renewed now. If shop/backup and shop/db are two applications that elect, only one of "
+        "ADVICE It is held and renewed. If shop/backup and shop/db are two applications that elect, only one of "
         "them leads: give each a lease name (election ID) of its own. To see what runs there: kubectl -n shop get pods"
     ) in said
 

@@ -62,7 +62,7 @@ def test_a_read_of_a_renewal_that_the_log_lacks_shows_that_the_lease_is_live() -
     assert "Last renewed: 11:07:39Z, 0.2 s ago, as a read at 11:07:39Z shows, field manager operator" in lines
     assert "Not shown: who made some writes: the log lacks those that the answer to a read shows" in lines
     assert lines[-1] == (
-        "ADVICE It is held and renewed now, as the answer to a read shows, and the log lacks its renewals. "
+        "ADVICE It is held and renewed, as the answer to a read shows, and the log lacks its renewals. "
         "Collect the logs of all API servers, and compare their audit policies."
     )
     assert not [one for one in found.findings if one.severity is not Severity.INFO]

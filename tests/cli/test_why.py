@@ -62,7 +62,7 @@ def test_a_tight_timing_is_a_note_below_what_is_to_be_done(
     path.write_bytes(server.watch())
     _, out, _ = run(capsys, "shop/db", "--input", str(path), *(["--verbose"] if is_verbose else []))
     assert "warning" not in out
-    above, well, below = out.partition("\nThe lease needs nothing now: it is held and renewed.\n")
+    above, well, below = out.partition("\nIt is held and renewed; whether its holder works, a lease does not show.\n")
     assert well
     assert "timing-tight" not in above
     assert ("\nnote  timing-tight\n  it lasts 6 s" in below) is is_noted

@@ -227,7 +227,7 @@ def _advise_while_held(account: Account, status: LeaseStatus) -> Advice:
         sentence = "The lease is held, but was deleted: it is gone as soon as its finalizers are. To see them:"
         return Advice(sentence, f"{make_command_for_lease(history)} -o yaml")
     if history.is_list_only:
-        return Advice("The lease needs nothing now: it is held.")
+        return Advice("It is held; whether its holder works, a lease does not show.")
     if account.is_renewed_as_usual:
         return _advise_when_renewed(account, status)
     if is_used_as_lock(history.tenures):
@@ -295,7 +295,7 @@ def _advise_after_restore(account: Account) -> Advice | None:
         return None
     beside = f"{format_name(held.previous)} may have led beside it until it noticed; " if held.previous else ""
     lost = "writes made after the restored state are lost."
-    return Advice(f"It is held and renewed now. If etcd was put back, {beside}{lost}")
+    return Advice(f"It is held and renewed. If etcd was put back, {beside}{lost}")
 
 
 def _advise_after_changes(account: Account, status: LeaseStatus, changes: FrequentChanges) -> Advice:
@@ -318,37 +318,37 @@ def _advise_when_renewed(account: Account, status: LeaseStatus) -> Advice:
         return Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get pods,events")
     if gone := [one for one in account.related_writes if is_of_node(one, history)]:
         sentence = (
-            f"It is held and renewed now, but its Node was to be deleted at {format_clock(gone[-1].at, account.now)}. "
+            f"It is held and renewed, but its Node was to be deleted at {format_clock(gone[-1].at, account.now)}. "
             "See whether it has its labels, taints and pods:"
         )
         return Advice(sentence, make_command_for_node(history.name))
     if account.candidate_events:
         candidates = f"{make_kubectl_prefix(history.namespace)} get leasecandidates -o yaml"
-        return Advice("It is held and renewed now. Check whether its candidates should have changed:", candidates)
+        return Advice("It is held and renewed. Check whether its candidates should have changed:", candidates)
     if (unlogged := _describe_unlogged(account)) is not None:
         return Advice(unlogged)
     if (others := find_other_askers(account)) is not None:
         pods = f"{make_kubectl_prefix(history.namespace)} get pods -o wide"
-        return Advice(f"It is held and renewed now. {others.advise()}", pods)
+        return Advice(f"It is held and renewed. {others.advise()}", pods)
     if account.is_partial:
-        return Advice("It is held and renewed now; what the input does not show may have gone wrong.")
-    held = "held and renewed" if status.holder else "renewed"
+        return Advice("It is held and renewed; what the input does not show may have gone wrong.")
     if (stranger := _find_frequent_writer(account)) is not None:
         sentence = f"Find out why {describe_user(stranger)} wrote it again and again."
         return advise_on_writer(sentence, history, stranger)
-    # Whether its holder works, and alone, a lease does not show.
-    return Advice(f"The lease needs nothing now: it is {held}.")
+    if not status.holder:
+        return Advice("It is renewed; whether the process behind it works, a lease does not show.")
+    return Advice("It is held and renewed; whether its holder works, a lease does not show.")
 
 
 def _describe_unlogged(account: Account) -> str | None:
     """Return what to collect where the log lacks renewals, or what was stored before them; None if it has both."""
     if account.history.read is not None:
         return (
-            "It is held and renewed now, as the answer to a read shows, and the log lacks its renewals. "
+            "It is held and renewed, as the answer to a read shows, and the log lacks its renewals. "
             "Collect the logs of all API servers, and compare their audit policies."
         )
     if account.tenure is not None and account.tenure.is_over_unshown:
-        return "It is held and renewed now. At level RequestResponse, a log shows what was stored before it took it."
+        return "It is held and renewed. At level RequestResponse, a log shows what was stored before it took it."
     return None
 
 

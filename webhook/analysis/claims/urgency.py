@@ -25,7 +25,7 @@ def advise_with_urgency(account: Account) -> Advice:
     """Return the advice about a lease, which begins with whether something is to be done now, if that is known."""
     advice, start = advise(account), _find_start(account)
     sentence = advice.sentence
-    if not start or sentence.startswith(("It is held", "The lease is held", "The lease needs")):
+    if not start or sentence.startswith(("It is held", "It is renewed", "The lease is held")):
         return advice
     return replace(advice, sentence=f"{start}{sentence}")
 
