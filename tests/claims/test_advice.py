@@ -224,7 +224,10 @@ def test_changes_of_yesterday_are_not_frequent() -> None:
         if number < FREQUENT:
             elector.release()
     elector.lead(FREQUENT_WITHIN / SECOND + 10)
-    assert advise(account(follow_log(server), server.now)) == "It is held and renewed; whether its holder works, a lease does not show."
+    assert (
+        advise(account(follow_log(server), server.now))
+        == "It is held and renewed; whether its holder works, a lease does not show."
+    )
 
 
 def write_holder_in(*, wait: float) -> FakeServer:

@@ -120,7 +120,10 @@ def test_one_that_is_renewed_as_usual_is_well() -> None:
     server.wait(-5)
     found = account(follow_watch(server), server.now)
     assert found.worst is None
-    assert advise_with_urgency(found).sentence == "It is renewed; whether the process behind it works, a lease does not show."
+    assert (
+        advise_with_urgency(found).sentence
+        == "It is renewed; whether the process behind it works, a lease does not show."
+    )
 
 
 def test_its_writer_may_change_without_a_takeover() -> None:

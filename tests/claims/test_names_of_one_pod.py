@@ -40,7 +40,10 @@ def test_names_in_turn_are_no_thefts_and_one_event() -> None:
         )
         assert f"{line} (shop/db from pod db-0)" in said
         assert "took it from" not in said
-        assert advise_with_urgency(found).sentence == "It is held and renewed; whether its holder works, a lease does not show."
+        assert (
+            advise_with_urgency(found).sentence
+            == "It is held and renewed; whether its holder works, a lease does not show."
+        )
 
 
 def test_two_names_are_told_one_by_one() -> None:

@@ -38,10 +38,12 @@ from webhook.analysis.claims.other_askers import find_other_askers
 from webhook.analysis.claims.refused_candidates import advise_on_refused_candidates
 from webhook.analysis.claims.related_writes import is_of_node
 from webhook.analysis.claims.successors import find_failing_webhook, list_writes_of_successors
+from webhook.analysis.claims.taken_back import find_taken_back
 from webhook.analysis.claims.words import describe_user, describe_writer, format_clock, format_name
 from webhook.analysis.heartbeats import find_owner
 from webhook.analysis.history.refusal import By, Refusal
 from webhook.analysis.history.status import LeaseState, LeaseStatus
+from webhook.analysis.history.tenure import API_SERVER
 from webhook.analysis.inputs.items import Writer
 from webhook.findings import ReportFinding, Severity
 from webhook.kubernetes.objects import OLDEST_EMULATION_VERSION, Lease
@@ -327,6 +329,8 @@ def _advise_when_renewed(account: Account, status: LeaseStatus) -> Advice:
         return Advice("It is held and renewed. Check whether its candidates should have changed:", candidates)
     if (unlogged := _describe_unlogged(account)) is not None:
         return Advice(unlogged)
+    if (taken_back := find_taken_back(history)) is not None:
+        return taken_back.advise(history)
     if (others := find_other_askers(account)) is not None:
         pods = f"{make_kubectl_prefix(history.namespace)} get pods -o wide"
         return Advice(f"It is held and renewed. {others.advise()}", pods)
@@ -355,6 +359,7 @@ def _describe_unlogged(account: Account) -> str | None:
 def _find_frequent_writer(account: Account) -> Writer | None:
     """Return who last wrote a lease again and again beside the holder, and left it and its renewals as they were."""
     found = [one.foreign.process for one in account.history.idle_writes if one.foreign is not None]
+    found = [one for one in found if one.user != API_SERVER]
     return next((one for one in reversed(found) if found.count(one) >= _MIN_WRITES), None)
 
 

@@ -23,6 +23,7 @@ from webhook.analysis.claims.handovers import (
 from webhook.analysis.claims.loops import find_loop
 from webhook.analysis.claims.owners import describe_added_owners, is_by_holder
 from webhook.analysis.claims.related_writes import describe_related_write, is_new
+from webhook.analysis.claims.taken_back import find_taken_back
 from webhook.analysis.claims.text import Line
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
 from webhook.analysis.history.events import EventKind, LeaseEvent
@@ -53,6 +54,7 @@ _PREFERRED: Final = "preferredHolder"
 _STRATEGY: Final = "strategy "
 _TAKEN_UP: Final = re.compile(r"leaseDurationSeconds 5 -> \d+(?:, leaseTransitions absent -> 0)?")
 """What a holder writes when it takes up a lease that an API server created for it, with 5 s: `defaultLeaseDuration`."""
+_IS_OF_ELECTION: Final = re.compile(r"(?:(?:strategy|preferredHolder) \S+ -> \S+(?:, )?)+")
 _MIN_OTHER_WRITES: Final = 3
 _PAIR: Final = 2
 _TIME: Final = itemgetter(0)
@@ -165,7 +167,13 @@ def _list_edits(history: LeaseHistory, *, by_others: bool = False) -> list[_Even
 
     A watch does not show whose an edit is: what it has is listed of a log as well, where that names the writer.
     """
-    return [(one.at, describe_edit(one)) for one in history.edits if not (by_others and _is_usual(one))]
+    taken_back = find_taken_back(history)
+    found = [one for one in history.edits if not (by_others and _is_usual(one))]
+    if taken_back is None:
+        return [(one.at, describe_edit(one)) for one in found]
+    others = [one for one in found if not (taken_back.has(one.at) and _IS_OF_ELECTION.fullmatch(one.text))]
+    # What is done again and again is one line, which others do not displace.
+    return [*((one.at, describe_edit(one)) for one in others), (taken_back.start, taken_back.describe())]
 
 
 def _list_added_owners(history: LeaseHistory, *, by_others: bool = False) -> list[_Event]:
@@ -367,7 +375,12 @@ def _list_accepted_writes(history: LeaseHistory) -> Iterator[_Event]:
 
 def _list_other_writes(history: LeaseHistory) -> list[_Event]:
     """Return who wrote again and again beside the holder, and left it and its renewals as they were."""
-    foreign = [(one.at, one.foreign.process) for one in history.idle_writes if one.foreign is not None]
+    taken_back = find_taken_back(history)
+    foreign = [
+        (one.at, one.foreign.process)
+        for one in history.idle_writes
+        if one.foreign is not None and not (taken_back is not None and taken_back.has(one.at))
+    ]
     is_cut = len(history.idle_writes) == MAX_OTHERS
     found = []
     for several in _group_by_tenure(history, foreign, lambda one: one):

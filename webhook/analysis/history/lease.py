@@ -21,6 +21,7 @@ from webhook.analysis.history.requests import MAX_REFUSALS, Requests
 from webhook.analysis.history.rival import Rival
 from webhook.analysis.history.status import RELEASED_DURATION, LeaseState, LeaseStatus
 from webhook.analysis.history.succession import Succession
+from webhook.analysis.history.taken_back import MAX_FIELD_CHANGES, FieldChange
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.history.vacancy import Vacancy
 from webhook.analysis.history.write import Write
@@ -65,6 +66,8 @@ class LeaseHistory(Struct):
     renewals: Renewals = field(default_factory=Renewals)
     requests: Requests = field(default_factory=Requests)
     idle_writes: deque[IdleWrite] = field(default_factory=partial(deque, (), MAX_OTHERS))
+    field_changes: deque[FieldChange] = field(default_factory=partial(deque, (), MAX_FIELD_CHANGES))
+    """Fields of coordinated elections that were set or cleared beside the holder."""
     edits: deque[LeaseEvent] = field(default_factory=partial(deque, (), MAX_REFUSALS))
     added_owners: deque[AddedOwners] = field(default_factory=partial(deque, (), MAX_REFUSALS))
     clock_steps: ClockSteps = field(default_factory=ClockSteps)

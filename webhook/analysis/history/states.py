@@ -32,6 +32,7 @@ from webhook.analysis.history.status import (
     is_renewal_logged,
 )
 from webhook.analysis.history.step import Step
+from webhook.analysis.history.taken_back import find_field_changes
 from webhook.analysis.history.taking_over import claim, release, take_from_holder
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.history.tenure_steps import advance_at, is_last_renewal_known, record_event, report_expiry
@@ -233,11 +234,13 @@ def _examine(step: Step, state: NextState, *, is_same_path: bool) -> None:
         problem = find_forged_stamps(state.seen, before, state.known, at, is_dated=step.write.is_dated)
         if problem:
             record_event(step, EventKind.FORGED, at, writer=state.writer, text=problem)
-    if before is not None and (edit := describe_changed_fields(state.old, state.new)):
+    if before is not None:
         # A stamp has whole seconds, and the write before may have been in the same one.
-        at = max(at, step.write_before.at) if step.write.may_include(step.write_before.at) else at
-        record_event(step, EventKind.EDITED, at, writer=state.writer, text=edit)
-        history.edits.append(step.events[-1])
+        edited = max(at, step.write_before.at) if step.write.may_include(step.write_before.at) else at
+        history.field_changes.extend(find_field_changes(state.old, state.new, edited, state.writer))
+        if edit := describe_changed_fields(state.old, state.new):
+            record_event(step, EventKind.EDITED, edited, writer=state.writer, text=edit)
+            history.edits.append(step.events[-1])
     if (added := find_added_owners(state, history.latest_tenure, step.write)) is not None:
         history.added_owners.append(added)
         record_event(step, EventKind.OWNED, added.at, writer=added.writer)
