@@ -1100,6 +1100,35 @@ def test_a_renewal_that_changes_the_holder_may_be_a_renaming() -> None:
     assert "or one process led throughout and its identity changed" in finding.message
 
 
+@pytest.mark.parametrize("is_taken", [True, False], ids=["and another one took it", "and no one took it"])
+@pytest.mark.parametrize("is_renewed", [True, False], ids=["it was renewed", "it was left to expire"])
+def test_who_lets_the_lease_expire_under_the_other_name_has_not_led_throughout(
+    *, is_renewed: bool, is_taken: bool
+) -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.wait(2)
+    db.renew(holderIdentity="eu1.db-0_1")
+    if is_renewed:
+        db.identity = "eu1.db-0_1"
+        db.lead(6)
+    server.wait(20)
+    if is_taken:
+        server.elector("db-1", "shop/db").lead(6)
+    finding = next(one for one in account(follow_watch(server), server.now).findings if one.check == "lease-stolen")
+    assert ("or one process led throughout" in finding.message) is is_renewed
+
+
+def test_of_a_lease_without_a_duration_nothing_says_that_it_was_left_to_expire() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.wait(2)
+    db.renew(holderIdentity="eu1.db-0_1", leaseDurationSeconds=None)
+    server.wait(20)
+    finding = next(one for one in account(follow_watch(server), server.now).findings if one.check == "lease-stolen")
+    assert "or one process led throughout" in finding.message
+
+
 @pytest.mark.parametrize(
     ("first", "second", "is_one"),
     [

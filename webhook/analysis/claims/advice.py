@@ -16,6 +16,7 @@ from webhook.analysis.claims.advice_on_writers import (
 )
 from webhook.analysis.claims.api_servers import advise_after_end_of_api_server, is_identity_lease
 from webhook.analysis.claims.candidates import Candidates, describe_process
+from webhook.analysis.claims.changed_user import ChangedUser, find_changed_user
 from webhook.analysis.claims.claim import REPLACED, Advice, Claim
 from webhook.analysis.claims.commands import (
     WEBHOOKS,
@@ -329,11 +330,8 @@ def _advise_when_renewed(account: Account, status: LeaseStatus) -> Advice:
         return Advice("It is held and renewed. Check whether its candidates should have changed:", candidates)
     if (unlogged := _describe_unlogged(account)) is not None:
         return Advice(unlogged)
-    if (taken_back := find_taken_back(history)) is not None:
-        return taken_back.advise(history)
-    if (others := find_other_askers(account)) is not None:
-        pods = f"{make_kubectl_prefix(history.namespace)} get pods -o wide"
-        return Advice(f"It is held and renewed. {others.advise()}", pods)
+    if (advice := _advise_on_users(account)) is not None:
+        return advice
     if account.is_partial:
         return Advice("It is held and renewed; what the input does not show may have gone wrong.")
     if (stranger := _find_frequent_writer(account)) is not None:
@@ -342,6 +340,23 @@ def _advise_when_renewed(account: Account, status: LeaseStatus) -> Advice:
     if not status.holder:
         return Advice("It is renewed; whether the process behind it works, a lease does not show.")
     return Advice("It is held and renewed; whether its holder works, a lease does not show.")
+
+
+def _advise_on_users(account: Account) -> Advice | None:
+    """Return what to do about others that use the lease as it seems not to be meant; None if none is known to."""
+    history = account.history
+    if (odd := find_taken_back(history) or _find_changed_user(account)) is not None:
+        return odd.advise(history)
+    if (others := find_other_askers(account)) is not None:
+        pods = f"{make_kubectl_prefix(history.namespace)} get pods -o wide"
+        return Advice(f"It is held and renewed. {others.advise()}", pods)
+    return None
+
+
+def _find_changed_user(account: Account) -> ChangedUser | None:
+    """Return how the user of the holder changed, unless a finding says that several have held it."""
+    is_told = any(one.check == "lease-shared" for one in account.findings)
+    return None if is_told else find_changed_user(account.history)
 
 
 def _describe_unlogged(account: Account) -> str | None:

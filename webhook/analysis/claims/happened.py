@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.api_servers import describe_end
+from webhook.analysis.claims.changed_user import find_changed_user
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.diagnosis import Blame
 from webhook.analysis.claims.failed_writes import describe_stored
@@ -68,7 +69,14 @@ def list_events(account: Account, most: int = MAX_EVENTS) -> Iterator[Line]:
     beside = [*_list_candidates(account), *_list_pod_deletions(account), *_list_related_writes(account)]
     beside += [(one.at, one.text) for one in account.pod_events]
     found = sorted(
-        [*_list_all(account), *_list_edits(history), *_list_added_owners(history), *beside, *_list_gaps(account)],
+        [
+            *_list_all(account),
+            *_list_changed_user(account),
+            *_list_edits(history),
+            *_list_added_owners(history),
+            *beside,
+            *_list_gaps(account),
+        ],
         key=_TIME,
     )
     if history.is_mixed or (len(found) == 1 and history.latest_tenure and history.latest_tenure.began is Handover.SEEN):
@@ -105,6 +113,7 @@ def list_latest(account: Account) -> Iterator[Line]:
         shown.append((loop.tenures[0].since, loop.describe(account.now)))
     elif not is_told:
         shown += _find_last_handover(history)
+    shown += _list_changed_user(account)
     for at, text in [] if history.is_mixed else sorted(shown, key=_TIME):
         yield Line(format_clock(at, account.now), text)
 
@@ -132,6 +141,13 @@ def _find_last_handover(history: LeaseHistory) -> list[_Event]:
         # Who held it lost it then, and another one created it without a holder.
         return [(previous.until, describe_end(history, previous)), handover]
     return [handover]
+
+
+def _list_changed_user(account: Account) -> list[_Event]:
+    """Return that the user of the holder became another one, unless a finding says that several have held it."""
+    changed = find_changed_user(account.history)
+    is_told = any(one.check == "lease-shared" for one in account.findings)
+    return [(changed.at, changed.describe())] if changed is not None and not is_told else []
 
 
 def _list_odd_renewals(history: LeaseHistory) -> list[_Event]:

@@ -31,7 +31,7 @@ from webhook.analysis.claims.lease_claim import MAX_NAMED, find_identity, make_c
 from webhook.analysis.claims.words import describe_user, describe_writer, format_bound, format_clock, format_name
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.tenure import Tenure
+from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.inputs.items import Writer
 from webhook.analysis.inputs.rewriting import HOLDER_IDENTITY, RENEW_TIME
 from webhook.findings import Severity
@@ -73,6 +73,17 @@ def _describe_renaming(after: Tenure, *, is_one_name: bool) -> str:
     if after.is_renaming:
         return f"; or {_RENAMED}"
     return f"; or {_ALIKE}" if is_one_name else ""
+
+
+def _was_left_to_expire(history: LeaseHistory, after: Tenure, now: int) -> bool:
+    """Return whether no one renewed what had been written in until it expired: no process led under that name then."""
+    if not after.was_left_as_written or after.duration is None:
+        return False
+    following = next((one for one in history.tenures if one.since > after.since), None)
+    if following is not None:
+        return following.began is Handover.EXPIRED
+    is_over = now - after.kept_until >= after.duration * SECOND
+    return is_over and not history.may_lack_writes(after.kept_until, now)
 
 
 def _begin_alike(holder: str, other: str) -> bool:
@@ -212,7 +223,8 @@ def _claim_theft(
         advice = _advise_on_other_taker(history, after.holder, other, is_beside=is_beside)
         advice = replace(advice, sentence=f"{_advise_against_copy(after)}{advice.sentence}")
     elif after.processes.taken_by is None:
-        message += _describe_renaming(after, is_one_name=is_one_name)
+        is_led = not _was_left_to_expire(history, after, now)
+        message += _describe_renaming(after, is_one_name=is_one_name) if is_led else ""
         message += f". The input does not show who wrote it{_describe_manager(before, after)}"
         advice = Advice(
             "The audit log shows who wrote it:",
