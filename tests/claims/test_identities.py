@@ -11,6 +11,7 @@ from tests.history.observing import LEASE, follow_log, follow_watch
 from webhook.analysis.claims.account_json import as_json
 from webhook.analysis.claims.advice import advise as find_advice
 from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.tenure import Handover
 
 
 def claims(histories: ClusterHistory, server: FakeServer, kind: str) -> list[dict[str, Any]]:
@@ -41,7 +42,47 @@ def spec_of(server: FakeServer, **changes: object) -> Document:
 def test_a_process_that_took_the_lease_under_its_name_is_no_second_writer() -> None:
     server, (first, second) = twins(2)
     renew_in_turns(server, second, first, times=2)
-    assert claims(follow_log(server), server, "second-writer") == []
+    (other,) = claims(follow_log(server), server, "second-writer")
+    assert other["by"]["pod"] == "db-1"
+    assert other["text"].endswith("renewed it as leader, 2 times until 11:06:53Z: it is not the process that took it")
+
+
+def test_a_pod_that_renews_beside_one_that_goes_on_has_not_replaced_it() -> None:
+    server, (first, second) = twins(2)
+    renew_in_turns(server, second, first, times=4)
+    histories = follow_log(server)
+    history = histories.leases[LEASE]
+    assert [one.began for one in history.tenures] == [Handover.CREATED]
+    assert history.handovers[Handover.REPLACED] == 0
+    assert claims(histories, server, "holder-replaced") == []
+    (held,) = claims(histories, server, "held-since")
+    assert held["by"]["pod"] == "db-0"
+    (shared,) = claims(histories, server, "identity-shared")
+    assert "shop/db from pod db-0 (9 renewals) and shop/db from pod db-1 (4 renewals)" in shared["text"]
+
+
+def test_a_late_request_of_the_pod_before_is_no_sign_that_it_goes_on() -> None:
+    server, (first, second) = twins(2)
+    renew_in_turns(server, second, first, times=1)
+    renew_in_turns(server, second, times=4)
+    assert len(claims(follow_log(server), server, "holder-replaced")) == 1
+
+
+def test_who_comes_back_after_its_lease_would_have_expired_had_stopped() -> None:
+    server, (first, second) = twins(2)
+    renew_in_turns(server, second, times=20)
+    renew_in_turns(server, first, second, times=4)
+    assert len(claims(follow_log(server), server, "holder-replaced")) == 1
+
+
+def test_a_log_that_begins_later_does_not_say_who_took_it() -> None:
+    server, (first, second) = twins(2)
+    renew_in_turns(server, second, first, times=4)
+    del server.log[:3]
+    said = text(account(follow_log(server), server.now))
+    assert "renewed it as leader, 4 times until 11:06:57Z: before, shop/db from pod db-0 renewed it as that" in said
+    (shared,) = claims(follow_log(server), server, "identity-shared")
+    assert "shop/db from pod db-0 (at least 6 renewals)" in shared["text"]
 
 
 def test_another_pod_that_renews_goes_on_with_the_identity() -> None:
@@ -85,7 +126,9 @@ def test_the_renewals_of_three_pods_in_turns_are_no_silence() -> None:
     server, pods = twins(3)
     renew_in_turns(server, *pods, times=8)
     assert claims(follow_log(server), server, "renewal-late") == []
-    assert len(claims(follow_log(server), server, "holder-replaced")) == 2
+    assert claims(follow_log(server), server, "holder-replaced") == []
+    (held,) = claims(follow_log(server), server, "held-since")
+    assert held["by"]["pod"] == "db-0"
 
 
 def test_a_silence_in_which_another_pod_renewed_is_none_of_the_identity() -> None:

@@ -40,6 +40,7 @@ from webhook.analysis.claims.refused_candidates import advise_on_refused_candida
 from webhook.analysis.claims.related_writes import is_of_node
 from webhook.analysis.claims.successors import find_failing_webhook, list_writes_of_successors
 from webhook.analysis.claims.taken_back import find_taken_back
+from webhook.analysis.claims.two_addresses import find_two_addresses
 from webhook.analysis.claims.words import describe_user, describe_writer, format_clock, format_name
 from webhook.analysis.heartbeats import find_owner
 from webhook.analysis.history.refusal import By, Refusal
@@ -345,7 +346,8 @@ def _advise_when_renewed(account: Account, status: LeaseStatus) -> Advice:
 def _advise_on_users(account: Account) -> Advice | None:
     """Return what to do about others that use the lease as it seems not to be meant; None if none is known to."""
     history = account.history
-    if (odd := find_taken_back(history) or _find_changed_user(account)) is not None:
+    odd = find_taken_back(history) or find_two_addresses(history) or _find_changed_user(account)
+    if odd is not None:
         return odd.advise(history)
     if (others := find_other_askers(account)) is not None:
         pods = f"{make_kubectl_prefix(history.namespace)} get pods -o wide"

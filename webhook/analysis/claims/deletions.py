@@ -1,6 +1,7 @@
 """Claims about leases that were deleted while they were held."""
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
 from webhook.admission.rules.change import GARBAGE_COLLECTOR, NAMESPACE_CONTROLLER
 from webhook.analysis.claims.advice_on_writers import (
@@ -20,13 +21,17 @@ from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_writer, forma
 from webhook.analysis.heartbeats import is_named_for_heartbeats
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.marks import MarkedLease
 from webhook.analysis.history.renewals import estimate_last_work
 from webhook.analysis.history.status import has_expired
 from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.inputs.items import InputKind, Observation, Writer
 from webhook.findings import Severity
 from webhook.kubernetes.request import UserInfo
-from webhook.kubernetes.times import SECOND, format_length
+from webhook.kubernetes.times import MINUTE, SECOND, format_length
+
+_MARKED_WITHIN: Final = 10 * MINUTE
+"""What prunes objects runs every few minutes."""
 
 
 def find_deletion(
@@ -50,6 +55,8 @@ def find_deletion(
     message = _describe_deletion(history, before, now)
     if collection_deletions:
         message += f" ({_describe_collection_deletion(collection_deletions[-1], now)})"
+    if (marked := _find_last_mark(history, before)) is not None:
+        message += f" ({_describe_mark(marked, now)})"
     if (added := find_owners_added_to(history, before)) is not None:
         message += f" ({describe_added_owners(added, f' at {format_clock(added.at, now)}')})"
     if before.had_expired:
@@ -71,6 +78,25 @@ def find_deletion(
             **bound_write(before.ended, after.taking_write if after else None),
         },
     )
+
+
+def _find_last_mark(history: LeaseHistory, before: Tenure) -> MarkedLease | None:
+    """Return the last label or annotation that another one than its holder put on a lease shortly before it was gone.
+
+    What prunes objects goes by such marks.
+    """
+    end = before.until or before.last_renewal
+    near = [one for one in history.marks if before.since <= one.at <= end and end - one.at <= _MARKED_WITHIN]
+    return near[-1] if near else None
+
+
+def _describe_mark(marked: MarkedLease, now: int) -> str:
+    """`jane put the label app.kubernetes.io/instance=shop on it at 12:00:40Z`."""
+    mark = f"the {marked.mark.kind} {format_name(f'{marked.mark.key}={marked.mark.value}')}"
+    at = f"{format_clock(marked.at, now)}{'' if marked.is_dated else ' or later'}"
+    if marked.writer is None:
+        return f"{mark} was put on it at {at}"
+    return f"{describe_writer(marked.writer)} put {mark} on it at {at}"
 
 
 def _find_consequence(history: LeaseHistory, before: Tenure, after: Tenure | None) -> tuple[Severity, str]:

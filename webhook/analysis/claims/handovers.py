@@ -400,10 +400,10 @@ def describe_renewals_of_another(tenure: Tenure, other: Writer, seen: OtherProce
     if seen.backward == seen.count:
         return f"{describe_writer(other)} set its renewTime back"
     times = f"{format_count(seen.count, 'time')} until {format_clock(seen.last, now)}" if seen.count > 1 else "once"
-    return (
-        f"{describe_writer(other)} renewed it as {format_name(tenure.holder)}, "
-        f"{times}: it is not the process that took it"
-    )
+    renewed = f"{describe_writer(other)} renewed it as {format_name(tenure.holder)}, {times}"
+    if tenure.began is Handover.SEEN and not seen.is_before and tenure.processes.own is not None:
+        return f"{renewed}: before, {describe_writer(tenure.processes.own)} renewed it as that"
+    return f"{renewed}: it is not the process that took it"
 
 
 def _describe_first_write(tenure: Tenure) -> str:

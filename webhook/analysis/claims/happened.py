@@ -26,6 +26,7 @@ from webhook.analysis.claims.owners import describe_added_owners, is_by_holder
 from webhook.analysis.claims.related_writes import describe_related_write, is_new
 from webhook.analysis.claims.taken_back import find_taken_back
 from webhook.analysis.claims.text import Line
+from webhook.analysis.claims.two_addresses import find_two_addresses
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
 from webhook.analysis.history.events import EventKind, LeaseEvent
 from webhook.analysis.history.lease import MAX_OTHERS, LeaseHistory
@@ -107,6 +108,7 @@ def list_latest(account: Account) -> Iterator[Line]:
     shown += [] if is_cause else _list_pod_deletions(account)[-1:]
     shown += _list_telling_pod_events(account)[-_MAX_LATEST:]
     shown += _list_odd_renewals(history)[-_MAX_LATEST:]
+    shown += _list_two_addresses(history)
     shown += [*_list_conflicts(account)][-_MAX_LATEST:]
     shown += [*_list_other_writes(history)[-_MAX_LATEST:], *[*_list_accepted_writes(history)][-_MAX_LATEST:]]
     if loop := find_loop(history.tenures, account.now):
@@ -264,6 +266,7 @@ def _list_all(account: Account) -> Iterator[_Event]:
         yield from _describe_end(history, tenure, after)
     yield from _list_silences(history)
     yield from _list_refused_writes(history)
+    yield from _list_two_addresses(history)
     yield from _list_conflicts(account)
     yield from _list_accepted_writes(history)
     yield from _list_other_writes(history)
@@ -429,6 +432,8 @@ def _list_conflicts(account: Account) -> Iterator[_Event]:
         if tenure.is_deleted and tenure.until is not None and first.at >= tenure.until:
             continue  # an update of a lease that is gone conflicts
         is_own, last = tenure.is_by(first.writer), several[-1].at
+        if is_own and tenure is history.current_tenure and find_two_addresses(history) is not None:
+            continue  # which says more
         if is_own is None or (is_own and not _is_explained_by_holder(history, tenure, several)):
             continue
         held = f"the lease had the holder {format_name(tenure.holder)} then"
@@ -439,6 +444,12 @@ def _list_conflicts(account: Account) -> Iterator[_Event]:
         number = f"{'at least ' if is_cut else ''}{len(several)} {'deletions' if first.is_deletion else 'updates'}"
         until = f"{' from then or earlier' if is_cut else ''} until {format_clock(last, history.moment)}"
         yield first.at, f"{number} by {describe_writer(first.writer)} conflicted (409){until}; {held}"
+
+
+def _list_two_addresses(history: LeaseHistory) -> list[_Event]:
+    """Return that the present holder writes from several addresses in turn."""
+    found = find_two_addresses(history)
+    return [(found.start, found.describe())] if found is not None else []
 
 
 def _is_explained_by_holder(history: LeaseHistory, tenure: Tenure, conflicts: list[Refusal]) -> bool:

@@ -73,7 +73,9 @@ def find_second_writers(history: LeaseHistory, status: LeaseStatus | None, now: 
 def _claim_shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> Claim:
     writers = [describe_writer(one) for one in tenure.processes.writers]
     named = list(dict.fromkeys(writers))
-    who = " and ".join([*sorted(named[-3:]), *(["others"] if len(named) > 3 else [])])
+    counted = {describe_writer(one): _count_renewals(tenure, one) for one in tenure.processes.writers}
+    shown = [f"{one} ({counted[one]})" if len(named) > 1 else one for one in sorted(named[-3:])]
+    who = " and ".join([*shown, *(["others"] if len(named) > 3 else [])])
     who += "" if len(named) > 1 else f", {len(writers)} pods by their uids"
     # It goes on while at least two renew, however often.
     times = sorted([tenure.last_renewal, *(other.last for other in tenure.processes.others.values())])
@@ -108,6 +110,14 @@ def _claim_shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> C
         over_since=None if is_unknown else over,
         arguments={"identity": find_identity(tenure)},
     )
+
+
+def _count_renewals(tenure: Tenure, writer: Writer) -> str:
+    """Say how often one of several processes renewed it under its name, as far as was seen."""
+    other = tenure.processes.others.get(writer)
+    # The write that made the first state of an input may have been one, too.
+    least = "at least " if other is None and tenure.began is Handover.SEEN else ""
+    return least + format_count(tenure.processes.renewals if other is None else other.count, "renewal")
 
 
 def _find_end(tenure: Tenure, times: Sequence[int], lasts: int) -> int:

@@ -24,10 +24,45 @@ class Elsewhere(Struct, frozen=True):
     own: str
 
 
+class AddressesOfWriter(Struct):
+    """From which addresses the writes of one process or user came: how often, since when, and how often in turn.
+
+    `conflicts` of the writes were answered with 409.
+    """
+
+    counts: dict[str, int] = field(default_factory=dict)
+    first: dict[str, int] = field(default_factory=dict)
+    turns: int = 0
+    conflicts: int = 0
+    _latest: str = ""
+
+    def add(self, address: str, at: int, *, is_conflict: bool) -> None:
+        """Count a write."""
+        if address not in self.counts and len(self.counts) >= MAX_LISTED:
+            return
+        self.turns += 1 if self._latest not in {"", address} else 0
+        self.counts[address] = self.counts.get(address, 0) + 1
+        self.first.setdefault(address, at)
+        self.conflicts += 1 if is_conflict else 0
+        self._latest = address
+
+
 class WriteAddresses(Struct):
     """By pod, the address from which its writes that left a holder came, "" for several, and their number."""
 
     renewals: dict[Writer, tuple[str, int]] = field(default_factory=dict)
+
+    by_writer: dict[Writer, AddressesOfWriter] = field(default_factory=dict)
+    """Of each process, or user whose token names no pod, those of its updates that were stored or conflicted."""
+
+    def hear(self, seen: Observation, *, is_conflict: bool) -> None:
+        """Count an update that was stored, or that conflicted."""
+        who = seen.writer.process if seen.writer else Writer()
+        if not seen.source or not who.user:
+            return
+        if who in self.by_writer or len(self.by_writer) < MAX_LISTED:
+            of_writer = self.by_writer.setdefault(who, AddressesOfWriter())
+            of_writer.add(get_address(seen.source), seen.at or 0, is_conflict=is_conflict)
 
     def take(self, seen: Observation) -> None:
         """Count a write that was stored, if its token names a pod, and it left a holder."""

@@ -11,6 +11,7 @@ from webhook.analysis.history.hidden_write import (
     name_writer,
 )
 from webhook.analysis.history.idle_writes import IdleWrite
+from webhook.analysis.history.marks import MarkedLease
 from webhook.analysis.history.step import Step
 from webhook.analysis.history.tenure import API_SERVER, Handover, Tenure
 from webhook.analysis.history.tenure_steps import advance_at, begin_tenure, end_tenure, record_event
@@ -100,6 +101,8 @@ def take_write_beside_spec(step: Step, at: int) -> None:
     tenure, history.continuity.version = history.current_tenure, ""
     is_own = tenure is not None and tenure.is_by(writer)
     history.idle_writes.append(IdleWrite(at, writer.name, None if is_own else writer))
+    if not is_own:
+        history.marks.extend(MarkedLease(at, one, writer) for one in step.seen.marks)
     advance_at(step, at)
 
 

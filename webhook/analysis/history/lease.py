@@ -15,6 +15,7 @@ from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.existence import Existence
 from webhook.analysis.history.idle_writes import IdleWrite
 from webhook.analysis.history.known_status import date_known_renewal, doubt_expiry, find_status
+from webhook.analysis.history.marks import MAX_MARKS, MarkedLease
 from webhook.analysis.history.owners import AddedOwners
 from webhook.analysis.history.renewals import Renewals, Silence, estimate_deadline
 from webhook.analysis.history.requests import MAX_REFUSALS, Requests
@@ -69,6 +70,7 @@ class LeaseHistory(Struct):
     field_changes: deque[FieldChange] = field(default_factory=partial(deque, (), MAX_FIELD_CHANGES))
     """Fields of coordinated elections that were set or cleared beside the holder."""
     edits: deque[LeaseEvent] = field(default_factory=partial(deque, (), MAX_REFUSALS))
+    marks: deque[MarkedLease] = field(default_factory=partial(deque, (), MAX_MARKS))
     added_owners: deque[AddedOwners] = field(default_factory=partial(deque, (), MAX_REFUSALS))
     clock_steps: ClockSteps = field(default_factory=ClockSteps)
     rival: Rival = field(default_factory=Rival)

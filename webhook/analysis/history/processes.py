@@ -40,6 +40,11 @@ class OtherProcess(Struct):
     is_followed: bool = False
     is_before: bool = False
 
+    def add(self, later: "OtherProcess") -> None:
+        """Add what it did later."""
+        self.count, self.backward = self.count + later.count, self.backward + later.backward
+        self.last, self.latest, self.is_before = later.last, later.latest, False
+
 
 class HolderProcesses(Struct):
     """What is known of the processes behind one identity, in one tenure."""
@@ -152,6 +157,19 @@ class HolderProcesses(Struct):
         other.count, other.last, other.latest = other.count + 1, at, latest
         other.is_before = False
         other.backward += 1 if is_set_back else 0
+
+    def go_on_beside(self, newcomer: "HolderProcesses", renewed: OtherProcess) -> None:
+        """Go on after another process had been taken for the next one of this name, and has `renewed` it."""
+        others = {**newcomer.others, **({newcomer.own: renewed} if newcomer.own else {})}
+        if self.own is not None and (own := others.pop(self.own, None)) is not None:
+            self.renewals += own.count
+        for who, seen in others.items():
+            if who in self.others:
+                self.others[who].add(seen)
+            elif len(self.others) < MAX_WRITERS:
+                self.others[who] = seen
+        self.heard_again.clear()
+        self.conflicted_again = None
 
     def note_beside(self, writers: Iterable[Writer]) -> None:
         """Remember who wrote between two of its writes."""

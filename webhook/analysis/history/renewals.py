@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from webhook.analysis.inputs.items import MILLISECOND, CountedRenewals
 from webhook.kubernetes.times import SECOND
@@ -168,6 +169,16 @@ class Renewals(Struct):
         if self.last is not None and self.last < at:
             (self.lost if has_expired else self.free).append(Silence(self.last, at))
         self.restart(at)
+
+    def rejoin_holder(self, since: int) -> None:
+        """Take back that a new holder began at a time: the one before goes on."""
+        self.tenures -= 1
+        for kept in (self.silences, self._early):
+            found = [replace(one, tenure_number=min(one.tenure_number, self.tenures)) for one in kept]
+            kept.clear()
+            kept.extend(found)
+        if self.free and self.free[-1].end == since:
+            self.free.pop()
 
     @property
     def usual(self) -> int | None:

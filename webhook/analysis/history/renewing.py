@@ -42,6 +42,9 @@ def renew(step: Step, state: NextState) -> None:
         tenure.resume_stretch(at - state.seen.stretch.latest[-1])
     if state.act is not Act.STORED and _is_expiry_known(step, tenure, writer):
         report_expiry(step, tenure.duration, tenure.kept_until, at)
+    if history.succession.is_going_on_beside(writer):
+        history.renewals.rejoin_holder(tenure.since)
+        tenure = history.succession.rejoin()
     if history.succession.is_replaced_by(writer, at):
         _replace(step, tenure, at, writer)
         return

@@ -9,7 +9,7 @@ from itertools import islice, takewhile
 
 from webhook.analysis.history.bounds import MAX_LISTED
 from webhook.analysis.history.processes import MIN_RENEWALS
-from webhook.analysis.history.tenure import Tenure
+from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.times import SECOND
 
@@ -23,7 +23,24 @@ def is_replacement(tenures: Sequence[Tenure], writer: Writer | None, at: int) ->
     if not tenure.holder or not tenure.processes.is_replaced_by(writer):
         return False
     is_back = at - tenure.last_renewal >= (tenure.duration or 0) * SECOND
-    return is_back or not _was_holder(tenures, writer)
+    is_beside = writer is not None and writer.process in tenure.processes.others
+    return is_back or not (is_beside or _was_holder(tenures, writer))
+
+
+def is_going_on_beside(tenures: Sequence[Tenure], writer: Writer | None) -> bool:
+    """Return whether the pod that the latest holder seemed to have replaced goes on to renew, as it did before.
+
+    A single renewal may be one that was sent before, and held back on its way. Who comes back when its lease would have
+    expired had stopped.
+    """
+    before, after = [None, None, *tenures][-2:]
+    if before is None or after is None or writer is None or after.began is not Handover.REPLACED:
+        return False
+    again = after.processes.others.get(writer.process)
+    is_same = before.processes.own is not None and before.processes.own.is_same(writer)
+    if again is None or not is_same:
+        return False
+    return again.first - before.last_renewal < (before.duration or 0) * SECOND
 
 
 def _was_holder(tenures: Sequence[Tenure], writer: Writer | None) -> bool:

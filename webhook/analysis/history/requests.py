@@ -115,6 +115,8 @@ class Requests(Struct):
             self.remember(refusal)
             if refusal.code == NOT_FOUND and not refusal.is_creation:
                 self._note_absence(refusal.at)
+        if seen.is_stored or (refusal is not None and refusal.is_of_other_state):
+            self.addresses.hear(seen, is_conflict=not seen.is_stored)
         if seen.is_stored:
             self.absent = None
             self.rewritten.take(seen)

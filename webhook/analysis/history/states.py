@@ -20,6 +20,7 @@ from webhook.analysis.history.existence import is_other_uid, measure_overlap
 from webhook.analysis.history.forged_stamps import find_forged_stamps
 from webhook.analysis.history.idle_writes import IdleWrite
 from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.marks import MarkedLease, find_marks
 from webhook.analysis.history.owners import find_added_owners
 from webhook.analysis.history.renewing import renew
 from webhook.analysis.history.resuming import resume
@@ -235,6 +236,7 @@ def _examine(step: Step, state: NextState, *, is_same_path: bool) -> None:
         if problem:
             record_event(step, EventKind.FORGED, at, writer=state.writer, text=problem)
     if before is not None:
+        _note_marks(step, state, before)
         # A stamp has whole seconds, and the write before may have been in the same one.
         edited = max(at, step.write_before.at) if step.write.may_include(step.write_before.at) else at
         history.field_changes.extend(find_field_changes(state.old, state.new, edited, state.writer))
@@ -244,3 +246,13 @@ def _examine(step: Step, state: NextState, *, is_same_path: bool) -> None:
     if (added := find_added_owners(state, history.latest_tenure, step.write)) is not None:
         history.added_owners.append(added)
         record_event(step, EventKind.OWNED, added.at, writer=added.writer)
+
+
+def _note_marks(step: Step, state: NextState, before: Lease) -> None:
+    """Remember the labels and annotations that another one than the holder put on the lease."""
+    history, writer = step.history, state.writer if state.writer and state.writer.user else None
+    tenure = history.current_tenure
+    if tenure is None or (writer is not None and tenure.is_by(writer)):
+        return
+    found = find_marks(before, state.lease, is_written_by_known=writer is not None)
+    history.marks.extend(MarkedLease(state.at, one, writer, is_dated=step.write.is_dated) for one in found)

@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from webhook.analysis.history.replacement import find_process, is_replacement
+from webhook.analysis.history.replacement import find_process, is_going_on_beside, is_replacement
 from webhook.analysis.history.tenure import API_SERVER, Handover, Tenure
 from webhook.analysis.history.vacancy import Vacancy
 from webhook.analysis.history.write import Dating, Write
@@ -70,6 +70,17 @@ class Succession(Struct):
     def is_replaced_by(self, writer: Writer | None, at: int) -> bool:
         """Return whether a writer, another pod that renews as the present holder at `at`, follows it."""
         return is_replacement(self.tenures, writer, at)
+
+    def is_going_on_beside(self, writer: Writer | None) -> bool:
+        """Return whether the pod that the present holder seemed to have replaced goes on to renew."""
+        return is_going_on_beside(self.tenures, writer)
+
+    def rejoin(self) -> Tenure:
+        """Take back that the latest holder replaced the one before, which goes on; return the tenure of that."""
+        newcomer, tenure = self.tenures.pop(), self.tenures[-1]
+        self.handovers[newcomer.began] -= 1
+        tenure.go_on_beside(newcomer)
+        return tenure
 
     def begin(self, tenure: Tenure, *, is_new: bool = True, shows_renewals: bool = True) -> None:
         """Begin the tenure of the next holder: of the one before, and of the time between, it learns here.

@@ -206,6 +206,22 @@ class Tenure(Struct):
         is_same = (old.acquire_time, old.lease_transitions) == (new.acquire_time, new.lease_transitions)
         self.is_renaming = is_same and new.acquire_time is not None
 
+    def go_on_beside(self, newcomer: "Tenure") -> None:
+        """Go on after another process that renews under its name had been taken for the next holder."""
+        self.until, self.ended, self.is_end_dated, self.is_before_previous = None, None, True, False
+        self.processes.go_on_beside(
+            newcomer.processes,
+            OtherProcess(
+                newcomer.processes.renewals,
+                newcomer.since,
+                newcomer.last_renewal,
+                newcomer.taking_write.earliest,
+                newcomer.last_extension.latest or newcomer.last_renewal,
+            ),
+        )
+        self.note_term(newcomer.term)
+        self.touch(newcomer.last_renewal, newcomer.processes.own)
+
     def forget_previous(self) -> None:
         """Forget the holder before: another one may have had the lease in between."""
         self.previous = ""

@@ -10,6 +10,7 @@ from msgspec import Meta, Raw, Struct, field
 from msgspec.structs import replace
 
 from webhook.admission.rules.stamps import Stamp, Stamps, find_latest_stamp, stamp_in
+from webhook.analysis.inputs.patches import Mark
 from webhook.analysis.inputs.rewriting import Rewriting
 from webhook.kubernetes.managed_fields import Entry, list_entries
 from webhook.kubernetes.objects import Lease, LeaseCandidate, LeaseSpec, ObjectMeta
@@ -256,6 +257,8 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     """When the read was answered that shows this state, of which a log lacks the write; None if no read shows it."""
     is_beside_spec: bool = False
     """A patch that a log shows, and not what was stored, changed annotations and labels alone."""
+    marks: tuple[Mark, ...] = ()
+    """Those that it set."""
 
     @cached
     def entries(self) -> Sequence[Entry]:

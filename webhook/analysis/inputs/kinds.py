@@ -45,7 +45,7 @@ from webhook.analysis.inputs.items import (
     Writer,
 )
 from webhook.analysis.inputs.lines import NOWHERE, Source
-from webhook.analysis.inputs.patches import leaves_spec
+from webhook.analysis.inputs.patches import leaves_spec, list_marks
 from webhook.analysis.inputs.pod_activity import GROUP_MARKER, PodsWithLeases, interpret_pod_activity
 from webhook.analysis.inputs.pod_requests import interpret_pod_status, may_be_pod_request
 from webhook.analysis.inputs.related_writes import interpret_related_write, may_be_related_write
@@ -465,6 +465,7 @@ def _interpret_event(
         # It has the stamps of an earlier write, or any that the client invented.
         stored = replace(stored, metadata=replace(stored.metadata, managed_fields=NULL))
     is_dry_run = find_dry_run(event)
+    is_beside_spec = shown is None and act is Act.UPDATED and _is_beside_spec(event)
     return Observation(
         place=document.place,
         input_kind=InputKind.AUDIT_LOG,
@@ -500,7 +501,8 @@ def _interpret_event(
         rewritings=tuple(_find_rewritings(event, stored)) if shown is event.response_object else (),
         asked=_find_asked(event, kind) if shown is None and act in {Act.CREATED, Act.UPDATED} else None,
         patched_renew_time=_find_patched_renew_time(event) if shown is None and act is Act.UPDATED else "",
-        is_beside_spec=shown is None and act is Act.UPDATED and _is_beside_spec(event),
+        is_beside_spec=is_beside_spec,
+        marks=list_marks(bytes(event.request_object)) if is_beside_spec else (),
     )
 
 

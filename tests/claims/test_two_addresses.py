@@ -1,0 +1,81 @@
+"""A user that writes one lease from two addresses in turn, as two machines with its credentials do."""
+
+import pytest
+
+from tests.claims.accounts import account
+from tests.history.fake_server import FakeServer
+from tests.history.observing import View, advise, follow_both, follow_log
+from webhook.analysis.claims.account import make_account
+from webhook.analysis.claims.advice import advise as advise_account
+from webhook.analysis.claims.happened import list_events, list_latest
+from webhook.analysis.history.bounds import MAX_LISTED
+
+NODE = "system:node:a"
+OLD, NEW = "10.0.0.7", "10.0.0.9"
+
+
+def play(lease: str = "shop/db", *, conflicts: int = 5, addresses: tuple[str, ...] = (OLD, NEW)) -> FakeServer:
+    """A user renews; then each renewal is stored from one address, and conflicts from the next one."""
+    server = FakeServer()
+    kubelet = server.elector("a", lease, user=NODE, pod="", retry=10.0, duration=40)
+    kubelet.lead(60)
+    for event in server.log:
+        event["sourceIPs"] = [OLD]
+    for number in range(conflicts):
+        server.wait(5)
+        kubelet.renew()
+        server.log[-1]["sourceIPs"] = [addresses[number % len(addresses)]]
+        server.wait(1)
+        kubelet.fail(409, "the object has been modified")
+        server.log[-1]["sourceIPs"] = [addresses[(number + 1) % len(addresses)]]
+    return server
+
+
+def list_texts(server: FakeServer) -> list[list[str]]:
+    explained = account(follow_log(server), server.now)
+    return [
+        [one.text for one in lines if "409" in one.text] for lines in (list_events(explained), list_latest(explained))
+    ]
+
+
+@pytest.mark.parametrize("follow", [follow_log, follow_both], ids=["log", "log and watch"])
+def test_the_addresses_and_their_numbers_are_said(follow: View) -> None:
+    server = play()
+    explained = account(follow(server), server.now)
+    text = (
+        "system:node:a writes it from 2 addresses in turn: of 17 writes in the log, 12 from 10.0.0.7, "
+        "5 from 10.0.0.9; 5 of them conflicted (409)"
+    )
+    assert text in [one.text for one in list_events(explained)]
+    assert text in [one.text for one in list_latest(explained)]
+
+
+def test_of_one_address_it_may_be_several_electors_or_lost_answers() -> None:
+    for texts in list_texts(play(addresses=(OLD,))):
+        (text,) = texts
+        assert "as with lost answers or several electors in it" in text
+
+
+def test_of_few_conflicts_nothing_is_said() -> None:
+    assert list_texts(play(conflicts=4)) == [[], []]
+
+
+def test_the_advice_is_about_the_address_that_came_later() -> None:
+    server = play()
+    assert advise(account(follow_log(server), server.now)).startswith(
+        "Find out what writes as system:node:a from 10.0.0.9, which the log first has at 11:07:46Z:"
+    )
+
+
+def test_of_a_node_the_command_shows_its_address() -> None:
+    server = play("kube-node-lease/a")
+    histories = follow_log(server)
+    found = histories.leases["kube-node-lease", "a"]
+    advice = advise_account(make_account(histories, found, server.now))
+    assert advice.command == "kubectl describe node a"
+
+
+@pytest.mark.parametrize("count", [3, MAX_LISTED + 4], ids=["of four addresses", "of more than are remembered"])
+def test_the_addresses_of_a_pool_say_nothing(count: int) -> None:
+    server = play(addresses=tuple(f"10.0.1.{number}" for number in range(count)), conflicts=count + 4)
+    assert not any("in turn" in text for texts in list_texts(server) for text in texts)
