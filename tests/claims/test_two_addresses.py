@@ -79,3 +79,36 @@ def test_of_a_node_the_command_shows_its_address() -> None:
 def test_the_addresses_of_a_pool_say_nothing(count: int) -> None:
     server = play(addresses=tuple(f"10.0.1.{number}" for number in range(count)), conflicts=count + 4)
     assert not any("in turn" in text for texts in list_texts(server) for text in texts)
+
+
+def steal(*, thief_pod: str = "", source: str = "10.9.9.9", also: str = "") -> str:
+    """Another user takes a live lease under a name of its own; return what the finding says."""
+    server = FakeServer()
+    holder = server.elector("db-0", "shop/db")
+    holder.lead(20)
+    server.wait(1)
+    thief = server.elector("db-1", "shop/db", user="ci-deployer", pod=thief_pod)
+    for number in range(4):
+        (thief.renew if number else thief.take)()
+        server.log[-1]["sourceIPs"] = [also if also and number == 3 else source]
+        server.wait(2)
+    holder.ask()
+    found = account(follow_log(server), server.now).findings
+    return next(one.message for one in found if one.check == "lease-stolen")
+
+
+def test_a_user_that_is_no_pod_is_shown_with_the_address_that_no_one_else_has() -> None:
+    said = "Its writer has no token of a pod, and wrote from 10.9.9.9, where no one else asked for it"
+    assert steal().endswith(said)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        pytest.param(steal(thief_pod="ci-0"), id="of a pod"),
+        pytest.param(steal(also="10.9.9.8"), id="of two addresses"),
+        pytest.param(steal(source="10.160.202.69"), id="of the address of the holder's pod"),
+    ],
+)
+def test_the_address_of_a_thief_is_not_shown(message: str) -> None:
+    assert "where no one else asked for it" not in message

@@ -29,6 +29,7 @@ from webhook.analysis.claims.handovers import (
 )
 from webhook.analysis.claims.lease_claim import MAX_NAMED, find_identity, make_claim
 from webhook.analysis.claims.words import describe_user, describe_writer, format_bound, format_clock, format_name
+from webhook.analysis.history.addresses import get_address
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.tenure import Handover, Tenure
@@ -203,7 +204,7 @@ def _claim_theft(
         )
     message = f"at {at} {took}{held}: {_describe_doubt(before, now)}"
     message += _describe_copy(after)
-    message += _describe_addresses(history, other)
+    message += _describe_addresses(history, other) or _describe_own_address(history, stranger)
     if false_expiry is not None:
         message, cause, advice = f"{message}. {false_expiry.text}", false_expiry.cause, false_expiry.advice
     elif is_one_pod:
@@ -268,6 +269,23 @@ def _describe_copy(after: Tenure) -> str:
 def _advise_against_copy(written: Tenure) -> str:
     """Return what to do if an old state was written in, as whoever applies a stored copy of a lease does each time."""
     return f"{_NO_COPY} " if written.copied_age else ""
+
+
+def _describe_own_address(history: LeaseHistory, stranger: Writer | None) -> str:
+    """Say from where a user that is no pod took the lease, if no one else asked for it from there; else "".
+
+    Behind the address of a proxy, or of a node, there may be many.
+    """
+    seen = history.requests.addresses.by_writer.get(stranger.process) if stranger is not None else None
+    if stranger is None or stranger.pod or stranger.uid or seen is None or len(seen.counts) > 1:
+        return ""
+    (address,) = seen.counts
+    processes = [
+        one for source, known in history.requests.sources.items() if get_address(source) == address for one in known
+    ]
+    if not all(map(stranger.is_same, processes)):
+        return ""
+    return f". Its writer has no token of a pod, and wrote from {format_name(address)}, where no one else asked for it"
 
 
 def _describe_addresses(history: LeaseHistory, other: Writer | None) -> str:
