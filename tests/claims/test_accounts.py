@@ -695,7 +695,7 @@ def test_a_holder_that_already_held_it_and_others_after() -> None:
     server.wait(16)
     db.lead(20)
     output = text(account(follow_watch(server), server.now))
-    assert "db-0_1 held it when the input first shows it" in output
+    assert "db-0_1 took it, as it wrote itself" in output
 
 
 def test_a_lease_that_nobody_had_held() -> None:
