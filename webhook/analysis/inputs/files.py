@@ -231,7 +231,7 @@ def _read_file_for_check(path: str, meter: Meter, *, skip: bool) -> Iterator[Sub
     for document in rest:
         if isinstance(document, LastLine) or kinds.is_of_history(document):
             # Standard input cannot be read twice.
-            again = partial(_read_file_for_history, path, CaptureIndex(()), meter)
+            again = partial(_read_file_for_history, path, CaptureIndex(()), meter, kinds.LineFilter())
             whole = partial(kinds.interpret_all, chain([document], rest))
             yield Input(path, whole if path == STANDARD_INPUT else again)
             return
