@@ -282,7 +282,7 @@ def test_two_pods_under_one_identity_are_an_error() -> None:
     output = text(account(follow_log(server), server.now))
     in_turns = "one identity, db-0_1, is used by several processes that renew in turns"
     assert f"{in_turns}, at least shop/db from pod db-0 (9 renewals) and shop/db from pod db-1 (9 renewals)" in output
-    assert "shop/db from pod db-0 renewed it as db-0_1, " in output
+    assert "shop/db from pod db-1 renewed it as db-0_1, " in output
 
 
 def test_two_applications_on_one_lease() -> None:

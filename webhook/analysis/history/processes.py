@@ -160,9 +160,10 @@ class HolderProcesses(Struct):
 
     def go_on_beside(self, newcomer: "HolderProcesses", renewed: OtherProcess) -> None:
         """Go on after another process had been taken for the next one of this name, and has `renewed` it."""
-        others = {**newcomer.others, **({newcomer.own: renewed} if newcomer.own else {})}
-        if self.own is not None and (own := others.pop(self.own, None)) is not None:
-            self.renewals += own.count
+        assert self.own is not None
+        assert newcomer.own is not None
+        others = {**newcomer.others, newcomer.own: renewed}
+        self.renewals += others.pop(self.own).count
         for who, seen in others.items():
             if who in self.others:
                 self.others[who].add(seen)
