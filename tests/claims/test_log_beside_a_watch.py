@@ -6,7 +6,7 @@ import pytest
 
 from tests.claims.accounts import account, text
 from tests.factories import Document
-from tests.history.fake_server import START, FakeServer
+from tests.history.fake_server import START, FakeServer, together
 from tests.history.observing import follow_both, follow_log
 from webhook.analysis.claims.account import Account
 from webhook.kubernetes.times import SECOND, format_micro_time
@@ -60,7 +60,22 @@ def test_refusals_that_a_log_does_not_have_are_not_called_silence(rule: Rule) ->
     said = text(explain(rule))
     assert SILENT not in said
     assert "No renewal of it was stored: it may have ended, or been paused, cut off or refused, for example" in said
-    assert NOT_SHOWN in said
+    assert f"{NOT_SHOWN}, the first at 11:0" in said
+
+
+def test_where_nothing_else_is_wrong_the_logs_of_all_api_servers_are_to_be_collected() -> None:
+    server = FakeServer()
+    holder, mail = server.elector("db-0", "shop/db"), server.elector("mail-0", "shop/mail")
+    for elector in (holder, mail):
+        elector.take()
+    together(60, holder, mail)
+    server.log = [event for number, event in enumerate(server.log) if not move_holder(event, number)]
+    said = text(account(follow_both(server), server.now))
+    assert f"{NOT_SHOWN}, the first at 11:07:12Z" in said
+    assert said.endswith(
+        "ADVICE It is held and renewed, and the log lacks requests for it. "
+        "Collect the logs of all API servers, and compare their audit policies."
+    )
 
 
 def test_a_log_that_has_what_the_watch_shows_names_the_refusal() -> None:

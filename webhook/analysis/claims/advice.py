@@ -363,11 +363,11 @@ def _find_changed_user(account: Account) -> ChangedUser | None:
 
 def _describe_unlogged(account: Account) -> str | None:
     """Return what to collect where the log lacks renewals, or what was stored before them; None if it has both."""
+    collect = "Collect the logs of all API servers, and compare their audit policies."
     if account.history.read is not None:
-        return (
-            "It is held and renewed, as the answer to a read shows, and the log lacks its renewals. "
-            "Collect the logs of all API servers, and compare their audit policies."
-        )
+        return f"It is held and renewed, as the answer to a read shows, and the log lacks its renewals. {collect}"
+    if account.lacks_requests:
+        return f"It is held and renewed, and the log lacks requests for it. {collect}"
     if account.tenure is not None and account.tenure.is_over_unshown:
         return "It is held and renewed. At level RequestResponse, a log shows what was stored before it took it."
     return None

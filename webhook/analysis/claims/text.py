@@ -70,7 +70,9 @@ def _describe_hidden(account: Account) -> str:
     if account.history.read is not None:
         return "who made some writes: the log lacks those that the answer to a read shows"
     if account.lacks_requests:
-        return "who made some writes, and what else was asked: the log lacks requests that another input shows"
+        since = account.history.unlogged_since
+        first = "" if since is None else f", the first at {format_clock(since, account.now)}"
+        return f"who made some writes, and what else was asked: the log lacks requests that another input shows{first}"
     if account.is_partial and not (account.unrecorded or account.history.renewals.unseen):
         return "some writes to it, within the time for which a renewal lasts"
     if account.history.continuity.sparse_since is not None:
