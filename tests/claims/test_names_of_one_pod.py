@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 
+import pytest
+
 from tests.claims.accounts import account, text
 from tests.history.fake_server import FakeServer
-from tests.history.observing import follow_both, follow_log, follow_watch
+from tests.history.observing import LEASE, View, follow_both, follow_log, follow_watch
 from webhook.analysis.claims.account import Account
+from webhook.analysis.claims.handovers import find_frequent_changes
 from webhook.analysis.claims.urgency import advise_with_urgency
 
 
@@ -73,3 +76,33 @@ def test_names_that_come_again_may_be_of_two_electors() -> None:
 def test_a_watch_does_not_show_that_it_is_one_pod() -> None:
     server = led_under(EPOCHS)
     assert "lease-stolen" in checks(account(follow_watch(server), server.now))
+
+
+def restart_in_turn(*, is_released: bool) -> FakeServer:
+    """Pods lead for 6 s each, under a new name each time, and stop; one of them is the next to lead itself."""
+    server = FakeServer(uids={"db-0": "d6f1", "db-1": "a3c7"})
+    for number, pod in enumerate(["db-0", "db-1", "db-1", "db-0", "db-1"]):
+        db = server.elector(pod, "shop/db")
+        db.identity = f"{pod}_{number}"
+        db.lead(6)
+        if is_released and number < 4:
+            server.wait(0.1)
+            db.release()
+        server.wait(1 if is_released else 16)
+    return server
+
+
+@pytest.mark.parametrize("follow", [follow_watch, follow_log, follow_both], ids=["watch", "log", "both"])
+def test_a_pod_that_takes_its_lease_under_a_new_name_once_it_is_free_is_the_next_holder(follow: View) -> None:
+    server = restart_in_turn(is_released=True)
+    said = text(account(follow(server), server.now))
+    assert "its holder changed 4 times since 11:06:47Z. Its log may say why: kubectl -n shop logs db-1" in said
+
+
+@pytest.mark.parametrize("follow", [follow_watch, follow_log, follow_both], ids=["watch", "log", "both"])
+def test_a_pod_that_let_its_lease_expire_takes_it_as_the_next_holder(follow: View) -> None:
+    server = restart_in_turn(is_released=False)
+    tenures = follow(server).leases[LEASE].tenures
+    changes = find_frequent_changes(tenures, server.now)
+    assert changes is not None
+    assert changes.text == "its holder changed 4 times"

@@ -113,10 +113,13 @@ def is_from_one_pod(tenure: Tenure, before: Tenure) -> bool:
 
 
 def is_next_name(tenures: Iterable[Tenure], tenure: Tenure, before: Tenure) -> bool:
-    """Return whether one pod wrote a name after another, and neither of them is named a second time.
+    """Return whether one pod wrote a name over another, and neither of them is named a second time.
 
-    Two electors in one pod take the lease from each other again and again, by turns.
+    Two electors in one pod take the lease from each other again and again, by turns. After a release, or once it let
+    the lease expire, what goes on in a pod is another process: its container was started again, or its elector.
     """
+    if tenure.began not in {Handover.STOLEN, Handover.UNKNOWN}:
+        return False
     named = [one.holder for one in tenures]
     is_one = is_from_one_pod(tenure, before) and not takes_back(tenure, before)
     return is_one and named.count(tenure.holder) == named.count(before.holder) == 1
