@@ -41,7 +41,8 @@ from webhook.analysis.claims.related_writes import is_of_node
 from webhook.analysis.claims.successors import find_failing_webhook, list_writes_of_successors
 from webhook.analysis.claims.taken_back import find_taken_back
 from webhook.analysis.claims.two_addresses import find_two_addresses
-from webhook.analysis.claims.words import describe_user, describe_writer, format_clock, format_name
+from webhook.analysis.claims.words import describe_user, describe_writer, format_clock, format_count, format_name
+from webhook.analysis.claims.writers_in_turn import find_writers_in_turn
 from webhook.analysis.heartbeats import find_owner
 from webhook.analysis.history.refusal import By, Refusal
 from webhook.analysis.history.status import LeaseState, LeaseStatus
@@ -155,8 +156,28 @@ def _advise_without_lease(account: Account) -> Advice:
     if history.requests.absent:
         pods = f"{make_kubectl_prefix(history.namespace)} get leases,pods"
         return Advice("It does not exist; most clients create it when they next ask and may:", pods)
+    if (in_turn := _advise_on_writers_in_turn(account)) is not None:
+        return in_turn
     sentence = "Only its writes were seen, not the lease:" if history.tenures else "To see the lease:"
     return Advice(sentence, make_command_for_managers(history))
+
+
+def _advise_on_writers_in_turn(account: Account) -> Advice | None:
+    """Return where to look for why a log shows several pods that wrote a lease in turn; None if it does not."""
+    history, tenure = account.history, account.history.latest_tenure
+    in_turn = find_writers_in_turn(history.tenures, account.now)
+    if in_turn is None or tenure is None:
+        return None
+    since = format_clock(in_turn.since, account.now)
+    changed = f"In the log, the pod that writes it changed {format_count(in_turn.count, 'time')} since {since}"
+    if (who := find_evictor(account.pod_deletions, in_turn.ended)) is not None:
+        sentence = f"{changed}, each time after {describe_writer(who)} had asked to delete the one before:"
+        return Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get pods,events")
+    pod = find_pod(history, tenure.holder, tenure)
+    if not pod.is_logged or not pod.name:
+        return None
+    sentence = f"{changed}. The log of {format_name(pod.name)} may say why:"
+    return Advice(sentence, make_command_for_log_of_holder(pod.namespace, pod.name))
 
 
 def _advise_on_deleted_lease(account: Account) -> Advice:
