@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.history.fake_server import SECOND, FakeServer
-from tests.history.observing import LEASE, follow_log, follow_watch
+from tests.history.observing import LEASE, follow_log, follow_metadata, follow_watch
 from webhook.analysis.history.processes import MAX_HEARD_AGAIN, HolderProcesses
 from webhook.analysis.history.renewals import Renewals
 from webhook.analysis.history.tenure import Handover, Tenure
@@ -45,6 +45,23 @@ def test_a_holder_that_comes_back_is_heard() -> None:
         server.wait(2)
         a.ask()
     assert len(follow_log(server).leases[LEASE].tenures[0].processes.heard_again) == MAX_HEARD_AGAIN
+
+
+@pytest.mark.parametrize("is_sure", [True, False], ids=["that wrote regularly", "of elsewhere, that wrote once"])
+def test_a_writer_is_heard_again_from_its_first_request_after_another_one_wrote(is_sure: bool) -> None:
+    server = FakeServer()
+    user = f"system:serviceaccount:{'shop' if is_sure else 'ops'}:db"
+    a, b = server.elector("a", "shop/db", user=user), server.elector("b", "shop/db")
+    a.lead(20 if is_sure else 0)
+    server.wait(2)
+    b.take()
+    server.wait(1)
+    a.ask()
+    at = server.now - 4000
+    b.lead(20)
+    before, after = follow_metadata(server).leases[LEASE].tenures
+    assert after.since < at
+    assert (before.processes.is_sure, before.processes.heard_again) == (is_sure, [at] if is_sure else [])
 
 
 def test_a_watch_knows_no_requests() -> None:

@@ -63,6 +63,7 @@ def _follow_rival(step: Step, tenure: Tenure, at: int, writer: Writer) -> None:
         history.vacancy.forget_since()  # it may have named this writer, or another one that never led
     following = begin_tenure(step, name_writer(writer), since, Handover.UNKNOWN, writer)
     following.name_after_writer()
+    tenure.processes.hear_again_since(since)
     history.requests.drop_accepted(writer, since)
     for renewed, _ in renewals:
         _renew_hidden(step, following, renewed, writer)

@@ -181,6 +181,12 @@ class HolderProcesses(Struct):
         if len(self.heard_again) < MAX_HEARD_AGAIN:
             self.heard_again.append(at)
 
+    def hear_again_since(self, since: int) -> None:
+        """Remember the requests of its pods since another one began to write: that this follows it, was known later."""
+        for at in self.requests if self.is_sure else ():
+            if at > since:
+                self.hear_again(at)
+
     def conflict_again(self, at: int) -> None:
         """Remember that its pods tried to renew although another one had been written in."""
         self.conflicted_again = at if self.conflicted_again is None else self.conflicted_again
