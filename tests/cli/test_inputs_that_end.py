@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.history.fake_server import SECOND, FakeServer, together
+from tests.history.observing import observe_all
+from tests.inputs.reading import read
+from webhook.analysis.history.follow import ClusterHistory
 from webhook.cli.main import main
 from webhook.kubernetes.times import format_micro_time, format_time
 
@@ -78,3 +81,42 @@ def test_a_watch_in_which_others_go_on_shows_that_a_lease_expired(
     found = explain(capsys, "why", "shop/db", "--input", path, "--now", format_time(server.now))
     assert "has not renewed it for 36 s as of" in found
     assert "Act now if it is used" in found
+
+
+def record_lock(folder: Path, *, created: str = "") -> tuple[str, FakeServer]:
+    """Write a watch of a node's lease, renewed at 11:06:40Z for the last time, and of a lock of 11:08:20Z."""
+    server = FakeServer()
+    server.elector("node-1", "shop/mail").lead(0)
+    server.wait(100)
+    server.elector("db-0", "shop/db").take(renewTime=None, leaseDurationSeconds=None)
+    if created:
+        kind, object_ = server.events[-1][1], server.events[-1][2]
+        metadata = {**object_["metadata"], "creationTimestamp": created}
+        server.events[-1] = (server.now, kind, {**object_, "metadata": metadata})
+    (folder / "watch.json").write_bytes(server.watch())
+    return str(folder / "watch.json"), server
+
+
+def test_an_input_reaches_the_creation_of_a_lease_that_is_never_renewed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, server = record_lock(tmp_path)
+    found = explain(capsys, "why", "shop/db", "--input", path, "--now", format_time(server.now + 20 * SECOND))
+    assert "20 s after the input's end" in found
+
+
+def test_an_unreadable_time_of_a_creation_does_not_move_the_end_of_an_input(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, server = record_lock(tmp_path, created="never")
+    found = explain(capsys, "why", "shop/db", "--input", path, "--now", format_time(server.now + 20 * SECOND))
+    assert "after the input's end" in found
+    assert "20 s after" not in found
+
+
+def test_a_creation_after_the_last_moment_that_is_believed_does_not_move_the_end_of_an_input(tmp_path: Path) -> None:
+    path, server = record_lock(tmp_path)
+    histories = ClusterHistory()
+    histories.bounds.latest = server.now - 10 * SECOND
+    observe_all(histories, read("in", [Path(path).read_bytes()]))
+    assert (histories.bounds.until or 0) <= histories.bounds.latest

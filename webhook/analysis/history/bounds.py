@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from webhook.analysis.history.log_spans import LogSpans
 from webhook.analysis.history.status import refine
 from webhook.analysis.inputs.items import Act, InputKind, Observation, RecordingGap
-from webhook.kubernetes.times import SECOND
+from webhook.kubernetes.times import SECOND, stamp_of
 
 MAX_LISTED: Final = 16  # gaps of an input, readers of a lease
 _MAX_STATES: Final = 20_000
@@ -48,6 +48,8 @@ class Bounds(Struct):
     _reached: int | None = None
     _undated: int = 0
     """The latest stamp in the last event, or in the states that come first, if no API server surely made it."""
+    _created: int = 0
+    """The latest creation of a lease that a watch shows: an API server dates it, whatever a client asks for."""
     _requests: int = 0
     _first_request: int = 0
     _last_request: int = 0
@@ -66,7 +68,8 @@ class Bounds(Struct):
 
         Without any, that of the second latest lease counts: what a client invents in one lease does not move it.
         """
-        return self._reached if self._reached is not None else min(self._claimed.values(), default=None)
+        known = self._reached if self._reached is not None else min(self._claimed.values(), default=None)
+        return None if known is None else max(known, self._created)
 
     @property
     def first_request(self) -> int | None:
@@ -98,6 +101,7 @@ class Bounds(Struct):
         self._undated = max(before, seen.latest_stamp or 0) if is_first or seen.at is None else 0
         if at is None:
             return
+        self._note_creation(seen, at)
         if seen.act is not Act.STORED:
             self._first_event = at if self._first_event is None else min(self._first_event, at)
         elif len(self._states) < _MAX_STATES:
@@ -110,6 +114,14 @@ class Bounds(Struct):
             self.extend_to(at)
         elif seen.input_kind is not InputKind.DUMP:
             _keep_latest(self._claimed, seen, at)
+
+    def _note_creation(self, seen: Observation, at: int) -> None:
+        """Note when a lease was created that a watch shows, with the fraction of a state of that second."""
+        shown = seen.object.metadata.creation_timestamp if seen.object is not None else None
+        created = stamp_of(shown) if seen.input_kind is InputKind.WATCH else None
+        if created is None or created > self.latest:
+            return
+        self._created = max(self._created, at if at // SECOND == created // SECOND else created)
 
     def _reach_stamp(self, seen: Observation, at: int, *, is_resumed: bool) -> None:
         """Note that it reaches a stamp; after what was not seen, that of the second latest lease counts."""
