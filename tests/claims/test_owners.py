@@ -5,10 +5,12 @@ import pytest
 from tests.claims.accounts import account, text
 from tests.factories import Document
 from tests.history.fake_server import FakeServer
-from tests.history.observing import follow_log, follow_watch
+from tests.history.observing import View as Follow
+from tests.history.observing import follow_both, follow_log, follow_watch
 from tests.timeline.test_truth import View, read_log, read_watch
 from webhook.admission.rules.change import GARBAGE_COLLECTOR
 from webhook.analysis.claims.account import Account
+from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.happened import list_latest
 from webhook.analysis.timeline.model import MarkKind
 from webhook.kubernetes.times import format_time
@@ -141,3 +143,107 @@ def test_owners_of_a_lease_without_a_holder_are_not_marked() -> None:
     write_owners(server, UI, own_by(("ConfigMap", "settings")))
     (lane,) = read_log(server).lanes
     assert not [mark for mark in lane.marks if mark.kind is MarkKind.EDIT]
+
+
+POD = "db-7d9f8b6c54-x2vqk"
+"""A name that Kubernetes made up for a pod of a Deployment."""
+NEXT = "db-7d9f8b6c54-b8zzt"
+OWNED = {"apiVersion": "v1", "kind": "Pod", "name": POD, "uid": "uid-of-the-pod"}
+WHICH_HELD = f"the owner of the deleted lease was pod {POD}, which held it"
+AND_WAS_GONE = f"{WHICH_HELD} and was gone"
+
+
+def own(server: FakeServer, owner: Document, manager: str = "") -> None:
+    """Have the lease name an owner since it was created, as its holder wrote it, or another field manager."""
+    stored = server.leases["shop/db"]
+    entries = [dict(one) for one in stored["metadata"]["managedFields"]]
+    written = {"f:metadata": {"f:ownerReferences": {f'k:{{"uid":"{owner["uid"]}"}}': {}}}}
+    if manager:
+        entries.append({**entries[0], "manager": manager, "fieldsType": "FieldsV1", "fieldsV1": written})
+    else:
+        entries[0]["fieldsV1"] = {**entries[0]["fieldsV1"], **written}
+    owned = {**stored, "metadata": {**stored["metadata"], "ownerReferences": [owner], "managedFields": entries}}
+    server.leases["shop/db"] = owned
+    server.events[-1] = (*server.events[-1][:2], owned)
+    server.log[-1]["responseObject"] = owned
+
+
+def lead_for_life(
+    pod: str = POD, deleter: str = GARBAGE_COLLECTOR, manager: str = "", *, is_followed: bool = True, **owner: str
+) -> FakeServer:
+    """A lease that says neither when it was renewed nor until when it is held, with the pod of its holder as owner."""
+    server = FakeServer()
+    server.elector(pod, "shop/db").take(renewTime=None, leaseDurationSeconds=None)
+    own(server, {**OWNED, "name": pod, **owner}, manager)
+    server.elector("mail-0", "shop/mail").lead(100)
+    server.wait(1)
+    server.delete("shop/db", deleter)
+    if is_followed:
+        server.wait(2)
+        server.elector(NEXT, "shop/db").take(renewTime=None, leaseDurationSeconds=None)
+    return server
+
+
+def find_deleted(follow: Follow, server: FakeServer) -> tuple[str, str]:
+    """Return the message of a deletion, and its advice."""
+    found = account(follow(server), server.now).findings
+    (deleted,) = (one for one in found if isinstance(one, Claim) and one.check == "lease-deleted")
+    return deleted.message, f"{deleted.advice} {deleted.fix}"
+
+
+@pytest.mark.parametrize("is_followed", [True, False], ids=["created again", "gone"])
+@pytest.mark.parametrize("follow", [follow_log, follow_both], ids=["audit log", "both"])
+def test_a_lease_whose_owner_was_the_pod_of_its_holder_was_deleted_with_it(
+    follow: Follow, *, is_followed: bool
+) -> None:
+    message, advice = find_deleted(follow, lead_for_life(is_followed=is_followed))
+    assert message.endswith(AND_WAS_GONE)
+    assert "two may have led" not in message
+    assert "at once" not in message
+    events = f"kubectl -n shop get events --field-selector involvedObject.name={POD}"
+    assert advice == f"See why pod {POD} was gone; if its node is cut off, it may run on there: {events}"
+
+
+def test_a_watch_shows_neither_who_deleted_a_lease_nor_whether_its_owner_was_gone() -> None:
+    message, _ = find_deleted(follow_watch, lead_for_life())
+    assert message == (
+        f"the lease was deleted between 11:06:40Z and 11:08:23Z while {POD}_1 held it; it was created again with the "
+        f"holder {NEXT}_1 at 11:08:23Z: {WHICH_HELD}; unless that pod was gone, or deleted the lease itself, two may "
+        "have led at once"
+    )
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        lead_for_life("db-0"),
+        lead_for_life(name=NEXT),
+        lead_for_life(kind="ConfigMap"),
+        lead_for_life(apiVersion="example.com/v1"),
+        lead_for_life(manager="ui"),
+    ],
+    ids=["a name that another pod may get", "another pod", "another kind", "another group", "by another manager"],
+)
+def test_an_owner_that_need_not_be_the_holder_s_pod_does_not_show_that_it_was_gone(server: FakeServer) -> None:
+    message, advice = find_deleted(follow_log, server)
+    assert WHICH_HELD.partition(" was pod ")[0] not in message
+    assert "two may have led at once, unless the owner was the pod of" in message
+    assert "To see who may add one" in advice
+
+
+def test_an_owner_that_another_one_added_does_not_show_that_the_holder_was_gone() -> None:
+    server = FakeServer()
+    server.elector(POD, "shop/db").lead(20)
+    server.wait(1)
+    write_owners(server, UI, [OWNED])
+    server.wait(1)
+    server.delete("shop/db", GARBAGE_COLLECTOR)
+    server.wait(1)
+    server.elector(NEXT, "shop/db").lead(4)
+    assert "two may have led at once, unless the owner was" in find_deleted(follow_log, server)[0]
+
+
+def test_who_deletes_a_lease_that_has_an_owner_need_not_wait_for_the_owner_to_be_gone() -> None:
+    message, _ = find_deleted(follow_log, lead_for_life(deleter="alice"))
+    assert "owner" not in message
+    assert "two may have led at once, as most clients" in message

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from webhook.admission.rules.change import CLEANUP_CONTROLLERS, NAMESPACE_CONTROLLER, NODE_LEASES
+from webhook.admission.rules.change import CLEANUP_CONTROLLERS, GARBAGE_COLLECTOR, NAMESPACE_CONTROLLER, NODE_LEASES
 from webhook.analysis.audit.leases import find_named_pod
 from webhook.analysis.claims.claim import Advice
 from webhook.analysis.claims.commands import (
@@ -16,7 +16,7 @@ from webhook.analysis.claims.commands import (
     make_command_for_writers,
     make_options_to_act_as,
 )
-from webhook.analysis.claims.owners import find_owners_added_to, is_by_holder
+from webhook.analysis.claims.owners import find_owner_that_held, find_owners_added_to, is_by_holder
 from webhook.analysis.claims.words import describe_user, format_name
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.tenure import API_SERVER, Tenure
@@ -140,6 +140,10 @@ def advise_after_deletion(history: LeaseHistory, before: Tenure, who: Writer) ->
     if who.user in CLEANUP_CONTROLLERS and history.namespace == NODE_LEASES:
         sentence = "Kubernetes deletes the lease of a node with its Node. To see whether that is there again:"
         return Advice(sentence, make_command_for_node(history.name))
+    if who.user == GARBAGE_COLLECTOR and (owner := find_owner_that_held(history, before)):
+        sentence = f"See why pod {owner} was gone; if its node is cut off, it may run on there:"
+        selector = f"--field-selector involvedObject.name={quote_name(owner)}"
+        return Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get events {selector}")
     if who.user in CLEANUP_CONTROLLERS:
         sentence = "Kubernetes deletes what names only owners that do not exist."
         added = find_owners_added_to(history, before)

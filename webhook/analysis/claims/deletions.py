@@ -1,6 +1,6 @@
 """Claims about leases that were deleted while they were held."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from webhook.admission.rules.change import GARBAGE_COLLECTOR, NAMESPACE_CONTROLLER
@@ -16,8 +16,8 @@ from webhook.analysis.claims.collect import bound_write
 from webhook.analysis.claims.commands import make_command_for_audit_log
 from webhook.analysis.claims.handovers import SHORTEST, describe_creation
 from webhook.analysis.claims.lease_claim import find_identity, make_claim
-from webhook.analysis.claims.owners import describe_added_owners, find_owners_added_to
-from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_writer, format_bound, format_clock, format_name
+from webhook.analysis.claims.owners import describe_added_owners, find_owner_that_held, find_owners_added_to
+from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_writer, format_clock, format_clocks, format_name
 from webhook.analysis.heartbeats import is_named_for_heartbeats
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
@@ -52,7 +52,7 @@ def find_deletion(
     collection_deletions = (
         [] if before.deleted_by else histories.list_collection_deletions(history.namespace, before.last_renewal, end)
     )
-    message = _describe_deletion(history, before, now)
+    message = _describe_deletion(history, before, after, now)
     if collection_deletions:
         message += f" ({_describe_collection_deletion(collection_deletions[-1], now)})"
     if (marked := _find_last_mark(history, before)) is not None:
@@ -62,8 +62,7 @@ def find_deletion(
     if before.had_expired:
         message += f", which had not renewed it for {format_length(silence)}: it had expired"
     if after is not None:
-        bound = format_length if before.is_end_dated else format_bound
-        message += f"; {describe_creation(after)} {_describe_time_until(after, bound)}"
+        message += f"; {describe_creation(after)} {_describe_time_of_creation(before, after, now)}"
     severity, consequence = _find_consequence(history, before, after)
     message += consequence
     advice = _advise(history, before, collection_deletions)
@@ -104,11 +103,18 @@ def _find_consequence(history: LeaseHistory, before: Tenure, after: Tenure | Non
     if is_named_for_heartbeats(history.namespace, history.name):
         # No one leads by a heartbeat, and an API server that ends deletes its own.
         return Severity.INFO, ""
+    owner = find_owner_that_held(history, before)
+    if owner and _is_collected(before):
+        # A pod that is gone as an object may run on where its node is cut off: the advice says that.
+        return Severity.WARNING, f": the owner of the deleted lease was pod {owner}, which held it and was gone"
     if not _may_lead_on(before, after):
         return Severity.WARNING, ""
     if _is_of_deleted_namespace(history, before):
         said = "; the pods of a deleted namespace are deleted before anything is created there again"
         return Severity.WARNING, said
+    if before.deleted_by is None and owner:
+        unless = "unless that pod was gone, or deleted the lease itself, two may have led at once"
+        return Severity.WARNING, f": the owner of the deleted lease was pod {owner}, which held it; {unless}"
     if before.deleted_by is None or _may_be_by_its_holder(before):
         return Severity.WARNING, ": if the holder did not delete it itself, as some do, two may have led at once"
     if _is_collected(before):
@@ -174,14 +180,14 @@ def _is_of_deleted_namespace(history: LeaseHistory, tenure: Tenure) -> bool:
     return is_namespace and place is not None and place[0] == history.namespace
 
 
-def _describe_deletion(history: LeaseHistory, before: Tenure, now: int) -> str:
+def _describe_deletion(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> str:
     """Say who deleted a held lease, and when it was gone: with finalizers that is when the last of them is removed."""
     who, last = before.deleted_by, before.last_finalizer_by
     by = f"{describe_writer(who)} deleted the lease" if who and who.name else "the lease was deleted"
     by += ", as no owner that it named exists," if _is_collected(before) else ""
-    later = " or later" if not before.is_end_dated or (history.kind is InputKind.WATCH and not who) else ""
+    is_open = not before.is_end_dated or (history.kind is InputKind.WATCH and not who)
     doubt = "" if before.is_deletion_sure else f" ({UNLESS_DRY_RUN})"
-    at = doubt if before.until is None else f" at {format_clock(before.until, now)}{later}{doubt}"
+    at = doubt if before.until is None else f" {_describe_time(before.until, after, now, is_open=is_open)}{doubt}"
     held = "renewed it" if is_named_for_heartbeats(history.namespace, history.name) else "held it"
     if before.is_writer:
         held = "wrote it regularly" if before.last_renewal > before.since else "had written it last"
@@ -192,6 +198,20 @@ def _describe_deletion(history: LeaseHistory, before: Tenure, now: int) -> str:
     return f"{asked}: it was gone{at}{remover} while {format_name(before.holder)} {held}"
 
 
-def _describe_time_until(after: Tenure, bound: Callable[[int], str]) -> str:
-    unheld = after.leaderless or 0
-    return f"{bound(unheld)} later" if unheld >= SHORTEST else "at once"
+def _describe_time(until: int, after: Tenure | None, now: int, *, is_open: bool) -> str:
+    """Say when a lease was deleted: if `is_open` at `until` or later, and before it was created again."""
+    created = after.created if after is not None else None
+    if is_open and created is not None and created // SECOND > until // SECOND:
+        return f"between {' and '.join(format_clocks(now, until, created))}"
+    return f"at {format_clock(until, now)}{' or later' if is_open else ''}"
+
+
+def _describe_time_of_creation(before: Tenure, after: Tenure, now: int) -> str:
+    """Say how long after a deletion a lease was created again, or when, if the input does not date the deletion."""
+    if before.is_end_dated and after.leaderless is not None:
+        return f"{format_length(after.leaderless)} later" if after.leaderless >= SHORTEST else "at once"
+    if after.created is not None:
+        return f"at {format_clock(after.created, now)}"
+    # What first shows its holder need not be the creation.
+    at = format_clock(after.since, now)
+    return f"by {at}" if after.is_dated else f"at {at} or later"

@@ -1,7 +1,9 @@
 """What is said of owners that a write added to a lease."""
 
+import re
 from typing import Final
 
+from webhook.analysis.claims.commands import find_pod
 from webhook.analysis.claims.handovers import describe_dating
 from webhook.analysis.claims.words import describe_by_writer, format_name
 from webhook.analysis.history.lease import LeaseHistory
@@ -9,6 +11,8 @@ from webhook.analysis.history.owners import AddedOwners
 from webhook.analysis.history.tenure import Tenure
 
 _MAX_NAMED: Final = 2
+_GENERATED: Final = re.compile(r"[a-z0-9.-]+-[bcdfghjklmnpqrstvwxz2456789]{5}")
+"""The name of a pod that Kubernetes made up, and gives to no other pod. Source: apimachinery `pkg/util/rand`."""
 
 
 def find_owners_added_to(history: LeaseHistory, tenure: Tenure) -> AddedOwners | None:
@@ -22,6 +26,27 @@ def is_by_holder(added: AddedOwners) -> bool:
     if added.writer is None:
         return not added.manager
     return own is not None and own.is_same(added.writer)
+
+
+def find_owner_that_held(history: LeaseHistory, before: Tenure) -> str:
+    """Return the pod that held a lease and was its owner when that was deleted; "" if that is not known.
+
+    Kubernetes tells pods of one name apart by their uids, and an owner of a uid that no pod has is gone: so another
+    pod of its name may hold the lease, unless the name is given once. What others add may name any uid.
+    """
+    added, pod, own = (
+        find_owners_added_to(history, before),
+        find_pod(history, before.holder, before),
+        before.processes.own,
+    )
+    if (added is not None and not is_by_holder(added)) or pod.namespace != history.namespace:
+        return ""
+    for owner in before.owners:
+        is_pod = owner.kind == "Pod" and owner.api_version == "v1" and bool(pod.name) and owner.name == pod.name
+        is_same_uid = own is not None and bool(own.uid) and own.uid == owner.uid
+        if is_pod and (is_same_uid or _GENERATED.fullmatch(pod.name)):
+            return pod.name
+    return ""
 
 
 def describe_added_owners(added: AddedOwners, at: str = "") -> str:

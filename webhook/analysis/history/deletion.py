@@ -8,6 +8,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from webhook.analysis.history.events import EventKind, LeaseEvent
+from webhook.analysis.history.owners import list_owners, may_be_owned_by_choice_of_holder
 from webhook.analysis.history.step import Step
 from webhook.analysis.history.tenure import Handover
 from webhook.analysis.history.tenure_steps import advance_at, end_tenure, record_event
@@ -75,6 +76,12 @@ def _delete(step: Step, seen: Observation, at: int) -> None:
         by, marked_at = history.existence.find_deleter(seen), 0 if is_request else history.existence.marked_at
         holder.note_deletion(by, is_dated=is_dated, marked_at=marked_at, last_finalizer_by=seen.writer)
         holder.is_deletion_sure = seen.is_sure
+        # What a watch shows of a deletion is the lease as it was last.
+        is_shown = seen.act is Act.DELETED and isinstance(seen.object, Lease)
+        last = seen.object if is_shown else history.lease
+        entries = seen.entries if is_shown else history.entries
+        if last is not None and may_be_owned_by_choice_of_holder(entries):
+            holder.note_owners(list_owners(last.metadata.owner_references))
     step.events.append(LeaseEvent(EventKind.DELETED, at, holder, seen.writer, is_dated=is_dated))
     if holder is not None or history.lease is None:
         end_tenure(step, at, Handover.DELETED)

@@ -5,6 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from webhook.analysis.history.status import HOLDER
 from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.history.transition import NextState
 from webhook.analysis.history.write import Write
@@ -35,8 +36,8 @@ def find_added_owners(state: NextState, tenure: Tenure | None, write: Write) -> 
     """Return the owners that `write` added to the state before; None if it added none, or none was known."""
     if state.before is None or state.before.metadata.owner_references == state.lease.metadata.owner_references:
         return None
-    known = {one.uid for one in _list_owners(state.before.metadata.owner_references)}
-    now = _list_owners(state.lease.metadata.owner_references)
+    known = {one.uid for one in list_owners(state.before.metadata.owner_references)}
+    now = list_owners(state.lease.metadata.owner_references)
     added = tuple((one.kind or "", one.name or "") for one in now if one.uid not in known)
     if not added:
         return None
@@ -51,8 +52,14 @@ def find_added_owners(state: NextState, tenure: Tenure | None, write: Write) -> 
     )
 
 
-def _list_owners(references: Sequence[OwnerReference | None] | None) -> Sequence[OwnerReference]:
+def list_owners(references: Sequence[OwnerReference | None] | None) -> Sequence[OwnerReference]:
+    """Return the owners that an object names."""
     return [one for one in references or () if one is not None]
+
+
+def may_be_owned_by_choice_of_holder(entries: Sequence[Entry]) -> bool:
+    """Return whether the field manager that wrote the holder wrote the owners, too, or managedFields are not shown."""
+    return not entries or any(_OWNERS in one.owned.in_metadata and HOLDER in one.owned.spec for one in entries)
 
 
 def _find_other_manager(known: Iterable[Entry], entries: Iterable[Entry]) -> str:

@@ -17,7 +17,7 @@ from webhook.analysis.history.status import has_expired
 from webhook.analysis.history.step_down import StepDown
 from webhook.analysis.history.write import Write
 from webhook.analysis.inputs.items import Writer
-from webhook.kubernetes.objects import LeaseSpec
+from webhook.kubernetes.objects import LeaseSpec, OwnerReference
 from webhook.kubernetes.times import SECOND
 
 API_SERVER: Final = "system:apiserver"
@@ -106,6 +106,11 @@ class Tenure(Struct):
     is_deletion_sure: bool = True
     """Unless it is, that may have been a dry run."""
     deleted_by: Writer | None = None
+    created: int | None = None
+    """When the lease was created with it as the holder, by an API server's clock in whole seconds; None if it was not,
+    or the input does not show that."""
+    owners: tuple[OwnerReference, ...] = ()
+    """The owners that it named when it was deleted, unless another field manager than the holder's wrote them."""
     marked_at: int = 0
     """When the deletion of a lease with finalizers was asked for; 0 if it had none."""
     last_finalizer_by: Writer | None = None
@@ -349,6 +354,14 @@ class Tenure(Struct):
         """
         self.is_deleted, self.deleted_by, self.is_end_dated = True, by, is_dated
         self.marked_at, self.last_finalizer_by = marked_at, last_finalizer_by if marked_at else None
+
+    def note_owners(self, owners: Iterable[OwnerReference]) -> None:
+        """Remember the owners that the lease named when it was deleted."""
+        self.owners = tuple(owners)
+
+    def note_creation(self, at: int | None) -> None:
+        """Remember when the lease was created with it as the holder, None if the input does not show that."""
+        self.created = at
 
     @property
     def is_deleted_by_itself(self) -> bool | None:

@@ -10,7 +10,7 @@ from webhook.analysis.history.status import find_manager_of_write, measure_ahead
 from webhook.analysis.history.step import Step
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.inputs.items import InputKind, Writer
-from webhook.kubernetes.times import SECOND
+from webhook.kubernetes.times import SECOND, stamp_of
 
 
 def begin_tenure(
@@ -44,6 +44,8 @@ def begin_tenure(
     else:
         known = None if how is Handover.REPLACED else history.succession.find_process(holder, writer)
         tenure.begin(writer, manager, known)
+    if how is Handover.DELETED and history.lease is not None:
+        tenure.note_creation(stamp_of(history.lease.metadata.creation_timestamp))
     measure_clock(step, tenure)
     history.succession.begin(tenure, is_new=is_new, shows_renewals=history.kind is not InputKind.REVIEW)
     history.renewals.restart_with_holder(tenure.last_renewal, has_expired=how is Handover.EXPIRED)
