@@ -552,7 +552,7 @@ _WAITED, _HELD = "but it had finalizers: it was gone", "while db-0_1 held it"
             follow_log,
             f"admin deleted the lease at 11:07:00Z, {_WAITED} at 11:07:04Z, when janitor removed the last one, {_HELD}",
         ),
-        (follow_watch, "the lease was deleted at 11:07:00Z or later while db-0_1 held it"),
+        (follow_watch, "the lease was deleted between 11:07:00Z and 11:07:06Z while db-0_1 held it"),
         (
             follow_both,
             f"admin deleted the lease at 11:07:00Z, {_WAITED} at 11:07:04Z, when janitor removed the last one, {_HELD}",

@@ -157,7 +157,7 @@ def own(server: FakeServer, owner: Document, manager: str = "") -> None:
     """Have the lease name an owner since it was created, as its holder wrote it, or another field manager."""
     stored = server.leases["shop/db"]
     entries = [dict(one) for one in stored["metadata"]["managedFields"]]
-    written = {"f:metadata": {"f:ownerReferences": {f'k:{{"uid":"{owner["uid"]}"}}': {}}}}
+    written: Document = {"f:metadata": {"f:ownerReferences": {f'k:{{"uid":"{owner["uid"]}"}}': {}}}}
     if manager:
         entries.append({**entries[0], "manager": manager, "fieldsType": "FieldsV1", "fieldsV1": written})
     else:
@@ -247,3 +247,14 @@ def test_who_deletes_a_lease_that_has_an_owner_need_not_wait_for_the_owner_to_be
     message, _ = find_deleted(follow_log, lead_for_life(deleter="alice"))
     assert "owner" not in message
     assert "two may have led at once, as most clients" in message
+
+
+def test_a_log_that_does_not_show_the_holder_before_shows_who_deleted_the_lease() -> None:
+    server = lead_for_life()
+    first = next(number for number, one in enumerate(server.log) if one["objectRef"]["name"] == "db")
+    del server.log[first]
+    answer = account(follow_log(server), server.now)
+    lines = list_lines(answer)
+    assert "kube-system/generic-garbage-collector deleted the lease" in lines
+    assert any(line.startswith(f"{NEXT}_1 created it again") and "after it was deleted" in line for line in lines)
+    assert text(answer).count("kube-system/generic-garbage-collector deleted the lease") == 1

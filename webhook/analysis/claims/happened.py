@@ -27,7 +27,7 @@ from webhook.analysis.claims.related_writes import describe_related_write, is_ne
 from webhook.analysis.claims.taken_back import find_taken_back
 from webhook.analysis.claims.text import Line
 from webhook.analysis.claims.two_addresses import find_two_addresses
-from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
+from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_writer, format_clock, format_count, format_name
 from webhook.analysis.history.events import EventKind, LeaseEvent
 from webhook.analysis.history.lease import MAX_OTHERS, LeaseHistory
 from webhook.analysis.history.refusal import Refusal
@@ -71,6 +71,7 @@ def list_events(account: Account, most: int = MAX_EVENTS) -> Iterator[Line]:
     beside += [(one.at, one.text) for one in account.pod_events]
     found = sorted(
         [
+            *_list_recreation(history)[:-1],
             *_list_all(account),
             *_list_changed_user(account),
             *_list_edits(history),
@@ -137,12 +138,24 @@ def _find_last_handover(history: LeaseHistory) -> list[_Event]:
         return [(last.until, describe_end(history, last))]
     previous = before[0]
     if previous is None:
-        return []
+        return _list_recreation(history)
     handover = (last.since, describe_handover(last, previous))
     if previous.is_deleted and last.began is Handover.CLAIMED and previous.until is not None:
         # Who held it lost it then, and another one created it without a holder.
         return [(previous.until, describe_end(history, previous)), handover]
     return [handover]
+
+
+def _list_recreation(history: LeaseHistory) -> list[_Event]:
+    """Return that a lease was deleted and created again, if the input does not show who held it before."""
+    tenures, existence = list(history.tenures), history.existence
+    if not tenures or len(tenures) > 1 or tenures[0].began is not Handover.DELETED:
+        return []
+    doubt = "" if existence.is_deletion_sure else f" ({UNLESS_DRY_RUN})"
+    by = existence.deleted_by
+    deleted = f"{describe_writer(by)} deleted the lease{doubt}" if by is not None and by.name else ""
+    handover = (tenures[0].since, describe_handover(tenures[0], None))
+    return [(existence.deleted_at, deleted), handover] if deleted else [handover]
 
 
 def _list_changed_user(account: Account) -> list[_Event]:

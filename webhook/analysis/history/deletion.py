@@ -70,10 +70,11 @@ def _delete(step: Step, seen: Observation, at: int) -> None:
     """End the tenure by a deletion at a time, and note who asked for it."""
     history = step.history
     holder, is_dated = history.current_tenure, seen.at is not None
+    by = history.existence.find_deleter(seen)
     if holder is not None:
         # Who asks again for a deletion that waits for finalizers removes none of them.
         is_request = seen.act is Act.DELETED and seen.writer is not None
-        by, marked_at = history.existence.find_deleter(seen), 0 if is_request else history.existence.marked_at
+        marked_at = 0 if is_request else history.existence.marked_at
         holder.note_deletion(by, is_dated=is_dated, marked_at=marked_at, last_finalizer_by=seen.writer)
         holder.is_deletion_sure = seen.is_sure
         # What a watch shows of a deletion is the lease as it was last.
@@ -85,5 +86,5 @@ def _delete(step: Step, seen: Observation, at: int) -> None:
     step.events.append(LeaseEvent(EventKind.DELETED, at, holder, seen.writer, is_dated=is_dated))
     if holder is not None or history.lease is None:
         end_tenure(step, at, Handover.DELETED)
-    history.existence.delete(at, is_sure=seen.is_sure)
+    history.existence.delete(at, by, is_sure=seen.is_sure)
     advance_at(step, at)

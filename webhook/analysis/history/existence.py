@@ -24,6 +24,8 @@ class Existence(Struct):
     """Unless it is, the last deletion may have been a dry run."""
     deleted_at: int = 0
     """The time of its last deletion, in microseconds since 1970."""
+    deleted_by: Writer | None = None
+    """Who asked for that; None if the input does not show it."""
     is_seen_created: bool = False
     """The input shows how it was created."""
     is_creation_hidden: bool = False
@@ -49,8 +51,9 @@ class Existence(Struct):
         """Return who deleted it: who removes the last finalizer does not, another one has before."""
         return seen.writer if seen.act is Act.DELETED else self._marked_by
 
-    def delete(self, at: int, *, is_sure: bool = True) -> None:
-        """Note that it is gone, or may be."""
+    def delete(self, at: int, by: Writer | None = None, *, is_sure: bool = True) -> None:
+        """Note that it is gone, or may be, and who asked for that, if it is known."""
+        self.deleted_by = by
         self.is_deletion_sure = is_sure
         self.is_deleted, self.deleted_at, self.is_creation_hidden = True, at, False
 

@@ -5,12 +5,11 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.analysis.history.status import HOLDER
 from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.history.transition import NextState
 from webhook.analysis.history.write import Write
 from webhook.analysis.inputs.items import Writer
-from webhook.kubernetes.managed_fields import Entry
+from webhook.kubernetes.managed_fields import HOLDER, Entry
 from webhook.kubernetes.objects import OwnerReference
 
 _OWNERS: Final = "f:ownerReferences"
