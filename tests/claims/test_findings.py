@@ -588,7 +588,7 @@ def test_an_answer_without_a_lease_did_not_delete_it() -> None:
     server, histories = play_deletion_by("?limit=1", chosen=["shop/bill"], level="RequestResponse")
     finding = find_deletion(histories, server.now)
     assert finding.message.startswith(
-        "the lease was deleted at 11:07:20Z or later while db-0_1 held it; db-1_1 created"
+        "the lease was deleted between 11:07:20Z and 11:07:21Z while db-0_1 held it; db-1_1 created"
     )
     assert "The log does not show its deletion." in finding.advice
 
