@@ -17,6 +17,7 @@ from webhook.analysis.claims.diagnosis import Blame, Diagnosis
 from webhook.analysis.claims.expiry_doubts import ExpiryDoubt, find_expiry_doubt
 from webhook.analysis.claims.holder_pods import HolderPodDeletion, find_holder_pod_deletions
 from webhook.analysis.claims.incidents import drop_repeated, find_incidents, find_server_clock
+from webhook.analysis.claims.newer_leases import NewerLease, find_newer_lease
 from webhook.analysis.claims.pods import PodEvent, find_refused_pods, list_pod_events
 from webhook.analysis.claims.refused_candidates import list_refused_candidates
 from webhook.analysis.claims.related_writes import find_related_writes
@@ -86,6 +87,8 @@ class Account(Struct, frozen=True):
     """Those to what its holders depend on."""
     pod_events: tuple[PodEvent, ...] = ()
     """What a log shows of pods of its workload while no one held it."""
+    newer: NewerLease | None = None
+    """The lease that may have come in its place, if it has expired and no one is known to want it."""
     is_stored_heartbeat: bool = False
     """One list shows a heartbeat, without a history that would say so."""
 
@@ -323,6 +326,7 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
         pod_deletions=tuple(find_holder_pod_deletions(histories.deleted_pods, history, now)),
         related_writes=tuple(find_related_writes(histories.related_writes, history, refused_pods)),
         pod_events=list_pod_events(histories, history, now),
+        newer=None if doubt.may_lack_renewals else find_newer_lease(histories, history, status, now),
     )
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from webhook.admission.rules.change import CLEANUP_CONTROLLERS, NODE_LEASES
 from webhook.admission.rules.stamps import is_constant
 from webhook.analysis.audit.repairs import make_repair_command
@@ -92,7 +94,9 @@ def _advise(account: Account) -> Advice:
     if status.state is LeaseState.EXPIRED and account.is_heartbeat and not account.doubt.unlogged:
         return _advise_on_heartbeat(account, status)
     if status.state is LeaseState.EXPIRED:
-        return _advise_after_expiry(account, status)
+        advice = _advise_after_expiry(account, status)
+        newer = f"{account.newer.advise()} " if account.newer is not None else ""
+        return replace(advice, sentence=f"{newer}{advice.sentence}")
     if account.written_later is not None:
         clock = "" if status.from_stamps else ", unless its clock is behind"
         sentence = f"A writer other than the holder may have written it after its last renewal{clock}. To see who:"

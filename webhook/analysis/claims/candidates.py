@@ -54,12 +54,12 @@ def find_candidates(histories: ClusterHistory, history: LeaseHistory, status: Le
     if until - since < SHORTEST or not waiting.is_whole or bounds.has_hole(since, until):
         return None
     others = waiting.find_others(own, since)
-    asking = [(who, one) for who, one in others if _may_take(history, who)]
+    asking = [(who, one) for who, one in others if may_take(history, who)]
     # Who only looks, as a person or a monitor does, need not be one of those that wait for it.
     return None if others and not asking else Candidates(since, until, tuple(asking), history.has_reads_of_holders)
 
 
-def _may_take(history: LeaseHistory, who: Writer) -> bool:
+def may_take(history: LeaseHistory, who: Writer) -> bool:
     """Return whether who asks for a lease may want it: it has an account that held it, tried to write it, or none."""
     holders = {one.processes.own.user for one in history.tenures if one.processes.own is not None}
     tried = (one.writer for one in history.requests.refusals if not one.is_read)

@@ -58,6 +58,8 @@ def list_facts(account: Account, *, verbose: bool = True) -> Iterator[Line]:
         yield Line("Also asks", others.describe())
     if together:
         yield Line("Together", together)
+    if account.newer is not None:
+        yield Line("Newer lease", account.newer.describe(account.now))
     yield from _list_rhythm(account) if verbose else ()
 
 

@@ -223,6 +223,8 @@ class ClusterHistory(Struct):
     _compared: _Compared | None = None
     _tenures: dict[str, list[tuple[LeaseHistory, Tenure]]] | None = None
     """Tenures by user, until something else is observed."""
+    _by_namespace: dict[str, list[LeaseHistory]] | None = None
+    """Leases that were followed, until something else is observed."""
     _missing: dict[tuple[str, Writer], set[Key]] = field(default_factory=dict)
     """By namespace and pod, the leases that it asked for in vain."""
     _names: list[Key] = field(default_factory=list)
@@ -286,7 +288,7 @@ class ClusterHistory(Struct):
 
     def feed(self, seen: Item) -> list[LeaseEvent]:
         """Take in one item, and return what happened: nothing unless it is an observation."""
-        self._compared = self._tenures = None
+        self._compared = self._tenures = self._by_namespace = None
         if isinstance(seen, PodDeletion | PodRequest | PodActivity | RelatedWrite):
             self._note_beside(seen)
         elif isinstance(seen, LogEnd):
@@ -478,6 +480,14 @@ class ClusterHistory(Struct):
                     owner = tenure.processes.own.user if tenure.processes.own else ""
                     self._tenures.setdefault(owner, []).append((history, tenure))
         return self._tenures.get(user, ())
+
+    def list_of_namespace(self, namespace: str) -> Sequence[LeaseHistory]:
+        """Return the leases of a namespace that were followed, which each lease that has expired asks for."""
+        if self._by_namespace is None:
+            self._by_namespace = {}
+            for history in self.leases.values():
+                self._by_namespace.setdefault(history.namespace, []).append(history)
+        return self._by_namespace.get(namespace, ())
 
     def lacks_requests(self, history: LeaseHistory) -> bool:
         """Return whether a log lacks requests for a lease: some here and there, or those that a watch shows."""
