@@ -165,11 +165,11 @@ def test_who_is_refused_while_another_one_leads_does_not_wait_for_the_lease() ->
         server.wait(2)
         first.renew(strategy="OldestEmulationVersion")
         follower.ask()
-    assert "Waiting: b " in text(explain(server))
+    assert "Readers: b " in text(explain(server))
     write(server, "b", 422)
     server.wait(0.5)
     first.renew(strategy="OldestEmulationVersion")
-    assert "Waiting" not in text(explain(server))
+    assert "Readers" not in text(explain(server))
 
 
 def test_only_the_latest_of_many_processes_are_kept() -> None:

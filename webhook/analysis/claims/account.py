@@ -24,6 +24,7 @@ from webhook.analysis.claims.related_writes import find_related_writes
 from webhook.analysis.claims.silent_together import SilentTogether, claim_silent_together, find_silent_together
 from webhook.analysis.claims.successors import find_last_rejection
 from webhook.analysis.claims.takers import claim_no_candidate
+from webhook.analysis.claims.unanswered_pings import UnansweredPing, find_unanswered_ping
 from webhook.analysis.history.clock_steps import ClockStep
 from webhook.analysis.history.events import EventKind, LeaseEvent
 from webhook.analysis.history.follow import ClusterHistory, Key
@@ -89,6 +90,8 @@ class Account(Struct, frozen=True):
     """What a log shows of pods of its workload while no one held it."""
     newer: NewerLease | None = None
     """The lease that may have come in its place, if it has expired and no one is known to want it."""
+    unanswered: UnansweredPing | None = None
+    """The latest ping of a candidate of its coordinated election that was not answered."""
     is_stored_heartbeat: bool = False
     """One list shows a heartbeat, without a history that would say so."""
 
@@ -326,6 +329,7 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
         pod_deletions=tuple(find_holder_pod_deletions(histories.deleted_pods, history, now)),
         related_writes=tuple(find_related_writes(histories.related_writes, history, refused_pods)),
         pod_events=list_pod_events(histories, history, now),
+        unanswered=find_unanswered_ping(histories, history),
         newer=None if doubt.may_lack_renewals else find_newer_lease(histories, history, status, now),
     )
 

@@ -71,6 +71,8 @@ def advise(account: Account) -> Advice:
     advice, history = _advise(account), account.history
     if history.is_mixed:
         return advice
+    if account.unanswered is not None:
+        return account.unanswered.add_to(advice)
     if advice.command == make_command_for_audit_log(history.namespace, history.name) and history.requests.is_logged:
         sentence = "The log does not show who it was: see whether parts of it are missing. To see the lease:"
         return Advice(sentence, make_command_for_managers(history))
@@ -467,7 +469,9 @@ def _advise_on_candidates(account: Account) -> Advice | None:
         sentence = f"No other replica {asks}: see whether any runs, and whether {holder} still does:"
         return Advice(sentence, make_command_for_pods(account.history, pod))
     who, asking = found.asking[0]
-    if not who.pod or asking.code >= 400:
+    lease = account.history.lease
+    is_chosen = lease is not None and bool(lease.spec.strategy)
+    if not who.pod or asking.code >= 400 or is_chosen:
         return None
     sentence = f"See why pod {format_name(who.pod)}, which asks for it, does not take it:"
     return Advice(sentence, make_command_for_log_of_holder(account.history.namespace, who.pod))

@@ -363,7 +363,9 @@ def _list_silences(history: LeaseHistory) -> Iterator[_Event]:
             continue
         expiry = (silence.duration or 0) * SECOND
         if silence.length >= expiry:
-            yield silence.start + expiry, "the lease expired, and no one took it"
+            is_chosen = history.lease is not None and bool(history.lease.spec.strategy)
+            none = "no API server chose another holder" if is_chosen else "no one took it"
+            yield silence.start + expiry, f"the lease expired, and {none}"
         yield silence.start, f"the holder did not renew it for {format_length(silence.length)}"
         yield silence.end, "the holder renewed it again"
 

@@ -53,10 +53,11 @@ def describe_delay(
         why = f"{habit}; if not, {why[0].lower()}{why[1:]}"
     other_clock = _describe_other_clock(history, missed)
     has_expired = missed.length >= (missed.duration or 0) * SECOND and not other_clock
-    risk = " The lease expired, and no one took it." if has_expired else ""
+    none = "no API server chose another holder" if missed.tenure.is_coordinated else "no one took it"
+    risk = f" The lease expired, and {none}." if has_expired else ""
     if missed.duration == DEFAULT_DURATION:
         first, last = estimate_deadline(missed.duration), estimate_last_work(missed.duration)
-        also = "; the lease expired, and no one took it" if has_expired else ""
+        also = f"; the lease expired, and {none}" if has_expired else ""
         risk = f" By default client-go stops leading after {format_length(first)} to {format_length(last)}{also}."
     if is_beat:
         risk = f" The lease is a heartbeat, which lasts {missed.duration} s: no one else takes it."

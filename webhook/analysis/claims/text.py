@@ -58,6 +58,8 @@ def list_facts(account: Account, *, verbose: bool = True) -> Iterator[Line]:
         yield Line("Also asks", others.describe())
     if together:
         yield Line("Together", together)
+    if account.unanswered is not None:
+        yield Line("Candidate", account.unanswered.describe(account.now))
     if account.newer is not None:
         yield Line("Newer lease", account.newer.describe(account.now))
     yield from _list_rhythm(account) if verbose else ()
@@ -150,7 +152,10 @@ def _list_rhythm(account: Account) -> Iterator[Line]:
     if waiting:
         more = f" and {len(waiting) - MAX_WAITING} more" if len(waiting) > MAX_WAITING else ""
         read = "reads" if len(waiting) == 1 else "read"
-        yield Line("Waiting", f"{', '.join(waiting[:MAX_WAITING])}{more} ({read} the lease again and again)")
+        # Where an API server chooses among candidates, who reads the lease need not be one that it can choose.
+        is_coordinated = account.history.lease is not None and bool(account.history.lease.spec.strategy)
+        label = "Readers" if is_coordinated else "Waiting"
+        yield Line(label, f"{', '.join(waiting[:MAX_WAITING])}{more} ({read} the lease again and again)")
 
 
 def _list_touch(account: Account) -> Iterator[Line]:

@@ -21,6 +21,7 @@ from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.log_continuation import LogContinuation, RenewalBaseline
 from webhook.analysis.history.observe import observe
+from webhook.analysis.history.pings import Pings
 from webhook.analysis.history.pod_activities import PodActivities
 from webhook.analysis.history.pod_requests import PodRequests
 from webhook.analysis.history.refusal import NOT_FOUND, UNKNOWN_RESOURCE, Refusal
@@ -198,6 +199,7 @@ class ClusterHistory(Struct):
     candidate_events: dict[Key, deque[LeaseEvent]] = field(default_factory=dict)
     """The latest deletions and edits of candidates, by the lease that they are for."""
     refused_candidates: RefusedCandidates = field(default_factory=RefusedCandidates)
+    pings: Pings = field(default_factory=Pings)
     election_events: dict[Key, set[tuple[int, str]]] = field(default_factory=dict)
     """Time and text of Events. Clients write them, so they are not part of a history."""
     deleted_pods: DeletedPods = field(default_factory=DeletedPods)
@@ -374,6 +376,7 @@ class ClusterHistory(Struct):
         self.refused_candidates.take(seen, seen.asked_lease or lease or "")
         if not seen.is_stored:
             return
+        self.pings.take(seen, before, seen.latest_stamp if seen.at is None else seen.at)
         if isinstance(seen.object, LeaseCandidate):
             self.candidates[key] = seen.object
             self.bounds.note_candidate(seen, get_instant(normalize(seen.object.spec.ping_time)))

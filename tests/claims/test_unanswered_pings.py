@@ -1,0 +1,134 @@
+"""Candidates of a coordinated election that an API server pinged, and that did not answer."""
+
+import json
+
+import pytest
+
+from tests.claims.accounts import account, shop, text
+from tests.claims.test_candidates import candidate, event
+from tests.claims.test_coordinated import start_coordinated
+from tests.factories import Document
+from tests.history.fake_server import FakeServer
+from tests.history.observing import advise, cluster_of, follow_log
+from webhook.analysis.claims.account import Account
+from webhook.analysis.history.tenure import API_SERVER
+from webhook.kubernetes.times import format_micro_time
+
+PINGED = "2026-11-18T11:07:00.000000Z"
+ANSWERED = "2026-11-18T11:06:41.000000Z"
+"""By the clock of a candidate that is behind."""
+
+
+def play(*writes: tuple[str, Document, str], rest: float = 20, is_coordinated: bool = True) -> FakeServer:
+    """A holder that renews on, while candidates are written."""
+    server, first = start_coordinated() if is_coordinated else (shop()[0], shop()[1][0])
+    if not is_coordinated:
+        server = first.server
+        first.lead(20)
+    for verb, stored, user in writes:
+        event(server, verb, stored, user=user)
+    for _ in first.ticks(rest):
+        first.renew(**({"strategy": "OldestEmulationVersion"} if is_coordinated else {}))
+    return server
+
+
+def ping(**changes: object) -> Document:
+    return candidate(**{"pingTime": PINGED, **changes})
+
+
+def explain(server: FakeServer) -> Account:
+    return account(follow_log(server), server.now)
+
+
+def watch(*changes: tuple[str, Document], ends: bool = False) -> Account:
+    """What a watch of leases and candidates shows; `ends`: with the last change of a candidate."""
+    server, first = start_coordinated()
+    head = server.watch()
+    at = format_micro_time(server.now)[:-8] + "Z"
+    lines = b""
+    for number, (change, stored) in enumerate(changes):
+        entry = {"manager": "kube-apiserver", "operation": "Update", "time": at}
+        entry |= {"apiVersion": "coordination.k8s.io/v1beta1", "fieldsType": "FieldsV1", "fieldsV1": {}}
+        stored["metadata"] |= {"managedFields": [entry], "resourceVersion": str(200 + number)}
+        lines += json.dumps({"type": change, "object": stored}).encode() + b"\n"
+    for _ in first.ticks(20):
+        first.renew(strategy="OldestEmulationVersion")
+    tail = server.watch()[len(head) :]
+    return account(cluster_of(head + lines + (b"" if ends else tail)), server.now)
+
+
+def test_the_ping_that_a_candidate_has_not_answered_is_said_and_its_process_is_to_be_looked_at() -> None:
+    answer = explain(play(("update", ping(), API_SERVER), ("get", ping(), "mallory")))
+    assert "Candidate: the API server pinged LeaseCandidate db-1 at 11:07:00Z, and the input shows no answer until" in (
+        text(answer)
+    )
+    assert advise(answer) == (
+        "An API server chooses only among candidates that answer: see why LeaseCandidate db-1 does not, such as "
+        "because its process does not run, or does not hear pings. It is held and renewed; whether its "
+        "holder works, a lease does not show. If it is a pod: kubectl -n shop logs db-1"
+    )
+
+
+def test_it_is_looked_at_before_the_holder_that_fell_silent() -> None:
+    server = play(("update", ping(), API_SERVER))
+    server.elector("mail-0", "shop/mail").lead(50)
+    command = advise(explain(server)).partition("hear pings. ")[2]
+    assert "kubectl -n shop logs db-1; kubectl -n shop " in command
+
+
+def test_a_watch_shows_a_ping_and_not_by_whom() -> None:
+    answer = watch(("ADDED", candidate()), ("MODIFIED", ping()))
+    assert "Candidate: LeaseCandidate db-1 was pinged at 11:07:00Z, and the input shows no answer until" in text(answer)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        explain(play(("update", ping(), API_SERVER), ("update", ping(renewTime=ANSWERED), "db"))),
+        explain(play(("update", ping(), API_SERVER), ("delete", ping(), "db"))),
+        explain(play(("update", ping(), "mallory"))),
+        explain(play(("update", ping(), API_SERVER), rest=4)),
+        explain(play(("update", ping(), API_SERVER), is_coordinated=False)),
+        explain(play(("update", ping(leaseName="mail"), API_SERVER))),
+        explain(play(("get", ping(), "db"))),
+        watch(("ADDED", ping())),
+        watch(("MODIFIED", ping())),
+        watch(("ADDED", ping()), ("MODIFIED", ping(binaryVersion="1.38.0"))),
+        watch(("ADDED", candidate()), ("MODIFIED", candidate(binaryVersion="1.38.0"))),
+        watch(("ADDED", candidate()), ("MODIFIED", ping()), ends=True),
+    ],
+    ids=[
+        "one that answered, by a clock that is behind",
+        "one that was deleted",
+        "one that a person wrote",
+        "one that was just pinged",
+        "one of an election without a strategy",
+        "one of another lease",
+        "one that was only read",
+        "one that was pinged before a watch began",
+        "one of which the state before is not known",
+        "one that was changed otherwise",
+        "one that was never pinged",
+        "one after whose ping the watch ends",
+    ],
+)
+def test_a_candidate_that_need_not_be_deaf_is_not_said(answer: Account) -> None:
+    assert "Candidate:" not in text(answer)
+
+
+def test_an_api_server_and_no_replica_takes_a_coordinated_lease_that_expired() -> None:
+    server, first = start_coordinated()
+    server.elector("mail-0", "shop/mail").lead(40)
+    first.renew(strategy="OldestEmulationVersion")
+    output = text(explain(server))
+    assert output.count("the lease expired, and no API server chose another holder") == 2
+    assert "no one took it" not in output
+
+
+def test_who_reads_an_expired_coordinated_lease_is_not_told_to_take_it() -> None:
+    server, first = start_coordinated()
+    mail, reader = server.elector("mail-0", "shop/mail"), server.elector("b", "shop/db")
+    for _ in mail.ticks(40):
+        mail.take() if "shop/mail" not in server.leases else mail.renew()
+        reader.ask()
+    assert "does not take it" not in advise(explain(server))
