@@ -35,7 +35,7 @@ class UnansweredPing(Struct, frozen=True):
         """Return an advice that looks at the candidate first."""
         name = format_name(self.ping.candidate)
         sentence = (
-            f"An API server chooses only among candidates that answer: see why LeaseCandidate {name} does not, "
+            f"An API server chooses only among candidates that answer: see why LeaseCandidate {name} seems not to, "
             "such as because its process does not run, or does not hear pings."
         )
         logs = make_command_for_log_of_holder(self.namespace, self.ping.candidate)
