@@ -57,6 +57,9 @@ def advise_after_silence(
     """
     if (advice := _advise_on_other_writer(history, tenure)) is not None:
         return advice
+    if cause.silent_log:
+        sentence = f"Look at the API server that wrote log {format_name(cause.silent_log)}, and at its machine:"
+        return _add_pod_that_may_have_stopped(Advice(sentence, API_SERVERS), cause, history, tenure, now=now)
     if cause.has_ended_log or cause.is_shared:
         ended = Advice("See which API servers run now, and what leads clients to them:", API_SERVERS)
         step = ended if cause.has_ended_log else Advice("Look at the API server and its etcd:", _READY)

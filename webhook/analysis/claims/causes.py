@@ -28,6 +28,7 @@ from webhook.analysis.claims.words import describe_writer, format_clock, format_
 from webhook.analysis.claims.work_of_both import WorkOfBoth, find_work_of_both
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.log_spans import SilentLog
 from webhook.analysis.history.refusal import AUTHORIZATION_FAILED, TOO_MANY_REQUESTS, UNAUTHENTICATED, Refusal
 from webhook.analysis.history.renewals import OtherLeases, Silence, estimate_deadline
 from webhook.analysis.history.status import RELEASED_DURATION
@@ -442,6 +443,8 @@ def _compare_silence(evidence: SilenceEvidence, slow: int) -> Diagnosis:
         return Diagnosis(
             Blame.SERVER, f"it took up to {format_length(slow)} to answer a write", (Cause.API_SERVER, Cause.FAILED)
         )
+    if evidence.silent_log is not None:
+        return _diagnose_silent_log(evidence, evidence.silent_log, own)
     others = describe_other_writers(history, start, end)
     # A log without holes has each conflict of a process that it knows.
     is_in_time = _was_written_before_renewal_was_due(history, start)
@@ -475,6 +478,28 @@ def _compare_silence(evidence: SilenceEvidence, slow: int) -> Diagnosis:
     }
     text = f"{_describe_punctual(compared)}{of_node[node]}"
     return Diagnosis(Blame.CLIENT, text, own, is_silent=is_silent, requests=requests or 0)
+
+
+def _diagnose_silent_log(evidence: SilenceEvidence, log: SilentLog, own: Sequence[Cause]) -> Diagnosis:
+    """Return the cause if the API server of the last renewal answered nobody about a lease, as far as its log shows."""
+    name = log.path.rpartition("/")[2]
+    start, end = (format_clock(one, evidence.end) for one in (log.start, log.end))
+    stopped = sum(1 for one in evidence.histories.leases.values() if _has_stopped_with(one, evidence.history, log))
+    were = "was" if stopped == 1 else "were"
+    others = f", although {format_count(stopped, 'other lease')} {were} renewed there before" if stopped else ""
+    text = (
+        f"log {format_name(name)}, which has the last renewal, has no answer about any lease from {start} to {end}"
+        f"{others}, and another log goes on: "
+        "that API server, or the process of the holder, may have stood still or been cut off, for example"
+    )
+    return Diagnosis(Blame.UNKNOWN, text, (*own, Cause.NETWORK), silent_log=name)
+
+
+def _has_stopped_with(other: LeaseHistory, history: LeaseHistory, log: SilentLog) -> bool:
+    """Return whether another lease was renewed in a log, and was due there again while that had no answer."""
+    usual, written = other.renewals.usual, other.requests.written_in
+    is_there = other is not history and written.find_at(log.start) == log.path
+    return is_there and usual is not None and 2 * usual <= log.end - log.start
 
 
 def _add_signs_of_life(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:

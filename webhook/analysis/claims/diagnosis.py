@@ -84,6 +84,8 @@ class Diagnosis(Struct, frozen=True):
     """True if most other leases paused at the same time, and went on: it need not be its own process."""
     has_ended_log: bool = False
     """True if the log of one of several API servers ends in that time."""
+    silent_log: str = ""
+    """The name of the log of its API server, if that answered nobody about a lease for most of that time."""
 
     @property
     def is_of_its_writes(self) -> bool:

@@ -9,7 +9,7 @@ from typing import Final
 from webhook.analysis.claims.diagnosis import Cause
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.log_spans import EndedLog
+from webhook.analysis.history.log_spans import EndedLog, SilentLog
 from webhook.analysis.history.refusal import TOO_MANY_REQUESTS, UNAUTHENTICATED, By, Refusal
 from webhook.analysis.history.renewals import OtherLeases, Silence, estimate_deadline, estimate_last_work
 from webhook.analysis.history.requests import AnsweredRead
@@ -64,6 +64,15 @@ class SilenceEvidence:
         bounds = self.histories.bounds
         # By clocks that differ, a log may seem to end early.
         return bounds.log_spans.find_ended(self.start, self.end) if bounds.skew <= SECOND else None
+
+    @cached_property
+    def silent_log(self) -> SilentLog | None:
+        """The log that has the last renewal, if it has no answer about any lease for most of that time.
+
+        What others did, who were answered by another API server, says nothing of that one.
+        """
+        bounds, path = self.histories.bounds, self.history.requests.written_in.find_at(self.start + SECOND)
+        return bounds.log_spans.find_silent(path, self.start, self.end) if bounds.skew <= SECOND else None
 
     @property
     def least(self) -> str:

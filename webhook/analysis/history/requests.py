@@ -13,13 +13,14 @@ from msgspec import Struct, field
 from webhook.analysis.history.addresses import Elsewhere, WriteAddresses, get_address
 from webhook.analysis.history.bounds import MAX_LISTED
 from webhook.analysis.history.heard import Heard
+from webhook.analysis.history.log_spans import LogChanges
 from webhook.analysis.history.refusal import NOT_FOUND, SLOW, UNKNOWN_RESOURCE, Refusal
 from webhook.analysis.history.renewals import Renewals
 from webhook.analysis.history.rewritten import RewrittenFields
 from webhook.analysis.history.rival import UNKNOWN_PATIENCE
 from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.history.waiting import Waiting
-from webhook.analysis.inputs.items import FenceReport, Observation, Writer
+from webhook.analysis.inputs.items import FenceReport, InputKind, Observation, Writer
 
 MAX_REFUSALS: Final = 100
 _MAX_ANSWERS: Final = 1000
@@ -65,6 +66,7 @@ class Requests(Struct):
     """An audit log has some of them."""
     logs: set[str] = field(default_factory=set)
     """The paths of the logs that have some of them."""
+    written_in: LogChanges = field(default_factory=LogChanges)
     waiting: Waiting = field(default_factory=Waiting)
     heard: Heard = field(default_factory=Heard)
     rewritten: RewrittenFields = field(default_factory=RewrittenFields)
@@ -118,6 +120,8 @@ class Requests(Struct):
         if seen.is_stored or (refusal is not None and refusal.is_of_other_state):
             self.addresses.hear(seen, is_conflict=not seen.is_stored)
         if seen.is_stored:
+            if seen.at is not None and seen.input_kind is InputKind.AUDIT_LOG:
+                self.written_in.note(seen.log_path, seen.at)
             self.absent = None
             self.rewritten.take(seen)
             self.addresses.take(seen)
