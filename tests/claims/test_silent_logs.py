@@ -5,9 +5,10 @@ import pytest
 from tests.claims.accounts import account, text
 from tests.claims.test_logs_that_end import follow
 from tests.history.fake_server import FakeServer
+from tests.history.observing import follow_log
 from webhook.analysis.claims.urgency import advise_with_urgency
 from webhook.analysis.history.log_spans import LogChanges, LogSpans, SilentLog
-from webhook.kubernetes.times import SECOND
+from webhook.kubernetes.times import SECOND, format_micro_time
 
 SILENT = "Why is not known: log 1.log, which has the last renewal, has no answer about any lease from "
 WAS_THERE = ", although 1 other lease was renewed there before, and another log goes on: "
@@ -66,6 +67,28 @@ def test_an_api_server_that_answered_others_shows_what_a_holder_did_not_send() -
 
 def test_of_several_leases_that_stopped_the_number_is_said() -> None:
     assert "although 2 other leases were renewed there before" in explain(freeze_a_server(others=2))
+
+
+@pytest.mark.parametrize(
+    ("ahead", "heard"),
+    [
+        pytest.param(-20, [], id="made before the takeover, it hung somewhere"),
+        pytest.param(0, [1], id="made after it, its process asks again"),
+    ],
+)
+def test_a_write_of_a_former_holder_counts_by_when_it_was_made(ahead: int, heard: list[int]) -> None:
+    server = FakeServer()
+    first, second = server.elector("db-0", "shop/db"), server.elector("db-1", "shop/db")
+    first.lead(40)
+    server.wait(20)
+    second.lead(10)
+    first.fail(504)
+    stored, made = server.leases["shop/db"], format_micro_time(server.now + ahead * SECOND)
+    server.log[-1]["requestObject"] = stored | {"spec": stored["spec"] | {"holderIdentity": "db-0", "renewTime": made}}
+    before = follow_log(server).leases["shop", "db"].tenures[0].processes
+    assert [1 for _ in before.heard_again] == heard
+    first.ask()
+    assert len(follow_log(server).leases["shop", "db"].tenures[0].processes.heard_again) == len(heard) + 1
 
 
 SILENCE = SilentLog("a", 100 * SECOND, 130 * SECOND)

@@ -57,12 +57,7 @@ def advise_after_silence(
     """
     if (advice := _advise_on_other_writer(history, tenure)) is not None:
         return advice
-    if cause.silent_log:
-        sentence = f"Look at the API server that wrote log {format_name(cause.silent_log)}, and at its machine:"
-        return _add_pod_that_may_have_stopped(Advice(sentence, API_SERVERS), cause, history, tenure, now=now)
-    if cause.has_ended_log or cause.is_shared:
-        ended = Advice("See which API servers run now, and what leads clients to them:", API_SERVERS)
-        step = ended if cause.has_ended_log else Advice("Look at the API server and its etcd:", _READY)
+    if (step := _advise_on_api_servers(cause)) is not None:
         return _add_pod_that_may_have_stopped(step, cause, history, tenure, now=now)
     match cause.blame:
         case Blame.CONFLICT:
@@ -83,6 +78,16 @@ def advise_after_silence(
     if cause.blame is Blame.REFUSED and cause.refusal is not None:
         return _advise_on_refused_holder(cause.refusal, history, tenure, deletion=cause.deletion, now=now)
     return _advise_without_cause(history, tenure, is_lost=is_lost)
+
+
+def _advise_on_api_servers(cause: Diagnosis) -> Advice | None:
+    """Return how to see API servers of which a log ends or is silent, or that all leases paused with; else None."""
+    if cause.silent_log:
+        sentence = f"Look at the API server that wrote log {format_name(cause.silent_log)}, and at its machine:"
+        return Advice(sentence, API_SERVERS)
+    if cause.has_ended_log:
+        return Advice("See which API servers run now, and what leads clients to them:", API_SERVERS)
+    return Advice("Look at the API server and its etcd:", _READY) if cause.is_shared else None
 
 
 def _advise_on_refused_holder(

@@ -21,6 +21,8 @@ from webhook.analysis.history.rival import UNKNOWN_PATIENCE
 from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.history.waiting import Waiting
 from webhook.analysis.inputs.items import FenceReport, InputKind, Observation, Writer
+from webhook.kubernetes.objects import Lease
+from webhook.kubernetes.times import get_instant, normalize
 
 MAX_REFUSALS: Final = 100
 _MAX_ANSWERS: Final = 1000
@@ -221,4 +223,16 @@ def hear(seen: Observation, holder: Tenure | None, lost: Tenure | None) -> None:
     if own is not None and own.is_same(who):
         holder.processes.requests.append(received)
     elif lost and lost.processes.is_sure and lost.processes.own and lost.processes.own.is_same(who) and is_after_loss:
-        lost.processes.hear_again(received)
+        if not _was_made_before(seen, holder.since):
+            lost.processes.hear_again(received)
+
+
+def _was_made_before(seen: Observation, at: int) -> bool:
+    """Return whether a write that was not stored was made before an instant, as its renewTime says.
+
+    It hung in an API server that stood still, or on its way: it says nothing of what its process does now.
+    """
+    if seen.is_stored or not isinstance(seen.asked, Lease):
+        return False
+    renewed = get_instant(normalize(seen.asked.spec.renew_time))
+    return renewed is not None and renewed < at
