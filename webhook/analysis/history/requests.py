@@ -222,9 +222,16 @@ def hear(seen: Observation, holder: Tenure | None, lost: Tenure | None) -> None:
             lost.processes.conflict_again(received)
     if own is not None and own.is_same(who):
         holder.processes.requests.append(received)
-    elif lost and lost.processes.is_sure and lost.processes.own and lost.processes.own.is_same(who) and is_after_loss:
-        if not _was_made_before(seen, holder.since):
-            lost.processes.hear_again(received)
+    elif _is_heard_again(lost, who, is_after_loss=is_after_loss) and not _was_made_before(seen, holder.since):
+        assert lost is not None
+        lost.processes.hear_again(received)
+
+
+def _is_heard_again(lost: Tenure | None, who: Writer, *, is_after_loss: bool) -> bool:
+    """Return whether a request after the loss is of the process that surely had the lease before."""
+    if lost is None or not is_after_loss or not lost.processes.is_sure:
+        return False
+    return lost.processes.own is not None and lost.processes.own.is_same(who)
 
 
 def _was_made_before(seen: Observation, at: int) -> bool:
