@@ -1572,12 +1572,12 @@ def stolen_at_metadata(own_pod: str = "db-0", *, lists: bool = False, after: flo
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({}, "1 write by shop/db, not with a token of pod db-0, was accepted; the log does not show what changed"),
+        ({}, "1 write by shop/db, not with a token of pod db-0, was accepted; the log does not show what was stored"),
         (
             IMPERSONATED,
             "1 write by shop/db (impersonated by admin), not with a token of pod db-0, was accepted",
         ),
-        ({"user": {"username": "jane"}}, "1 write by jane was accepted; the log does not show what changed"),
+        ({"user": {"username": "jane"}}, "1 write by jane was accepted; the log does not show what was stored"),
     ],
     ids=["its account without a pod", "an impersonated account", "a person"],
 )

@@ -401,7 +401,7 @@ def _list_accepted_writes(history: LeaseHistory) -> Iterator[_Event]:
         )
         beside = f", not with a token of pod {format_name(pods[-1])}," if pods and pods[-1] else ""
         within = f" within {format_length(times[-1] - times[0])}" if times[-1] - times[0] >= SECOND else ""
-        what = f"{'was' if len(times) == 1 else 'were'} accepted{within}; the log does not show what changed"
+        what = f"{'was' if len(times) == 1 else 'were'} accepted{within}; the log does not show what was stored"
         is_cut = len(history.requests.accepted) == MAX_REFUSALS and times[0] == history.requests.accepted[0][0]
         writes = f"{'the latest ' if is_cut else ''}{format_count(len(times), 'write')}"
         yield times[0], f"{writes} by {describe_writer(writer)}{beside} {what}"
