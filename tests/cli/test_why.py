@@ -146,7 +146,9 @@ def test_of_many_refused_writers_the_number_is_a_bound(
     path = tmp_path / "audit.log"
     path.write_bytes(server.audit_log())
     _, out, _ = run(capsys, "shop/db", "--input", str(path))
-    assert f"write-refused ({earlier}, the last: 1 by shop/db from pod db-{writers - 1}, the last one " in " ".join(out.split())
+    assert f"write-refused ({earlier}, the last: 1 by shop/db from pod db-{writers - 1}, the last one " in " ".join(
+        out.split()
+    )
 
 
 def test_one_long_name_does_not_make_every_row_long(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
