@@ -4,8 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.history.fake_server import SECOND, FakeServer
-from tests.history.observing import LEASE, follow_log, follow_metadata, follow_watch
+from tests.history.fake_server import SECOND, START, FakeServer
+from tests.history.observing import LEASE, follow_log, follow_metadata, follow_watch, observe_all
+from tests.inputs.reading import read
+from webhook.analysis.history.bounds import MAX_LISTED
+from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.processes import MAX_HEARD_AGAIN, HolderProcesses
 from webhook.analysis.history.renewals import Renewals
 from webhook.analysis.history.tenure import Handover, Tenure
@@ -134,3 +137,14 @@ def test_what_another_record_has_shown_is_not_counted_twice() -> None:
     assert (renewals.count, renewals.last) == (10, 20 * SECOND)
     renewals.resume(CountedRenewals([2 * SECOND] * 3), 28 * SECOND)
     assert (renewals.count, renewals.last) == (12, 26 * SECOND)
+
+
+def test_of_very_many_logs_the_first_ones_are_remembered() -> None:
+    histories = ClusterHistory()
+    for number in range(MAX_LISTED + 1):
+        server = FakeServer(now=START + number * 60 * SECOND)
+        server.elector("a", "shop/db").ask()
+        observe_all(histories, read(f"log-{number:02}", [server.audit_log()]))
+    requests = histories.leases[LEASE].requests
+    assert sorted(requests.logs) == [f"log-{number:02}" for number in range(MAX_LISTED)]
+    assert set().union(*requests.authenticating.values()) == requests.logs
