@@ -20,26 +20,17 @@ from webhook.analysis.history.states import take_state
 from webhook.analysis.history.step import Step
 from webhook.analysis.history.tenure_steps import record_event
 from webhook.analysis.inputs.items import Act, InputKind, Observation
-from webhook.analysis.inputs.patches import patch_lease
 from webhook.kubernetes.managed_fields import list_entries
-from webhook.kubernetes.objects import Lease, ObjectMeta
-from webhook.kubernetes.times import SECOND, stamp_of
+from webhook.kubernetes.objects import Lease
+from webhook.kubernetes.times import stamp_of
 
 
 def observe(history: LeaseHistory, seen: Observation, bounds: Bounds) -> list[LeaseEvent]:
     """Take in one observation of a lease, and return what happened; those of one lease come in order."""
-    if seen.patched_holder and _is_stored_as_asked(history, seen):
-        named = ObjectMeta(name=seen.name, namespace=seen.namespace)
-        seen = replace(seen, object=patch_lease(history.lease, seen.patched_holder, named))
     step = _begin(history, seen, bounds)
     _take(step)
     history.write = step.write
     return step.events
-
-
-def _is_stored_as_asked(history: LeaseHistory, seen: Observation) -> bool:
-    """Return whether a patch says what a lease is now: a watch says it better, and after a late answer others may."""
-    return seen.object is None and not (seen.is_dry_run or history.watch) and seen.took <= SECOND
 
 
 def _begin(history: LeaseHistory, seen: Observation, bounds: Bounds) -> Step:

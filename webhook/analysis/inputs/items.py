@@ -251,8 +251,6 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     """The lease that a write of a LeaseCandidate names, if it was not stored and a log shows the request."""
     patched_renew_time: str = ""
     """The renewTime that a patch asked for, if a log shows the patch, and not what was stored."""
-    patched_holder: bytes = b""
-    """The patch that named a holder, as JSON, if a log shows it, and not what was stored."""
     answered_object: bytes = b""
     """The object with which a read was answered, as JSON; of an audit log only."""
     read_at: int | None = None

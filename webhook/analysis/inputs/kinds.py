@@ -45,7 +45,7 @@ from webhook.analysis.inputs.items import (
     Writer,
 )
 from webhook.analysis.inputs.lines import NOWHERE, Source
-from webhook.analysis.inputs.patches import leaves_spec, list_marks, names_holder
+from webhook.analysis.inputs.patches import leaves_spec, list_marks
 from webhook.analysis.inputs.pod_activity import GROUP_MARKER, PodsWithLeases, interpret_pod_activity
 from webhook.analysis.inputs.pod_requests import interpret_pod_status, may_be_pod_request
 from webhook.analysis.inputs.related_writes import interpret_related_write, may_be_related_write
@@ -501,7 +501,6 @@ def _interpret_event(
         rewritings=tuple(_find_rewritings(event, stored)) if shown is event.response_object else (),
         asked=_find_asked(event, kind) if shown is None and act in {Act.CREATED, Act.UPDATED} else None,
         patched_renew_time=_find_patched_renew_time(event) if shown is None and act is Act.UPDATED else "",
-        patched_holder=_find_patched_holder(event, kind) if shown is None and act is Act.UPDATED else b"",
         is_beside_spec=is_beside_spec,
         marks=list_marks(bytes(event.request_object)) if is_beside_spec else (),
     )
@@ -642,14 +641,6 @@ def _find_patched_renew_time(event: AuditEvent) -> str:
         return _merge_patches.decode(patch).spec.renew_time
     except (ValueError, RecursionError):
         return ""  # a JSON patch is a list, and anything may be sent to a server that refuses it
-
-
-def _find_patched_holder(event: AuditEvent, kind: str) -> bytes:
-    """Return the patch that named a holder; b"" if it is none, or if a webhook may have stored another one."""
-    patch = bytes(event.request_object)
-    is_whole = event.verb == "patch" and kind == "Lease" and not is_mutated(event.annotations or NO_TEXTS)
-    is_stored = event.response_status.code < HTTPStatus.MULTIPLE_CHOICES
-    return patch if is_whole and is_stored and names_holder(patch) else b""
 
 
 def _is_beside_spec(event: AuditEvent) -> bool:

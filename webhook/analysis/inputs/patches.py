@@ -6,8 +6,6 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from webhook.kubernetes.objects import Lease, LeaseSpec, ObjectMeta
-
 _PARTS: Final = frozenset({"annotations", "labels"})
 """Parts of the metadata that delete nothing, unlike the removal of the last finalizer."""
 _NAMES: Final = frozenset({"name", "namespace", "uid", "resourceVersion"})
@@ -70,31 +68,3 @@ def _is_beside_spec(operation: object) -> bool:
 
 def _is_below(path: str) -> bool:
     return any(path == one or path.startswith(f"{one}/") for one in _PATHS)
-
-
-def names_holder(patch: bytes) -> bool:
-    """Return whether a merge patch sets the holder of a lease, as JSON that can be merged."""
-    return b'"holderIdentity"' in patch and isinstance(_read_spec(patch).get("holderIdentity"), str)
-
-
-def patch_lease(before: Lease | None, patch: bytes, named: ObjectMeta) -> Lease | None:
-    """Return a lease as a patch that named its holder left it; None if the state before, or what it set, is unknown."""
-    changes = _read_spec(patch)
-    if before is None and "leaseDurationSeconds" not in changes:
-        return None
-    kept = msgspec.to_builtins(before.spec) if before is not None else {}
-    merged = {key: value for key, value in (kept | changes).items() if value is not None}
-    try:
-        spec = msgspec.convert(merged, LeaseSpec)
-    except msgspec.ValidationError:
-        return None
-    return msgspec.structs.replace(before if before is not None else Lease(metadata=named), spec=spec)
-
-
-def _read_spec(patch: bytes) -> dict[str, object]:
-    try:
-        asked = msgspec.json.decode(patch)
-    except (ValueError, RecursionError):
-        return {}
-    spec = asked.get("spec") if isinstance(asked, dict) else None
-    return spec if isinstance(spec, dict) else {}
