@@ -87,3 +87,12 @@ def test_who_may_have_taken_a_lease_from_another_account_need_not_be_its_new_ver
     said = say(hide_responses(play(account="next")))
     assert "at least 2 service accounts have held this lease: shop/db, shop/next\n" in said
     assert "one after the other" not in said
+
+
+def test_a_creation_without_a_time_of_the_api_server_was_before_what_shows_it() -> None:
+    server, (db, *others) = shop()
+    together(20, db, *others)
+    server.leases.pop("shop/db")
+    together(10, server.elector("db-1", "shop/db"), *others)
+    hide_responses(server)
+    assert "db-1_1 created it again by 11:07:00Z" in text(account(follow_log(server), server.now))

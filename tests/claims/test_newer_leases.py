@@ -152,3 +152,13 @@ def test_a_lease_of_a_node_has_no_newer_one() -> None:
     newer.lead(60)
     histories = follow_watch(server)
     assert make_account(histories, histories.leases[NODE_LEASES, "a"], server.now).newer is None
+
+
+def test_every_lease_of_a_namespace_is_compared_with_the_same_leases() -> None:
+    server = FakeServer()
+    for name in ("db", "mail"):
+        server.elector(f"{name}-0", f"shop/{name}").take()
+    histories = follow_log(server)
+    assert [one.name for one in histories.list_of_namespace("shop")] == ["db", "mail"]
+    assert histories.list_of_namespace("shop") == histories.list_of_namespace("shop")
+    assert histories.list_of_namespace("other") == ()
