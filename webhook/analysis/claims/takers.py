@@ -390,7 +390,10 @@ def _describe_requests_of_pod(late: _LateTakeover) -> str:
         return f"its pod asked for the lease, and {number} conflicted with other writes (409)"
     # The last request is that by which it took the lease.
     asked = [one for one in sorted(late.after.waited)[:-1] if one > late.since]
-    return f"its pod asked for the lease at least {format_count(len(asked), 'time')} meanwhile" if asked else ""
+    if not asked:
+        return ""
+    times, first = format_count(len(asked), "time"), format_clock(asked[0], late.now)
+    return f"its pod asked for the lease at least {times} meanwhile, as far as is shown from {first} on"
 
 
 def _find_binding(histories: ClusterHistory, after: Tenure, since: int) -> int | None:
