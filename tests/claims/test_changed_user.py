@@ -12,7 +12,7 @@ CHANGED = "its user changed to shop/gpu: until 11:07:00Z system:kube-scheduler h
 
 
 def play(*, reads: int = 0, **taker: Any) -> FakeServer:
-    """A user that is no pod releases the lease, which a pod of another user takes then."""
+    """Have a user that is not a pod release the lease, and a pod of another user take it."""
     server = FakeServer()
     first = server.elector("cp-1", "shop/db", user=SCHEDULER, pod="")
     first.lead(20)

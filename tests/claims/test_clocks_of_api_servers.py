@@ -180,7 +180,7 @@ def test_a_takeover_that_a_watch_dates_before_the_last_renewal_is_no_theft() -> 
 
 
 def watch(play: TwoServers, *, behind: int, at_second: Callable[[int], bool] | None = None) -> Account:
-    """What a watch shows of shop/db alone, with the stamps of two servers: by field manager, or by number of writes."""
+    """Return a watch of shop/db with the stamps of two servers: by field manager, or by number of writes."""
     events: list[tuple[int, str, Document]] = []
     for at, kind, one in play.server.events:
         if one["metadata"]["name"] == "mail":

@@ -1,4 +1,4 @@
-"""What a holder was answered is not surely why it stopped: it may have stopped before, or have been refused as ever."""
+"""Tests of answers that need not explain why a holder stopped: it may have stopped before, or always been refused."""
 
 from collections.abc import Callable
 

@@ -48,7 +48,7 @@ def say(server: FakeServer, view: View = follow_log) -> str:
 
 
 def list_lines(server: FakeServer, view: View = follow_log) -> list[str]:
-    """What `why` says without --verbose of what happened."""
+    """Return what `why` without --verbose says about what happened."""
     return [line.text for line in list_latest(account(view(server), server.now))]
 
 

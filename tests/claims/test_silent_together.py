@@ -78,9 +78,9 @@ def test_the_output_says_why_once() -> None:
     shop.mail.take()
     shop.go_on(60, shop.holder, *shop.candidates, renewing=(shop.holder, shop.mail))
     shop.go_on(60, renewing=(shop.mail,))
-    told = account(follow_log(shop.server), shop.server.now)
-    assert [line.label for line in list_facts(told, verbose=False)] == ["Together"]
-    assert {"Why", "Together"} <= {line.label for line in list_facts(told)}
+    result = account(follow_log(shop.server), shop.server.now)
+    assert [line.label for line in list_facts(result, verbose=False)] == ["Together"]
+    assert {"Why", "Together"} <= {line.label for line in list_facts(result)}
 
 
 def test_others_that_the_api_server_answers_show_more_than_its_own_lease() -> None:

@@ -1,4 +1,4 @@
-"""A lease that is overwritten with a stored copy of itself, such as a manifest in git: its old times are no clock's."""
+"""Tests of a lease that a stored copy overwrites, such as a manifest in git: no clock explains its old times."""
 
 from typing import Any
 

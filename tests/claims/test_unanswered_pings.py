@@ -41,7 +41,7 @@ def explain(server: FakeServer) -> Account:
 
 
 def watch(*changes: tuple[str, Document], ends: bool = False) -> Account:
-    """What a watch of leases and candidates shows; `ends`: with the last change of a candidate."""
+    """Return what a watch of leases and candidates shows; `ends`: with the last change of a candidate."""
     server, first = start_coordinated()
     head = server.watch()
     at = format_micro_time(server.now)[:-8] + "Z"

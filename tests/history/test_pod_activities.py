@@ -1,4 +1,4 @@
-"""What pods asked beside leases: which requests are remembered."""
+"""Tests of which other requests of pods are remembered."""
 
 import pytest
 

@@ -98,8 +98,8 @@ def _decide(request: AdmissionRequest, policy: Policy, event: str, results: Sequ
     annotations.append(("policy", policy.name))
     facts = list_facts(results)
     denying = [fact for fact in facts if fact.decisive.mode is _DENY][:MAX_FINDINGS]
-    admitted = (fact for fact in facts if fact.decisive.mode is not _DENY)
-    warnings = list_warnings(admitted, policy, admitted=not denying)
+    others = (fact for fact in facts if fact.decisive.mode is not _DENY)
+    warnings = list_warnings(others, policy, admitted=not denying)
     causes = list_causes(denying, policy)
     code, reason, message = 200, "", ""
     if causes:

@@ -65,7 +65,7 @@ class Account(Struct, frozen=True):
     """Time and text of the Events by which a replica said that it began or stopped to lead."""
     unrecorded: tuple[RecordingGap, ...] = ()
     doubt: ExpiryDoubt = ExpiryDoubt()
-    """What speaks against its expiry."""
+    """The reasons to doubt that it has expired."""
     candidate_events: tuple[LeaseEvent, ...] = ()
     """What was done to its LeaseCandidates."""
     missing_candidates: frozenset[str] = frozenset()
@@ -102,7 +102,7 @@ class Account(Struct, frozen=True):
 
     @property
     def ended(self) -> int | None:
-        """When the input ended, if it did before the lease could expire, in microseconds since 1970."""
+        """The end of an input that ended before the lease could expire, in microseconds since 1970."""
         return self.doubt.unlogged.ended or None if self.doubt.unlogged else None
 
     @property

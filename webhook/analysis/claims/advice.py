@@ -58,7 +58,7 @@ from webhook.text.commands import fill_in, make_kubectl_prefix, quote_for_shell,
 RISKS: Final = frozenset({"timing-tight"})
 """Findings about what may cost a leader its lease one day: nothing that happened."""
 _MIN_WRITES: Final = 3
-"""Who writes a lease beside its holder less often is listed, and no more."""
+"""Fewer writes beside a holder's are listed, and lead to no advice."""
 _LOSSES: Final = frozenset({"leader-lost", "renewal-late"})
 """Findings about a holder that lost the lease, or nearly did."""
 _EXPLAINED: Final = frozenset(

@@ -31,7 +31,7 @@ from webhook.kubernetes.request import UserInfo
 from webhook.kubernetes.times import MINUTE, SECOND, format_length
 
 _MARKED_WITHIN: Final = 10 * MINUTE
-"""What prunes objects runs every few minutes."""
+"""Programs that prune objects run every few minutes."""
 
 
 def find_deletion(

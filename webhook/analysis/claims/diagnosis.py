@@ -29,7 +29,7 @@ class Blame(StrEnum):
 
 
 class Cause(StrEnum):
-    """What may have kept a holder from renewing; `webhook.analysis.claims.registry` says what each means."""
+    """The possible reasons why a holder did not renew; `webhook.analysis.claims.registry` says what each means."""
 
     STOPPED = "stopped"
     REFUSED_RIGHTS = "refused-rights"

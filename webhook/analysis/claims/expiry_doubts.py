@@ -1,4 +1,4 @@
-"""Whether a lease that has expired by an input has done so: renewals may be missing from it.
+"""The reasons to doubt that a lease has expired: the input may lack renewals.
 
 `why` and `audit` draw their conclusions from one such value, so that they cannot differ.
 """
@@ -14,7 +14,7 @@ from webhook.analysis.inputs.items import InputKind, Writer
 
 
 class ExpiryDoubt(Struct, frozen=True):
-    """What speaks against the expiry of a lease: nothing, by default."""
+    """The reasons to doubt that a lease has expired: none, by default."""
 
     is_log_leaky: bool = False
     """The latest state is by a log that is known to lack requests, if only those of other leases."""
@@ -32,7 +32,7 @@ class ExpiryDoubt(Struct, frozen=True):
 def find_expiry_doubt(
     histories: ClusterHistory, history: LeaseHistory, status: LeaseStatus | None, now: int
 ) -> ExpiryDoubt:
-    """Return what speaks against the expiry of a lease at `now`, in microseconds since 1970."""
+    """Return the reasons to doubt that a lease has expired at `now`, in microseconds since 1970."""
     unlogged = describe_unlogged(histories, history, status, now)
     return ExpiryDoubt(
         is_log_leaky=histories.bounds.is_log_leaky and history.kind is InputKind.AUDIT_LOG,

@@ -299,7 +299,7 @@ def _describe_return(missed: causes.MissedRenewals, usual: int | None, now: int)
     it ended, and that a proxy or a connection held back.
     """
     cause, processes = missed.cause, missed.tenure.processes
-    heard = [*(one for one in processes.requests if one > missed.start), *processes.heard_again]
+    heard = processes.list_requests_after(missed.start)
     if cause.blame is not Blame.CLIENT or not heard or not cause.is_silent:
         return ""
     since, gaps = format_clock(heard[0], now), sorted(after - one for one, after in pairwise(heard))

@@ -25,10 +25,7 @@ def find_work_of_both(histories: ClusterHistory, before: Tenure, after: Tenure) 
     own, other = before.processes.own, after.processes.own
     if own is None or not before.processes.is_sure or own.is_pod_of(other) or before.processes.others:
         return None
-    heard = [
-        *(one for one in before.processes.requests if one > before.last_of_identity),
-        *before.processes.heard_again,
-    ]
+    heard = before.processes.list_requests_after(before.last_of_identity)
     ends = [at for at in (*heard[:1], after.until, histories.bounds.until) if at is not None]
     start, end = after.since + histories.bounds.skew, min(ends, default=after.since)
     writes = [one for one in histories.pod_activities.list_between(own, start, end) if one.is_write]

@@ -386,6 +386,10 @@ class HolderProcesses(Struct):
         times = sorted(one for one in self.requests if one <= until)
         return max((after - before for before, after in pairwise(times)), default=0)
 
+    def list_requests_after(self, at: int) -> list[int]:
+        """Return when its pods asked for the lease: after an instant as its holder, or since another one held it."""
+        return [*(one for one in self.requests if one > at), *self.heard_again]
+
     def count_requests(self, start: int, end: int) -> int | None:
         """Return how many requests of its pods were received between two instants; None if that cannot be known."""
         is_pod = self.own is not None and self.is_sure and bool(self.own.pod)
