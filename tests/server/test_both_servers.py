@@ -74,17 +74,24 @@ def is_listed(instead: str, listed: list[str]) -> bool:
     return is_answered and (instead == "closed" or instead.rpartition(" ")[0] in statuses - {""})
 
 
+def is_kept(case: wire.Case, what: wire.Heard) -> bool:
+    try:
+        check_all(case, what)
+    except (AssertionError, ValueError, KeyError, IndexError):
+        return False
+    return True
+
+
 def test_the_wire_contract_is_kept_but_for_what_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wire, "PATIENCE", 8.0)  # what is still open then stays open
+    listed = json.loads(LACKING.read_text())
     with servers_of(tmp_path, running_gthread) as servers:
         heard = play_all(tmp_path, servers)
-    lacking = {}
-    for name, case in CASES:
-        try:
-            check_all(case, heard[name])
-        except (AssertionError, ValueError, KeyError, IndexError):
-            lacking[name] = heard_instead(heard[name])
-    listed = json.loads(LACKING.read_text())
+        for name, case in CASES:
+            if name not in listed and not is_kept(case, heard[name]):
+                # An answer that gunicorn lost while it was busy with all the others is not one that it lacks.
+                heard |= play_all(tmp_path, servers, [(name, case)])
+    lacking = {name: heard_instead(heard[name]) for name, case in CASES if not is_kept(case, heard[name])}
     assert lacking.keys() == listed.keys()
     others = {name: instead for name, instead in lacking.items() if not is_listed(instead, listed[name])}
     assert others == {}
