@@ -12,8 +12,9 @@ from tests.history.observing import input_of
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import make_account, make_account_of_state
 from webhook.analysis.claims.account_json import as_json
-from webhook.analysis.history.follow import ClusterHistory, StoredLeases
+from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.merge.merged import Merged
+from webhook.analysis.history.stored_leases import StoredLeases
 from webhook.analysis.inputs.items import Item, Observation
 from webhook.kubernetes.times import SECOND
 

@@ -25,8 +25,9 @@ from webhook.analysis.claims.marks import describe_end
 from webhook.analysis.claims.text import Line, list_facts, quote_events
 from webhook.analysis.claims.urgency import advise_with_urgency
 from webhook.analysis.claims.words import format_count
-from webhook.analysis.history.follow import ClusterHistory, Key
+from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.observed_requests import Writes
+from webhook.analysis.history.stored_leases import Key
 from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.inputs.files import CaptureIndex, find_inputs, read_for_check
 from webhook.analysis.inputs.items import InputKind, Item, Observation, OtherObject, Unreadable

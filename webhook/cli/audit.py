@@ -21,7 +21,8 @@ from webhook.analysis.claims.collect import convert_finding
 from webhook.analysis.claims.expiry_doubts import find_expiry_doubt
 from webhook.analysis.claims.incidents import drop_repeated, find_incidents, find_server_clock
 from webhook.analysis.claims.words import format_count
-from webhook.analysis.history.follow import ClusterHistory, Key
+from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.stored_leases import Key
 from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.inputs.items import AboutInput, FenceReport, InputKind, Item, Observation, OtherObject, Unreadable
 from webhook.analysis.rights import AccessControl

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.admission.policy.file import load
 from webhook.analysis.claims.account import Account, make_account
-from webhook.analysis.history.follow import ClusterHistory, Key
+from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.stored_leases import Key
 from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.live.leases import LiveLeases
 from webhook.analysis.live.watch import LiveWatch

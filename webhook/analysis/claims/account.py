@@ -27,11 +27,12 @@ from webhook.analysis.claims.takers import claim_no_candidate
 from webhook.analysis.claims.unanswered_pings import UnansweredPing, find_unanswered_ping
 from webhook.analysis.history.clock_steps import ClockStep
 from webhook.analysis.history.events import EventKind, LeaseEvent
-from webhook.analysis.history.follow import ClusterHistory, Key
+from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import Refusal
 from webhook.analysis.history.refused_candidates import RefusedCandidate
 from webhook.analysis.history.status import LeaseState, LeaseStatus, date_renewal, date_state, is_duration_by_another
+from webhook.analysis.history.stored_leases import Key
 from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.inputs.items import InputKind, Observation, RecordingGap, RelatedWrite, Writer
 from webhook.findings import ORDER, ReportFinding, Severity

@@ -1,11 +1,8 @@
 """Follow every lease of an input, and compare them: a lease that only a list shows is followed once it is asked for."""
 
-import zlib
-from array import array
-from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterator, Sequence
-from functools import lru_cache, partial
+from collections.abc import Sequence
+from functools import partial
 from itertools import islice
 from typing import Final
 
@@ -16,6 +13,12 @@ from webhook.admission.rules.limits import FindLimits, find_default_limits
 from webhook.analysis.history.bounds import MAX_LISTED, Bounds
 from webhook.analysis.history.candidates import read_event
 from webhook.analysis.history.clock_steps import ClockStep
+from webhook.analysis.history.comparison import (
+    OverdueLeases,
+    compare_renewals,
+    find_common_clock_step,
+    find_last_renewal,
+)
 from webhook.analysis.history.deleted_pods import DeletedPods
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.lease import LeaseHistory
@@ -27,9 +30,8 @@ from webhook.analysis.history.pod_requests import PodRequests
 from webhook.analysis.history.refusal import NOT_FOUND, UNKNOWN_RESOURCE, Refusal
 from webhook.analysis.history.refused_candidates import RefusedCandidates
 from webhook.analysis.history.renewals import OtherLeases
-from webhook.analysis.history.status import date_renewal
+from webhook.analysis.history.stored_leases import Key, StoredLeases
 from webhook.analysis.history.tenure import Tenure
-from webhook.analysis.inputs.documents import Document
 from webhook.analysis.inputs.items import (
     Act,
     ClockSkew,
@@ -39,7 +41,6 @@ from webhook.analysis.inputs.items import (
     Item,
     LogEnd,
     Observation,
-    Place,
     PodActivity,
     PodDeletion,
     PodRequest,
@@ -48,12 +49,9 @@ from webhook.analysis.inputs.items import (
     RelatedWrite,
     Writer,
 )
-from webhook.analysis.inputs.kinds import interpret_for_history
-from webhook.kubernetes.objects import Lease, LeaseCandidate
+from webhook.kubernetes.objects import LeaseCandidate
 from webhook.kubernetes.request import VERSIONS_OF
-from webhook.kubernetes.times import MINUTE, SECOND, get_instant, normalize, stamp_of
-
-Key = tuple[str, str]
+from webhook.kubernetes.times import SECOND, get_instant, normalize
 
 MAX_COMPARED: Final = 200
 """Other leases that one is compared with if there are twice as many or more; of fewer all are."""
@@ -63,130 +61,6 @@ MAX_RELATED: Final = 1000
 MAX_USERS: Final = 10_000
 _RENEWING: Final = frozenset({"update", "patch"})
 """Verbs by which a lease is renewed."""
-_TOGETHER: Final = MINUTE
-"""Leases that were last renewed within this time before one stopped with it."""
-_CREATING: Final = SECOND
-"""A renewal that is stored later than this after its lease was created is one of its own."""
-_MIN_WITNESSES: Final = 2
-"""Other leases that show that a clock was set: what a single client writes shows nothing."""
-_IN_BLOCK: Final = 64
-"""Leases that are compressed together: alone they would take three times as much."""
-_SEPARATOR: Final = b"\0"
-"""A byte that JSON does not contain."""
-_NEVER: Final = -1
-
-
-class StoredLeases(Struct):
-    """Each lease of a list, which may have 100,000 of them: as compressed text until it is asked for."""
-
-    numbers: dict[Key, int] = field(default_factory=dict)
-    """The position of each lease in the blocks."""
-    _blocks: list[tuple[str, bytes]] = field(default_factory=list)
-    """The inputs that showed them, and their texts."""
-    _path: str = ""
-    _texts: list[bytes] = field(default_factory=list)
-    """The texts of the block that is not full."""
-    _renewed: "array[int]" = field(default_factory=lambda: array("q"))
-    """The last renewal of each, and half of its duration in microseconds; _NEVER if it is not compared."""
-
-    def add(self, key: Key, seen: Observation) -> bool:
-        """Keep a lease; False if that is not possible, because it is known or has no text."""
-        if key in self.numbers or not seen.text or not isinstance(seen.object, Lease):
-            return False
-        if self._texts and (self._path != seen.place.path or len(self._texts) == _IN_BLOCK):
-            self._blocks.append((self._path, zlib.compress(_SEPARATOR.join(self._texts), 1)))
-            # Numbers count full blocks.
-            self._renewed.extend([_NEVER, 0] * (_IN_BLOCK - len(self._texts)))
-            self._texts = []
-        self._path = seen.place.path
-        self.numbers[key] = len(self._blocks) * _IN_BLOCK + len(self._texts)
-        self._texts.append(seen.text)
-        spec, duration = seen.object.spec, seen.object.spec.lease_duration_seconds
-        at = date_renewal(spec, seen.entries) if spec.holder_identity and duration is not None else None
-        if at is not None and not _is_renewed_since_creation(seen.object, at):
-            at = None
-        self._renewed.extend((_NEVER, 0) if at is None else (at, max(0, duration or 0) * SECOND // 2))
-        return True
-
-    def forget(self, key: Key) -> None:
-        """Keep a lease no longer."""
-        self._renewed[2 * self.numbers.pop(key)] = _NEVER
-
-    def get(self, key: Key) -> Observation | None:
-        """Return what the list showed of a lease; None if it is not known."""
-        number = self.numbers.get(key)
-        if number is None:
-            return None
-        block, place = divmod(number, _IN_BLOCK)
-        path, texts = self._path, self._texts
-        if block < len(self._blocks):
-            path, packed = self._blocks[block]
-            texts = _unpack(packed)
-        found = Document(place=Place(path), kind="Lease", api_version="coordination.k8s.io/v1", text=texts[place])
-        seen = interpret_for_history(found)
-        assert isinstance(seen, Observation)
-        return seen
-
-    def last_renewals(self) -> Iterator[tuple[int, int]]:
-        """Yield when each that is compared was last renewed, and half of its duration."""
-        pairs = zip(self._renewed[::2], self._renewed[1::2], strict=True)
-        return (pair for pair in pairs if pair[0] != _NEVER)
-
-
-def _is_renewed_since_creation(lease: Lease, at: int) -> bool:
-    """Return whether the write at `at` came after the creation: what no one renewed cannot have stopped."""
-    created = stamp_of(lease.metadata.creation_timestamp)
-    return created is None or created + _CREATING <= at
-
-
-class _Compared(Struct, frozen=True):
-    """Held leases at the moment `now`, in order of time."""
-
-    now: int
-    overdue: list[int]
-    """Last renewals of those that were not renewed for half of their duration."""
-    overdue_less_half: list[int]
-    """The same, less half of their duration."""
-    gone_on: list[int]
-    """All last renewals less half of the duration: such a lease outlasted what stopped before that."""
-
-
-def _compare(renewals: Sequence[tuple[int, int]], now: int) -> _Compared:
-    """Return what is counted of last renewals and halves of durations."""
-    overdue = [(at, half) for at, half in renewals if at + half <= now]
-    return _Compared(
-        now=now,
-        overdue=sorted(at for at, _ in overdue),
-        overdue_less_half=sorted(at - half for at, half in overdue),
-        gone_on=sorted(at - half for at, half in renewals),
-    )
-
-
-def _count_after(moments: Sequence[int], moment: int) -> int:
-    return len(moments) - bisect_right(moments, moment)
-
-
-def _find_last_renewal(history: LeaseHistory, now: int) -> tuple[int, int] | None:
-    """Return when a held lease was last renewed, and half of its duration; None if it is not compared."""
-    status = history.status(now)
-    if not status or not status.holder or status.last_renewal is None or status.duration is None:
-        return None
-    if history.lease and not _is_renewed_since_creation(history.lease, status.last_renewal):
-        return None
-    return status.last_renewal, max(0, status.duration) * SECOND // 2
-
-
-@lru_cache(8)
-def _unpack(packed: bytes) -> list[bytes]:
-    # Names that follow each other may be in several blocks.
-    return zlib.decompress(packed).split(_SEPARATOR)
-
-
-def _count_repeated(leases: Sequence[LeaseHistory], at: int) -> int:
-    """Return how many leases were held at an instant by the holder of another one of them, as far as is known."""
-    tenures = (one.find_tenure_at(at) for one in leases)
-    holders = [one.holder for one in tenures if one is not None]
-    return len(holders) - len(set(holders))
 
 
 class ClusterHistory(Struct):
@@ -222,7 +96,7 @@ class ClusterHistory(Struct):
     _continuation: LogContinuation = field(default_factory=LogContinuation)
     watched_until: dict[str, int] = field(default_factory=dict)
     """By watch, when the latest write was made that it shows: what happened until then, whatever a log lacks."""
-    _compared: _Compared | None = None
+    _overdue: OverdueLeases | None = None
     _tenures: dict[str, list[tuple[LeaseHistory, Tenure]]] | None = None
     """Tenures by user, until something else is observed."""
     _by_namespace: dict[str, list[LeaseHistory]] | None = None
@@ -290,7 +164,7 @@ class ClusterHistory(Struct):
 
     def feed(self, seen: Item) -> list[LeaseEvent]:
         """Take in one item, and return what happened: nothing unless it is an observation."""
-        self._compared = self._tenures = self._by_namespace = None
+        self._overdue = self._tenures = self._by_namespace = None
         if isinstance(seen, PodDeletion | PodRequest | PodActivity | RelatedWrite):
             self._note_beside(seen)
         elif isinstance(seen, LogEnd):
@@ -521,56 +395,16 @@ class ClusterHistory(Struct):
         if len(self._names) != len(self.leases):
             self._names = sorted(self.leases)
         step = max(1, len(self._names) // MAX_COMPARED)
-        sample = [self.leases[key] for key in islice(self._names, 0, None, step)]
-        # No one renews a lease that is free, or was deleted.
-        others = [
-            other
-            for other in sample
-            if other is not history and (other.current_tenure or (other.renewals.last or 0) >= end)
-        ]
-        were_late = [other.renewals.was_late(start, end) for other in others]
-        late = [other for other, is_late in zip(others, were_late, strict=True) if is_late]
-        nodes = {other.find_node_at(start) for other in (history, *late)}
-        is_one_node = len(nodes) == 1 and "" not in nodes
-        on_time = [other for other, is_late in zip(others, were_late, strict=True) if is_late is False]
-        silences = [silence for other in on_time if (silence := other.renewals.find_longest_silence(start, end))]
-        return OtherLeases(
-            late=len(late),
-            repeated=_count_repeated((history, *late), start),
-            on_time=len(on_time),
-            is_sample=step > 1,
-            is_one_node=is_one_node,
-            paused=len(silences),
-            silent_for=max(silences, default=0),
-        )
+        sample = (self.leases[key] for key in islice(self._names, 0, None, step))
+        return compare_renewals(history, sample, start, end, is_sample=step > 1)
 
     def find_server_clock_step(self, history: LeaseHistory, start: int, end: int) -> ClockStep | None:
-        """Return the step of a clock between two instants that most other leases show, too: an API server's.
-
-        None if there is none. The stamps leapt, or went back, and the renewTimes of several holders did not.
-        """
-        own = history.clock_steps.find_within(start, end)
-        if own is None:
-            return None
-        others = [one for one in self.leases.values() if one is not history and one.current_tenure is not None]
-        like = sum(1 for one in others if any(map(own.is_like, one.clock_steps.known)))
-        compared = sum(1 for one in others if one.renewals.spans(own.start, own.end))
-        return own if like >= _MIN_WITNESSES and 2 * like > compared else None
+        """Return the step of an API server's clock between two instants; None if there is none."""
+        return find_common_clock_step(history, self.leases.values(), start, end)
 
     def compare_silent_with_others(self, history: LeaseHistory, now: int) -> OtherLeases:
-        """Return how many other held leases were last renewed when an expired one was, and how many after it.
-
-        One that is not overdue itself did not stop, and went on only if it was renewed half its duration later: what
-        is renewed every ten seconds, or every ten minutes, says nothing of the last fifteen seconds.
-        """
-        if self._compared is None or self._compared.now != now:
-            renewals = (_find_last_renewal(one, now) for one in self.leases.values())
-            self._compared = _compare([one for one in renewals if one] + list(self.stored.last_renewals()), now)
-        own, compared = _find_last_renewal(history, now), self._compared
-        status = history.status(now)
-        since = (status and status.last_renewal) or 0
-        on_time = _count_after(compared.gone_on, since)
-        late = _count_after(compared.overdue, since - _TOGETHER) - _count_after(compared.overdue_less_half, since)
-        if own is not None:
-            late -= 1  # itself
-        return OtherLeases(late, on_time)
+        """Return how many other held leases were last renewed when an expired one was, and how many after it."""
+        if self._overdue is None or self._overdue.now != now:
+            renewals = (find_last_renewal(one, now) for one in self.leases.values())
+            self._overdue = OverdueLeases.of([one for one in renewals if one] + list(self.stored.last_renewals()), now)
+        return self._overdue.compare_with(history)

@@ -7,9 +7,10 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from webhook.admission.rules.expiry import MAX_TOLERANCE
-from webhook.analysis.history.follow import ClusterHistory, Key
+from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState, LeaseStatus
+from webhook.analysis.history.stored_leases import Key
 from webhook.analysis.history.tenure import Handover
 from webhook.analysis.live.leases import LiveLeases
 from webhook.kubernetes.times import SECOND

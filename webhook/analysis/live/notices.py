@@ -7,9 +7,10 @@ from msgspec import Struct, field
 
 from webhook.analysis.claims.account import make_account
 from webhook.analysis.claims.headline import make_headline
-from webhook.analysis.history.follow import ClusterHistory, Key
+from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState
+from webhook.analysis.history.stored_leases import Key
 from webhook.analysis.history.tenure import Handover
 from webhook.kubernetes.objects import Lease
 from webhook.kubernetes.times import format_time

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from webhook.admission.rules.expiry import BOUND
-from webhook.analysis.history.follow import Key
+from webhook.analysis.history.stored_leases import Key
 from webhook.analysis.inputs.cluster import LEASES
 from webhook.analysis.inputs.items import Item, Observation
 from webhook.analysis.live.server_clock import ServerClock

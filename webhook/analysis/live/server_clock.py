@@ -6,8 +6,8 @@ from typing import Final
 from msgspec import Struct, field
 
 from webhook.admission.rules.expiry import MAX_TOLERANCE
-from webhook.analysis.history.follow import Key
 from webhook.analysis.history.status import date_state
+from webhook.analysis.history.stored_leases import Key
 from webhook.analysis.inputs.items import Act, Item, Observation
 from webhook.kubernetes.objects import Lease
 

@@ -8,7 +8,7 @@ from typing import BinaryIO, Final, Protocol, cast
 
 from msgspec import Struct, field
 
-from webhook.analysis.history.follow import Key
+from webhook.analysis.history.stored_leases import Key
 from webhook.analysis.inputs import cluster as clusters
 from webhook.analysis.inputs.cluster import LEASES, Cluster
 from webhook.analysis.inputs.documents import Document, LastLine, make_document

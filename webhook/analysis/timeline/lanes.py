@@ -27,11 +27,12 @@ from webhook.analysis.claims.silences import describe_delay
 from webhook.analysis.claims.thefts import is_passed_on
 from webhook.analysis.claims.words import describe_by_writer, format_clock, format_count, format_name
 from webhook.analysis.history.events import EventKind, LeaseEvent
-from webhook.analysis.history.follow import ClusterHistory, Key
+from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import SLOW, Refusal
 from webhook.analysis.history.renewals import estimate_deadline
 from webhook.analysis.history.status import MAX_DURATION, MAX_TRANSITIONS, LeaseState, is_release
+from webhook.analysis.history.stored_leases import Key
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.inputs.items import AboutInput, Act, Answer, FenceReport, InputKind, Item, Observation, Writer
 from webhook.analysis.timeline.downsampling import (

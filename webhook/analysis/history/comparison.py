@@ -1,0 +1,127 @@
+"""Compare leases: whether others were late, or stopped, when one was."""
+
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final, Self
+
+from msgspec import Struct
+
+from webhook.analysis.history.clock_steps import ClockStep
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.renewals import OtherLeases
+from webhook.kubernetes.objects import Lease
+from webhook.kubernetes.times import MINUTE, SECOND, stamp_of
+
+_TOGETHER: Final = MINUTE
+"""Leases that were last renewed within this time before one stopped with it."""
+_CREATING: Final = SECOND
+"""A renewal that is stored later than this after its lease was created is one of its own."""
+_MIN_WITNESSES: Final = 2
+"""Other leases that show that a clock was set: what a single client writes shows nothing."""
+
+
+def is_renewed_since_creation(lease: Lease, at: int) -> bool:
+    """Return whether the write at `at` came after the creation: what no one renewed cannot have stopped."""
+    created = stamp_of(lease.metadata.creation_timestamp)
+    return created is None or created + _CREATING <= at
+
+
+class OverdueLeases(Struct, frozen=True):
+    """Held leases at the moment `now`, in order of time; each renewal in microseconds since 1970."""
+
+    now: int
+    overdue: list[int]
+    """Last renewals of those that were not renewed for half of their duration."""
+    overdue_less_half: list[int]
+    """The same, less half of their duration."""
+    gone_on: list[int]
+    """All last renewals less half of the duration: such a lease outlasted what stopped before that."""
+
+    @classmethod
+    def of(cls, renewals: Sequence[tuple[int, int]], now: int) -> Self:
+        """Return what is counted of last renewals and halves of durations."""
+        overdue = [(at, half) for at, half in renewals if at + half <= now]
+        return cls(
+            now=now,
+            overdue=sorted(at for at, _ in overdue),
+            overdue_less_half=sorted(at - half for at, half in overdue),
+            gone_on=sorted(at - half for at, half in renewals),
+        )
+
+    def compare_with(self, history: LeaseHistory) -> OtherLeases:
+        """Return how many other leases were last renewed when one was that has expired, and how many after it.
+
+        One that is not overdue itself did not stop, and went on only if it was renewed half its duration later: what
+        is renewed every ten seconds, or every ten minutes, says nothing of the last fifteen seconds.
+        """
+        own, status = find_last_renewal(history, self.now), history.status(self.now)
+        since = (status and status.last_renewal) or 0
+        on_time = _count_after(self.gone_on, since)
+        late = _count_after(self.overdue, since - _TOGETHER) - _count_after(self.overdue_less_half, since)
+        if own is not None:
+            late -= 1  # itself
+        return OtherLeases(late, on_time)
+
+
+def find_last_renewal(history: LeaseHistory, now: int) -> tuple[int, int] | None:
+    """Return when a held lease was last renewed, and half of its duration; None if it is not compared."""
+    status = history.status(now)
+    if not status or not status.holder or status.last_renewal is None or status.duration is None:
+        return None
+    if history.lease and not is_renewed_since_creation(history.lease, status.last_renewal):
+        return None
+    return status.last_renewal, max(0, status.duration) * SECOND // 2
+
+
+def compare_renewals(
+    history: LeaseHistory, sample: Iterable[LeaseHistory], start: int, end: int, *, is_sample: bool
+) -> OtherLeases:
+    """Return how many of other leases were late, and how many were renewed as usual, between two instants."""
+    # No one renews a lease that is free, or was deleted.
+    others = [
+        other
+        for other in sample
+        if other is not history and (other.current_tenure or (other.renewals.last or 0) >= end)
+    ]
+    were_late = [other.renewals.was_late(start, end) for other in others]
+    late = [other for other, is_late in zip(others, were_late, strict=True) if is_late]
+    nodes = {other.find_node_at(start) for other in (history, *late)}
+    is_one_node = len(nodes) == 1 and "" not in nodes
+    on_time = [other for other, is_late in zip(others, were_late, strict=True) if is_late is False]
+    silences = [silence for other in on_time if (silence := other.renewals.find_longest_silence(start, end))]
+    return OtherLeases(
+        late=len(late),
+        repeated=_count_repeated((history, *late), start),
+        on_time=len(on_time),
+        is_sample=is_sample,
+        is_one_node=is_one_node,
+        paused=len(silences),
+        silent_for=max(silences, default=0),
+    )
+
+
+def find_common_clock_step(
+    history: LeaseHistory, leases: Collection[LeaseHistory], start: int, end: int
+) -> ClockStep | None:
+    """Return the step of a clock between two instants that most other leases show, too: an API server's.
+
+    None if there is none. The stamps leapt, or went back, and the renewTimes of several holders did not.
+    """
+    own = history.clock_steps.find_within(start, end)
+    if own is None:
+        return None
+    others = [one for one in leases if one is not history and one.current_tenure is not None]
+    like = sum(1 for one in others if any(map(own.is_like, one.clock_steps.known)))
+    compared = sum(1 for one in others if one.renewals.spans(own.start, own.end))
+    return own if like >= _MIN_WITNESSES and 2 * like > compared else None
+
+
+def _count_after(moments: Sequence[int], moment: int) -> int:
+    return len(moments) - bisect_right(moments, moment)
+
+
+def _count_repeated(leases: Sequence[LeaseHistory], at: int) -> int:
+    """Return how many leases were held at an instant by the holder of another one of them, as far as is known."""
+    tenures = (one.find_tenure_at(at) for one in leases)
+    holders = [one.holder for one in tenures if one is not None]
+    return len(holders) - len(set(holders))
