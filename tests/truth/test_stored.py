@@ -1,6 +1,6 @@
 """Shortest histories that once misled a command: what commands claim and show of them is true now.
 
-They were found among random histories, and shortened before they were stored. `make test` reads each as three of its
+They were found among random histories, and shortened before they were stored. `make test` reads each as two of its
 inputs, chosen by its name; `make histories` reads each as all of them.
 """
 
@@ -23,10 +23,9 @@ def make_inputs(history: History) -> list[Input]:
 
 
 def choose(inputs: Sequence[Input], name: str) -> Sequence[Input]:
-    """Return three inputs far from each other, the first by a checksum of the name."""
-    first = zlib.crc32(name.encode()) % len(inputs)
-    step = len(inputs) // 3
-    return [inputs[(first + step * place) % len(inputs)] for place in range(3)]
+    """Return two inputs far from each other, the first by a checksum of the name."""
+    first = zlib.crc32(name.encode())
+    return [inputs[place % len(inputs)] for place in (first, first + len(inputs) // 2)]
 
 
 def check(history: History, inputs: Sequence[Input], statements: int) -> None:
@@ -39,7 +38,7 @@ def check(history: History, inputs: Sequence[Input], statements: int) -> None:
 @of_each_history
 def test_a_stored_history_misleads_no_command(name: str) -> None:
     history = play_stored(name)
-    check(history, choose(make_inputs(history), name), 20)
+    check(history, choose(make_inputs(history), name), 0)
 
 
 @pytest.mark.deep
