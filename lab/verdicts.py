@@ -23,8 +23,9 @@ from tests.corpus import corpus
 from tests.review_rows import WHEN
 from tests.server.test_app import answer, environ_of, service
 from webhook.admission.policy.model import Policy
+from webhook.kubernetes.opened_review import ReviewError
 from webhook.kubernetes.request import AdmissionRequest
-from webhook.kubernetes.review import ReviewError, _decode_parts, decode
+from webhook.kubernetes.review import _decode_parts, decode
 from webhook.server import reviewer
 from webhook.server.app import ReviewApp, make_review_app
 from webhook.server.logs import LOG

@@ -14,8 +14,9 @@ from tests.fuzz.reviews import POLICIES, assert_answered
 from tests.recordings import recordings
 from tests.review_rows import WHEN
 from webhook.admission.policy.model import Policy
+from webhook.kubernetes.opened_review import ReviewError
 from webhook.kubernetes.request import AdmissionRequest
-from webhook.kubernetes.review import ReviewError, _decode_parts, decode
+from webhook.kubernetes.review import _decode_parts, decode
 from webhook.server.reviewer import respond
 
 BODIES = [one.body for one in recordings() if len(one.body) < 20_000]

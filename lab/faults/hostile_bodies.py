@@ -5,7 +5,7 @@ from typing import Final
 
 from tests.factories import Tweak, make_candidate, make_lease, make_review, put, to_bytes
 from webhook.kubernetes.request import MAX_REQUEST
-from webhook.kubernetes.review import MAX_JSON, MAX_STORED, MAX_STORED_ENTRIES, OPENING
+from webhook.kubernetes.review_size import MAX_JSON, MAX_STORED, MAX_STORED_ENTRIES, OPENING
 
 LARGEST: Final = 20 * 1024 * 1024 - 4096
 PART: Final = MAX_JSON - 4096

@@ -17,7 +17,8 @@ from webhook.admission.policy.model import Policy
 from webhook.admission.policy.parse import parse
 from webhook.admission.rules.registry import OBJECT_TYPES_ID, RULES
 from webhook.kubernetes import times
-from webhook.kubernetes.review import ReviewError, decode
+from webhook.kubernetes.opened_review import ReviewError
+from webhook.kubernetes.review import decode
 
 Error = tuple[str, str, str]
 """Type, field and detail."""

@@ -10,7 +10,7 @@ from tools.docs.pages import DOCS, find_section, find_table
 from webhook.admission.policy.file import load
 from webhook.certificates.files import Certificate
 from webhook.cli.serve import command
-from webhook.kubernetes.review import MAX_TOKENS
+from webhook.kubernetes.review_size import MAX_TOKENS
 from webhook.server.metrics import Metrics
 from webhook.server.settings import Guards, Options
 

@@ -11,21 +11,21 @@ from hypothesis import strategies as st
 
 from tests.factories import NOW, UID, Document, changed, make_lease, make_review, put, to_bytes
 from webhook.admission.policy.file import load
-from webhook.kubernetes import review
+from webhook.kubernetes import review_size
+from webhook.kubernetes.opened_review import ReviewError
 from webhook.kubernetes.request import MAX_REQUEST
-from webhook.kubernetes.review import (
+from webhook.kubernetes.review import decode
+from webhook.kubernetes.review_size import (
     MAX_JSON,
     MAX_STORED,
     MAX_STORED_ENTRIES,
     MAX_TOKENS,
     MAX_TOKENS_OF_ENTRIES,
     OPENING,
-    ReviewError,
-    decode,
     is_more_than,
-    is_utf8,
     may_be_a_review,
 )
+from webhook.kubernetes.utf8 import is_utf8
 from webhook.server.reviewer import respond
 
 SIZE: Final = 5 * 1024 * 1024
@@ -140,7 +140,7 @@ def test_managed_fields_that_are_not_a_list_have_no_entries() -> None:
     ],
 )
 def test_tokens_are_strings_and_commas(value: bytes, fits: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(review, "MAX_TOKENS", 3000)
+    monkeypatch.setattr(review_size, "MAX_TOKENS", 3000)
     body = b"[" + b",".join([value] * 2000) + b"]"
     assert is_more_than(body, 1) is not fits
 

@@ -8,7 +8,8 @@ from tests.factories import NOW, UID, drop, make_lease, make_review, put, to_byt
 from webhook.admission.policy.file import load
 from webhook.admission.policy.model import Policy
 from webhook.admission.rules.mode import Mode
-from webhook.kubernetes.review import ReviewError, decode, read_uid
+from webhook.kubernetes.opened_review import ReviewError, read_uid
+from webhook.kubernetes.review import decode
 from webhook.server.reviewer import respond
 
 REVIEW = to_bytes(make_review(new=make_lease(), old=make_lease()))

@@ -10,8 +10,9 @@ from tests.factories import NOW, Document, changed, make_entry, make_lease, make
 from webhook.admission.policy.file import load
 from webhook.admission.policy.model import Policy
 from webhook.kubernetes import managed_fields
+from webhook.kubernetes.opened_review import ReviewError
 from webhook.kubernetes.request import AdmissionRequest
-from webhook.kubernetes.review import ReviewError, decode
+from webhook.kubernetes.review import decode
 from webhook.server.reviewer import respond
 
 STRICT: Policy = load("strict")

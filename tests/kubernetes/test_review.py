@@ -11,7 +11,8 @@ from tests.factories import (
     to_bytes,
 )
 from webhook.kubernetes.objects import Lease
-from webhook.kubernetes.review import ReviewError, decode
+from webhook.kubernetes.opened_review import ReviewError
+from webhook.kubernetes.review import decode
 
 REVIEW = to_bytes(make_review())
 

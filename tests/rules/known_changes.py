@@ -14,8 +14,9 @@ from tests.rules.pinned_writes import pinned_writes
 from webhook.admission.rules.change import CandidateChange, LeaseChange, change_made_by, is_renewal, is_untouched
 from webhook.admission.rules.registry import CHECKS
 from webhook.admission.rules.rule import Rule
+from webhook.kubernetes.opened_review import ReviewError
 from webhook.kubernetes.request import AdmissionRequest, Operation
-from webhook.kubernetes.review import ReviewError, decode
+from webhook.kubernetes.review import decode
 
 CANDIDATES: tuple[dict[str, Any], ...] = (
     {"leaseName": ""},

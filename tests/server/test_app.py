@@ -18,7 +18,7 @@ from tests.server.test_reviewer import DENIED
 from webhook.admission.policy.file import PolicyFile
 from webhook.admission.policy.model import Policy
 from webhook.kubernetes.request import MAX_REQUEST
-from webhook.kubernetes.review import OPENING
+from webhook.kubernetes.review_size import OPENING
 from webhook.server import reviewer
 from webhook.server.app import ReviewApp, create_app, make_review_app
 from webhook.server.hooks import Readiness

@@ -23,7 +23,7 @@ from tests.server.harness import Server, make_certificates, running, running_gth
 from tests.server.launch import gthread_arguments
 from tests.server.test_transport import CASES, check_all, play_all, servers_of
 from webhook.kubernetes.request import MAX_REQUEST
-from webhook.kubernetes.review import OPENING
+from webhook.kubernetes.review_size import OPENING
 from webhook.server.settings import Guards, Options
 
 ROOT: Final = Path(__file__).parents[2]

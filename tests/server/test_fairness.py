@@ -21,7 +21,7 @@ from tests.server.connections import (
     uncounted,
 )
 from webhook.kubernetes.request import MAX_REQUEST
-from webhook.kubernetes.review import OPENING
+from webhook.kubernetes.review_size import OPENING
 from webhook.server import metrics
 from webhook.server.http import port as shared
 from webhook.server.http.connection import WIDE_CONNECTION, WIDE_READ

@@ -3,12 +3,9 @@
 There are two ways to refuse: a review without a readable uid is a `ReviewError` (an HTTP 4xx, so that failurePolicy
 decides); a review with a uid whose request contradicts itself is a request with `contradiction` set.
 
-No body costs more than a second or 256 MiB. An API server takes requests of 3 MiB and stores objects of 1.5 MiB. Its
-reviews grow beyond twice that only because Go writes `<`, `>`, `&` and control characters as six bytes. So a review may
-be long, but it cannot have many values.
+No body costs more than a second or 256 MiB: `review_size.py` says how much a review may hold.
 """
 
-import codecs
 import re
 from typing import Annotated, Final
 
@@ -18,7 +15,6 @@ from msgspec.structs import asdict, replace
 
 from webhook.kubernetes.decoding_errors import OVERSIZED_NUMBERS, explain_problem, split_path
 from webhook.kubernetes.field import FieldError, type_invalid
-from webhook.kubernetes.managed_fields import count_of, truncate_review
 from webhook.kubernetes.objects import (
     NO_METADATA,
     Document,
@@ -27,6 +23,17 @@ from webhook.kubernetes.objects import (
     WrongTypesError,
     convert_document,
     decode_document,
+)
+from webhook.kubernetes.opened_review import (
+    KIND,
+    MAX_UID,
+    NOT_A_REVIEW,
+    REVIEW_VERSIONS,
+    ReviewError,
+    make_request_without_content,
+    open_review,
+    read_uid,
+    truncate_nested,
 )
 from webhook.kubernetes.request import (
     GROUP,
@@ -42,56 +49,12 @@ from webhook.kubernetes.request import (
     Specs,
     decode_user,
 )
+from webhook.kubernetes.review_size import has_too_many_fields, is_more_than, may_be_a_review
+from webhook.kubernetes.utf8 import is_utf8
 
 VALIDATE: Final = "/validate"
 REVIEW_PATH: Final = re.compile(r"/validate(-coordination-k8s-io-v[0-9]+((alpha|beta)[0-9]+)?-(lease|leasecandidate))?")
 """The HTTP paths at which reviews are answered: a short one, and controller-runtime's for each version and kind."""
-REVIEW_VERSIONS: Final = frozenset({"admission.k8s.io/v1", "admission.k8s.io/v1beta1"})
-MAX_UID: Final = 256
-_ABSENT: Final = Raw(b"")
-
-_KIND: Final = "AdmissionReview"
-OPENING: Final = b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1'
-"""How an API server begins a review, v1 or v1beta1: it writes the fields in this order and without white space."""
-
-MAX_TOKENS: Final = 1_500_000
-"""Strings, commas and opening brackets of one object. A stored object of 1.5 MiB has fewer: an owner reference of
-one-letter texts, which has most of them for its size, takes 14 bytes in etcd and has 13."""
-
-MAX_STORED_ENTRIES: Final = 50_000
-"""Entries of managedFields of one object. A stored object of 1.5 MiB has fewer: an entry that an API server keeps takes
-35 bytes in etcd, for operation, fieldsType, a manager of its own and a set of fields."""
-
-MAX_TOKENS_OF_ENTRIES: Final = 800_000
-"""The same as MAX_TOKENS for managedFields of one object. A stored object has fewer: a field takes 8 bytes in etcd and
-has three, an entry takes 35 and has 13."""
-
-MAX_STORED: Final = 1_572_864
-"""Bytes of an object in etcd (`--max-request-bytes`), and so the most escapes that its JSON can have."""
-
-MAX_JSON: Final = 4 * MAX_STORED
-"""Bytes of an object as JSON in which each escape counts as one. A stored object has fewer: an owner reference of
-one-letter texts, which grows most, takes 14 bytes in etcd and 51 here."""
-
-_ESCAPE: Final = 6
-"""Bytes of the longest escape, such as `\\u003c`."""
-
-_PIECE: Final = 1024 * 1024
-_TOKENS_A_STEP: Final = 1000
-_TOKENS: Final = re.compile(rb'(?:[^",{\[]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"|[,{\[])){%d}' % _TOKENS_A_STEP, re.DOTALL)
-
-
-class ReviewError(Exception):
-    """The body is not a review that can be answered.
-
-    `status` is the HTTP status, `text` one plain line; `user` is the writer of a body that no API server sends.
-    """
-
-    def __init__(self, status: int, text: str, user: str = "") -> None:
-        super().__init__(text)
-        self.status = status
-        self.text = text
-        self.user = user
 
 
 def decode(body: bytes) -> AdmissionRequest:
@@ -101,7 +64,7 @@ def decode(body: bytes) -> AdmissionRequest:
     try:
         return _decode_whole(body) if len(body) <= MAX_REQUEST else _decode_large(body)
     except RecursionError:
-        return decode(_truncate(body))
+        return decode(truncate_nested(body))
 
 
 def _decode_large(body: bytes) -> AdmissionRequest:
@@ -111,7 +74,7 @@ def _decode_large(body: bytes) -> AdmissionRequest:
     if is_more_than(body, 2):
         return _make_contradictory_request(body, _TOO_MUCH)
     request = _decode_parts(body)
-    if any(one and _has_too_many_fields(one.metadata.managed_fields) for one in (request.new, request.old)):
+    if any(one and has_too_many_fields(one.metadata.managed_fields) for one in (request.new, request.old)):
         return _make_contradictory_request(body, "managedFields hold more than a stored object can have")
     return request
 
@@ -123,16 +86,12 @@ def _make_contradictory_request(body: bytes, contradiction: str) -> AdmissionReq
     return replace(read_uid(body), contradiction=contradiction)
 
 
-def _make_request_without_content(uid: str, api_version: str, contradiction: str = "") -> AdmissionRequest:
-    return AdmissionRequest(uid, api_version=api_version, contradiction=contradiction)
-
-
 def _decode_whole(body: bytes) -> AdmissionRequest:
     """Decode a review in one pass, and in parts what is refused as a whole; raises RecursionError."""
     try:
         review = _review.decode(body)
-        if review.kind != _KIND or review.api_version not in REVIEW_VERSIONS:
-            raise ReviewError(*_NOT_A_REVIEW)
+        if review.kind != KIND or review.api_version not in REVIEW_VERSIONS:
+            raise ReviewError(*NOT_A_REVIEW)
         return _make_request(review.request, review.api_version, body, [])
     except msgspec.DecodeError:
         return _decode_parts(body)
@@ -143,108 +102,19 @@ def _decode_parts(body: bytes) -> AdmissionRequest:
 
     A body with lone surrogates is read as Go reads it.
     """
-    envelope = _open_envelope(body)
+    opened = open_review(body)
     try:
-        wire = _parts.decode(envelope.request)
+        wire = _parts.decode(opened.request)
     except msgspec.ValidationError as error:
         field = split_path(error)[1].partition(".")[0]
-        contradiction = envelope.surrogates or f"request.{field} has a type that no API server sends"
-        return _make_request_without_content(envelope.uid, envelope.api_version, contradiction)
+        contradiction = opened.surrogates or f"request.{field} has a type that no API server sends"
+        return make_request_without_content(opened.uid, opened.api_version, contradiction)
     parts = wire.object, wire.old_object, wire.options
     if len(body) > MAX_REQUEST and any(is_more_than(bytes(part), 1) for part in parts):
-        return _make_request_without_content(wire.uid, envelope.api_version, _TOO_MUCH)
+        return make_request_without_content(wire.uid, opened.api_version, _TOO_MUCH)
     errors: list[FieldError] = []
     request = _decode_parts_of_request(wire, errors)
-    return _make_request(request, envelope.api_version, envelope.body, errors, envelope.surrogates)
-
-
-def _truncate(body: bytes) -> bytes:
-    """Return a body without what nests too deeply. Only managedFields nest freely in a Lease."""
-    truncated = truncate_review(body)
-    if len(truncated) == len(body):
-        # Operators want to know who sends what nests elsewhere.
-        named = _USERNAME.search(body)
-        raise ReviewError(400, "the body is nested too deeply", named[1].decode() if named else "")
-    return truncated
-
-
-_USERNAME: Final = re.compile(rb'"userInfo"\s*:\s*\{\s*"username"\s*:\s*"([^"\\]{1,256})"')
-
-
-_NOT_A_REVIEW: Final = 400, "the body is not an AdmissionReview of admission.k8s.io/v1 or v1beta1"
-
-
-# ---- what a body may cost -------------------------------------------------------------------------------------------
-
-
-def may_be_a_review(size: int, beginning: bytes | bytearray) -> bool:
-    """Return true if a body of so many bytes that begins like this may be a review.
-
-    A body of up to MAX_REQUEST may have any form. A longer one begins as an API server writes it; of a beginning
-    that is shorter than OPENING only that part is compared.
-    """
-    return size <= MAX_REQUEST or OPENING.startswith(bytes(beginning[: len(OPENING)]))
-
-
-def is_more_than(text: bytes, objects: int) -> bool:
-    """Return true if a text is longer, or has more escapes or tokens, than so many stored objects can have as JSON."""
-    # A run of backslashes is made of escaped ones, and one of another character if it is odd.
-    escapes = text.count(b"\\") - text.count(b"\\\\")
-    return (
-        escapes > objects * MAX_STORED
-        or len(text) - (_ESCAPE - 1) * escapes > objects * MAX_JSON
-        or _has_more_tokens(text, objects * MAX_TOKENS)
-    )
-
-
-def _has_too_many_fields(managed_fields: Raw) -> bool:
-    if count_of(managed_fields) > MAX_STORED_ENTRIES:
-        return True
-    return _has_more_tokens(bytes(managed_fields), MAX_TOKENS_OF_ENTRIES)
-
-
-def _has_more_tokens(text: bytes, most: int) -> bool:
-    """Nothing is allocated for a token, and the count ends at the limit; what stands in strings does not count."""
-    if text.count(b",") + text.count(b"{") + text.count(b"[") + text.count(b'"') // 2 <= most:
-        return False
-    end, left = 0, most // _TOKENS_A_STEP
-    while left and (found := _TOKENS.match(text, end)):
-        end, left = found.end(), left - 1
-    return not left
-
-
-def is_utf8(body: bytes) -> bool:
-    """Return true for UTF-8; it is decoded in pieces, because one rare character makes a text four times as large."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    try:
-        for start in range(0, len(body), _PIECE):
-            decoder.decode(body[start : start + _PIECE])
-        decoder.decode(b"", final=True)
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-_HEX: Final = rb"[0-9a-fA-F]{2}"
-_UP_TO_A_LONE_SURROGATE: Final = re.compile(
-    rb"(?:[^\\]++|\\u[dD][89abAB]" + _HEX + rb"\\u[dD][c-fC-F]" + _HEX + rb"|\\u(?![dD][89a-fA-F])|\\[^u])*+"
-    rb"(?=\\u[dD][89a-fA-F]" + _HEX + rb")"
-)
-_REPLACEMENT: Final = b"\\ufffd"
-"""As long as what it replaces, so that all offsets stay the same."""
-
-
-def replace_lone_surrogates(document: bytes) -> bytes | None:
-    """Return the document with U+FFFD for each escaped half of a surrogate pair, as Go reads it; None without one."""
-    replaced, end = bytearray(document), 0
-    while found := _UP_TO_A_LONE_SURROGATE.match(document, end):
-        start = found.end()
-        end = start + len(_REPLACEMENT)
-        replaced[start:end] = _REPLACEMENT
-    return bytes(replaced) if end else None
-
-
-# ---- the wire form --------------------------------------------------------------------------------------------------
+    return _make_request(request, opened.api_version, opened.body, errors, opened.surrogates)
 
 
 _Uid = Annotated[str, Meta(min_length=1, max_length=MAX_UID)]
@@ -321,11 +191,11 @@ def _make_request(
     """
     uid, operation, resource, kind = wire.uid, _OPERATIONS.get(wire.operation or ""), wire.resource, wire.kind
     if operation is None:
-        return _make_request_without_content(
+        return make_request_without_content(
             uid, api_version, surrogates or "request.operation must be CREATE, UPDATE, DELETE or CONNECT"
         )
     if resource is None or kind is None or not resource.resource or not kind.kind:
-        return _make_request_without_content(
+        return make_request_without_content(
             uid, api_version, surrogates or "request.resource and request.kind must be set"
         )
     new = old = None
@@ -458,86 +328,3 @@ def _read_options(raw: Raw, errors: list[FieldError]) -> Options:
         errors.append(_make_type_error(*split_path(error), "options"))
         return NO_OPTIONS
     return NO_OPTIONS if options is None or options == NO_OPTIONS else options
-
-
-# ---- what is around a request --------------------------------------------------------------------------------------
-
-
-class _Envelope(Struct, frozen=True, gc=False):
-    """A body and its request; `surrogates` is the contradiction if it is not the body that was sent."""
-
-    uid: str
-    api_version: str
-    body: bytes
-    request: Raw
-    surrogates: str
-
-
-class _LooseRequest(Struct, frozen=True, gc=False):
-    uid: Raw = _ABSENT
-
-
-class _LooseReview(Struct, frozen=True, gc=False, rename="camel"):
-    kind: Raw = _ABSENT
-    api_version: Raw = _ABSENT
-    request: Raw = _ABSENT
-
-
-_loose_review: Final = msgspec.json.Decoder(_LooseReview)
-_loose_request: Final = msgspec.json.Decoder(_LooseRequest)
-_string: Final = msgspec.json.Decoder(str)
-_BEGINNING: Final = re.compile(
-    rb'\{"kind":"AdmissionReview","apiVersion":"(?P<version>admission\.k8s\.io/v1(?:beta1)?)",'
-    rb'"request":\{"uid":(?P<uid>"[!#-\[\]-~]{1,256}")'
-)
-"""How an API server begins a review, up to a uid without escapes."""
-
-
-def read_uid(body: bytes) -> AdmissionRequest:
-    """Return the request with its uid and the review's apiVersion only; raises ReviewError as `decode` does.
-
-    What an API server sends is read as far as its uid, so the size, depth and content of the rest do not matter.
-    """
-    found = _BEGINNING.match(body)
-    if found:
-        return _make_request_without_content(_string.decode(found["uid"]), found["version"].decode())
-    try:
-        envelope = _open_envelope(body)
-    except RecursionError:
-        return read_uid(_truncate(body))
-    return _make_request_without_content(envelope.uid, envelope.api_version)
-
-
-def _open_envelope(body: bytes) -> _Envelope:
-    """Return what is around a request, which is not decoded; raises ReviewError, or RecursionError."""
-    try:
-        review = _loose_review.decode(body)
-    except msgspec.ValidationError:
-        raise ReviewError(*_NOT_A_REVIEW) from None
-    except msgspec.DecodeError:
-        # An API server never sends a lone surrogate, so it is a contradiction; the rest is read as Go reads it.
-        replaced = replace_lone_surrogates(body) if len(body) <= MAX_REQUEST else None
-        if replaced is None:
-            raise ReviewError(400, "the body is not JSON") from None
-        surrogates = "the review contains an escaped lone surrogate, which no API server sends"
-        return replace(_open_envelope(replaced), surrogates=surrogates)
-    api_version = _decode_text(review.api_version)
-    if _decode_text(review.kind) != _KIND or api_version not in REVIEW_VERSIONS:
-        raise ReviewError(*_NOT_A_REVIEW)
-    try:
-        uid = _decode_text(_loose_request.decode(review.request).uid)
-    except msgspec.DecodeError:
-        raise ReviewError(400, "the review has no request") from None
-    if not uid:
-        raise ReviewError(400, "the request has no uid")
-    if len(uid) > MAX_UID:
-        raise ReviewError(400, f"the uid of the request is longer than {MAX_UID} characters")
-    return _Envelope(uid, api_version, body, review.request, "")
-
-
-def _decode_text(raw: Raw) -> str:
-    """Return a string; "" for anything else."""
-    try:
-        return _string.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return ""

@@ -12,8 +12,9 @@ from webhook.admission.evaluate import evaluate
 from webhook.admission.policy.model import Policy
 from webhook.admission.rules.mode import Mode
 from webhook.admission.verdict import Verdict, encode
+from webhook.kubernetes.opened_review import ReviewError, read_uid
 from webhook.kubernetes.request import AdmissionRequest
-from webhook.kubernetes.review import ReviewError, decode, read_uid
+from webhook.kubernetes.review import decode
 from webhook.server.http.wsgi import BEGAN
 from webhook.server.logs import LOG
 

@@ -14,7 +14,7 @@ from typing import Final
 from webhook.admission.policy.file import PolicyFile
 from webhook.admission.rules.mode import Mode
 from webhook.certificates.files import Certificate
-from webhook.kubernetes.review import may_be_a_review
+from webhook.kubernetes.review_size import may_be_a_review
 from webhook.server.hooks import Hooks, Readiness, ServerStatus
 from webhook.server.logs import LOG, STDOUT
 from webhook.server.metrics import Metrics, make_metrics

@@ -20,7 +20,8 @@ from webhook.analysis.inputs import envelopes
 from webhook.analysis.inputs.items import Place, Unreadable
 from webhook.analysis.inputs.lines import NOWHERE, Source, find_sources
 from webhook.kubernetes.decoding_errors import NESTED, PLACE, TRAILING, TRUNCATED, find_error
-from webhook.kubernetes.review import OPENING, replace_lone_surrogates
+from webhook.kubernetes.review_size import OPENING
+from webhook.kubernetes.utf8 import replace_lone_surrogates
 from webhook.text import yaml_reader
 from webhook.text.quoting import truncate
 from webhook.text.yaml_reader import YamlError

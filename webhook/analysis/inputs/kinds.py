@@ -53,8 +53,9 @@ from webhook.analysis.inputs.rewriting import Rewriting, find_rewritings, is_mut
 from webhook.kubernetes import times
 from webhook.kubernetes.decoding_errors import explain_problem
 from webhook.kubernetes.objects import Lease, LeaseCandidate, ObjectMeta, WrongTypesError, decode_object
+from webhook.kubernetes.opened_review import ReviewError
 from webhook.kubernetes.request import GROUP, KIND_OF, NODE_USER, NULL, VERSIONS_OF, Operation, UserInfo, decode_user
-from webhook.kubernetes.review import ReviewError, decode
+from webhook.kubernetes.review import decode
 from webhook.text.quoting import truncate
 
 FENCE_ANNOTATION: Final = "validation.policy.admission.k8s.io/validation_failure"

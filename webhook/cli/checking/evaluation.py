@@ -24,8 +24,9 @@ from webhook.analysis.inputs.lines import NOWHERE, Source
 from webhook.cli.checking.manifests import Key, UnknownField, find_unknown_fields, make_key, make_review
 from webhook.cli.terminal import Failure
 from webhook.kubernetes.field import not_supported
+from webhook.kubernetes.opened_review import ReviewError
 from webhook.kubernetes.request import GROUP, KIND_OF, VERSIONS_OF, AdmissionRequest, Operation
-from webhook.kubernetes.review import ReviewError, decode
+from webhook.kubernetes.review import decode
 
 
 class Evaluation(Struct, frozen=True):
