@@ -21,6 +21,8 @@ from webhook.text.quoting import MAX_VALUE, escape, quote
         pytest.param("\ufe0f", "\\ufe0f", id="a variation selector"),
         pytest.param("\U000e0101", "\\U000e0101", id="a variation selector of another plane"),
         pytest.param("\U000e0041", "\\U000e0041", id="a tag"),
+        pytest.param("\u00a0", "\\xa0", id="a space that does not break"),
+        pytest.param("\u3000", "\\u3000", id="a wide space"),
     ],
 )
 def test_a_hidden_character_shows(character: str, escaped: str) -> None:
@@ -46,7 +48,7 @@ def test_a_letter_that_looks_like_another_in_a_word_shows(text: str, escaped: st
     "text",
     [
         pytest.param("checkout_1f0e", id="ASCII"),
-        pytest.param("caf\u00e9 \u00a0\u4e2d\u6587", id="an accent, and Chinese"),
+        pytest.param("caf\u00e9 \u4e2d\u6587", id="an accent, and Chinese"),
         pytest.param("\u0441\u0435\u0440\u0432\u0435\u0440-1 db", id="a Russian word beside an English one"),
         pytest.param("\u4e2d\u6587pod", id="Chinese and English in one word"),
         pytest.param("\U0001f600", id="a face"),

@@ -13,7 +13,8 @@ MAX_VALUE: Final = 128
 LazyText = str | Callable[[], str]
 """A text, or what makes it: many findings are counted and few are read."""
 
-_HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})
+"""Categories of Unicode whose characters draw nothing, or a space: of those, only the ASCII one is shown as itself."""
 
 _BLANK_LETTERS: Final = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
@@ -112,4 +113,6 @@ def quote_within(text: str, max_length: int) -> str:
 
 
 def _is_hidden(character: str) -> bool:
+    if character == " ":
+        return False
     return unicodedata.category(character) in _HIDDEN or _BLANK_LETTERS.match(character) is not None
