@@ -8,11 +8,12 @@ import pytest
 from tests.factories import Document, Tweak, changed, drop, put
 from tests.history.fake_server import START
 from tests.inputs.reading import read
-from webhook.analysis.inputs.items import LogEnd, Observation, PodActivity, Writer
+from webhook.analysis.inputs.items import Failure, LogEnd, Observation, PodActivity, Writer
 from webhook.analysis.inputs.pod_activity import MAX_PODS, PodsWithLeases
 from webhook.kubernetes.times import DAY, SECOND, format_micro_time
 
 USER = "system:serviceaccount:shop:db"
+TENANTS = "tenants.example.org"
 
 
 def event(after: float, resource: str, group: str, *tweaks: Tweak, pod: str = "db-0") -> Document:
@@ -68,7 +69,7 @@ def test_a_write_of_a_pod_that_asked_for_a_lease_before() -> None:
     [
         [work(), renewal(20)],
         [renewal(pod="mail-0"), work()],
-        [renewal(), work(3.9)],
+        [renewal(), work(3.9, put("verb", "get"))],
         [renewal(), work(10, drop("user.extra"))],
         [renewal(), work(10, put("verb", "watch"))],
         [renewal(), work(10, put("objectRef.subresource", "proxy"))],
@@ -130,15 +131,68 @@ def test_which_requests_are_work(tweaks: tuple[Tweak, ...], is_write: bool) -> N
     assert found.is_write is is_write
 
 
+@pytest.mark.parametrize(
+    ("tweaks", "failure"),
+    [
+        ((put("responseStatus.code", 500),), Failure(verb="patch", resource=TENANTS, namespace="shop", code=500)),
+        ((put("responseStatus.code", 403),), Failure(verb="patch", resource=TENANTS, namespace="shop", code=403)),
+        (
+            (put("responseStatus", {"code": 403, "message": 'tenants is forbidden: User "db" cannot patch it'}),),
+            Failure(verb="patch", resource=TENANTS, namespace="shop", code=403, lacks_rights=True),
+        ),
+        (
+            (put("responseStatus.code", 404), put("verb", "list"), drop("objectRef.namespace")),
+            Failure(verb="list", resource=TENANTS, namespace="", code=404),
+        ),
+        (
+            (put("responseStatus.code", 500), put("objectRef.subresource", "status")),
+            Failure(verb="patch", resource=f"{TENANTS}/status", namespace="shop", code=500),
+        ),
+        (
+            (put("responseStatus.code", 500), put("objectRef", {"resource": "services"}), put("verb", "list")),
+            Failure(verb="list", resource="services", namespace="", code=500),
+        ),
+        ((put("responseStatus.code", 404), put("verb", "get")), None),
+        ((put("responseStatus.code", 409),), None),
+        ((), None),
+        ((put("responseStatus.code", 500), put("objectRef.resource", "events")), None),
+    ],
+    ids=[
+        "an error",
+        "a refusal",
+        "a lack of rights",
+        "a kind that is not served",
+        "a part of an object",
+        "a kind of the core group",
+        "an object that is not there",
+        "a conflict",
+        "an answer as wanted",
+        "an Event",
+    ],
+)
+def test_which_requests_failed(tweaks: tuple[Tweak, ...], failure: Failure | None) -> None:
+    """Of a pod that has just renewed its lease, what it wrote and what failed is read."""
+    (found,) = read_activities(renewal(9), work(10, *tweaks)) or read_activities(renewal(), work(10, *tweaks))
+    assert found.failure == failure
+
+
+def test_a_read_that_failed_just_after_a_renewal_is_read() -> None:
+    codes = (200, 400, 403, 404, 503)
+    events = [work(10, put("verb", "get"), put("responseStatus.code", code)) for code in codes]
+    found = [len(read_activities(renewal(9), one)) for one in events]
+    assert found == [0, 0, 1, 1, 1]
+
+
 def test_the_last_request_for_a_lease_counts() -> None:
-    assert [one.received - START for one in read_activities(renewal(), renewal(8), work(10), work(13))] == [13 * SECOND]
+    reads = [work(second, put("verb", "get")) for second in (10, 13)]
+    assert [one.received - START for one in read_activities(renewal(), renewal(8), *reads)] == [13 * SECOND]
 
 
 @pytest.mark.parametrize(
     ("renewed", "asked", "number"), [(0, DAY // SECOND, 1), (0, -10, 1), (0, -3, 0)], ids=["a day", "before", "near"]
 )
 def test_how_long_ago_a_pod_asked_is_by_day_and_second(renewed: float, asked: float, number: int) -> None:
-    assert len(read_activities(renewal(renewed), work(asked))) == number
+    assert len(read_activities(renewal(renewed), work(asked, put("verb", "get")))) == number
 
 
 def test_a_time_that_cannot_be_read_is_no_reason_to_leave_a_request_out() -> None:
@@ -152,7 +206,7 @@ def test_the_number_of_pods_is_limited() -> None:
     for line in lines:
         pods.hear(line)
     later = [json.dumps(work(pod=f"db-{number}"), separators=(",", ":")).encode() for number in (0, MAX_PODS)]
-    assert [pods.is_by_silent_pod(one) for one in later] == [True, False]
+    assert [pods.may_tell_of(one) for one in later] == [True, False]
 
 
 def test_a_line_of_a_lease_without_a_pod_says_nothing_of_pods() -> None:

@@ -15,6 +15,7 @@ from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.collect import find_claims
 from webhook.analysis.claims.diagnosis import Blame, Diagnosis
 from webhook.analysis.claims.expiry_doubts import ExpiryDoubt, find_expiry_doubt
+from webhook.analysis.claims.failing_requests import FailingRun, find_failing_requests
 from webhook.analysis.claims.holder_pods import HolderPodDeletion, find_holder_pod_deletions
 from webhook.analysis.claims.incidents import drop_repeated, find_incidents, find_server_clock
 from webhook.analysis.claims.newer_leases import NewerLease, find_newer_lease
@@ -89,6 +90,10 @@ class Account(Struct, frozen=True):
     """Those to what its holders depend on."""
     pod_events: tuple[PodEvent, ...] = ()
     """What a log shows of pods of its workload while no one held it."""
+    logged_until: int = 0
+    """The last moment that an audit log shows, in microseconds since 1970."""
+    failing: tuple[FailingRun, ...] = ()
+    """What its holders asked for beside it that failed again and again."""
     newer: NewerLease | None = None
     """The lease that may have come in its place, if it has expired and no one is known to want it."""
     unanswered: UnansweredPing | None = None
@@ -309,6 +314,7 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
     candidates = tuple(one for one in events if one.kind is not EventKind.CREATED or _is_by_stranger(history, one))
     is_coordinated = history.lease is not None and bool(history.lease.spec.strategy)
     refused_pods = find_refused_pods(histories, history, now)
+    failing = find_failing_requests(histories, history, now)
     deleted = {one.candidate for one in candidates if histories.is_candidate_missing(history.namespace, one.candidate)}
     return Account(
         history,
@@ -328,8 +334,10 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
         clock_step=clock_step,
         silent_together=None if doubt.unlogged else find_silent_together(histories, history, status),
         pod_deletions=tuple(find_holder_pod_deletions(histories.deleted_pods, history, now)),
-        related_writes=tuple(find_related_writes(histories.related_writes, history, refused_pods)),
+        related_writes=tuple(find_related_writes(histories.related_writes, history, refused_pods, failing)),
         pod_events=list_pod_events(histories, history, now),
+        failing=failing,
+        logged_until=bounds.logged_until,
         unanswered=find_unanswered_ping(histories, history),
         newer=None if doubt.may_lack_renewals else find_newer_lease(histories, history, status, now),
     )

@@ -34,6 +34,7 @@ from webhook.analysis.claims.commands import (
     name_holder,
 )
 from webhook.analysis.claims.diagnosis import Blame, Cause
+from webhook.analysis.claims.failing_requests import find_present_failures
 from webhook.analysis.claims.handovers import FrequentChanges, find_frequent_changes, is_used_as_lock
 from webhook.analysis.claims.holder_pods import find_evictor, is_gone
 from webhook.analysis.claims.loops import find_loop
@@ -344,15 +345,8 @@ def _advise_when_renewed(account: Account, status: LeaseStatus) -> Advice:
     history = account.history
     if changes := find_frequent_changes(history.tenures, account.now):
         return _advise_after_changes(account, status, changes)
-    if account.tenure is not None and is_gone(account.pod_deletions, account.tenure):
-        sentence = "It is held and was renewed, but its pod was deleted then. See which pods run now:"
-        return Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get pods,events")
-    if gone := [one for one in account.related_writes if is_of_node(one, history)]:
-        sentence = (
-            f"It is held and renewed, but its Node was to be deleted at {format_clock(gone[-1].at, account.now)}. "
-            "See whether it has its labels, taints and pods:"
-        )
-        return Advice(sentence, make_command_for_node(history.name))
+    if (advice := _advise_on_deleted_home(account) or _advise_on_work(account)) is not None:
+        return advice
     if account.candidate_events:
         candidates = f"{make_kubectl_prefix(history.namespace)} get leasecandidates -o yaml"
         return Advice("It is held and renewed. Check whether its candidates should have changed:", candidates)
@@ -368,6 +362,32 @@ def _advise_when_renewed(account: Account, status: LeaseStatus) -> Advice:
     if not status.holder:
         return Advice("It is renewed; whether the process behind it works, a lease does not show.")
     return Advice("It is held and renewed; whether its holder works, a lease does not show.")
+
+
+def _advise_on_deleted_home(account: Account) -> Advice | None:
+    """Return where to look if the pod of the holder, or the Node of the lease, was deleted; None if none was."""
+    history = account.history
+    if account.tenure is not None and is_gone(account.pod_deletions, account.tenure):
+        sentence = "It is held and was renewed, but its pod was deleted then. See which pods run now:"
+        return Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get pods,events")
+    if gone := [one for one in account.related_writes if is_of_node(one, history)]:
+        sentence = (
+            f"It is held and renewed, but its Node was to be deleted at {format_clock(gone[-1].at, account.now)}. "
+            "See whether it has its labels, taints and pods:"
+        )
+        return Advice(sentence, make_command_for_node(history.name))
+    return None
+
+
+def _advise_on_work(account: Account) -> Advice | None:
+    """Return where to look if what the holder asks for beside its lease fails; None if the log does not show that."""
+    failing = list(find_present_failures(account.failing, account.tenure, account.logged_until))
+    if not failing:
+        return None
+    pod, last = find_pod(account.history, account.holder, account.tenure), max(one.last for one in failing)
+    failed = f"requests of its pod failed, the last one at {format_clock(last, account.now)}"
+    command = make_command_for_log_of_holder(pod.namespace, pod.name)
+    return Advice(f"It is held and renewed, but {failed}. Its log may say more:", command)
 
 
 def _advise_on_users(account: Account) -> Advice | None:

@@ -69,6 +69,7 @@ def list_events(account: Account, most: int = MAX_EVENTS) -> Iterator[Line]:
     history, now = account.history, account.now
     beside = [*_list_candidates(account), *_list_pod_deletions(account), *_list_related_writes(account)]
     beside += [(one.at, one.text) for one in account.pod_events]
+    beside += _list_failing(account)
     found = sorted(
         [
             *_list_recreation(history)[:-1],
@@ -107,7 +108,7 @@ def list_latest(account: Account) -> Iterator[Line]:
     is_cause = any(isinstance(one, Claim) and one.cause == Blame.POD for one in account.findings)
     shown += _list_related_writes(account, are_latest=True)[-_MAX_RELATED:]
     shown += [] if is_cause else _list_pod_deletions(account)[-1:]
-    shown += _list_telling_pod_events(account)[-_MAX_LATEST:]
+    shown += _list_telling_pod_events(account)[-_MAX_LATEST:] + _list_failing(account)[-_MAX_LATEST:]
     shown += _list_odd_renewals(history)[-_MAX_LATEST:]
     shown += _list_two_addresses(history)
     shown += [*_list_conflicts(account)][-_MAX_LATEST:]
@@ -119,6 +120,11 @@ def list_latest(account: Account) -> Iterator[Line]:
     shown += _list_changed_user(account)
     for at, text in [] if history.is_mixed else sorted(shown, key=_TIME):
         yield Line(format_clock(at, account.now), text)
+
+
+def _list_failing(account: Account) -> list[_Event]:
+    """Return what its holders asked for beside it that failed again and again."""
+    return [(one.first, one.describe(account.tenure, account.now)) for one in account.failing]
 
 
 def _list_telling_pod_events(account: Account) -> list[_Event]:

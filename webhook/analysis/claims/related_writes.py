@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Final
 
 from webhook.admission.rules.change import NODE_LEASES
+from webhook.analysis.claims.failing_requests import FailingRun
 from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_by_writer, format_name
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import TOO_MANY_REQUESTS, By, Refusal
@@ -41,7 +42,8 @@ _NETWORK: Final = "NetworkPolicy"
 _UNTIL_CUT_OFF: Final = 15 * SECOND
 """How long after the last renewal by a pod a policy may have been written that cut it off: most renew more often."""
 _PRIORITIES: Final = frozenset({"FlowSchema", "PriorityLevelConfiguration"})
-_GRANTING: Final = frozenset({*_RIGHTS, "ConfigMap", "Namespace", "Secret"})
+_DEFINITION: Final = "CustomResourceDefinition"
+_GRANTING: Final = frozenset({*_RIGHTS, _DEFINITION, "ConfigMap", "Namespace", "Secret"})
 """Kinds whose objects refuse nothing by being there: to create one causes no refusal, and to delete it ends none."""
 _REFUSING: Final = frozenset({*_POLICIES, *_WEBHOOKS, "ResourceQuota"})
 """Kinds whose objects grant nothing by being there."""
@@ -72,11 +74,14 @@ def is_new(write: RelatedWrite, writes: Iterable[RelatedWrite]) -> bool:
 
 
 def find_related_writes(
-    writes: Iterable[RelatedWrite], history: LeaseHistory, refused_pods: Sequence[PodRequest] = ()
+    writes: Iterable[RelatedWrite],
+    history: LeaseHistory,
+    refused_pods: Sequence[PodRequest] = (),
+    failing: Sequence[FailingRun] = (),
 ) -> Iterator[RelatedWrite]:
     """Yield the writes that may have to do with what happened to a lease, in the order of time.
 
-    `refused_pods` are creations of pods that were refused while no one held it.
+    `refused_pods` are creations of pods that were refused while no one held it, `failing` are requests of its holders.
     """
     processes = _list_processes(history)
     accounts = (UserInfo(one.user).service_account for one in processes)
@@ -93,6 +98,7 @@ def find_related_writes(
         is_of_lease = is_of_lease or (is_other and _may_explain(write, runs.get(write.kind, ())))
         is_of_lease = is_of_lease or _may_have_taken_token(write, processes, runs.get(_ACCOUNT, ()))
         is_of_lease = is_of_lease or (write.kind == _NETWORK and _may_explain_silence(write, silences))
+        is_of_lease = is_of_lease or (is_other and _may_explain_failures(write, failing))
         if is_of_lease or is_of_node(write, history) or _may_explain_pods(write, refused_pods):
             yield write
 
@@ -162,6 +168,17 @@ def _may_explain(write: RelatedWrite, runs: Iterable[tuple[int | None, int]]) ->
         or (may_end and last <= write.at <= last + _NEAR)
         for first, last in runs
     )
+
+
+def _may_explain_failures(write: RelatedWrite, failing: Iterable[FailingRun]) -> bool:
+    """Return whether a write may have had a holder's other requests fail, or succeed again."""
+    runs = [
+        (None if one.is_cut else one.first, one.last)
+        for one in failing
+        if (write.kind in _RIGHTS and one.failure.lacks_rights)
+        or (write.kind == _DEFINITION and one.is_unserved and write.name == one.failure.resource)
+    ]
+    return _may_explain(write, runs)
 
 
 def _may_explain_silence(write: RelatedWrite, silences: Iterable[tuple[int, int]]) -> bool:

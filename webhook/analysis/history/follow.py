@@ -21,6 +21,7 @@ from webhook.analysis.history.comparison import (
 )
 from webhook.analysis.history.deleted_pods import DeletedPods
 from webhook.analysis.history.events import LeaseEvent
+from webhook.analysis.history.failing_requests import FailingRequests
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.log_continuation import LogContinuation, RenewalBaseline
 from webhook.analysis.history.observe import observe
@@ -79,6 +80,7 @@ class ClusterHistory(Struct):
     deleted_pods: DeletedPods = field(default_factory=DeletedPods)
     pod_requests: PodRequests = field(default_factory=PodRequests)
     pod_activities: PodActivities = field(default_factory=PodActivities)
+    failing_requests: FailingRequests = field(default_factory=FailingRequests)
     related_writes: dict[RelatedWrite, None] = field(default_factory=dict)
     """The latest writes to what leaders depend on, each once, in the order in which they were read."""
     collection_deletions: deque[Observation] = field(default_factory=partial(deque, (), MAX_LISTED))
@@ -192,6 +194,7 @@ class ClusterHistory(Struct):
             self.pod_requests.add(seen)
         elif isinstance(seen, PodActivity):
             self.pod_activities.add(seen)
+            self.failing_requests.add(seen)
         else:
             self.pod_activities.add_related_write(seen)
             self._note_related_write(seen)

@@ -473,17 +473,32 @@ class PodRequest(Struct, frozen=True, gc=False, kw_only=True):
     status: PodStatus | None = None
 
 
+class Failure(Struct, frozen=True, gc=False, kw_only=True):
+    """What a request was to do that failed; `resource` has its group, `namespace` is "" for no single one.
+
+    `lacks_rights`: the answer says that its user may not do so.
+    """
+
+    verb: str
+    resource: str
+    namespace: str
+    code: int
+    lacks_rights: bool = False
+
+
 class PodActivity(Struct, frozen=True, gc=False, kw_only=True):
     """A request that a pod made about anything but a lease, and that was answered, whatever the answer was.
 
     `received` and `at`, when it was answered, are in microseconds since 1970. `is_write`: it changed something, and is
-    not what electors and clients write beside their work, such as Events.
+    not what electors and clients write beside their work, such as Events. `failure` is what it was to do of its work,
+    if that failed, or was refused.
     """
 
     received: int
     at: int
     writer: Writer
     is_write: bool
+    failure: Failure | None = None
 
 
 class RelatedWrite(Struct, frozen=True, gc=False, kw_only=True):

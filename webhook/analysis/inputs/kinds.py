@@ -144,7 +144,7 @@ class LineFilter:
         if GROUP_MARKER in line:
             self._pods.hear(line)
             return True
-        return _may_say_more(line) or self._pods.is_by_silent_pod(line)
+        return _may_say_more(line) or self._pods.may_tell_of(line)
 
 
 def is_of_history(document: Document | Unreadable) -> bool:

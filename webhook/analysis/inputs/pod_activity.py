@@ -1,13 +1,15 @@
 """Requests of an audit log by pods that also ask for a lease, about anything else: they show that a silent pod ran.
 
 In: lines of a log, and events. Out: which lines may have such a request, and what it was. A log of a large cluster is
-nearly nothing but requests of pods, so a line is only decoded if its pod has asked for a lease before, and not just
-before: what a pod does that renews is of no interest.
+nearly nothing but requests of pods, so a line is only decoded if its pod has asked for a lease before. Of a pod that
+has just done so, only what it wrote and what failed is of interest: whether its work goes on.
 """
 
+import re
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
-from webhook.analysis.inputs.items import LISTINGS, PodActivity
+from webhook.analysis.inputs.items import LISTINGS, Failure, PodActivity
 from webhook.kubernetes.request import GROUP
 from webhook.kubernetes.times import get_instant, normalize
 
@@ -24,6 +26,9 @@ _RECEIVED: Final = b'"requestReceivedTimestamp":"'
 _DAY: Final = len("2026-01-02")
 _TIME: Final = len("2026-01-02T03:04:05")
 _WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
+_WRITE_OR_FAILURE: Final = re.compile(rb'"verb":"(?:create|update|patch|delete)|"code":(?:40[34]|5\d\d)\b')
+_WITHOUT_RIGHTS: Final = 'is forbidden: User "'
+"""What an authorizer's refusal says, and no admission's; names of objects have no blanks."""
 _LONG_RUNNING: Final = frozenset({"attach", "exec", "log", "portforward", "proxy"})
 """Subresources whose requests are answered when they end, and may have begun long before."""
 
@@ -40,14 +45,15 @@ class PodsWithLeases:
         if uid and (uid in self._asked or len(self._asked) < MAX_PODS):
             self._asked[uid] = _find_moment(line)
 
-    def is_by_silent_pod(self, line: bytes) -> bool:
-        """Return whether a line may have a request of a pod that has asked for a lease, but not lately."""
+    def may_tell_of(self, line: bytes) -> bool:
+        """Return whether a line may have a request of a pod that has asked for a lease, and that is of interest."""
         uid = _find_uid(line)
         asked = self._asked.get(uid) if uid else None
         if asked is None:
             return False
         day, second = _find_moment(line)
-        return day != asked[0] or abs(second - asked[1]) >= SILENT_FOR
+        is_silent = day != asked[0] or abs(second - asked[1]) >= SILENT_FOR
+        return is_silent or _WRITE_OR_FAILURE.search(line) is not None
 
 
 def _find_uid(line: bytes) -> bytes:
@@ -88,4 +94,25 @@ def interpret_pod_activity(event: "AuditEvent") -> PodActivity | None:
         at=at,
         writer=writer.process,
         is_write=event.verb in _WRITES and is_work and 200 <= code < 300,
+        failure=_find_failure(event) if is_work else None,
+    )
+
+
+def _find_failure(event: "AuditEvent") -> Failure | None:
+    """Return what was to be done that failed, or was refused; None for what clients expect now and then.
+
+    What is read by its name need not exist, but a list is only answered that nothing is found if its kind is not
+    served.
+    """
+    reference, code = event.object_ref, event.response_status.code
+    is_unserved = code == HTTPStatus.NOT_FOUND and event.verb == "list"
+    if not (is_unserved or code == HTTPStatus.FORBIDDEN or code >= HTTPStatus.INTERNAL_SERVER_ERROR):
+        return None
+    resource = ".".join(part for part in (reference.resource, reference.api_group) if part)
+    return Failure(
+        verb=event.verb,
+        resource=f"{resource}/{reference.subresource}" if reference.subresource else resource,
+        namespace=reference.namespace,
+        code=code,
+        lacks_rights=code == HTTPStatus.FORBIDDEN and _WITHOUT_RIGHTS in event.response_status.message,
     )

@@ -32,6 +32,7 @@ KINDS: Final = {
     ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"): "MutatingWebhookConfiguration",
     ("admissionregistration.k8s.io", "validatingadmissionpolicies"): "ValidatingAdmissionPolicy",
     ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"): "ValidatingAdmissionPolicyBinding",
+    ("apiextensions.k8s.io", "customresourcedefinitions"): "CustomResourceDefinition",
     ("flowcontrol.apiserver.k8s.io", "flowschemas"): "FlowSchema",
     ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"): "PriorityLevelConfiguration",
 }

@@ -1,0 +1,213 @@
+"""Requests of holders beside their leases that fail again and again: said beside a lease that is held and renewed."""
+
+from collections.abc import Iterable
+
+import pytest
+
+from tests.claims.accounts import account, shop, text
+from tests.claims.test_related_writes import RIGHTS, log_write
+from tests.factories import Tweak, put
+from tests.history.fake_server import SECOND, START, Elector, FakeServer, together
+from tests.history.observing import follow_log, follow_metadata
+from tests.inputs.test_pod_activity import work
+from webhook.analysis.claims import failing_requests
+from webhook.analysis.claims.happened import list_latest
+from webhook.analysis.history import failing_requests as kept
+
+NOT_SERVED = (put("verb", "list"), put("responseStatus.code", 404))
+FORBIDDEN = 'tenants.example.org is forbidden: User "system:serviceaccount:shop:db" cannot list resource "tenants"'
+REFUSED = (put("verb", "list"), put("responseStatus", {"code": 403, "message": FORBIDDEN}))
+WELL = "It is held and renewed; whether its holder works, a lease does not show."
+DEFINITION = put("objectRef.name", "tenants.example.org")
+
+
+def serve() -> tuple[FakeServer, list[Elector]]:
+    server, electors = shop()
+    server.uids |= {f"db-{number}": f"uid-db-{number}" for number in range(2)}
+    together(20, *electors)
+    return server, electors
+
+
+def fail(server: FakeServer, electors: Iterable[Elector], number: int, *tweaks: Tweak, pod: str = "db-0") -> None:
+    """Have a request of a pod fail every 6 s, a second before a renewal."""
+    for _ in range(number):
+        together(6, *electors)
+        server.log.append(work((server.now - START) / SECOND - 1, *tweaks, pod=pod))
+
+
+def explain(server: FakeServer) -> str:
+    return text(account(follow_log(server), server.now))
+
+
+@pytest.mark.parametrize(
+    ("tweaks", "answer"),
+    [
+        (NOT_SERVED, "were answered that the API server does not serve them (404)"),
+        (REFUSED, "were refused for lack of rights (403)"),
+        ((put("verb", "list"), put("responseStatus.code", 403)), "were refused with 403"),
+        ((put("verb", "list"), put("responseStatus.code", 503)), "failed with 503"),
+    ],
+    ids=["not served", "no rights", "refused by an admission", "an error"],
+)
+def test_what_the_holder_asks_for_in_vain_is_said(tweaks: tuple[Tweak, ...], answer: str) -> None:
+    server, electors = serve()
+    fail(server, electors, 4, *tweaks)
+    output = explain(server)
+    assert (
+        "11:07:05Z: 4 requests of pod db-0, its holder, to list tenants.example.org in namespace shop "
+        f"{answer}, the last at 11:07:23Z" in output
+    )
+    assert output.endswith(
+        "It is held and renewed, but requests of its pod failed, the last one at 11:07:23Z. Its log may say more: "
+        "kubectl -n shop logs db-0"
+    )
+    assert any("to list tenants" in line.text for line in list_latest(account(follow_log(server), server.now)))
+
+
+def test_a_kind_of_the_whole_cluster_has_no_namespace() -> None:
+    server, electors = serve()
+    fail(server, electors, 3, *NOT_SERVED, put("objectRef.namespace", ""))
+    assert "to list tenants.example.org were answered" in explain(server)
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_what_fails_twice_may_be_asked_once_more(number: int) -> None:
+    server, electors = serve()
+    fail(server, electors, number, *NOT_SERVED)
+    assert ("to list tenants" in explain(server)) == (number == 3)
+
+
+@pytest.mark.parametrize(("seconds", "is_said"), [(1, False), (5, True)])
+def test_what_fails_for_a_moment_may_be_asked_once_more(seconds: int, is_said: bool) -> None:
+    server, electors = serve()
+    for _ in range(3):
+        server.log.append(work((server.now - START) / SECOND, *NOT_SERVED))
+        server.wait(seconds)
+        together(0, *electors)
+        electors[0].renew()
+    assert ("to list tenants" in explain(server)) == is_said
+
+
+def test_requests_of_pods_that_never_held_it_are_not_said() -> None:
+    server, electors = serve()
+    follower = server.elector("db-1", "shop/db")
+    follower.ask()
+    fail(server, electors, 4, *NOT_SERVED, pod="db-1")
+    assert explain(server).endswith(WELL)
+
+
+def test_of_failures_far_apart_the_latest_run_counts() -> None:
+    server, electors = serve()
+    fail(server, electors, 5, *NOT_SERVED)
+    together(125, *electors)
+    fail(server, electors, 3, *NOT_SERVED)
+    assert "11:09:39Z: 3 requests of pod db-0" in explain(server)
+
+
+def test_after_a_while_without_failures_there_is_nothing_to_look_for() -> None:
+    server, electors = serve()
+    fail(server, electors, 5, *NOT_SERVED)
+    together(125, *electors)
+    output = explain(server)
+    assert "5 requests of pod db-0" in output
+    assert output.endswith(WELL)
+
+
+def test_failures_after_the_moment_of_the_question_are_not_said() -> None:
+    server, electors = serve()
+    now = server.now
+    fail(server, electors, 5, *NOT_SERVED)
+    assert "to list tenants" not in text(account(follow_log(server), now))
+
+
+def test_failures_of_a_pod_whose_requests_for_the_lease_failed_as_well_are_said_with_these() -> None:
+    server, electors = serve()
+    for _ in range(4):
+        fail(server, electors[1:], 1, put("responseStatus.code", 500))
+        electors[0].fail(500, "etcdserver: request timed out")
+    output = explain(server)
+    assert "to patch tenants" not in output
+    assert "answered with 500" in output
+
+
+def test_pods_that_held_it_are_counted_together() -> None:
+    server, (db, *others) = serve()
+    fail(server, (db, *others), 3, *NOT_SERVED)
+    db.release()
+    other = server.elector("db-1", "shop/db")
+    other.take()
+    fail(server, (other, *others), 3, *NOT_SERVED, pod="db-1")
+    assert "6 requests of 2 pods that held it to list tenants.example.org" in explain(server)
+
+
+def test_a_former_holder_is_named_as_one() -> None:
+    server, (db, *others) = serve()
+    fail(server, (db, *others), 3, *NOT_SERVED)
+    db.release()
+    other = server.elector("db-1", "shop/db")
+    other.take()
+    together(20, other, *others)
+    output = explain(server)
+    assert "3 requests of pod db-0, which held it, to list" in output
+    assert "its pod failed" not in output
+
+
+def test_a_log_without_objects_shows_who_wrote_the_lease() -> None:
+    server, electors = serve()
+    fail(server, electors, 3, *NOT_SERVED)
+    output = text(account(follow_metadata(server), server.now))
+    assert "3 requests of pod db-0, which wrote it, to list" in output
+
+
+def test_of_very_many_failures_the_latest_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "MAX_REQUESTS", 5)
+    monkeypatch.setattr(failing_requests, "MAX_REQUESTS", 5)
+    server, electors = serve()
+    log_write(server, "customresourcedefinitions", "apiextensions.k8s.io", DEFINITION)
+    fail(server, electors, 8, *NOT_SERVED)
+    output = explain(server)
+    assert "at least 5 requests of pod db-0" in output
+    assert "CustomResourceDefinition" not in output
+
+
+@pytest.mark.parametrize(
+    ("kind", "group", "tweaks", "answer", "words"),
+    [
+        (
+            "customresourcedefinitions",
+            "apiextensions.k8s.io",
+            (DEFINITION, put("objectRef.namespace", "")),
+            NOT_SERVED,
+            "CustomResourceDefinition tenants.example.org was deleted by alice@example.org",
+        ),
+        ("rolebindings", RIGHTS, (), REFUSED, "RoleBinding shop/db was deleted by alice@example.org"),
+    ],
+)
+def test_what_they_depend_on_is_said_if_it_was_written_when_that_began(
+    kind: str, group: str, tweaks: tuple[Tweak, ...], answer: tuple[Tweak, ...], words: str
+) -> None:
+    server, electors = serve()
+    log_write(server, kind, group, *tweaks)
+    fail(server, electors, 4, *answer)
+    assert words in explain(server)
+
+
+@pytest.mark.parametrize(
+    ("kind", "group", "tweaks", "answer"),
+    [
+        ("customresourcedefinitions", "apiextensions.k8s.io", put("objectRef.name", "carts.example.org"), NOT_SERVED),
+        ("customresourcedefinitions", "apiextensions.k8s.io", DEFINITION, REFUSED),
+        ("customresourcedefinitions", "apiextensions.k8s.io", (DEFINITION, put("verb", "create")), NOT_SERVED),
+        ("rolebindings", RIGHTS, (), NOT_SERVED),
+    ],
+    ids=["another kind", "a kind that is served", "a creation before it began", "rights"],
+)
+def test_what_cannot_have_had_them_fail_is_not_said(
+    kind: str, group: str, tweaks: Tweak | tuple[Tweak, ...], answer: tuple[Tweak, ...]
+) -> None:
+    server, electors = serve()
+    log_write(server, kind, group, *(tweaks if isinstance(tweaks, tuple) else (tweaks,)))
+    fail(server, electors, 4, *answer)
+    output = explain(server)
+    assert "by alice@example.org" not in output
+    assert "4 requests of pod db-0" in output
