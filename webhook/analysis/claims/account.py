@@ -13,6 +13,7 @@ from webhook.analysis.claims import causes
 from webhook.analysis.claims.candidates import Candidates, find_candidates
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.collect import find_claims
+from webhook.analysis.claims.crossed_locks import CrossedLocks, find_crossed_locks
 from webhook.analysis.claims.diagnosis import Blame, Diagnosis
 from webhook.analysis.claims.expiry_doubts import ExpiryDoubt, find_expiry_doubt
 from webhook.analysis.claims.failing_requests import FailingRun, find_failing_requests
@@ -94,6 +95,8 @@ class Account(Struct, frozen=True):
     """The last moment that an audit log shows, in microseconds since 1970."""
     failing: tuple[FailingRun, ...] = ()
     """What its holders asked for beside it that failed again and again."""
+    crossed: CrossedLocks | None = None
+    """Another lease whose holder asked for this one, while the holder of this one asked for that."""
     newer: NewerLease | None = None
     """The lease that may have come in its place, if it has expired and no one is known to want it."""
     unanswered: UnansweredPing | None = None
@@ -337,6 +340,7 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
         related_writes=tuple(find_related_writes(histories.related_writes, history, refused_pods, failing)),
         pod_events=list_pod_events(histories, history, now),
         failing=failing,
+        crossed=find_crossed_locks(histories, history),
         logged_until=bounds.logged_until,
         unanswered=find_unanswered_ping(histories, history),
         newer=None if doubt.may_lack_renewals else find_newer_lease(histories, history, status, now),

@@ -380,7 +380,10 @@ def _advise_on_deleted_home(account: Account) -> Advice | None:
 
 
 def _advise_on_work(account: Account) -> Advice | None:
-    """Return where to look if what the holder asks for beside its lease fails; None if the log does not show that."""
+    """Return where to look if the holder may wait, or what it asks for fails; None if the log does not show that."""
+    crossed = account.crossed.advise() if account.crossed is not None else None
+    if crossed is not None:
+        return crossed
     failing = list(find_present_failures(account.failing, account.tenure, account.logged_until))
     if not failing:
         return None

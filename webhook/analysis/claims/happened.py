@@ -69,7 +69,7 @@ def list_events(account: Account, most: int = MAX_EVENTS) -> Iterator[Line]:
     history, now = account.history, account.now
     beside = [*_list_candidates(account), *_list_pod_deletions(account), *_list_related_writes(account)]
     beside += [(one.at, one.text) for one in account.pod_events]
-    beside += _list_failing(account)
+    beside += [*_list_failing(account), *_list_crossed_locks(account)]
     found = sorted(
         [
             *_list_recreation(history)[:-1],
@@ -109,7 +109,7 @@ def list_latest(account: Account) -> Iterator[Line]:
     shown += _list_related_writes(account, are_latest=True)[-_MAX_RELATED:]
     shown += [] if is_cause else _list_pod_deletions(account)[-1:]
     shown += _list_telling_pod_events(account)[-_MAX_LATEST:] + _list_failing(account)[-_MAX_LATEST:]
-    shown += _list_odd_renewals(history)[-_MAX_LATEST:]
+    shown += [*_list_crossed_locks(account), *_list_odd_renewals(history)[-_MAX_LATEST:]]
     shown += _list_two_addresses(history)
     shown += [*_list_conflicts(account)][-_MAX_LATEST:]
     shown += [*_list_other_writes(history)[-_MAX_LATEST:], *[*_list_accepted_writes(history)][-_MAX_LATEST:]]
@@ -125,6 +125,11 @@ def list_latest(account: Account) -> Iterator[Line]:
 def _list_failing(account: Account) -> list[_Event]:
     """Return what its holders asked for beside it that failed again and again."""
     return [(one.first, one.describe(account.tenure, account.now)) for one in account.failing]
+
+
+def _list_crossed_locks(account: Account) -> list[_Event]:
+    """Return that its holder and that of another lease asked for each other's."""
+    return [] if account.crossed is None else [(account.crossed.since, account.crossed.describe(account.now))]
 
 
 def _list_telling_pod_events(account: Account) -> list[_Event]:

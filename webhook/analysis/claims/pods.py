@@ -113,7 +113,7 @@ def _namespace_of(process: Writer) -> str:
     return account[0] if account else ""
 
 
-def _workload_of(pod: str) -> str:
+def name_workload(pod: str) -> str:
     """Return the name of what a pod is of, as its name shows: of a Deployment, or the rest without its last part."""
     found = _OF_REPLICA_SET.fullmatch(pod)
     return found[1] if found else pod.rpartition("-")[0]
@@ -121,7 +121,7 @@ def _workload_of(pod: str) -> str:
 
 def _list_workloads(history: LeaseHistory) -> Collection[tuple[str, str]]:
     """Return the namespaces and the workloads of the pods of a lease."""
-    return {(_namespace_of(one), _workload_of(one.pod)) for one in _list_processes(history)}
+    return {(_namespace_of(one), name_workload(one.pod)) for one in _list_processes(history)}
 
 
 def _list_refused(refused: Sequence[PodRequest]) -> Iterator[PodEvent]:
@@ -146,7 +146,7 @@ def _may_be_of(request: PodRequest, workloads: Collection[tuple[str, str]]) -> b
     """Return whether a pod that was refused may be of a workload: where a log shows its name, by that."""
     named = _NAMED.match(request.message)
     pod = request.name or (named[1] if named else "")
-    return not pod or not workloads or (request.namespace, _workload_of(pod)) in workloads
+    return not pod or not workloads or (request.namespace, name_workload(pod)) in workloads
 
 
 def _list_waiting(
@@ -156,7 +156,7 @@ def _list_waiting(
     known = {(_namespace_of(one), one.pod) for one in _list_processes(history)}
     for namespace, workload in sorted(_list_workloads(history)):
         for pod in histories.pod_requests.list_names(namespace):
-            if _workload_of(pod) != workload or (namespace, pod) in known:
+            if name_workload(pod) != workload or (namespace, pod) in known:
                 continue
             about = [one for one in histories.pod_requests.list_about(namespace, pod) if one.at <= now]
             written = [one for one in about if one.act is PodAct.STATUS and _is_by_scheduler(one)]

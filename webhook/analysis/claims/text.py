@@ -12,6 +12,7 @@ from webhook.analysis.claims.cause_sentences import describe_cause
 from webhook.analysis.claims.diagnosis import Blame
 from webhook.analysis.claims.other_askers import find_other_askers
 from webhook.analysis.claims.silent_together import describe_silent_together
+from webhook.analysis.claims.waiting_pods import find_waiting_pods
 from webhook.analysis.claims.words import describe_writer, format_age, format_clock, format_name
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState, LeaseStatus, date_naming
@@ -54,8 +55,7 @@ def list_facts(account: Account, *, verbose: bool = True) -> Iterator[Line]:
     is_known = account.cause is not None and account.cause.blame is not Blame.UNKNOWN
     if account.cause is not None and is_known and not (is_silent_heartbeat or is_told):
         yield Line("Why", describe_cause(account.cause))
-    if others := find_other_askers(account):
-        yield Line("Also asks", others.describe())
+    yield from _list_askers(account)
     if together:
         yield Line("Together", together)
     if account.unanswered is not None:
@@ -63,6 +63,14 @@ def list_facts(account: Account, *, verbose: bool = True) -> Iterator[Line]:
     if account.newer is not None:
         yield Line("Newer lease", account.newer.describe(account.now))
     yield from _list_rhythm(account) if verbose else ()
+
+
+def _list_askers(account: Account) -> Iterator[Line]:
+    """Yield who asks for a lease beside the replicas of its holder."""
+    if others := find_other_askers(account):
+        yield Line("Also asks", others.describe())
+    for waiting in find_waiting_pods(account):
+        yield Line("Also asks", waiting.describe(account.now))
 
 
 def _describe_hidden(account: Account) -> str:

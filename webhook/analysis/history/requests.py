@@ -14,6 +14,7 @@ from webhook.analysis.history.addresses import Elsewhere, WriteAddresses, get_ad
 from webhook.analysis.history.bounds import MAX_LISTED
 from webhook.analysis.history.heard import Heard
 from webhook.analysis.history.log_spans import LogChanges
+from webhook.analysis.history.read_runs import ReadRuns
 from webhook.analysis.history.refusal import NOT_FOUND, SLOW, UNKNOWN_RESOURCE, Refusal
 from webhook.analysis.history.renewals import Renewals
 from webhook.analysis.history.rewritten import RewrittenFields
@@ -41,6 +42,7 @@ class Requests(Struct):
 
     readers: dict[str, tuple[int, int]] = field(default_factory=dict)
     """How often pods, or users without one, read the lease, and when last."""
+    read_runs: ReadRuns = field(default_factory=ReadRuns)
     sources: dict[str, list[Writer]] = field(default_factory=dict)
     """By address and program of requests, the processes that made them."""
     authenticating: dict[str, set[str]] = field(default_factory=dict)
@@ -158,6 +160,8 @@ class Requests(Struct):
             pods.update({seen.writer.pod} if len(pods) < MAX_LISTED else ())
         if _is_turned_away(seen):
             return  # who is refused, or asks an API server that does not serve leases, does not wait for this one
+        if seen.writer is not None:
+            self.read_runs.hear(seen.writer.process, seen.at or 0)
         if who and (who in self.readers or len(self.readers) < MAX_LISTED):
             self.readers[who] = (self.readers.get(who, (0, 0))[0] + 1, seen.at or 0)
 
