@@ -12,7 +12,7 @@ from tests.history.fake_server import FakeServer
 from tests.history.observing import advise, cluster_of, follow_log
 from webhook.analysis.claims.account import Account
 from webhook.analysis.history.tenure import API_SERVER
-from webhook.kubernetes.times import format_micro_time
+from webhook.kubernetes.times import SECOND, format_micro_time, format_time
 
 PINGED = "2026-11-18T11:07:00.000000Z"
 ANSWERED = "2026-11-18T11:06:41.000000Z"
@@ -133,3 +133,39 @@ def test_who_reads_an_expired_coordinated_lease_is_not_told_to_take_it() -> None
         mail.renew()
         reader.ask()
     assert "does not take it" not in advise(explain(server))
+
+
+def watch_silence(second: int, *, ends: bool = False) -> Account:
+    """Return what a watch shows of a silence in which a candidate is written, in a second of it.
+
+    `ends`: it goes on until the end, which another lease shows.
+    """
+    server, first = start_coordinated()
+    head, stored = server.watch(), candidate()
+    server.now += second * SECOND
+    stored["metadata"] |= {"resourceVersion": "200"}
+    entry = {"manager": "kube-apiserver", "operation": "Update", "time": format_time(server.now)}
+    entry |= {"apiVersion": "coordination.k8s.io/v1beta1", "fieldsType": "FieldsV1", "fieldsV1": {}}
+    stored["metadata"]["managedFields"] = [entry]
+    lines = json.dumps({"type": "MODIFIED", "object": stored}).encode() + b"\n"
+    server.now += (30 - second) * SECOND
+    if ends:
+        server.elector("x", "x/x").lead(8)
+    else:
+        first.renew(strategy="OldestEmulationVersion")
+    tail = server.watch()[len(head) :]
+    return account(cluster_of(head + lines + tail), server.now)
+
+
+@pytest.mark.parametrize(("second", "is_said"), [(1, False), (12, True), (30, False)])
+def test_a_candidate_that_was_written_meanwhile_shows_that_an_api_server_was_there(second: int, is_said: bool) -> None:
+    output = text(watch_silence(second))
+    said = "Why is not known: an API server stored LeaseCandidates meanwhile, the last at 11:07:12Z; whether it was"
+    assert (said in output) == is_said
+    assert ("no other lease in the input shows whether the API server was unavailable" in output) != is_said
+
+
+def test_of_a_lease_that_is_not_renewed_until_the_end_the_last_renewals_of_others_say_more() -> None:
+    cause = watch_silence(12, ends=True).cause
+    assert cause is not None
+    assert cause.evidence.startswith("1 other lease went on being renewed")

@@ -401,7 +401,7 @@ def _diagnose_expiry(histories: ClusterHistory, history: LeaseHistory, now: int)
             # A client sets renewTime before it sends the renewal, so that request does not count as a later one.
             start = max(start, tenure.last_renewal)
         cause = causes.diagnose(histories, history, tenure, start, min(now, histories.bounds.until))
-        if cause.evidence != causes.WITHOUT_EVIDENCE:
+        if not causes.lacks_other_leases(cause):
             return cause
     # A watch in which every lease stopped ends with the last renewal.
     return causes.diagnose_snapshot(histories, history, now)

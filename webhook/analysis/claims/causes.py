@@ -42,6 +42,7 @@ _MIN_OTHER_WRITES: Final = 3
 WITHOUT_EVIDENCE: Final = (
     "no other lease in the input shows whether the API server was unavailable; if there are more, give all of them (-A)"
 )
+_OTHERS: Final = "whether it was unavailable at other times, no other lease in the input shows"
 _MIN_REPEATED: Final = 3
 """Holders in a row that let a lease expire: fewer may have stopped for reasons of their own."""
 REPEATED: Final = (Cause.INTERVAL, Cause.STOPPED)
@@ -464,7 +465,7 @@ def _compare_silence(evidence: SilenceEvidence, slow: int) -> Diagnosis:
         text = f"the API server answered at least {reads} reads of this lease by others meanwhile"
         return Diagnosis(Blame.CLIENT, text, own, is_silent=True)
     if not compared.is_known:
-        return Diagnosis(Blame.UNKNOWN, WITHOUT_EVIDENCE, (*own, Cause.NETWORK))
+        return Diagnosis(Blame.UNKNOWN, _describe_candidate_writes(evidence) or WITHOUT_EVIDENCE, (*own, Cause.NETWORK))
     if compared.most_paused and not is_silent:
         text = (
             f"{_describe_pause(compared)}, as when the API server or its etcd is slow, or a node cut off, for example"
@@ -478,6 +479,23 @@ def _compare_silence(evidence: SilenceEvidence, slow: int) -> Diagnosis:
     }
     text = f"{_describe_punctual(compared)}{of_node[node]}"
     return Diagnosis(Blame.CLIENT, text, own, is_silent=is_silent, requests=requests or 0)
+
+
+def _describe_candidate_writes(evidence: SilenceEvidence) -> str:
+    """Say that an API server stored LeaseCandidates meanwhile, which are no leases; "" if none did.
+
+    Before a renewal was due, and in the second in which it came, that says nothing.
+    """
+    due, end = evidence.start + (evidence.history.renewals.usual or SECOND), evidence.end // SECOND * SECOND
+    found = [one for one in evidence.histories.candidate_writes if due < one < end]
+    if not found:
+        return ""
+    return f"an API server stored LeaseCandidates meanwhile, the last at {format_clock(max(found), end)}; {_OTHERS}"
+
+
+def lacks_other_leases(cause: Diagnosis) -> bool:
+    """Return whether no other lease shows anything of a time in which one was not renewed."""
+    return cause.evidence == WITHOUT_EVIDENCE or cause.evidence.endswith(_OTHERS)
 
 
 def _diagnose_silent_log(evidence: SilenceEvidence, log: SilentLog, own: Sequence[Cause]) -> Diagnosis:

@@ -71,6 +71,8 @@ class ClusterHistory(Struct):
     """Without those that are only `stored`."""
     stored: StoredLeases = field(default_factory=StoredLeases)
     candidates: dict[Key, LeaseCandidate] = field(default_factory=dict)
+    candidate_writes: deque[int] = field(default_factory=partial(deque, (), MAX_RELATED))
+    """When LeaseCandidates were updated, by the clock of an API server, the latest."""
     candidate_events: dict[Key, deque[LeaseEvent]] = field(default_factory=dict)
     """The latest deletions and edits of candidates, by the lease that they are for."""
     refused_candidates: RefusedCandidates = field(default_factory=RefusedCandidates)
@@ -253,7 +255,10 @@ class ClusterHistory(Struct):
         self.refused_candidates.take(seen, seen.asked_lease or lease or "")
         if not seen.is_stored:
             return
-        self.pings.take(seen, before, seen.latest_stamp if seen.at is None else seen.at)
+        written = seen.latest_stamp if seen.at is None else seen.at
+        if seen.act is Act.UPDATED and written is not None:
+            self.candidate_writes.append(written)
+        self.pings.take(seen, before, written)
         if isinstance(seen.object, LeaseCandidate):
             self.candidates[key] = seen.object
             self.bounds.note_candidate(seen, get_instant(normalize(seen.object.spec.ping_time)))
