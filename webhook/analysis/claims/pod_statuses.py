@@ -62,6 +62,11 @@ def describe_end_of_pod(found: Sequence[PodRequest], start: int, now: int) -> st
     return f"the kubelet of node {name_node(first)} wrote at {format_clock(first.at, now)} of {pod}: {ending}"
 
 
+def describe_ends(found: Sequence[PodRequest], start: int, now: int) -> str:
+    """Say which containers ended since an instant, the latest, as kubelets wrote; "" if none did."""
+    return _join(_list_ended(found, start, now))
+
+
 def name_node(request: PodRequest) -> str:
     """Return the node of the kubelet that made a request."""
     return format_name(request.writer.user.removeprefix(NODE_USER))

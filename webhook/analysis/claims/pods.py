@@ -17,6 +17,7 @@ from webhook.analysis.claims.pod_statuses import (
     find_kubelet_writes,
     name_node,
 )
+from webhook.analysis.claims.restarted_holders import find_status_writes
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
@@ -58,6 +59,8 @@ def list_pod_events(histories: ClusterHistory, history: LeaseHistory, now: int) 
     refused = find_refused_pods(histories, history, now)
     found = [*_list_refused(refused), *_list_waiting(histories, history, free, now)]
     found += [*_list_kubelets(histories, history, now), *_list_acts_on_holders(histories, history, now)]
+    again = find_status_writes(histories, history, now)
+    found += [PodEvent(again.first, text)] if again is not None and (text := again.describe(now)) else []
     return tuple(sorted(found))
 
 
