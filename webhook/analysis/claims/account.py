@@ -18,6 +18,7 @@ from webhook.analysis.claims.diagnosis import Blame, Diagnosis
 from webhook.analysis.claims.expiry_doubts import ExpiryDoubt, find_expiry_doubt
 from webhook.analysis.claims.failing_requests import FailingRun, find_failing_requests
 from webhook.analysis.claims.holder_pods import HolderPodDeletion, find_holder_pod_deletions
+from webhook.analysis.claims.idle_holders import IdleHolder, find_idle_holder
 from webhook.analysis.claims.incidents import drop_repeated, find_incidents, find_server_clock
 from webhook.analysis.claims.newer_leases import NewerLease, find_newer_lease
 from webhook.analysis.claims.pods import PodEvent, find_refused_pods, list_pod_events
@@ -95,6 +96,8 @@ class Account(Struct, frozen=True):
     """The last moment that an audit log shows, in microseconds since 1970."""
     failing: tuple[FailingRun, ...] = ()
     """What its holders asked for beside it that failed again and again."""
+    idle: IdleHolder | None = None
+    """The present holder, if it renews and no longer writes anything else."""
     crossed: CrossedLocks | None = None
     """Another lease whose holder asked for this one, while the holder of this one asked for that."""
     newer: NewerLease | None = None
@@ -340,6 +343,7 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
         related_writes=tuple(find_related_writes(histories.related_writes, history, refused_pods, failing)),
         pod_events=list_pod_events(histories, history, now),
         failing=failing,
+        idle=find_idle_holder(histories, history, now),
         crossed=find_crossed_locks(histories, history),
         logged_until=bounds.logged_until,
         unanswered=find_unanswered_ping(histories, history),

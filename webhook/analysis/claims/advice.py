@@ -386,7 +386,7 @@ def _advise_on_work(account: Account) -> Advice | None:
         return crossed
     failing = list(find_present_failures(account.failing, account.tenure, account.logged_until))
     if not failing:
-        return None
+        return account.idle.advise(account.now) if account.idle is not None else None
     pod, last = find_pod(account.history, account.holder, account.tenure), max(one.last for one in failing)
     failed = f"requests of its pod failed, the last one at {format_clock(last, account.now)}"
     command = make_command_for_log_of_holder(pod.namespace, pod.name)

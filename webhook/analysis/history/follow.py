@@ -50,6 +50,7 @@ from webhook.analysis.inputs.items import (
     RelatedWrite,
     Writer,
 )
+from webhook.analysis.inputs.pod_activity import find_activity
 from webhook.kubernetes.objects import LeaseCandidate
 from webhook.kubernetes.request import VERSIONS_OF
 from webhook.kubernetes.times import SECOND, get_instant, normalize
@@ -190,6 +191,10 @@ class ClusterHistory(Struct):
 
     def _note_beside(self, seen: PodDeletion | PodRequest | PodActivity | RelatedWrite) -> None:
         """Remember a request about what holders depend on."""
+        activity = find_activity(seen) if isinstance(seen, PodDeletion | PodRequest) else None
+        if activity is not None:
+            self.pod_activities.add(activity)
+            self.failing_requests.add(activity)
         if isinstance(seen, PodDeletion):
             self.deleted_pods.add(seen)
         elif isinstance(seen, PodRequest):

@@ -9,7 +9,7 @@ import re
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
-from webhook.analysis.inputs.items import LISTINGS, Failure, PodActivity
+from webhook.analysis.inputs.items import LISTINGS, Failure, PodAct, PodActivity, PodDeletion, PodRequest
 from webhook.kubernetes.request import GROUP
 from webhook.kubernetes.times import get_instant, normalize
 
@@ -98,6 +98,34 @@ def interpret_pod_activity(event: "AuditEvent") -> PodActivity | None:
     )
 
 
+def find_activity(seen: PodDeletion | PodRequest) -> PodActivity | None:
+    """Return a request about a pod as what the pod did that made it; None if no pod made it with its own token."""
+    writer = seen.writer
+    if not (writer.uid and writer.pod) or writer.impersonator:
+        return None
+    if isinstance(seen, PodDeletion):
+        return PodActivity(received=seen.at, at=seen.at, writer=writer.process, is_write=seen.is_sure)
+    is_refused = seen.act is PodAct.REFUSED and _is_failure(seen.code)
+    failure = Failure(
+        verb="create",
+        resource="pods",
+        namespace=seen.namespace,
+        code=seen.code,
+        lacks_rights=seen.code == HTTPStatus.FORBIDDEN and _WITHOUT_RIGHTS in seen.message,
+    )
+    return PodActivity(
+        received=seen.at,
+        at=seen.at,
+        writer=writer.process,
+        is_write=seen.act in {PodAct.STATUS, PodAct.BOUND},
+        failure=failure if is_refused else None,
+    )
+
+
+def _is_failure(code: int) -> bool:
+    return code == HTTPStatus.FORBIDDEN or code >= HTTPStatus.INTERNAL_SERVER_ERROR
+
+
 def _find_failure(event: "AuditEvent") -> Failure | None:
     """Return what was to be done that failed, or was refused; None for what clients expect now and then.
 
@@ -106,7 +134,7 @@ def _find_failure(event: "AuditEvent") -> Failure | None:
     """
     reference, code = event.object_ref, event.response_status.code
     is_unserved = code == HTTPStatus.NOT_FOUND and event.verb == "list"
-    if not (is_unserved or code == HTTPStatus.FORBIDDEN or code >= HTTPStatus.INTERNAL_SERVER_ERROR):
+    if not (is_unserved or _is_failure(code)):
         return None
     resource = ".".join(part for part in (reference.resource, reference.api_group) if part)
     return Failure(

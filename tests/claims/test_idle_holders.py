@@ -1,0 +1,177 @@
+"""A holder that renews, and no longer writes anything else as it did before: it may work no more, or be idle."""
+
+from typing import Final
+
+import pytest
+
+from tests.claims.accounts import account, shop, text
+from tests.claims.test_pods import log_status
+from tests.factories import Tweak, drop, put
+from tests.history.fake_server import SECOND, START, Elector, FakeServer, together
+from tests.history.observing import advise, follow_both, follow_log
+from tests.inputs.test_pod_activity import work
+
+POD: Final = {
+    "username": "system:serviceaccount:shop:db",
+    "extra": {
+        "authentication.kubernetes.io/pod-name": ["db-0"],
+        "authentication.kubernetes.io/pod-uid": ["uid-db-0"],
+    },
+}
+IDLE = (
+    "It is held and renewed, but the log shows no write of its pod beside leases and Events since 11:07:39Z, and one "
+    "at least every 4 s before. It may have nothing to do, or work no more; its log may say which: "
+    "kubectl -n shop logs db-0"
+)
+WELL = "It is held and renewed; whether its holder works, a lease does not show."
+
+
+def serve() -> tuple[FakeServer, list[Elector]]:
+    server, electors = shop()
+    server.uids["db-0"] = "uid-db-0"
+    together(20, *electors)
+    return server, electors
+
+
+def play(server: FakeServer, electors: list[Elector], number: int, *tweaks: Tweak, every: int = 4) -> None:
+    """Have the holder's pod write something every few seconds, a second before a renewal."""
+    for _ in range(number):
+        together(every, *electors)
+        server.log.append(work((server.now - START) / SECOND - 1, *tweaks))
+
+
+def rest(server: FakeServer, electors: list[Elector], seconds: int) -> None:
+    assert server.now
+    together(seconds, *electors)
+
+
+def find_advice(server: FakeServer) -> str:
+    return advise(account(follow_log(server), server.now))
+
+
+def test_a_holder_that_wrote_regularly_and_then_nothing_is_said() -> None:
+    server, electors = serve()
+    play(server, electors, 10)
+    rest(server, electors, 40)
+    assert find_advice(server) == IDLE
+    assert text(account(follow_log(server), server.now)).endswith(IDLE)
+
+
+@pytest.mark.parametrize(
+    ("number", "every", "seconds"),
+    [(10, 4, 26), (4, 12, 90), (10, 2, 40), (5, 14, 60)],
+    ids=["for a moment", "few writes", "a process that starts", "as long as between its writes, nearly"],
+)
+def test_a_holder_that_need_not_have_stopped(number: int, every: int, seconds: int) -> None:
+    server, electors = serve()
+    play(server, electors, number, every=every)
+    rest(server, electors, seconds)
+    assert find_advice(server) == WELL
+
+
+@pytest.mark.parametrize(
+    "tweaks",
+    [
+        (put("verb", "get"),),
+        (put("objectRef.resource", "events"),),
+        (put("responseStatus.code", 409),),
+        (drop("user.extra"),),
+    ],
+    ids=["reads", "Events", "conflicts", "no pod"],
+)
+def test_what_is_no_work_shows_no_rhythm(tweaks: tuple[Tweak, ...]) -> None:
+    server, electors = serve()
+    play(server, electors, 10, *tweaks)
+    rest(server, electors, 40)
+    assert find_advice(server) == WELL
+
+
+def test_what_it_does_to_pods_is_work() -> None:
+    server, electors = serve()
+    play(server, electors, 10)
+    for _ in range(10):
+        rest(server, electors, 4)
+        server.delete_pod("cart-7", put("user", POD))
+    assert find_advice(server) == WELL
+    for _ in range(10):
+        rest(server, electors, 4)
+        log_status(server, "cart-7", put("user", POD))
+    assert find_advice(server) == WELL
+
+
+def test_a_deletion_of_a_pod_by_somebody_else_is_not_its_work() -> None:
+    server, electors = serve()
+    play(server, electors, 10)
+    rest(server, electors, 20)
+    server.delete_pod("cart-7")
+    rest(server, electors, 20)
+    assert find_advice(server) == IDLE
+
+
+def test_work_before_it_held_the_lease_is_not_counted() -> None:
+    server, electors = shop()
+    server.uids["db-1"] = "uid-db-1"
+    db, *others = electors
+    together(20, db, *others)
+    other = server.elector("db-1", "shop/db")
+    other.ask()
+    for _ in range(10):
+        together(4, db, *others)
+        server.log.append(work((server.now - START) / SECOND - 1, pod="db-1"))
+    db.release()
+    other.take()
+    together(40, other, *others)
+    assert "no write of its pod" not in find_advice(server)
+
+
+def test_a_lease_that_is_not_renewed_has_no_holder_that_only_renews() -> None:
+    server, (db, *others) = serve()
+    play(server, [db, *others], 10)
+    together(60, *others)
+    assert account(follow_log(server), server.now).idle is None
+
+
+def test_a_log_with_a_hole_does_not_show_it() -> None:
+    server, electors = serve()
+    play(server, electors, 10)
+    server.wait(60)
+    for one in electors:
+        one.renew()
+    rest(server, electors, 40)
+    assert len(follow_log(server).bounds.holes) == 1
+    assert account(follow_log(server), server.now).idle is None
+
+
+def test_a_log_that_lacks_requests_does_not_show_it() -> None:
+    server, electors = serve()
+    play(server, electors, 10)
+    rest(server, electors, 40)
+    assert account(follow_both(server), server.now).idle is not None
+    late = [one for one in server.log if one["objectRef"].get("name") == "db" and one["verb"] == "update"][-4]
+    server.log.remove(late)
+    assert account(follow_both(server), server.now).idle is None
+
+
+def test_a_holder_without_a_pod_may_be_several_processes() -> None:
+    server, electors = shop()
+    together(20, *electors)
+    play(server, electors, 10)
+    rest(server, electors, 40)
+    assert find_advice(server) == WELL
+
+
+def test_creations_of_pods_that_are_refused_are_said() -> None:
+    server, electors = serve()
+    refusal = put("responseStatus", {"code": 403, "message": 'pods is forbidden: User "x" cannot create resource'})
+    pods = put("objectRef", {"resource": "pods", "namespace": "shop", "apiVersion": "v1"})
+    play(server, electors, 4, put("verb", "create"), pods, refusal)
+    assert "4 requests of pod db-0, its holder, to create pods in namespace shop were refused for lack of" in text(
+        account(follow_log(server), server.now)
+    )
+
+
+def test_a_creation_of_a_pod_that_is_invalid_says_nothing_of_what_it_may_do() -> None:
+    server, electors = serve()
+    pods = put("objectRef", {"resource": "pods", "namespace": "shop", "apiVersion": "v1"})
+    play(server, electors, 4, put("verb", "create"), pods, put("responseStatus.code", 422))
+    assert "to create pods" not in text(account(follow_log(server), server.now))

@@ -1,0 +1,66 @@
+"""A holder that renews, and no longer writes anything else, though it did so regularly: it may work no more.
+
+It may as well have nothing to do, so it is said with that doubt. Only a log that seems whole shows it.
+"""
+
+from itertools import pairwise
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.analysis.claims.claim import Advice
+from webhook.analysis.claims.commands import make_command_for_log_of_holder
+from webhook.analysis.claims.words import format_clock
+from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.status import LeaseState
+from webhook.kubernetes.request import UserInfo
+from webhook.kubernetes.times import SECOND, format_length
+
+_MIN_WRITES: Final = 5
+_SHORTEST: Final = 30 * SECOND
+"""For so long it wrote regularly, lest a process that starts is meant, and then did not."""
+_TIMES: Final = 5
+"""It has not written for so many times the longest time between two of its writes before."""
+
+
+class IdleHolder(Struct, frozen=True):
+    """A holder's pod: when it last wrote anything but leases and Events, and how often at least it did before.
+
+    Both are in microseconds, the first since 1970.
+    """
+
+    namespace: str
+    pod: str
+    since: int
+    longest: int
+
+    def advise(self, now: int) -> Advice:
+        """Return what is known of it, and where to look."""
+        before = format_length(max(self.longest, SECOND // 10))
+        sentence = (
+            "It is held and renewed, but the log shows no write of its pod beside leases and Events since "
+            f"{format_clock(self.since, now)}, and one at least every {before} before. It may have nothing to do, "
+            "or work no more; its log may say which:"
+        )
+        return Advice(sentence, make_command_for_log_of_holder(self.namespace, self.pod))
+
+
+def find_idle_holder(histories: ClusterHistory, history: LeaseHistory, now: int) -> IdleHolder | None:
+    """Return the present holder if it no longer writes anything else; None if it does, or need not have stopped."""
+    tenure, status, bounds = history.current_tenure, history.status(now), histories.bounds
+    own = tenure.processes.own if tenure is not None and tenure.processes.is_sure else None
+    account = UserInfo(own.user).service_account if own is not None else None
+    if tenure is None or own is None or account is None or status is None or status.state is not LeaseState.LIVE:
+        return None
+    until = min(now, bounds.logged_until)
+    found = histories.pod_activities.list_between(own, tenure.since, until)
+    writes = sorted(one.at for one in found if one.is_write)
+    if len(writes) < _MIN_WRITES or writes[-1] - writes[0] < _SHORTEST:
+        return None
+    last, longest = writes[-1], max(after - one for one, after in pairwise(writes))
+    is_short = until - last < max(_SHORTEST, _TIMES * longest)
+    lacks_requests = history.is_partial or histories.lacks_requests(history) or bounds.has_hole(last, until)
+    if is_short or lacks_requests or bounds.log_spans.find_ended(last, until) is not None:
+        return None
+    return IdleHolder(account[0], own.pod, last, longest)
