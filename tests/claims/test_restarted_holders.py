@@ -9,7 +9,7 @@ from tests.history.fake_server import Elector, FakeServer, together
 from tests.history.observing import follow_log
 from webhook.analysis.claims.happened import list_latest
 
-UNKNOWN = "a container may have restarted each time, or readiness changed, which the log does not show"
+UNKNOWN = "as when containers end and start again, or readiness changes; the log does not show which"
 WROTE = "kubelets wrote the status of"
 
 

@@ -41,7 +41,7 @@ class StatusWrites(Struct, frozen=True):
         ends = describe_ends(shown, self.first - _NEAR, now)
         if shown and not ends:
             return ""
-        why = ends or "a container may have restarted each time, or readiness changed, which the log does not show"
+        why = ends or "as when containers end and start again, or readiness changes; the log does not show which"
         pods = list(dict.fromkeys(format_name(one.name) for one in self.writes))
         which = f"pod {pods[0]} while it" if len(pods) == 1 else f"pods {join_names(pods)} while each"
         until = format_clock(self.writes[-1].at, now)

@@ -26,8 +26,8 @@ class WaitingPod(Struct, frozen=True):
     since: int
 
     def describe(self, now: int) -> str:
-        """`pod report-x reads it again and again since 12:00:42Z`."""
-        return f"pod {format_name(self.pod)} reads it again and again since {format_clock(self.since, now)}"
+        """`pod report-x reads it again and again, at least since 12:00:42Z`."""
+        return f"pod {format_name(self.pod)} reads it again and again, at least since {format_clock(self.since, now)}"
 
 
 def find_waiting_pods(account: Account) -> Iterator[WaitingPod]:
@@ -39,7 +39,7 @@ def find_waiting_pods(account: Account) -> Iterator[WaitingPod]:
     held = {name_workload(one.processes.own.pod) for one in history.tenures if one.processes.own is not None}
     for who, run in history.requests.read_runs.runs.items():
         is_other = bool(who.pod) and who.user == own.user and name_workload(who.pod) not in held
-        since = max(run.first, tenure.since)
-        is_still = account.logged_until - run.last <= MAX_APART and run.last - since >= _SHORTEST
+        waits = run.last - max(run.first, tenure.since)
+        is_still = account.logged_until - run.last <= MAX_APART and waits >= _SHORTEST
         if is_other and is_still and history.requests.read_runs.find(who) is run:
-            yield WaitingPod(who.pod, since)
+            yield WaitingPod(who.pod, run.first)
