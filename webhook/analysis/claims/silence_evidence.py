@@ -31,7 +31,7 @@ _MIN_OTHER_REQUESTS: Final = 3
 """Requests of a pod that show it at work: a single one may be held back on its way, or be of a start."""
 _MIN_PAUSE: Final = 5 * SECOND
 _MAX_PAUSE: Final = 15 * SECOND
-"""For how long a pod that runs may be without another request: just after one for a lease, none is read."""
+"""For how long a pod that runs may be without another request: just after one for a lease, its reads are not read."""
 _PARTS: Final = 4
 """A time without an answer to others is short if it is at most so small a part of a silence."""
 
