@@ -160,8 +160,7 @@ class Requests(Struct):
             pods.update({seen.writer.pod} if len(pods) < MAX_LISTED else ())
         if _is_turned_away(seen):
             return  # who is refused, or asks an API server that does not serve leases, does not wait for this one
-        if seen.writer is not None:
-            self.read_runs.hear(seen.writer.process, seen.at or 0)
+        self.read_runs.hear(seen.writer.process if seen.writer else Writer(), seen.at or 0)
         if who and (who in self.readers or len(self.readers) < MAX_LISTED):
             self.readers[who] = (self.readers.get(who, (0, 0))[0] + 1, seen.at or 0)
 
