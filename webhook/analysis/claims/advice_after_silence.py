@@ -19,6 +19,7 @@ from webhook.analysis.claims.commands import (
     make_command_for_lease,
     make_command_for_managers,
     make_command_for_node,
+    make_command_for_pod,
     make_command_for_pod_or_its_events,
     name_holder,
 )
@@ -77,7 +78,7 @@ def advise_after_silence(
             return _advise_after_outage(cause, history, tenure, now=now)
     if cause.blame is Blame.REFUSED and cause.refusal is not None:
         return _advise_on_refused_holder(cause.refusal, history, tenure, deletion=cause.deletion, now=now)
-    return _advise_without_cause(history, tenure, is_lost=is_lost)
+    return _advise_without_cause(history, tenure, cause, is_lost=is_lost)
 
 
 def _advise_on_api_servers(cause: Diagnosis) -> Advice | None:
@@ -130,7 +131,7 @@ def _advise_on_token_of_deleted_pod(history: LeaseHistory, tenure: Tenure, delet
     return Advice(f"{sentence} To see which pods run now:", f"{make_kubectl_prefix(place)} get pods,events -o wide")
 
 
-def _advise_without_cause(history: LeaseHistory, tenure: Tenure, *, is_lost: bool) -> Advice:
+def _advise_without_cause(history: LeaseHistory, tenure: Tenure, cause: Diagnosis, *, is_lost: bool) -> Advice:
     """Return what to do if the input does not show why a holder did not renew."""
     if history.namespace == NODE_LEASES:
         return _advise_on_silent_node(history)
@@ -139,7 +140,7 @@ def _advise_without_cause(history: LeaseHistory, tenure: Tenure, *, is_lost: boo
     pod = find_pod(history, tenure.holder, tenure)
     if not pod.name:
         return _advise_on_holder(history, tenure, is_lost=is_lost) if history.requests.is_logged else _WATCH_ALL
-    step = _advise_on_pod(tenure, pod, is_lost=is_lost)
+    step = _advise_on_gone_pod(tenure, pod, cause) if cause.gone else _advise_on_pod(tenure, pod, is_lost=is_lost)
     if history.requests.is_logged:
         return step
     sentence = "To know the cause the next time, watch all leases (-A) and keep the audit log."
@@ -200,7 +201,8 @@ def _add_pod_that_may_have_stopped(
 ) -> Advice:
     """Return advice that looks at the pod of a holder as well, if that may have stopped by itself."""
     is_silent = tenure.until is not None or now - tenure.last_renewal > (tenure.duration or 0) * SECOND
-    if Cause.STOPPED not in cause.possible_causes or not (is_silent and tenure.holder) or tenure.processes.heard_again:
+    is_over = bool(tenure.processes.heard_again or cause.gone)
+    if Cause.STOPPED not in cause.possible_causes or not (is_silent and tenure.holder) or is_over:
         return step
     pod = find_pod(history, tenure.holder, tenure)
     sentence = f"{step.sentence.removesuffix(':')}; {name_holder(tenure.holder, pod)} may have stopped by itself:"
@@ -225,6 +227,8 @@ def _advise_on_silent_client(history: LeaseHistory, tenure: Tenure, cause: Diagn
     if (own := find_user_without_pod(tenure)) is not None:
         return _advise_on_user(history, tenure, own, cause)
     pod = find_pod(history, tenure.holder, tenure)
+    if cause.gone:
+        return _advise_on_gone_pod(tenure, pod, cause)
     if cause.has_gone_on and pod.name:
         lost = ", which lost the lease," if is_lost else ""
         return _advise_on_logs(
@@ -265,15 +269,34 @@ def _advise_on_heard_pod(tenure: Tenure, pod: Pod, cause: Diagnosis, *, is_lost:
     lost, again = ", which lost the lease," if is_lost else "", "" if cause.requests else " again"
     what = "it" if is_lost else "the lease"
     sentence = f"The pod of {format_name(tenure.holder)}{lost} asked for {what}{again}; see what it did meanwhile:"
+    if cause.status_written:
+        sentence = (
+            f"The pod of {format_name(tenure.holder)}{lost} asked for {what}{again}, and may have restarted; see why:"
+        )
+        return Advice(sentence, f"{make_command_for_pod(pod)}; {_make_command_for_logs(pod)} --previous")
     if len(tenure.processes.heard_again) == 1 and not cause.requests:
         whose = f"the pod of {format_name(tenure.holder)}{lost}"
         sentence = f"A request for the lease by {whose} came later; see whether it runs:"
     return _advise_on_logs(pod, sentence)
 
 
+def _advise_on_gone_pod(tenure: Tenure, pod: Pod, cause: Diagnosis) -> Advice:
+    """Return what to do about a former holder whose pod is gone: neither its status nor its log can be asked for."""
+    went_on = "went on, and " if cause.has_gone_on else ""
+    sentence = (
+        f"The pod of {format_name(tenure.holder)}, which lost the lease, {went_on}was {cause.gone}; "
+        "its log is gone with it, unless logs are collected. See which pods run now, and their events:"
+    )
+    return Advice(sentence, f"{make_kubectl_prefix(pod.namespace)} get pods,events")
+
+
 def _advise_on_logs(pod: Pod, sentence: str) -> Advice:
-    logs = f"{make_kubectl_prefix(pod.namespace)} logs {pod.name}"
+    logs = _make_command_for_logs(pod)
     return Advice(sentence, f"{logs}; {logs} --previous")
+
+
+def _make_command_for_logs(pod: Pod) -> str:
+    return f"{make_kubectl_prefix(pod.namespace)} logs {pod.name}"
 
 
 def _is_kept_by_another(tenure: Tenure) -> bool:

@@ -16,7 +16,12 @@ from webhook.analysis.claims.deleted_pods import (
 )
 from webhook.analysis.claims.diagnosis import Blame, Cause, Diagnosis
 from webhook.analysis.claims.failed_writes import describe_stored, may_have_stored
-from webhook.analysis.claims.pod_statuses import describe_end_of_pod, find_kubelet_writes
+from webhook.analysis.claims.gone_pods import find_gone_pod
+from webhook.analysis.claims.pod_statuses import (
+    describe_end_of_pod,
+    find_kubelet_writes,
+    find_status_writes_of_restart,
+)
 from webhook.analysis.claims.silence_evidence import (
     HIDDEN,
     REFUSED,
@@ -103,8 +108,17 @@ def find_lost_leaders(histories: ClusterHistory, history: LeaseHistory) -> Itera
             cause = diagnose(histories, history, before, start, end)
             if after.processes.is_from_pod_of(before.processes):
                 cause = _add_change_of_name(cause, after)
+            cause = _add_end_and_return_of_pod(cause, histories, before, end)
             work = find_work_of_both(histories, before, after)
             yield MissedRenewals(start, end, before.duration, tenure=before, cause=cause, work_after=work)
+
+
+def _add_end_and_return_of_pod(cause: Diagnosis, histories: ClusterHistory, before: Tenure, end: int) -> Diagnosis:
+    """Return the cause of a loss, with what happened later to the pod that lost the lease."""
+    gone = find_gone_pod(histories, before)
+    written = find_status_writes_of_restart(histories, before)
+    clause = gone.describe(end) if gone is not None else ""
+    return replace(cause, gone=clause, status_written=written)
 
 
 def _add_change_of_name(cause: Diagnosis, after: Tenure) -> Diagnosis:

@@ -86,6 +86,10 @@ class Diagnosis(Struct, frozen=True):
     """True if the log of one of several API servers ends in that time."""
     silent_log: str = ""
     """The name of the log of its API server, if that answered nobody about a lease for most of that time."""
+    gone: str = ""
+    """How its pod was deleted, as a clause, if a log shows that it is gone by now."""
+    status_written: tuple[int, ...] = ()
+    """When its kubelet wrote the status of its pod: as it fell silent, and as it asked for the lease again."""
 
     @property
     def is_of_its_writes(self) -> bool:

@@ -21,6 +21,8 @@ _FAILED: Final = "Failed"
 _ROUNDING: Final = 2 * SECOND
 """The time of an end is in whole seconds, and of another clock than that of the last renewal."""
 _MAX_ENDS: Final = 3
+_NEAR: Final = 5 * SECOND
+"""How far from a last renewal, and from the next request, the status of a container that restarts is written."""
 
 
 def find_kubelet_writes(histories: ClusterHistory, tenure: Tenure, start: int, end: int) -> Sequence[PodRequest]:
@@ -41,6 +43,20 @@ def find_kubelet_writes(histories: ClusterHistory, tenure: Tenure, start: int, e
         and start < one.at <= end
         and not (one.status is not None and one.status.uid and own.uid and one.status.uid != own.uid)
     ]
+
+
+def find_status_writes_of_restart(histories: ClusterHistory, tenure: Tenure) -> tuple[int, ...]:
+    """Return when a kubelet wrote the status of a pod just after it had last renewed, and as it asked again.
+
+    A kubelet writes it when a container ends, and when it runs again, among other changes; () unless both are shown.
+    """
+    last, heard = tenure.last_of_identity, tenure.processes.list_requests_after(tenure.last_of_identity)
+    if not heard:
+        return ()
+    times = [one.at for one in find_kubelet_writes(histories, tenure, last - _ROUNDING, heard[0] + _ROUNDING)]
+    first, again = (one for one in times if one <= last + _NEAR), (one for one in times if one >= heard[0] - _NEAR)
+    found = next(first, None), next(again, None)
+    return () if found[0] is None or found[1] is None or found[0] == found[1] else (found[0], found[1])
 
 
 def describe_kubelet_writes(found: Sequence[PodRequest], start: int, now: int) -> str:

@@ -313,4 +313,8 @@ def _describe_return(missed: causes.MissedRenewals, usual: int | None, now: int)
         return f"{again}."
     if not gaps:
         again = f"{again}, and may have been sent long before"
-    return f"{again}; unless it had ended or restarted, it may have acted as leader until it noticed."
+    suggest = ""
+    if cause.status_written:
+        ended, began = (format_clock(one, now) for one in cause.status_written)
+        suggest = f", as the status suggests that its kubelet wrote at {ended} and {began}"
+    return f"{again}; unless it had ended or restarted{suggest}, it may have acted as leader until it noticed."

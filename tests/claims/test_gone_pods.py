@@ -1,0 +1,66 @@
+"""A holder that lost its lease, and whose pod was deleted later: nobody is sent to its log, which is gone with it."""
+
+import pytest
+
+from tests.claims.test_deleted_pods import Deed, by, find_loss, kubelet, play
+from tests.factories import drop, put
+from webhook.analysis.claims.claim import Claim
+
+HIDDEN = (put("level", "Metadata"), drop("responseObject"))
+GONE = "its log is gone with it, unless logs are collected. See which pods run now, and their events:"
+COLLECTOR = "system:serviceaccount:kube-system:pod-garbage-collector"
+
+
+def lose(*deeds: tuple[float, Deed]) -> Claim:
+    return find_loss(play(*deeds)[0])
+
+
+def test_who_deleted_the_pod_is_said_and_its_log_is_not_asked_for() -> None:
+    loss = lose((8, by("alice", *HIDDEN)), (10, kubelet(uid="u-1")))
+    assert loss.advice == f"The pod of db-0_1, which lost the lease, was deleted at 11:08:48Z by alice; {GONE}"
+    assert loss.fix == "kubectl -n shop get pods,events"
+
+
+def test_of_a_pod_that_took_long_to_end_it_is_said_when_it_was_gone() -> None:
+    loss = lose((4, by("alice", uid="u-1", is_eviction=True)), (17, kubelet(uid="u-1")))
+    assert "was evicted at 11:08:44Z by alice, and gone by 11:08:57Z; " in loss.advice
+
+
+def test_a_pod_whose_node_does_not_answer_is_taken_away_by_the_pod_garbage_collector() -> None:
+    assert "was deleted at 11:08:50Z by kube-system/pod-garbage-collector; " in lose((10, by(COLLECTOR))).advice
+
+
+@pytest.mark.parametrize(
+    "deeds",
+    [((10, kubelet(uid="u-1")),), ((8, by("alice", *HIDDEN)), (9, by("bob", *HIDDEN)), (10, kubelet(uid="u-1")))],
+    ids=["nobody is shown", "each may have been a dry run"],
+)
+def test_who_wanted_that_may_not_be_known(deeds: tuple[tuple[float, Deed], ...]) -> None:
+    assert "which lost the lease, was gone by 11:08:50Z; " in lose(*deeds).advice
+
+
+@pytest.mark.parametrize(
+    "deed",
+    [
+        by("alice", uid="u-1"),
+        by("alice", put("impersonatedUser", {"username": COLLECTOR}), uid="u-1"),
+        kubelet(uid="u-2"),
+    ],
+    ids=["it may not have ended", "somebody acts as the collector", "another pod of its name"],
+)
+def test_a_pod_that_may_be_there_is_described(deed: Deed) -> None:
+    loss = lose((10, deed))
+    assert loss.advice == "See the pod of db-0_1, which lost the lease:"
+    assert loss.fix.startswith("kubectl -n shop describe pod db-0 || ")
+
+
+def test_a_pod_that_is_heard_later_is_not_gone() -> None:
+    server, db = play((10, kubelet(uid="u-1")))
+    server.now += 2_000_000
+    db.ask()
+    assert find_loss(server).advice.startswith("A request for the lease by the pod of db-0_1")
+
+
+def test_without_a_uid_the_first_pod_of_its_name_that_is_taken_away_is_its_own() -> None:
+    server, _ = play((10, by("alice")), (11, kubelet()), (17, by("bob")), (18, kubelet()), uid="")
+    assert "was deleted at 11:08:50Z by alice; " in find_loss(server).advice

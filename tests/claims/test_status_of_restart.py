@@ -1,0 +1,54 @@
+"""The status of a holder's pod that its kubelet wrote as the holder fell silent, and as the pod asked again."""
+
+import pytest
+
+from tests.claims.accounts import account
+from tests.claims.test_pods import HOLDER, lead, log_status
+from tests.history.fake_server import together
+from tests.history.observing import follow_log
+from webhook.analysis.claims.claim import Claim
+
+SUGGESTED = "unless it had ended or restarted, as the status suggests that its kubelet wrote at 11:07:00Z and 11:07:28Z"
+RESTARTED = f"The pod of db-0_1, which lost the lease, asked for it again, and may have restarted; see why:"
+
+
+def lose(*, is_written_at_end: bool, is_written_at_return: bool, returns: bool = True) -> Claim:
+    """A holder falls silent; another one takes its lease, and then its pod asks for it again and again."""
+    server, db, others = lead()
+    server.wait(0.1)
+    if is_written_at_end:
+        log_status(server, HOLDER)
+    together(20, *others)
+    server.elector("db-1", "shop/db").take()
+    together(8, *others)
+    if is_written_at_return:
+        log_status(server, HOLDER)
+    for _ in range(3 if returns else 0):
+        server.wait(2)
+        db.ask()
+    claims = account(follow_log(server), server.now).claims
+    return next(one for one in claims if one.check == "leader-lost")
+
+
+def test_a_pod_whose_status_changed_as_it_fell_silent_and_as_it_came_back_may_have_restarted() -> None:
+    loss = lose(is_written_at_end=True, is_written_at_return=True)
+    assert f"{SUGGESTED}, it may have acted as leader until it noticed." in loss.message
+    assert loss.advice == RESTARTED
+    assert loss.fix == f"kubectl -n shop describe pod {HOLDER}; kubectl -n shop logs {HOLDER} --previous"
+
+
+@pytest.mark.parametrize(
+    ("is_written_at_end", "is_written_at_return"),
+    [(True, False), (False, True)],
+    ids=["only as it fell silent", "only as it came back"],
+)
+def test_a_status_that_changed_once_suggests_no_restart(is_written_at_end: bool, is_written_at_return: bool) -> None:
+    loss = lose(is_written_at_end=is_written_at_end, is_written_at_return=is_written_at_return)
+    assert "unless it had ended or restarted, it may have acted as leader" in loss.message
+    assert "may have restarted" not in loss.advice
+
+
+def test_a_pod_that_does_not_ask_again_is_not_known_to_have_restarted() -> None:
+    loss = lose(is_written_at_end=True, is_written_at_return=True, returns=False)
+    assert "suggests" not in loss.message
+    assert "may have restarted" not in loss.advice

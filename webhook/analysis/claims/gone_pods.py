@@ -1,0 +1,63 @@
+"""The pod of a former holder, if a log shows that it is gone by now: its log and its status are gone with it."""
+
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.analysis.claims.deleted_pods import find_first_request
+from webhook.analysis.claims.words import describe_by_writer, format_clock
+from webhook.analysis.history.deleted_pods import is_by_kubelet
+from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.tenure import Tenure
+from webhook.analysis.inputs.items import PodDeletion
+from webhook.kubernetes.times import MINUTE, SECOND
+
+POD_COLLECTOR: Final = "system:serviceaccount:kube-system:pod-garbage-collector"
+"""Deletes pods at once: those whose node is gone, or that do not end on a node that is out of service."""
+_SOON: Final = 10 * SECOND
+_WITHIN: Final = 10 * MINUTE
+"""For how long a pod may take to end after its deletion was asked for."""
+
+
+class GonePod(Struct, frozen=True):
+    """How a pod was deleted: `asked` is who wanted that, None if that is not known; `ended` took away the object.
+
+    A deletion only asks a pod to end; its kubelet, or who deletes it by force, takes it away.
+    """
+
+    asked: PodDeletion | None
+    ended: PodDeletion
+
+    def describe(self, now: int) -> str:
+        """`deleted at 12:00:02Z by alice@example.org`; of a pod that took long to end, also when it was gone."""
+        if self.asked is None:
+            return f"gone by {format_clock(self.ended.at, now)}"
+        verb = "evicted" if self.asked.is_eviction else "deleted"
+        by, at = describe_by_writer(self.asked.writer), format_clock(self.asked.at, now)
+        is_late = self.ended.at - self.asked.at > _SOON
+        late = f", and gone by {format_clock(self.ended.at, now)}" if is_late else ""
+        return f"{verb} at {at}{by}{late}"
+
+
+def find_gone_pod(histories: ClusterHistory, tenure: Tenure) -> GonePod | None:
+    """Return how the pod of a former holder was deleted after it had last renewed; None if that is not shown.
+
+    It was there when it renewed, so what is taken away first under its name after that is this pod, whatever comes
+    under the same name later.
+    """
+    own = tenure.processes.own if tenure.processes.is_sure and not tenure.processes.others else None
+    if own is None or tenure.is_ambiguous:
+        return None
+    since = tenure.last_of_identity - histories.bounds.skew
+    known = histories.deleted_pods.list_deletions_by(own)
+    is_taking_away = (one for one in known if one.at >= since and (is_by_kubelet(one) or _is_by_collector(one)))
+    ended = next(is_taking_away, None)
+    if ended is None or any(at > ended.at for at in tenure.processes.heard_again):
+        return None
+    first = find_first_request(tenure, own, tenure.last_of_identity)
+    before = [one for one in known if not is_by_kubelet(one) and max(first, ended.at - _WITHIN) <= one.at <= ended.at]
+    return GonePod(next((one for one in before if one.is_sure), None), ended)
+
+
+def _is_by_collector(deletion: PodDeletion) -> bool:
+    return deletion.writer.user == POD_COLLECTOR and not deletion.writer.impersonator
