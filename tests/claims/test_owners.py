@@ -3,8 +3,9 @@
 import pytest
 
 from tests.claims.accounts import account, text
-from tests.factories import Document
-from tests.history.fake_server import FakeServer
+from tests.claims.test_pods import log_status
+from tests.factories import Document, put
+from tests.history.fake_server import SECOND, FakeServer
 from tests.history.observing import View as Follow
 from tests.history.observing import follow_both, follow_log, follow_watch
 from tests.timeline.test_truth import View, read_log, read_watch
@@ -12,7 +13,9 @@ from webhook.admission.rules.change import GARBAGE_COLLECTOR
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.happened import list_latest
+from webhook.analysis.claims.words import format_clock
 from webhook.analysis.timeline.model import MarkKind
+from webhook.kubernetes.request import NODE_CONTROLLER
 from webhook.kubernetes.times import format_time
 
 ADDED = "the owner ConfigMap settings was added"
@@ -258,3 +261,71 @@ def test_a_log_that_does_not_show_the_holder_before_shows_who_deleted_the_lease(
     assert "kube-system/generic-garbage-collector deleted the lease" in lines
     assert any(line.startswith(f"{NEXT}_1 created it again") and "after it was deleted" in line for line in lines)
     assert text(answer).count("kube-system/generic-garbage-collector deleted the lease") == 1
+
+
+CONTROLLER = put("user.username", NODE_CONTROLLER)
+COLLECTED_BY = "system:serviceaccount:kube-system:pod-garbage-collector"
+COLLECTOR = put("user.username", COLLECTED_BY)
+
+
+def lose_node(*, has_first_write: bool = True, reads: int = 0) -> FakeServer:
+    """The lease of a holder on a node that is not heard, which goes with its pod."""
+    server = FakeServer()
+    server.elector(POD, "shop/db").take(renewTime=None, leaseDurationSeconds=None)
+    own(server, OWNED)
+    server.wait(1)
+    for _ in range(reads):
+        server.wait(5)
+        server.elector(NEXT, "shop/db").ask(is_shown=True)
+    log_status(server, POD, CONTROLLER)
+    server.wait(30)
+    log_status(server, POD, CONTROLLER)
+    server.delete_pod(POD, CONTROLLER, uid=OWNED["uid"])
+    server.wait(33)
+    server.delete_pod(POD, COLLECTOR, uid=OWNED["uid"])
+    server.wait(1)
+    server.delete("shop/db", GARBAGE_COLLECTOR)
+    server.wait(2)
+    server.elector(NEXT, "shop/db").take(renewTime=None, leaseDurationSeconds=None)
+    if not has_first_write:
+        del server.log[0]
+    return server
+
+
+@pytest.mark.parametrize(("has_first_write", "reads"), [(True, 0), (False, 2)], ids=["written", "only read before"])
+def test_who_deleted_the_owner_of_a_lease_is_said(*, has_first_write: bool, reads: int) -> None:
+    """What a lease was is also shown by reads, if it was written before the log begins."""
+    server = lose_node(has_first_write=has_first_write, reads=reads)
+    message, _ = find_deleted(follow_log, server)
+    at, gone = (format_clock(server.now - seconds * SECOND, server.now) for seconds in (36, 3))
+    assert message.endswith(f"{WHICH_HELD}, and was deleted at {at} by kube-system/node-controller, and gone by {gone}")
+    seen = [line for line in list_lines(account(follow_log(server), server.now)) if "wrote the status" in line]
+    assert seen == [
+        f"kube-system/node-controller wrote the status of pod {POD}, which held it, as it does when a node is not ready"
+    ]
+
+
+def test_without_reads_a_log_does_not_show_the_lease_before_its_deletion() -> None:
+    server = lose_node(has_first_write=False)
+    assert not [one for one in account(follow_log(server), server.now).findings if one.check == "lease-deleted"]
+
+
+def test_a_pod_that_nothing_is_known_to_have_taken_away_was_deleted_all_the_same() -> None:
+    server = lose_node()
+    server.log = [one for one in server.log if one["user"] != {"username": COLLECTED_BY}]
+    assert find_deleted(follow_log, server)[0].endswith("by kube-system/node-controller")
+
+
+def test_what_a_read_shows_is_older_than_a_write_after_it() -> None:
+    """The first write after the read is what was deleted."""
+    server = FakeServer()
+    server.elector(POD, "shop/db").take(renewTime=None, leaseDurationSeconds=None)
+    server.wait(5)
+    server.elector(NEXT, "shop/db").ask(is_shown=True)
+    del server.log[0]
+    server.wait(5)
+    server.elector(NEXT, "shop/db").take(renewTime=None, leaseDurationSeconds=None)
+    server.wait(5)
+    server.delete("shop/db", GARBAGE_COLLECTOR)
+    assert f"while {NEXT}_1 held it" in find_deleted(follow_log, server)[0]
+    assert POD not in text(account(follow_log(server), server.now))

@@ -7,6 +7,7 @@ from tests.factories import Tweak, put
 from tests.history.fake_server import SECOND, Elector, FakeServer, together
 from tests.history.observing import follow_log
 from tests.inputs.test_related_writes import write_event
+from webhook.analysis.claims.account import make_account
 from webhook.analysis.claims.happened import list_events, list_latest
 from webhook.analysis.history import follow
 from webhook.kubernetes.times import format_micro_time
@@ -415,3 +416,68 @@ def test_an_apply_that_creates_an_object_is_said_to_create_it() -> None:
     tweaks = put("verb", "patch"), put("responseStatus.code", 201)
     assert "NetworkPolicy shop/db was updated" not in explain(cut_off(1, 0, *tweaks))
     assert "NetworkPolicy shop/db was created" in explain(cut_off(1, 0, *tweaks))
+
+
+BY_NODE_CONTROLLER = put("user.username", "system:serviceaccount:kube-system:node-controller")
+
+
+def lose_on_node(name: str, *tweaks: Tweak, before: int = 0, has_node: bool = True) -> FakeServer:
+    """A holder on node n1 that falls silent, and a write to a node so many seconds before."""
+    server, (db, mail, cart) = shop()
+    server.nodes = {"db-0": "n1"} if has_node else {}
+    together(200, db, mail, cart)
+    log_write(server, "nodes", "", put("objectRef", {"resource": "nodes", "name": name}), put("verb", "patch"), *tweaks)
+    together(before, db, mail, cart)
+    together(20, mail, cart)
+    server.elector("db-1", "shop/db").take()
+    return server
+
+
+def test_what_was_done_to_the_node_of_a_holder_as_it_fell_silent_is_listed() -> None:
+    assert "Node n1 was updated by alice@example.org" in explain(lose_on_node("n1", before=100))
+    status = put("objectRef.subresource", "status")
+    assert (
+        "Node n1 was given another status by kube-system/node-controller, as when its kubelet is not heard"
+        in explain(lose_on_node("n1", BY_NODE_CONTROLLER, status))
+    )
+
+
+@pytest.mark.parametrize(
+    "server",
+    [lose_on_node("n2"), lose_on_node("n1", has_node=False), lose_on_node("n1", before=130)],
+    ids=["another node", "its node is not known", "long before"],
+)
+def test_what_was_done_to_a_node_that_need_not_concern_a_holder_is_not_listed(server: FakeServer) -> None:
+    assert "Node" not in explain(server)
+
+
+def test_of_the_lease_of_a_node_what_was_done_to_that_before_it_was_gone_is_listed() -> None:
+    server = FakeServer()
+    node = server.elector("n1", "kube-node-lease/n1", user="system:node:n1", retry=10, duration=40)
+    node.identity, node.pod = "n1", ""
+    node.lead(30)
+    server.wait(1)
+    about = put("objectRef", {"resource": "nodes", "name": "n1"})
+    log_write(server, "nodes", "", about, put("verb", "patch"))
+    server.wait(10)
+    log_write(server, "nodes", "", about)
+    server.delete("kube-node-lease/n1", "system:serviceaccount:kube-system:generic-garbage-collector")
+    histories = follow_log(server)
+    output = text(make_account(histories, histories.leases["kube-node-lease", "n1"], server.now))
+    assert "Node n1 was updated by alice@example.org" in output
+    assert "Node n1 was deleted by alice@example.org" in output
+
+
+def test_a_node_that_was_updated_was_not_to_be_deleted() -> None:
+    server = FakeServer()
+    node = server.elector("n1", "kube-node-lease/n1", user="system:node:n1", retry=10, duration=40)
+    node.identity, node.pod = "n1", ""
+    node.lead(50)
+    log_write(server, "nodes", "", put("objectRef", {"resource": "nodes", "name": "n1"}), put("verb", "patch"))
+    server.wait(90)
+    node.renew()
+    node.lead(50)
+    histories = follow_log(server)
+    found = text(make_account(histories, histories.leases["kube-node-lease", "n1"], server.now))
+    assert "Node n1 was updated by alice@example.org" in found
+    assert "was to be deleted" not in found

@@ -9,7 +9,7 @@ from tests.history.observing import follow_log
 from webhook.analysis.claims.claim import Claim
 
 SUGGESTED = "unless it had ended or restarted, as the status suggests that its kubelet wrote at 11:07:00Z and 11:07:28Z"
-RESTARTED = f"The pod of db-0_1, which lost the lease, asked for it again, and may have restarted; see why:"
+RESTARTED = "The pod of db-0_1, which lost the lease, asked for it again, and may have restarted; see why:"
 
 
 def lose(*, is_written_at_end: bool, is_written_at_return: bool, returns: bool = True) -> Claim:

@@ -93,7 +93,7 @@ def lay_out(event: Document, form: str) -> bytes:
 def test_each_kind_of_object_is_found_in_each_form_of_a_log(group: str, resource: str, verb: str, form: str) -> None:
     log = lay_out(write_event(resource, group, put("verb", verb)), form)
     items = [item for item in read("audit.log", [log]) if not isinstance(item, LogEnd)]
-    is_read = resource != "nodes" or verb == "delete"
+    is_read = resource != "nodes" or verb != "create"
     assert [one.kind for one in items if isinstance(one, RelatedWrite)] == [KINDS[group, resource]] * is_read
 
 
@@ -192,7 +192,30 @@ def test_a_controller_that_writes_a_workload_all_the_time_is_left_out_unless_it_
     assert len(read_events(write_event("deployments", "apps", controller))) == 1
 
 
-@pytest.mark.parametrize(("verb", "is_read"), [("delete", True), ("patch", False), ("update", False)])
-def test_of_nodes_only_deletions_are_read(verb: str, *, is_read: bool) -> None:
+CONTROLLER = put("user.username", "system:serviceaccount:kube-system:node-controller")
+KUBELET = put("user.username", "system:node:n1")
+STATUS = put("objectRef.subresource", "status")
+AS_CONTROLLER = put("impersonatedUser", {"username": "system:serviceaccount:kube-system:node-controller"})
+
+
+@pytest.mark.parametrize(
+    ("verb", "tweaks", "words"),
+    [
+        ("delete", (), "deleted"),
+        ("patch", (), "updated"),
+        ("update", (), "updated"),
+        ("create", (), ""),
+        ("patch", (KUBELET,), ""),
+        ("patch", (CONTROLLER,), ""),
+        ("patch", (AS_CONTROLLER,), "updated"),
+        ("update", (CONTROLLER, STATUS), "given another status"),
+        ("patch", (CONTROLLER, STATUS), "given another status"),
+        ("patch", (AS_CONTROLLER, STATUS), ""),
+        ("patch", (KUBELET, STATUS), ""),
+        ("patch", (STATUS,), ""),
+    ],
+)
+def test_of_nodes_what_may_end_the_work_on_them_is_read(verb: str, tweaks: tuple[Tweak, ...], words: str) -> None:
     about = put("objectRef", {"resource": "nodes", "name": "n1", "apiVersion": "v1"})
-    assert bool(read_events(write_event("nodes", "", put("verb", verb), about))) is is_read
+    found = read_events(write_event("nodes", "", put("verb", verb), about, *tweaks))
+    assert [one.verb for one in found] == [words for _ in range(1) if words]

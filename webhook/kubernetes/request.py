@@ -17,6 +17,8 @@ from webhook.text.quoting import cached_if_short
 GROUP: Final = "coordination.k8s.io"
 NODE_USER: Final = "system:node:"
 """What the name of a kubelet as a user begins with; that of its node follows."""
+NODE_CONTROLLER: Final = "system:serviceaccount:kube-system:node-controller"
+"""Watches whether nodes are heard, and evicts pods from those that are not."""
 NULL: Final = Raw(b"null")
 
 MAX_REQUEST: Final = 3 * 1024 * 1024

@@ -370,7 +370,7 @@ def _advise_on_deleted_home(account: Account) -> Advice | None:
     if account.tenure is not None and is_gone(account.pod_deletions, account.tenure):
         sentence = "It is held and was renewed, but its pod was deleted then. See which pods run now:"
         return Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get pods,events")
-    if gone := [one for one in account.related_writes if is_of_node(one, history)]:
+    if gone := [one for one in account.related_writes if is_of_node(one, history) and one.verb == "deleted"]:
         sentence = (
             f"It is held and renewed, but its Node was to be deleted at {format_clock(gone[-1].at, account.now)}. "
             "See whether it has its labels, taints and pods:"

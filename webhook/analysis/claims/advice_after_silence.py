@@ -227,20 +227,23 @@ def _advise_on_silent_client(history: LeaseHistory, tenure: Tenure, cause: Diagn
     if (own := find_user_without_pod(tenure)) is not None:
         return _advise_on_user(history, tenure, own, cause)
     pod = find_pod(history, tenure.holder, tenure)
+    if not pod.name:
+        return _advise_on_holder(history, tenure, is_lost=is_lost)
+    return _advise_on_silent_pod(tenure, pod, cause, is_lost=is_lost)
+
+
+def _advise_on_silent_pod(tenure: Tenure, pod: Pod, cause: Diagnosis, *, is_lost: bool) -> Advice:
+    """Return where to see what the pod of a silent holder did: it may be gone, have gone on, or have come back."""
     if cause.gone:
         return _advise_on_gone_pod(tenure, pod, cause)
-    if cause.has_gone_on and pod.name:
+    if cause.has_gone_on:
         lost = ", which lost the lease," if is_lost else ""
         return _advise_on_logs(
             pod, f"The pod of {format_name(tenure.holder)}{lost} went on; see what it did meanwhile:"
         )
-    if tenure.processes.heard_again and pod.name:
+    if tenure.processes.heard_again:
         return _advise_on_heard_pod(tenure, pod, cause, is_lost=is_lost)
-    return (
-        _advise_on_pod(tenure, pod, is_lost=is_lost)
-        if pod.name
-        else _advise_on_holder(history, tenure, is_lost=is_lost)
-    )
+    return _advise_on_pod(tenure, pod, is_lost=is_lost)
 
 
 def _advise_on_holder(history: LeaseHistory, tenure: Tenure, *, is_lost: bool) -> Advice:

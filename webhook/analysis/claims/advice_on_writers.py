@@ -141,8 +141,8 @@ def advise_after_deletion(history: LeaseHistory, before: Tenure, who: Writer) ->
         sentence = "Kubernetes deletes the lease of a node with its Node. To see whether that is there again:"
         return Advice(sentence, make_command_for_node(history.name))
     if who.user == GARBAGE_COLLECTOR and (owner := find_owner_that_held(history, before)):
-        sentence = f"See why pod {owner} was gone; if its node is cut off, it may run on there:"
-        selector = f"--field-selector involvedObject.name={quote_name(owner)}"
+        sentence = f"See why pod {owner.name} was gone; if its node is cut off, it may run on there:"
+        selector = f"--field-selector involvedObject.name={quote_name(owner.name or '')}"
         return Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get events {selector}")
     if who.user in CLEANUP_CONTROLLERS:
         sentence = "Kubernetes deletes what names only owners that do not exist."

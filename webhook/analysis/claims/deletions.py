@@ -14,6 +14,7 @@ from webhook.analysis.claims.claim import Advice, Claim
 from webhook.analysis.claims.claim import By as BySomeone
 from webhook.analysis.claims.collect import bound_write
 from webhook.analysis.claims.commands import make_command_for_audit_log
+from webhook.analysis.claims.gone_pods import find_gone_owner
 from webhook.analysis.claims.handovers import SHORTEST, describe_creation
 from webhook.analysis.claims.lease_claim import find_identity, make_claim
 from webhook.analysis.claims.owners import describe_added_owners, find_owner_that_held, find_owners_added_to
@@ -63,7 +64,7 @@ def find_deletion(
         message += f", which had not renewed it for {format_length(silence)}: it had expired"
     if after is not None:
         message += f"; {describe_creation(after)} {_describe_time_of_creation(before, after, now)}"
-    severity, consequence = _find_consequence(history, before, after)
+    severity, consequence = _find_consequence(histories, history, before, after, now=now)
     message += consequence
     advice = _advise(history, before, collection_deletions)
     over = None if after is None else after.since
@@ -98,7 +99,9 @@ def _describe_mark(marked: MarkedLease, now: int) -> str:
     return f"{describe_writer(marked.writer)} put {mark} on it at {at}"
 
 
-def _find_consequence(history: LeaseHistory, before: Tenure, after: Tenure | None) -> tuple[Severity, str]:
+def _find_consequence(
+    histories: ClusterHistory, history: LeaseHistory, before: Tenure, after: Tenure | None, *, now: int
+) -> tuple[Severity, str]:
     """Return how bad a deletion was, and what it meant for who led, as the end of a sentence."""
     if is_named_for_heartbeats(history.namespace, history.name):
         # No one leads by a heartbeat, and an API server that ends deletes its own.
@@ -106,7 +109,9 @@ def _find_consequence(history: LeaseHistory, before: Tenure, after: Tenure | Non
     owner = find_owner_that_held(history, before)
     if owner and _is_collected(before):
         # A pod that is gone as an object may run on where its node is cut off: the advice says that.
-        return Severity.WARNING, f": the owner of the deleted lease was pod {owner}, which held it and was gone"
+        gone = find_gone_owner(histories, history.namespace, owner, before.until or now)
+        how = f", and was {gone.describe(now)}" if gone is not None else " and was gone"
+        return Severity.WARNING, f": the owner of the deleted lease was pod {owner.name}, which held it{how}"
     if not _may_lead_on(before, after):
         return Severity.WARNING, ""
     if _is_of_deleted_namespace(history, before):
@@ -114,7 +119,7 @@ def _find_consequence(history: LeaseHistory, before: Tenure, after: Tenure | Non
         return Severity.WARNING, said
     if before.deleted_by is None and owner:
         unless = "unless that pod was gone, or deleted the lease itself, two may have led at once"
-        return Severity.WARNING, f": the owner of the deleted lease was pod {owner}, which held it; {unless}"
+        return Severity.WARNING, f": the owner of the deleted lease was pod {owner.name}, which held it; {unless}"
     if before.deleted_by is None or _may_be_by_its_holder(before):
         return Severity.WARNING, ": if the holder did not delete it itself, as some do, two may have led at once"
     if _is_collected(before):

@@ -10,6 +10,7 @@ from webhook.analysis.history.deleted_pods import is_by_kubelet
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.inputs.items import PodDeletion
+from webhook.kubernetes.objects import OwnerReference
 from webhook.kubernetes.times import MINUTE, SECOND
 
 POD_COLLECTOR: Final = "system:serviceaccount:kube-system:pod-garbage-collector"
@@ -57,6 +58,16 @@ def find_gone_pod(histories: ClusterHistory, tenure: Tenure) -> GonePod | None:
     first = find_first_request(tenure, own, tenure.last_of_identity)
     before = [one for one in known if not is_by_kubelet(one) and max(first, ended.at - _WITHIN) <= one.at <= ended.at]
     return GonePod(next((one for one in before if one.is_sure), None), ended)
+
+
+def find_gone_owner(histories: ClusterHistory, namespace: str, pod: OwnerReference, until: int) -> GonePod | None:
+    """Return how a pod was deleted that was the owner of an object until an instant; None if that is not shown."""
+    known = histories.deleted_pods.list_deletions_of(namespace, pod.name or "", pod.uid or "")
+    near = [one for one in known if until - _WITHIN <= one.at <= until + histories.bounds.skew]
+    ended = next((one for one in reversed(near) if is_by_kubelet(one) or _is_by_collector(one)), None)
+    asked = next((one for one in near if one.is_sure and not is_by_kubelet(one)), None)
+    last = ended or asked
+    return GonePod(asked, last) if last is not None else None
 
 
 def _is_by_collector(deletion: PodDeletion) -> bool:

@@ -9,6 +9,7 @@ from webhook.analysis.claims.words import describe_by_writer, format_name
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.owners import AddedOwners
 from webhook.analysis.history.tenure import Tenure
+from webhook.kubernetes.objects import OwnerReference
 
 _MAX_NAMED: Final = 2
 _GENERATED: Final = re.compile(r"[a-z0-9.-]+-[bcdfghjklmnpqrstvwxz2456789]{5}")
@@ -28,8 +29,8 @@ def is_by_holder(added: AddedOwners) -> bool:
     return own is not None and own.is_same(added.writer)
 
 
-def find_owner_that_held(history: LeaseHistory, before: Tenure) -> str:
-    """Return the pod that held a lease and was its owner when that was deleted; "" if that is not known.
+def find_owner_that_held(history: LeaseHistory, before: Tenure) -> OwnerReference | None:
+    """Return the pod that held a lease and was its owner when that was deleted; None if that is not known.
 
     Kubernetes tells pods of one name apart by their uids, and an owner of a uid that no pod has is gone: so another
     pod of its name may hold the lease, unless the name is given once. What others add may name any uid.
@@ -40,13 +41,13 @@ def find_owner_that_held(history: LeaseHistory, before: Tenure) -> str:
         before.processes.own,
     )
     if (added is not None and not is_by_holder(added)) or pod.namespace != history.namespace:
-        return ""
+        return None
     for owner in before.owners:
         is_pod = owner.kind == "Pod" and owner.api_version == "v1" and bool(pod.name) and owner.name == pod.name
         is_same_uid = own is not None and bool(own.uid) and own.uid == owner.uid
         if is_pod and (is_same_uid or _GENERATED.fullmatch(pod.name)):
-            return pod.name
-    return ""
+            return owner
+    return None
 
 
 def describe_added_owners(added: AddedOwners, at: str = "") -> str:

@@ -11,6 +11,7 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.analysis.claims.handovers import DURATION
+from webhook.analysis.claims.owners import find_owner_that_held
 from webhook.analysis.claims.pod_statuses import (
     describe_end_of_pod,
     describe_kubelet_writes,
@@ -24,8 +25,8 @@ from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.pod_requests import MAX_REQUESTS
 from webhook.analysis.history.status import LeaseState
 from webhook.analysis.history.tenure import Handover, Tenure
-from webhook.analysis.inputs.items import PodAct, PodRequest, Writer
-from webhook.kubernetes.request import UserInfo
+from webhook.analysis.inputs.items import PodAct, PodDeletion, PodRequest, Writer
+from webhook.kubernetes.request import NODE_CONTROLLER, UserInfo
 from webhook.kubernetes.times import MINUTE, SECOND, format_length
 
 _BEFORE: Final = MINUTE
@@ -37,6 +38,7 @@ _MIN_WRITES: Final = 2
 _FAILED: Final = 500
 _UNTIL_SILENT: Final = 5 * SECOND
 """How long before its last renewal a program may have been started that stopped a holder, or its pod."""
+_UNTIL_EVICTED: Final = 2 * SECOND
 _SCHEDULER: Final = "system:kube-scheduler"
 _GENERATED: Final = "[bcdfghjklmnpqrstvwxz2456789]"
 """The characters of names that Kubernetes makes. Source: apimachinery `pkg/util/rand`."""
@@ -195,18 +197,49 @@ def _list_acts_on_holders(histories: ClusterHistory, history: LeaseHistory, now:
     """Yield who ran a program in the pod of a holder when that lost the lease, and who failed to evict one."""
     late = [(one.start, one.end) for one in history.late_silences]
     for tenure, after in _pair(list(history.tenures)):
-        own = tenure.processes.own if tenure.processes.is_sure else None
-        if own is None or not own.pod or not _namespace_of(own) or own.impersonator:
+        place = _find_pod_that_held(history, tenure)
+        if place is None:
             continue
         until = now if after is None else after.since
         is_lost = _is_silent(history, tenure, now) if after is None else after.began is Handover.EXPIRED
         silent = [*late, *([(tenure.last_renewal, until)] if is_lost else [])]
         silent += [(tenure.until, tenure.until)] if tenure.until is not None else []
-        about = histories.pod_requests.list_about(_namespace_of(own), own.pod)
+        about = histories.pod_requests.list_about(*place)
         held = [one for one in about if tenure.since <= one.at <= min(until, now)]
         ran = [one for one in held if any(start - _UNTIL_SILENT <= one.at <= end for start, end in silent)]
         yield from _list_of_act(PodAct.RAN, ran, now)
+        yield from _list_of_node_controller(histories, place, held)
         yield from _list_of_act(PodAct.KEPT, held, now)
+
+
+def _find_pod_that_held(history: LeaseHistory, tenure: Tenure) -> tuple[str, str] | None:
+    """Return the namespace and the name of the pod of a holder: of its process, or the owner of its lease."""
+    own = tenure.processes.own if tenure.processes.is_sure else None
+    if own is None:
+        owner = find_owner_that_held(history, tenure)
+        return (history.namespace, owner.name) if owner is not None and owner.name else None
+    is_pod = bool(own.pod and _namespace_of(own)) and not own.impersonator
+    return (_namespace_of(own), own.pod) if is_pod else None
+
+
+def _list_of_node_controller(
+    histories: ClusterHistory, place: tuple[str, str], held: Sequence[PodRequest]
+) -> Iterator[PodEvent]:
+    """Yield that the node controller wrote the status of a holder's pod, unless to evict it, which it does just after.
+
+    Source: `MarkPodsNotReady` of kubernetes/kubernetes `pkg/controller/util/node`, and `AddPodDisruptionConditions`.
+    """
+    evicted = [one.at for one in histories.deleted_pods.list_deletions_of(*place, "") if _is_by_node_controller(one)]
+    for one in held:
+        is_status = one.act is PodAct.STATUS and _is_by_node_controller(one)
+        if is_status and not any(0 <= at - one.at <= _UNTIL_EVICTED for at in evicted):
+            pod = f"pod {format_name(one.name)}, which held it"
+            text = f"{describe_writer(one.writer)} wrote the status of {pod}, as it does when a node is not ready"
+            yield PodEvent(one.at, text)
+
+
+def _is_by_node_controller(request: PodRequest | PodDeletion) -> bool:
+    return request.writer.user == NODE_CONTROLLER and not request.writer.impersonator
 
 
 def _list_of_act(act: PodAct, requests: Sequence[PodRequest], now: int) -> Iterator[PodEvent]:

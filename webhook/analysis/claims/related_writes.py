@@ -10,8 +10,9 @@ from webhook.analysis.claims.failing_requests import FailingRun
 from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_by_writer, format_name
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import TOO_MANY_REQUESTS, By, Refusal
-from webhook.analysis.history.tenure import Handover
+from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.inputs.items import PodRequest, RelatedWrite, Writer
+from webhook.analysis.inputs.related_writes import STATUS_WRITTEN
 from webhook.kubernetes.request import UserInfo
 from webhook.kubernetes.times import MINUTE, SECOND
 
@@ -50,6 +51,8 @@ _REFUSING: Final = frozenset({*_POLICIES, *_WEBHOOKS, "ResourceQuota"})
 _TERMINATING: Final = "because it is being terminated"
 """What refuses a creation in a namespace that is being deleted."""
 _OVER_QUOTA: Final = "exceeded quota"
+_Silence = tuple[int, int, Tenure | None]
+"""From when to when a holder, if it is known which one, did not renew."""
 _WITHOUT_PARAMETERS: Final = "no params found"
 """What a policy refuses with if its parameters, such as a ConfigMap, are gone."""
 
@@ -59,7 +62,8 @@ def describe_related_write(write: RelatedWrite, times: str = "") -> str:
     place = f"{format_name(write.namespace)}/" if write.namespace else ""
     doubt = "" if write.is_sure else f", {UNLESS_DRY_RUN}"
     what = f"{write.kind} {place}{format_name(write.name)} was {write.verb}{times}"
-    return f"{what}{describe_by_writer(write.writer)}{doubt}"
+    why = ", as when its kubelet is not heard" if write.verb == STATUS_WRITTEN else ""
+    return f"{what}{describe_by_writer(write.writer)}{why}{doubt}"
 
 
 def is_new(write: RelatedWrite, writes: Iterable[RelatedWrite]) -> bool:
@@ -99,13 +103,26 @@ def find_related_writes(
         is_of_lease = is_of_lease or _may_have_taken_token(write, processes, runs.get(_ACCOUNT, ()))
         is_of_lease = is_of_lease or (write.kind == _NETWORK and _may_explain_silence(write, silences))
         is_of_lease = is_of_lease or (is_other and _may_explain_failures(write, failing))
-        if is_of_lease or is_of_node(write, history) or _may_explain_pods(write, refused_pods):
+        is_of_lease = is_of_lease or (write.kind == _NODE and _is_of_node_of_holder(write, history))
+        if is_of_lease or _may_explain_pods(write, refused_pods):
             yield write
 
 
 def is_of_node(write: RelatedWrite, history: LeaseHistory) -> bool:
     """Return whether a write is about the Node of a node's lease, which goes with it."""
     return write.kind == _NODE and history.namespace == NODE_LEASES and write.name == history.name
+
+
+def _is_of_node_of_holder(write: RelatedWrite, history: LeaseHistory) -> bool:
+    """Return whether a write is about the node of a holder, and was made about when that was silent, or was deleted."""
+    if is_of_node(write, history) and write.verb == "deleted":
+        return True
+    ends = ((one.last_renewal, one.until, one) for one in history.tenures if one.is_deleted and one.until is not None)
+    return any(
+        start - _NEAR <= write.at <= end
+        and (is_of_node(write, history) or (tenure is not None and tenure.processes.node == write.name))
+        for start, end, tenure in (*_find_silences(history), *ends)
+    )
 
 
 def _list_processes(history: LeaseHistory) -> Sequence[Writer]:
@@ -181,24 +198,24 @@ def _may_explain_failures(write: RelatedWrite, failing: Iterable[FailingRun]) ->
     return _may_explain(write, runs)
 
 
-def _may_explain_silence(write: RelatedWrite, silences: Iterable[tuple[int, int]]) -> bool:
+def _may_explain_silence(write: RelatedWrite, silences: Iterable[_Silence]) -> bool:
     """Return whether a policy was written when renewals ended, or just before they went on."""
     return any(
         (write.verb != "deleted" and start - _NEAR <= write.at <= start + _UNTIL_CUT_OFF)
         or (write.verb != "created" and end - _NEAR <= write.at <= end)
-        for start, end in silences
+        for start, end, _ in silences
     )
 
 
-def _find_silences(history: LeaseHistory) -> Iterator[tuple[int, int]]:
+def _find_silences(history: LeaseHistory) -> Iterator[_Silence]:
     """Yield from when to when a lease was not renewed for so long that most clients give up, or that it expired."""
-    yield from ((one.start, one.end) for one in history.late_silences)
+    yield from ((one.start, one.end, history.find_tenure_of_silence(one)) for one in history.late_silences)
     for before, after in pairwise(history.tenures):
         if after.began is Handover.EXPIRED or after.is_close:
-            yield before.last_of_identity, after.since
+            yield before.last_of_identity, after.since, before
     holder = history.current_tenure
     if holder is not None and holder.duration and history.moment - holder.last_renewal > holder.duration * SECOND:
-        yield holder.last_renewal, history.moment
+        yield holder.last_renewal, history.moment, holder
 
 
 def _may_explain_pods(write: RelatedWrite, refused: Sequence[PodRequest]) -> bool:

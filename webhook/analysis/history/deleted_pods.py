@@ -45,8 +45,12 @@ class DeletedPods(Struct):
         account = UserInfo(process.user).service_account
         if account is None or not process.pod or process.impersonator:
             return []
-        found = self._found.get((account[0], process.pod), ())
-        own = sorted((one for one in found if not _has_other_uid(one, process)), key=lambda one: one.at)
+        return self.list_deletions_of(account[0], process.pod, process.uid)
+
+    def list_deletions_of(self, namespace: str, name: str, uid: str) -> Sequence[PodDeletion]:
+        """Return the deletions of what may be a pod, in order of time; one of a pod with another uid is left out."""
+        found = self._found.get((namespace, name), ())
+        own = sorted((one for one in found if not (one.uid and uid and one.uid != uid)), key=lambda one: one.at)
         return [replace(one, is_sure=one.is_sure or _is_confirmed(one, own)) for one in own]
 
 
@@ -75,7 +79,3 @@ def _is_confirmed(deletion: PodDeletion, known: Sequence[PodDeletion]) -> bool:
     since = max([confirmed - _WITHIN, *earlier])
     asked = [other for other in known if not is_by_kubelet(other) and since <= other.at <= confirmed]
     return asked == [deletion]
-
-
-def _has_other_uid(deletion: PodDeletion, process: Writer) -> bool:
-    return bool(deletion.uid and process.uid) and deletion.uid != process.uid

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.analysis.inputs.dry_runs import find_dry_run, is_never_dry
 from webhook.analysis.inputs.items import RelatedWrite
+from webhook.kubernetes.request import NODE_CONTROLLER, NODE_USER
 from webhook.kubernetes.times import get_instant, normalize
 
 if TYPE_CHECKING:
@@ -46,7 +47,9 @@ _READ: Final = re.compile(
     rb'"requestURI":"[^"\\]*+","verb":"(?:get|list|watch)"'
 )
 """The start of an event about a read, whole, as API servers write it: what comes after that may quote a client."""
+STATUS_WRITTEN: Final = "given another status"
 _DONE: Final = {"create": "created", "update": "updated", "patch": "updated", "delete": "deleted"}
+_VERBS: Final = {"scale": "scaled", "status": STATUS_WRITTEN}
 _CONTROLLERS: Final = (
     "system:apiserver",
     "system:kube-controller-manager",
@@ -55,6 +58,20 @@ _CONTROLLERS: Final = (
     "system:serviceaccount:kube-system:resourcequota-controller",
 )
 """Users that write these objects all the time without changing what was asked of them."""
+
+
+def _is_about_health(event: "AuditEvent") -> bool:
+    """Return whether a write to a Node may say that it is not heard, or that it is to have no pods.
+
+    Kubelets and others write its labels and its status all the time. The node controller writes the status of a node
+    that is not heard, and of no other. Source: `tryUpdateNodeHealth` of kubernetes `pkg/controller/nodelifecycle`.
+    """
+    below, user = event.object_ref.subresource, event.writer.user
+    if event.verb not in {"update", "patch"}:
+        return False
+    if below == "status":
+        return user == NODE_CONTROLLER and not event.writer.impersonator
+    return not below and (bool(event.writer.impersonator) or user != NODE_CONTROLLER) and not user.startswith(NODE_USER)
 
 
 def may_be_related_write(line: bytes) -> bool:
@@ -68,22 +85,23 @@ def interpret_related_write(event: "AuditEvent") -> RelatedWrite | None:
     kind, done = KINDS.get((reference.api_group, reference.resource)), _DONE.get(event.verb)
     if event.verb == "patch" and event.response_status.code == HTTPStatus.CREATED:
         done = "created"  # an apply creates what does not exist
-    is_whole = reference.subresource in {"", "scale"} and bool(reference.name) and at is not None
+    is_of_node = kind == "Node" and _is_about_health(event)
+    is_whole = (is_of_node or reference.subresource in {"", "scale"}) and bool(reference.name) and at is not None
     if kind is None or done is None or not is_whole or not 200 <= event.response_status.code < 300:
         return None
     writer = event.writer
     is_dry_run = find_dry_run(event)
     # Who acts as a controller writes what no controller does.
-    is_usual = kind == "Node" or (writer.user in _CONTROLLERS and not writer.impersonator)
-    if is_dry_run or (done != "deleted" and is_usual):
-        return None  # of nodes, nearly all that is written are labels and taints, by many
+    is_usual = writer.user in _CONTROLLERS and not writer.impersonator
+    if is_dry_run or (done != "deleted" and (is_usual or (kind == "Node" and not is_of_node))):
+        return None
     assert at is not None
     return RelatedWrite(
         at=at,
         kind=kind,
         namespace="" if kind == "Namespace" else reference.namespace,
         name=reference.name,
-        verb="scaled" if reference.subresource == "scale" else done,
+        verb=_VERBS.get(reference.subresource, done),
         writer=writer,
         is_sure=is_dry_run is not None or is_never_dry(event),
         received=get_instant(normalize(event.request_received_timestamp)),

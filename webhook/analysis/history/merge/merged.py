@@ -24,6 +24,7 @@ from webhook.analysis.inputs.items import (
     ClockSkew,
     FenceReport,
     Input,
+    InputKind,
     Item,
     LogEnd,
     Observation,
@@ -84,6 +85,7 @@ class Merged:
             if 0 < seen.revision < self._passed.get(key, 0):
                 self.unplaced += 1
                 return
+            self._add_state_before_deletion(key, seen)
         elif isinstance(item, FenceReport):
             key, seen = ("Lease", item.namespace, item.name), DatedItem(item, item.at, is_exact=True)
         elif isinstance(item, LogEnd):
@@ -150,6 +152,17 @@ class Merged:
             known = max((one.revision for one in self._pending.get(key, ())), default=0)
             if seen.revision > max(known, self._passed.get(key, 0)):
                 self._pending.setdefault(key, []).append(seen)
+
+    def _add_state_before_deletion(self, key: _Key, seen: DatedItem) -> None:
+        """Add what a read shows of an object of which a log has the deletion, and no write before that.
+
+        Who never renews a lease writes it once, perhaps before the log begins.
+        """
+        is_logged = seen.is_deletion and seen.is_stored_write and seen.observation.input_kind is InputKind.AUDIT_LOG
+        if not is_logged or key in self._passed or any(one.is_stored_write for one in self._pending.get(key, ())):
+            return
+        if (state := self._reads.find_state(key)) is not None:
+            self._pending.setdefault(key, []).append(describe(state))
 
     def _clear(self) -> None:
         """Replace each deletion of many objects in a namespace by a deletion of each object."""

@@ -46,21 +46,28 @@ class LatestReads(Struct):
         """Forget all of them."""
         self._reads.clear()
 
+    def find_state(self, key: _Key) -> Observation | None:
+        """Return the state that the latest read of an object shows, as a list shows it that was taken then."""
+        _, seen = self._reads.get(key, (0, None))
+        state = _make_state(seen, is_last=False) if seen is not None else None
+        return replace(state, read_at=None, is_from_cache=False) if state is not None else None
+
     def list_states(self) -> list[tuple[_Key, Observation]]:
         """Return the state that is left of each object, as a list shows it."""
         found = ((key, _make_state(seen)) for key, (_, seen) in self._reads.items())
         return [(key, state) for key, state in found if state is not None]
 
 
-def _make_state(seen: Observation) -> Observation | None:
-    """Return the state that a read shows; None if that cannot be decoded."""
+def _make_state(seen: Observation, *, is_last: bool = True) -> Observation | None:
+    """Return the state that a read shows; None if that cannot be decoded, or nothing dates what is to be the last."""
     try:
         shown, metadata, _ = decode_our_object(seen.kind, seen.version, seen.answered_object)
     except (ValueError, RecursionError):
         return None
     if not isinstance(shown, Lease) or (metadata.namespace, metadata.name) != (seen.namespace, seen.name):
         return None
-    if not _is_dated_plausibly(shown, seen.at or 0):
+    is_never_renewed = not is_last and shown.spec.renew_time is None
+    if not (is_never_renewed or _is_dated_plausibly(shown, seen.at or 0)):
         return None
     return Observation(
         place=seen.place,
