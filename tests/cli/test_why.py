@@ -69,6 +69,27 @@ def test_a_tight_timing_is_a_note_below_what_is_to_be_done(
     assert ("-> for an outage of 30 s set duration" in below) is is_noted
 
 
+@pytest.mark.parametrize(
+    ("deed", "is_noted"),
+    [("lost at once", True), ("lost for long", False), ("stolen", False)],
+)
+def test_what_may_happen_one_day_is_no_news_beside_what_is_worse_or_another_thing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], deed: str, *, is_noted: bool
+) -> None:
+    server = FakeServer()
+    db, after = (server.elector(one, "shop/db", duration=6) for one in ("db-0", "db-1"))
+    db.lead(60)
+    server.wait({"lost at once": 8, "lost for long": 32, "stolen": 1}[deed])
+    after.lead(10)
+    path = tmp_path / "audit.log"
+    path.write_bytes(server.audit_log())
+    _, out, _ = run(capsys, "shop/db", "--input", str(path))
+    assert ("lease-stolen" if deed == "stolen" else "leader-lost") in out
+    assert ("note  timing-tight" in out) is is_noted
+    _, out, _ = run(capsys, "shop/db", "--input", str(path), "--verbose")
+    assert "note  timing-tight" in out
+
+
 def test_each_command_of_a_finding_comes_with_its_purpose(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     server = FakeServer()
     db, mail = server.elector("db-0", "shop/db"), server.elector("mail-0", "shop/mail")

@@ -8,9 +8,10 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from webhook.admission.policy.file import load
+from webhook.analysis.audit.registry import OUTAGE
 from webhook.analysis.claims.account import Account, make_account, make_account_of_state
 from webhook.analysis.claims.account_json import as_json
-from webhook.analysis.claims.advice import RISKS
+from webhook.analysis.claims.advice import LOSSES, RISKS
 from webhook.analysis.claims.causes import MAX_OF_A_KIND
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.happened import MAX_EVENTS, list_events, list_latest
@@ -37,6 +38,7 @@ from webhook.cli.terminal import Failure, encode_line, format_advice, indent, me
 from webhook.cli.watching import watch_all, watch_one
 from webhook.findings import ORDER, ReportFinding, Severity
 from webhook.kubernetes.objects import Lease
+from webhook.kubernetes.times import SECOND
 from webhook.text import yaml_writer
 from webhook.text.quoting import escape
 
@@ -314,7 +316,8 @@ def _format_account(account: Account, as_of: reading.EvaluationTime, *, verbose:
     yield style(indent(escape(advice.sentence), 0), bold=True)
     if advice.command:
         yield format_advice("", escape(advice.command), 2, 2)
-    yield from _format_risks(account)
+    if verbose or _is_worth_a_note(account):
+        yield from _format_risks(account)
     if history.is_list_only:
         yield ""
         yield indent(_MOMENT, 0)
@@ -352,6 +355,21 @@ def _format_findings(account: Account, command: str, *, verbose: bool) -> Iterat
         yield indent(escape(finding.message), 2)
         if verbose and finding.fix != command:
             yield from _format_fix(finding)
+
+
+def _is_worth_a_note(account: Account) -> bool:
+    """Return whether what may happen one day is worth a note beside what did: not if that is worse, or another thing.
+
+    With the numbers that a note gives, a lease outlasts a short outage, and not a long one.
+    """
+    loud = [one for one in account.findings if one.severity is not Severity.INFO and one.check not in RISKS]
+    return all(one.check in LOSSES and _is_short(one) for one in loud)
+
+
+def _is_short(finding: ReportFinding) -> bool:
+    """Return whether a holder was silent for no longer than an outage for which a note gives numbers."""
+    start, end = (finding.arguments.get(key) for key in ("from", "to")) if isinstance(finding, Claim) else (None, None)
+    return isinstance(start, int) and isinstance(end, int) and end - start <= OUTAGE * SECOND
 
 
 def _format_risks(account: Account) -> Iterator[str]:

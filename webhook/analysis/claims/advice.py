@@ -60,7 +60,7 @@ RISKS: Final = frozenset({"timing-tight"})
 """Findings about what may cost a leader its lease one day: nothing that happened."""
 _MIN_WRITES: Final = 3
 """Fewer writes beside a holder's are listed, and lead to no advice."""
-_LOSSES: Final = frozenset({"leader-lost", "renewal-late"})
+LOSSES: Final = frozenset({"leader-lost", "renewal-late"})
 """Findings about a holder that lost the lease, or nearly did."""
 _EXPLAINED: Final = frozenset(
     {Blame.SERVER, Blame.NETWORK, Blame.REFUSED, Blame.THROTTLED, Blame.CONFLICT, Blame.REWRITTEN, Blame.POD}
@@ -235,7 +235,7 @@ def _find_pressing_error(account: Account) -> ReportFinding | None:
 
 
 def _find_last_loss(findings: Sequence[ReportFinding]) -> Claim | None:
-    lost = [one for one in findings if isinstance(one, Claim) and one.check in _LOSSES]
+    lost = [one for one in findings if isinstance(one, Claim) and one.check in LOSSES]
     return max(lost, key=lambda one: one.over_since or 2**63, default=None)
 
 

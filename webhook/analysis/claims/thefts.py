@@ -203,7 +203,7 @@ def _claim_theft(
             f", which {format_name(before.holder)} may still have held",
         )
     message = f"at {at} {took}{held}: {_describe_doubt(before, now)}"
-    message += _describe_copy(after)
+    message += _describe_other_duration(before, after) + _describe_copy(after)
     message += _describe_addresses(history, other) or _describe_own_address(history, stranger)
     if false_expiry is not None:
         message, cause, advice = f"{message}. {false_expiry.text}", false_expiry.cause, false_expiry.advice
@@ -259,6 +259,17 @@ def _advise_on_other_taker(history: LeaseHistory, holder: str, other: Writer, *,
         f"Find out which process, in pod {format_name(other.pod)} or with its token, wrote {format_name(holder)}:"
     )
     return Advice(sentence, make_command_for_pod_of_writer(history.namespace, other))
+
+
+def _describe_other_duration(before: Tenure, after: Tenure) -> str:
+    """Say that one who took a lease made it shorter: some electors wait for their own duration, not for the stored one.
+
+    So did `tryAcquireOrRenew` of client-go once.
+    """
+    own = after.processes.doubtful_taker is None and after.taking_write.is_logged
+    if not own or before.duration is None or after.duration is None or after.duration >= before.duration:
+        return ""
+    return f"; it lasted {before.duration} s and lasts {after.duration} s since: some electors wait for their own only"
 
 
 def _describe_copy(after: Tenure) -> str:
