@@ -481,3 +481,86 @@ def test_a_node_that_was_updated_was_not_to_be_deleted() -> None:
     found = text(make_account(histories, histories.leases["kube-node-lease", "n1"], server.now))
     assert "Node n1 was updated by alice@example.org" in found
     assert "was to be deleted" not in found
+
+
+POD = "db-7d9c6b5f4-7hq2x"
+OFF = put("requestObject", {"spec": {"template": {"spec": {"containers": [{"args": ["--leader-elect=false"]}]}}}})
+ON = put("requestObject", {"spec": {"template": {"spec": {"containers": [{"args": ["--leader-elect=true"]}]}}}})
+PATCH = put("verb", "patch")
+LEFT_OVER = "This lease may be left over: the election of Deployment shop/db was switched off at 11:07:"
+
+
+def switch(*changes: Tweak, at: int = 20) -> str:
+    """A holder that stops after its Deployment was changed, some seconds after it had begun; nobody follows it."""
+    server, (db, mail, cart) = shop()
+    db.pod = POD
+    if at < 0:
+        log_write(server, "deployments", "apps", PATCH, *changes)
+        server.wait(60)
+    together(20, db, mail, cart)
+    for change in changes if at > 0 else ():
+        server.wait(0.1)
+        log_write(server, "deployments", "apps", PATCH, change)
+    together(30, mail, cart)
+    return explain(server)
+
+
+def test_an_election_that_was_switched_off_leaves_a_lease_over() -> None:
+    output = switch(OFF)
+    assert "Deployment shop/db was updated by alice@example.org, which set args (--leader-elect=false)" in output
+    assert LEFT_OVER in output
+    assert "so each of its replicas may work. " in output
+
+
+@pytest.mark.parametrize("output", [switch(ON), switch(OFF, ON), switch(OFF, at=-1)], ids=["on", "on again", "before"])
+def test_an_election_that_need_not_be_off_is_not_said_to_be(output: str) -> None:
+    assert "Deployment shop/db was updated" in output
+    assert "left over" not in output
+
+
+def test_of_copies_of_a_request_that_which_shows_more_is_listed() -> None:
+    for order in (1, -1):
+        server, (db, mail, cart) = shop()
+        db.pod = POD
+        together(20, db, mail, cart)
+        server.wait(1)
+        for tweaks in ([(), (OFF,)])[::order]:
+            log_write(server, "deployments", "apps", PATCH, *tweaks)
+        together(10, db, mail, cart)
+        found = [one for one in explain(server).splitlines() if "Deployment shop/db was updated" in one]
+        assert [one.partition("org")[2] for one in found] == [", which set args (--leader-elect=false)"]
+
+
+def reload(name: str, *tweaks: Tweak, before: float = 6, duration: int = 90) -> str:
+    """A holder that has its lease last for another time some seconds after a ConfigMap was written."""
+    server, (db, mail, cart) = shop()
+    db.pod = POD
+    together(20, db, mail, cart)
+    server.wait(1)
+    about = put("objectRef.name", name)
+    log_write(server, "configmaps", "", about, PATCH, *tweaks)
+    for _ in range(int(before / 2)):
+        together(2, db, mail, cart)
+    db.duration = duration
+    together(10, db, mail, cart)
+    return explain(server)
+
+
+def test_a_config_map_that_was_written_just_before_a_duration_changed_is_listed() -> None:
+    assert "ConfigMap shop/db-config was updated by alice@example.org" in reload("db-config")
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        reload("mail-config"),
+        reload("db-config", before=70),
+        reload("db-config", duration=15),
+        reload("db-config", put("verb", "delete")),
+        reload("db-config", put("user.username", "system:serviceaccount:shop:db")),
+        reload("db-config", put("objectRef.namespace", "other")),
+    ],
+    ids=["of another workload", "long before", "no change", "deleted", "by its account", "of another namespace"],
+)
+def test_a_config_map_that_need_not_be_of_its_settings_is_not_listed(output: str) -> None:
+    assert "ConfigMap" not in output

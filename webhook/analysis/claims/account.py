@@ -340,7 +340,7 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
         clock_step=clock_step,
         silent_together=None if doubt.unlogged else find_silent_together(histories, history, status),
         pod_deletions=tuple(find_holder_pod_deletions(histories.deleted_pods, history, now)),
-        related_writes=tuple(find_related_writes(histories.related_writes, history, refused_pods, failing)),
+        related_writes=tuple(find_related_writes(histories.related_writes.values(), history, refused_pods, failing)),
         pod_events=list_pod_events(histories, history, now),
         failing=failing,
         idle=find_idle_holder(histories, history, now),

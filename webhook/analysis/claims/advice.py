@@ -1,5 +1,6 @@
 """Advice about a lease: one or two sentences, and a command that fits the cause."""
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -58,6 +59,7 @@ from webhook.text.commands import fill_in, make_kubectl_prefix, quote_for_shell,
 
 RISKS: Final = frozenset({"timing-tight"})
 """Findings about what may cost a leader its lease one day: nothing that happened."""
+_SWITCHED_OFF: Final = re.compile(r"-(?:enable-)?leader-elect(?:ion)?=false\b")
 _MIN_WRITES: Final = 3
 """Fewer writes beside a holder's are listed, and lead to no advice."""
 LOSSES: Final = frozenset({"leader-lost", "renewal-late"})
@@ -98,7 +100,7 @@ def _advise(account: Account) -> Advice:
         return _advise_on_heartbeat(account, status)
     if status.state is LeaseState.EXPIRED:
         advice = _advise_after_expiry(account, status)
-        newer = f"{account.newer.advise()} " if account.newer is not None else ""
+        newer = f"{account.newer.advise()} " if account.newer is not None else _describe_switched_off(account)
         return replace(advice, sentence=f"{newer}{advice.sentence}")
     if account.written_later is not None:
         clock = "" if status.from_stamps else ", unless its clock is behind"
@@ -107,6 +109,20 @@ def _advise(account: Account) -> Advice:
     if status.state in {LeaseState.RELEASED, LeaseState.NEVER_HELD}:
         return _advise_while_free(account)
     return _advise_while_held(account, status)
+
+
+def _describe_switched_off(account: Account) -> str:
+    """Say that the election of a workload was switched off since its pod took the lease; "" if no log shows it."""
+    *_, last = [None, *(one for one in account.related_writes if one.change)]
+    is_off = last is not None and _SWITCHED_OFF.search(last.change) is not None
+    if last is None or not is_off or account.tenure is None or last.at < account.tenure.since:
+        return ""
+    what = f"{last.kind} {format_name(f'{last.namespace}/{last.name}')}"
+    at = format_clock(last.at, account.now)
+    return (
+        f"This lease may be left over: the election of {what} was switched off at {at}, "
+        "so each of its replicas may work. "
+    )
 
 
 def _advise_while_free(account: Account) -> Advice:

@@ -12,7 +12,7 @@ from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import TOO_MANY_REQUESTS, By, Refusal
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.inputs.items import PodRequest, RelatedWrite, Writer
-from webhook.analysis.inputs.related_writes import STATUS_WRITTEN
+from webhook.analysis.inputs.related_writes import STATUS_WRITTEN, WORKLOADS
 from webhook.kubernetes.request import UserInfo
 from webhook.kubernetes.times import MINUTE, SECOND
 
@@ -22,7 +22,6 @@ _NEAR: Final = 2 * MINUTE
 Refusals of one process that lie further apart are of different runs.
 """
 _RIGHTS: Final = frozenset({"Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"})
-_WORKLOADS: Final = frozenset({"Deployment", "StatefulSet"})
 _PODS: Final = {
     "Deployment": re.compile(
         r"(?:[4-9bcdf]{1,10}|[bcdfghjklmnpqrstvwxz2456789]{8,10})-[bcdfghjklmnpqrstvwxz2456789]{5}"
@@ -34,8 +33,16 @@ _PODS: Final = {
 Source: `SafeEncodeString` and `String` of apimachinery `pkg/util/rand`; of a hash, it encodes decimal digits. Another
 controller may use the whole alphabet; the name of another workload is rarely so long without a vowel.
 """
+_WORKLOAD: Final = re.compile(
+    r"(?:-[bcdfghjklmnpqrstvwxz2456789]{1,10}-[bcdfghjklmnpqrstvwxz2456789]{5}|-[0-9]{1,10})$"
+)
+"""What a Deployment or a StatefulSet adds to its name in that of its pod."""
+_DURATION: Final = "leaseDurationSeconds"
 _ACCOUNT: Final = "ServiceAccount"
 _NODE: Final = "Node"
+_SETTINGS: Final = "ConfigMap"
+_UNTIL_READ: Final = MINUTE
+"""For how long a process may take to read its settings again that were changed in a ConfigMap."""
 _POLICIES: Final = frozenset({"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"})
 _WEBHOOKS: Final = frozenset({"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"})
 _NETWORK: Final = "NetworkPolicy"
@@ -63,7 +70,8 @@ def describe_related_write(write: RelatedWrite, times: str = "") -> str:
     doubt = "" if write.is_sure else f", {UNLESS_DRY_RUN}"
     what = f"{write.kind} {place}{format_name(write.name)} was {write.verb}{times}"
     why = ", as when its kubelet is not heard" if write.verb == STATUS_WRITTEN else ""
-    return f"{what}{describe_by_writer(write.writer)}{why}{doubt}"
+    change = f", which set {write.change}" if write.change else ""
+    return f"{what}{describe_by_writer(write.writer)}{why}{change}{doubt}"
 
 
 def is_new(write: RelatedWrite, writes: Iterable[RelatedWrite]) -> bool:
@@ -71,7 +79,7 @@ def is_new(write: RelatedWrite, writes: Iterable[RelatedWrite]) -> bool:
 
     An account that was deleted before, as `writes` show, was lacking until it was created again.
     """
-    if write.verb != "created" or write.kind not in {*_WORKLOADS, _ACCOUNT}:
+    if write.verb != "created" or write.kind not in {*WORKLOADS, _ACCOUNT}:
         return False
     gone = ((past.kind, past.namespace, past.name) for past in writes if past.verb == "deleted" and past.at <= write.at)
     return write.kind != _ACCOUNT or (write.kind, write.namespace, write.name) not in gone
@@ -103,9 +111,23 @@ def find_related_writes(
         is_of_lease = is_of_lease or _may_have_taken_token(write, processes, runs.get(_ACCOUNT, ()))
         is_of_lease = is_of_lease or (write.kind == _NETWORK and _may_explain_silence(write, silences))
         is_of_lease = is_of_lease or (is_other and _may_explain_failures(write, failing))
+        is_of_lease = is_of_lease or (write.kind == _SETTINGS and _may_explain_edit(write, history, processes))
         is_of_lease = is_of_lease or (write.kind == _NODE and _is_of_node_of_holder(write, history))
         if is_of_lease or _may_explain_pods(write, refused_pods):
             yield write
+
+
+def _may_explain_edit(write: RelatedWrite, history: LeaseHistory, processes: Iterable[Writer]) -> bool:
+    """Return whether a ConfigMap that is named after a workload was written just before its pod changed a duration.
+
+    What its own account writes is its work.
+    """
+    if write.namespace != history.namespace or write.verb == "deleted":
+        return False
+    changes = [one for one in history.edits if _DURATION in one.text and 0 <= one.at - write.at <= _UNTIL_READ]
+    own = [one for one in processes if one.pod and any(one.is_same(edit.writer) for edit in changes)]
+    is_other = all(one.user != write.writer.user for one in processes)
+    return is_other and any(write.name.startswith(f"{_WORKLOAD.sub('', one.pod)}-") for one in own)
 
 
 def is_of_node(write: RelatedWrite, history: LeaseHistory) -> bool:
@@ -138,7 +160,7 @@ def _is_of_process(write: RelatedWrite, processes: Iterable[Writer]) -> bool:
             continue
         if write.kind == _ACCOUNT and write.name == account[1] and write.verb in {"deleted", "created"}:
             return True
-        if write.kind in _WORKLOADS and _is_pod_of(process.pod, write):
+        if write.kind in WORKLOADS and _is_pod_of(process.pod, write):
             return True
     return False
 

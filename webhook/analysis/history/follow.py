@@ -84,8 +84,11 @@ class ClusterHistory(Struct):
     pod_requests: PodRequests = field(default_factory=PodRequests)
     pod_activities: PodActivities = field(default_factory=PodActivities)
     failing_requests: FailingRequests = field(default_factory=FailingRequests)
-    related_writes: dict[RelatedWrite, None] = field(default_factory=dict)
-    """The latest writes to what leaders depend on, each once, in the order in which they were read."""
+    related_writes: dict[RelatedWrite, RelatedWrite] = field(default_factory=dict)
+    """The latest writes to what leaders depend on, each once, in the order in which they were read.
+
+    The keys are without what only some copies of a log show of a request.
+    """
     collection_deletions: deque[Observation] = field(default_factory=partial(deque, (), MAX_LISTED))
     """The latest requests that deleted leases of which the log does not show which they were."""
     _served: dict[str, int | None] = field(default_factory=dict)
@@ -207,12 +210,13 @@ class ClusterHistory(Struct):
             self._note_related_write(seen)
 
     def _note_related_write(self, seen: RelatedWrite) -> None:
-        if seen.is_sure or replace(seen, is_sure=True) not in self.related_writes:
-            # Another copy of a log may show more of the same request.
-            self.related_writes.pop(replace(seen, is_sure=False), None)
-            self.related_writes[seen] = None
-            if len(self.related_writes) > MAX_RELATED:
-                del self.related_writes[next(iter(self.related_writes))]
+        # Another copy of a log may show more of the same request.
+        key = replace(seen, is_sure=False, change="")
+        known = self.related_writes.pop(key, seen)
+        shown = replace(seen, is_sure=seen.is_sure or known.is_sure, change=seen.change or known.change)
+        self.related_writes[key] = shown
+        if len(self.related_writes) > MAX_RELATED:
+            del self.related_writes[next(iter(self.related_writes))]
 
     def _feed_observation(self, seen: Observation) -> list[LeaseEvent]:
         self._note_whether_served(seen)

@@ -506,7 +506,7 @@ class RelatedWrite(Struct, frozen=True, gc=False, kw_only=True):
 
     `namespace` is "" for an object of the whole cluster; `verb` is `created`, `updated`, `scaled` or `deleted`.
     `is_sure`: a log at level Metadata hides whether a deletion was a dry run. `received` is when it came, if the log
-    says so.
+    says so. `change` is what it set of a workload, as a clause, if the log shows the request.
     """
 
     at: int
@@ -517,6 +517,7 @@ class RelatedWrite(Struct, frozen=True, gc=False, kw_only=True):
     writer: Writer
     is_sure: bool = True
     received: int | None = None
+    change: str = ""
 
 
 AboutInput = LogEnd | ClockSkew | RecordingGap | PodDeletion | PodRequest | PodActivity | RelatedWrite

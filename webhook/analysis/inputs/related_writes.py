@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.analysis.inputs.dry_runs import find_dry_run, is_never_dry
 from webhook.analysis.inputs.items import RelatedWrite
+from webhook.analysis.inputs.workload_changes import describe_workload_change
 from webhook.kubernetes.request import NODE_CONTROLLER, NODE_USER
 from webhook.kubernetes.times import get_instant, normalize
 
@@ -47,6 +48,7 @@ _READ: Final = re.compile(
     rb'"requestURI":"[^"\\]*+","verb":"(?:get|list|watch)"'
 )
 """The start of an event about a read, whole, as API servers write it: what comes after that may quote a client."""
+WORKLOADS: Final = frozenset({"Deployment", "StatefulSet"})
 STATUS_WRITTEN: Final = "given another status"
 _DONE: Final = {"create": "created", "update": "updated", "patch": "updated", "delete": "deleted"}
 _VERBS: Final = {"scale": "scaled", "status": STATUS_WRITTEN}
@@ -105,4 +107,5 @@ def interpret_related_write(event: "AuditEvent") -> RelatedWrite | None:
         writer=writer,
         is_sure=is_dry_run is not None or is_never_dry(event),
         received=get_instant(normalize(event.request_received_timestamp)),
+        change=describe_workload_change(event.verb, bytes(event.request_object)) if kind in WORKLOADS else "",
     )
