@@ -113,9 +113,9 @@ def _advise(account: Account) -> Advice:
 
 def _describe_switched_off(account: Account) -> str:
     """Say that the election of a workload was switched off since its pod took the lease; "" if no log shows it."""
-    *_, last = [None, *(one for one in account.related_writes if one.change)]
-    is_off = last is not None and _SWITCHED_OFF.search(last.change) is not None
-    if last is None or not is_off or account.tenure is None or last.at < account.tenure.since:
+    since = account.tenure.since if account.tenure is not None else account.now
+    last = next((one for one in reversed(account.related_writes) if one.change), None)
+    if last is None or last.at < since or not _SWITCHED_OFF.search(last.change):
         return ""
     what = f"{last.kind} {format_name(f'{last.namespace}/{last.name}')}"
     at = format_clock(last.at, account.now)

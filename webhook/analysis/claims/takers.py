@@ -23,7 +23,7 @@ from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import UNAUTHENTICATED, By, Refusal
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.history.waiting import MAX_TIMES
-from webhook.analysis.inputs.items import PodAct
+from webhook.analysis.inputs.items import PodAct, Writer
 from webhook.findings import Severity
 from webhook.kubernetes.request import UserInfo
 from webhook.kubernetes.times import SECOND, format_length
@@ -354,6 +354,8 @@ def _explain_requests(late: _LateTakeover) -> _Explanation | None:
 def _explain_nothing(late: _LateTakeover) -> _Explanation:
     own = late.after.processes.own
     if own is not None and not (own.uid or own.pod) and late.after.taking_write.is_logged:
+        if address := _describe_address(late, own):
+            return _Explanation("unknown", address)
         text = "its requests name no pod, so the log does not show which process asked for the lease, and which ran"
         return _Explanation("unknown", text)
     known = _describe_what_is_known(late)
@@ -367,6 +369,21 @@ def _explain_nothing(late: _LateTakeover) -> _Explanation:
         return _Explanation("unknown", "the log does not show whether it ran then, and asked for the lease")
     text = "whether it ran then, and who asked for the lease, is not known; an audit log that has reads shows it"
     return _Explanation("unknown", text)
+
+
+def _describe_address(late: _LateTakeover, own: Writer) -> str:
+    """Say that for most of that time no request came from the address from which it was taken; "" if one did.
+
+    Nobody had written it from there before.
+    """
+    requests = late.history.requests
+    seen = requests.addresses.by_writer.get(own.process)
+    address = next((one for one, at in seen.first.items() if at == late.after.since), "") if seen is not None else ""
+    first = requests.asking_addresses.find_pause(own, address, late.since, late.after.since)
+    if first is None or first - late.since <= (late.after.since - late.since) // 2:
+        return ""
+    at = format_clock(first, late.now)
+    return f"the log has no request for it from {format_name(address)}, from where it was taken, until {at}"
 
 
 def _describe_what_is_known(late: _LateTakeover) -> str:

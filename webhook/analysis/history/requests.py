@@ -11,6 +11,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from webhook.analysis.history.addresses import Elsewhere, WriteAddresses, get_address
+from webhook.analysis.history.asking_addresses import AskingAddresses
 from webhook.analysis.history.bounds import MAX_LISTED
 from webhook.analysis.history.heard import Heard
 from webhook.analysis.history.log_spans import LogChanges
@@ -76,6 +77,7 @@ class Requests(Struct):
     rewritten: RewrittenFields = field(default_factory=RewrittenFields)
     """What was stored differently than requested."""
     addresses: WriteAddresses = field(default_factory=WriteAddresses)
+    asking_addresses: AskingAddresses = field(default_factory=AskingAddresses)
 
     @property
     def refusals(self) -> list[Refusal]:
@@ -107,6 +109,7 @@ class Requests(Struct):
             self.logs.add(seen.log_path)
         self.waiting.hear(seen)
         self.heard.hear(seen)
+        self.asking_addresses.hear(seen)
         who = seen.writer.process if seen.writer else Writer()
         if seen.source and who.user and len(self.sources) < MAX_LISTED:
             known = self.sources.setdefault(seen.source, [])
