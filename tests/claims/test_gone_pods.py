@@ -8,6 +8,7 @@ from webhook.analysis.claims.claim import Claim
 
 HIDDEN = (put("level", "Metadata"), drop("responseObject"))
 GONE = "its log is gone with it, unless logs are collected. See which pods run now, and their events:"
+FORCE = put("requestObject", {"gracePeriodSeconds": 0})
 COLLECTOR = "system:serviceaccount:kube-system:pod-garbage-collector"
 
 
@@ -27,7 +28,16 @@ def test_of_a_pod_that_took_long_to_end_it_is_said_when_it_was_gone() -> None:
 
 
 def test_a_pod_whose_node_does_not_answer_is_taken_away_by_the_pod_garbage_collector() -> None:
-    assert "was deleted at 11:08:50Z by kube-system/pod-garbage-collector; " in lose((10, by(COLLECTOR))).advice
+    advice = lose((10, by(COLLECTOR))).advice
+    assert (
+        "was deleted at 11:08:50Z by kube-system/pod-garbage-collector, and no kubelet confirmed that it ended; "
+        in (advice)
+    )
+
+
+def test_a_pod_that_was_deleted_by_force_may_run_on() -> None:
+    advice = lose((10, by("alice", FORCE, uid="u-1"))).advice
+    assert "was deleted by force at 11:08:50Z by alice, and no kubelet confirmed that it ended; " in advice
 
 
 @pytest.mark.parametrize(
@@ -44,9 +54,10 @@ def test_who_wanted_that_may_not_be_known(deeds: tuple[tuple[float, Deed], ...])
     [
         by("alice", uid="u-1"),
         by("alice", put("impersonatedUser", {"username": COLLECTOR}), uid="u-1"),
+        by("alice", FORCE, uid="u-1", is_eviction=True),
         kubelet(uid="u-2"),
     ],
-    ids=["it may not have ended", "somebody acts as the collector", "another pod of its name"],
+    ids=["it may not have ended", "somebody acts as the collector", "evicted", "another pod of its name"],
 )
 def test_a_pod_that_may_be_there_is_described(deed: Deed) -> None:
     loss = lose((10, deed))

@@ -42,6 +42,25 @@ def test_an_eviction_before_a_release_is_listed() -> None:
     assert "pod db-0, which held it, was evicted by kube-system/descheduler" in text(answer)
 
 
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0, "was deleted by force by alice"),
+        (60, "was deleted by alice"),
+        (300, "was deleted by alice, with 300 s to end"),
+    ],
+)
+def test_for_how_long_a_pod_may_go_on_after_its_deletion_is_said(seconds: int, words: str) -> None:
+    server = FakeServer(uids={"db-0": "u-0"})
+    db = server.elector("db-0", "shop/db")
+    db.lead(60)
+    options = put("requestObject", {"gracePeriodSeconds": seconds})
+    server.delete_pod("db-0", put("user", {"username": "alice"}), options, uid="u-0")
+    db.lead(10)
+    (fact,) = facts_of(account(follow_log(server), server.now))
+    assert fact.message == f"pod db-0, which held it, {words}"
+
+
 def test_the_latest_deletion_of_a_pod_is_shown_without_verbose() -> None:
     server = lead_in_turns(3)
     latest = [line.text for line in list_latest(account(follow_log(server), server.now))]

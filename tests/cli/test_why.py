@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.claims.test_coordinated import STRATEGY, chooses, start_coordinated
 from tests.factories import make_lease, put
 from tests.history.fake_server import SECOND, FakeServer, together
 from tests.inputs.fake_kubectl import Install, fake
@@ -485,3 +486,26 @@ def test_a_moment_within_the_second_of_the_end_is_the_end(watched: str, capsys: 
     _, at_end, _ = run(capsys, "shop/db", "--input", watched)
     assert "before the end of the input" not in out
     assert out.splitlines()[0] == at_end.splitlines()[0]
+
+
+def test_a_candidate_that_did_not_take_the_lease_up_is_news_once_another_one_has_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """While it has the lease, the headline says so."""
+    server, _ = start_coordinated()
+    server.wait(17)
+    chooses(server, "b_1")
+    server.wait(60)
+    third = server.elector("c", "shop/db")
+    third.ask()
+    path = tmp_path / "audit.log"
+    path.write_bytes(server.audit_log())
+    _, out, _ = run(capsys, "shop/db", "--input", str(path))
+    assert "b_1 was chosen" in out.partition("\n")[0]
+    assert "not-taken-up" not in out
+    chooses(server, "c_1")
+    for _ in third.ticks(20):
+        third.renew(strategy=STRATEGY)
+    path.write_bytes(server.audit_log())
+    _, out, _ = run(capsys, "shop/db", "--input", str(path))
+    assert "warning  not-taken-up\n  b_1 was chosen by an API server" in out

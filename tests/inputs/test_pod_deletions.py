@@ -52,6 +52,16 @@ def test_the_uid_of_the_pod(tweak: Tweak) -> None:
     assert deletion.uid == "u-1"
 
 
+@pytest.mark.parametrize("seconds", [None, 0, 300])
+@pytest.mark.parametrize("is_eviction", [True, False])
+def test_for_how_long_a_pod_may_take_to_end(seconds: int | None, *, is_eviction: bool) -> None:
+    options = {"kind": "DeleteOptions", "gracePeriodSeconds": seconds}
+    body = {"kind": "Eviction", "deleteOptions": options} if is_eviction else options
+    (deletion,) = read_deletion(put("requestObject", body), is_eviction=is_eviction)
+    assert isinstance(deletion, PodDeletion)
+    assert deletion.grace == seconds
+
+
 @pytest.mark.parametrize(
     "tweak",
     [

@@ -339,7 +339,7 @@ def _format_findings(account: Account, command: str, *, verbose: bool) -> Iterat
     worrying = [one for one in loud if one.check not in RISKS]
     if not verbose:
         block = account.status.block if account.status else None
-        worrying = [one for one in worrying if one.check not in _HEADLINES and not (block and block.rule == one.check)]
+        worrying = [one for one in worrying if not _is_in_headline(one) and not (block and block.rule == one.check)]
     found_of: dict[str, list[ReportFinding]] = {}
     for finding in worrying:
         found_of.setdefault(finding.check, []).append(finding)
@@ -355,6 +355,11 @@ def _format_findings(account: Account, command: str, *, verbose: bool) -> Iterat
         yield indent(escape(finding.message), 2)
         if verbose and finding.fix != command:
             yield from _format_fix(finding)
+
+
+def _is_in_headline(finding: ReportFinding) -> bool:
+    """Return whether the headline says a finding; it does not say what is over."""
+    return finding.check in _HEADLINES and not (isinstance(finding, Claim) and finding.is_over)
 
 
 def _is_worth_a_note(account: Account) -> bool:

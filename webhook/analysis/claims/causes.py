@@ -117,7 +117,7 @@ def _add_end_and_return_of_pod(cause: Diagnosis, histories: ClusterHistory, befo
     """Return the cause of a loss, with what happened later to the pod that lost the lease."""
     gone = find_gone_pod(histories, before)
     written = find_status_writes_of_restart(histories, before)
-    clause = gone.describe(end) if gone is not None else ""
+    clause = gone.describe_with_doubt(end) if gone is not None else ""
     return replace(cause, gone=clause, status_written=written)
 
 

@@ -6,7 +6,13 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.analysis.claims.silence_evidence import SilenceEvidence
-from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_by_writer, format_clock
+from webhook.analysis.claims.words import (
+    UNLESS_DRY_RUN,
+    describe_by_writer,
+    describe_grace,
+    format_clock,
+    name_deletion,
+)
 from webhook.analysis.history.deleted_pods import is_by_kubelet
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.tenure import Handover, Tenure
@@ -92,9 +98,9 @@ def describe_deletion(pod: DeletedPod, now: int) -> str:
 
 
 def _describe_request(deletion: PodDeletion, now: int) -> str:
-    verb = "evicted" if deletion.is_eviction else "deleted"
     doubt = "" if deletion.is_sure else f" ({UNLESS_DRY_RUN})"
-    return f"{verb} at {format_clock(deletion.at, now)}{describe_by_writer(deletion.writer)}{doubt}"
+    by = describe_by_writer(deletion.writer)
+    return f"{name_deletion(deletion)} at {format_clock(deletion.at, now)}{by}{describe_grace(deletion)}{doubt}"
 
 
 def _find_own(tenure: Tenure) -> Writer | None:

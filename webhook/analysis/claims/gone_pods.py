@@ -5,8 +5,8 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.analysis.claims.deleted_pods import find_first_request
-from webhook.analysis.claims.words import describe_by_writer, format_clock
-from webhook.analysis.history.deleted_pods import is_by_kubelet
+from webhook.analysis.claims.words import describe_by_writer, format_clock, name_deletion
+from webhook.analysis.history.deleted_pods import is_by_force, is_by_kubelet
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.inputs.items import PodDeletion
@@ -33,11 +33,15 @@ class GonePod(Struct, frozen=True):
         """`deleted at 12:00:02Z by alice@example.org`; of a pod that took long to end, also when it was gone."""
         if self.asked is None:
             return f"gone by {format_clock(self.ended.at, now)}"
-        verb = "evicted" if self.asked.is_eviction else "deleted"
         by, at = describe_by_writer(self.asked.writer), format_clock(self.asked.at, now)
         is_late = self.ended.at - self.asked.at > _SOON
         late = f", and gone by {format_clock(self.ended.at, now)}" if is_late else ""
-        return f"{verb} at {at}{by}{late}"
+        return f"{name_deletion(self.asked)} at {at}{by}{late}"
+
+    def describe_with_doubt(self, now: int) -> str:
+        """Say the same, and that its process may run on if nothing but its object is known to be gone."""
+        doubt = "" if is_by_kubelet(self.ended) else ", and no kubelet confirmed that it ended"
+        return f"{self.describe(now)}{doubt}"
 
 
 def find_gone_pod(histories: ClusterHistory, tenure: Tenure) -> GonePod | None:
@@ -51,8 +55,7 @@ def find_gone_pod(histories: ClusterHistory, tenure: Tenure) -> GonePod | None:
         return None
     since = tenure.last_of_identity - histories.bounds.skew
     known = histories.deleted_pods.list_deletions_by(own)
-    is_taking_away = (one for one in known if one.at >= since and (is_by_kubelet(one) or _is_by_collector(one)))
-    ended = next(is_taking_away, None)
+    ended = next((one for one in known if one.at >= since and _takes_away(one)), None)
     if ended is None or any(at > ended.at for at in tenure.processes.heard_again):
         return None
     first = find_first_request(tenure, own, tenure.last_of_identity)
@@ -64,10 +67,15 @@ def find_gone_owner(histories: ClusterHistory, namespace: str, pod: OwnerReferen
     """Return how a pod was deleted that was the owner of an object until an instant; None if that is not shown."""
     known = histories.deleted_pods.list_deletions_of(namespace, pod.name or "", pod.uid or "")
     near = [one for one in known if until - _WITHIN <= one.at <= until + histories.bounds.skew]
-    ended = next((one for one in reversed(near) if is_by_kubelet(one) or _is_by_collector(one)), None)
+    ended = next((one for one in reversed(near) if _takes_away(one)), None)
     asked = next((one for one in near if one.is_sure and not is_by_kubelet(one)), None)
     last = ended or asked
     return GonePod(asked, last) if last is not None else None
+
+
+def _takes_away(deletion: PodDeletion) -> bool:
+    """Return whether no pod is left after a deletion: its kubelet confirms that it ended, or nobody waits for that."""
+    return is_by_kubelet(deletion) or _is_by_collector(deletion) or (deletion.is_sure and is_by_force(deletion))
 
 
 def _is_by_collector(deletion: PodDeletion) -> bool:

@@ -6,7 +6,13 @@ from itertools import pairwise
 from msgspec import Struct
 
 from webhook.analysis.claims.deleted_pods import find_first_request
-from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_by_writer, format_name
+from webhook.analysis.claims.words import (
+    UNLESS_DRY_RUN,
+    describe_by_writer,
+    describe_grace,
+    format_name,
+    name_deletion,
+)
 from webhook.analysis.history.deleted_pods import DeletedPods, is_by_kubelet
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.tenure import Tenure
@@ -27,9 +33,9 @@ class HolderPodDeletion(Struct, frozen=True):
         pod = f"pod {format_name(self.deletion.name)}, which {'wrote' if self.tenure.is_writer else did} it"
         if is_by_kubelet(self.deletion):
             return f"{pod}, was deleted, as its kubelet confirmed"
-        verb = "evicted" if self.deletion.is_eviction else "deleted"
         doubt = "" if self.deletion.is_sure else f", {UNLESS_DRY_RUN}"
-        return f"{pod}, was {verb}{describe_by_writer(self.deletion.writer)}{doubt}"
+        by = describe_by_writer(self.deletion.writer)
+        return f"{pod}, was {name_deletion(self.deletion)}{by}{describe_grace(self.deletion)}{doubt}"
 
 
 def find_holder_pod_deletions(deleted: DeletedPods, history: LeaseHistory, now: int) -> Iterator[HolderPodDeletion]:

@@ -3,8 +3,9 @@
 import re
 from typing import Final
 
+from webhook.analysis.history.deleted_pods import is_by_force
 from webhook.analysis.history.tenure import Tenure
-from webhook.analysis.inputs.items import Writer
+from webhook.analysis.inputs.items import PodDeletion, Writer
 from webhook.kubernetes.times import DAY, MINUTE, SECOND, format_length, format_time
 from webhook.text.quoting import quote_within
 
@@ -13,6 +14,8 @@ _UNITS: Final = ((MINUTE, SECOND // 10), (60 * MINUTE, SECOND), (DAY, MINUTE))
 
 
 UNLESS_DRY_RUN: Final = "unless that was a dry run, which the log does not show"
+_LONG_GRACE: Final = 60
+"""Seconds for which a process may go on after its pod was deleted; by default it has half of that."""
 _PLAIN: Final = re.compile(r"[!#-\[\]-~]{1,78}")
 """Printable, without blanks, quotes and backslashes: nearly all names."""
 
@@ -74,6 +77,19 @@ def describe_holder_or_another(tenure: Tenure) -> str:
     if not tenure.holder:
         return "its writer"  # a heartbeat need not name one
     return format_name(tenure.holder) + (", or someone writing in its name," if tenure.is_ambiguous else "")
+
+
+def name_deletion(deletion: PodDeletion) -> str:
+    """`deleted`, `evicted`; of a deletion that does not wait until the containers of a pod have ended, that."""
+    if deletion.is_eviction:
+        return "evicted"
+    return "deleted by force" if is_by_force(deletion) else "deleted"
+
+
+def describe_grace(deletion: PodDeletion) -> str:
+    """Say that a pod was given long to end, as the end of a clause; "" if it was not: by default it has 30 s."""
+    is_long = deletion.grace is not None and deletion.grace > _LONG_GRACE
+    return f", with {deletion.grace} s to end" if is_long else ""
 
 
 def describe_by_writer(process: Writer | None) -> str:

@@ -32,7 +32,8 @@ class DeletedPods(Struct):
         if alike is not None:
             found.remove(alike)
             is_sure = deletion.is_sure or alike.is_sure
-            deletion = replace(deletion, uid=deletion.uid or alike.uid, is_sure=is_sure)
+            grace = alike.grace if deletion.grace is None else deletion.grace
+            deletion = replace(deletion, uid=deletion.uid or alike.uid, is_sure=is_sure, grace=grace)
         self._found[key] = [*found, deletion][-MAX_DELETIONS:]
         if len(self._found) > MAX_PODS:
             del self._found[next(iter(self._found))]
@@ -63,6 +64,11 @@ def _is_same_request(deletion: PodDeletion, other: PodDeletion) -> bool:
 def is_by_kubelet(deletion: PodDeletion) -> bool:
     """Return whether a deletion is that by which a kubelet confirms that the containers of a pod have ended."""
     return is_kubelet(deletion.writer)
+
+
+def is_by_force(deletion: PodDeletion) -> bool:
+    """Return whether a deletion took a pod away at once, without its kubelet: its process may run on."""
+    return deletion.grace == 0 and not deletion.is_eviction and not is_by_kubelet(deletion)
 
 
 def is_kubelet(writer: Writer) -> bool:

@@ -47,6 +47,7 @@ class DeleteOptions(Struct, frozen=True, rename="camel"):
     dry_run: tuple[str, ...] = ()
     preconditions: Preconditions = Preconditions()
     delete_options: "DeleteOptions | None" = None
+    grace_period_seconds: int | None = None
 
 
 decode_delete_options: Final = msgspec.json.Decoder(DeleteOptions).decode

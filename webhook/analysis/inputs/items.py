@@ -404,7 +404,8 @@ class PodDeletion(Struct, frozen=True, gc=False, kw_only=True):
     """A request that deleted a pod, or evicted it, which was accepted at `at`, in microseconds since 1970.
 
     `uid` is that of the pod, "" if the log does not show it. `is_sure`: a log at level Metadata hides the options of
-    most requests, and so whether it was a dry run.
+    most requests, and so whether it was a dry run. `grace` is for how many seconds it may take to end, as the request
+    says; None if it does not, or is not shown.
     """
 
     at: int
@@ -414,6 +415,7 @@ class PodDeletion(Struct, frozen=True, gc=False, kw_only=True):
     uid: str = ""
     is_eviction: bool = False
     is_sure: bool = True
+    grace: int | None = None
 
 
 class PodAct(StrEnum):

@@ -570,6 +570,7 @@ def _interpret_pod_request(event: AuditEvent) -> PodDeletion | None:
         writer=event.writer,
         uid=named.details.uid or named.metadata.uid or options.preconditions.uid,
         is_eviction=event.verb == "create",
+        grace=options.grace_period_seconds,
         is_sure=is_dry_run is not None or is_never_dry(event),
     )
 
