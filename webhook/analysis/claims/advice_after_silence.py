@@ -25,6 +25,7 @@ from webhook.analysis.claims.commands import (
 )
 from webhook.analysis.claims.diagnosis import Blame, Cause, Diagnosis
 from webhook.analysis.claims.words import describe_user, describe_writer, format_name
+from webhook.analysis.history.latency import BY_WEBHOOKS
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import AUTHORIZATION_FAILED, Refusal
 from webhook.analysis.history.tenure import Tenure
@@ -178,6 +179,8 @@ def _advise_after_outage(cause: Diagnosis, history: LeaseHistory, tenure: Tenure
     if cause.refusal and cause.refusal.failed_webhook:
         webhook = format_name(cause.refusal.failed_webhook)
         return Advice(f"See why webhook {webhook}, which the API server calls for each write, fails:", WEBHOOKS)
+    if cause.is_of_its_writes and cause.refusal and cause.refusal.slow_part in BY_WEBHOOKS:
+        return Advice("See which webhooks the API server calls for each write, and why they are slow:", WEBHOOKS)
     if cause.is_of_its_writes and cause.refusal and cause.refusal.reason == AUTHORIZATION_FAILED:
         return Advice("Look at the authorizers of the API server, such as a webhook, in its log:", _READY)
     if cause.is_of_its_writes and cause.refusal and cause.refusal.is_unserved:

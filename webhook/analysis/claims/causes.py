@@ -393,7 +393,10 @@ def _count_requests(refused: Sequence[Refusal]) -> str:
 def _diagnose_silence(evidence: SilenceEvidence) -> Diagnosis:
     """Return the cause of a silence in which nothing was refused."""
     own = evidence.own_answers
-    slow = max((one.took for one in own if one.code < 300 and evidence.kept_trying), default=0)
+    slowest = max(
+        (one for one in own if one.code < 300 and evidence.kept_trying), key=lambda one: one.took, default=None
+    )
+    slow = slowest.took if slowest is not None else 0
     cause = _compare_silence(evidence, slow)
     cause = _add_other_requests(_add_signs_of_life(cause, evidence), evidence)
     may_be_own = [one for one in evidence.unauthenticated if not evidence.sources or one.source in evidence.sources]
@@ -401,6 +404,8 @@ def _diagnose_silence(evidence: SilenceEvidence) -> Diagnosis:
     cause = _add_answers_to_sharers(cause, evidence.answers_to_sharers)
     cause = _add_ended_log(_add_deleted_pod(cause, evidence), evidence)
     cause = _add_end_of_pod(cause, evidence)
+    if slowest is not None and slowest.slow_part and cause.blame is Blame.SERVER:
+        cause = replace(cause, evidence=f"{cause.evidence}, most of it by {slowest.slow_part}")
     if own and not slow and cause.blame is Blame.CLIENT:
         return replace(cause, evidence=f"{cause.evidence}; {_describe_last_answer(own[-1])}")
     return cause
@@ -662,11 +667,15 @@ def _diagnose_unstored(evidence: SilenceEvidence, failed: Sequence[Refusal]) -> 
     text = f"at least {format_count(len(failed), 'request')} answered with {codes}{describe_stored(failed)}"
     if last.has_failed_at_once and last.message:
         text += f"{', the last one' if len(failed) > 1 else ''}: {last.message}"
+    if last.slow_part:
+        text += f"; of the {format_length(last.took)} of the last one, {last.slow_part} took most, as the log says"
     if all(one.failed_webhook for one in failed):
         return Diagnosis(Blame.SERVER, text, (Cause.FAILED,), last)
     if late or not compared.on_time:
         text += _count_failures_of_others(evidence)
         return Diagnosis(Blame.SERVER, f"{text}; {late}" if late else text, (Cause.FAILED, Cause.API_SERVER), last)
+    if last.slow_part:
+        return Diagnosis(Blame.SERVER, f"{text}; {_describe_punctual(compared)}", (Cause.FAILED,), last)
     read = next((one for one in reversed(failed) if one.is_read), None)
     path = "so not the API server as a whole: perhaps a webhook that it calls, or the one API server in use"
     if read is not None:

@@ -58,6 +58,7 @@ _TAKEN_UP: Final = re.compile(r"leaseDurationSeconds 5 -> \d+(?:, leaseTransitio
 """What a holder writes when it takes up a lease that an API server created for it, with 5 s: `defaultLeaseDuration`."""
 _IS_OF_ELECTION: Final = re.compile(r"(?:(?:strategy|preferredHolder) \S+ -> \S+(?:, )?)+")
 _MIN_OTHER_WRITES: Final = 3
+_REDIRECTION: Final = 300
 _PAIR: Final = 2
 _TIME: Final = itemgetter(0)
 _Event = tuple[int, str]
@@ -112,6 +113,7 @@ def list_latest(account: Account) -> Iterator[Line]:
     shown += [*_list_crossed_locks(account), *_list_odd_renewals(history)[-_MAX_LATEST:]]
     shown += _list_two_addresses(history)
     shown += [*_list_conflicts(account)][-_MAX_LATEST:]
+    shown += [] if is_told else [*_list_slow_writes(history)][-_MAX_LATEST:]
     shown += [*_list_other_writes(history)[-_MAX_LATEST:], *[*_list_accepted_writes(history)][-_MAX_LATEST:]]
     if loop := find_loop(history.tenures, account.now):
         shown.append((loop.tenures[0].since, loop.describe(account.now)))
@@ -290,6 +292,7 @@ def _list_all(account: Account) -> Iterator[_Event]:
         yield from _describe_end(history, tenure, after)
     yield from _list_silences(history)
     yield from _list_refused_writes(history)
+    yield from _list_slow_writes(history)
     yield from _list_two_addresses(history)
     yield from _list_conflicts(account)
     yield from _list_accepted_writes(history)
@@ -398,6 +401,18 @@ def _list_fenced_writes(history: LeaseHistory) -> Iterator[_Event]:
     ):
         what = f"{format_count(len(several), 'write')} by {describe_writer(several[0].writer)} without the lease"
         yield several[0].at, f"fence {format_name(several[0].fence)} refused {what}, such as: {several[0].target}"
+
+
+def _list_slow_writes(history: LeaseHistory) -> Iterator[_Event]:
+    """Yield whose writes were answered late again and again, and what took most of that time, if a log says so."""
+    slow = (one for one in history.requests.refusals if one.code < _REDIRECTION and not one.is_read)
+    for several in _group_by_tenure(history, slow, lambda one: (one.at, describe_writer(one.writer))):
+        if len(several) < _MIN_OTHER_WRITES:
+            continue
+        slowest, parts = max(one.took for one in several), {one.slow_part for one in several}
+        most = f", most of that for {parts.pop()}" if len(parts) == 1 and parts != {""} else ""
+        number = f"at least {format_count(len(several), 'write')} by {describe_writer(several[0].writer)}"
+        yield several[0].at, f"{number} were answered after up to {format_length(slowest)}{most}"
 
 
 def _list_accepted_writes(history: LeaseHistory) -> Iterator[_Event]:

@@ -8,6 +8,7 @@ from typing import Final
 from webhook.admission.rules.change import NODE_LEASES
 from webhook.analysis.claims.failing_requests import FailingRun
 from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_by_writer, format_name
+from webhook.analysis.history.latency import BY_WEBHOOKS
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import TOO_MANY_REQUESTS, By, Refusal
 from webhook.analysis.history.tenure import Handover, Tenure
@@ -258,7 +259,10 @@ def _is_by(*parts: By) -> Callable[[Refusal], bool]:
 _REFUSALS_OF: Final[dict[str, Callable[[Refusal], bool]]] = {
     **dict.fromkeys(_RIGHTS, _is_by(By.RIGHTS)),
     **dict.fromkeys(_POLICIES, _is_by(By.POLICY)),
-    **dict.fromkeys(_WEBHOOKS, lambda refusal: refusal.by is By.WEBHOOK or bool(refusal.failed_webhook)),
+    **dict.fromkeys(
+        _WEBHOOKS,
+        lambda refusal: refusal.by is By.WEBHOOK or bool(refusal.failed_webhook) or refusal.slow_part in BY_WEBHOOKS,
+    ),
     **dict.fromkeys(_PRIORITIES, lambda refusal: refusal.code == TOO_MANY_REQUESTS),
     "ResourceQuota": lambda refusal: _OVER_QUOTA in refusal.message,
     "Namespace": lambda refusal: (

@@ -9,6 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from webhook.analysis.history.latency import find_slow_part
 from webhook.analysis.inputs.items import Act, Observation, Writer
 from webhook.kubernetes.times import SECOND
 from webhook.text.quoting import truncate
@@ -88,6 +89,8 @@ class Refusal(Struct, frozen=True):
     """The path of the log that shows it."""
     reason: str = ""
     """What an authorizer gave as its reason, "" if none did, or if RBAC is what decided."""
+    slow_part: str = ""
+    """What took most of the time of the answer, if the API server says so."""
 
     @classmethod
     def from_observation(cls, seen: Observation) -> "Refusal | None":
@@ -112,6 +115,7 @@ class Refusal(Struct, frozen=True):
             was_stored=seen.was_stored,
             log=seen.log_path,
             reason="" if reason.startswith(_RBAC) else reason,
+            slow_part=find_slow_part(answer.annotations) if answer.took > SLOW else "",
         )
 
     @property
