@@ -15,12 +15,13 @@ WAS_THERE = ", although 1 other lease was renewed there before, and another log 
 STOPPED = "For most of that time the log has no answered request for the lease from its pod"
 
 
-def freeze_a_server(*, others: int, goes_on: bool = False) -> FakeServer:
+def freeze_a_server(*, others: int, goes_on: bool = False, identity: str = "") -> FakeServer:
     """db-0 and others are with the first API server, which stands still for 30 s; db-1 is with the second one."""
     server = FakeServer()
     first, second = server.elector("db-0", "shop/db"), server.elector("db-1", "shop/db")
     elsewhere = [server.elector(f"queue-{number}", f"shop/queue-{number}") for number in range(3)]
     beside = [server.elector(f"{name}-0", f"shop/{name}") for name in ("mail", "news")[:others]]
+    beside += [server.elector("bill-0", identity)] if identity else []
     for elector in (first, *elsewhere, *beside):
         elector.take()
     for _ in first.ticks(40):
@@ -51,6 +52,17 @@ def test_an_api_server_that_answered_nobody_is_not_cleared_by_what_another_one_a
     assert "get leases -l apiserver.kubernetes.io/identity" in output
     assert "on time" not in output
     assert STOPPED not in output
+
+
+@pytest.mark.parametrize(
+    ("name", "is_own"),
+    [("kube-system/apiserver-rplpdvtx3lntmi4xy2xnxookk4", True), ("kube-system/apiserver-own", False)],
+)
+def test_an_api_server_whose_own_lease_stood_still_did_so_itself(name: str, *, is_own: bool) -> None:
+    output = explain(freeze_a_server(others=0, identity=name))
+    own = f", not even about that of its API server, {name}, and another log goes on: that API server may have stood"
+    assert (own in output) is is_own
+    assert ("or the process of the holder" in output) is not is_own
 
 
 def test_nothing_clears_an_api_server_of_which_no_other_lease_is_known() -> None:

@@ -8,6 +8,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from webhook.admission.rules.change import NODE_LEASES
+from webhook.analysis.claims.api_servers import is_identity_lease
 from webhook.analysis.claims.deleted_pods import (
     TOKEN_GRACE,
     describe_deletion,
@@ -32,6 +33,7 @@ from webhook.analysis.claims.silence_evidence import (
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
 from webhook.analysis.claims.work_of_both import WorkOfBoth, find_work_of_both
 from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.latency import BY_WEBHOOKS
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.log_spans import SilentLog
 from webhook.analysis.history.refusal import AUTHORIZATION_FAILED, TOO_MANY_REQUESTS, UNAUTHENTICATED, Refusal
@@ -521,13 +523,18 @@ def _diagnose_silent_log(evidence: SilenceEvidence, log: SilentLog, own: Sequenc
     """Return the cause if the API server of the last renewal answered nobody about a lease, as far as its log shows."""
     name = log.path.rpartition("/")[2]
     start, end = (format_clock(one, evidence.end) for one in (log.start, log.end))
-    stopped = sum(1 for one in evidence.histories.leases.values() if _has_stopped_with(one, evidence.history, log))
+    found = [one for one in evidence.histories.leases.values() if _has_stopped_with(one, evidence.history, log)]
+    stopped, servers = len(found), [one for one in found if is_identity_lease(one)]
     were = "was" if stopped == 1 else "were"
     others = f", although {format_count(stopped, 'other lease')} {were} renewed there before" if stopped else ""
+    whose = "that API server, or the process of the holder, may have stood still or been cut off, for example"
+    if len(servers) == 1:
+        # An API server renews its own lease each 10 s, for which no client and no network is needed.
+        others = f", not even about that of its API server, {servers[0].namespace}/{servers[0].name}"
+        whose = "that API server may have stood still or been cut off from its etcd, for example"
     text = (
         f"log {format_name(name)}, which has the last renewal, has no answer about any lease from {start} to {end}"
-        f"{others}, and another log goes on: "
-        "that API server, or the process of the holder, may have stood still or been cut off, for example"
+        f"{others}, and another log goes on: {whose}"
     )
     return Diagnosis(Blame.UNKNOWN, text, (*own, Cause.NETWORK), silent_log=name)
 
@@ -674,10 +681,12 @@ def _diagnose_unstored(evidence: SilenceEvidence, failed: Sequence[Refusal]) -> 
     if late or not compared.on_time:
         text += _count_failures_of_others(evidence)
         return Diagnosis(Blame.SERVER, f"{text}; {late}" if late else text, (Cause.FAILED, Cause.API_SERVER), last)
-    if last.slow_part:
+    if last.slow_part in BY_WEBHOOKS:
         return Diagnosis(Blame.SERVER, f"{text}; {_describe_punctual(compared)}", (Cause.FAILED,), last)
     read = next((one for one in reversed(failed) if one.is_read), None)
     path = "so not the API server as a whole: perhaps a webhook that it calls, or the one API server in use"
+    if last.slow_part:
+        path = "so perhaps not every API server"
     if read is not None:
         path = (
             "so not every API server failed. No admission webhook sees reads: look at the API server in use, and what "
