@@ -7,6 +7,7 @@ import pytest
 from tests.claims.accounts import account, text
 from tests.history.fake_server import FakeServer
 from tests.history.observing import View, cluster_of, follow_both, follow_log, follow_watch
+from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.urgency import advise_with_urgency
 from webhook.kubernetes.times import format_micro_time
@@ -127,3 +128,35 @@ def test_a_frozen_lease_that_is_renewed_is_kept_by_its_holder(follow: View) -> N
     server = frozen(silent=False)
     del server.log[-1]
     assert make_headline(account(follow(server), server.now)).startswith("db-0_1 keeps it until it is repaired: ")
+
+
+def hold_in_between(*, pod: str = "db-1", is_first: bool = False) -> list[Claim]:
+    """A person holds the lease of an application for a while, between two pods of it, and another application next."""
+    server = FakeServer()
+    if not is_first:
+        server.elector("db-0", "shop/db").lead(20)
+        server.elector("db-0", "shop/db").release()
+    person = server.elector("laptop", "shop/db", user="dave@example.org", pod="")
+    person.lead(20)
+    if is_first:
+        del server.log[:3]
+    for name, user in ((pod, "db"), (pod and "queue-0", "queue")):
+        server.wait(20)
+        server.elector(name or user, "shop/db", user=f"system:serviceaccount:shop:{user}", pod=name).lead(20)
+    return [one for one in account(follow_log(server), server.now).claims if one.check == "lease-shared"]
+
+
+def test_a_person_that_held_the_lease_of_an_application_before_is_named_with_the_time() -> None:
+    (claim,) = hold_in_between()
+    assert claim.message.endswith("; dave@example.org, not with the token of a pod, from 11:07:00Z to 11:07:20Z")
+    assert claim.advice.startswith("dave@example.org held it until 11:07:20Z, and not with the token of a pod.")
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [hold_in_between(pod=""), hold_in_between(is_first=True)],
+    ids=["no tokens of pods", "since before the log begins"],
+)
+def test_a_user_beside_others_of_which_none_is_known_to_be_a_pod_is_no_news(claims: list[Claim]) -> None:
+    (claim,) = claims
+    assert "held it until" not in claim.advice

@@ -686,7 +686,7 @@ def _diagnose_unstored(evidence: SilenceEvidence, failed: Sequence[Refusal]) -> 
     read = next((one for one in reversed(failed) if one.is_read), None)
     path = "so not the API server as a whole: perhaps a webhook that it calls, or the one API server in use"
     if last.slow_part:
-        path = "so perhaps not every API server"
+        path = "so not everywhere: perhaps at one API server only"
     if read is not None:
         path = (
             "so not every API server failed. No admission webhook sees reads: look at the API server in use, and what "

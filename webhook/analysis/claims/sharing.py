@@ -67,7 +67,7 @@ def find_second_writers(history: LeaseHistory, status: LeaseStatus | None, now: 
         yield _claim_shared_identity(history, several[-1], now)
     elif history.renewals.is_doubled and status is not None and status.holder:
         yield _claim_doubled_renewals(history, status.holder)
-    yield from _find_applications(history, status)
+    yield from _find_applications(history, status, now)
 
 
 def _claim_shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> Claim:
@@ -165,7 +165,7 @@ def _claim_doubled_renewals(history: LeaseHistory, holder: str) -> Claim:
     )
 
 
-def _find_applications(history: LeaseHistory, status: LeaseStatus | None) -> Iterator[Claim]:
+def _find_applications(history: LeaseHistory, status: LeaseStatus | None, now: int) -> Iterator[Claim]:
     users = {one.name for tenure in history.tenures for one in _list_electors(tenure)}
     # Without objects a log shows only who wrote, and beside a holder another one may write in its name.
     held = all(
@@ -211,13 +211,35 @@ def _find_applications(history: LeaseHistory, status: LeaseStatus | None) -> Ite
         sentence = f"If they are replicas of one application, no action is needed. {sentence}"
         severity = Severity.INFO
     advice = Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get pods -o wide")
-    person = find_user_without_pod(history.current_tenure) if history.current_tenure else None
-    if person is not None:
-        sentence = f"{describe_user(person)} holds it now, and not with the token of a pod."
+    if (found := _find_person(history, now)) is not None:
+        person, when, sentence = found
+        message += when
         advice = advise_on_writer(f"{sentence} Find out whether it is meant to lead.", history, person)
     yield make_claim(
         history, "lease-shared", severity, message, advice, "shared-lease", arguments={"identities": names}
     )
+
+
+def _find_person(history: LeaseHistory, now: int) -> tuple[Writer, str, str] | None:
+    """Return who holds it without the token of a pod, or held it before one that has such a token.
+
+    With that, the end of a message which says when that was, unless it goes on, and a sentence of an advice.
+    """
+    current = history.current_tenure
+    person = find_user_without_pod(current) if current is not None else None
+    if person is not None:
+        return person, "", f"{describe_user(person)} holds it now, and not with the token of a pod."
+    *before, last = history.tenures
+    if not any(one.pod for one in last.processes.writers):
+        return None
+    for tenure in reversed(before):
+        person = find_user_without_pod(tenure)
+        if person is not None and tenure.began is not Handover.SEEN:
+            who = describe_user(person)
+            since, until = (format_clock(one, now) for one in (tenure.since, tenure.last_renewal))
+            held = f"; {who}, not with the token of a pod, from {since} to {until}"
+            return person, held, f"{who} held it until {until}, and not with the token of a pod."
+    return None
 
 
 def _list_electors(tenure: Tenure) -> list[Writer]:
