@@ -2,8 +2,11 @@
 
 import pytest
 
+from tests.claims.accounts import account
 from tests.claims.test_deleted_pods import Deed, by, find_loss, kubelet, play
 from tests.factories import drop, put
+from tests.history.fake_server import FakeServer, together
+from tests.history.observing import advise, follow_log
 from webhook.analysis.claims.claim import Claim
 
 HIDDEN = (put("level", "Metadata"), drop("responseObject"))
@@ -75,3 +78,25 @@ def test_a_pod_that_is_heard_later_is_not_gone() -> None:
 def test_without_a_uid_the_first_pod_of_its_name_that_is_taken_away_is_its_own() -> None:
     server, _ = play((10, by("alice")), (11, kubelet()), (17, by("bob")), (18, kubelet()), uid="")
     assert "was deleted at 11:08:50Z by alice; " in find_loss(server).advice
+
+
+@pytest.mark.parametrize(
+    ("verb", "words"),
+    [
+        ("watch", ". Check whether another replica runs that can take over: kubectl -n shop get pods,events"),
+        ("get", ", and no other replica asks for it: see whether any runs: kubectl -n shop get pods,events"),
+    ],
+    ids=["who waits is not known", "nobody waits"],
+)
+def test_the_pod_of_a_holder_that_let_its_lease_expire_may_be_gone(verb: str, words: str) -> None:
+    server = FakeServer(uids={"db-0": "u-1"})
+    db, *others = (server.elector(f"{one}-0", f"shop/{one}") for one in ("db", "mail", "cart"))
+    server.elector("db-1", "shop/db").ask()
+    put("verb", verb)(server.log[-1])
+    together(60, db, *others)
+    together(10, *others)
+    by("alice", uid="u-1")(server)
+    kubelet(uid="u-1")(server)
+    together(40, *others)
+    advice = advise(account(follow_log(server), server.now))
+    assert f"Its pod was deleted at 11:07:50Z by alice{words}" in advice

@@ -17,6 +17,7 @@ from webhook.analysis.claims.crossed_locks import CrossedLocks, find_crossed_loc
 from webhook.analysis.claims.diagnosis import Blame, Diagnosis
 from webhook.analysis.claims.expiry_doubts import ExpiryDoubt, find_expiry_doubt
 from webhook.analysis.claims.failing_requests import FailingRun, find_failing_requests
+from webhook.analysis.claims.gone_pods import find_gone_pod
 from webhook.analysis.claims.holder_pods import HolderPodDeletion, find_holder_pod_deletions
 from webhook.analysis.claims.idle_holders import IdleHolder, find_idle_holder
 from webhook.analysis.claims.incidents import drop_repeated, find_incidents, find_server_clock
@@ -90,6 +91,8 @@ class Account(Struct, frozen=True):
     """Those of the pods of its holders."""
     related_writes: tuple[RelatedWrite, ...] = ()
     """Those to what its holders depend on."""
+    gone_pod: str = ""
+    """How the pod of the latest holder was deleted, as a clause, if a log shows that it is gone."""
     pod_events: tuple[PodEvent, ...] = ()
     """What a log shows of pods of its workload while no one held it."""
     logged_until: int = 0
@@ -341,6 +344,7 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
         silent_together=None if doubt.unlogged else find_silent_together(histories, history, status),
         pod_deletions=tuple(find_holder_pod_deletions(histories.deleted_pods, history, now)),
         related_writes=tuple(find_related_writes(histories.related_writes.values(), history, refused_pods, failing)),
+        gone_pod=_describe_gone_pod(histories, history, now),
         pod_events=list_pod_events(histories, history, now),
         failing=failing,
         idle=find_idle_holder(histories, history, now),
@@ -349,6 +353,12 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
         unanswered=find_unanswered_ping(histories, history),
         newer=None if doubt.may_lack_renewals else find_newer_lease(histories, history, status, now),
     )
+
+
+def _describe_gone_pod(histories: ClusterHistory, history: LeaseHistory, now: int) -> str:
+    tenure = history.latest_tenure
+    gone = find_gone_pod(histories, tenure) if tenure is not None else None
+    return gone.describe_with_doubt(now) if gone is not None else ""
 
 
 def _is_by_stranger(history: LeaseHistory, event: LeaseEvent) -> bool:

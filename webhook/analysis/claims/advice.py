@@ -478,6 +478,9 @@ def _advise_after_expiry(account: Account, status: LeaseStatus) -> Advice:
         return advise_after_silence(cause, history, tenure, now=account.now)
     if (candidates := _advise_on_candidates(account)) is not None:
         return candidates
+    if account.gone_pod:
+        sentence = f"Its pod was {account.gone_pod}. Check whether another replica runs that can take over:"
+        return Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get pods,events")
     pod = find_pod(history, status.holder, account.tenure)
     holder = name_holder(status.holder, pod)
     sentence = f"Check whether {holder} still runs, and whether another replica runs that can take over:"
@@ -503,6 +506,9 @@ def _advise_on_candidates(account: Account) -> Advice | None:
         return None
     if not found.asking:
         asks = "asks for it" if found.shows_reads else "tries to take it"
+        if account.gone_pod:
+            sentence = f"Its pod was {account.gone_pod}, and no other replica {asks}: see whether any runs:"
+            return Advice(sentence, f"{make_kubectl_prefix(account.history.namespace)} get pods,events")
         pod = find_pod(account.history, account.holder, account.tenure)
         holder = name_holder(account.holder, pod)
         sentence = f"No other replica {asks}: see whether any runs, and whether {holder} still does:"
