@@ -437,3 +437,59 @@ def test_evictions_of_the_pod_of_a_holder_that_were_refused_are_listed(code: int
         f"nina@example.org was refused the eviction of pod {HOLDER}, which held it, with 429, 3 times until 11:07:08Z"
     )
     assert (said in list_lines(server)) is (code == 429)
+
+
+IDLE = "of its workload got a node, and the log has no request for the lease from there: it may elect by another lease"
+OLD = "db-6b8f7c9d55-qq2vw"
+
+
+def switch_off(*pods: str, asks: str = "", waits: float = 60, reads: bool = True, is_deleted: bool = False) -> str:
+    """A holder that ends after other pods of its Deployment got nodes; one of them may ask for the lease at once."""
+    server, db, others = lead()
+    if reads:
+        db.ask()
+    for pod in pods:
+        server.wait(0.1)
+        log_pod(
+            server, put("objectRef.name", pod), put("objectRef.subresource", "binding"), put("responseStatus.code", 201)
+        )
+    if asks:
+        server.elector(asks, "shop/db").ask()
+    if is_deleted:
+        server.delete_pod(pods[0])
+    together(waits, *others)
+    return explain(server)
+
+
+def test_pods_that_never_ask_for_the_lease_of_their_workload_are_listed_once_it_has_expired() -> None:
+    assert f"pod {NEW} {IDLE}" in switch_off(NEW)
+    assert f"pods {NEW}, {OLD} {IDLE}" in switch_off(NEW, OLD)
+    pods = [f"db-7d9c6b5f4-b{one}b2b" for one in "bcdfg"]
+    assert f"pods {', '.join(pods[:3])} and 2 more {IDLE}" in switch_off(*pods)
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        switch_off(),
+        switch_off(NEW, asks=NEW),
+        switch_off(NEW, waits=10),
+        switch_off(NEW, reads=False),
+        switch_off(NEW, is_deleted=True),
+        switch_off("mail-7d9c6b5f4-xk2pq"),
+        switch_off(HOLDER),
+        switch_off(NEW, waits=24),
+    ],
+    ids=[
+        "none",
+        "it asked",
+        "the lease is live",
+        "the log has no reads",
+        "it was deleted",
+        "of another workload",
+        "the holder's own",
+        "it may be about to ask",
+    ],
+)
+def test_pods_that_may_want_the_lease_are_not_said_to_do_without(output: str) -> None:
+    assert IDLE not in output

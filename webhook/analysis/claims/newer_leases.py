@@ -67,7 +67,7 @@ def find_newer_lease(
     found = (
         _find_leads(histories, history, tenure, now) if own is None else _find_by_account(histories, history, own, now)
     )
-    if own is not None and not _is_asked_for_no_more(histories, history, status.takeable_at):
+    if own is not None and not is_asked_for_no_more(histories, history, status.takeable_at):
         return None
     return max(found, key=lambda one: one.created, default=None)
 
@@ -96,7 +96,7 @@ def _find_by_account(histories: ClusterHistory, history: LeaseHistory, own: Writ
             yield NewerLease(_name(other), created, renewer, history.has_reads_of_holders)
 
 
-def _is_asked_for_no_more(histories: ClusterHistory, history: LeaseHistory, expired: int) -> bool:
+def is_asked_for_no_more(histories: ClusterHistory, history: LeaseHistory, expired: int) -> bool:
     """Return whether a log shows that no one who may want a lease asked for it since it expired."""
     waiting, until = history.requests.waiting, histories.bounds.logged_until
     since = max(waiting.since, expired)

@@ -11,6 +11,7 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.analysis.claims.handovers import DURATION
+from webhook.analysis.claims.newer_leases import find_newer_lease, is_asked_for_no_more
 from webhook.analysis.claims.owners import find_owner_that_held
 from webhook.analysis.claims.pod_statuses import (
     describe_end_of_pod,
@@ -35,6 +36,9 @@ _SHORTEST: Final = 2 * SECOND
 """A lease that was free for less was waited for."""
 _MIN_WRITES: Final = 2
 """The scheduler writes the status of a pod that it preempts, too, and of one that it cannot place again and again."""
+_UNTIL_ASKING: Final = MINUTE // 2
+"""How long a pod may take from getting a node until it asks for its lease."""
+_MAX_NAMED: Final = 3
 _FAILED: Final = 500
 _UNTIL_SILENT: Final = 5 * SECOND
 """How long before its last renewal a program may have been started that stopped a holder, or its pod."""
@@ -63,6 +67,7 @@ def list_pod_events(histories: ClusterHistory, history: LeaseHistory, now: int) 
     found += [*_list_kubelets(histories, history, now), *_list_acts_on_holders(histories, history, now)]
     again = find_status_writes(histories, history, now)
     found += [PodEvent(again.first, text)] if again is not None and (text := again.describe(now)) else []
+    found += _list_idle(histories, history, now)
     return tuple(sorted(found))
 
 
@@ -173,6 +178,40 @@ def _list_waiting(
                     f"{times}, and the log does not show that it"
                 )
                 yield PodEvent(written[0].at, f"{text} got a node: it may be pending")
+
+
+def _list_idle(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iterator[PodEvent]:
+    """Yield that pods of the workload of an expired lease got nodes, and never asked for it: they may elect otherwise.
+
+    No one else asks for it, either, as far as the log shows, which has reads of it by its holders.
+    """
+    status = history.status(now)
+    expired = status.takeable_at if status is not None and status.state is LeaseState.EXPIRED else None
+    is_read = expired is not None and history.has_reads_of_holders
+    if expired is None or not is_read or not is_asked_for_no_more(histories, history, expired):
+        return
+    if find_newer_lease(histories, history, status, now) is not None:
+        return  # which says more
+    asked = {pod for pods in history.requests.accounts.values() for pod in pods}
+    asked.update(one.pod for one in _list_processes(history))
+    bound = []
+    for namespace, workload in sorted(_list_workloads(history)):
+        names = (one for one in histories.pod_requests.list_names(namespace) if _workload_of(one) == workload)
+        for name in names:
+            about = histories.pod_requests.list_about(namespace, name)
+            at = next((one.at for one in about if one.act is PodAct.BOUND), None)
+            is_there = not histories.deleted_pods.list_deletions_of(namespace, name, "")
+            if at is not None and at <= now - _UNTIL_ASKING and name not in asked and is_there:
+                bound.append((at, name))
+    if bound:
+        named = ", ".join(format_name(name) for _, name in sorted(bound)[:_MAX_NAMED])
+        more = f" and {len(bound) - _MAX_NAMED} more" if len(bound) > _MAX_NAMED else ""
+        which = "pod" if len(bound) == 1 else "pods"
+        text = (
+            f"{which} {named}{more} of its workload got a node, and the log has no request for the lease from there: "
+            "it may elect by another lease, or no longer, for example"
+        )
+        yield PodEvent(min(bound)[0], text)
 
 
 def _is_by_scheduler(request: PodRequest) -> bool:
