@@ -329,3 +329,23 @@ def test_what_a_read_shows_is_older_than_a_write_after_it() -> None:
     server.delete("shop/db", GARBAGE_COLLECTOR)
     assert f"while {NEXT}_1 held it" in find_deleted(follow_log, server)[0]
     assert POD not in text(account(follow_log(server), server.now))
+
+
+@pytest.mark.parametrize("reads", [0, 2], ids=["written", "only read before"])
+def test_how_long_a_lock_that_nobody_renews_was_free_after_its_deletion_is_known(reads: int) -> None:
+    """Its renewTime is by the clock of its holder, which says nothing of the time since the deletion."""
+    server = FakeServer()
+    server.elector("job-7", "shop/db", duration=3600).take()
+    server.wait(20)
+    for _ in range(reads):
+        server.wait(5)
+        server.elector("job-8", "shop/db").ask(is_shown=True)
+    server.wait(5)
+    server.delete("shop/db", "alice@example.org")
+    server.wait(4.6)
+    server.elector("job-8", "shop/db", duration=3600).take()
+    if reads:
+        del server.log[0]
+    message, _ = find_deleted(follow_log, server)
+    assert "alice@example.org deleted the lease at " in message
+    assert "while job-7_1 held it; job-8_1 created it again 4.6 s later: two may have led at once" in message

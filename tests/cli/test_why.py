@@ -72,7 +72,7 @@ def test_a_tight_timing_is_a_note_below_what_is_to_be_done(
 
 @pytest.mark.parametrize(
     ("deed", "is_noted"),
-    [("lost at once", True), ("lost for long", False), ("stolen", False)],
+    [("lost at once", True), ("taken late", True), ("lost for long", False), ("stolen", False)],
 )
 def test_what_may_happen_one_day_is_no_news_beside_what_is_worse_or_another_thing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], deed: str, *, is_noted: bool
@@ -80,12 +80,13 @@ def test_what_may_happen_one_day_is_no_news_beside_what_is_worse_or_another_thin
     server = FakeServer()
     db, after = (server.elector(one, "shop/db", duration=6) for one in ("db-0", "db-1"))
     db.lead(60)
-    server.wait({"lost at once": 8, "lost for long": 32, "stolen": 1}[deed])
+    server.wait({"lost at once": 8, "taken late": 20, "lost for long": 32, "stolen": 1}[deed])
     after.lead(10)
     path = tmp_path / "audit.log"
     path.write_bytes(server.audit_log())
     _, out, _ = run(capsys, "shop/db", "--input", str(path))
     assert ("lease-stolen" if deed == "stolen" else "leader-lost") in out
+    assert ("taken-late" in out) is (deed in {"taken late", "lost for long"})
     assert ("note  timing-tight" in out) is is_noted
     _, out, _ = run(capsys, "shop/db", "--input", str(path), "--verbose")
     assert "note  timing-tight" in out

@@ -368,7 +368,7 @@ def _is_worth_a_note(account: Account) -> bool:
     With the numbers that a note gives, a lease outlasts a short outage, and not a long one.
     """
     loud = [one for one in account.findings if one.severity is not Severity.INFO and one.check not in RISKS]
-    return all(one.check in LOSSES and _is_short(one) for one in loud)
+    return all(one.check == "taken-late" or (one.check in LOSSES and _is_short(one)) for one in loud)
 
 
 def _is_short(finding: ReportFinding) -> bool:

@@ -72,7 +72,9 @@ def bound_time_between(last: int, since: int, write: Write, held: Tenure | None)
         return max(0, since - last)
     before = _find_write(held, last)
     is_renewal = held is None or held.last_renewal_write is not None or held.claimed is None
-    if is_renewal and before is not None and before.is_exact and write.is_exact:
+    # When it was renewed last is of no interest where a log shows how it ended.
+    is_end = held is not None and before is not None and before is held.ended
+    if (is_renewal or is_end) and before is not None and before.is_exact and write.is_exact:
         return max(0, since - last)
     tolerance = MAX_TOLERANCE if write.skew else 0
     return max(0, _bound_latest(write, since) - _bound_earliest(before, last, write, held), since - last + tolerance)
