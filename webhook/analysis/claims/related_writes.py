@@ -138,12 +138,15 @@ def is_of_node(write: RelatedWrite, history: LeaseHistory) -> bool:
 
 def _is_of_node_of_holder(write: RelatedWrite, history: LeaseHistory) -> bool:
     """Return whether a write is about the node of a holder, and was made about when that was silent, or was deleted."""
-    if is_of_node(write, history) and write.verb == "deleted":
+    is_own = is_of_node(write, history)
+    # Of most leases, most nodes are others.
+    if not is_own and all(one.processes.node != write.name for one in history.tenures):
+        return False
+    if is_own and write.verb == "deleted":
         return True
     ends = ((one.last_renewal, one.until, one) for one in history.tenures if one.is_deleted and one.until is not None)
     return any(
-        start - _NEAR <= write.at <= end
-        and (is_of_node(write, history) or (tenure is not None and tenure.processes.node == write.name))
+        start - _NEAR <= write.at <= end and (is_own or (tenure is not None and tenure.processes.node == write.name))
         for start, end, tenure in (*_find_silences(history), *ends)
     )
 
