@@ -98,5 +98,7 @@ def test_the_pod_of_a_holder_that_let_its_lease_expire_may_be_gone(verb: str, wo
     by("alice", uid="u-1")(server)
     kubelet(uid="u-1")(server)
     together(40, *others)
-    advice = advise(account(follow_log(server), server.now))
+    answer = account(follow_log(server), server.now)
+    advice = advise(answer)
+    assert [one.fix for one in answer.findings if one.check == "expired"] == [""]
     assert f"Its pod was deleted at 11:07:50Z by alice{words}" in advice

@@ -313,7 +313,8 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
             findings, stored, may_lack_renewals=doubt.may_lack_renewals, is_server_clock=is_server_clock
         )
         findings += check_stamps(subject, histories.stamped, has_managed_fields=histories.has_managed_fields)
-    if cause is not None and cause.blame is Blame.POD:
+    gone_pod = _describe_gone_pod(histories, history, now)
+    if gone_pod or (cause is not None and cause.blame is Blame.POD):
         # A deleted pod has no log.
         findings = [replace(one, fix="") if one.check == "expired" else one for one in findings]
     findings.sort(key=lambda one: ORDER[one.severity])
@@ -344,7 +345,7 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
         silent_together=None if doubt.unlogged else find_silent_together(histories, history, status),
         pod_deletions=tuple(find_holder_pod_deletions(histories.deleted_pods, history, now)),
         related_writes=tuple(find_related_writes(histories.related_writes.values(), history, refused_pods, failing)),
-        gone_pod=_describe_gone_pod(histories, history, now),
+        gone_pod=gone_pod,
         pod_events=list_pod_events(histories, history, now),
         failing=failing,
         idle=find_idle_holder(histories, history, now),

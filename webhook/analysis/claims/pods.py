@@ -196,7 +196,7 @@ def _list_idle(histories: ClusterHistory, history: LeaseHistory, now: int) -> It
     asked.update(one.pod for one in _list_processes(history))
     bound = []
     for namespace, workload in sorted(_list_workloads(history)):
-        names = (one for one in histories.pod_requests.list_names(namespace) if _workload_of(one) == workload)
+        names = (one for one in histories.pod_requests.list_names(namespace) if name_workload(one) == workload)
         for name in names:
             about = histories.pod_requests.list_about(namespace, name)
             at = next((one.at for one in about if one.act is PodAct.BOUND), None)
