@@ -1,8 +1,9 @@
-"""Which patches leave the spec of a lease as it was."""
+"""Which patches leave the spec of a lease as it was, and what others set in it."""
 
 import pytest
 
-from webhook.analysis.inputs.patches import leaves_spec
+from webhook.analysis.inputs.patches import leaves_spec, patch_spec, read_spec_changes
+from webhook.kubernetes.objects import LeaseSpec
 
 
 @pytest.mark.parametrize(
@@ -50,3 +51,48 @@ def test_a_patch_of_annotations_and_labels_leaves_the_spec(patch: bytes) -> None
 )
 def test_any_other_patch_may_have_changed_the_spec(patch: bytes) -> None:
     assert not leaves_spec(patch)
+
+
+@pytest.mark.parametrize(
+    ("patch", "changes"),
+    [
+        pytest.param(b'{"spec":{"holderIdentity":"a"}}', {"holderIdentity": "a"}, id="a merge patch"),
+        pytest.param(b'{"spec":{"holderIdentity":null}}', {"holderIdentity": None}, id="a field that is removed"),
+        pytest.param(
+            b'{"metadata":{"resourceVersion":"7","labels":{}},"spec":{"renewTime":"x"}}',
+            {"renewTime": "x"},
+            id="labels beside",
+        ),
+        pytest.param(
+            b'[{"op":"test","path":"/spec/holderIdentity","value":"a"},'
+            b'{"op":"replace","path":"/spec/renewTime","value":"x"},{"op":"add","path":"/metadata/labels/b","value":""},'
+            b'{"op":"remove","path":"/spec/holderIdentity"}]',
+            {"renewTime": "x", "holderIdentity": None},
+            id="operations",
+        ),
+        pytest.param(b'{"kind":"Lease","spec":{"holderIdentity":"a"}}', None, id="an apply"),
+        pytest.param(b'{"spec":{"$patch":"replace"}}', None, id="all is replaced"),
+        pytest.param(b'{"metadata":{"finalizers":null},"spec":{}}', None, id="finalizers"),
+        pytest.param(b'{"metadata":null,"spec":{}}', None, id="no metadata"),
+        pytest.param(b'{"spec":null}', None, id="no spec"),
+        pytest.param(b'"spec"', None, id="a text"),
+        pytest.param(b'{"spec":', None, id="it is cut"),
+        pytest.param(b'["spec"]', None, id="no operation"),
+        pytest.param(b'[{"op":"copy","path":"/spec/renewTime","from":"/spec/acquireTime"}]', None, id="a copy"),
+        pytest.param(b'[{"op":"add","path":"/spec","value":{}}]', None, id="the whole spec"),
+    ],
+)
+def test_what_a_patch_set_in_the_spec(patch: bytes, changes: object) -> None:
+    assert read_spec_changes(patch) == changes
+
+
+def test_a_patch_keeps_what_it_does_not_set() -> None:
+    before = LeaseSpec(holder_identity="a", lease_duration_seconds=15)
+    assert patch_spec(before, {"holderIdentity": None}) == LeaseSpec(lease_duration_seconds=15)
+    assert patch_spec(before, {"leaseDurationSeconds": "9"}) is None
+
+
+def test_without_a_state_before_a_patch_must_say_who_holds_it_and_until_when() -> None:
+    changes = {"holderIdentity": "a", "renewTime": "x", "leaseDurationSeconds": 9}
+    assert patch_spec(None, changes) == LeaseSpec(holder_identity="a", renew_time="x", lease_duration_seconds=9)
+    assert [patch_spec(None, {key: changes[key] for key in changes if key != left}) for left in changes] == [None] * 3

@@ -41,6 +41,7 @@ class Kind(StrEnum):
     BROKEN_RECORD = "record with a gap"
     BOTH = "audit log and watch"
     SENT = "audit log at Request and watch"
+    ASKED = "audit log at Request"
     WATCH_WITH_POLICY = "watch, --policy"
     LOG_WITH_POLICY = "audit log, --policy"
     RECORD_WITH_POLICY = "record, --policy"
@@ -64,6 +65,7 @@ LOGS: Final = {
     Kind.LATE_LOG,
     Kind.BOTH,
     Kind.SENT,
+    Kind.ASKED,
     Kind.LOG_WITH_POLICY,
 }
 
@@ -394,6 +396,12 @@ _MAKERS: Final[dict[Kind, _Maker]] = {
     Kind.RECORD: lambda history: _record(history, None),
     Kind.BROKEN_RECORD: lambda history: _record(history, _hole(history)),
     Kind.BOTH: lambda history: {"audit.log": _log(history.requests), "watch.json": _watch(history, history.begin)},
+    # Without the answers, a log does not show what a webhook stored instead.
+    Kind.ASKED: lambda history: (
+        {}
+        if any(_mutations(one, "Request") for one in history.requests)
+        else {"audit.log": _log(history.requests, _sent)}
+    ),
     Kind.SENT: lambda history: {
         "audit.log": _log(history.requests, _sent),
         "watch.json": _watch(history, history.begin),

@@ -27,7 +27,15 @@ from webhook.kubernetes.times import SECOND, format_micro_time
 
 Shown = tuple[tuple[str, str], dict[str, Any]]
 """Namespace and name of a lease, and what is shown of it."""
-SOME_WRITES: Final = LISTS | {Kind.METADATA, Kind.MIXED, Kind.HOLE, Kind.LATE_LOG, Kind.LATE_WATCH, Kind.BROKEN_RECORD}
+SOME_WRITES: Final = LISTS | {
+    Kind.METADATA,
+    Kind.MIXED,
+    Kind.ASKED,
+    Kind.HOLE,
+    Kind.LATE_LOG,
+    Kind.LATE_WATCH,
+    Kind.BROKEN_RECORD,
+}
 """Inputs that do not show every write."""
 LATEST: Final = 2**52
 
@@ -143,7 +151,7 @@ def _of_lane(lane: Lane, timeline: Timeline, given: Input, seen_from: int) -> It
 
 def _hidden(given: Input) -> list[tuple[int, int]]:
     """Return the times of the history of which an input does not show every state."""
-    if given.kind in {Kind.METADATA, Kind.MIXED}:
+    if given.kind in {Kind.METADATA, Kind.MIXED, Kind.ASKED}:
         return [(0, LATEST)]
     edges = [0, *(at for span in given.shown for at in span)]
     return [(begin, end) for begin, end in zip(edges[::2], edges[1::2], strict=False) if begin < end]

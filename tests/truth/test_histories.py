@@ -298,7 +298,7 @@ def test_every_input_is_read_without_an_error(kind: Kind) -> None:
     assert not [item for item in items if isinstance(item, Unreadable)]
 
 
-PARTIAL = {Kind.METADATA, Kind.MIXED, Kind.HOLE, Kind.LATE_LOG, Kind.BOTH}
+PARTIAL = {Kind.METADATA, Kind.MIXED, Kind.ASKED, Kind.HOLE, Kind.LATE_LOG, Kind.BOTH}
 
 
 @pytest.mark.parametrize("kind", [Kind.WATCH, *sorted(LOGS - PARTIAL)])

@@ -45,6 +45,11 @@ class Contest(Struct, frozen=True):
         """Whether each is known to have taken it itself, so that no one wrote both in, or handed it over."""
         return all(one.processes.taken_by is not None for one in self.tenures)
 
+    @property
+    def is_as_asked(self) -> bool:
+        """Whether a log shows of some of them what they asked, and not what was stored before."""
+        return any(one.is_over_unshown for one in self.tenures)
+
     def is_ongoing(self, now: int) -> bool:
         """Return whether the last one holds it, and the other one may be about to take it, by how it went so far."""
         last, duration = self.last, (self.last.duration or 0) * SECOND
@@ -72,7 +77,9 @@ def find_contest(tenures: Sequence[Tenure]) -> Contest | None:
 
 def _is_taken_while_live(before: Tenure, after: Tenure) -> bool:
     """Return whether another process took the lease itself, as far as is known, while its holder still held it."""
-    is_own = after.began is Handover.STOLEN and after.is_dated and after.processes.doubtful_taker is None
+    # A log of requests does not show what was stored: by what was asked, it was held.
+    is_taken = after.began is Handover.STOLEN or (after.is_over_unshown and after.processes.taken_by is not None)
+    is_own = is_taken and after.is_dated and after.processes.doubtful_taker is None
     return is_own and before.holder != after.holder and not after.processes.is_from_pod_of(before.processes)
 
 
@@ -104,10 +111,11 @@ def claim_contest(history: LeaseHistory, contest: Contest, now: int) -> Claim:
     led = "both may lead" if is_ongoing else "both may have led all the time"
     unknown = "" if contest.is_by_holders else _UNKNOWN
     unknown += "" if contest.is_by_holders else _describe_copies(contest)
+    shown = " by what the log shows of their requests" if contest.is_as_asked else ""
     start, end = format_clocks(now, first.since, last.since)
     message = (
         f"{format_name(last.previous)} and {format_name(last.holder)} {did} {len(contest.tenures)} times between "
-        f"{start} and {end}, each time while it was live: {led}{unknown}"
+        f"{start} and {end}, each time while it was live{shown}: {led}{unknown}"
     )
     advice = advise_on_contest(history, last, is_ongoing=is_ongoing, is_known=contest.is_by_holders)
     return make_claim(

@@ -17,6 +17,7 @@ from webhook.analysis.history.idle_writes import IdleWrite
 from webhook.analysis.history.known_status import date_known_renewal, doubt_expiry, find_status
 from webhook.analysis.history.marks import MAX_MARKS, MarkedLease
 from webhook.analysis.history.owners import AddedOwners
+from webhook.analysis.history.patched import PatchedState
 from webhook.analysis.history.renewals import Renewals, Silence, estimate_deadline
 from webhook.analysis.history.requests import MAX_REFUSALS, Requests
 from webhook.analysis.history.rival import Rival
@@ -74,6 +75,7 @@ class LeaseHistory(Struct):
     added_owners: deque[AddedOwners] = field(default_factory=partial(deque, (), MAX_REFUSALS))
     clock_steps: ClockSteps = field(default_factory=ClockSteps)
     rival: Rival = field(default_factory=Rival)
+    patched: PatchedState = field(default_factory=PatchedState)
     logged: int | None = None
     """The last renewal by the log, if the latest state has no stamp of it."""
     stored_write: Write = Write()

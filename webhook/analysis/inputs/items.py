@@ -10,7 +10,7 @@ from msgspec import Meta, Raw, Struct, field
 from msgspec.structs import replace
 
 from webhook.admission.rules.stamps import Stamp, Stamps, find_latest_stamp, stamp_in
-from webhook.analysis.inputs.patches import Mark
+from webhook.analysis.inputs.patches import Mark, SpecChanges
 from webhook.analysis.inputs.rewriting import Rewriting
 from webhook.kubernetes.managed_fields import Entry, list_entries
 from webhook.kubernetes.objects import Lease, LeaseCandidate, LeaseSpec, ObjectMeta
@@ -251,6 +251,8 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     """The lease that a write of a LeaseCandidate names, if it was not stored and a log shows the request."""
     patched_renew_time: str = ""
     """The renewTime that a patch asked for, if a log shows the patch, and not what was stored."""
+    spec_changes: SpecChanges | None = None
+    """The fields of the spec that a patch set, if a log shows the patch, and not what was stored."""
     answered_object: bytes = b""
     """The object with which a read was answered, as JSON; of an audit log only."""
     read_at: int | None = None

@@ -1,16 +1,24 @@
-"""What a patch that a log shows left as it was: the log has what was asked, and not what was stored."""
+"""What a patch that a log shows changed, and left as it was: the log has what was asked, and not what was stored."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import msgspec
 from msgspec import Struct
+
+from webhook.kubernetes.objects import LeaseSpec
 
 _PARTS: Final = frozenset({"annotations", "labels"})
 """Parts of the metadata that delete nothing, unlike the removal of the last finalizer."""
 _NAMES: Final = frozenset({"name", "namespace", "uid", "resourceVersion"})
 """Parts of the metadata that no write changes."""
 _PATHS: Final = tuple(f"/metadata/{part}" for part in sorted(_PARTS))
+_FIELDS: Final = frozenset(LeaseSpec.__struct_encode_fields__)
+_TELLING: Final = frozenset({"holderIdentity", "renewTime", "leaseDurationSeconds"})
+"""What a patch must set to say how a lease is of which nothing else is known."""
+
+SpecChanges = Mapping[str, object]
+"""What a patch sets of a spec, by field; None is set where it removes one."""
 
 
 class Mark(Struct, frozen=True, gc=False):
@@ -68,3 +76,48 @@ def _is_beside_spec(operation: object) -> bool:
 
 def _is_below(path: str) -> bool:
     return any(path == one or path.startswith(f"{one}/") for one in _PATHS)
+
+
+def read_spec_changes(patch: bytes) -> SpecChanges | None:
+    """Return the fields of a lease's spec that a patch set, None for a removed one; None if that is not sure.
+
+    An apply has `kind`, and takes away what its field manager had applied before and leaves out now. With a finalizer
+    a lease may go.
+    """
+    try:
+        asked = msgspec.json.decode(patch)
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(asked, list):
+        return _read_operations(asked)
+    if not isinstance(asked, dict) or not asked.keys() <= {"metadata", "spec"}:
+        return None
+    metadata, spec = asked.get("metadata", {}), asked.get("spec")
+    is_plain = isinstance(metadata, dict) and metadata.keys() <= _PARTS | _NAMES
+    return spec if is_plain and isinstance(spec, dict) and spec.keys() <= _FIELDS else None
+
+
+def _read_operations(operations: list[object]) -> SpecChanges | None:
+    changes: dict[str, object] = {}
+    for one in operations:
+        if _is_beside_spec(one):
+            continue
+        field = str(one.get("path")).removeprefix("/spec/") if isinstance(one, dict) else ""
+        if not isinstance(one, dict) or field not in _FIELDS or one.get("op") not in {"add", "replace", "remove"}:
+            return None
+        changes[field] = one.get("value") if one["op"] != "remove" else None
+    return changes
+
+
+def patch_spec(before: LeaseSpec | None, changes: SpecChanges) -> LeaseSpec | None:
+    """Return the spec as a patch left it; None if a value has a wrong type, or if what it left is not known.
+
+    Without the state before, a patch must say who holds the lease, since when it is renewed, and for how long.
+    """
+    if before is None and not changes.keys() >= _TELLING:
+        return None
+    kept = msgspec.to_builtins(before) if before is not None else {}
+    try:
+        return msgspec.convert({**kept, **changes}, LeaseSpec)
+    except msgspec.ValidationError:
+        return None
