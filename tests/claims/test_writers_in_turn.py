@@ -8,6 +8,7 @@ from tests.claims.accounts import account
 from tests.history.fake_server import FakeServer
 from tests.history.observing import LEASE, advise, follow_both, follow_metadata
 from webhook.analysis.claims.handovers import FREQUENT_WITHIN
+from webhook.analysis.claims.happened import list_latest
 from webhook.analysis.claims.writers_in_turn import find_writers_in_turn
 from webhook.kubernetes.times import SECOND
 
@@ -67,3 +68,70 @@ def test_changes_of_the_writing_pod_long_ago_are_not_counted() -> None:
 def test_holders_that_are_known_are_no_writers_in_turn() -> None:
     server = write_in_turn(["db-0", "db-1", "db-0"])
     assert find_writers_in_turn(follow_both(server).leases[LEASE].tenures, server.now) is None
+
+
+def write_over_each_other(times: int, *, pause: float = 5, users: tuple[str, str] = ("", "")) -> FakeServer:
+    """A holder renews every five seconds, and another one writes as often, just after it; then that alone does."""
+    server = FakeServer(uids={"db-0": "u-0", "db-1": "u-1"})
+    first, second = (
+        server.elector(f"db-{number}", "shop/db", user=user or "system:serviceaccount:shop:db")
+        for number, user in enumerate(users)
+    )
+    first.take()
+    for _ in range(times):
+        server.wait(0.1)
+        second.renew()
+        server.wait(pause - 0.1)
+        first.renew()
+    for _ in range(6):
+        server.wait(5)
+        second.renew()
+    return server
+
+
+def list_lines(server: FakeServer) -> list[str]:
+    answer = account(follow_metadata(server), server.now)
+    return [line.text for line in list_latest(answer)]
+
+
+def test_two_replicas_that_write_in_turn_are_not_told_as_one_after_the_other() -> None:
+    assert list_lines(write_over_each_other(4)) == [
+        (
+            "shop/db from pod db-0 and pod db-1 wrote it in turn, the writer changed 9 times until 11:07:05Z; both may "
+            "have led: the log does not show what was stored"
+        ),
+        "db-1 wrote it from then on (shop/db from pod db-1); before, it and db-0 wrote it in turn",
+    ]
+
+
+def test_a_single_write_of_another_replica_is_no_turn() -> None:
+    server = write_over_each_other(1)
+    assert list_lines(server)[-1] == (
+        "db-1 wrote it from then on (shop/db from pod db-1); neither it nor db-0 wrote it for 5 s"
+    )
+
+
+def test_writers_of_other_accounts_are_counted_each_for_itself() -> None:
+    assert (
+        "4 writes by alice from pod db-1 were accepted" in list_lines(write_over_each_other(4, users=("", "alice")))[0]
+    )
+
+
+def test_who_writes_again_after_a_long_time_does_not_write_in_turn() -> None:
+    found = list_lines(write_over_each_other(3, pause=700))
+    assert not any("in turn" in one for one in found)
+
+
+def test_a_third_replica_that_wrote_between_leaves_no_time_without_a_write() -> None:
+    server = FakeServer()
+    electors = [server.elector(f"db-{number}", "shop/db") for number in range(3)]
+    electors[0].lead(20)
+    server.wait(20)
+    electors[1].renew()
+    server.wait(20)
+    electors[2].lead(20)
+    assert list_lines(server)[-1] == "db-2 wrote it from then on (shop/db from pod db-2)"
+
+
+def test_leaders_one_after_the_other_did_not_write_in_turn() -> None:
+    assert not any("in turn" in one for one in list_lines(write_in_turn(["db-0", "db-1"] * 3)))

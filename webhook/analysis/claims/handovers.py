@@ -413,7 +413,9 @@ def _describe_first_write(tenure: Tenure) -> str:
     """Say when someone first wrote a lease that the log does not show, as a clause."""
     who = f" ({describe_writer(tenure.processes.taken_by)})" if tenure.processes.taken_by else ""
     gap = ""
-    if tenure.leaderless is not None:
+    if tenure.is_after_turns:
+        gap = f"; before, it and {format_name(tenure.previous)} wrote it in turn"
+    elif tenure.leaderless is not None and not tenure.is_written_between:
         is_other = tenure.previous not in {"", tenure.holder}
         none = f"neither it nor {format_name(tenure.previous)} wrote it" if is_other else "it had not written it"
         gap = f"; {none} for {format_length(tenure.leaderless)}"

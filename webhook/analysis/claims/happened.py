@@ -28,6 +28,7 @@ from webhook.analysis.claims.taken_back import find_taken_back
 from webhook.analysis.claims.text import Line
 from webhook.analysis.claims.two_addresses import find_two_addresses
 from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_writer, format_clock, format_count, format_name
+from webhook.analysis.claims.writers_in_turn import describe_turns
 from webhook.analysis.history.events import EventKind, LeaseEvent
 from webhook.analysis.history.lease import MAX_OTHERS, LeaseHistory
 from webhook.analysis.history.refusal import Refusal
@@ -417,7 +418,12 @@ def _list_slow_writes(history: LeaseHistory) -> Iterator[_Event]:
 
 def _list_accepted_writes(history: LeaseHistory) -> Iterator[_Event]:
     """Yield who wrote beside the holder what a log does not show."""
-    for several in _group_by_tenure(history, history.requests.accepted, lambda one: one):
+    in_turn = [one for one in history.rival.turns if one.is_in_turn]
+    yield from ((one.since, describe_turns(one, history.moment)) for one in in_turn)
+    others = [
+        (at, writer) for at, writer in history.requests.accepted if not any(one.has(at, writer) for one in in_turn)
+    ]
+    for several in _group_by_tenure(history, others, lambda one: one):
         writer, times = several[0][1], [at for at, _ in several]
         tenure = history.find_tenure_at(times[0])
         pods = (

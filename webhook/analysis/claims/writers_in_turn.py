@@ -7,6 +7,8 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.analysis.claims.handovers import FREQUENT_WITHIN
+from webhook.analysis.claims.words import describe_writer, format_clock, format_name
+from webhook.analysis.history.rival import Turns
 from webhook.analysis.history.tenure import Tenure
 
 _MIN_CHANGES: Final = 2
@@ -44,3 +46,10 @@ def find_writers_in_turn(tenures: Iterable[Tenure], now: int) -> WritersInTurn |
 def _is_same_pod(before: Tenure, after: Tenure) -> bool:
     own, next_own = before.processes.own, after.processes.own
     return own is not None and next_own is not None and own.is_same(next_own)
+
+
+def describe_turns(turns: Turns, now: int) -> str:
+    """Say that two pods of one account wrote a lease in turn, as a clause."""
+    who = f"{describe_writer(turns.first)} and pod {format_name(turns.second.pod)}"
+    changed = f"the writer changed {turns.count} times until {format_clock(turns.until, now)}"
+    return f"{who} wrote it in turn, {changed}; both may have led: the log does not show what was stored"

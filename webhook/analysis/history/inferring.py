@@ -26,6 +26,7 @@ def take_logged_write(step: Step, at: int) -> None:
         history.existence.restore(is_other=False)
         begin_tenure(step, name_writer(writer), at, _begin_of_writer(step), writer).name_after_writer()
         history.rival.begin(seen.verb)
+        history.rival.note_writer(at, writer)
     else:
         _take_next_logged_write(step, tenure, seen.verb, at, writer)
     advance_at(step, at)
@@ -37,10 +38,12 @@ def _take_next_logged_write(step: Step, tenure: Tenure, verb: str, at: int, writ
         case HiddenWrite.RENEWAL:
             tenure.processes.note_beside(history.rival.others)
             history.rival.note_holder(verb)
+            history.rival.note_writer(at, writer)
             _renew_hidden(step, tenure, at, writer)
         case HiddenWrite.BY_RIVAL:
             history.requests.accepted.append((at, writer))
             history.rival.add(at, writer)
+            history.rival.note_writer(at, writer)
             _follow_rival(step, tenure, at, writer)
         case _:
             history.requests.accepted.append((at, writer))
@@ -63,6 +66,10 @@ def _follow_rival(step: Step, tenure: Tenure, at: int, writer: Writer) -> None:
         history.vacancy.forget_since()  # it may have named this writer, or another one that never led
     following = begin_tenure(step, name_writer(writer), since, Handover.UNKNOWN, writer)
     following.name_after_writer()
+    is_between = any(
+        tenure.last_renewal < one < since and another.user == writer.user for one, another in history.requests.accepted
+    )
+    following.note_writers_before(is_in_turn=history.rival.end_turns(), is_between=is_between)
     tenure.processes.hear_again_since(since)
     history.requests.drop_accepted(writer, since)
     for renewed, _ in renewals:

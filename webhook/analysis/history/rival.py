@@ -12,10 +12,37 @@ from msgspec import Struct, field
 
 from webhook.analysis.history.bounds import MAX_LISTED
 from webhook.analysis.inputs.items import Writer
-from webhook.kubernetes.times import SECOND
+from webhook.kubernetes.times import MINUTE, SECOND
 
 UNKNOWN_PATIENCE: Final = 10 * SECOND
 """How long a holder must not have written to be followed by another writer, if its usual interval is not known."""
+_LONGEST: Final = 10 * MINUTE
+"""Who writes after a longer time does so by itself, and not in turn with another one."""
+_MIN_CHANGES: Final = 4
+"""Each of two wrote again after the other one, before the last change."""
+
+
+class Turns(Struct):
+    """Two processes that wrote one after the other, and how often the writer changed until then."""
+
+    since: int
+    first: Writer
+    second: Writer
+    until: int
+    count: int = 1
+    is_ended: bool = False
+    """One of them has followed the other."""
+
+    @property
+    def is_in_turn(self) -> bool:
+        """Whether two pods of one account each wrote again after the other one: both may lead."""
+        first, second = self.first, self.second
+        are_replicas = first.user == second.user and bool(first.pod) and bool(second.pod)
+        return are_replicas and self.count >= _MIN_CHANGES
+
+    def has(self, at: int, writer: Writer) -> bool:
+        """Return whether a write is one of these."""
+        return self.since <= at <= self.until and writer.process in {self.first, self.second}
 
 
 class Rival(Struct):
@@ -27,6 +54,28 @@ class Rival(Struct):
     """Times in microseconds since 1970, and their writer."""
     others: set[Writer] = field(default_factory=set)
     """Every one that wrote like the holder since the last write of that."""
+
+    turns: deque[Turns] = field(default_factory=partial(deque, (), MAX_LISTED))
+    """The pairs of processes that wrote like the holder, or as it, one after the other."""
+    last: tuple[int, Writer] | None = None
+    """The latest of these writes."""
+
+    def note_writer(self, at: int, writer: Writer) -> None:
+        """Note a write by the holder, or like those of it."""
+        last, self.last = self.last, (at, writer.process)
+        if last is None or last[1] == writer.process:
+            return
+        run = self.turns[-1] if self.turns else None
+        is_same = run is not None and not run.is_ended and {last[1], writer.process} == {run.first, run.second}
+        if run is not None and is_same and at - run.until <= _LONGEST:
+            run.count, run.until = run.count + 1, at
+        else:
+            self.turns.append(Turns(*last, writer.process, at))
+
+    def end_turns(self) -> bool:
+        """Note that the latest writer has followed the one before; return whether they wrote in turn until then."""
+        self.turns[-1].is_ended = True
+        return self.turns[-1].is_in_turn
 
     def begin(self, verb: str) -> None:
         """Begin with a first write of a holder."""

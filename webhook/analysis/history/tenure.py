@@ -89,6 +89,10 @@ class Tenure(Struct):
     """It took the lease when that may have expired: by clocks that may differ, or by a write that may have failed."""
     is_over_unshown: bool = False
     """It took the lease when that was live by the requests of a log, which does not show what was stored then."""
+    is_after_turns: bool = False
+    """It had written the lease in turn with the one before: a log without objects does not show who held it then."""
+    is_written_between: bool = False
+    """A log without objects shows a write of another one of its account after the last one of the holder before."""
     is_unseen: bool = False
     """The input began again after another one had held the lease, and does not show when this one took it, or how."""
     taken_manager: str = ""
@@ -205,6 +209,10 @@ class Tenure(Struct):
     def note_unshown(self, *, is_unshown: bool) -> None:
         """Note whether it took a lease that was live by what clients had sent, and not by what was stored."""
         self.is_over_unshown = is_unshown
+
+    def note_writers_before(self, *, is_in_turn: bool, is_between: bool) -> None:
+        """Note who wrote a lease, of which the log shows no object, before this one alone did."""
+        self.is_after_turns, self.is_written_between = is_in_turn, is_between
 
     def note_renaming(self, old: LeaseSpec, new: LeaseSpec) -> None:
         """Note whether the write that put it there, a renewal, left the other fields that an elector writes then."""
