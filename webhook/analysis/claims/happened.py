@@ -344,7 +344,8 @@ def _describe_end(history: LeaseHistory, tenure: Tenure, after: Tenure | None) -
     if tenure.is_deleted or tenure is history.latest_tenure or is_free:
         # A watch does not say when a lease was deleted; it was before the lease was created again.
         at = min(tenure.until, after.since if after is not None else tenure.until)
-        yield at, describe_end(history, tenure)
+        # Of two writes in one second, a stamp of the second one is that of its beginning.
+        yield max(at, tenure.since), describe_end(history, tenure)
     elif after and after.began is Handover.EXPIRED and duration > RELEASED_DURATION:
         expired = tenure.kept_until + duration * SECOND
         yield expired, f"the lease expired, {duration} s after {_describe_last_sign(tenure)}"

@@ -392,7 +392,10 @@ class ClusterHistory(Struct):
 
         Another API server answered these, or a policy or a collector left them out; it may have answered others, too.
         """
-        return history.unlogged_since is not None and history.unlogged_since <= self.bounds.logged_until
+        if history.unlogged_since is None:
+            return False
+        # A stamp has whole seconds: what may have come after the end of the log need not be in it.
+        return (history.unlogged_by or history.unlogged_since) <= self.bounds.logged_until
 
     def is_watched_at(self, history: LeaseHistory, at: int) -> bool:
         """Return whether a watch shows all writes to a lease until an instant: it shows a later one, if of another."""

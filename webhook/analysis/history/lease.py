@@ -82,6 +82,8 @@ class LeaseHistory(Struct):
     """The latest one that was stored: when others were answered says nothing of what follows them."""
     unlogged_since: int | None = None
     """The first write that a watch shows after the first request of a log, and the log does not."""
+    unlogged_by: int | None = None
+    """When this was stored at the latest."""
     read: ShownByRead | None = None
     """The read that shows the latest state; None if the write that made it is known."""
     watch: str = ""

@@ -73,7 +73,7 @@ def _take_stored(step: Step) -> None:
     read_at = step.seen.read_at
     history.read = None if read_at is None else ShownByRead(read_at, step.seen.is_from_cache)
     if history.unlogged_since is None and _is_unlogged(step):
-        history.unlogged_since = step.write.earliest
+        history.unlogged_since, history.unlogged_by = step.write.earliest, step.write.latest
     if history.current_tenure is not None:
         history.current_tenure.note_asked(history.requests.rewritten.asked_holder)
     if not _is_edit(before, history.lease, step.seen):
@@ -87,7 +87,10 @@ def _is_unlogged(step: Step) -> bool:
     began, seen = step.bounds.first_request, step.seen
     if seen.read_at is not None:
         return True
-    is_of_watch = seen.input_kind is InputKind.WATCH and seen.act is Act.UPDATED and step.write.is_dated_by_a_server
+    # Of a write that failed and was stored all the same, the log shows who made it.
+    is_logged = seen.may_be_logged or seen.writer is not None
+    is_change = seen.act is Act.UPDATED and not is_logged
+    is_of_watch = seen.input_kind is InputKind.WATCH and is_change and step.write.is_dated_by_a_server
     return is_of_watch and began is not None and step.write.earliest > began
 
 

@@ -245,6 +245,8 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     """A read that an API server may have answered from its memory, without its etcd; of an audit log only."""
     is_watched: bool = False
     """A watch shows the same write as the request of a log."""
+    may_be_logged: bool = False
+    """A log has a write that may have made this state of a watch, though not which of several."""
     log: str = ""
     """The path of the log that has the request, if `place` is that of a watch."""
     asked_lease: str = ""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from webhook.analysis.history.merge.dated import JITTER, TOLERANCE, DatedItem
-from webhook.analysis.history.merge.makers import get_renew_time, is_renewal, is_update_of, may_have_made
+from webhook.analysis.history.merge.makers import get_renew_time, has_set, is_renewal, is_update_of, may_have_made
 from webhook.analysis.inputs.items import Act, parse_number
 from webhook.kubernetes.times import SECOND, normalize
 
@@ -70,6 +70,8 @@ def _select_makers(fitting: list[DatedItem], states: Sequence[DatedItem], number
     """Return those of the requests that fit a state which show best that they made it."""
     if number and states[number - 1].is_deletion:
         return [one for one in fitting if one.is_creation] or fitting
+    if having_set := [one for one in fitting if has_set(one.observation, states, number)]:
+        return having_set
     # An update that names the state before has made this one: a patch names none.
     return [one for one in fitting if is_update_of(one.observation, states, number)] or fitting
 

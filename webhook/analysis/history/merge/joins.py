@@ -1,7 +1,8 @@
 """Requests of a log, joined with the states of a watch that they made."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterator, Sequence
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice, pairwise
 from typing import Final
 
@@ -12,6 +13,7 @@ from webhook.analysis.history.merge.fitting import find_exact_time, find_fitting
 from webhook.analysis.history.merge.makers import is_stamped_by
 from webhook.analysis.inputs.items import Observation
 from webhook.analysis.inputs.rewriting import HOLDER_IDENTITY, RENEW_TIME
+from webhook.kubernetes.times import SECOND
 
 _MAX_IN_TURN: Final = 16
 """More states in a row without a request are of a log that lacks their requests."""
@@ -26,6 +28,7 @@ def join_requests(states: list[DatedItem], rest: Sequence[DatedItem]) -> list[Da
     # By the number of a state: the request that made it, and the state as the watch shows it.
     makers: dict[int, tuple[DatedItem, DatedItem]] = {}
     requests = group_requests(rest)
+    shown = [number for number, state in enumerate(states) if not state.is_exact]
     for number, state in enumerate(states):
         if state.is_exact:
             continue
@@ -53,7 +56,30 @@ def join_requests(states: list[DatedItem], rest: Sequence[DatedItem]) -> list[Da
     if HOLDER_IDENTITY in _list_rewritten_fields(states):
         for seen in others:
             _forget_what_was_sent(seen)
+    _mark_logged([states[number] for number in shown], requests.writes)
     return others
+
+
+def _mark_logged(states: Iterable[DatedItem], writes: Sequence[DatedItem]) -> None:
+    """Mark the states of a watch that a write of the log may have made, by their stamps, each write one of them.
+
+    In the second in which the log begins to have writes, it lacks those before.
+    """
+    left = deque(writes)
+    for state in states:
+        stamp = None if state.is_deletion else state.observation.latest_stamp
+        while stamp is not None and left and left[0].time < stamp:
+            left.popleft()
+        if stamp is None or not left or _get_time_of_receipt(left[0]) >= stamp + SECOND:
+            continue
+        if stamp > _get_time_of_receipt(writes[0]):
+            left.popleft()
+        if not state.is_exact:
+            state.item = replace(state.observation, may_be_logged=True)
+
+
+def _get_time_of_receipt(write: DatedItem) -> int:
+    return write.time - write.observation.took
 
 
 def _find_makers_in_turn(

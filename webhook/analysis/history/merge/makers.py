@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from webhook.analysis.history.merge.dated import DatedItem, is_as_sent
 from webhook.analysis.inputs.items import Act, Observation, parse_number
+from webhook.analysis.inputs.patches import patch_spec
 from webhook.kubernetes.objects import Lease
 from webhook.kubernetes.times import SECOND, get_readable_instant, normalize, stamp_of
 
@@ -15,6 +16,8 @@ def may_have_made(request: Observation, states: Sequence[DatedItem], number: int
     state = states[number].observation
     if request.patched_renew_time:
         return _may_have_patched(request, states, number)
+    if has_set(request, states, number):
+        return True
     is_successor = _has_replaced(request, states, number)
     if request.asked is not None and request.replaces and not is_successor:
         return False
@@ -38,6 +41,17 @@ def _may_have_patched(request: Observation, states: Sequence[DatedItem], number:
         return False
     stamp = state.observation.latest_stamp
     return stamp is None or _is_in_request(request, stamp)
+
+
+def has_set(request: Observation, states: Sequence[DatedItem], number: int) -> bool:
+    """Return whether a patch changes the state before a state to that one, and an API server may have stamped it so."""
+    state = states[number].observation
+    before, shown = states[number - 1].observation.object if number else None, state.object
+    if request.spec_changes is None or not isinstance(before, Lease) or not isinstance(shown, Lease):
+        return False
+    is_in_time = state.latest_stamp is not None and _is_in_request(request, state.latest_stamp)
+    is_change = before.spec != shown.spec and before.metadata.uid == shown.metadata.uid
+    return is_in_time and is_change and patch_spec(before.spec, request.spec_changes) == shown.spec
 
 
 def _may_have_sent(request: Observation, state: Observation) -> bool:
