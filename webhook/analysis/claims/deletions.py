@@ -215,6 +215,10 @@ def _describe_time_of_creation(before: Tenure, after: Tenure, now: int) -> str:
     """Say how long after a deletion a lease was created again, or when, if the input does not date the deletion."""
     if before.is_end_dated and after.leaderless is not None:
         return f"{format_length(after.leaderless)} later" if after.leaderless >= SHORTEST else "at once"
+    ended = before.ended
+    if ended is not None and ended.is_exact and after.taking_write.is_exact and ended.at <= after.taking_write.at:
+        # Without a renewTime, the log alone says for how long it was gone.
+        return f"{format_length(after.taking_write.at - ended.at)} later"
     if after.created is not None:
         return f"at {format_clock(after.created, now)}"
     # What first shows its holder need not be the creation.

@@ -13,7 +13,7 @@ from webhook.analysis.claims.diagnosis import Blame
 from webhook.analysis.claims.other_askers import find_other_askers
 from webhook.analysis.claims.silent_together import describe_silent_together
 from webhook.analysis.claims.waiting_pods import find_waiting_pods
-from webhook.analysis.claims.words import describe_writer, format_age, format_clock, format_name
+from webhook.analysis.claims.words import describe_writer, format_age, format_clock, format_clocks, format_name
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState, LeaseStatus, date_naming
 from webhook.analysis.history.tenure import Handover
@@ -82,14 +82,22 @@ def _describe_hidden(account: Account) -> str:
     if account.history.read is not None:
         return "who made some writes: the log lacks those that the answer to a read shows"
     if account.lacks_requests:
-        since = account.history.unlogged_since
-        first = "" if since is None else f", the first at {format_clock(since, account.now)}"
-        return f"who made some writes, and what else was asked: the log lacks requests that another input shows{first}"
+        when = _describe_unlogged_time(account)
+        return f"who made some writes, and what else was asked: the log lacks requests that another input shows{when}"
     if account.is_partial and not (account.unrecorded or account.history.renewals.unseen):
         return "some writes to it, within the time for which a renewal lasts"
     if account.history.continuity.sparse_since is not None:
         return "what another API server answered: if there are several, give the logs of all"
     return ""
+
+
+def _describe_unlogged_time(account: Account) -> str:
+    """Say when writes were made that a log lacks, as the end of a sentence."""
+    since, until = account.history.unlogged_since, account.history.unlogged_until
+    if since is None or until is None:
+        return ""
+    start, end = format_clocks(account.now, since, until)
+    return f", at {start}" if start == end else f", from {start} to {end}"
 
 
 def _list_clocks(account: Account) -> Iterator[Line]:

@@ -84,6 +84,8 @@ class LeaseHistory(Struct):
     """The first write that a watch shows after the first request of a log, and the log does not."""
     unlogged_by: int | None = None
     """When this was stored at the latest."""
+    unlogged_until: int | None = None
+    """The last one of these writes."""
     read: ShownByRead | None = None
     """The read that shows the latest state; None if the write that made it is known."""
     watch: str = ""

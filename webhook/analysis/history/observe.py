@@ -72,8 +72,10 @@ def _take_stored(step: Step) -> None:
     history.watch = step.seen.place.path if is_watched else ""
     read_at = step.seen.read_at
     history.read = None if read_at is None else ShownByRead(read_at, step.seen.is_from_cache)
-    if history.unlogged_since is None and _is_unlogged(step):
-        history.unlogged_since, history.unlogged_by = step.write.earliest, step.write.latest
+    if _is_unlogged(step):
+        history.unlogged_until = step.write.at
+        if history.unlogged_since is None:
+            history.unlogged_since, history.unlogged_by = step.write.earliest, step.write.latest
     if history.current_tenure is not None:
         history.current_tenure.note_asked(history.requests.rewritten.asked_holder)
     if not _is_edit(before, history.lease, step.seen):
