@@ -94,6 +94,8 @@ class Continuity(Struct):
     kind_before: InputKind = InputKind.DUMP
     path: str = ""
     """The input that showed the latest state."""
+    paths: frozenset[str] = frozenset()
+    """All inputs that showed it: two watches may overlap."""
     version: str = ""
     """The resourceVersion of the latest state, "" if the input does not show it."""
     _revision: int = 0
@@ -187,7 +189,7 @@ class Continuity(Struct):
             return False
         old, new = known.spec, lease.spec
         is_changed = is_other or (new.holder_identity or "") != (old.holder_identity or "")
-        if is_watch and _is_same_source(self.path, seen.place.path):
+        if is_watch and any(_is_same_source(path, other) for path in self.paths for other in seen.paths):
             if _is_retaken(old, new):
                 return True
             if act is not Act.STORED:

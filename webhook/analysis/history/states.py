@@ -61,7 +61,7 @@ _NOTHING_MISSING: Final = Gap()
 def take_state(step: Step, lease: Lease, entries: Sequence[Entry], act: Act) -> None:
     """Take in the next state of the lease; the observation shows it, or shows it as the state before."""
     history, seen = step.history, step.seen
-    is_same_path = history.continuity.path == seen.place.path
+    is_same_path = not history.continuity.paths.isdisjoint(seen.paths)
     state = _move_to(step, lease, entries, act)
     _note_log(step, state)
     is_dated_by_stamp = state.before is not None and seen.at is None
@@ -103,6 +103,7 @@ def _move_to(step: Step, lease: Lease, entries: Sequence[Entry], act: Act) -> Ne
     history.lease, history.entries = lease, entries
     history.existence.restore(is_other=is_other)
     history.continuity.path, history.continuity.version = seen.place.path, seen.resource_version
+    history.continuity.paths = frozenset(seen.paths)
     return NextState(
         seen=seen,
         act=act,

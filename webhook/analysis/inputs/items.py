@@ -245,6 +245,8 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     """A read that an API server may have answered from its memory, without its etcd; of an audit log only."""
     is_watched: bool = False
     """A watch shows the same write as the request of a log."""
+    shown_by: tuple[str, ...] = ()
+    """The paths of other watches that show the same state."""
     may_be_logged: bool = False
     """A log has a write that may have made this state of a watch, though not which of several."""
     log: str = ""
@@ -302,6 +304,11 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     def log_path(self) -> str:
         """The path of the log that has the request, whatever else shows the same write."""
         return self.log or self.place.path
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths of the inputs that show the state: a watch goes on from it, whichever else shows it."""
+        return (self.place.path, *self.shown_by)
 
     @property
     def has_managed_fields(self) -> bool:

@@ -77,6 +77,7 @@ class DatedItem(Struct):
             object=seen.object,
             resource_version=seen.resource_version,
             place=seen.place,
+            shown_by=seen.shown_by,
             log=request.log_path,
             rewritings=rewritings,
             is_watched=seen.input_kind is InputKind.WATCH,

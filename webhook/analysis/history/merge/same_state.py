@@ -18,6 +18,10 @@ def join_records(group: Sequence[DatedItem]) -> list[DatedItem]:
         key=lambda one: (one.observation.act is Act.STORED, one.observation.input_kind is InputKind.DUMP),
         default=None,
     )
+    if shown is not None:
+        others = {one.observation.place.path for one in group if one is not shown and _is_of_watch(one)}
+        if others:
+            shown.item = replace(shown.observation, shown_by=tuple(sorted(others)))
     if not logged:
         assert shown is not None
         return [shown]
@@ -29,6 +33,10 @@ def join_records(group: Sequence[DatedItem]) -> list[DatedItem]:
     if any(_may_be_the_maker(one, maker) for one in rest):
         maker.item = replace(maker.observation, writer=None)
     return [maker if shown is None else maker.join_with(shown), *rest]
+
+
+def _is_of_watch(seen: DatedItem) -> bool:
+    return isinstance(seen.item, Observation) and seen.item.input_kind is InputKind.WATCH
 
 
 def identify(item: Observation | FenceReport) -> object:
