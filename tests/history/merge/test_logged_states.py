@@ -128,3 +128,17 @@ def test_who_took_it_and_was_removed_in_one_second_is_listed_in_this_order() -> 
     lines = [line.text for line in list_events(account(follow_watch(server), server.now))]
     assert [one.split(" ")[0] for one in lines][-3:] == ["db-1_1", "db-1_1", "db-0_1"]
     assert ["in place of" in one for one in lines][-3:] == [True, False, False]
+
+
+def test_a_write_that_a_watch_and_a_log_show_counts_once() -> None:
+    server = FakeServer()
+    db = server.elector("db-0", "shop/db")
+    db.lead(20)
+    spec = server.leases["shop/db"]["spec"]
+    for number in range(60):
+        server.wait(0.05)
+        server.write("shop/db", spec | {"leaseTransitions": number}, "curl", "alice", "")
+        patch_with(server.log[-1], (), "Metadata")
+        server.log[-1] |= {"level": "Request", "requestObject": {"metadata": {"annotations": {"a": str(number)}}}}
+    histories = follow(server, server.log)
+    assert len(histories.leases["shop", "db"].idle_writes) == 60

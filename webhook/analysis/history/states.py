@@ -223,7 +223,9 @@ def _examine(step: Step, state: NextState, *, is_same_path: bool) -> None:
     """Find what a write did beside the holder and the renewal."""
     history = step.history
     before, at = state.before, state.at
-    if history.current_tenure and not step.events and state.act is Act.UPDATED:
+    # A write that a log may show is counted there.
+    is_idle = not step.events and state.act is Act.UPDATED and not state.seen.may_be_logged
+    if history.current_tenure and is_idle:
         name = state.writer.name if state.writer and state.writer.user else state.manager
         is_own = history.current_tenure.is_by(state.writer, state.manager, history.current_tenure.manager)
         history.idle_writes.append(IdleWrite(at, name, state.writer if is_own is False else None))
