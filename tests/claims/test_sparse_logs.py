@@ -7,7 +7,7 @@ import pytest
 
 from tests.claims.accounts import account, text
 from tests.history.fake_server import Elector, FakeServer
-from tests.history.observing import follow_log
+from tests.history.observing import follow_both, follow_log
 from tests.inputs.reading import read
 from tests.timeline.test_truth import read_log
 from webhook.analysis.claims.account_json import as_json
@@ -228,3 +228,25 @@ def test_a_page_knows_as_little_of_a_log_whose_api_server_falls_silent() -> None
     assert explain(server).startswith(HIDDEN)
     lanes = {lane.name: lane for lane in read_log(server).lanes}
     assert [span.kind for span in lanes["db"].spans] == [SpanKind.HELD, SpanKind.OVERDUE, SpanKind.UNRECORDED]
+
+
+def explain_both(server: FakeServer) -> str:
+    return text(account(follow_both(server), server.now))
+
+
+def test_beside_a_watch_who_asked_for_a_lease_is_said_as_far_as_the_log_shows() -> None:
+    server, api, _ = shop()
+    go_on(60, api)
+    assert explain_both(server).startswith(
+        "db-0_1 has not renewed it for 1 min 0 s, and no other process has tried to write it since it expired, as far "
+        "as the log shows"
+    )
+
+
+def test_a_renewal_that_replaces_what_a_watch_alone_shows_does_not_show_that_the_log_went_on() -> None:
+    server, api, _ = shop()
+    go_on(60, api)
+    # Another API server answered each second renewal, and its log is missing.
+    own = [event for event in server.log if event["objectRef"]["name"] == "apiserver-x"]
+    server.log = [event for event in server.log if event not in own[1::2]]
+    assert "no other process has tried to write it" not in explain_both(server)

@@ -35,6 +35,8 @@ class Candidates(Struct, frozen=True):
     asking: tuple[tuple[Writer, Asking], ...]
     shows_reads: bool
     """The log has reads of the lease: without, it shows only who tried to write it."""
+    is_log_sparse: bool = False
+    """A part of this time looked like a hole in the log: another API server may have answered who asked."""
 
 
 def find_candidates(histories: ClusterHistory, history: LeaseHistory, status: LeaseStatus | None) -> Candidates | None:
@@ -56,7 +58,10 @@ def find_candidates(histories: ClusterHistory, history: LeaseHistory, status: Le
     others = waiting.find_others(own, since)
     asking = [(who, one) for who, one in others if may_take(history, who)]
     # Who only looks, as a person or a monitor does, need not be one of those that wait for it.
-    return None if others and not asking else Candidates(since, until, tuple(asking), history.has_reads_of_holders)
+    if others and not asking:
+        return None
+    is_sparse = history.continuity.sparse_since is None and bounds.was_sparse(since, until)
+    return Candidates(since, until, tuple(asking), history.has_reads_of_holders, is_sparse)
 
 
 def may_take(history: LeaseHistory, who: Writer) -> bool:
@@ -111,7 +116,7 @@ def describe_candidates(account: "Account") -> str:
     if not found.asking:
         asked = "asked for it" if found.shows_reads else "tried to write it"
         none = f"no other process has {asked} since it expired" if account.holder else f"no process has {asked} since"
-        return f", and {none}"
+        return f", and {none}{', as far as the log shows' if found.is_log_sparse else ''}"
     who, asking = found.asking[0]
     refused = f", and is answered with {asking.code}" if asking.code >= 400 else ""
     answers = (one for one in reversed(account.history.requests.refusals) if one.writer.is_same(who))

@@ -175,6 +175,10 @@ class Bounds(Struct):
         """Return whether an audit log has no answer about any lease in a part of a time."""
         return any(begin < end and start < until for begin, until in self.holes)
 
+    def was_sparse(self, start: int, end: int) -> bool:
+        """Return whether a part of a time was taken for a hole in an audit log, until a renewal showed it went on."""
+        return any(begin < end and start < until for begin, until in self._bridged)
+
     def begins(self, ends: int) -> int:
         """Return where to begin to draw: with the first event, or the list before it; of dumps with the oldest state.
 

@@ -351,7 +351,8 @@ class ClusterHistory(Struct):
         since = self.bounds.note_request(seen.at)
         # A log has no requests about a single lease either while no one wants it.
         hidden = [] if since is None else [lease for lease in self.leases.values() if not lease.watch]
-        if since is not None and hidden and len(self.leases) > 1:
+        # A watch hides nothing, but who else asked for a lease only the log shows.
+        if since is not None and len(self.leases) > 1:
             self._continuation.ask()
             for lease in hidden:
                 lease.lose_sight(since)
