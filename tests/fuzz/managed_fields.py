@@ -1,6 +1,7 @@
 """managedFields: any list is read, in one way whatever its depth, and as a plain decoder of JSON reads it."""
 
 import json
+import math
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -84,7 +85,9 @@ def _identity(entry: Entry) -> tuple[object, ...]:
 
 def _read_plainly(data: bytes) -> list[tuple[object, ...]]:
     """Return what `list_entries` must find; raises ValueError where the two decoders may differ in what they refuse."""
-    entries = json.loads(data.decode(), object_pairs_hook=_without_repeated_keys, parse_constant=_refuse)
+    entries = json.loads(
+        data.decode(), object_pairs_hook=_without_repeated_keys, parse_constant=_refuse, parse_float=_parse_finite
+    )
     if entries is None:
         return []
     if not isinstance(entries, list):
@@ -122,6 +125,13 @@ def _without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(members) < len(pairs):
         raise ValueError("of a repeated key one value counts")
     return members
+
+
+def _parse_finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError("beyond the numbers that Go and msgspec decode")
+    return number
 
 
 def _refuse(text: str) -> Any:
