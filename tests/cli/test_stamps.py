@@ -12,7 +12,8 @@ from tests.history.fake_server import START, FakeServer, together
 from tests.inputs.reading import read
 from tests.live.test_condenser import condensed, observations
 from webhook.admission.policy.file import load
-from webhook.analysis.inputs.items import Observation, StampReader
+from webhook.analysis.inputs.items import Observation
+from webhook.analysis.inputs.stamp_reader import StampReader
 from webhook.cli.main import main
 from webhook.kubernetes.managed_fields import list_entries
 from webhook.kubernetes.objects import Lease

@@ -8,9 +8,9 @@ import pytest
 from tests.factories import to_bytes
 from webhook.admission.policy.fences import FencedResource
 from webhook.admission.policy.parse import parse
+from webhook.analysis.inputs.audit_event import AuditEvent
 from webhook.analysis.inputs.documents import Document, split_documents
 from webhook.analysis.inputs.files import require_readable
-from webhook.analysis.inputs.kinds import AuditEvent
 from webhook.analysis.suggestions.fence import (
     Suggestion,
     find_leases,

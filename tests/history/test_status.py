@@ -4,7 +4,7 @@ import pytest
 
 from tests.factories import NOW, Tweak, drop, make_entry, make_lease, put, to_bytes
 from webhook.analysis.history.status import LeaseState, LeaseStatus, date_state, find_state_of_lease, was_live
-from webhook.analysis.inputs.kinds import decode_our_object
+from webhook.analysis.inputs.our_objects import decode_our_object
 from webhook.kubernetes.managed_fields import list_entries
 from webhook.kubernetes.objects import Lease
 from webhook.kubernetes.times import format_micro_time

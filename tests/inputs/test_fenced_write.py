@@ -8,8 +8,8 @@ import pytest
 from tests.factories import Tweak, put
 from tests.inputs.events import make_event
 from tests.inputs.reading import read
+from webhook.analysis.inputs.audit_log import FENCE_ANNOTATION
 from webhook.analysis.inputs.items import FenceReport, Item, Observation
-from webhook.analysis.inputs.kinds import FENCE_ANNOTATION
 
 TEXT = (
     "lease shop/db is held by db-0_1 since transition 3, and this write comes from pod db-1; only the holder may "

@@ -27,6 +27,7 @@ from tests.inputs.events import make_event, watched
 from tests.inputs.reading import read
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.inputs import documents, files, kinds
+from webhook.analysis.inputs.audit_event import NO_POD, decode_event
 from webhook.analysis.inputs.items import (
     Act,
     CollectionDeletion,
@@ -40,7 +41,6 @@ from webhook.analysis.inputs.items import (
     Unreadable,
     Writer,
 )
-from webhook.analysis.inputs.kinds import NO_POD, decode_event
 from webhook.kubernetes.objects import Lease, LeaseCandidate
 
 

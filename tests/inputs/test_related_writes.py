@@ -8,8 +8,8 @@ import pytest
 from tests.factories import Document, Tweak, changed, drop, put
 from tests.history.fake_server import START
 from tests.inputs.reading import read
+from webhook.analysis.inputs.audit_log import may_say_something
 from webhook.analysis.inputs.items import LogEnd, RelatedWrite, Writer
-from webhook.analysis.inputs.kinds import may_say_something
 from webhook.analysis.inputs.related_writes import KINDS
 from webhook.kubernetes.times import format_micro_time
 

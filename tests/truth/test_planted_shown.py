@@ -27,7 +27,7 @@ from tests.truth.records import History
 from tests.truth.shown_predicates import SHOWN
 from webhook.analysis.history import status
 from webhook.analysis.history.status import LeaseState
-from webhook.analysis.timeline import lanes
+from webhook.analysis.timeline import lease_lane
 from webhook.analysis.timeline.lanes import TimelineBuilder
 from webhook.analysis.timeline.model import Lane
 from webhook.kubernetes.times import SECOND, get_readable_instant, normalize, parse
@@ -55,7 +55,7 @@ def test_without_a_defect_nothing_that_is_shown_is_false() -> None:
 
 
 def test_a_span_that_begins_at_acquire_time_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    mark = lanes._LeaseLane._mark_acquisition
+    mark = lease_lane.LeaseLane._mark_acquisition
 
     def mark_too_early(lane: Any, tenure: Any, since: int, latest: int, most: int) -> None:
         spec = lane.history.lease.spec if lane.history.lease else None
@@ -65,7 +65,7 @@ def test_a_span_that_begins_at_acquire_time_is_noticed(monkeypatch: pytest.Monke
             present.begins = min(present.begins, acquired)
         mark(lane, tenure, since if acquired is None else acquired, latest, most)
 
-    monkeypatch.setattr(lanes._LeaseLane, "_mark_acquisition", mark_too_early)
+    monkeypatch.setattr(lease_lane.LeaseLane, "_mark_acquisition", mark_too_early)
     assert {"timeline-held"} <= {one.id for one in false_statements()}
 
 

@@ -21,8 +21,9 @@ from webhook.admission.rules.expiry import BOUND, MAX_TOLERANCE
 from webhook.analysis.history.merge.merged import Merged
 from webhook.analysis.inputs.cluster import TIMEOUT, Cluster, list_inside, list_items, list_lease_names
 from webhook.analysis.inputs.files import LOG_SUFFIXES, find_inputs
-from webhook.analysis.inputs.items import STANDARD_INPUT, Item, RecordingGap, StampReader, Unreadable
+from webhook.analysis.inputs.items import STANDARD_INPUT, Item, RecordingGap, Unreadable
 from webhook.analysis.inputs.meter import Meter
+from webhook.analysis.inputs.stamp_reader import StampReader
 from webhook.cli.options import complete_files, policy_option
 from webhook.cli.progress import Progress
 from webhook.cli.terminal import Failure, print_message

@@ -10,7 +10,8 @@ from webhook.analysis.history.bounds import Bounds
 from webhook.analysis.history.forged_stamps import find_forged_stamps
 from webhook.analysis.history.status import date_state, find_stamp_between, refine
 from webhook.analysis.history.write import Dating, Write
-from webhook.analysis.inputs.items import Act, InputKind, Observation, StampReader
+from webhook.analysis.inputs.items import Act, InputKind, Observation
+from webhook.analysis.inputs.stamp_reader import StampReader
 from webhook.kubernetes.managed_fields import Entry
 from webhook.kubernetes.objects import Lease
 from webhook.kubernetes.times import SECOND, get_readable_instant, normalize, stamp_of

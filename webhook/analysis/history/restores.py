@@ -10,7 +10,8 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.analysis.history.dating import date_by_itself
-from webhook.analysis.inputs.items import Act, InputKind, Item, Observation, PutBack, StampReader, parse_number
+from webhook.analysis.inputs.items import Act, InputKind, Item, Observation, PutBack, parse_number
+from webhook.analysis.inputs.stamp_reader import StampReader
 from webhook.kubernetes.times import SECOND
 
 _LATER: Final = 2 * SECOND

@@ -11,7 +11,7 @@ from msgspec import Struct
 from webhook.kubernetes.request import NODE_USER, NULL
 
 if TYPE_CHECKING:
-    from webhook.analysis.inputs.kinds import AuditEvent
+    from webhook.analysis.inputs.audit_event import AuditEvent
 
 _NOTHING: Final = bytes(NULL)
 _NEVER_DRY: Final = frozenset({"system:kube-controller-manager", "system:kube-scheduler"}) | {

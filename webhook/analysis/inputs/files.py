@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.analysis.inputs import documents, kinds
+from webhook.analysis.inputs import audit_log, documents, kinds
 from webhook.analysis.inputs.documents import (
     KIND_OF_TEMPLATE,
     MAX_DOCUMENT,
@@ -223,7 +223,7 @@ def _get_size(path: str) -> int:
 
 def _read_file_for_check(path: str, meter: Meter, *, skip: bool) -> Iterator[Submitted | Input]:
     """Yield the items of one file, the first once it is known whether there is a second."""
-    found = read_path(path, kinds.may_say_something, meter)
+    found = read_path(path, audit_log.may_say_something, meter)
     read = list(islice(found, 2)) or [Unreadable(Place(path), "empty", is_foreign=True)]
     if len(read) == 1 and not isinstance(read[0], LastLine):
         read[0] = replace(read[0], place=replace(read[0].place, is_only=True))
@@ -231,7 +231,7 @@ def _read_file_for_check(path: str, meter: Meter, *, skip: bool) -> Iterator[Sub
     for document in rest:
         if isinstance(document, LastLine) or kinds.is_of_history(document):
             # Standard input cannot be read twice.
-            again = partial(_read_file_for_history, path, CaptureIndex(()), meter, kinds.LineFilter())
+            again = partial(_read_file_for_history, path, CaptureIndex(()), meter, audit_log.LineFilter())
             whole = partial(kinds.interpret_all, chain([document], rest))
             yield Input(path, whole if path == STANDARD_INPUT else again)
             return
@@ -264,7 +264,7 @@ def find_inputs(paths: Sequence[str], meter: Meter | None = None) -> Iterator[In
         else:
             found += find_files(Path(path), LOG_SUFFIXES)
     meter.size += sum(_get_size(one) for one in found if isinstance(one, str))
-    lines = kinds.LineFilter()  # a pod may ask for a lease in one log, and for the rest in the next one
+    lines = audit_log.LineFilter()  # a pod may ask for a lease in one log, and for the rest in the next one
     for item in found:
         if isinstance(item, str):
             yield Input(item, partial(_read_file_for_history, item, received, meter, lines))
@@ -273,7 +273,7 @@ def find_inputs(paths: Sequence[str], meter: Meter | None = None) -> Iterator[In
 
 
 def _read_file_for_history(
-    path: str, received: "CaptureIndex", meter: Meter, lines: kinds.LineFilter
+    path: str, received: "CaptureIndex", meter: Meter, lines: audit_log.LineFilter
 ) -> Iterator[Item]:
     was_denied = received.was_denied(path)
     observations = kinds.interpret_all(read_path(path, lines.may_say_something, meter), received.find_moment(path))

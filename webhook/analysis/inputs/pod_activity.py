@@ -14,7 +14,7 @@ from webhook.kubernetes.request import GROUP
 from webhook.kubernetes.times import get_instant, normalize
 
 if TYPE_CHECKING:
-    from webhook.analysis.inputs.kinds import AuditEvent
+    from webhook.analysis.inputs.audit_event import AuditEvent
 
 GROUP_MARKER: Final = GROUP.encode()
 MAX_PODS: Final = 10_000

@@ -18,7 +18,7 @@ from webhook.kubernetes.times import get_instant, normalize, stamp_of
 from webhook.text.quoting import truncate
 
 if TYPE_CHECKING:
-    from webhook.analysis.inputs.kinds import AuditEvent
+    from webhook.analysis.inputs.audit_event import AuditEvent
 
 _POD: Final = re.compile(rb'"resource":\s*+"pods"')
 _ACT: Final = re.compile(rb'"verb":\s*+"create"|"subresource":\s*+"(?:status|exec)"')

@@ -10,7 +10,8 @@ from webhook.admission.rules.limits import FindLimits, find_default_limits
 from webhook.admission.rules.stamps import Stamps
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.inputs.cluster import LEASES
-from webhook.analysis.inputs.items import Item, Observation, RecordingGap, StampReader
+from webhook.analysis.inputs.items import Item, Observation, RecordingGap
+from webhook.analysis.inputs.stamp_reader import StampReader
 from webhook.analysis.live.server_clock import ServerClock
 from webhook.analysis.live.watch import Listing
 from webhook.kubernetes.times import SECOND

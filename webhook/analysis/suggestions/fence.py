@@ -8,8 +8,8 @@ from msgspec import Struct, field
 
 from webhook.admission.policy.fences import FencedResource, find_reason_not_to_fence, read_resource
 from webhook.admission.policy.schema import FENCED_OPERATIONS, PolicyError
+from webhook.analysis.inputs.audit_event import AuditEvent, decode_event
 from webhook.analysis.inputs.documents import Document
-from webhook.analysis.inputs.kinds import AuditEvent, decode_event
 from webhook.kubernetes.request import GROUP
 from webhook.text.quoting import escape
 from webhook.text.yaml_writer import write_scalar

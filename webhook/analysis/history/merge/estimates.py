@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Final
 
 from webhook.analysis.history.merge.dated import DatedItem
-from webhook.analysis.inputs.items import StampReader
+from webhook.analysis.inputs.stamp_reader import StampReader
 
 _revision: Final = attrgetter("revision")
 

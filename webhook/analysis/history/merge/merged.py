@@ -30,9 +30,9 @@ from webhook.analysis.inputs.items import (
     Observation,
     Place,
     PutBack,
-    StampReader,
     Unreadable,
 )
+from webhook.analysis.inputs.stamp_reader import StampReader
 
 MAX_PENDING: Final = 10_000
 """Observations that wait for others of the same write, and for earlier ones."""

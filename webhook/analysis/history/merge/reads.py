@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from webhook.analysis.inputs.items import Act, InputKind, Observation, parse_number
-from webhook.analysis.inputs.kinds import decode_our_object
+from webhook.analysis.inputs.our_objects import decode_our_object
 from webhook.kubernetes.managed_fields import list_entries
 from webhook.kubernetes.objects import Lease
 from webhook.kubernetes.times import SECOND, get_readable_instant, normalize

@@ -17,8 +17,8 @@ from webhook.analysis.inputs.items import (
     PodDeletion,
     PodRequest,
     RelatedWrite,
-    StampReader,
 )
+from webhook.analysis.inputs.stamp_reader import StampReader
 from webhook.kubernetes.times import SECOND
 
 AFTER_LOG: Final = SECOND

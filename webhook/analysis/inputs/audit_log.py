@@ -1,0 +1,413 @@
+"""What an event of an audit log says of a lease, a candidate, a fence or a pod.
+
+At level Metadata an event has no objects. A write of any object that a fence refused is in the message of the response;
+a fence in mode warn or audit leaves an annotation (`pkg/admission/plugin/policy/validating/dispatcher.go`).
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from http import HTTPStatus
+from typing import Final
+
+import msgspec
+from msgspec import Raw, Struct
+from msgspec.structs import replace
+
+from webhook.analysis.inputs.audit_event import NOTHING, AuditEvent, Status, decode_event
+from webhook.analysis.inputs.documents import Document, LastLine
+from webhook.analysis.inputs.dry_runs import DeleteOptions, decode_delete_options, find_dry_run, is_never_dry
+from webhook.analysis.inputs.items import (
+    LISTINGS,
+    NO_TEXTS,
+    Act,
+    Answer,
+    CollectionDeletion,
+    FenceReport,
+    InputKind,
+    LogEnd,
+    Observation,
+    PodActivity,
+    PodDeletion,
+    PodRequest,
+    RelatedWrite,
+)
+from webhook.analysis.inputs.kinds import _find_spec_changes
+from webhook.analysis.inputs.our_objects import MAX_NAME, decode_our_object
+from webhook.analysis.inputs.patches import leaves_spec, list_marks
+from webhook.analysis.inputs.pod_activity import GROUP_MARKER, PodsWithLeases, interpret_pod_activity
+from webhook.analysis.inputs.pod_requests import interpret_pod_status, may_be_pod_request
+from webhook.analysis.inputs.related_writes import interpret_related_write, may_be_related_write
+from webhook.analysis.inputs.rewriting import Rewriting, find_rewritings, is_mutated, may_be_rewritten
+from webhook.kubernetes import times
+from webhook.kubernetes.objects import Lease, LeaseCandidate, ObjectMeta
+from webhook.kubernetes.request import GROUP, KIND_OF, NODE_USER, NULL
+from webhook.text.quoting import truncate
+
+FENCE_ANNOTATION: Final = "validation.policy.admission.k8s.io/validation_failure"
+_FENCE_MARKER: Final = b"(fence "
+"""The start of the last part of every message of a fence."""
+_MARKERS: Final = (_FENCE_MARKER, b'"delete"', b'"eviction"')
+"""Text in every audit event of a fence, in a message, and of a pod that is deleted."""
+_PARTIAL: Final = frozenset({"labelSelector", "limit", "continue"})
+"""Parameters with which a deletion of many objects may leave some."""
+_BY_NAME: Final = re.compile(r"metadata\.name==?([a-z0-9.-]{1,253})")
+"""A field selector of one object."""
+_ACT_OF_VERB: Final[Mapping[str, Act]] = {
+    "create": Act.CREATED,
+    "update": Act.UPDATED,
+    "patch": Act.UPDATED,
+    "delete": Act.DELETED,
+    "get": Act.READ,
+    "list": Act.COLLECTION,
+    "watch": Act.COLLECTION,
+    "deletecollection": Act.COLLECTION,
+}
+_FENCE: Final = re.compile(r"\(fence ([a-z0-9.-]{1,253})\)")
+_DENIED: Final = re.compile(
+    r' (?:"(?:[^"\\]|\\.)*" )?is forbidden: ValidatingAdmissionPolicy \'fence-[a-z0-9.-]+\' with '
+)
+"""The text after the resource in the message of a fence that refused a write."""
+_LEASE: Final = re.compile(r"\blease ([a-z0-9.-]{1,253})/([a-z0-9.-]{1,253}) (?:is held by|has no holder|may write)")
+
+
+def may_say_something(line: bytes) -> bool:
+    """Return whether a line of an audit log may say something of a lease; nearly all others are not decoded."""
+    return GROUP_MARKER in line or _may_say_more(line)
+
+
+def _may_say_more(line: bytes) -> bool:
+    return any(marker in line for marker in _MARKERS) or may_be_related_write(line) or may_be_pod_request(line)
+
+
+class LineFilter:
+    """Which lines of audit logs are to be read for a history: also what a pod did that asked for a lease before."""
+
+    def __init__(self) -> None:
+        self._pods = PodsWithLeases()
+
+    def may_say_something(self, line: bytes) -> bool:
+        """Return whether a line may say something of a lease, or of a pod that asked for one in an earlier line."""
+        if GROUP_MARKER in line:
+            self._pods.hear(line)
+            return True
+        return _may_say_more(line) or self._pods.may_tell_of(line)
+
+
+_failures: Final = msgspec.json.Decoder(list[Status])
+
+
+def interpret_event(
+    document: Document,
+) -> Observation | FenceReport | PodDeletion | PodRequest | PodActivity | RelatedWrite | None:
+    """Return what one event says of leases, candidates, a fence or a pod; None if it is about something else."""
+    data = document.text
+    event = decode_event(data)
+    # Who is not authenticated is answered, and logged, before the request is handled (`filters/authn_audit.go`).
+    is_refused_at_once = event.stage == "ResponseStarted" and event.response_status.code == 401
+    # A watch may go on when the log ends.
+    is_begun = event.stage == "ResponseStarted" and event.verb == "watch"
+    if event.stage != "ResponseComplete" and not (is_refused_at_once or is_begun):
+        return None
+    reference, act = event.object_ref, _find_act(event)
+    kind = KIND_OF.get(reference.resource)
+    # No subresource of a lease stores anything.
+    if kind is None or reference.api_group != GROUP or reference.subresource or act is None:
+        if _FENCE_MARKER in data:
+            return _interpret_fence(event, document)
+        return (
+            _interpret_pod_request(event)
+            or interpret_related_write(event)
+            or interpret_pod_status(event)
+            or interpret_pod_activity(event)
+        )
+    if event.verb == "patch" and event.response_status.code == HTTPStatus.CREATED:
+        act = Act.CREATED  # an apply creates what does not exist
+    answered, asked = event.answered_at, times.get_instant(times.normalize(event.request_received_timestamp))
+    shown = _choose_object(event, act)
+    stored, named, problem = None, ObjectMeta(), ""
+    if shown is not None:
+        stored, named, problem = decode_our_object(kind, reference.api_version, shown)
+    if stored is not None and shown is event.request_object:
+        # It has the stamps of an earlier write, or any that the client invented.
+        stored = replace(stored, metadata=replace(stored.metadata, managed_fields=NULL))
+    is_dry_run = find_dry_run(event)
+    is_beside_spec = shown is None and act is Act.UPDATED and _is_beside_spec(event)
+    return Observation(
+        place=document.place,
+        input_kind=InputKind.AUDIT_LOG,
+        act=act,
+        kind=kind,
+        namespace=reference.namespace or named.namespace or "",
+        name=reference.name or named.name or "",
+        object=stored,
+        problem=problem,
+        at=answered if answered is not None else asked,
+        verb=event.verb,
+        refused_holder=_find_refused_holder(event, kind),
+        asked_lease=_find_asked_lease(event, kind),
+        writer=event.writer,
+        answer=Answer(
+            event.response_status.code,
+            event.response_status.message,
+            answered - asked if answered is not None and asked is not None else 0,
+            event.annotations or NO_TEXTS,
+        ),
+        is_dry_run=is_dry_run is True,
+        is_sure=act is not Act.DELETED or is_dry_run is not None or is_never_dry(event),
+        collection_deletion=_find_collection_deletion(event) if event.verb == "deletecollection" else None,
+        uid=named.uid or reference.uid or (_find_deleted_uid(event) if act is Act.DELETED else ""),
+        # The object of a request has the version that it replaces.
+        resource_version=(named.resource_version or "") if shown is event.response_object else "",
+        replaces=reference.resource_version if event.verb == "update" else "",
+        version=reference.api_version,
+        source=event.source,
+        is_from_cache=event.is_from_cache,
+        answered_object=_find_answered_object(event) if act is Act.READ else b"",
+        user=event.requester,
+        rewritings=tuple(_find_rewritings(event, stored)) if shown is event.response_object else (),
+        asked=_find_asked(event, kind) if shown is None and act in {Act.CREATED, Act.UPDATED} else None,
+        patched_renew_time=_find_patched_renew_time(event) if shown is None and act is Act.UPDATED else "",
+        spec_changes=_find_spec_changes(event, kind) if shown is None and act is Act.UPDATED else None,
+        is_beside_spec=is_beside_spec,
+        marks=list_marks(bytes(event.request_object)) if is_beside_spec else (),
+    )
+
+
+def _find_answered_object(event: AuditEvent) -> bytes:
+    """Return the object that a read was answered with, not yet decoded: most of them show what a write did before."""
+    answer = bytes(event.response_object)
+    return answer if event.verb == "get" and 200 <= event.response_status.code < 300 and b'"spec"' in answer else b""
+
+
+def _find_act(event: AuditEvent) -> Act | None:
+    """Return what a request did; a list or a watch of a single name is a read of it (`filters/requestinfo.go`)."""
+    if event.verb in LISTINGS and event.object_ref.name:
+        return Act.READ
+    return _ACT_OF_VERB.get(event.verb)
+
+
+class _Details(Struct, frozen=True):
+    uid: str = ""
+
+
+class _Deletion(Struct, frozen=True):
+    """The Status with which an API server answers a deletion, which names the object; or the object itself."""
+
+    details: _Details = _Details()
+    metadata: _Details = _Details()
+
+
+_deletions: Final = msgspec.json.Decoder(_Deletion)
+
+
+def _find_deleted_uid(event: AuditEvent) -> str:
+    """Return the uid of what was deleted, "" if a log does not show it."""
+    if b'"details"' not in bytes(event.response_object):
+        return ""
+    try:
+        return _deletions.decode(event.response_object).details.uid
+    except (ValueError, RecursionError):
+        return ""
+
+
+def _interpret_pod_request(event: AuditEvent) -> PodDeletion | None:
+    """Return the deletion or the eviction of a pod; None for any other request, and for one that deleted nothing."""
+    reference, at = event.object_ref, event.answered_at
+    what = (event.verb, reference.resource, reference.subresource)
+    is_about_pod = what in {("delete", "pods", ""), ("create", "pods", "eviction")}
+    if not is_about_pod or reference.api_group not in {"", "policy"} or at is None or not reference.name:
+        return None
+    is_gone = event.response_status.code == HTTPStatus.NOT_FOUND and event.writer.user.startswith(NODE_USER)
+    if not (is_gone or 200 <= event.response_status.code < 300):
+        return None
+    body, answer = bytes(event.request_object), bytes(event.response_object)
+    try:
+        sent = DeleteOptions() if body == NOTHING else decode_delete_options(body)
+        named = _Deletion() if answer == NOTHING else _deletions.decode(answer)
+    except (ValueError, RecursionError):
+        return None
+    options, is_dry_run = sent.delete_options or sent, find_dry_run(event)
+    if is_dry_run:
+        return None
+    return PodDeletion(
+        at=at,
+        namespace=reference.namespace,
+        name=reference.name,
+        writer=event.writer,
+        uid=named.details.uid or named.metadata.uid or options.preconditions.uid,
+        is_eviction=event.verb == "create",
+        grace=options.grace_period_seconds,
+        is_sure=is_dry_run is not None or is_never_dry(event),
+    )
+
+
+class _Cleared(Struct, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
+
+
+class _ClearedList(Struct, frozen=True):
+    """The answer to a deletion of many objects: those that were deleted."""
+
+    items: Sequence[_Cleared] | None = None
+
+
+_cleared_lists: Final = msgspec.json.Decoder(_ClearedList)
+
+
+def _find_collection_deletion(event: AuditEvent) -> CollectionDeletion:
+    """Return what a deletion of many objects deleted: by its answer, else by its query, as far as that says."""
+    try:
+        items = _cleared_lists.decode(event.response_object).items
+    except (ValueError, RecursionError):
+        items = None
+    if items is not None:
+        # What has finalizers is only marked.
+        gone = [one.metadata for one in items if not one.metadata.finalizers]
+        return CollectionDeletion(tuple((one.name or "", one.uid or "") for one in gone))
+    query = event.query
+    is_partial = not _PARTIAL.isdisjoint(query)
+    fields = ",".join(query.get("fieldSelector", ()))
+    named = _BY_NAME.fullmatch(fields)
+    if named and not is_partial:
+        return CollectionDeletion(((named[1], ""),), is_shown=False)
+    return CollectionDeletion(is_whole=not is_partial and not fields, is_shown=False)
+
+
+def _find_asked(event: AuditEvent, kind: str) -> Lease | None:
+    """Return the lease that a write asked for, as webhooks were given it; None if that is not shown.
+
+    A write that failed may have been stored all the same; one that was refused was not.
+    """
+    code = event.response_status.code
+    if event.verb not in {"create", "update"} or not (200 <= code < 300 or code >= HTTPStatus.INTERNAL_SERVER_ERROR):
+        return None
+    if b'"spec"' not in bytes(event.request_object):
+        return None
+    asked, _, _ = decode_our_object(kind, event.object_ref.api_version, event.request_object)
+    return asked if isinstance(asked, Lease) else None
+
+
+class _PatchedSpec(Struct, frozen=True, rename="camel"):
+    renew_time: str = ""
+
+
+class _MergePatch(Struct, frozen=True):
+    """The part that is read of a merge patch or an apply, which look like a part of the object."""
+
+    spec: _PatchedSpec = _PatchedSpec()
+
+
+_merge_patches: Final = msgspec.json.Decoder(_MergePatch)
+
+
+def _find_patched_renew_time(event: AuditEvent) -> str:
+    """Return the renewTime that a patch asked for; "" if it is none, or if a webhook may have stored another one."""
+    patch = bytes(event.request_object)
+    if event.verb != "patch" or b'"renewTime"' not in patch or is_mutated(event.annotations or NO_TEXTS):
+        return ""
+    try:
+        return _merge_patches.decode(patch).spec.renew_time
+    except (ValueError, RecursionError):
+        return ""  # a JSON patch is a list, and anything may be sent to a server that refuses it
+
+
+def _is_beside_spec(event: AuditEvent) -> bool:
+    """Return whether a patch left the spec as it was: no webhook may have changed that."""
+    is_as_sent = event.verb == "patch" and not is_mutated(event.annotations or NO_TEXTS)
+    return is_as_sent and leaves_spec(bytes(event.request_object))
+
+
+def _find_rewritings(event: AuditEvent, stored: Lease | LeaseCandidate | None) -> Iterator[Rewriting]:
+    """Yield what of a lease was stored differently than a request with a whole object asked."""
+    if not isinstance(stored, Lease) or not may_be_rewritten(event.request_object, event.response_object):
+        return
+    if (asked := _find_asked(event, "Lease")) is not None:
+        yield from find_rewritings(asked.spec, stored.spec, event.annotations or NO_TEXTS)
+
+
+def _find_refused_holder(event: AuditEvent, kind: str) -> str | None:
+    """Return the holder that an update asked for which was not stored, "" for none; None if that is not shown."""
+    if event.verb != "update" or event.response_status.code < 400 or b'"spec"' not in bytes(event.request_object):
+        return None
+    asked, _, _ = decode_our_object(kind, event.object_ref.api_version, event.request_object)
+    return (asked.spec.holder_identity or "") if isinstance(asked, Lease) else None
+
+
+def _find_asked_lease(event: AuditEvent, kind: str) -> str:
+    """Return the lease that a LeaseCandidate which was not stored is for, "" if a log does not show that."""
+    is_whole = event.verb in {"create", "update"} and event.response_status.code >= 400
+    if kind != "LeaseCandidate" or not is_whole or b'"spec"' not in bytes(event.request_object):
+        return ""
+    asked, _, _ = decode_our_object(kind, event.object_ref.api_version, event.request_object)
+    return (asked.spec.lease_name or "") if isinstance(asked, LeaseCandidate) else ""
+
+
+def _choose_object(event: AuditEvent, act: Act) -> Raw | None:
+    """Return the object as it was stored, else as it was sent; a patch is not an object.
+
+    What was sent is not what was stored if a mutating webhook changed it.
+    """
+    if act in {Act.READ, Act.COLLECTION} or not 200 <= event.response_status.code < 300:
+        return None
+    is_as_sent = not is_mutated(event.annotations or NO_TEXTS)
+    for raw in (event.response_object, event.request_object) if is_as_sent else (event.response_object,):
+        if b'"spec"' in bytes(raw) and (raw is not event.request_object or event.verb in {"create", "update"}):
+            return raw
+    return None
+
+
+def _interpret_fence(event: AuditEvent, document: Document) -> FenceReport | None:
+    """Return what an event says of a fence; None if it says nothing of one."""
+    is_refused = _is_denied(event)
+    message = event.response_status.message if is_refused else ""
+    if not _FENCE.search(message):
+        message, is_refused = next((text for text in _find_annotated_messages(event) if _FENCE.search(text)), ""), False
+    fence, lease, at = _FENCE.search(message), _LEASE.search(message), event.answered_at
+    if fence is None or lease is None or at is None:
+        return None
+    return FenceReport(
+        place=document.place,
+        at=at,
+        fence=fence[1],
+        namespace=lease[1],
+        name=lease[2],
+        writer=event.writer,
+        target=_describe_target(event),
+        message=message,
+        is_refused=is_refused,
+    )
+
+
+def _is_denied(event: AuditEvent) -> bool:
+    """Return whether a fence refused a write; a client may choose the resource, the name and much of other messages."""
+    resource, message = _name_resource(event), event.response_status.message
+    is_named = " " not in resource and message.startswith(resource)
+    return is_named and event.response_status.code == 403 and _DENIED.match(message, len(resource)) is not None
+
+
+def _name_resource(event: AuditEvent) -> str:
+    return ".".join(part for part in (event.object_ref.resource, event.object_ref.api_group) if part)
+
+
+def _find_annotated_messages(event: AuditEvent) -> list[str]:
+    try:
+        return [one.message for one in _failures.decode((event.annotations or {}).get(FENCE_ANNOTATION, "[]"))]
+    except (ValueError, RecursionError):
+        return []
+
+
+def _describe_target(event: AuditEvent) -> str:
+    """`create deployments.apps shop/checkout`: what was to be done to what."""
+    reference = event.object_ref
+    below = f"/{reference.subresource}" if reference.subresource else ""
+    name = "/".join(part for part in (reference.namespace, reference.name) if part)
+    return " ".join(truncate(part, MAX_NAME) for part in (event.verb, _name_resource(event) + below, name) if part)
+
+
+def interpret_last_line(line: LastLine) -> LogEnd | None:
+    """Return when an audit log ended, by its last line; None if that says nothing of it."""
+    try:
+        at = decode_event(line.text).answered_at
+    except (ValueError, RecursionError):
+        return None
+    return None if at is None else LogEnd(at)
