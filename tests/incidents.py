@@ -12,7 +12,8 @@ from msgspec import Struct
 from tests.factories import Document
 from tests.history.observing import observe_all
 from tests.inputs.reading import read
-from webhook.analysis.claims.account import Account, make_account
+from webhook.analysis.claims.account import Account
+from webhook.analysis.claims.assemble import make_account
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.inputs.items import Item, Observation
 from webhook.cli.options import parse_moment

@@ -7,7 +7,7 @@ import pytest
 from tests.factories import NOW, Document, Tweak, drop, make_candidate, make_entry, make_lease, put, to_bytes
 from tests.inputs.reading import read
 from webhook.analysis.audit.leases import Inventory, Subject
-from webhook.analysis.claims.collect import convert_finding
+from webhook.analysis.claims.arguments import convert_finding
 from webhook.analysis.inputs.items import Observation
 from webhook.findings import ReportFinding, Severity
 

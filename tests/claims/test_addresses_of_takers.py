@@ -6,6 +6,7 @@ from tests.claims.accounts import account, shop
 from tests.factories import put
 from tests.history.fake_server import Elector, FakeServer, together
 from tests.history.observing import follow_log
+from webhook.analysis.claims.collect import find_claims
 from webhook.analysis.claims.claim import Claim
 
 NAMELESS = "its requests name no pod, so the log does not show which process asked for the lease, and which ran"
@@ -45,7 +46,7 @@ class Play:
 
 
 def find_lateness(server: FakeServer) -> Claim:
-    return next(one for one in account(follow_log(server), server.now).claims if one.check == "taken-late")
+    return next(one for one in find_claims(account(follow_log(server), server.now)) if one.check == "taken-late")
 
 
 @pytest.mark.parametrize("asks_before", [True, False], ids=["it had asked before", "never"])

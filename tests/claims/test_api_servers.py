@@ -7,7 +7,8 @@ import pytest
 from tests.claims.accounts import text
 from tests.history.fake_server import FakeServer
 from tests.history.observing import follow_log, follow_metadata, follow_watch
-from webhook.analysis.claims.account import make_account
+from webhook.analysis.claims.collect import find_claims
+from webhook.analysis.claims.assemble import make_account
 from webhook.analysis.claims.happened import list_latest
 
 NAME = f"apiserver-{'x2' * 13}"
@@ -24,7 +25,7 @@ def explain(*, name: str = NAME, user: str = "system:apiserver", follow: Any = f
     server.wait(30)
     histories = follow(server)
     answer = make_account(histories, histories.leases["kube-system", name], server.now)
-    facts = "\n".join(found.message for found in answer.claims)
+    facts = "\n".join(found.message for found in find_claims(answer))
     return f"{text(answer)}\n{facts}\n" + "\n".join(line.text for line in list_latest(answer))
 
 

@@ -10,6 +10,7 @@ from tests.factories import Document
 from tests.history.fake_server import FakeServer
 from tests.history.observing import advise, cluster_of
 from tests.inputs.reading import read
+from webhook.analysis.claims.collect import find_claims
 from webhook.analysis.claims.happened import list_latest
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.kubernetes.times import format_micro_time
@@ -150,7 +151,7 @@ def is_said_unserved(server: FakeServer) -> bool:
     advice = {
         "that it does not serve LeaseCandidates, so it chooses no holder" in text(explained),
         advise(explained).startswith("The API server holds no coordinated elections"),
-        any(found.check == "candidates-not-served" for found in explained.claims),
+        any(found.check == "candidates-not-served" for found in find_claims(explained)),
     }
     (answer,) = advice
     return answer

@@ -10,6 +10,7 @@ from tests.history.fake_server import Elector, FakeServer
 from tests.history.observing import advise, follow_log, follow_metadata, follow_watch, observe_all
 from tests.history.test_refusal import POLICY
 from tests.inputs.reading import read
+from webhook.analysis.claims.collect import find_claims
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.claim import Claim, as_json
 from webhook.analysis.claims.happened import list_events, list_latest
@@ -73,7 +74,7 @@ def test_a_chosen_holder_that_never_came_was_not_a_leader_to_lose() -> None:
     chooses(server, "b_1")
     server.wait(17)
     chooses(server, "c_1")
-    lost = [found.arguments["previous"] for found in explain_server(server).claims if found.check == "leader-lost"]
+    lost = [found.arguments["previous"] for found in find_claims(explain_server(server)) if found.check == "leader-lost"]
     assert lost == ["a_1"]
 
 
@@ -160,7 +161,7 @@ def test_a_client_whose_writes_fail_and_that_is_then_throttled(wait: int, causes
     server.wait(10 + wait)
     server.elector("db-1", "shop/db").lead(10)
     answer = explain_server(server)
-    (lost,) = (as_json(each) for each in answer.claims if each.check == "leader-lost")
+    (lost,) = (as_json(each) for each in find_claims(answer) if each.check == "leader-lost")
     assert set(lost.get("causes") or [lost["cause"]]) - {"api-server"} == causes
     assert f"The API server could not store its writes: {expected}" in lost["text"]
 
@@ -206,7 +207,7 @@ def test_a_pod_follows_the_administrator_that_wrote_it_in() -> None:
     assert answer.tenure is not None
     assert answer.tenure.processes.own is not None
     assert answer.tenure.processes.own.pod == "db-1"
-    assert {claim.check for claim in answer.claims} >= {"written-in", "last-renewed"}
+    assert {claim.check for claim in find_claims(answer)} >= {"written-in", "last-renewed"}
 
 
 def write_pod_in() -> tuple[FakeServer, Elector]:
@@ -227,7 +228,7 @@ def test_the_pod_that_a_lease_names_is_its_holder_although_another_one_renewed_f
     stranger.renew()
     for _ in other.ticks(6):
         other.renew()
-    (second,) = (claim for claim in explain_server(server).claims if claim.check == "second-writer")
+    (second,) = (claim for claim in find_claims(explain_server(server)) if claim.check == "second-writer")
     assert "bot renewed it as db-9_1" in second.message
 
 
@@ -240,7 +241,7 @@ def test_who_releases_what_another_one_wrote_in_is_known_by_its_pod(user: str, p
     server, other = write_pod_in()
     other.user, other.pod = user, pod
     other.release()
-    released = [claim for claim in explain_server(server).claims if claim.check == "released"]
+    released = [claim for claim in find_claims(explain_server(server)) if claim.check == "released"]
     assert released[-1].arguments["how"] == how
 
 
@@ -253,7 +254,7 @@ def test_a_watch_without_stamps_has_no_time_of_a_takeover() -> None:
         del stored["metadata"]["managedFields"]
     answer = account(follow_watch(server), server.now)
     assert answer.holder == "db-1_1"
-    assert {claim.check for claim in answer.claims}.isdisjoint({"taken", "held-since"})
+    assert {claim.check for claim in find_claims(answer)}.isdisjoint({"taken", "held-since"})
 
 
 def test_a_takeover_has_a_time_in_a_watch_with_stamps() -> None:
@@ -261,7 +262,7 @@ def test_a_takeover_has_a_time_in_a_watch_with_stamps() -> None:
     db.lead(20)
     server.wait(17)
     server.elector("db-1", "shop/db").lead(10)
-    (taken,) = (claim for claim in account(follow_watch(server), server.now).claims if claim.check == "taken")
+    (taken,) = (claim for claim in find_claims(account(follow_watch(server), server.now)) if claim.check == "taken")
     assert {"earliest", "latest"} <= taken.arguments.keys()
 
 
@@ -342,7 +343,7 @@ def test_what_the_field_manager_of_the_api_server_renews_is_no_renewal_by_whom_i
     other.lead(20)
     chooses(server, "c_1")
     answer = account(follow_watch(server), server.now)
-    assert "b_1" not in {found.arguments.get("previous") for found in answer.claims if found.check == "leader-lost"}
+    assert "b_1" not in {found.arguments.get("previous") for found in find_claims(answer) if found.check == "leader-lost"}
 
 
 def test_a_holder_that_is_chosen_again_had_let_the_lease_expire() -> None:

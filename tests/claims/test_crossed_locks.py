@@ -5,7 +5,7 @@ import pytest
 from tests.claims.accounts import account, text
 from tests.history.fake_server import Elector, FakeServer, together
 from tests.history.observing import follow_log
-from webhook.analysis.claims.account import make_account
+from webhook.analysis.claims.assemble import make_account
 from webhook.analysis.claims.advice import advise
 from webhook.analysis.claims.happened import list_latest
 

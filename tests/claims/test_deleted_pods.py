@@ -11,6 +11,7 @@ from tests.factories import Document, drop, put
 from tests.history.fake_server import SECOND, Elector, FakeServer, together
 from tests.history.observing import advise, follow_both, follow_log, merge_inputs
 from tests.inputs.reading import read
+from webhook.analysis.claims.collect import find_claims
 from webhook.analysis.claims.claim import Claim, as_json
 from webhook.analysis.claims.diagnosis import Blame
 from webhook.analysis.claims.holder_pods import find_evictor
@@ -83,7 +84,7 @@ def let_another_follow(server: FakeServer, mail: Elector, cart: Elector) -> None
 
 
 def find_loss(server: FakeServer, follow: Callable[[FakeServer], Any] = follow_log) -> Claim:
-    (claim,) = (one for one in account(follow(server), server.now).claims if one.check == "leader-lost")
+    (claim,) = (one for one in find_claims(account(follow(server), server.now)) if one.check == "leader-lost")
     return claim
 
 
@@ -208,7 +209,7 @@ def test_of_two_api_servers_with_different_clocks_the_order_may_not_be_known(at:
     for item in merge_inputs(*(read(f"{number}.log", [text]) for number, text in enumerate(texts))):
         histories.take(item)
     assert histories.bounds.skew > 10 * SECOND
-    (claim,) = (one for one in account(histories, server.now).claims if one.check == "leader-lost")
+    (claim,) = (one for one in find_claims(account(histories, server.now)) if one.check == "leader-lost")
     assert causes_of(claim)[:2] == ["pod-deleted", "stopped"]
     assert claim.message.endswith("; its process may have stopped before.") is not is_order_known
 

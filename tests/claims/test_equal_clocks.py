@@ -3,7 +3,7 @@
 from tests.claims.accounts import account, shop, text
 from tests.history.fake_server import FakeServer, together
 from tests.history.observing import advise, follow_log, follow_watch
-from webhook.analysis.claims.account import make_account
+from webhook.analysis.claims.assemble import make_account
 from webhook.kubernetes.times import format_micro_time
 
 MUTATORS = "kubectl get mutatingwebhookconfigurations,mutatingadmissionpolicies"

@@ -21,7 +21,8 @@ from tests.history.observing import (
 )
 from tests.history.test_refusal import APPLY_CONFLICT, POLICY, RIGHTS, UNAPPLIED, WEBHOOK
 from tests.inputs.reading import read
-from webhook.analysis.claims.account import Account, make_account
+from webhook.analysis.claims.account import Account
+from webhook.analysis.claims.assemble import make_account
 from webhook.analysis.claims.account_json import as_json
 from webhook.analysis.claims.advice import advise as find_advice
 from webhook.analysis.claims.claim import Claim

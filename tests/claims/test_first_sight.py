@@ -5,7 +5,7 @@ import pytest
 from tests.claims.accounts import text
 from tests.history.fake_server import FakeServer
 from tests.history.observing import View, follow_both, follow_log, follow_watch
-from webhook.analysis.claims.account import make_account
+from webhook.analysis.claims.assemble import make_account
 
 
 def beat() -> FakeServer:

@@ -10,7 +10,9 @@ from tests.factories import Document, drop, make_lease, put
 from tests.history.fake_server import SECOND, FakeServer, together
 from tests.history.observing import advise, follow_log
 from tests.inputs.reading import read
-from webhook.analysis.claims.account import Account, make_account
+from webhook.analysis.claims.collect import find_claims
+from webhook.analysis.claims.account import Account
+from webhook.analysis.claims.assemble import make_account
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.happened import list_events, list_latest
 from webhook.analysis.claims.headline import make_headline
@@ -126,7 +128,7 @@ def test_a_lease_that_was_never_held_has_no_latest_event_and_no_one_who_waits() 
 
 def test_a_free_lease_of_a_list_has_been_free_since_no_known_time() -> None:
     answer = explain_state(make_lease(put("spec.holderIdentity", ""), drop("metadata.managedFields")))
-    (free,) = (claim for claim in answer.claims if claim.check == "free")
+    (free,) = (claim for claim in find_claims(answer) if claim.check == "free")
     assert "from" not in free.arguments
 
 
@@ -148,7 +150,7 @@ def test_the_claim_that_a_lease_is_free_does_not_begin_after_the_end() -> None:
     db.lead(20)
     db.release()
     answer = account(follow_log(server), server.now - SECOND // 2)
-    (free,) = (claim for claim in answer.claims if claim.check == "free")
+    (free,) = (claim for claim in find_claims(answer) if claim.check == "free")
     assert free.message == "no one holds it: it was released"
     assert "from" not in free.arguments
 

@@ -6,6 +6,7 @@ from tests.claims.accounts import account, text
 from tests.factories import put
 from tests.history.fake_server import FakeServer
 from tests.history.observing import advise, follow_log, follow_metadata
+from webhook.analysis.claims.collect import find_claims
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.happened import list_latest
@@ -30,7 +31,7 @@ def lead_in_turns(number: int, *, evicted: bool = True, by: tuple[object, ...] =
 
 
 def facts_of(account: Account) -> list[Claim]:
-    return [found for found in account.claims if found.check == "holder-pod-deleted"]
+    return [found for found in find_claims(account) if found.check == "holder-pod-deleted"]
 
 
 def test_an_eviction_before_a_release_is_listed() -> None:

@@ -13,7 +13,7 @@ from tests.inputs.reading import read
 from tests.truth.evaluation import evaluate
 from tests.truth.inputs import Kind, input_of
 from tests.truth.stored import play_stored
-from webhook.analysis.claims.account import make_account
+from webhook.analysis.claims.assemble import make_account
 from webhook.analysis.claims.account_json import as_json
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.history.observe import observe

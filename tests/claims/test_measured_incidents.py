@@ -20,7 +20,8 @@ from tests.factories import Document
 from tests.history.observing import advise, input_of
 from tests.incidents import at_metadata, in_three_files, instant
 from tests.inputs.reading import read
-from webhook.analysis.claims.account import Account, make_account
+from webhook.analysis.claims.account import Account
+from webhook.analysis.claims.assemble import make_account
 from webhook.analysis.claims.account_json import as_json
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.happened import list_events

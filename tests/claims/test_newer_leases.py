@@ -8,7 +8,8 @@ from tests.claims.accounts import account, text
 from tests.history.fake_server import FakeServer, hide_responses, together
 from tests.history.observing import View, advise, follow_both, follow_log, follow_metadata, follow_watch
 from webhook.admission.rules.change import NODE_LEASES
-from webhook.analysis.claims.account import Account, make_account
+from webhook.analysis.claims.account import Account
+from webhook.analysis.claims.assemble import make_account
 
 DB = "system:serviceaccount:shop:db"
 

@@ -10,7 +10,7 @@ from tests.history.fake_server import FakeServer, together
 from tests.history.observing import advise, follow_log, follow_watch
 from tests.inputs.test_related_writes import write_event
 from webhook.admission.rules.change import GARBAGE_COLLECTOR
-from webhook.analysis.claims.account import make_account
+from webhook.analysis.claims.assemble import make_account
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.commands import make_command_for_pod_of_holder
 from webhook.analysis.claims.happened import list_latest

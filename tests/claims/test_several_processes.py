@@ -8,6 +8,7 @@ from tests.claims.accounts import account, shop, text
 from tests.history.fake_server import FakeServer, together
 from tests.history.observing import follow_log, follow_watch
 from tests.history.test_refusal import RIGHTS
+from webhook.analysis.claims.collect import find_claims
 from webhook.analysis.claims.account_json import as_json
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.happened import list_latest
@@ -115,7 +116,7 @@ def renew_as_db(server: FakeServer, times: int, *, pod: str, is_impersonated: bo
 
 
 def find_shared_identity(server: FakeServer) -> Claim:
-    (claim,) = (one for one in account(follow_log(server), server.now).claims if one.check == "identity-shared")
+    (claim,) = (one for one in find_claims(account(follow_log(server), server.now)) if one.check == "identity-shared")
     return claim
 
 

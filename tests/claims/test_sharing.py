@@ -7,6 +7,7 @@ import pytest
 from tests.claims.accounts import account, text
 from tests.history.fake_server import FakeServer
 from tests.history.observing import View, cluster_of, follow_both, follow_log, follow_watch
+from webhook.analysis.claims.collect import find_claims
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.urgency import advise_with_urgency
@@ -143,7 +144,7 @@ def hold_in_between(*, pod: str = "db-1", is_first: bool = False) -> list[Claim]
     for name, user in ((pod, "db"), (pod and "queue-0", "queue")):
         server.wait(20)
         server.elector(name or user, "shop/db", user=f"system:serviceaccount:shop:{user}", pod=name).lead(20)
-    return [one for one in account(follow_log(server), server.now).claims if one.check == "lease-shared"]
+    return [one for one in find_claims(account(follow_log(server), server.now)) if one.check == "lease-shared"]
 
 
 def test_a_person_that_held_the_lease_of_an_application_before_is_named_with_the_time() -> None:

@@ -1,5 +1,6 @@
 """One who takes a live lease, and has it last for a shorter time: its elector may wait for its own duration only."""
 
+from webhook.analysis.claims.collect import find_claims
 import pytest
 
 from tests.claims.accounts import account
@@ -17,7 +18,7 @@ def steal(duration: int, follow: View = follow_log, *, pod: str = "db-1", before
     taker = server.elector("db-1", "shop/db", duration=duration)
     taker.pod = pod
     taker.lead(4)
-    return next(one.message for one in account(follow(server), server.now).claims if one.check == "lease-stolen")
+    return next(one.message for one in find_claims(account(follow(server), server.now)) if one.check == "lease-stolen")
 
 
 def test_a_shorter_duration_of_who_took_a_live_lease_is_said() -> None:
@@ -42,5 +43,5 @@ def test_of_a_holder_that_another_one_wrote_in_the_duration_is_not_its_own() -> 
     other.take()
     server.wait(1)
     server.elector("db-1", "shop/db", duration=5).renew()
-    claims = account(follow_log(server), server.now).claims
+    claims = find_claims(account(follow_log(server), server.now))
     assert not [one for one in claims if "it lasted" in one.message]

@@ -13,7 +13,7 @@ from tests.truth.inputs import Kind, input_of
 from tests.truth.planting import Defect, move_instants, says
 from tests.truth.predicates import PREDICATES
 from tests.truth.stored import play_stored
-from webhook.analysis.claims.account import make_account
+from webhook.analysis.claims.assemble import make_account
 from webhook.analysis.claims.account_json import as_json
 from webhook.analysis.claims.text import list_facts
 from webhook.analysis.history.bounds import MAX_LISTED

@@ -6,6 +6,7 @@ from tests.claims.accounts import account
 from tests.claims.test_pods import HOLDER, lead, log_status
 from tests.history.fake_server import together
 from tests.history.observing import follow_log
+from webhook.analysis.claims.collect import find_claims
 from webhook.analysis.claims.claim import Claim
 
 SUGGESTED = "unless it had ended or restarted, as the status suggests that its kubelet wrote at 11:07:00Z and 11:07:28Z"
@@ -26,7 +27,7 @@ def lose(*, is_written_at_end: bool, is_written_at_return: bool, returns: bool =
     for _ in range(3 if returns else 0):
         server.wait(2)
         db.ask()
-    claims = account(follow_log(server), server.now).claims
+    claims = find_claims(account(follow_log(server), server.now))
     return next(one for one in claims if one.check == "leader-lost")
 
 

@@ -11,6 +11,7 @@ from tests.factories import changed, make_lease, make_review, put, to_bytes
 from tests.history.fake_server import Elector, FakeServer, together
 from tests.history.observing import LEASE, View, advise, follow_log, follow_watch, merge_inputs
 from tests.inputs.reading import read
+from webhook.analysis.claims.collect import find_claims
 from webhook.analysis.claims.account_json import as_json
 from webhook.analysis.claims.happened import list_latest
 from webhook.analysis.history.follow import ClusterHistory
@@ -453,7 +454,7 @@ def test_a_lease_that_was_released_with_its_name_does_not_wait_to_expire() -> No
     server.wait(1)
     now = first._time()
     first.renew(leaseDurationSeconds=1, acquireTime=now, renewTime=now)
-    assert "expires" not in {one.check for one in account(follow_log(server), server.now).claims}
+    assert "expires" not in {one.check for one in find_claims(account(follow_log(server), server.now))}
 
 
 def test_another_pod_that_renews_under_the_same_name_after_expiry_takes_nothing() -> None:
@@ -463,7 +464,7 @@ def test_another_pod_that_renews_under_the_same_name_after_expiry_takes_nothing(
     again = server.elector("db-0b", "shop/db")
     again.identity = first.identity
     again.renew()
-    claims = [one.check for one in account(follow_log(server), server.now).claims]
+    claims = [one.check for one in find_claims(account(follow_log(server), server.now))]
     assert claims.count("taken") == 1
 
 
@@ -474,7 +475,7 @@ def test_where_writers_are_stamped_a_watch_without_the_policy_has_only_the_clock
     for _, _, stored in server.events:
         constant = {"manager": "lease-webhook-stamp", "operation": "Update", "time": "2000-01-01T00:00:00Z"}
         stored["metadata"]["managedFields"] = [constant]
-    renewed = [one for one in account(follow_watch(server), server.now).claims if one.check == "last-renewed"]
+    renewed = [one for one in find_claims(account(follow_watch(server), server.now)) if one.check == "last-renewed"]
     assert [one.arguments["how"] for one in renewed] == ["writer-clock"]
     assert not {"earliest", "latest"} & renewed[0].arguments.keys()
 
@@ -487,7 +488,7 @@ def test_a_removal_without_a_date_may_have_come_after_the_lease_had_expired() ->
     server.leases["shop/db"]["metadata"]["managedFields"] = [one for one in entries if one["manager"] == "operator"]
     server.wait(30)
     second.take()
-    (claim,) = (one for one in account(follow_watch(server), server.now).claims if one.check == "holder-removed")
+    (claim,) = (one for one in find_claims(account(follow_watch(server), server.now)) if one.check == "holder-removed")
     assert "11:07:00Z or later db-0_1 was removed as the holder while the lease may have been live" in claim.message
     assert claim.arguments["how"] == "unknown"
 

@@ -5,7 +5,7 @@ import pytest
 from tests.claims.accounts import account
 from tests.history.fake_server import FakeServer
 from tests.history.observing import View, advise, follow_both, follow_log
-from webhook.analysis.claims.account import make_account
+from webhook.analysis.claims.assemble import make_account
 from webhook.analysis.claims.advice import advise as advise_account
 from webhook.analysis.claims.happened import list_events, list_latest
 from webhook.analysis.history.bounds import MAX_LISTED

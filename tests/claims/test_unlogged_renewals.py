@@ -10,6 +10,7 @@ from tests.claims.accounts import account, text
 from tests.factories import Document
 from tests.history.fake_server import SECOND, START, FakeServer, together
 from tests.history.observing import View, follow_both, follow_log
+from webhook.analysis.claims.collect import find_claims
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.text import list_facts
 from webhook.analysis.claims.urgency import advise_with_urgency
@@ -50,7 +51,7 @@ def explain(server: FakeServer, view: View = follow_log) -> Account:
 def test_a_log_without_updates_shows_no_expiry(rule: Rule, shown: str) -> None:
     found = explain(lead(rule))
     assert text(found).startswith(f"db-0_1 {DOUBT}")
-    assert not [one for one in found.claims if one.check in {"expired", "no-candidate"}]
+    assert not [one for one in find_claims(found) if one.check in {"expired", "no-candidate"}]
     assert "no other process" not in text(found)
     assert found.cause is None
     assert ("Not shown", shown) in [(one.label, one.text.rpartition("it has ")[2]) for one in list_facts(found)]
@@ -129,7 +130,7 @@ def test_a_watch_that_does_not_show_the_lease_then_shows_no_expiry(
     deed(server)
     found = explain(server, follow_both)
     assert f"ADVICE The log has {shown}, so it may lack all renewals." in text(found)
-    assert not [one for one in found.claims if one.check in {"expired", "no-candidate"}]
+    assert not [one for one in find_claims(found) if one.check in {"expired", "no-candidate"}]
     assert ", as far as the log shows" in text(found)
 
 
@@ -142,7 +143,7 @@ def test_an_update_of_its_account_in_the_log_shows_that_the_policy_has_them(is_s
     server.wait(2)
     queue.renew() if is_stored else queue.fail(403, "forbidden")
     found = explain(server)
-    assert [one for one in found.claims if one.check == "expired"]
+    assert [one for one in find_claims(found) if one.check == "expired"]
     assert "as far as the log shows" not in text(found)
 
 

@@ -11,7 +11,8 @@ from tests.factories import Document
 from tests.history.fake_server import SECOND, Elector, FakeServer, together
 from tests.history.observing import observe_all
 from tests.inputs.reading import read
-from webhook.analysis.claims.account import Account, make_account
+from webhook.analysis.claims.account import Account
+from webhook.analysis.claims.assemble import make_account
 from webhook.analysis.claims.account_json import as_json
 from webhook.analysis.claims.handovers import describe_ending
 from webhook.analysis.claims.happened import list_events

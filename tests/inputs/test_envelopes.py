@@ -14,7 +14,7 @@ from tests.factories import Document
 from tests.history.observing import observe_all
 from tests.incidents import at_metadata, incident
 from tests.inputs.reading import read
-from webhook.analysis.claims.account import make_account
+from webhook.analysis.claims.assemble import make_account
 from webhook.analysis.claims.account_json import as_json
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.inputs import envelopes

@@ -17,7 +17,7 @@ from tests.history.fake_server import FakeServer
 from tests.history.observing import observe_all
 from tests.incidents import FOLDER, WATCH
 from tests.inputs.reading import read
-from webhook.analysis.claims.account import make_account
+from webhook.analysis.claims.assemble import make_account
 from webhook.analysis.claims.account_json import as_json
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.inputs.cluster import LEASES

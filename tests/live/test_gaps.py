@@ -7,7 +7,8 @@ import pytest
 from tests.factories import Document
 from tests.history.fake_server import SECOND, FakeServer
 from tests.inputs.reading import read
-from webhook.analysis.claims.account import Account, make_account
+from webhook.analysis.claims.account import Account
+from webhook.analysis.claims.assemble import make_account
 from webhook.analysis.claims.account_json import as_json
 from webhook.analysis.claims.happened import list_events
 from webhook.analysis.claims.text import list_facts

@@ -18,7 +18,7 @@ from webhook.admission.rules.expiry import BOUND
 from webhook.admission.rules.mode import Mode
 from webhook.analysis.audit.leases import Inventory
 from webhook.analysis.audit.tokens import TokenCheck
-from webhook.analysis.claims.account import make_account
+from webhook.analysis.claims.assemble import make_account
 from webhook.analysis.claims.happened import list_events
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.marks import describe_end

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from webhook.admission.policy.file import load
-from webhook.analysis.claims.account import Account, make_account
+from webhook.analysis.claims.account import Account
+from webhook.analysis.claims.assemble import make_account
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.stored_leases import Key
 from webhook.analysis.inputs.cluster import Cluster

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from webhook.admission.policy.file import load
 from webhook.analysis.audit.registry import OUTAGE
-from webhook.analysis.claims.account import Account, make_account, make_account_of_state
+from webhook.analysis.claims.account import Account
+from webhook.analysis.claims.assemble import make_account, make_account_of_state
 from webhook.analysis.claims.account_json import as_json
 from webhook.analysis.claims.advice import LOSSES, RISKS
 from webhook.analysis.claims.causes import MAX_OF_A_KIND

@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from webhook.analysis.claims.collect import find_claims
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.claim import as_json as claim_as_json
@@ -47,7 +48,7 @@ def as_json(account: Account) -> dict[str, Any]:
         "waiting": {who: number for who, (number, _) in history.requests.readers.items()},
         "refused": sum(1 for one in history.requests.refusals if one.code >= 400),
         "events": [{"time": _convert_time(at), "says": text} for at, text in account.election_events],
-        "claims": [claim_as_json(claim) for claim in account.claims],
+        "claims": [claim_as_json(claim) for claim in find_claims(account)],
         "findings": [
             {
                 "check": one.check,

@@ -16,9 +16,6 @@ from webhook.analysis.history.waiting import Asking
 from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.times import SECOND, get_readable_instant, normalize
 
-if TYPE_CHECKING:
-    from webhook.analysis.claims.account import Account
-
 SHORTEST: Final = 10 * SECOND
 """Followers of client-go read every 2 to 4.4 s; who restarts takes a few seconds."""
 
@@ -104,27 +101,6 @@ def _has_reason_to_wait(history: LeaseHistory, status: LeaseStatus) -> bool:
 
 def _find_own(history: LeaseHistory) -> Writer | None:
     return history.latest_tenure.processes.own if history.latest_tenure else None
-
-
-def describe_candidates(account: "Account") -> str:
-    """Return the end of a headline: whether anyone asks for a lease that is free, "" if that is not known."""
-    found = account.candidates
-    if account.refused_candidates:
-        return f"; the LeaseCandidates of {name_refused(account.refused_candidates)} were refused"
-    if found is None:
-        return ""
-    if not found.asking:
-        asked = "asked for it" if found.shows_reads else "tried to write it"
-        none = f"no other process has {asked} since it expired" if account.holder else f"no process has {asked} since"
-        return f", and {none}{', as far as the log shows' if found.is_log_sparse else ''}"
-    who, asking = found.asking[0]
-    refused = f", and is answered with {asking.code}" if asking.code >= 400 else ""
-    answers = (one for one in reversed(account.history.requests.refusals) if one.writer.is_same(who))
-    if asking.code >= 400 and (last := next(answers, None)) and last.is_apply_conflict:
-        refused += ", as another field manager owns fields that it applies"
-    elif asking.message == UNKNOWN_RESOURCE:
-        refused += ", as the API server does not serve the version that it asks for"
-    return f"; {describe_process(who)} asks for it{refused}"
 
 
 def describe_process(who: Writer) -> str:

@@ -1,10 +1,14 @@
 """The claims that state what is, and what happened, as far as no finding does: the holder, renewals, followers."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from webhook.admission.rules.expiry import date_last_renewal
+from webhook.analysis.claims.account import Account
+from webhook.analysis.claims.arguments import bound_write, convert_finding, drop_unknown
 from webhook.analysis.claims.claim import By, Claim
+from webhook.analysis.claims.silent_together_claim import claim_silent_together
+from webhook.analysis.claims.takers import claim_no_candidate
 from webhook.analysis.claims.handovers import (
     describe_address_of_end,
     describe_dating_of_end,
@@ -33,13 +37,10 @@ from webhook.findings import ObjectName, ReportFinding, Severity
 from webhook.kubernetes.managed_fields import HOLDER, RENEW_TIME
 from webhook.kubernetes.times import SECOND, format_length, get_readable_instant, normalize
 
-if TYPE_CHECKING:
-    from webhook.analysis.claims.account import Account
-
 DURATION: Final = "f:leaseDurationSeconds"
 
 
-def find_facts(account: "Account") -> Iterator[Claim]:
+def find_facts(account: Account) -> Iterator[Claim]:
     """Yield the claims about one lease that are not findings, those about the state first."""
     yield from _collect_state(account)
     for before, tenure in zip([None, *account.history.tenures], account.history.tenures, strict=False):
@@ -63,39 +64,15 @@ def find_facts(account: "Account") -> Iterator[Claim]:
         yield _make_fact(account, "holder-pod-deleted", deletion.text, at=deletion.deletion.at, **arguments)
 
 
-def find_claims(account: "Account") -> Iterator[Claim]:
+def find_claims(account: Account) -> Iterator[Claim]:
     """Yield every claim about one lease, the findings last."""
+    yield from claim_no_candidate(account)
+    yield from claim_silent_together(account)
     yield from find_facts(account)
     yield from map(convert_finding, account.findings)
 
 
-def convert_finding(finding: ReportFinding) -> Claim:
-    """Return a finding as a claim, those about a stored object too."""
-    if isinstance(finding, Claim):
-        return finding
-    fields = {key: getattr(finding, key) for key in finding.__struct_fields__}
-    named = KINDS[finding.check].arguments
-    # The identity of a stalled election is the one that was to follow.
-    key = next((one for one in ("previous", "identity") if one in named), "")
-    return Claim(**fields, arguments=drop_unknown({key: finding.identity if key else "", "how": finding.how}))
-
-
-def bound_write(write: Write | None, before: Write | None = None) -> Mapping[str, int]:
-    """Return the arguments that say when a write was stored, as far as anything bounds that: `before` came after it."""
-    if write is None or not write.earliest or write.is_claimed:
-        return {}
-    latest = write.latest if write.latest is not None or before is None or before.is_claimed else before.latest
-    if latest is None:
-        return {"earliest": write.earliest}
-    return {"earliest": min(write.earliest, latest), "latest": latest}
-
-
-def drop_unknown(arguments: Mapping[str, object]) -> Mapping[str, object]:
-    """Return those arguments of a claim that are known."""
-    return {key: value for key, value in arguments.items() if value is not None and value != ""}
-
-
-def _make_fact(account: "Account", id_: str, text: str, **arguments: object) -> Claim:
+def _make_fact(account: Account, id_: str, text: str, **arguments: object) -> Claim:
     ongoing = arguments.pop("over_since", None)
     at = arguments.pop("at", None)
     assert ongoing is None or isinstance(ongoing, int)
@@ -111,7 +88,7 @@ def _make_fact(account: "Account", id_: str, text: str, **arguments: object) -> 
     )
 
 
-def _collect_state(account: "Account") -> Iterator[Claim]:
+def _collect_state(account: Account) -> Iterator[Claim]:
     history, status, now = account.history, account.status, account.now
     if history.is_mixed or status is None:
         is_gone = history.is_deleted and history.existence.is_deletion_sure
@@ -154,7 +131,7 @@ def _collect_state(account: "Account") -> Iterator[Claim]:
         yield _claim_free(account, status)
 
 
-def _find_expiry(account: "Account", takeable: int) -> int | None:
+def _find_expiry(account: Account, takeable: int) -> int | None:
     """Return from when on the holder's lease was not live; None if another one may have changed that afterwards."""
     history, tenure = account.history, account.tenure
     if history.lease is not None and may_be_unstamped(history.lease.spec, history.entries):
@@ -171,7 +148,7 @@ def _find_expiry(account: "Account", takeable: int) -> int | None:
     return max(since, tenure.taking_write.latest or since)
 
 
-def _claim_free(account: "Account", status: LeaseStatus) -> Claim:
+def _claim_free(account: Account, status: LeaseStatus) -> Claim:
     tenure, now = account.history.latest_tenure, account.now
     ended = tenure.ended if tenure else None
     at = status.last_renewal if status.from_stamps else None
@@ -184,7 +161,7 @@ def _claim_free(account: "Account", status: LeaseStatus) -> Claim:
     return _make_fact(account, "free", make_headline(account), from_=since, to=now, over_since=0)
 
 
-def _collect_holder(account: "Account", status: LeaseStatus) -> Iterator[Claim]:
+def _collect_holder(account: Account, status: LeaseStatus) -> Iterator[Claim]:
     history, now, tenure = account.history, account.now, account.tenure
     first = _find_first_of_identity(history.tenures)
     if tenure and first and first.began is not Handover.SEEN and not first.is_unseen:
@@ -228,7 +205,7 @@ def _collect_holder(account: "Account", status: LeaseStatus) -> Iterator[Claim]:
         yield _make_fact(account, "renewal-interval", text, seconds=usual, longest_seconds=longest)
 
 
-def _is_renewal(account: "Account") -> bool:
+def _is_renewal(account: Account) -> bool:
     """Return whether a state shows that it was renewed since it was taken."""
     spec = account.history.lease.spec if account.history.lease else None
     entries = account.history.entries
@@ -266,7 +243,7 @@ def _find_writer(write: Write) -> By:
     return By(write.writer.process if write.writer else None, write.manager)
 
 
-def _collect_tenure(account: "Account", before: Tenure | None, tenure: Tenure) -> Iterator[Claim]:
+def _collect_tenure(account: Account, before: Tenure | None, tenure: Tenure) -> Iterator[Claim]:
     if not tenure.holder or tenure.is_writer or tenure.is_unseen or tenure.began is Handover.SEEN:
         return
     within, text = bound_write(tenure.taking_write), describe_handover(tenure, before)
@@ -335,7 +312,7 @@ def _name_releaser(tenure: Tenure) -> str:
     return "own" if tenure.removal.is_own else "foreign"
 
 
-def _collect_second_writers(account: "Account", tenure: Tenure) -> Iterator[Claim]:
+def _collect_second_writers(account: Account, tenure: Tenure) -> Iterator[Claim]:
     """Yield who else renewed it under this identity, but not who took the lease as it before."""
     now = account.now
     for other, seen in tenure.processes.others.items():
@@ -355,7 +332,7 @@ def _collect_second_writers(account: "Account", tenure: Tenure) -> Iterator[Clai
         )
 
 
-def _find_end(account: "Account", tenure: Tenure, last: int) -> int | None:
+def _find_end(account: Account, tenure: Tenure, last: int) -> int | None:
     """Return since when another writer, which renewed at `last`, no longer renews: 0 if it does, None if unknown."""
     if tenure.until is not None:
         # It may have gone on as another pod took over this identity.

@@ -12,7 +12,7 @@ from webhook.analysis.claims.advice_on_writers import (
 )
 from webhook.analysis.claims.claim import Advice, Claim
 from webhook.analysis.claims.claim import By as BySomeone
-from webhook.analysis.claims.collect import bound_write
+from webhook.analysis.claims.arguments import bound_write
 from webhook.analysis.claims.commands import make_command_for_audit_log
 from webhook.analysis.claims.gone_pods import find_gone_owner
 from webhook.analysis.claims.handovers import SHORTEST, describe_creation

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 from webhook.admission.rules.stamps import is_constant
 from webhook.analysis.claims.api_servers import is_identity_lease
-from webhook.analysis.claims.candidates import describe_candidates, describe_process
+from webhook.analysis.claims.candidate_clause import describe_candidates
+from webhook.analysis.claims.candidates import describe_process
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.holder_pods import is_gone
 from webhook.analysis.claims.words import (

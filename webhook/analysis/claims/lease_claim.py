@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from webhook.analysis.claims.claim import Advice, Claim
-from webhook.analysis.claims.collect import drop_unknown
+from webhook.analysis.claims.arguments import drop_unknown
 from webhook.analysis.claims.diagnosis import Diagnosis
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.tenure import Tenure

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from webhook.analysis.claims.advice_on_writers import advise_on_writer
 from webhook.analysis.claims.claim import Advice, Claim
 from webhook.analysis.claims.claim import By as BySomeone
-from webhook.analysis.claims.collect import bound_write
+from webhook.analysis.claims.arguments import bound_write
 from webhook.analysis.claims.commands import make_command_for_audit_log
 from webhook.analysis.claims.handovers import describe_address_of_end
 from webhook.analysis.claims.lease_claim import find_identity, make_claim

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.advice_on_writers import advise_on_late_taker
 from webhook.analysis.claims.candidates import SHORTEST
 from webhook.analysis.claims.causes import describe_other_writers
@@ -28,15 +29,13 @@ from webhook.findings import Severity
 from webhook.kubernetes.request import UserInfo
 from webhook.kubernetes.times import SECOND, format_length
 
-if TYPE_CHECKING:
-    from webhook.analysis.claims.account import Account
 
 _LEAST_PAUSES: Final = 2
 _PATIENCE: Final = 5 * SECOND
 """The most that a client waits beyond the duration: two retry periods of client-go, with jitter."""
 
 
-def claim_no_candidate(account: "Account") -> Iterator[Claim]:
+def claim_no_candidate(account: Account) -> Iterator[Claim]:
     """Yield the claim that no process asks for a lease that is free."""
     found = account.candidates
     if found is None or found.asking or account.is_nameless:

@@ -11,7 +11,7 @@ from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.cause_sentences import describe_cause
 from webhook.analysis.claims.diagnosis import Blame
 from webhook.analysis.claims.other_askers import find_other_askers
-from webhook.analysis.claims.silent_together import describe_silent_together
+from webhook.analysis.claims.silent_together_claim import describe_silent_together
 from webhook.analysis.claims.waiting_pods import find_waiting_pods
 from webhook.analysis.claims.words import describe_writer, format_age, format_clock, format_clocks, format_name
 from webhook.analysis.history.lease import LeaseHistory

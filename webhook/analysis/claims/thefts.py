@@ -12,7 +12,7 @@ from webhook.analysis.claims.advice_on_mutation import advise_on_mutation
 from webhook.analysis.claims.advice_on_writers import advise_on_writer
 from webhook.analysis.claims.claim import Advice, Claim
 from webhook.analysis.claims.claim import By as BySomeone
-from webhook.analysis.claims.collect import bound_write
+from webhook.analysis.claims.arguments import bound_write
 from webhook.analysis.claims.commands import (
     MUTATORS,
     make_command_for_audit_log,

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
-from webhook.analysis.claims.account import make_account
+from webhook.analysis.claims.assemble import make_account
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory

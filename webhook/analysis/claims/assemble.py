@@ -1,0 +1,177 @@
+"""Put together what is known of a lease: from its history, or from the state that a list shows."""
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from webhook.admission.rules.stamps import NAMES, is_constant
+from webhook.analysis.audit.leases import Subject, check_stamps, check_stored_object
+from webhook.analysis.claims import causes
+from webhook.analysis.claims.candidates import Candidates, find_candidates
+from webhook.analysis.claims.claim import Claim
+from webhook.analysis.claims.collect import find_claims
+from webhook.analysis.claims.crossed_locks import CrossedLocks, find_crossed_locks
+from webhook.analysis.claims.diagnosis import Blame, Diagnosis
+from webhook.analysis.claims.expiry_doubts import ExpiryDoubt, find_expiry_doubt
+from webhook.analysis.claims.failing_requests import FailingRun, find_failing_requests
+from webhook.analysis.claims.gone_pods import find_gone_pod
+from webhook.analysis.claims.holder_pods import HolderPodDeletion, find_holder_pod_deletions
+from webhook.analysis.claims.idle_holders import IdleHolder, find_idle_holder
+from webhook.analysis.claims.incidents import drop_repeated, find_incidents, find_server_clock
+from webhook.analysis.claims.newer_leases import NewerLease, find_newer_lease
+from webhook.analysis.claims.pods import PodEvent, find_refused_pods, list_pod_events
+from webhook.analysis.claims.refused_candidates import list_refused_candidates
+from webhook.analysis.claims.related_writes import find_related_writes
+from webhook.analysis.claims.silent_together import SilentTogether, find_silent_together
+from webhook.analysis.claims.silent_together_claim import claim_silent_together
+from webhook.analysis.claims.successors import find_last_rejection
+from webhook.analysis.claims.takers import claim_no_candidate
+from webhook.analysis.claims.unanswered_pings import UnansweredPing, find_unanswered_ping
+from webhook.analysis.history.clock_steps import ClockStep
+from webhook.analysis.history.events import EventKind, LeaseEvent
+from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.refusal import Refusal
+from webhook.analysis.history.refused_candidates import RefusedCandidate
+from webhook.analysis.history.status import LeaseState, LeaseStatus, date_renewal, date_state, is_duration_by_another
+from webhook.analysis.history.stored_leases import Key
+from webhook.analysis.history.tenure import Tenure
+from webhook.analysis.inputs.items import InputKind, Observation, RecordingGap, RelatedWrite, Writer
+from webhook.findings import ORDER, ReportFinding, Severity
+from webhook.kubernetes.objects import Lease
+from webhook.kubernetes.times import SECOND, get_readable_instant, normalize, stamp_of
+from webhook.analysis.claims.account import Account
+
+_UNSEEN: Final = LeaseHistory("", "")
+
+
+def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, seen_until: int = 0) -> Account:
+    """Return everything that is known of one lease at `now`, in microseconds since 1970.
+
+    The other leases of `histories` show whether only one was late or all were. `seen_until` is that of a `Subject`.
+    """
+    status, bounds = history.status(now), histories.bounds
+    doubt = find_expiry_doubt(histories, history, status, now)
+    cause = find_ongoing_cause(histories, history, now, doubt)
+    clock_step = histories.find_server_clock_step(history, 0, now)
+    findings: list[ReportFinding] = list(find_incidents(histories, history, now, cause))
+    if history.lease is not None and status is not None:
+        known = history.interval, status, seen_until, history.is_as_sent, not history.is_heartbeat
+        limits = histories.find_limits(history.namespace, history.name)
+        subject = Subject(history.lease, history.namespace, history.name, now, *known, limits=limits)
+        is_server_clock = find_server_clock(histories, history, status, now) is not None
+        stored = check_stored_object(subject)
+        findings += drop_repeated(
+            findings, stored, may_lack_renewals=doubt.may_lack_renewals, is_server_clock=is_server_clock
+        )
+        findings += check_stamps(subject, histories.stamped, has_managed_fields=histories.has_managed_fields)
+    gone_pod = _describe_gone_pod(histories, history, now)
+    if gone_pod or (cause is not None and cause.blame is Blame.POD):
+        # A deleted pod has no log.
+        findings = [replace(one, fix="") if one.check == "expired" else one for one in findings]
+    findings.sort(key=lambda one: ORDER[one.severity])
+    said = histories.election_events.get((history.namespace, history.name), ())
+    quoted = tuple(sorted(one for one in said if one[0] <= now))
+    events = histories.candidate_events.get((history.namespace, history.name), ())
+    candidates = tuple(one for one in events if one.kind is not EventKind.CREATED or _is_by_stranger(history, one))
+    is_coordinated = history.lease is not None and bool(history.lease.spec.strategy)
+    refused_pods = find_refused_pods(histories, history, now)
+    failing = find_failing_requests(histories, history, now)
+    deleted = {one.candidate for one in candidates if histories.is_candidate_missing(history.namespace, one.candidate)}
+    return Account(
+        history,
+        now,
+        status,
+        tuple(findings),
+        cause,
+        election_events=quoted,
+        unrecorded=tuple(bounds.unrecorded),
+        doubt=doubt,
+        candidate_events=candidates,
+        missing_candidates=frozenset(deleted),
+        refused_candidates=list_refused_candidates(histories, history),
+        unserved_at=histories.unserved_at if is_coordinated else None,
+        candidates=None if doubt.unlogged else find_candidates(histories, history, status),
+        lacks_requests=histories.lacks_shown_requests(history),
+        clock_step=clock_step,
+        silent_together=None if doubt.unlogged else find_silent_together(histories, history, status),
+        pod_deletions=tuple(find_holder_pod_deletions(histories.deleted_pods, history, now)),
+        related_writes=tuple(find_related_writes(histories.related_writes.values(), history, refused_pods, failing)),
+        gone_pod=gone_pod,
+        pod_events=list_pod_events(histories, history, now),
+        failing=failing,
+        idle=find_idle_holder(histories, history, now),
+        crossed=find_crossed_locks(histories, history),
+        logged_until=bounds.logged_until,
+        unanswered=find_unanswered_ping(histories, history),
+        newer=None if doubt.may_lack_renewals else find_newer_lease(histories, history, status, now),
+    )
+
+
+def _describe_gone_pod(histories: ClusterHistory, history: LeaseHistory, now: int) -> str:
+    tenure = history.latest_tenure
+    gone = find_gone_pod(histories, tenure) if tenure is not None else None
+    return gone.describe_with_doubt(now) if gone is not None else ""
+
+
+def _is_by_stranger(history: LeaseHistory, event: LeaseEvent) -> bool:
+    """Return whether another account than those of the holders of a lease did something; False if that is not known."""
+    own = {one.processes.own.user for one in history.tenures if one.processes.own is not None}
+    return bool(own) and event.writer is not None and event.writer.user not in {"", *own}
+
+
+def make_account_of_state(
+    histories: ClusterHistory, key: Key, seen: Observation, now: int, least: Severity = Severity.INFO
+) -> Account:
+    """Return what one list shows of the lease `key`: no history, and so no cause.
+
+    Findings below `least` may be left out.
+    """
+    assert isinstance(seen.object, Lease)
+    # The texts of `key`, which `histories` keeps: of 100,000 leases, equal copies would be many.
+    namespace, name = key
+    limits = histories.find_limits(namespace, name)
+    subject = Subject(seen.object, namespace, name, now, limits=limits, least_severity=least)
+    at = date_renewal(subject.lease, subject.entries) if subject.status.holder else None
+    # Nothing is fed into it, so all rows may have the empty queues of one history: making them takes longer than this.
+    renewals = replace(_UNSEEN.renewals, first=at, last=at)
+    history = replace(_UNSEEN, namespace=namespace, name=name, renewals=renewals)
+    findings = [
+        *check_stored_object(subject),
+        *check_stamps(subject, histories.stamped, has_managed_fields=histories.has_managed_fields),
+    ]
+    findings.sort(key=lambda one: ORDER[one.severity])
+    is_beat = subject.is_heartbeat
+    return Account(history, now, subject.status, tuple(findings), None, is_stored_heartbeat=is_beat)
+
+
+def find_ongoing_cause(
+    histories: ClusterHistory, history: LeaseHistory, now: int, doubt: ExpiryDoubt
+) -> Diagnosis | None:
+    """Return why the holder does not renew now; None if the lease has not expired, or need not have."""
+    unlogged = doubt.unlogged
+    if doubt.patient_reader or (unlogged and not unlogged.ended):
+        return None
+    cause = _diagnose_expiry(histories, history, now)
+    # When an input ends, a deletion that it shows is why; that nothing is heard since is not.
+    return None if unlogged and cause and cause.blame is not Blame.POD else cause
+
+
+def _diagnose_expiry(histories: ClusterHistory, history: LeaseHistory, now: int) -> Diagnosis | None:
+    status = history.status(now)
+    if status is None or status.state is not LeaseState.EXPIRED or status.last_renewal is None:
+        return None
+    if history.kind is not InputKind.DUMP and histories.bounds.until is not None:
+        tenure = history.latest_tenure
+        start = tenure.last_renewal if tenure and tenure.renewed_by_other else status.last_renewal
+        if tenure and history.kind is InputKind.AUDIT_LOG:
+            # A client sets renewTime before it sends the renewal, so that request does not count as a later one.
+            start = max(start, tenure.last_renewal)
+        cause = causes.diagnose(histories, history, tenure, start, min(now, histories.bounds.until))
+        if not causes.lacks_other_leases(cause):
+            return cause
+    # A watch in which every lease stopped ends with the last renewal.
+    return causes.diagnose_snapshot(histories, history, now)
