@@ -18,8 +18,8 @@ from typing import Any, Final
 
 from lab.fleet.engines import ENGINES
 from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.merge.merged import Merged
-from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.inputs.files import find_inputs
 
 ROOT: Final = Path(__file__).parents[2]

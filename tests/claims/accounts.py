@@ -4,9 +4,9 @@ from tests.history.fake_server import FakeServer
 from tests.history.observing import LEASE, advise
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.assemble import make_account
-from webhook.analysis.claims.happened import list_events
-from webhook.analysis.claims.headline import make_headline
-from webhook.analysis.claims.text import list_facts
+from webhook.analysis.claims.findings.headline import make_headline
+from webhook.analysis.claims.presentation.happened import list_events
+from webhook.analysis.claims.presentation.text import list_facts
 from webhook.analysis.history.follow import ClusterHistory
 
 

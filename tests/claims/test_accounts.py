@@ -7,14 +7,14 @@ import pytest
 from tests.claims.accounts import account, shop, text
 from tests.history.fake_server import SECOND, FakeServer, strip_stamps, together
 from tests.history.observing import View, advise, cluster_of, follow_both, follow_log, follow_metadata, follow_watch
-from webhook.analysis.claims.account_json import as_json
-from webhook.analysis.claims.headline import make_headline
+from webhook.analysis.claims.findings.headline import make_headline
+from webhook.analysis.claims.presentation.account_json import as_json
 from webhook.analysis.claims.words import format_age, format_clock, format_count, format_name
-from webhook.analysis.history.bounds import MAX_LISTED
-from webhook.analysis.history.processes import HolderProcesses
+from webhook.analysis.history.holders.processes import HolderProcesses
+from webhook.analysis.history.holders.succession import MAX_TENURES
+from webhook.analysis.history.holders.tenure import API_SERVER, Handover, Tenure
+from webhook.analysis.history.sight.bounds import MAX_LISTED
 from webhook.analysis.history.status import LeaseState
-from webhook.analysis.history.succession import MAX_TENURES
-from webhook.analysis.history.tenure import API_SERVER, Handover, Tenure
 from webhook.analysis.inputs.items import Writer
 from webhook.findings import Severity
 from webhook.kubernetes.times import format_length, format_time

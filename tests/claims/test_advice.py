@@ -10,12 +10,12 @@ from tests.history.observing import View, advise, follow_log, follow_watch
 from tests.history.test_refusal import RIGHTS, WEBHOOK
 from webhook.admission.rules.change import GARBAGE_COLLECTOR, NAMESPACE_CONTROLLER
 from webhook.analysis.audit.leases import find_named_pod, guess_named_pod
+from webhook.analysis.claims.advice.on_writers import advise_on_writer
 from webhook.analysis.claims.assemble import make_account
-from webhook.analysis.claims.advice_on_writers import advise_on_writer
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.commands import make_command_for_rights
+from webhook.analysis.claims.findings.headline import make_headline
 from webhook.analysis.claims.handovers import FREQUENT, FREQUENT_WITHIN
-from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.inputs.items import Writer
 from webhook.findings import Severity
 from webhook.kubernetes.times import SECOND

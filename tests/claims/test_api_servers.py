@@ -7,9 +7,9 @@ import pytest
 from tests.claims.accounts import text
 from tests.history.fake_server import FakeServer
 from tests.history.observing import follow_log, follow_metadata, follow_watch
-from webhook.analysis.claims.collect import find_claims
 from webhook.analysis.claims.assemble import make_account
-from webhook.analysis.claims.happened import list_latest
+from webhook.analysis.claims.findings.collect import find_claims
+from webhook.analysis.claims.presentation.happened import list_latest
 
 NAME = f"apiserver-{'x2' * 13}"
 ENDS = "system:apiserver deleted the lease of an API server, as API servers do when they end"

@@ -15,8 +15,8 @@ from tests.history.observing import merge_inputs
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.assemble import make_account
-from webhook.analysis.claims.account_json import as_json
-from webhook.analysis.claims.happened import list_events, list_latest
+from webhook.analysis.claims.presentation.account_json import as_json
+from webhook.analysis.claims.presentation.happened import list_events, list_latest
 from webhook.analysis.history.follow import ClusterHistory
 
 FOLDERS: Final = [Path("tests/data") / one for one in ("incidents", "further-incidents", "measured-incidents")]

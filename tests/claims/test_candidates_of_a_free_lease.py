@@ -9,11 +9,11 @@ from tests.claims.accounts import account, shop, text
 from tests.history.fake_server import SECOND, START, Elector, FakeServer, together
 from tests.history.observing import advise, cluster_of, follow_both, follow_log, follow_watch
 from tests.history.test_refusal import APPLY_CONFLICT
-from webhook.analysis.claims.account_json import as_json
-from webhook.analysis.claims.headline import make_headline
-from webhook.analysis.claims.takers import find_late_takers
+from webhook.analysis.claims.findings.headline import make_headline
+from webhook.analysis.claims.findings.takers import find_late_takers
+from webhook.analysis.claims.presentation.account_json import as_json
+from webhook.analysis.history.audit_log.refusal import UNKNOWN_RESOURCE
 from webhook.analysis.history.follow import ClusterHistory
-from webhook.analysis.history.refusal import UNKNOWN_RESOURCE
 
 
 def claims(histories: ClusterHistory, server: FakeServer, kind: str) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from typing import Any
 from tests.claims.accounts import account
 from tests.history.fake_server import FakeServer
 from tests.history.observing import advise, follow_log
-from webhook.analysis.claims.happened import list_events, list_latest
+from webhook.analysis.claims.presentation.happened import list_events, list_latest
 
 SCHEDULER = "system:kube-scheduler"
 CHANGED = "its user changed to shop/gpu: until 11:07:00Z system:kube-scheduler held it"

@@ -10,10 +10,10 @@ from tests.factories import Document
 from tests.history.fake_server import SECOND, FakeServer
 from tests.history.observing import follow_log, follow_watch, merge_inputs
 from tests.inputs.reading import read
-from webhook.analysis.claims.collect import find_claims
 from webhook.analysis.claims.account import Account
-from webhook.analysis.claims.headline import make_headline
-from webhook.analysis.claims.urgency import advise_with_urgency
+from webhook.analysis.claims.findings.collect import find_claims
+from webhook.analysis.claims.findings.headline import make_headline
+from webhook.analysis.claims.presentation.urgency import advise_with_urgency
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.status import LeaseState
 from webhook.analysis.inputs.items import ClockSkew

@@ -9,7 +9,7 @@ from tests.history.fake_server import SECOND, FakeServer
 from tests.history.observing import advise, follow_log, follow_watch
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.urgency import advise_with_urgency
+from webhook.analysis.claims.presentation.urgency import advise_with_urgency
 from webhook.analysis.history.follow import ClusterHistory
 
 Follow = Callable[[FakeServer], ClusterHistory]

@@ -10,13 +10,13 @@ from tests.history.fake_server import Elector, FakeServer
 from tests.history.observing import advise, follow_log, follow_metadata, follow_watch, observe_all
 from tests.history.test_refusal import POLICY
 from tests.inputs.reading import read
-from webhook.analysis.claims.collect import find_claims
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.claim import Claim, as_json
-from webhook.analysis.claims.happened import list_events, list_latest
+from webhook.analysis.claims.findings.collect import find_claims
+from webhook.analysis.claims.presentation.happened import list_events, list_latest
 from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.holders.tenure import API_SERVER
 from webhook.analysis.history.status import LeaseState
-from webhook.analysis.history.tenure import API_SERVER
 from webhook.analysis.timeline.lanes import TimelineBuilder
 from webhook.analysis.timeline.model import SpanKind
 
@@ -74,7 +74,9 @@ def test_a_chosen_holder_that_never_came_was_not_a_leader_to_lose() -> None:
     chooses(server, "b_1")
     server.wait(17)
     chooses(server, "c_1")
-    lost = [found.arguments["previous"] for found in find_claims(explain_server(server)) if found.check == "leader-lost"]
+    lost = [
+        found.arguments["previous"] for found in find_claims(explain_server(server)) if found.check == "leader-lost"
+    ]
     assert lost == ["a_1"]
 
 
@@ -343,7 +345,9 @@ def test_what_the_field_manager_of_the_api_server_renews_is_no_renewal_by_whom_i
     other.lead(20)
     chooses(server, "c_1")
     answer = account(follow_watch(server), server.now)
-    assert "b_1" not in {found.arguments.get("previous") for found in find_claims(answer) if found.check == "leader-lost"}
+    assert "b_1" not in {
+        found.arguments.get("previous") for found in find_claims(answer) if found.check == "leader-lost"
+    }
 
 
 def test_a_holder_that_is_chosen_again_had_let_the_lease_expire() -> None:

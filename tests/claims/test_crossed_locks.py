@@ -6,8 +6,8 @@ from tests.claims.accounts import account, text
 from tests.history.fake_server import Elector, FakeServer, together
 from tests.history.observing import follow_log
 from webhook.analysis.claims.assemble import make_account
-from webhook.analysis.claims.advice import advise
-from webhook.analysis.claims.happened import list_latest
+from webhook.analysis.claims.presentation.advise import advise
+from webhook.analysis.claims.presentation.happened import list_latest
 
 JOBS = "system:serviceaccount:shop:jobs"
 WELL = "It is held and renewed; whether its holder works, a lease does not show."

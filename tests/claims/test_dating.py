@@ -8,7 +8,7 @@ from tests.claims.test_identities import claims
 from tests.factories import Document
 from tests.history.fake_server import SECOND, Elector, FakeServer, strip_stamps, together
 from tests.history.observing import LEASE, cluster_of, follow_log, follow_watch
-from webhook.analysis.claims.account_json import as_json
+from webhook.analysis.claims.presentation.account_json import as_json
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.renewals import Renewals
 from webhook.kubernetes.times import format_time

@@ -11,10 +11,10 @@ from tests.factories import Document, drop, put
 from tests.history.fake_server import SECOND, Elector, FakeServer, together
 from tests.history.observing import advise, follow_both, follow_log, merge_inputs
 from tests.inputs.reading import read
-from webhook.analysis.claims.collect import find_claims
 from webhook.analysis.claims.claim import Claim, as_json
 from webhook.analysis.claims.diagnosis import Blame
-from webhook.analysis.claims.holder_pods import find_evictor
+from webhook.analysis.claims.evidence.holder_pods import find_evictor
+from webhook.analysis.claims.findings.collect import find_claims
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.times import format_micro_time, parse

@@ -12,10 +12,10 @@ from tests.factories import Document, make_entry, to_bytes
 from tests.history.fake_server import SECOND, FakeServer, together
 from tests.history.observing import LEASE, cluster_of, follow_log, follow_watch, merge_inputs
 from tests.inputs.reading import read
-from webhook.analysis.claims.account_json import as_json
+from webhook.analysis.claims.presentation.account_json import as_json
 from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.holders.tenure import Handover
 from webhook.analysis.history.status import LeaseState
-from webhook.analysis.history.tenure import Handover
 from webhook.cli.main import main
 from webhook.kubernetes.times import format_micro_time, format_time
 

@@ -10,9 +10,9 @@ from tests.factories import Tweak, put
 from tests.history.fake_server import SECOND, START, Elector, FakeServer, together
 from tests.history.observing import follow_log, follow_metadata
 from tests.inputs.test_pod_activity import work
-from webhook.analysis.claims import failing_requests
-from webhook.analysis.claims.happened import list_latest
-from webhook.analysis.history import failing_requests as kept
+from webhook.analysis.claims.evidence import failing_requests
+from webhook.analysis.claims.presentation.happened import list_latest
+from webhook.analysis.history.audit_log import failing_requests as kept
 
 NOT_SERVED = (put("verb", "list"), put("responseStatus.code", 404))
 FORBIDDEN = 'tenants.example.org is forbidden: User "system:serviceaccount:shop:db" cannot list resource "tenants"'

@@ -23,13 +23,13 @@ from tests.history.test_refusal import APPLY_CONFLICT, POLICY, RIGHTS, UNAPPLIED
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.assemble import make_account
-from webhook.analysis.claims.account_json import as_json
-from webhook.analysis.claims.advice import advise as find_advice
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.collect import find_claims
 from webhook.analysis.claims.commands import make_command_for_pod_of_holder, make_command_for_rights
-from webhook.analysis.claims.happened import list_latest
-from webhook.analysis.claims.headline import make_headline
+from webhook.analysis.claims.findings.collect import find_claims
+from webhook.analysis.claims.findings.headline import make_headline
+from webhook.analysis.claims.presentation.account_json import as_json
+from webhook.analysis.claims.presentation.advise import advise as find_advice
+from webhook.analysis.claims.presentation.happened import list_latest
 from webhook.analysis.claims.words import format_bound, format_count
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.inputs.items import FenceReport, Place, Writer

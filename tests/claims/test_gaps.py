@@ -12,13 +12,13 @@ from tests.factories import Document
 from tests.history.fake_server import SECOND, FakeServer, together
 from tests.history.observing import advise, cluster_of, follow_both, follow_log, follow_watch
 from tests.inputs.reading import read
-from webhook.analysis.claims.collect import find_claims
-from webhook.analysis.claims.happened import list_latest
-from webhook.analysis.claims.headline import make_headline
-from webhook.analysis.claims.urgency import advise_with_urgency
+from webhook.analysis.claims.findings.collect import find_claims
+from webhook.analysis.claims.findings.headline import make_headline
+from webhook.analysis.claims.presentation.happened import list_latest
+from webhook.analysis.claims.presentation.urgency import advise_with_urgency
 from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.holders.tenure import API_SERVER
 from webhook.analysis.history.status import LeaseState
-from webhook.analysis.history.tenure import API_SERVER
 
 GONE = {"type": "ERROR", "object": {"kind": "Status", "apiVersion": "v1", "code": 410, "reason": "Expired"}}
 WELL = "It is held and renewed; whether its holder works, a lease does not show."

@@ -10,13 +10,13 @@ from tests.factories import Document, drop, make_lease, put
 from tests.history.fake_server import SECOND, FakeServer, together
 from tests.history.observing import advise, follow_log
 from tests.inputs.reading import read
-from webhook.analysis.claims.collect import find_claims
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.assemble import make_account
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.happened import list_events, list_latest
-from webhook.analysis.claims.headline import make_headline
-from webhook.analysis.claims.text import list_facts
+from webhook.analysis.claims.findings.collect import find_claims
+from webhook.analysis.claims.findings.headline import make_headline
+from webhook.analysis.claims.presentation.happened import list_events, list_latest
+from webhook.analysis.claims.presentation.text import list_facts
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.cli.lease_table import make_row
 from webhook.cli.options import parse_moment

@@ -6,10 +6,10 @@ from tests.claims.accounts import account, text
 from tests.factories import put
 from tests.history.fake_server import FakeServer
 from tests.history.observing import advise, follow_log, follow_metadata
-from webhook.analysis.claims.collect import find_claims
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.happened import list_latest
+from webhook.analysis.claims.findings.collect import find_claims
+from webhook.analysis.claims.presentation.happened import list_latest
 from webhook.analysis.claims.words import UNLESS_DRY_RUN
 
 DESCHEDULER = put("user", {"username": "system:serviceaccount:kube-system:descheduler"})

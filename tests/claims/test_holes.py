@@ -14,10 +14,10 @@ from tests.truth.evaluation import evaluate
 from tests.truth.inputs import Kind, input_of
 from tests.truth.stored import play_stored
 from webhook.analysis.claims.assemble import make_account
-from webhook.analysis.claims.account_json import as_json
-from webhook.analysis.claims.headline import make_headline
+from webhook.analysis.claims.findings.headline import make_headline
+from webhook.analysis.claims.presentation.account_json import as_json
+from webhook.analysis.history.holders.tenure import Handover
 from webhook.analysis.history.observe import observe
-from webhook.analysis.history.tenure import Handover
 from webhook.analysis.inputs.items import Observation
 from webhook.analysis.timeline.lanes import TimelineBuilder
 from webhook.analysis.timeline.model import SpanKind

@@ -8,10 +8,10 @@ from tests.claims.accounts import account, text
 from tests.factories import Document
 from tests.history.fake_server import Elector, FakeServer
 from tests.history.observing import LEASE, follow_log, follow_watch
-from webhook.analysis.claims.account_json import as_json
-from webhook.analysis.claims.advice import advise as find_advice
+from webhook.analysis.claims.presentation.account_json import as_json
+from webhook.analysis.claims.presentation.advise import advise as find_advice
 from webhook.analysis.history.follow import ClusterHistory
-from webhook.analysis.history.tenure import Handover
+from webhook.analysis.history.holders.tenure import Handover
 
 
 def claims(histories: ClusterHistory, server: FakeServer, kind: str) -> list[dict[str, Any]]:

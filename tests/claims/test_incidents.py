@@ -8,16 +8,16 @@ import pytest
 
 from tests.incidents import AUDIT_LOG, SOURCES, WATCH, Incident, incident, incidents, instant
 from tests.inputs.reading import read
-from webhook.analysis.claims.account_json import as_json
-from webhook.analysis.claims.advice import advise as find_advice
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.diagnosis import Blame
-from webhook.analysis.claims.happened import list_events
-from webhook.analysis.claims.headline import make_headline
-from webhook.analysis.claims.text import list_facts
+from webhook.analysis.claims.findings.headline import make_headline
+from webhook.analysis.claims.presentation.account_json import as_json
+from webhook.analysis.claims.presentation.advise import advise as find_advice
+from webhook.analysis.claims.presentation.happened import list_events
+from webhook.analysis.claims.presentation.text import list_facts
 from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.holders.tenure import Handover
 from webhook.analysis.history.status import LeaseState
-from webhook.analysis.history.tenure import Handover
 from webhook.analysis.inputs.items import FenceReport
 from webhook.findings import Severity
 from webhook.kubernetes.times import SECOND

@@ -9,9 +9,9 @@ from tests.factories import Document
 from tests.history.fake_server import FakeServer
 from tests.history.observing import merge_inputs
 from tests.inputs.reading import read
-from webhook.analysis.claims.urgency import advise_with_urgency
+from webhook.analysis.claims.presentation.urgency import advise_with_urgency
+from webhook.analysis.history.audit_log.log_spans import MAX_LOGS, EndedLog, LogSpans
 from webhook.analysis.history.follow import ClusterHistory
-from webhook.analysis.history.log_spans import MAX_LOGS, EndedLog, LogSpans
 from webhook.kubernetes.times import SECOND
 
 ENDS = "and another goes on: its API server may have ended, or the rest of it is missing"

@@ -22,11 +22,11 @@ from tests.incidents import at_metadata, in_three_files, instant
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.assemble import make_account
-from webhook.analysis.claims.account_json import as_json
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.happened import list_events
-from webhook.analysis.claims.headline import make_headline
-from webhook.analysis.claims.text import Line, list_facts
+from webhook.analysis.claims.findings.headline import make_headline
+from webhook.analysis.claims.presentation.account_json import as_json
+from webhook.analysis.claims.presentation.happened import list_events
+from webhook.analysis.claims.presentation.text import Line, list_facts
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.merge.merged import Merged
 from webhook.analysis.inputs.items import Item

@@ -6,10 +6,10 @@ from tests.claims.accounts import account, text
 from tests.history.fake_server import FakeServer
 from tests.history.observing import LEASE, View, cluster_of, follow_both, follow_log, follow_watch, observe_all
 from tests.inputs.reading import read
-from webhook.analysis.claims.collect import find_claims
 from webhook.analysis.audit.leases import Subject, check_stored_object
-from webhook.analysis.claims.headline import make_headline
-from webhook.analysis.claims.urgency import advise_with_urgency
+from webhook.analysis.claims.findings.collect import find_claims
+from webhook.analysis.claims.findings.headline import make_headline
+from webhook.analysis.claims.presentation.urgency import advise_with_urgency
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.status import LeaseState
 from webhook.analysis.timeline.lanes import TimelineBuilder
@@ -88,7 +88,14 @@ def test_a_silence_that_goes_on_is_told_without_a_failover(follow: View) -> None
     assert make_headline(found).startswith("heartbeat without a holder (by its fields) silent for 1 min 20 s")
     assert "Check whether its writer" in text(found)
     assert advise_with_urgency(found).sentence == advise_with_urgency(found).sentence.removeprefix("Act now")
-    assert not {one.check for one in find_claims(found)} & {"expired", "free", "holder", "expires", "no-candidate", "taken"}
+    assert not {one.check for one in find_claims(found)} & {
+        "expired",
+        "free",
+        "holder",
+        "expires",
+        "no-candidate",
+        "taken",
+    }
 
 
 def test_a_silence_within_a_long_duration_is_told_without_who_waits() -> None:

@@ -9,7 +9,7 @@ from tests.history.fake_server import FakeServer
 from tests.history.observing import LEASE, View, follow_both, follow_log, follow_watch
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.handovers import find_frequent_changes
-from webhook.analysis.claims.urgency import advise_with_urgency
+from webhook.analysis.claims.presentation.urgency import advise_with_urgency
 
 
 def led_under(names: Sequence[str]) -> FakeServer:

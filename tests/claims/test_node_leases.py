@@ -13,7 +13,7 @@ from webhook.admission.rules.change import GARBAGE_COLLECTOR
 from webhook.analysis.claims.assemble import make_account
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.commands import make_command_for_pod_of_holder
-from webhook.analysis.claims.happened import list_latest
+from webhook.analysis.claims.presentation.happened import list_latest
 from webhook.kubernetes.times import format_micro_time
 
 NODE = ("kube-node-lease", "n1")

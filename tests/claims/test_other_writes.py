@@ -7,7 +7,7 @@ import pytest
 from tests.claims.accounts import account
 from tests.history.fake_server import FakeServer
 from tests.history.observing import advise, follow_both, follow_log, follow_watch
-from webhook.analysis.claims.happened import list_events, list_latest
+from webhook.analysis.claims.presentation.happened import list_events, list_latest
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import MAX_OTHERS
 

@@ -12,7 +12,7 @@ from tests.timeline.test_truth import View, read_log, read_watch
 from webhook.admission.rules.change import GARBAGE_COLLECTOR
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.happened import list_latest
+from webhook.analysis.claims.presentation.happened import list_latest
 from webhook.analysis.claims.words import format_clock
 from webhook.analysis.timeline.model import MarkKind
 from webhook.kubernetes.request import NODE_CONTROLLER

@@ -11,8 +11,8 @@ from tests.history.fake_server import SECOND, Elector, FakeServer
 from tests.history.observing import follow_log, observe_all
 from tests.inputs.reading import read
 from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.holders.tenure import Handover
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.tenure import Handover
 from webhook.kubernetes.times import format_micro_time
 
 SET = ("holderIdentity", "renewTime")

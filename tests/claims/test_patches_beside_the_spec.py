@@ -6,7 +6,7 @@ from tests.claims.accounts import account, text
 from tests.factories import Document
 from tests.history.fake_server import Elector, FakeServer, hide_responses
 from tests.history.observing import LEASE, follow_log
-from webhook.analysis.claims.headline import make_headline
+from webhook.analysis.claims.findings.headline import make_headline
 
 EXPORTER = "system:serviceaccount:reports:exporter"
 ANNOTATION: Document = {"metadata": {"annotations": {"seq": "1"}}}

@@ -9,7 +9,7 @@ from tests.history.observing import follow_log, follow_metadata
 from tests.history.test_refusal import RIGHTS
 from tests.inputs.test_pod_requests import pod_event, status_event
 from tests.inputs.test_related_writes import write_event
-from webhook.analysis.claims.happened import list_latest
+from webhook.analysis.claims.presentation.happened import list_latest
 from webhook.kubernetes.times import format_micro_time
 
 REFUSED = "pods could not be created"

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.claims.test_measured_incidents import EACH, SOURCES, explain_source
-from webhook.analysis.claims.collect import find_claims
 from webhook.analysis.audit.leases import STORED_RULES
 from webhook.analysis.claims.claim import as_json
+from webhook.analysis.claims.findings.collect import find_claims
 from webhook.analysis.claims.registry import CAUSES, KINDS, PROBLEMS, SUBJECTS
 from webhook.cli.main import main
 

@@ -8,7 +8,7 @@ from tests.history.fake_server import SECOND, Elector, FakeServer, together
 from tests.history.observing import follow_log
 from tests.inputs.test_related_writes import write_event
 from webhook.analysis.claims.assemble import make_account
-from webhook.analysis.claims.happened import list_events, list_latest
+from webhook.analysis.claims.presentation.happened import list_events, list_latest
 from webhook.analysis.history import follow
 from webhook.kubernetes.times import format_micro_time
 

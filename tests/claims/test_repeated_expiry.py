@@ -5,7 +5,7 @@ import pytest
 from tests.claims.accounts import account, text
 from tests.history.fake_server import FakeServer, together
 from tests.history.observing import follow_log
-from webhook.analysis.claims.urgency import advise_with_urgency
+from webhook.analysis.claims.presentation.urgency import advise_with_urgency
 
 
 def take_turns(turns: int, *, renewals: int = 0, replicas: int = 2) -> FakeServer:

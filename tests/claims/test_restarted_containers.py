@@ -8,7 +8,7 @@ import pytest
 from tests.claims.accounts import account, shop, text
 from tests.history.fake_server import Elector, FakeServer, together
 from tests.history.observing import advise, follow_log
-from webhook.analysis.claims.account_json import as_json
+from webhook.analysis.claims.presentation.account_json import as_json
 from webhook.cli.lease_table import make_row
 
 RIGHTS = 'leases.coordination.k8s.io "db" is forbidden: User "x" cannot update resource "leases" in API group'

@@ -7,7 +7,7 @@ from tests.claims.test_pods import KILLED, log_status, say
 from tests.factories import Tweak
 from tests.history.fake_server import Elector, FakeServer, together
 from tests.history.observing import follow_log
-from webhook.analysis.claims.happened import list_latest
+from webhook.analysis.claims.presentation.happened import list_latest
 
 UNKNOWN = "as when containers end and start again, or readiness changes; the log does not show which"
 WROTE = "kubelets wrote the status of"

@@ -9,9 +9,9 @@ from tests.claims.accounts import account, shop, text
 from tests.history.fake_server import FakeServer, hide_responses, together
 from tests.history.observing import advise, follow_both, follow_log
 from tests.inputs.reading import read
-from webhook.analysis.claims.account_json import as_json
-from webhook.analysis.claims.headline import make_headline
-from webhook.analysis.history.rewritten import RewrittenFields
+from webhook.analysis.claims.findings.headline import make_headline
+from webhook.analysis.claims.presentation.account_json import as_json
+from webhook.analysis.history.audit_log.rewritten import RewrittenFields
 from webhook.analysis.inputs.items import Observation
 
 PATCH = "patch.webhook.admission.k8s.io/round_0_index_0"

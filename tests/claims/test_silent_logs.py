@@ -6,8 +6,8 @@ from tests.claims.accounts import account, text
 from tests.claims.test_logs_that_end import follow
 from tests.history.fake_server import FakeServer
 from tests.history.observing import follow_log
-from webhook.analysis.claims.urgency import advise_with_urgency
-from webhook.analysis.history.log_spans import LogChanges, LogSpans, SilentLog
+from webhook.analysis.claims.presentation.urgency import advise_with_urgency
+from webhook.analysis.history.audit_log.log_spans import LogChanges, LogSpans, SilentLog
 from webhook.kubernetes.times import SECOND, format_micro_time
 
 SILENT = "Why is not known: log 1.log, which has the last renewal, has no answer about any lease from "

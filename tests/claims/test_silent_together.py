@@ -14,9 +14,10 @@ from tests.truth.planting import Defect, move_instants, says
 from tests.truth.predicates import PREDICATES
 from tests.truth.stored import play_stored
 from webhook.analysis.claims.assemble import make_account
-from webhook.analysis.claims.account_json import as_json
-from webhook.analysis.claims.text import list_facts
-from webhook.analysis.history.bounds import MAX_LISTED
+from webhook.analysis.claims.findings.collect import find_claims
+from webhook.analysis.claims.presentation.account_json import as_json
+from webhook.analysis.claims.presentation.text import list_facts
+from webhook.analysis.history.sight.bounds import MAX_LISTED
 
 
 class Shop:
@@ -227,7 +228,7 @@ def test_a_heartbeat_has_no_candidates() -> None:
     histories = follow_log(shop.server)
     answer = make_account(histories, histories.leases["kube-node-lease", "worker-1"], shop.server.now)
     assert answer.history.is_heartbeat
-    assert "silent-together" not in {claim.check for claim in answer.claims}
+    assert "silent-together" not in {claim.check for claim in find_claims(answer)}
 
 
 def test_a_watch_beside_the_log_leaves_what_the_log_shows_alone() -> None:

@@ -7,7 +7,7 @@ from tests.claims.test_related_writes import ADMISSION, log_write
 from tests.factories import put
 from tests.history.fake_server import FakeServer, together
 from tests.history.observing import advise, follow_log
-from webhook.analysis.claims.happened import list_latest
+from webhook.analysis.claims.presentation.happened import list_latest
 
 BY = {"apiserver.latency.k8s.io/total": "3s", "apiserver.latency.k8s.io/mutating-webhook": "2.9s"}
 

@@ -10,7 +10,7 @@ from tests.history.fake_server import Elector, FakeServer
 from tests.history.observing import follow_both, follow_log
 from tests.inputs.reading import read
 from tests.timeline.test_truth import read_log
-from webhook.analysis.claims.account_json import as_json
+from webhook.analysis.claims.presentation.account_json import as_json
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.inputs.items import ClockSkew
 from webhook.analysis.timeline.model import SpanKind

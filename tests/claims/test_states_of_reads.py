@@ -12,9 +12,9 @@ from tests.history.fake_server import SECOND, START, FakeServer, strip_stamps
 from tests.history.observing import follow_both, follow_log, merge_inputs
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account
+from webhook.analysis.history.audit_log.observed_requests import Writes
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.merge import reads
-from webhook.analysis.history.observed_requests import Writes
 from webhook.analysis.inputs.items import Observation
 from webhook.cli.main import main
 from webhook.findings import Severity

@@ -7,9 +7,9 @@ import pytest
 from tests.claims.accounts import account
 from tests.history.fake_server import FakeServer
 from tests.history.observing import advise, follow_both, follow_log, follow_watch
-from webhook.analysis.claims.happened import list_events, list_latest
+from webhook.analysis.claims.presentation.happened import list_events, list_latest
 from webhook.analysis.history.follow import ClusterHistory
-from webhook.analysis.history.taken_back import MAX_FIELD_CHANGES
+from webhook.analysis.history.holders.taken_back import MAX_FIELD_CHANGES
 
 Follow = Callable[[FakeServer], ClusterHistory]
 API_SERVER = ("kube-apiserver", "system:apiserver", "")

@@ -11,12 +11,12 @@ from tests.factories import changed, make_lease, make_review, put, to_bytes
 from tests.history.fake_server import Elector, FakeServer, together
 from tests.history.observing import LEASE, View, advise, follow_log, follow_watch, merge_inputs
 from tests.inputs.reading import read
-from webhook.analysis.claims.collect import find_claims
-from webhook.analysis.claims.account_json import as_json
-from webhook.analysis.claims.happened import list_latest
+from webhook.analysis.claims.findings.collect import find_claims
+from webhook.analysis.claims.presentation.account_json import as_json
+from webhook.analysis.claims.presentation.happened import list_latest
 from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.holders.tenure import Handover
 from webhook.analysis.history.status import LeaseState
-from webhook.analysis.history.tenure import Handover
 from webhook.kubernetes.times import SECOND, format_micro_time, format_time
 
 

@@ -6,9 +6,9 @@ from tests.claims.accounts import account
 from tests.history.fake_server import FakeServer
 from tests.history.observing import View, advise, follow_both, follow_log
 from webhook.analysis.claims.assemble import make_account
-from webhook.analysis.claims.advice import advise as advise_account
-from webhook.analysis.claims.happened import list_events, list_latest
-from webhook.analysis.history.bounds import MAX_LISTED
+from webhook.analysis.claims.presentation.advise import advise as advise_account
+from webhook.analysis.claims.presentation.happened import list_events, list_latest
+from webhook.analysis.history.sight.bounds import MAX_LISTED
 
 NODE = "system:node:a"
 OLD, NEW = "10.0.0.7", "10.0.0.9"

@@ -11,7 +11,7 @@ from tests.factories import Document
 from tests.history.fake_server import FakeServer
 from tests.history.observing import advise, cluster_of, follow_log
 from webhook.analysis.claims.account import Account
-from webhook.analysis.history.tenure import API_SERVER
+from webhook.analysis.history.holders.tenure import API_SERVER
 from webhook.kubernetes.times import SECOND, format_micro_time, format_time
 
 PINGED = "2026-11-18T11:07:00.000000Z"

@@ -5,7 +5,7 @@ import pytest
 from tests.claims.accounts import account, shop, text
 from tests.history.fake_server import FakeServer, together
 from tests.history.observing import advise, follow_log
-from webhook.analysis.history.refusal import UNKNOWN_RESOURCE
+from webhook.analysis.history.audit_log.refusal import UNKNOWN_RESOURCE
 
 NOT_FOUND = 'leases.coordination.k8s.io "db" not found'
 

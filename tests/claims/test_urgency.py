@@ -5,9 +5,9 @@ import pytest
 from tests.claims.accounts import account, shop, text
 from tests.history.fake_server import FakeServer, together
 from tests.history.observing import cluster_of, follow_log, follow_watch
-from webhook.analysis.claims.account_json import as_json
 from webhook.analysis.claims.handovers import FREQUENT
-from webhook.analysis.claims.urgency import advise_with_urgency
+from webhook.analysis.claims.presentation.account_json import as_json
+from webhook.analysis.claims.presentation.urgency import advise_with_urgency
 from webhook.findings import Severity
 
 

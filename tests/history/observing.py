@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from tests.history.fake_server import FakeServer
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account
-from webhook.analysis.claims.advice import advise as find_advice
+from webhook.analysis.claims.presentation.advise import advise as find_advice
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.merge.merged import Merged
 from webhook.analysis.inputs.items import (

@@ -3,8 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
-from webhook.analysis.history import deleted_pods
-from webhook.analysis.history.deleted_pods import DeletedPods
+from webhook.analysis.history.audit_log import deleted_pods
+from webhook.analysis.history.audit_log.deleted_pods import DeletedPods
 from webhook.analysis.inputs.items import PodDeletion, Writer
 
 USER = "system:serviceaccount:shop:db"

@@ -9,14 +9,14 @@ from tests.factories import make_lease, make_review, put, to_bytes
 from tests.history.fake_server import SECOND, START, FakeServer, together
 from tests.history.observing import LEASE, View, cluster_of, follow_both, follow_log, follow_metadata, follow_watch
 from tests.inputs.reading import read
-from webhook.analysis.history import bounds as bounds_of_input
-from webhook.analysis.history.bounds import Bounds
 from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.holders.tenure import Handover
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.observe import observe
 from webhook.analysis.history.renewals import OtherLeases
+from webhook.analysis.history.sight import bounds as bounds_of_input
+from webhook.analysis.history.sight.bounds import Bounds
 from webhook.analysis.history.status import LeaseState
-from webhook.analysis.history.tenure import Handover
 from webhook.analysis.inputs.items import Observation, OtherObject
 
 BOTH = pytest.mark.parametrize("view", [follow_watch, follow_log], ids=["watch", "audit log"])

@@ -1,6 +1,6 @@
 """What failed again and again of what pods asked for beside leases: how much of it is remembered."""
 
-from webhook.analysis.history.failing_requests import MAX_KINDS, MAX_REQUESTS, FailingRequests
+from webhook.analysis.history.audit_log.failing_requests import MAX_KINDS, MAX_REQUESTS, FailingRequests
 from webhook.analysis.inputs.items import Failure, PodActivity, Writer
 
 DB = Writer("system:serviceaccount:shop:db", "db-0", uid="uid-db-0")

@@ -1,6 +1,6 @@
 """A process that goes on after another one had been taken for the next one of its name."""
 
-from webhook.analysis.history.processes import MAX_WRITERS, HolderProcesses, OtherProcess
+from webhook.analysis.history.holders.processes import MAX_WRITERS, HolderProcesses, OtherProcess
 from webhook.analysis.history.renewals import Renewals, Silence
 from webhook.analysis.inputs.items import Writer
 

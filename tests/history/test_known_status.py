@@ -2,11 +2,11 @@
 
 from tests.factories import NOW, Tweak, drop, put
 from tests.history.test_status import lease_of
+from webhook.analysis.history.holders.processes import HolderProcesses
+from webhook.analysis.history.holders.succession import Succession
+from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.known_status import date_known_renewal, find_status
-from webhook.analysis.history.processes import HolderProcesses
 from webhook.analysis.history.status import LeaseState, LeaseStatus
-from webhook.analysis.history.succession import Succession
-from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.history.write import Dating, Write
 from webhook.kubernetes.managed_fields import list_entries
 

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.history.test_succession import SECOND, log
-from webhook.analysis.history.processes import HolderProcesses
-from webhook.analysis.history.tenure import Handover, Tenure
+from webhook.analysis.history.holders.processes import HolderProcesses
+from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.write import Write
 from webhook.analysis.inputs.items import Writer
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from webhook.analysis.history.latency import find_slow_part
+from webhook.analysis.history.audit_log.latency import find_slow_part
 
 TOTAL = "apiserver.latency.k8s.io/total"
 

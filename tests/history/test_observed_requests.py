@@ -2,7 +2,7 @@
 
 from msgspec import Raw
 
-from webhook.analysis.history.observed_requests import Writes
+from webhook.analysis.history.audit_log.observed_requests import Writes
 from webhook.analysis.inputs.items import Act, InputKind, Observation, Place
 from webhook.kubernetes.objects import Lease, ObjectMeta
 

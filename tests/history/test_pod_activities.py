@@ -2,7 +2,7 @@
 
 import pytest
 
-from webhook.analysis.history.pod_activities import MAX_PODS, MAX_REQUESTS, PodActivities
+from webhook.analysis.history.audit_log.pod_activities import MAX_PODS, MAX_REQUESTS, PodActivities
 from webhook.analysis.inputs.items import PodActivity, RelatedWrite, Writer
 
 DB = Writer("system:serviceaccount:shop:db", "db-0", uid="1")

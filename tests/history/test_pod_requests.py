@@ -1,7 +1,7 @@
 """How much is remembered of requests about pods."""
 
-from webhook.analysis.history.deleted_pods import MAX_PODS
-from webhook.analysis.history.pod_requests import MAX_REQUESTS, PodRequests
+from webhook.analysis.history.audit_log.deleted_pods import MAX_PODS
+from webhook.analysis.history.audit_log.pod_requests import MAX_REQUESTS, PodRequests
 from webhook.analysis.inputs.items import PodAct, PodRequest, Writer
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from webhook.analysis.history.refusal import By, Refusal
+from webhook.analysis.history.audit_log.refusal import By, Refusal
 from webhook.analysis.inputs.items import Act, Answer, InputKind, Observation, Place, Writer
 
 RIGHTS = (

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from tests.history.fake_server import SECOND, START, FakeServer
 from tests.history.observing import LEASE, follow_log, follow_metadata, follow_watch, observe_all
 from tests.inputs.reading import read
-from webhook.analysis.history.bounds import MAX_LISTED
 from webhook.analysis.history.follow import ClusterHistory
-from webhook.analysis.history.processes import MAX_HEARD_AGAIN, HolderProcesses
+from webhook.analysis.history.holders.processes import MAX_HEARD_AGAIN, HolderProcesses
+from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.renewals import Renewals
-from webhook.analysis.history.tenure import Handover, Tenure
+from webhook.analysis.history.sight.bounds import MAX_LISTED
 from webhook.analysis.inputs.items import CountedRenewals
 
 

@@ -11,7 +11,7 @@ from tests.factories import NOW, Tweak, drop, make_lease, put
 from tests.history.observing import input_of
 from tests.inputs.reading import read
 from webhook.analysis.claims.assemble import make_account, make_account_of_state
-from webhook.analysis.claims.account_json import as_json
+from webhook.analysis.claims.presentation.account_json import as_json
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.merge.merged import Merged
 from webhook.analysis.history.stored_leases import StoredLeases

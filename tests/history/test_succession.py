@@ -2,9 +2,9 @@
 
 import pytest
 
-from webhook.analysis.history.processes import HolderProcesses
-from webhook.analysis.history.succession import MAX_TENURES, Succession
-from webhook.analysis.history.tenure import API_SERVER, Handover, Tenure
+from webhook.analysis.history.holders.processes import HolderProcesses
+from webhook.analysis.history.holders.succession import MAX_TENURES, Succession
+from webhook.analysis.history.holders.tenure import API_SERVER, Handover, Tenure
 from webhook.analysis.history.write import Dating, Write
 from webhook.analysis.inputs.items import Writer
 

@@ -7,7 +7,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from tests.factories import make_entry, to_bytes
-from webhook.analysis.history.transition import NextState, Transition
+from webhook.analysis.history.holders.transition import NextState, Transition
 from webhook.analysis.inputs.items import Act, InputKind, Observation, Place
 from webhook.kubernetes.managed_fields import list_entries
 from webhook.kubernetes.objects import Lease, LeaseSpec

@@ -13,17 +13,17 @@ from tests.history.observing import observe_all
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.assemble import make_account
-from webhook.analysis.claims.account_json import as_json
 from webhook.analysis.claims.handovers import describe_ending
-from webhook.analysis.claims.happened import list_events
-from webhook.analysis.history.bounds import MAX_LISTED, Bounds
+from webhook.analysis.claims.presentation.account_json import as_json
+from webhook.analysis.claims.presentation.happened import list_events
 from webhook.analysis.history.events import EventKind
 from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.holders.processes import MAX_WRITERS, HolderProcesses
+from webhook.analysis.history.holders.tenure import API_SERVER, Handover, Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.observe import observe
-from webhook.analysis.history.processes import MAX_WRITERS, HolderProcesses
+from webhook.analysis.history.sight.bounds import MAX_LISTED, Bounds
 from webhook.analysis.history.status import LeaseState
-from webhook.analysis.history.tenure import API_SERVER, Handover, Tenure
 from webhook.analysis.inputs.items import ElectionEvent, Item, Observation, Place, Writer
 from webhook.findings import Severity
 from webhook.kubernetes.times import format_micro_time

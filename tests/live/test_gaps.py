@@ -9,11 +9,11 @@ from tests.history.fake_server import SECOND, FakeServer
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.assemble import make_account
-from webhook.analysis.claims.account_json import as_json
-from webhook.analysis.claims.happened import list_events
-from webhook.analysis.claims.text import list_facts
+from webhook.analysis.claims.presentation.account_json import as_json
+from webhook.analysis.claims.presentation.happened import list_events
+from webhook.analysis.claims.presentation.text import list_facts
 from webhook.analysis.history.follow import ClusterHistory
-from webhook.analysis.history.tenure import Handover
+from webhook.analysis.history.holders.tenure import Handover
 from webhook.analysis.inputs.items import Item, Unreadable
 from webhook.analysis.timeline.lanes import TimelineBuilder
 from webhook.analysis.timeline.model import SpanKind

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.history.fake_server import SECOND, START, FakeServer
 from tests.history.observing import observe_all
 from tests.inputs.reading import read
-from webhook.analysis.history.processes import HolderProcesses
-from webhook.analysis.history.tenure import Handover, Tenure
+from webhook.analysis.history.holders.processes import HolderProcesses
+from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.timeline import downsampling
 from webhook.analysis.timeline.downsampling import (
     MAX_BUCKETS,

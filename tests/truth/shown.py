@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 from tests.truth.inputs import LISTS, LOGS, Input, Kind
 from webhook.admission.policy.file import load
 from webhook.analysis.claims.account import Account
-from webhook.analysis.claims.account_json import as_json
+from webhook.analysis.claims.presentation.account_json import as_json
 from webhook.analysis.claims.words import format_age
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.inputs.items import Act, Item, Observation

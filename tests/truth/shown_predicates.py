@@ -21,7 +21,7 @@ from webhook.admission.rules.expiry import date_last_renewal
 from webhook.admission.rules.holders import fits_pod
 from webhook.admission.rules.stamps import NAMES, is_constant
 from webhook.analysis.claims.words import describe_writer
-from webhook.analysis.history.tenure import Handover
+from webhook.analysis.history.holders.tenure import Handover
 from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.managed_fields import list_entries
 from webhook.kubernetes.objects import Lease

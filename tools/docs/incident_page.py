@@ -9,8 +9,8 @@ from typing import Any, Final
 from tests.incidents import AUDIT_LOG, BOTH, METADATA, SOURCES, THREE, WATCH, Incident, incidents
 from tools.docs.pages import DOCS
 from webhook.analysis.claims.account import Account
-from webhook.analysis.claims.account_json import as_json
-from webhook.analysis.claims.advice import advise
+from webhook.analysis.claims.presentation.account_json import as_json
+from webhook.analysis.claims.presentation.advise import advise
 from webhook.analysis.claims.words import format_bound
 from webhook.findings import Severity
 from webhook.kubernetes.times import format_length

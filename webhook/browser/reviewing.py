@@ -10,7 +10,7 @@ import msgspec
 from webhook.admission.policy.parse import parse
 from webhook.admission.policy.schema import API_VERSION, PRESETS
 from webhook.admission.verdict import encode
-from webhook.analysis.history.observed_requests import Writes
+from webhook.analysis.history.audit_log.observed_requests import Writes
 from webhook.analysis.inputs.documents import Document
 from webhook.analysis.inputs.files import CaptureIndex, read_for_check
 from webhook.analysis.inputs.items import Input, OtherObject, Unreadable

@@ -19,14 +19,14 @@ from webhook.admission.rules.mode import Mode
 from webhook.analysis.audit.leases import Inventory
 from webhook.analysis.audit.tokens import TokenCheck
 from webhook.analysis.claims.assemble import make_account
-from webhook.analysis.claims.happened import list_events
-from webhook.analysis.claims.headline import make_headline
-from webhook.analysis.claims.marks import describe_end
-from webhook.analysis.claims.text import Line, list_facts, quote_events
-from webhook.analysis.claims.urgency import advise_with_urgency
+from webhook.analysis.claims.findings.headline import make_headline
+from webhook.analysis.claims.findings.marks import describe_end
+from webhook.analysis.claims.presentation.happened import list_events
+from webhook.analysis.claims.presentation.text import Line, list_facts, quote_events
+from webhook.analysis.claims.presentation.urgency import advise_with_urgency
 from webhook.analysis.claims.words import format_count
+from webhook.analysis.history.audit_log.observed_requests import Writes
 from webhook.analysis.history.follow import ClusterHistory
-from webhook.analysis.history.observed_requests import Writes
 from webhook.analysis.history.stored_leases import Key
 from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.inputs.files import CaptureIndex, find_inputs, read_for_check

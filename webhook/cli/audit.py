@@ -15,11 +15,11 @@ from webhook.admission.policy.file import load
 from webhook.analysis.audit.leases import Inventory, Subject
 from webhook.analysis.audit.registry import report_problem
 from webhook.analysis.audit.tokens import TokenCheck
+from webhook.analysis.claims.arguments import convert_finding
 from webhook.analysis.claims.assemble import find_ongoing_cause
 from webhook.analysis.claims.claim import as_json as claim_as_json
-from webhook.analysis.claims.arguments import convert_finding
-from webhook.analysis.claims.expiry_doubts import find_expiry_doubt
-from webhook.analysis.claims.incidents import drop_repeated, find_incidents, find_server_clock
+from webhook.analysis.claims.evidence.expiry_doubts import find_expiry_doubt
+from webhook.analysis.claims.findings.incidents import drop_repeated, find_incidents, find_server_clock
 from webhook.analysis.claims.words import format_count
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.stored_leases import Key

@@ -14,7 +14,7 @@ import click
 from webhook.admission.policy.file import load
 from webhook.admission.rules.mode import Mode
 from webhook.analysis.claims.words import format_count
-from webhook.analysis.history.observed_requests import Writes
+from webhook.analysis.history.audit_log.observed_requests import Writes
 from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.inputs.files import CaptureIndex, read_for_check
 from webhook.analysis.inputs.items import STANDARD_INPUT, Unreadable

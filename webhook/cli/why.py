@@ -11,15 +11,15 @@ from webhook.admission.policy.file import load
 from webhook.analysis.audit.registry import OUTAGE
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.assemble import make_account, make_account_of_state
-from webhook.analysis.claims.account_json import as_json
-from webhook.analysis.claims.advice import LOSSES, RISKS
-from webhook.analysis.claims.causes import MAX_OF_A_KIND
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.happened import MAX_EVENTS, list_events, list_latest
-from webhook.analysis.claims.headline import make_headline
-from webhook.analysis.claims.marks import describe_earlier, describe_end
-from webhook.analysis.claims.text import Line, list_facts, quote_events
-from webhook.analysis.claims.urgency import advise_with_urgency
+from webhook.analysis.claims.evidence.causes import MAX_OF_A_KIND
+from webhook.analysis.claims.findings.headline import make_headline
+from webhook.analysis.claims.findings.marks import describe_earlier, describe_end
+from webhook.analysis.claims.presentation.account_json import as_json
+from webhook.analysis.claims.presentation.advise import LOSSES, RISKS
+from webhook.analysis.claims.presentation.happened import MAX_EVENTS, list_events, list_latest
+from webhook.analysis.claims.presentation.text import Line, list_facts, quote_events
+from webhook.analysis.claims.presentation.urgency import advise_with_urgency
 from webhook.analysis.claims.words import format_count
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory

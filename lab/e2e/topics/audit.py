@@ -9,7 +9,7 @@ from lab.e2e.attacks import Victim, take_over
 from lab.e2e.manifests import format_micro_time, make_lease
 from lab.e2e.webhook_server import WebhookServer
 from lab.e2e.world import Account, Row, World, build_lease_path
-from webhook.analysis.history.refusal import UNAPPLIED_PATCH
+from webhook.analysis.history.audit_log.refusal import UNAPPLIED_PATCH
 
 POLICY = re.compile(r"(observe|standard|strict) [0-9a-f]{8}")
 LONGEST_WARNING = 256

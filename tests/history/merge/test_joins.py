@@ -10,8 +10,8 @@ from tests.history.fake_server import FakeServer, hide_responses, together
 from tests.history.observing import observe_all
 from tests.inputs.reading import read
 from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.holders.tenure import Handover
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.tenure import Handover
 from webhook.analysis.history.write import Dating
 from webhook.kubernetes.times import SECOND, format_micro_time, parse
 

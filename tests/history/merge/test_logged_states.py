@@ -10,7 +10,7 @@ from tests.factories import Document
 from tests.history.fake_server import SECOND, FakeServer
 from tests.history.observing import follow_watch, observe_all
 from tests.inputs.reading import read
-from webhook.analysis.claims.happened import list_events
+from webhook.analysis.claims.presentation.happened import list_events
 from webhook.analysis.history.follow import ClusterHistory
 
 

@@ -8,7 +8,7 @@ from tests.claims.accounts import account, text
 from tests.history.fake_server import FakeServer
 from tests.history.merge.logs import cut_to_request, list_in_order, patched, shift, two_renewals
 from tests.history.observing import cluster_of
-from webhook.analysis.history.tenure import Handover
+from webhook.analysis.history.holders.tenure import Handover
 
 
 def test_a_write_comes_after_the_state_that_it_replaced_whatever_the_clocks_say() -> None:

@@ -1,47 +1,31 @@
 """Everything known about one lease, ready to be shown: the state, the facts, what happened, what to do."""
 
-from collections.abc import Iterator
-from itertools import chain
 from typing import Final
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from webhook.admission.rules.stamps import NAMES, is_constant
-from webhook.analysis.audit.leases import Subject, check_stamps, check_stored_object
-from webhook.analysis.claims import causes
-from webhook.analysis.claims.candidates import Candidates, find_candidates
-from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.collect import find_claims
-from webhook.analysis.claims.crossed_locks import CrossedLocks, find_crossed_locks
-from webhook.analysis.claims.diagnosis import Blame, Diagnosis
-from webhook.analysis.claims.expiry_doubts import ExpiryDoubt, find_expiry_doubt
-from webhook.analysis.claims.failing_requests import FailingRun, find_failing_requests
-from webhook.analysis.claims.gone_pods import find_gone_pod
-from webhook.analysis.claims.holder_pods import HolderPodDeletion, find_holder_pod_deletions
-from webhook.analysis.claims.idle_holders import IdleHolder, find_idle_holder
-from webhook.analysis.claims.incidents import drop_repeated, find_incidents, find_server_clock
-from webhook.analysis.claims.newer_leases import NewerLease, find_newer_lease
-from webhook.analysis.claims.pods import PodEvent, find_refused_pods, list_pod_events
-from webhook.analysis.claims.refused_candidates import list_refused_candidates
-from webhook.analysis.claims.related_writes import find_related_writes
-from webhook.analysis.claims.silent_together import SilentTogether, find_silent_together
-from webhook.analysis.claims.silent_together_claim import claim_silent_together
-from webhook.analysis.claims.successors import find_last_rejection
-from webhook.analysis.claims.takers import claim_no_candidate
-from webhook.analysis.claims.unanswered_pings import UnansweredPing, find_unanswered_ping
-from webhook.analysis.history.clock_steps import ClockStep
-from webhook.analysis.history.events import EventKind, LeaseEvent
-from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.claims.diagnosis import Diagnosis
+from webhook.analysis.claims.evidence.candidates import Candidates
+from webhook.analysis.claims.evidence.crossed_locks import CrossedLocks
+from webhook.analysis.claims.evidence.expiry_doubts import ExpiryDoubt
+from webhook.analysis.claims.evidence.failing_requests import FailingRun
+from webhook.analysis.claims.evidence.holder_pods import HolderPodDeletion
+from webhook.analysis.claims.evidence.idle_holders import IdleHolder
+from webhook.analysis.claims.evidence.newer_leases import NewerLease
+from webhook.analysis.claims.evidence.pods_while_free import PodEvent
+from webhook.analysis.claims.evidence.silent_together import SilentTogether
+from webhook.analysis.claims.evidence.successors import find_last_rejection
+from webhook.analysis.claims.evidence.unanswered_pings import UnansweredPing
+from webhook.analysis.history.audit_log.refusal import Refusal
+from webhook.analysis.history.elections.refused_candidates import RefusedCandidate
+from webhook.analysis.history.events import LeaseEvent
+from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.refusal import Refusal
-from webhook.analysis.history.refused_candidates import RefusedCandidate
-from webhook.analysis.history.status import LeaseState, LeaseStatus, date_renewal, date_state, is_duration_by_another
-from webhook.analysis.history.stored_leases import Key
-from webhook.analysis.history.tenure import Tenure
-from webhook.analysis.inputs.items import InputKind, Observation, RecordingGap, RelatedWrite, Writer
+from webhook.analysis.history.sight.clock_steps import ClockStep
+from webhook.analysis.history.status import LeaseState, LeaseStatus, date_state, is_duration_by_another
+from webhook.analysis.inputs.items import InputKind, RecordingGap, RelatedWrite, Writer
 from webhook.findings import ORDER, ReportFinding, Severity
-from webhook.kubernetes.objects import Lease
 from webhook.kubernetes.times import SECOND, get_readable_instant, normalize, stamp_of
 
 _MIN_SEEN: Final = 2

@@ -1,37 +1,11 @@
 """The arguments of a claim: those that are known, and between which instants a write was stored."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Mapping
 
-from webhook.admission.rules.expiry import date_last_renewal
-from webhook.analysis.claims.claim import By, Claim
-from webhook.analysis.claims.handovers import (
-    describe_address_of_end,
-    describe_dating_of_end,
-    describe_ending,
-    describe_handover,
-    describe_renewals_of_another,
-    name_taking,
-)
-from webhook.analysis.claims.headline import make_headline
+from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.registry import KINDS
-from webhook.analysis.claims.related_writes import describe_related_write
-from webhook.analysis.claims.words import describe_by_writer, format_age, format_clock, format_name
-from webhook.analysis.history.status import (
-    LeaseState,
-    LeaseStatus,
-    find_latest_expiry,
-    has_written_both,
-    is_release,
-    is_renewal_dated,
-    may_be_unstamped,
-)
-from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.history.write import Write
-from webhook.analysis.inputs.items import Writer
-from webhook.findings import ObjectName, ReportFinding, Severity
-from webhook.kubernetes.managed_fields import HOLDER, RENEW_TIME
-from webhook.kubernetes.times import SECOND, format_length, get_readable_instant, normalize
+from webhook.findings import ReportFinding
 
 
 def convert_finding(finding: ReportFinding) -> Claim:

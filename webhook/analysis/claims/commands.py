@@ -8,8 +8,8 @@ from msgspec import Struct
 from webhook.admission.rules.change import NODE_LEASES
 from webhook.analysis.audit.leases import find_named_pod, guess_named_pod
 from webhook.analysis.claims.words import format_name
+from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.request import UserInfo
 from webhook.text.commands import make_kubectl_prefix, quote_for_shell, quote_name

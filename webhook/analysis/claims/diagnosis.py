@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from webhook.analysis.history.refusal import Refusal
+from webhook.analysis.history.audit_log.refusal import Refusal
 
 
 class Blame(StrEnum):

@@ -15,12 +15,12 @@ from webhook.analysis.claims.words import (
     format_count,
     format_name,
 )
+from webhook.analysis.history.audit_log.refusal import Refusal
 from webhook.analysis.history.events import LeaseEvent
+from webhook.analysis.history.holders.processes import OtherProcess
+from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.processes import OtherProcess
-from webhook.analysis.history.refusal import Refusal
 from webhook.analysis.history.status import was_live
-from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.objects import OLDEST_EMULATION_VERSION
 from webhook.kubernetes.times import MINUTE, SECOND, format_length

@@ -3,8 +3,8 @@
 import re
 from typing import Final
 
-from webhook.analysis.history.deleted_pods import is_by_force
-from webhook.analysis.history.tenure import Tenure
+from webhook.analysis.history.audit_log.deleted_pods import is_by_force
+from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.inputs.items import PodDeletion, Writer
 from webhook.kubernetes.times import DAY, MINUTE, SECOND, format_length, format_time
 from webhook.text.quoting import quote_within

@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.admission.rules.change import is_lease_untouched, is_renewal
-from webhook.analysis.history.tenure import Tenure
+from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.objects import LeaseSpec
 from webhook.kubernetes.times import normalize

@@ -10,29 +10,29 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from webhook.admission.rules.limits import FindLimits, find_default_limits
-from webhook.analysis.history.bounds import MAX_LISTED, Bounds
-from webhook.analysis.history.candidates import read_event
-from webhook.analysis.history.clock_steps import ClockStep
+from webhook.analysis.history.audit_log.deleted_pods import DeletedPods
+from webhook.analysis.history.audit_log.failing_requests import FailingRequests
+from webhook.analysis.history.audit_log.log_continuation import LogContinuation, RenewalBaseline
+from webhook.analysis.history.audit_log.pod_activities import PodActivities
+from webhook.analysis.history.audit_log.pod_requests import PodRequests
+from webhook.analysis.history.audit_log.refusal import NOT_FOUND, UNKNOWN_RESOURCE, Refusal
 from webhook.analysis.history.comparison import (
     OverdueLeases,
     compare_renewals,
     find_common_clock_step,
     find_last_renewal,
 )
-from webhook.analysis.history.deleted_pods import DeletedPods
+from webhook.analysis.history.elections.candidates import read_event
+from webhook.analysis.history.elections.pings import Pings
+from webhook.analysis.history.elections.refused_candidates import RefusedCandidates
 from webhook.analysis.history.events import LeaseEvent
-from webhook.analysis.history.failing_requests import FailingRequests
+from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.log_continuation import LogContinuation, RenewalBaseline
 from webhook.analysis.history.observe import observe
-from webhook.analysis.history.pings import Pings
-from webhook.analysis.history.pod_activities import PodActivities
-from webhook.analysis.history.pod_requests import PodRequests
-from webhook.analysis.history.refusal import NOT_FOUND, UNKNOWN_RESOURCE, Refusal
-from webhook.analysis.history.refused_candidates import RefusedCandidates
 from webhook.analysis.history.renewals import OtherLeases
+from webhook.analysis.history.sight.bounds import MAX_LISTED, Bounds
+from webhook.analysis.history.sight.clock_steps import ClockStep
 from webhook.analysis.history.stored_leases import Key, StoredLeases
-from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.inputs.items import (
     Act,
     ClockSkew,

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from webhook.admission.rules.stamps import is_constant
 from webhook.analysis.heartbeats import is_nameless_heartbeat
+from webhook.analysis.history.holders.succession import Succession
+from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.status import LeaseState, LeaseStatus, find_state_of_lease, has_expired
-from webhook.analysis.history.succession import Succession
-from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.kubernetes.managed_fields import Entry
 from webhook.kubernetes.objects import Lease
 from webhook.kubernetes.times import SECOND, normalize

@@ -8,24 +8,24 @@ from typing import Final
 from msgspec import Struct, field
 
 from webhook.analysis.heartbeats import is_heartbeat, is_named_for_heartbeats, is_nameless_heartbeat
-from webhook.analysis.history.clock_steps import ClockSteps
-from webhook.analysis.history.continuity import Continuity, SightChange
-from webhook.analysis.history.dating import KnownState
+from webhook.analysis.history.audit_log.patched import PatchedState
+from webhook.analysis.history.audit_log.requests import MAX_REFUSALS, Requests
 from webhook.analysis.history.events import LeaseEvent
-from webhook.analysis.history.existence import Existence
+from webhook.analysis.history.holders.rival import Rival
+from webhook.analysis.history.holders.succession import Succession
+from webhook.analysis.history.holders.taken_back import MAX_FIELD_CHANGES, FieldChange
+from webhook.analysis.history.holders.tenure import Handover, Tenure
+from webhook.analysis.history.holders.vacancy import Vacancy
 from webhook.analysis.history.idle_writes import IdleWrite
 from webhook.analysis.history.known_status import date_known_renewal, doubt_expiry, find_status
 from webhook.analysis.history.marks import MAX_MARKS, MarkedLease
 from webhook.analysis.history.owners import AddedOwners
-from webhook.analysis.history.patched import PatchedState
 from webhook.analysis.history.renewals import Renewals, Silence, estimate_deadline
-from webhook.analysis.history.requests import MAX_REFUSALS, Requests
-from webhook.analysis.history.rival import Rival
+from webhook.analysis.history.sight.clock_steps import ClockSteps
+from webhook.analysis.history.sight.continuity import Continuity, SightChange
+from webhook.analysis.history.sight.dating import KnownState
+from webhook.analysis.history.sight.existence import Existence
 from webhook.analysis.history.status import RELEASED_DURATION, LeaseState, LeaseStatus
-from webhook.analysis.history.succession import Succession
-from webhook.analysis.history.taken_back import MAX_FIELD_CHANGES, FieldChange
-from webhook.analysis.history.tenure import Handover, Tenure
-from webhook.analysis.history.vacancy import Vacancy
 from webhook.analysis.history.write import Write
 from webhook.analysis.inputs.items import InputKind
 from webhook.kubernetes.managed_fields import Entry

@@ -7,18 +7,18 @@ links them (`continuity`), and what an audit log shows beside (`requests`).
 
 from msgspec.structs import replace
 
-from webhook.analysis.history.bounds import Bounds
-from webhook.analysis.history.continuity import Sight, SightChange
-from webhook.analysis.history.dating import date_write
-from webhook.analysis.history.deletion import confirm_deletion, store_deletion, take_absence
+from webhook.analysis.history.audit_log.requests import hear
 from webhook.analysis.history.events import EventKind, LeaseEvent
-from webhook.analysis.history.inferring import take_hidden_write, take_logged_write, take_write_beside_spec
+from webhook.analysis.history.holders.rival import estimate_patience
 from webhook.analysis.history.lease import LeaseHistory, ShownByRead
-from webhook.analysis.history.requests import hear
-from webhook.analysis.history.rival import estimate_patience
-from webhook.analysis.history.states import take_state
-from webhook.analysis.history.step import Step
-from webhook.analysis.history.tenure_steps import record_event
+from webhook.analysis.history.sight.bounds import Bounds
+from webhook.analysis.history.sight.continuity import Sight, SightChange
+from webhook.analysis.history.sight.dating import date_write
+from webhook.analysis.history.steps.deletion import confirm_deletion, store_deletion, take_absence
+from webhook.analysis.history.steps.inferring import take_hidden_write, take_logged_write, take_write_beside_spec
+from webhook.analysis.history.steps.states import take_state
+from webhook.analysis.history.steps.step import Step
+from webhook.analysis.history.steps.tenure_steps import record_event
 from webhook.analysis.inputs.items import Act, InputKind, Observation
 from webhook.kubernetes.managed_fields import list_entries
 from webhook.kubernetes.objects import Lease

@@ -5,8 +5,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.analysis.history.tenure import Tenure
-from webhook.analysis.history.transition import NextState
+from webhook.analysis.history.holders.tenure import Tenure
+from webhook.analysis.history.holders.transition import NextState
 from webhook.analysis.history.write import Write
 from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.managed_fields import HOLDER, Entry

@@ -31,9 +31,8 @@ from webhook.analysis.inputs.items import (
     PodRequest,
     RelatedWrite,
 )
-from webhook.analysis.inputs.kinds import _find_spec_changes
 from webhook.analysis.inputs.our_objects import MAX_NAME, decode_our_object
-from webhook.analysis.inputs.patches import leaves_spec, list_marks
+from webhook.analysis.inputs.patches import SpecChanges, leaves_spec, list_marks, read_spec_changes
 from webhook.analysis.inputs.pod_activity import GROUP_MARKER, PodsWithLeases, interpret_pod_activity
 from webhook.analysis.inputs.pod_requests import interpret_pod_status, may_be_pod_request
 from webhook.analysis.inputs.related_writes import interpret_related_write, may_be_related_write
@@ -309,6 +308,14 @@ def _find_patched_renew_time(event: AuditEvent) -> str:
         return _merge_patches.decode(patch).spec.renew_time
     except (ValueError, RecursionError):
         return ""  # a JSON patch is a list, and anything may be sent to a server that refuses it
+
+
+def _find_spec_changes(event: AuditEvent, kind: str) -> SpecChanges | None:
+    """Return what a patch set in the spec of a lease; None if it is none, or if a webhook may have changed that."""
+    patch = bytes(event.request_object)
+    if event.verb != "patch" or kind != "Lease" or b"spec" not in patch or is_mutated(event.annotations or NO_TEXTS):
+        return None
+    return read_spec_changes(patch) or None
 
 
 def _is_beside_spec(event: AuditEvent) -> bool:

@@ -9,12 +9,11 @@ from msgspec import Struct
 
 from webhook.admission.rules.change import change_made_by
 from webhook.admission.rules.expiry import stamp_of_writer
-from webhook.analysis.inputs.audit_event import AuditEvent, make_writer
+from webhook.analysis.inputs.audit_event import make_writer
 from webhook.analysis.inputs.audit_log import interpret_event, interpret_last_line
 from webhook.analysis.inputs.documents import Document, LastLine, Value, describe_problem
 from webhook.analysis.inputs.envelopes import AUDIT
 from webhook.analysis.inputs.items import (
-    NO_TEXTS,
     Act,
     CountedRenewals,
     ElectionEvent,
@@ -28,8 +27,6 @@ from webhook.analysis.inputs.items import (
 )
 from webhook.analysis.inputs.lines import NOWHERE, Source
 from webhook.analysis.inputs.our_objects import MAX_NAME, decode_our_object, get_text
-from webhook.analysis.inputs.patches import SpecChanges, read_spec_changes
-from webhook.analysis.inputs.rewriting import is_mutated
 from webhook.kubernetes import times
 from webhook.kubernetes.objects import ObjectMeta
 from webhook.kubernetes.opened_review import ReviewError
@@ -227,11 +224,3 @@ def _interpret_review(document: Document, received: int | None) -> Observation |
         request=request,
         uid=(before and before.metadata.uid) or "",
     )
-
-
-def _find_spec_changes(event: AuditEvent, kind: str) -> SpecChanges | None:
-    """Return what a patch set in the spec of a lease; None if it is none, or if a webhook may have changed that."""
-    patch = bytes(event.request_object)
-    if event.verb != "patch" or kind != "Lease" or b"spec" not in patch or is_mutated(event.annotations or NO_TEXTS):
-        return None
-    return read_spec_changes(patch) or None

@@ -8,10 +8,10 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from webhook.admission.rules.expiry import MAX_TOLERANCE
 from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.holders.tenure import Handover
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState, LeaseStatus
 from webhook.analysis.history.stored_leases import Key
-from webhook.analysis.history.tenure import Handover
 from webhook.analysis.live.leases import LiveLeases
 from webhook.kubernetes.times import SECOND
 

@@ -6,12 +6,12 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from webhook.analysis.claims.assemble import make_account
-from webhook.analysis.claims.headline import make_headline
+from webhook.analysis.claims.findings.headline import make_headline
 from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.holders.tenure import Handover
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState
 from webhook.analysis.history.stored_leases import Key
-from webhook.analysis.history.tenure import Handover
 from webhook.kubernetes.objects import Lease
 from webhook.kubernetes.times import format_time
 

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from webhook.analysis.claims.words import format_count
-from webhook.analysis.history.tenure import Tenure
+from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.timeline.model import (
     UNLED,
     Bucket,

@@ -11,8 +11,11 @@ from msgspec.structs import replace
 
 from webhook.admission.rules.expiry import MAX_TOLERANCE, date_last_renewal
 from webhook.admission.rules.registry import RULES
-from webhook.analysis.claims.cause_sentences import describe_cause
-from webhook.analysis.claims.causes import find_late_renewals, find_lost_leaders
+from webhook.analysis.claims.evidence.cause_sentences import describe_cause
+from webhook.analysis.claims.evidence.causes import find_late_renewals, find_lost_leaders
+from webhook.analysis.claims.evidence.owners import describe_added_owners
+from webhook.analysis.claims.findings.missed_renewals import describe_delay
+from webhook.analysis.claims.findings.thefts import is_passed_on
 from webhook.analysis.claims.handovers import (
     describe_address_of_end,
     describe_dating_of,
@@ -22,17 +25,14 @@ from webhook.analysis.claims.handovers import (
     has_lost_race,
     name_taking,
 )
-from webhook.analysis.claims.owners import describe_added_owners
-from webhook.analysis.claims.silences import describe_delay
-from webhook.analysis.claims.thefts import is_passed_on
 from webhook.analysis.claims.words import describe_by_writer, format_clock, format_name
+from webhook.analysis.history.audit_log.refusal import SLOW, Refusal
 from webhook.analysis.history.events import EventKind, LeaseEvent
 from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.refusal import SLOW, Refusal
 from webhook.analysis.history.renewals import estimate_deadline
 from webhook.analysis.history.status import MAX_DURATION, MAX_TRANSITIONS, LeaseState, is_release
-from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.inputs.items import Act, Answer, InputKind, Observation, Writer
 from webhook.analysis.timeline.downsampling import (
     MAX_MARKS,

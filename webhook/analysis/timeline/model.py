@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from webhook.admission.rules.change import NODE_LEASES
 from webhook.analysis.claims.words import describe_writer, format_bound, format_clock, format_count, format_name
-from webhook.analysis.history.tenure import Tenure
+from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.times import SECOND, format_length, format_micro_time
 from webhook.text.quoting import escape, truncate

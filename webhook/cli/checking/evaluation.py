@@ -14,8 +14,8 @@ from webhook.admission.rules.expiry import BOUND, stamp_of_writer
 from webhook.admission.rules.mode import Mode
 from webhook.admission.rules.stamps import is_constant, stamp_in
 from webhook.admission.verdict import Cause, Outcome, Verdict
+from webhook.analysis.history.audit_log.observed_requests import Writes
 from webhook.analysis.history.merge.merged import Merged
-from webhook.analysis.history.observed_requests import Writes
 from webhook.analysis.inputs.documents import Document, Value
 from webhook.analysis.inputs.files import CaptureIndex, read_for_check
 from webhook.analysis.inputs.items import Input, Item, Observation, OtherObject, Place, Unreadable

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from webhook.analysis.history.failed_writes import find_outcomes
+from webhook.analysis.history.audit_log.failed_writes import find_outcomes
 from webhook.analysis.history.merge.dated import TOLERANCE, DatedItem
 from webhook.analysis.inputs.items import LISTINGS, Act, Answer, Observation
 

@@ -1,0 +1,226 @@
+"""Advice about writes that an API server refused, and about who asked for them."""
+
+import re
+from typing import Final
+
+from webhook.admission.rules.change import NODE_LEASES
+from webhook.analysis.audit.leases import find_named_pod
+from webhook.analysis.claims.advice.on_writers import advise_in_terminated_namespace, advise_on_writer
+from webhook.analysis.claims.claim import Advice
+from webhook.analysis.claims.commands import (
+    WEBHOOKS,
+    find_namespace_of_writer,
+    make_command_for_lease,
+    make_command_for_managers,
+    make_command_for_node,
+    make_command_for_rights,
+)
+from webhook.analysis.claims.words import describe_writer, format_name
+from webhook.analysis.history.audit_log.addresses import get_address
+from webhook.analysis.history.audit_log.refusal import UNAUTHENTICATED, By, Refusal
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.status import LeaseState
+from webhook.kubernetes.request import NODE_USER
+from webhook.text.commands import make_kubectl_prefix, quote_for_shell, quote_name
+from webhook.text.quoting import quote
+
+_POLICIES: Final = "kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings -o yaml"
+_FREE: Final = frozenset({LeaseState.EXPIRED, LeaseState.RELEASED, LeaseState.NEVER_HELD})
+_VERB: Final = re.compile(r'^[^"]*(?:"[^"]*" )?is forbidden: User "[^"]*" cannot ([a-z]{3,20}) resource ')
+_QUOTA: Final = re.compile(r" is forbidden: exceeded quota: ([a-z0-9.-]{1,253}),")
+"""`exceeded quota` of kubernetes `staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go`."""
+_FORBIDDEN: Final = 403
+_MAX_NAMED: Final = 3
+
+
+def advise_after_refusal(history: LeaseHistory, refusal: Refusal, now: int) -> Advice:
+    """Return what to do about refused writes; `now` is in microseconds since 1970."""
+    who = _name_refused(history, refusal)
+    held = history.find_tenure_at(refusal.at)
+    # An API server that chose the holder took the lease from no one.
+    taker = held.processes.doubtful_taker if held and not held.is_chosen else None
+    if held and taker and not taker.is_same(refusal.writer) and refusal.by is By.POLICY:
+        return advise_on_writer(
+            f"{describe_writer(taker)} wrote {format_name(held.holder)} into the lease.", history, taker
+        )
+    if refusal.by is By.WEBHOOK:
+        return Advice(f"See why webhook {format_name(refusal.name)} refuses the writes of {who}:", WEBHOOKS)
+    if refusal.by is By.CREDENTIALS and history.namespace == NODE_LEASES:
+        sentence = (
+            "The API server accepted no credentials of these requests. Whose they were is not known. "
+            "To see the node of the lease:"
+        )
+        return Advice(sentence, make_command_for_node(history.name))
+    if refusal.by is By.CREDENTIALS:
+        return _advise_on_unaccepted_credentials(history, refusal)
+    if refusal.by is By.POLICY:
+        what = "a release, which leaves no holder," if refusal.is_release else "the writes"
+        return Advice(f"See why the policy refuses {what} of {who}:", _POLICIES)
+    if refusal.by is By.FIELDS:
+        return _advise_on_owned_fields(history, refusal, who, now=now)
+    if refusal.is_in_terminated_namespace:
+        return _advise_on_terminated_namespace(history, refusal)
+    if quota := _QUOTA.search(refusal.message):
+        sentence = f"A ResourceQuota of the namespace left no room for the write of {who}:"
+        return Advice(
+            sentence, f"{make_kubectl_prefix(history.namespace)} describe resourcequota {quote_name(quota[1])}"
+        )
+    if refusal.by is By.OTHER and refusal.code != _FORBIDDEN:
+        return _advise_on_malformed_writes(history, refusal, who)
+    is_anonymous = refusal.is_anonymous and refusal.by is By.RIGHTS
+    advise = _advise_on_anonymous_requests if is_anonymous else _advise_on_missing_rights
+    return advise(history, refusal)
+
+
+def _advise_on_terminated_namespace(history: LeaseHistory, refusal: Refusal) -> Advice:
+    """Return what to do about creations in a namespace that was being deleted, and may be there again."""
+    if history.is_deleted or history.find_tenure_at(refusal.at) is history.latest_tenure:
+        return advise_in_terminated_namespace(history)
+    sentence = "The namespace was being deleted then, and nothing could be created in it. To see whether it is there:"
+    return Advice(sentence, f"kubectl get namespace {quote_name(history.namespace)}")
+
+
+def _advise_on_owned_fields(history: LeaseHistory, refusal: Refusal, who: str, *, now: int) -> Advice:
+    """Return what to do about a server-side apply of fields that another manager owns.
+
+    While a holder is live, that refusal is what keeps the lease from others. With force, only a process of the
+    holder's account is to apply: to any other one the lease does not belong.
+    """
+    status, tenure = history.status(now), history.latest_tenure
+    own = tenure.processes.own if tenure else None
+    if own is None or status is None:
+        sentence = f"Another field manager owns what {who} applies."
+    elif own.user != refusal.writer.user or refusal.writer.impersonator:
+        sentence = f"Let {who} leave out the spec, which the electors write."
+    elif status.state in _FREE:
+        sentence = (
+            f"Once no one leads, let {who} apply with force, or delete the lease; any replica will create it again."
+        )
+    elif own.is_same(refusal.writer):
+        sentence = f"Another field manager owns what {who}, the holder, applies."
+    else:
+        sentence = (
+            f"Do not let {who} apply with force while {format_name(status.holder)} may lead: two leaders would "
+            "result. Once no one leads, delete the lease; any replica will create it again."
+        )
+    return Advice(f"{sentence} To see who owns its fields:", make_command_for_managers(history))
+
+
+def _advise_on_malformed_writes(history: LeaseHistory, refusal: Refusal, who: str) -> Advice:
+    """Return what to do about writes that are refused whoever makes them: the client decides what it writes."""
+    if _find_refused_pods(history, refusal):
+        place = find_namespace_of_writer(history.namespace, refusal.writer)
+        pods = f"{make_kubectl_prefix(place)} get pods,replicasets -o wide"
+        return Advice(f"The API server refused what {who} wrote; compare images with the holder's:", pods)
+    return Advice(
+        f"The API server refused what {who} wrote. To see the lease:", f"{make_command_for_lease(history)} -o yaml"
+    )
+
+
+def _advise_on_anonymous_requests(history: LeaseHistory, refusal: Refusal) -> Advice:
+    """Return where to look for who sent requests without credentials: to grant anonymous users a right is no cure."""
+    sentence = (
+        "These requests carried no credentials: see why that program has none, as a pod without a token "
+        "(automountServiceAccountToken: false), and give anonymous users no right."
+    )
+    return _advise_to_find_pod(sentence, history, get_address(refusal.source))
+
+
+def _advise_to_find_pod(sentence: str, history: LeaseHistory, address: str) -> Advice:
+    if not address:
+        return Advice(f"{sentence} To see the pods:", f"{make_kubectl_prefix(history.namespace)} get pods")
+    selector = quote_for_shell(f"status.podIP={address}")
+    return Advice(f"{sentence} To see which pod has the address:", f"kubectl get pods -A --field-selector {selector}")
+
+
+def _advise_on_unaccepted_credentials(history: LeaseHistory, refusal: Refusal) -> Advice:
+    """Return where to look for who sent requests without accepted credentials, and which API server refused them.
+
+    Why they were not accepted, such as a token that had expired, is not in a log.
+    """
+    path = history.requests.find_log_that_authenticates_none(UNAUTHENTICATED)
+    names = [one.rpartition("/")[2] for one in history.requests.logs]
+    name, address = path.rpartition("/")[2], get_address(refusal.source)
+    sentence = "The API server accepted no credentials of these requests, and the log does not show why, or whose."
+    if path and names.count(name) == 1:
+        sentence = (
+            f"Only the API server with the log {format_name(name)} did not accept the credentials; "
+            "another one accepted some from the same addresses. Compare how both authenticate, "
+            "such as their service account keys, issuers and audiences."
+        )
+    return _advise_to_find_pod(sentence, history, address)
+
+
+def _name_refused(history: LeaseHistory, refusal: Refusal) -> str:
+    """Name whose writes were refused: the refused pods, unless the holder's pod is among them."""
+    pods = _find_refused_pods(history, refusal)
+    if not pods:
+        return format_name(refusal.writer.name) or "the writer"
+    return f"{'pod' if len(pods) == 1 else 'pods'} {' and '.join(pods)}"
+
+
+def _find_refused_pods(history: LeaseHistory, refusal: Refusal) -> list[str]:
+    """Return the latest pods that were refused alike, if a pod of the same account has renewed the lease since."""
+    tenure = history.current_tenure
+    own = tenure.processes.own if tenure and tenure.last_renewal > refusal.at else None
+    if own is None or not own.pod or own.user != refusal.writer.user:
+        return []
+    alike = (one for one in history.requests.refusals if _is_alike(one, refusal))
+    pods = list(dict.fromkeys(find_named_pod(one.writer.pod) for one in alike))
+    return [] if "" in pods or own.pod in pods else pods[-_MAX_NAMED:]
+
+
+def _is_alike(refusal: Refusal, other: Refusal) -> bool:
+    return refusal.is_denied_write and (refusal.by, refusal.code, refusal.writer.user) == (
+        other.by,
+        other.code,
+        other.writer.user,
+    )
+
+
+def _advise_on_missing_rights(history: LeaseHistory, refusal: Refusal) -> Advice:
+    """Return what to do about writes that an authorizer refused."""
+    who = format_name(refusal.writer.name) or "the writer"
+    if history.namespace == NODE_LEASES and refusal.writer.user.startswith(NODE_USER):
+        return _advise_on_refused_node(history, refusal, who)
+    found = _VERB.search(refusal.message)
+    verb = found[1] if found else "update"
+    known = {one.processes.own.user for one in history.tenures if one.processes.own}
+    if refusal.by is By.RIGHTS and refusal.reason:
+        sentence = f"An authorizer refused it, and gave the reason {quote(refusal.reason)}; ask who runs that."
+        if _has_written_since(history, refusal):
+            return Advice(f"{sentence} {who} has written the lease since then.")
+        command = make_command_for_rights(verb, history.namespace, history.name, refusal.writer)
+        return Advice(f"{sentence} To see whether {who} may {verb} it now:", command)
+    if refusal.by is By.RIGHTS and _has_written_since(history, refusal):
+        sentence = (
+            f"{who} has written the lease since. To see what gives it rights, and which field managers wrote that:"
+        )
+        return Advice(
+            sentence, f"{make_kubectl_prefix(history.namespace)} get roles,rolebindings -o yaml --show-managed-fields"
+        )
+    if refusal.by is not By.RIGHTS:
+        what = f"The API server refused what {who} wrote."
+    elif known and refusal.writer.user not in known:
+        what = f"{who} lacked the right, and did not hold the lease in this input."
+    else:
+        what = f"{who} lacked the right to {verb} the lease; give it that, if it is to lead."
+    sentence = f"{what} To see whether it may {verb} it now:"
+    return Advice(sentence, make_command_for_rights(verb, history.namespace, history.name, refusal.writer))
+
+
+def _advise_on_refused_node(history: LeaseHistory, refusal: Refusal, who: str) -> Advice:
+    """Return which node to look at: a kubelet asks for the lease of no other node, but who has its credentials may."""
+    node = refusal.writer.user.removeprefix(NODE_USER)
+    if node == history.name or refusal.writer.impersonator:
+        sentence = f"The API server refused the requests of {who}. To see the node:"
+        return Advice(sentence, make_command_for_node(history.name))
+    sentence = f"{who} asked for the lease of another node: its credentials may be in other hands. To see its own node:"
+    return Advice(sentence, make_command_for_node(node))
+
+
+def _has_written_since(history: LeaseHistory, refusal: Refusal) -> bool:
+    """Return whether a user whose write was refused has renewed the lease since: it has the right again."""
+    user, refusals = refusal.writer.user, history.requests.refusals
+    denied = (one.at for one in refusals if one.is_denied_write and one.writer.user == user)
+    return history.find_last_renewal_by(user) > max(denied, default=refusal.at)

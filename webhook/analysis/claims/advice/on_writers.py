@@ -1,0 +1,182 @@
+"""Advice about who wrote a lease: took it, deleted it, or renews it under a name that others use, too."""
+
+from typing import Final
+
+from webhook.admission.rules.change import CLEANUP_CONTROLLERS, GARBAGE_COLLECTOR, NAMESPACE_CONTROLLER, NODE_LEASES
+from webhook.analysis.audit.leases import find_named_pod
+from webhook.analysis.claims.claim import Advice
+from webhook.analysis.claims.commands import (
+    find_pod,
+    find_user_without_pod,
+    make_command_for_audit_log,
+    make_command_for_lease,
+    make_command_for_managers,
+    make_command_for_node,
+    make_command_for_pod_of_writer,
+    make_command_for_writers,
+    make_options_to_act_as,
+)
+from webhook.analysis.claims.evidence.owners import find_owner_that_held, find_owners_added_to, is_by_holder
+from webhook.analysis.claims.words import describe_user, format_name
+from webhook.analysis.history.holders.tenure import API_SERVER, Tenure
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.inputs.items import Writer
+from webhook.kubernetes.request import UserInfo
+from webhook.text.commands import make_kubectl_prefix, quote_for_shell, quote_name
+
+_PRIVILEGED: Final = "system:masters"
+"""A group to which no authorizer refuses anything. Source: `SystemPrivilegedGroup` of kubernetes/apiserver."""
+
+
+def advise_on_writer(sentence: str, history: LeaseHistory, writer: Writer) -> Advice:
+    """Return a sentence, and the command that shows who a writer is, or what let it write: a log shows that it could.
+
+    Only what an API server authenticated names it: field managers, user agents and texts of holders anyone may choose.
+    """
+    if writer.user == API_SERVER:
+        return Advice(
+            f"{sentence} An API server has every right. To see the lease:", make_command_for_managers(history)
+        )
+    if writer.impersonator:
+        return _advise_on_impersonator(sentence, history, writer)
+    if _PRIVILEGED in writer.groups:
+        sentence += f" It is in {_PRIVILEGED}, which has every right. To see the lease:"
+        return Advice(sentence, make_command_for_managers(history))
+    if find_named_pod(writer.pod):
+        return Advice(
+            f"{sentence} To see the pod that did it:", make_command_for_pod_of_writer(history.namespace, writer)
+        )
+    if not writer.user or _is_user_of_electors(history, writer):
+        return advise_on_user_of_electors(sentence, history, writer)
+    return Advice(
+        f"{sentence} To see what gives {format_name(writer.name)} the right:", make_command_for_writers(history)
+    )
+
+
+def _advise_on_impersonator(sentence: str, history: LeaseHistory, writer: Writer) -> Advice:
+    """Return the command that asks whether one may act as another user: that one may have the right to write."""
+    if _PRIVILEGED in writer.impersonator_groups:
+        sentence += f" {format_name(writer.impersonator)} is in {_PRIVILEGED}, which has every right. To see the lease:"
+        return Advice(sentence, make_command_for_managers(history))
+    account = UserInfo(writer.user).service_account
+    whom = quote_name(f"serviceaccounts/{account[1]}" if account else f"users/{writer.user}")
+    where = f" -n {quote_name(account[0])}" if account else ""
+    options = make_options_to_act_as(writer.impersonator, writer.impersonator_groups)
+    sentence += f" To see whether {format_name(writer.impersonator)} may impersonate {format_name(writer.name)}:"
+    return Advice(sentence, f"kubectl auth can-i impersonate {whom}{where}{options}")
+
+
+def _is_user_of_electors(history: LeaseHistory, writer: Writer) -> bool:
+    """Return whether another process of a writer's user held the lease: that user needs the right."""
+    owns = (one.processes.own for one in history.tenures)
+    return any(one and one.user == writer.user and not one.is_same(writer) for one in owns)
+
+
+def advise_on_user_of_electors(sentence: str, history: LeaseHistory, writer: Writer) -> Advice:
+    """Return a sentence, and the command that shows the pods of an account, of which any may have written."""
+    account = UserInfo(writer.user).service_account
+    if account is None:
+        return Advice(f"{sentence} To see the lease:", make_command_for_managers(history))
+    pods = (
+        f"{make_kubectl_prefix(account[0])} get pods --field-selector "
+        f"spec.serviceAccountName={quote_for_shell(account[1])}"
+    )
+    return Advice(f"{sentence} To see the pods of that account:", pods)
+
+
+def advise_on_late_taker(history: LeaseHistory, after: Tenure) -> Advice:
+    """Return how to see what a process did before it took the lease."""
+    own, pod = find_user_without_pod(after), find_pod(history, after.holder, after)
+    if own is not None:
+        sentence = (
+            f"See what {format_name(after.holder)} did before it took the lease: "
+            f"it writes as {describe_user(own)}, not with the token of a pod."
+        )
+        return advise_on_writer(sentence, history, own)
+    did, logs = (
+        "did before it took the lease:",
+        f"{make_kubectl_prefix(pod.namespace)} {f'logs {pod.name}' if pod.name else 'get pods'}",
+    )
+    if pod.is_logged or not pod.name:
+        return Advice(f"See what {format_name(after.holder)} {did}", logs)
+    return Advice(f"If {format_name(after.holder)} is a pod, see what it {did}", logs)
+
+
+def advise_on_contest(history: LeaseHistory, last: Tenure, *, is_ongoing: bool, is_known: bool) -> Advice:
+    """Return what to do about two that take a lease from each other; `is_known`: they did so themselves."""
+    if not is_known:
+        return Advice(
+            "The audit log shows who wrote it:",
+            make_command_for_audit_log(history.namespace, history.name),
+        )
+    stop = "Both may lead: stop one of them, and find out why they" if is_ongoing else "Find out why they"
+    pod = find_pod(history, last.holder, last)
+    return Advice(
+        f"{stop} do not wait until the lease expires:", f"{make_kubectl_prefix(pod.namespace)} get pods -o wide"
+    )
+
+
+def advise_after_doubtful_deletion(history: LeaseHistory) -> Advice:
+    """Return how to see whether a lease was deleted, if a log does not show it."""
+    return Advice("The lease may have been deleted. To see whether it exists:", make_command_for_lease(history))
+
+
+def advise_in_terminated_namespace(history: LeaseHistory) -> Advice:
+    """Return how to see what keeps a namespace that is being deleted: often finalizers of what is left in it."""
+    sentence = (
+        "When the lease was last to be created, its namespace was being terminated: it stays until all in it is "
+        "gone, and waits for finalizers of what is left. To see what is left, in status.conditions:"
+    )
+    return Advice(sentence, f"kubectl get namespace {quote_name(history.namespace)} -o yaml")
+
+
+def advise_after_deletion(history: LeaseHistory, before: Tenure, who: Writer) -> Advice:
+    """Return what to do after someone deleted a lease that `before` held."""
+    if who.user == NAMESPACE_CONTROLLER and _is_being_terminated(history):
+        return advise_in_terminated_namespace(history)
+    if who.user == NAMESPACE_CONTROLLER:
+        sentence = "Its namespace was deleted, and all that was in it. To see whether it exists again:"
+        return Advice(sentence, f"kubectl get namespace {quote_name(history.namespace)}")
+    if who.user in CLEANUP_CONTROLLERS and history.namespace == NODE_LEASES:
+        sentence = "Kubernetes deletes the lease of a node with its Node. To see whether that is there again:"
+        return Advice(sentence, make_command_for_node(history.name))
+    if who.user == GARBAGE_COLLECTOR and (owner := find_owner_that_held(history, before)):
+        sentence = f"See why pod {owner.name} was gone; if its node is cut off, it may run on there:"
+        selector = f"--field-selector involvedObject.name={quote_name(owner.name or '')}"
+        return Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get events {selector}")
+    if who.user in CLEANUP_CONTROLLERS:
+        sentence = "Kubernetes deletes what names only owners that do not exist."
+        added = find_owners_added_to(history, before)
+        if added and added.writer and added.writer.name and not is_by_holder(added):
+            sentence += f" Find out why {format_name(added.writer.name)} added one."
+            return advise_on_writer(sentence, history, added.writer)
+        # Neither a deleted lease nor the next one of its name shows what owners it had.
+        return Advice(f"{sentence} To see who may add one:", make_command_for_writers(history))
+    return advise_on_writer(f"Decide whether {format_name(who.name)} should delete leases.", history, who)
+
+
+def _is_being_terminated(history: LeaseHistory) -> bool:
+    """Return whether the last write after a lease was deleted was refused because its namespace was not gone yet."""
+    writes = [one for one in history.requests.refusals if not one.is_read]
+    later = [one for one in writes if one.received > history.existence.deleted_at]
+    return history.is_deleted and bool(later) and later[-1].is_in_terminated_namespace
+
+
+def advise_after_sharing(history: LeaseHistory, tenure: Tenure) -> Advice:
+    """Return what to do about several processes that renew under one identity: of another user, or replicas."""
+    last, own = tenure.processes.sharers[-1], tenure.processes.own
+    if own is not None and (last.user, last.impersonator) != (own.user, own.impersonator):
+        # A user that impersonates an account is not one of its replicas.
+        who = own if own.impersonator and not last.impersonator else last
+        sentence = f"Find out why {describe_user(who)} renewed it as {format_name(tenure.holder)}."
+        return advise_on_writer(sentence, history, who)
+    where, pods = (
+        make_kubectl_prefix(history.namespace),
+        " ".join(quote_name(one) for one in tenure.processes.pods[-3:]),
+    )
+    if len(set(tenure.processes.pods)) == 1:
+        # A pod that is deleted by force, or whose node is cut off, may run on while the next one has its name.
+        sentence = "Check whether an earlier pod of that name still runs, on a node that is not reached:"
+        return Advice(sentence, f"{where} get pods,nodes -o wide")
+    sentence = "Give each replica an identity of its own, such as its pod's name:"
+    return Advice(sentence, f"{where} describe pods {pods}" if pods else f"{where} get pods")

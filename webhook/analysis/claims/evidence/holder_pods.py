@@ -1,0 +1,73 @@
+"""Deletions and evictions of the pods of holders, while they held the lease: often why they released it."""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from msgspec import Struct
+
+from webhook.analysis.claims.evidence.deleted_pods import find_first_request
+from webhook.analysis.claims.words import (
+    UNLESS_DRY_RUN,
+    describe_by_writer,
+    describe_grace,
+    format_name,
+    name_deletion,
+)
+from webhook.analysis.history.audit_log.deleted_pods import DeletedPods, is_by_kubelet
+from webhook.analysis.history.holders.tenure import Tenure
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.inputs.items import PodDeletion, Writer
+from webhook.kubernetes.times import SECOND
+
+
+class HolderPodDeletion(Struct, frozen=True):
+    """A deletion of the pod of a holder; of several requests for one pod, the first that no kubelet made."""
+
+    tenure: Tenure
+    deletion: PodDeletion
+
+    @property
+    def text(self) -> str:
+        """`pod checkout-1, which held it, was evicted by kube-system/descheduler`."""
+        did = "held" if self.tenure.processes.is_sure else "renewed"
+        pod = f"pod {format_name(self.deletion.name)}, which {'wrote' if self.tenure.is_writer else did} it"
+        if is_by_kubelet(self.deletion):
+            return f"{pod}, was deleted, as its kubelet confirmed"
+        doubt = "" if self.deletion.is_sure else f", {UNLESS_DRY_RUN}"
+        by = describe_by_writer(self.deletion.writer)
+        return f"{pod}, was {name_deletion(self.deletion)}{by}{describe_grace(self.deletion)}{doubt}"
+
+
+def find_holder_pod_deletions(deleted: DeletedPods, history: LeaseHistory, now: int) -> Iterator[HolderPodDeletion]:
+    """Yield the deletions of pods of holders by `now`, in microseconds since 1970, the oldest one first."""
+    for tenure, after in pairwise([*history.tenures, None]):
+        assert tenure is not None
+        is_known = tenure.processes.is_sure or tenure.processes.is_alone
+        own = tenure.processes.own if is_known and not tenure.processes.others else None
+        found = deleted.list_deletions_by(own) if own is not None else ()
+        until = now if tenure.until is None else min(now, tenure.until)
+        if tenure.is_writer and after is not None and not tenure.is_deleted:
+            until = min(now, after.since)  # its last write ends it, where a log shows nothing else
+        within = (one for one in found if own and tenure.since <= one.at <= until and _is_of(one, own, tenure))
+        yield from (HolderPodDeletion(tenure, one) for one in sorted(within, key=is_by_kubelet)[:1])
+
+
+def _is_of(deletion: PodDeletion, own: Writer, tenure: Tenure) -> bool:
+    """Return whether a deletion is known to be of the pod of a process, or of one of its name that was heard by then.
+
+    The deletions of other uids are left out before.
+    """
+    return bool(deletion.uid and own.uid) or deletion.at >= find_first_request(tenure, own, tenure.last_renewal)
+
+
+def find_evictor(found: Sequence[HolderPodDeletion], tenures: Sequence[Tenure]) -> Writer | None:
+    """Return who asked for the deletion of the pods of all of these tenures before they ended; None if several did."""
+    who = {id(one.tenure): one.deletion.writer.process for one in found if not is_by_kubelet(one.deletion)}
+    writers = {who.get(id(tenure)) for tenure in tenures}
+    return writers.pop() if len(writers) == 1 and tenures else None
+
+
+def is_gone(found: Sequence[HolderPodDeletion], tenure: Tenure) -> bool:
+    """Return whether the pod of a holder was deleted, and it has not renewed for a second or more since."""
+    of_tenure = [one.deletion for one in found if one.tenure is tenure]
+    return bool(of_tenure) and tenure.last_renewal <= of_tenure[-1].at + SECOND

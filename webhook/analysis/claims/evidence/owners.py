@@ -1,0 +1,64 @@
+"""What is said of owners that a write added to a lease."""
+
+import re
+from typing import Final
+
+from webhook.analysis.claims.commands import find_pod
+from webhook.analysis.claims.handovers import describe_dating
+from webhook.analysis.claims.words import describe_by_writer, format_name
+from webhook.analysis.history.holders.tenure import Tenure
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.owners import AddedOwners
+from webhook.kubernetes.objects import OwnerReference
+
+_MAX_NAMED: Final = 2
+_GENERATED: Final = re.compile(r"[a-z0-9.-]+-[bcdfghjklmnpqrstvwxz2456789]{5}")
+"""The name of a pod that Kubernetes made up, and gives to no other pod. Source: apimachinery `pkg/util/rand`."""
+
+
+def find_owners_added_to(history: LeaseHistory, tenure: Tenure) -> AddedOwners | None:
+    """Return the latest owners that were added while a holder had the lease; None if none are known."""
+    return next((one for one in reversed(history.added_owners) if one.tenure is tenure), None)
+
+
+def is_by_holder(added: AddedOwners) -> bool:
+    """Return whether the holder's own process added owners, or one field manager did that and renews the lease."""
+    own = added.tenure.processes.own if added.tenure else None
+    if added.writer is None:
+        return not added.manager
+    return own is not None and own.is_same(added.writer)
+
+
+def find_owner_that_held(history: LeaseHistory, before: Tenure) -> OwnerReference | None:
+    """Return the pod that held a lease and was its owner when that was deleted; None if that is not known.
+
+    Kubernetes tells pods of one name apart by their uids, and an owner of a uid that no pod has is gone: so another
+    pod of its name may hold the lease, unless the name is given once. What others add may name any uid.
+    """
+    added, pod, own = (
+        find_owners_added_to(history, before),
+        find_pod(history, before.holder, before),
+        before.processes.own,
+    )
+    if (added is not None and not is_by_holder(added)) or pod.namespace != history.namespace:
+        return None
+    for owner in before.owners:
+        is_pod = owner.kind == "Pod" and owner.api_version == "v1" and bool(pod.name) and owner.name == pod.name
+        is_same_uid = own is not None and bool(own.uid) and own.uid == owner.uid
+        if is_pod and (is_same_uid or _GENERATED.fullmatch(pod.name)):
+            return owner
+    return None
+
+
+def describe_added_owners(added: AddedOwners, at: str = "") -> str:
+    """`the owner ConfigMap settings was added by shop/ui`, or under which field manager; ` at 12:00:02Z` before that.
+
+    Anyone may choose a field manager, so it is named only where the input does not show the writer.
+    """
+    named = ", ".join(f"{format_name(kind)} {format_name(name)}" for kind, name in added.owners[:_MAX_NAMED])
+    more = f" and {len(added.owners) - _MAX_NAMED} more" if len(added.owners) > _MAX_NAMED else ""
+    what = "the owner {} was" if len(added.owners) == 1 else "the owners {} were"
+    by = describe_by_writer(added.writer)
+    by = f" under field manager {format_name(added.manager)}" if added.manager and not by else by
+    dating = describe_dating(is_dated=added.is_dated, is_claimed=added.is_claimed)
+    return f"{what.replace('{}', named + more)} added{at}{by}{dating}"

@@ -1,0 +1,307 @@
+"""What a log shows of pods while no one held a lease: which could not be created, wait for a node, or had a kubelet.
+
+Each is listed beside what happened to the lease, and is never given as its cause.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from itertools import pairwise
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.analysis.claims.evidence.newer_leases import find_newer_lease, is_asked_for_no_more
+from webhook.analysis.claims.evidence.owners import find_owner_that_held
+from webhook.analysis.claims.evidence.pod_statuses import (
+    describe_end_of_pod,
+    describe_kubelet_writes,
+    find_kubelet_writes,
+    name_node,
+)
+from webhook.analysis.claims.evidence.restarted_holders import find_status_writes
+from webhook.analysis.claims.handovers import DURATION
+from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
+from webhook.analysis.history.audit_log.pod_requests import MAX_REQUESTS
+from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.holders.tenure import Handover, Tenure
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.status import LeaseState
+from webhook.analysis.inputs.items import PodAct, PodDeletion, PodRequest, Writer
+from webhook.kubernetes.request import NODE_CONTROLLER, UserInfo
+from webhook.kubernetes.times import MINUTE, SECOND, format_length
+
+_BEFORE: Final = MINUTE
+"""How long before a lease was free the creation of a pod may have been refused that would ask for it."""
+_SHORTEST: Final = 2 * SECOND
+"""A lease that was free for less was waited for."""
+_MIN_WRITES: Final = 2
+"""The scheduler writes the status of a pod that it preempts, too, and of one that it cannot place again and again."""
+_UNTIL_ASKING: Final = MINUTE // 2
+"""How long a pod may take from getting a node until it asks for its lease."""
+_MAX_NAMED: Final = 3
+_FAILED: Final = 500
+_UNTIL_SILENT: Final = 5 * SECOND
+"""How long before its last renewal a program may have been started that stopped a holder, or its pod."""
+_UNTIL_EVICTED: Final = 2 * SECOND
+_SCHEDULER: Final = "system:kube-scheduler"
+_GENERATED: Final = "[bcdfghjklmnpqrstvwxz2456789]"
+"""The characters of names that Kubernetes makes. Source: apimachinery `pkg/util/rand`."""
+_OF_REPLICA_SET: Final = re.compile(rf"(.+)-{_GENERATED}{{1,10}}-{_GENERATED}{{5}}")
+_NAMED: Final = re.compile(r'pods "([a-z0-9.-]{1,253})" is forbidden: ')
+
+
+class PodEvent(Struct, frozen=True, order=True):
+    """What a log shows of a pod, and when: `is_vague` if only that its kubelet was there, `ending` is how it ended."""
+
+    at: int
+    text: str
+    is_vague: bool = False
+    ending: str = ""
+
+
+def list_pod_events(histories: ClusterHistory, history: LeaseHistory, now: int) -> tuple[PodEvent, ...]:
+    """Return what a log shows of pods of the workload of a lease while no one held it, with times."""
+    free = list(_list_free_times(history, now))
+    refused = find_refused_pods(histories, history, now)
+    found = [*_list_refused(refused), *_list_waiting(histories, history, free, now)]
+    found += [*_list_kubelets(histories, history, now), *_list_acts_on_holders(histories, history, now)]
+    again = find_status_writes(histories, history, now)
+    found += [PodEvent(again.first, text)] if again is not None and (text := again.describe(now)) else []
+    found += _list_idle(histories, history, now)
+    return tuple(sorted(found))
+
+
+def find_refused_pods(histories: ClusterHistory, history: LeaseHistory, now: int) -> Sequence[PodRequest]:
+    """Return the creations of pods that were refused when no one held a lease, unless of other workloads."""
+    free = list(_list_free_times(history, now))
+    workloads = _list_workloads(history) if free else ()
+    namespaces = {one for one, _ in workloads} or {history.namespace}
+    refused = histories.pod_requests.list_refused(namespaces) if free else ()
+    near = (one for one in refused if any(start - _BEFORE <= one.at <= end for start, end in free))
+    return [one for one in near if _may_be_of(one, workloads)]
+
+
+def _list_free_times(history: LeaseHistory, now: int) -> Iterator[tuple[int, int]]:
+    """Yield from when to when no one held the lease, in microseconds since 1970: from the last renewal of a holder."""
+    tenures = list(history.tenures)
+    if tenures and tenures[0].began is Handover.CREATED and history.requests.refusals:
+        yield history.requests.refusals[0].at, tenures[0].since
+    for before, after in _pair(tenures):
+        start = before.last_renewal if before.until is None else min(before.until, before.last_renewal)
+        if after is not None and after.since - start > _SHORTEST and after.began is not Handover.PREFERRED:
+            yield start, after.since
+        elif after is None and (before.until is not None or _is_silent(history, before, now)):
+            yield start, now
+
+
+def _pair(tenures: Sequence[Tenure]) -> Iterator[tuple[Tenure, Tenure | None]]:
+    """Yield each holder with the one that followed it, None for the latest."""
+    yield from pairwise([*tenures, None]) if tenures else ()
+
+
+def _is_silent(history: LeaseHistory, tenure: Tenure, now: int) -> bool:
+    """Return whether a lease has expired, or may have: where only writes are seen, that its last writer went silent."""
+    if not tenure.is_writer:
+        return _has_expired(history, now)
+    return now - tenure.last_renewal > max(DURATION * SECOND, 2 * (history.renewals.usual or 0))
+
+
+def _has_expired(history: LeaseHistory, now: int) -> bool:
+    status = history.status(now)
+    return status is not None and status.state is LeaseState.EXPIRED
+
+
+def _list_processes(history: LeaseHistory) -> Sequence[Writer]:
+    """Return the pods that held the lease or asked to write it, by their tokens."""
+    own = (one for tenure in history.tenures for one in (tenure.processes.own, *tenure.processes.others) if one)
+    known = dict.fromkeys((*own, *(one.writer.process for one in history.requests.refusals)))
+    return [one for one in known if one.pod and not one.impersonator and _namespace_of(one)]
+
+
+def _namespace_of(process: Writer) -> str:
+    account = UserInfo(process.user).service_account
+    return account[0] if account else ""
+
+
+def name_workload(pod: str) -> str:
+    """Return the name of what a pod is of, as its name shows: of a Deployment, or the rest without its last part."""
+    found = _OF_REPLICA_SET.fullmatch(pod)
+    return found[1] if found else pod.rpartition("-")[0]
+
+
+def _list_workloads(history: LeaseHistory) -> Collection[tuple[str, str]]:
+    """Return the namespaces and the workloads of the pods of a lease."""
+    return {(_namespace_of(one), name_workload(one.pod)) for one in _list_processes(history)}
+
+
+def _list_refused(refused: Sequence[PodRequest]) -> Iterator[PodEvent]:
+    """Yield that pods could not be created, once for each who asked for them."""
+    groups: dict[tuple[str, Writer, int], list[PodRequest]] = {}
+    for request in refused:
+        groups.setdefault((request.namespace, request.writer.process, request.code), []).append(request)
+    for (namespace, process, code), group in groups.items():
+        first, last = group[0], group[-1]
+        within = f" within {format_length(last.at - first.at)}" if last.at - first.at >= SECOND else ""
+        least = "at least " if len(group) == MAX_REQUESTS else ""
+        were = "failed" if code >= _FAILED else "was refused" if len(group) == 1 else "were refused"
+        message = f", the last one: {last.message}" if last.message else ""
+        requests = (
+            f"{least}{format_count(len(group), 'request')} by {describe_writer(process)} "
+            f"in namespace {format_name(namespace)}"
+        )
+        yield PodEvent(first.at, f"pods could not be created: {requests} {were} with {code}{within}{message}")
+
+
+def _may_be_of(request: PodRequest, workloads: Collection[tuple[str, str]]) -> bool:
+    """Return whether a pod that was refused may be of a workload: where a log shows its name, by that."""
+    named = _NAMED.match(request.message)
+    pod = request.name or (named[1] if named else "")
+    return not pod or not workloads or (request.namespace, name_workload(pod)) in workloads
+
+
+def _list_waiting(
+    histories: ClusterHistory, history: LeaseHistory, free: Sequence[tuple[int, int]], now: int
+) -> Iterator[PodEvent]:
+    """Yield that the scheduler wrote the status of a pod again and again that got no node, as far as the log shows."""
+    known = {(_namespace_of(one), one.pod) for one in _list_processes(history)}
+    for namespace, workload in sorted(_list_workloads(history)):
+        for pod in histories.pod_requests.list_names(namespace):
+            if name_workload(pod) != workload or (namespace, pod) in known:
+                continue
+            about = [one for one in histories.pod_requests.list_about(namespace, pod) if one.at <= now]
+            written = [one for one in about if one.act is PodAct.STATUS and _is_by_scheduler(one)]
+            is_only = len(written) == len(about) >= _MIN_WRITES
+            if is_only and any(start <= written[-1].at <= end for start, end in free):
+                times = f"{len(written)} times until {format_clock(written[-1].at, now)}"
+                text = (
+                    f"{_SCHEDULER} wrote the status of pod {format_name(pod)}, "
+                    f"{times}, and the log does not show that it"
+                )
+                yield PodEvent(written[0].at, f"{text} got a node: it may be pending")
+
+
+def _list_idle(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iterator[PodEvent]:
+    """Yield that pods of the workload of an expired lease got nodes, and never asked for it: they may elect otherwise.
+
+    No one else asks for it, either, as far as the log shows, which has reads of it by its holders.
+    """
+    status = history.status(now)
+    expired = status.takeable_at if status is not None and status.state is LeaseState.EXPIRED else None
+    is_read = expired is not None and history.has_reads_of_holders
+    if expired is None or not is_read or not is_asked_for_no_more(histories, history, expired):
+        return
+    if find_newer_lease(histories, history, status, now) is not None:
+        return  # which says more
+    asked = {pod for pods in history.requests.accounts.values() for pod in pods}
+    asked.update(one.pod for one in _list_processes(history))
+    bound = []
+    for namespace, workload in sorted(_list_workloads(history)):
+        names = (one for one in histories.pod_requests.list_names(namespace) if name_workload(one) == workload)
+        for name in names:
+            about = histories.pod_requests.list_about(namespace, name)
+            at = next((one.at for one in about if one.act is PodAct.BOUND), None)
+            is_there = not histories.deleted_pods.list_deletions_of(namespace, name, "")
+            if at is not None and at <= now - _UNTIL_ASKING and name not in asked and is_there:
+                bound.append((at, name))
+    if bound:
+        named = ", ".join(format_name(name) for _, name in sorted(bound)[:_MAX_NAMED])
+        more = f" and {len(bound) - _MAX_NAMED} more" if len(bound) > _MAX_NAMED else ""
+        which = "pod" if len(bound) == 1 else "pods"
+        text = (
+            f"{which} {named}{more} of its workload got a node, and the log has no request for the lease from there: "
+            "it may elect by another lease, or no longer, for example"
+        )
+        yield PodEvent(min(bound)[0], text)
+
+
+def _is_by_scheduler(request: PodRequest) -> bool:
+    return request.writer.user == _SCHEDULER and not request.writer.impersonator
+
+
+def _list_kubelets(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iterator[PodEvent]:
+    """Yield that a kubelet wrote the status of the pod of a holder that no longer renewed the lease."""
+    for tenure, after in _pair(list(history.tenures)):
+        is_lost = after.began is Handover.EXPIRED if after is not None else _has_expired(history, now)
+        own = tenure.processes.own if is_lost and tenure.processes.is_sure else None
+        if own is None or histories.deleted_pods.list_deletions_by(own):
+            continue
+        until = now if after is None else after.since
+        if found := find_kubelet_writes(histories, tenure, tenure.last_renewal, until):
+            ending = describe_end_of_pod(found, tenure.last_renewal, now)
+            text = _describe_kubelet(found, tenure, now)
+            yield PodEvent(found[0].at, text, is_vague=not ending, ending=ending)
+
+
+def _list_acts_on_holders(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iterator[PodEvent]:
+    """Yield who ran a program in the pod of a holder when that lost the lease, and who failed to evict one."""
+    late = [(one.start, one.end) for one in history.late_silences]
+    for tenure, after in _pair(list(history.tenures)):
+        place = _find_pod_that_held(history, tenure)
+        if place is None:
+            continue
+        until = now if after is None else after.since
+        is_lost = _is_silent(history, tenure, now) if after is None else after.began is Handover.EXPIRED
+        silent = [*late, *([(tenure.last_renewal, until)] if is_lost else [])]
+        silent += [(tenure.until, tenure.until)] if tenure.until is not None else []
+        about = histories.pod_requests.list_about(*place)
+        held = [one for one in about if tenure.since <= one.at <= min(until, now)]
+        ran = [one for one in held if any(start - _UNTIL_SILENT <= one.at <= end for start, end in silent)]
+        yield from _list_of_act(PodAct.RAN, ran, now)
+        yield from _list_of_node_controller(histories, place, held)
+        yield from _list_of_act(PodAct.KEPT, held, now)
+
+
+def _find_pod_that_held(history: LeaseHistory, tenure: Tenure) -> tuple[str, str] | None:
+    """Return the namespace and the name of the pod of a holder: of its process, or the owner of its lease."""
+    own = tenure.processes.own if tenure.processes.is_sure else None
+    if own is None:
+        owner = find_owner_that_held(history, tenure)
+        return (history.namespace, owner.name) if owner is not None and owner.name else None
+    is_pod = bool(own.pod and _namespace_of(own)) and not own.impersonator
+    return (_namespace_of(own), own.pod) if is_pod else None
+
+
+def _list_of_node_controller(
+    histories: ClusterHistory, place: tuple[str, str], held: Sequence[PodRequest]
+) -> Iterator[PodEvent]:
+    """Yield that the node controller wrote the status of a holder's pod, unless to evict it, which it does just after.
+
+    Source: `MarkPodsNotReady` of kubernetes/kubernetes `pkg/controller/util/node`, and `AddPodDisruptionConditions`.
+    """
+    evicted = [one.at for one in histories.deleted_pods.list_deletions_of(*place, "") if _is_by_node_controller(one)]
+    for one in held:
+        is_status = one.act is PodAct.STATUS and _is_by_node_controller(one)
+        if is_status and not any(0 <= at - one.at <= _UNTIL_EVICTED for at in evicted):
+            pod = f"pod {format_name(one.name)}, which held it"
+            text = f"{describe_writer(one.writer)} wrote the status of {pod}, as it does when a node is not ready"
+            yield PodEvent(one.at, text)
+
+
+def _is_by_node_controller(request: PodRequest | PodDeletion) -> bool:
+    return request.writer.user == NODE_CONTROLLER and not request.writer.impersonator
+
+
+def _list_of_act(act: PodAct, requests: Sequence[PodRequest], now: int) -> Iterator[PodEvent]:
+    """Yield what each did in the pod of a holder, or was to do to it, once for each."""
+    groups: dict[Writer, list[PodRequest]] = {}
+    for one in requests:
+        if one.act is act:
+            groups.setdefault(one.writer.process, []).append(one)
+    for process, group in groups.items():
+        first, last = group[0], group[-1]
+        again = f", {len(group)} times until {format_clock(last.at, now)}" if len(group) > 1 else ""
+        pod = f"pod {format_name(first.name)}, which held it"
+        program = format_name(first.message) if first.message else "a program"
+        text = f"{describe_writer(process)} ran {program} in {pod}{again}"
+        if act is PodAct.KEPT:
+            text = f"{describe_writer(process)} was refused the eviction of {pod}, with {last.code}{again}"
+        yield PodEvent(first.at, text)
+
+
+def _describe_kubelet(found: Sequence[PodRequest], tenure: Tenure, now: int) -> str:
+    first, last = found[0], found[-1]
+    again = f", {len(found)} times until {format_clock(last.at, now)}" if len(found) > 1 else ""
+    return (
+        f"the kubelet of node {name_node(first)} wrote the status of a pod named {format_name(first.name)}, "
+        f"as the holder's is{again}: {describe_kubelet_writes(found, tenure.last_renewal, now)}"
+    )

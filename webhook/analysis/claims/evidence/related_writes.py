@@ -1,0 +1,284 @@
+"""Writes of a log to what a lease's holders depend on, where what happened to the lease may have to do with them."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Final
+
+from webhook.admission.rules.change import NODE_LEASES
+from webhook.analysis.claims.evidence.failing_requests import FailingRun
+from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_by_writer, format_name
+from webhook.analysis.history.audit_log.latency import BY_WEBHOOKS
+from webhook.analysis.history.audit_log.refusal import TOO_MANY_REQUESTS, By, Refusal
+from webhook.analysis.history.holders.tenure import Handover, Tenure
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.inputs.items import PodRequest, RelatedWrite, Writer
+from webhook.analysis.inputs.related_writes import STATUS_WRITTEN, WORKLOADS
+from webhook.kubernetes.request import UserInfo
+from webhook.kubernetes.times import MINUTE, SECOND
+
+_NEAR: Final = 2 * MINUTE
+"""How long before the first of a run of refusals a write may have caused them, and after the last one ended them.
+
+Refusals of one process that lie further apart are of different runs.
+"""
+_RIGHTS: Final = frozenset({"Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"})
+_PODS: Final = {
+    "Deployment": re.compile(
+        r"(?:[4-9bcdf]{1,10}|[bcdfghjklmnpqrstvwxz2456789]{8,10})-[bcdfghjklmnpqrstvwxz2456789]{5}"
+    ),
+    "StatefulSet": re.compile(r"0|[1-9][0-9]{0,9}"),
+}
+"""What follows the name of a workload in that of its pod: a hash and a random text, or a number.
+
+Source: `SafeEncodeString` and `String` of apimachinery `pkg/util/rand`; of a hash, it encodes decimal digits. Another
+controller may use the whole alphabet; the name of another workload is rarely so long without a vowel.
+"""
+_WORKLOAD: Final = re.compile(
+    r"(?:-[bcdfghjklmnpqrstvwxz2456789]{1,10}-[bcdfghjklmnpqrstvwxz2456789]{5}|-[0-9]{1,10})$"
+)
+"""What a Deployment or a StatefulSet adds to its name in that of its pod."""
+_DURATION: Final = "leaseDurationSeconds"
+_ACCOUNT: Final = "ServiceAccount"
+_NODE: Final = "Node"
+_SETTINGS: Final = "ConfigMap"
+_UNTIL_READ: Final = MINUTE
+"""For how long a process may take to read its settings again that were changed in a ConfigMap."""
+_POLICIES: Final = frozenset({"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"})
+_WEBHOOKS: Final = frozenset({"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"})
+_NETWORK: Final = "NetworkPolicy"
+"""What may cut off the pods of its namespace, by being there or by what it allows no longer."""
+_UNTIL_CUT_OFF: Final = 15 * SECOND
+"""How long after the last renewal by a pod a policy may have been written that cut it off: most renew more often."""
+_PRIORITIES: Final = frozenset({"FlowSchema", "PriorityLevelConfiguration"})
+_DEFINITION: Final = "CustomResourceDefinition"
+_GRANTING: Final = frozenset({*_RIGHTS, _DEFINITION, "ConfigMap", "Namespace", "Secret"})
+"""Kinds whose objects refuse nothing by being there: to create one causes no refusal, and to delete it ends none."""
+_REFUSING: Final = frozenset({*_POLICIES, *_WEBHOOKS, "ResourceQuota"})
+"""Kinds whose objects grant nothing by being there."""
+_TERMINATING: Final = "because it is being terminated"
+"""What refuses a creation in a namespace that is being deleted."""
+_OVER_QUOTA: Final = "exceeded quota"
+_Silence = tuple[int, int, Tenure | None]
+"""From when to when a holder, if it is known which one, did not renew."""
+_WITHOUT_PARAMETERS: Final = "no params found"
+"""What a policy refuses with if its parameters, such as a ConfigMap, are gone."""
+
+
+def describe_related_write(write: RelatedWrite, times: str = "") -> str:
+    """`Deployment shop/checkout was scaled by kube-system/downscaler`, with the doubt whether it was."""
+    place = f"{format_name(write.namespace)}/" if write.namespace else ""
+    doubt = "" if write.is_sure else f", {UNLESS_DRY_RUN}"
+    what = f"{write.kind} {place}{format_name(write.name)} was {write.verb}{times}"
+    why = ", as when its kubelet is not heard" if write.verb == STATUS_WRITTEN else ""
+    change = f", which set {write.change}" if write.change else ""
+    return f"{what}{describe_by_writer(write.writer)}{why}{change}{doubt}"
+
+
+def is_new(write: RelatedWrite, writes: Iterable[RelatedWrite]) -> bool:
+    """Return whether a workload or its account was created, as each is before its leaders come.
+
+    An account that was deleted before, as `writes` show, was lacking until it was created again.
+    """
+    if write.verb != "created" or write.kind not in {*WORKLOADS, _ACCOUNT}:
+        return False
+    gone = ((past.kind, past.namespace, past.name) for past in writes if past.verb == "deleted" and past.at <= write.at)
+    return write.kind != _ACCOUNT or (write.kind, write.namespace, write.name) not in gone
+
+
+def find_related_writes(
+    writes: Iterable[RelatedWrite],
+    history: LeaseHistory,
+    refused_pods: Sequence[PodRequest] = (),
+    failing: Sequence[FailingRun] = (),
+) -> Iterator[RelatedWrite]:
+    """Yield the writes that may have to do with what happened to a lease, in the order of time.
+
+    `refused_pods` are creations of pods that were refused while no one held it, `failing` are requests of its holders.
+    """
+    processes = _list_processes(history)
+    accounts = (UserInfo(one.user).service_account for one in processes)
+    # Each lease of an input asks this, and most writes are of other namespaces.
+    places = {"", history.namespace, *(one[0] for one in accounts if one)}
+    near = sorted((one for one in writes if one.namespace in places), key=lambda one: (one.at, one.kind, one.name))
+    kinds = {one.kind for one in near if one.namespace in {"", history.namespace}}
+    runs = {kind: list(_find_runs(history, _REFUSALS_OF[kind])) for kind in kinds if kind in _REFUSALS_OF}
+    silences = list(_find_silences(history)) if any(one.kind == _NETWORK for one in near) else []
+    for write in near:
+        is_here = write.namespace in {"", history.namespace}
+        is_of_lease = _is_of_process(write, processes)
+        is_other = write.kind != _ACCOUNT and is_here
+        is_of_lease = is_of_lease or (is_other and _may_explain(write, runs.get(write.kind, ())))
+        is_of_lease = is_of_lease or _may_have_taken_token(write, processes, runs.get(_ACCOUNT, ()))
+        is_of_lease = is_of_lease or (write.kind == _NETWORK and _may_explain_silence(write, silences))
+        is_of_lease = is_of_lease or (is_other and _may_explain_failures(write, failing))
+        is_of_lease = is_of_lease or (write.kind == _SETTINGS and _may_explain_edit(write, history, processes))
+        is_of_lease = is_of_lease or (write.kind == _NODE and _is_of_node_of_holder(write, history))
+        if is_of_lease or _may_explain_pods(write, refused_pods):
+            yield write
+
+
+def _may_explain_edit(write: RelatedWrite, history: LeaseHistory, processes: Iterable[Writer]) -> bool:
+    """Return whether a ConfigMap that is named after a workload was written just before its pod changed a duration.
+
+    What its own account writes is its work.
+    """
+    if write.namespace != history.namespace or write.verb == "deleted":
+        return False
+    changes = [one for one in history.edits if _DURATION in one.text and 0 <= one.at - write.at <= _UNTIL_READ]
+    own = [one for one in processes if one.pod and any(one.is_same(edit.writer) for edit in changes)]
+    is_other = all(one.user != write.writer.user for one in processes)
+    return is_other and any(write.name.startswith(f"{_WORKLOAD.sub('', one.pod)}-") for one in own)
+
+
+def is_of_node(write: RelatedWrite, history: LeaseHistory) -> bool:
+    """Return whether a write is about the Node of a node's lease, which goes with it."""
+    return write.kind == _NODE and history.namespace == NODE_LEASES and write.name == history.name
+
+
+def _is_of_node_of_holder(write: RelatedWrite, history: LeaseHistory) -> bool:
+    """Return whether a write is about the node of a holder, and was made about when that was silent, or was deleted."""
+    is_own = is_of_node(write, history)
+    # Of most leases, most nodes are others.
+    if not is_own and all(one.processes.node != write.name for one in history.tenures):
+        return False
+    if is_own and write.verb == "deleted":
+        return True
+    ends = ((one.last_renewal, one.until, one) for one in history.tenures if one.is_deleted and one.until is not None)
+    return any(
+        start - _NEAR <= write.at <= end and (is_own or (tenure is not None and tenure.processes.node == write.name))
+        for start, end, tenure in (*_find_silences(history), *ends)
+    )
+
+
+def _list_processes(history: LeaseHistory) -> Sequence[Writer]:
+    own = (one for tenure in history.tenures for one in (tenure.processes.own, *tenure.processes.others) if one)
+    return list(dict.fromkeys((*own, *(one.writer.process for one in history.requests.refusals))))
+
+
+def _is_of_process(write: RelatedWrite, processes: Iterable[Writer]) -> bool:
+    """Return whether an object is the account, or the workload, of a process that held the lease or asked for it."""
+    for process in processes:
+        account = UserInfo(process.user).service_account
+        if account is None or write.namespace != account[0] or process.impersonator:
+            continue
+        if write.kind == _ACCOUNT and write.name == account[1] and write.verb in {"deleted", "created"}:
+            return True
+        if write.kind in WORKLOADS and _is_pod_of(process.pod, write):
+            return True
+    return False
+
+
+def _may_have_taken_token(
+    write: RelatedWrite, processes: Iterable[Writer], runs: Iterable[tuple[int | None, int]]
+) -> bool:
+    """Return whether a write changed the account of a process when requests without credentials began or ended.
+
+    An account says whether its pods get a token.
+    """
+    accounts = (UserInfo(one.user).service_account for one in processes)
+    is_account = write.kind == _ACCOUNT and (write.namespace, write.name) in accounts
+    return is_account and _may_explain(write, runs)
+
+
+def _is_pod_of(pod: str, workload: RelatedWrite) -> bool:
+    """Return whether a pod is named as those of a workload are; one with a longer name may be of another workload."""
+    rest = pod.removeprefix(f"{workload.name}-")
+    return rest != pod and _PODS[workload.kind].fullmatch(rest) is not None
+
+
+def _find_runs(history: LeaseHistory, is_like: Callable[[Refusal], bool]) -> Iterator[tuple[int | None, int]]:
+    """Yield when the first and the last one of each run of refusals came; None if the first may be forgotten."""
+    times: dict[Writer, list[int]] = {}
+    for refusal in filter(is_like, history.requests.refusals):
+        times.setdefault(refusal.writer.process, []).append(refusal.at)
+    for found in times.values():
+        breaks = [number for number, (one, after) in enumerate(pairwise(found), 1) if after - one > _NEAR]
+        for start, end in pairwise([0, *breaks, len(found)]):
+            first, last = found[start], found[end - 1]
+            yield None if history.requests.has_forgotten_since(first - _NEAR) else first, last
+
+
+def _may_explain(write: RelatedWrite, runs: Iterable[tuple[int | None, int]]) -> bool:
+    """Return whether an object may grant or refuse what was refused, and was written when that began or ended.
+
+    What was written in the middle of a run neither caused the refusals nor ended them.
+    """
+    may_cause = write.kind not in {"created": _GRANTING, "deleted": _REFUSING}.get(write.verb, ())
+    may_end = write.kind not in {"created": _REFUSING, "deleted": _GRANTING}.get(write.verb, ())
+    return any(
+        (may_cause and first is not None and first - _NEAR <= write.at <= first)
+        or (may_end and last <= write.at <= last + _NEAR)
+        for first, last in runs
+    )
+
+
+def _may_explain_failures(write: RelatedWrite, failing: Iterable[FailingRun]) -> bool:
+    """Return whether a write may have had a holder's other requests fail, or succeed again."""
+    runs = [
+        (None if one.is_cut else one.first, one.last)
+        for one in failing
+        if (write.kind in _RIGHTS and one.failure.lacks_rights)
+        or (write.kind == _DEFINITION and one.is_unserved and write.name == one.failure.resource)
+    ]
+    return _may_explain(write, runs)
+
+
+def _may_explain_silence(write: RelatedWrite, silences: Iterable[_Silence]) -> bool:
+    """Return whether a policy was written when renewals ended, or just before they went on."""
+    return any(
+        (write.verb != "deleted" and start - _NEAR <= write.at <= start + _UNTIL_CUT_OFF)
+        or (write.verb != "created" and end - _NEAR <= write.at <= end)
+        for start, end, _ in silences
+    )
+
+
+def _find_silences(history: LeaseHistory) -> Iterator[_Silence]:
+    """Yield from when to when a lease was not renewed for so long that most clients give up, or that it expired."""
+    yield from ((one.start, one.end, history.find_tenure_of_silence(one)) for one in history.late_silences)
+    for before, after in pairwise(history.tenures):
+        if after.began is Handover.EXPIRED or after.is_close:
+            yield before.last_of_identity, after.since, before
+    holder = history.current_tenure
+    if holder is not None and holder.duration and history.moment - holder.last_renewal > holder.duration * SECOND:
+        yield holder.last_renewal, history.moment, holder
+
+
+def _may_explain_pods(write: RelatedWrite, refused: Sequence[PodRequest]) -> bool:
+    """Return whether an object refuses what pods were refused for at about that time."""
+    words = _REFUSALS_OF_PODS.get(write.kind)
+    times = [
+        pod.at
+        for pod in refused
+        if words is not None and words in pod.message and write.namespace in {"", pod.namespace}
+    ]
+    return bool(times) and times[0] - _NEAR <= write.at <= times[-1] + _NEAR
+
+
+def _is_by(*parts: By) -> Callable[[Refusal], bool]:
+    return lambda refusal: refusal.by in parts and refusal.is_denied
+
+
+_REFUSALS_OF: Final[dict[str, Callable[[Refusal], bool]]] = {
+    **dict.fromkeys(_RIGHTS, _is_by(By.RIGHTS)),
+    **dict.fromkeys(_POLICIES, _is_by(By.POLICY)),
+    **dict.fromkeys(
+        _WEBHOOKS,
+        lambda refusal: refusal.by is By.WEBHOOK or bool(refusal.failed_webhook) or refusal.slow_part in BY_WEBHOOKS,
+    ),
+    **dict.fromkeys(_PRIORITIES, lambda refusal: refusal.code == TOO_MANY_REQUESTS),
+    "ResourceQuota": lambda refusal: _OVER_QUOTA in refusal.message,
+    "Namespace": lambda refusal: (
+        refusal.by in {By.WEBHOOK, By.POLICY} or bool(refusal.failed_webhook) or _TERMINATING in refusal.message
+    ),
+    "ConfigMap": lambda refusal: _WITHOUT_PARAMETERS in refusal.message,
+    _ACCOUNT: lambda refusal: refusal.is_anonymous and refusal.is_denied,
+    "Secret": _is_by(By.CREDENTIALS),
+}
+"""What each kind of object may have to do with; labels of a namespace choose webhooks and policies."""
+_REFUSALS_OF_PODS: Final = {
+    **dict.fromkeys(_WEBHOOKS, "webhook "),
+    "ResourceQuota": _OVER_QUOTA,
+    "Namespace": "violates PodSecurity",
+}
+"""What the answer says to the creation of a pod that each kind of object has refused."""

@@ -1,0 +1,303 @@
+"""What an input shows of a time in which a lease was not renewed: what its causes are told from."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Final
+
+from webhook.analysis.claims.diagnosis import Cause
+from webhook.analysis.history.audit_log.log_spans import EndedLog, SilentLog
+from webhook.analysis.history.audit_log.refusal import TOO_MANY_REQUESTS, UNAUTHENTICATED, By, Refusal
+from webhook.analysis.history.audit_log.requests import AnsweredRead
+from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.holders.tenure import Tenure
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.renewals import OtherLeases, Silence, estimate_deadline, estimate_last_work
+from webhook.analysis.inputs.items import InputKind, PodActivity, Writer
+from webhook.kubernetes.times import SECOND
+
+REFUSED: Final = {
+    By.RIGHTS: Cause.REFUSED_RIGHTS,
+    By.CREDENTIALS: Cause.REFUSED_CREDENTIALS,
+    By.WEBHOOK: Cause.REFUSED_WEBHOOK,
+    By.POLICY: Cause.REFUSED_POLICY,
+    By.FIELDS: Cause.REFUSED_FIELDS,
+    By.OTHER: Cause.REFUSED_OTHER,
+}
+HIDDEN: Final = (*REFUSED.values(), Cause.FAILED, Cause.THROTTLED, Cause.CONFLICT)
+"""Causes that only an audit log shows."""
+_MIN_OTHER_REQUESTS: Final = 3
+"""Requests of a pod that show it at work: a single one may be held back on its way, or be of a start."""
+_MIN_PAUSE: Final = 5 * SECOND
+_MAX_PAUSE: Final = 15 * SECOND
+"""For how long a pod that runs may be without another request: just after one for a lease, its reads are not read."""
+_PARTS: Final = 4
+"""A time without an answer to others is short if it is at most so small a part of a silence."""
+
+
+@dataclass(frozen=True)
+class SilenceEvidence:
+    """What an input shows between two instants, `start` and `end`, in microseconds since 1970.
+
+    At `start` the lease was renewed last, by `tenure`, its holder then; at `end` it was renewed again, or taken.
+    """
+
+    histories: ClusterHistory
+    history: LeaseHistory
+    tenure: Tenure | None
+    start: int
+    end: int
+
+    @cached_property
+    def hidden(self) -> tuple[Cause, ...]:
+        """The causes that the input does not show: where a log may lack requests, it shows no more than a watch."""
+        bounds = self.histories.bounds
+        has_forgotten = self.history.requests.has_forgotten_since(self.start)
+        is_short = has_forgotten or self.histories.lacks_requests(self.history) or self.ended_log is not None
+        is_whole = not (is_short or bounds.has_hole(self.start, self.end))
+        return () if self.history.kind is InputKind.AUDIT_LOG and is_whole else HIDDEN
+
+    @cached_property
+    def ended_log(self) -> EndedLog | None:
+        """A log of one of several API servers that ends meanwhile: later requests to that one are not shown."""
+        bounds = self.histories.bounds
+        # By clocks that differ, a log may seem to end early.
+        return bounds.log_spans.find_ended(self.start, self.end) if bounds.skew <= SECOND else None
+
+    @cached_property
+    def silent_log(self) -> SilentLog | None:
+        """The log that has the last renewal, if it has no answer about any lease for most of that time.
+
+        What others did, who were answered by another API server, says nothing of that one.
+        """
+        bounds, path = self.histories.bounds, self.history.requests.written_in.find_at(self.start + SECOND)
+        return bounds.log_spans.find_silent(path, self.start, self.end) if bounds.skew <= SECOND else None
+
+    @property
+    def least(self) -> str:
+        """`at least ` before a number of answers, if some of that time may be remembered no longer, else ""."""
+        return "at least " if self.history.requests.has_forgotten_since(self.start) else ""
+
+    @cached_property
+    def other_leases(self) -> OtherLeases:
+        """How the other leases fared meanwhile."""
+        return self.histories.compare_with_others(self.history, self.start, self.end)
+
+    @property
+    def silence(self) -> Silence:
+        """The same time, and how long the lease lasts."""
+        return Silence(self.start, self.end, (self.tenure.duration if self.tenure else None) or self.history.duration)
+
+    @cached_property
+    def late_answers(self) -> Sequence[Refusal]:
+        """Answers to requests that arrived only at the end of that time: they were held back until then."""
+        return [one for one in self._all_answers if one.received >= self._held_back]
+
+    @cached_property
+    def own_answers(self) -> Sequence[Refusal]:
+        """What the holder was answered, until it must have given up."""
+        own = [one for one in self._answers if self.is_own(one)]
+        own = _drop_late_answers(own, self.start + estimate_last_work(self.history.duration))
+        return list(self._drop_answers_after_outage(own))
+
+    @property
+    def kept_trying(self) -> bool:
+        """Whether the holder tried again until it gave up, after a failure or a conflict, as clients do.
+
+        Something else stopped one that did not, or one that tried only once it was too late.
+        """
+        own, deadline = self.own_answers, estimate_deadline(self.history.duration)
+        gives_up = min(self.start + deadline // 2, self.end - (self.end - self.start) // 3)
+        return bool(own) and own[-1].at >= gives_up and own[0].received <= self.start + deadline
+
+    @cached_property
+    def asked_throughout(self) -> bool:
+        """Whether what the holder asked in vain leaves no long time in which it asked for nothing, until it gave up."""
+        deadline = estimate_deadline(self.history.duration)
+        until = min(self.start + deadline, self.end)
+        waits = pairwise(
+            [(self.start, self.start), *((one.received, one.at) for one in self.own_answers), (until, until)]
+        )
+        return all(min(received, until) - answered <= deadline // 2 for (_, answered), (received, _) in waits)
+
+    def was_refused_before(self, answer: Refusal) -> bool:
+        """Return whether the holder was refused alike before, about as long ago, and renewed as usual meanwhile."""
+        since, renewals = (
+            max(self.start - self.silence.length, self.tenure.since if self.tenure else 0),
+            self.history.renewals,
+        )
+        silences = (*renewals.silences, *renewals.lost)
+        return any(
+            since < one.at < self.start
+            and (one.code, one.by, one.is_read) == (answer.code, answer.by, answer.is_read)
+            and self.tenure is not None
+            and self.tenure.is_by(one.writer) is True
+            and not any(silence.start < one.at < silence.end for silence in silences)
+            for one in self.history.requests.refusals
+        )
+
+    @property
+    def request_count(self) -> int | None:
+        """How many requests its pods made; None if that cannot be known.
+
+        A network that works again delivers at once what it held back: requests at the end do not count.
+        """
+        until = self.silence.last_quarter_start
+        return None if self.tenure is None else self.tenure.processes.count_requests(self.start, until)
+
+    @cached_property
+    def is_heard(self) -> bool | None:
+        """Whether an audit log may have a request of its pods meanwhile; None if that cannot be known."""
+        if self.request_count is None:
+            return None
+        return bool(self.request_count) or any(self._may_be_own(one) for one in self._answered_reads)
+
+    @cached_property
+    def reads_of_others(self) -> Sequence[int]:
+        """When an API server answered reads of others with the help of its etcd, which a renewal needs."""
+        return [one.at for one in self._answered_reads if not (one.is_from_cache or self._may_be_own(one))]
+
+    @cached_property
+    def other_requests(self) -> Sequence[PodActivity]:
+        """The requests of its pod about anything else, as far as they are read."""
+        start = self.start + self.histories.bounds.skew
+        return self.histories.pod_activities.list_between(self._own_pod, start, self.end)
+
+    @property
+    def _own_pod(self) -> Writer | None:
+        processes = self.tenure.processes if self.tenure else None
+        return processes.own if processes is not None and processes.is_sure else None
+
+    @property
+    def has_pod_gone_on(self) -> bool:
+        """Whether the other requests of its pod leave no long time in which it may have been cut off, or paused."""
+        silence = self.silence
+        pause = max(_MIN_PAUSE, min(silence.length // _PARTS, _MAX_PAUSE))
+        received = [one.received for one in self.other_requests]
+        if len(received) < _MIN_OTHER_REQUESTS:
+            return False
+        has_forgotten = self.histories.pod_activities.has_forgotten_since(self._own_pod, silence.start)
+        first = [] if has_forgotten else [silence.start]
+        times = [*first, *received, max(silence.last_quarter_start, received[-1])]
+        return max(after - before for before, after in pairwise(times)) <= pause
+
+    @property
+    def was_answered_throughout(self) -> bool:
+        """Whether reads of others were answered during all of that time: one says nothing of what was after it."""
+        silence = self.silence
+        times = [silence.start, *self.reads_of_others, silence.last_quarter_start]
+        # Where a log ends with the last renewal, nothing was answered after it.
+        return bool(self.reads_of_others) and max(b - a for a, b in pairwise(times)) <= silence.length // _PARTS
+
+    def _may_be_own(self, read: AnsweredRead) -> bool:
+        return self.tenure is None or self.tenure.processes.may_be_own(read.reader)
+
+    @cached_property
+    def _answered_reads(self) -> Sequence[AnsweredRead]:
+        silence = self.silence
+        answered = self.history.requests.answered
+        return [one for one in answered if silence.start < one.at <= silence.last_quarter_start]
+
+    @property
+    def sources(self) -> set[str]:
+        """The addresses and programs of the requests of the holder's process."""
+        return self.history.requests.find_sources(self.tenure)
+
+    @property
+    def unauthenticated(self) -> Sequence[Refusal]:
+        """Answers to requests without accepted credentials."""
+        return [one for one in self._answers if one.code == UNAUTHENTICATED and not one.writer.user]
+
+    @cached_property
+    def answers_to_sharers(self) -> Sequence[Refusal]:
+        """What others were answered that may be the holder: they renewed under the same name, or are of its user."""
+        tenure = self.tenure
+        of_name = [one for one in self.history.tenures if tenure is not None and one.holder == tenure.holder]
+        others = [who for one in of_name if one is tenure for who in one.processes.others]
+        before = [one.processes.own for one in of_name if one is not tenure or self._is_user_shared]
+        sharers = [one for one in (*others, *before) if one is not None]
+        answers = (one for one in self._answers if one.code >= 400 and not self.is_own(one))
+        answers = (one for one in answers if tenure is not None and not is_under_another_name(tenure, one))
+        return [one for one in answers if any(map(one.writer.is_same, sharers))]
+
+    def is_own(self, answer: Refusal) -> bool:
+        """Return whether an answer was for the holder, as far as is known.
+
+        Where several holders are of one user, and the tokens name no pod, only who leads writes before the expiry. A
+        process that begins in the same pod, once that of the holder has ended, asks for another name.
+        """
+        if self.tenure is None or self.tenure.is_by(answer.writer) is not True:
+            return self.tenure is None
+        if is_under_another_name(self.tenure, answer):
+            return False
+        expiry = self.start + (self.silence.duration or 0) * SECOND
+        return not self._is_user_shared or (not answer.is_read and answer.received <= expiry)
+
+    @cached_property
+    def _is_user_shared(self) -> bool:
+        own = self.tenure.processes.own if self.tenure else None
+        if self.tenure is None or own is None or own.uid or own.pod:
+            return False
+        others = (one.processes.own for one in self.history.tenures if one.holder != self.tenure.holder)
+        return any(one is not None and one.is_same(own) for one in others)
+
+    @property
+    def _held_back(self) -> int:
+        return self.end - (self.end - self.start) // 8
+
+    @cached_property
+    def _all_answers(self) -> Sequence[Refusal]:
+        return [one for one in self.history.requests.refusals if self.start <= one.at <= self.end]
+
+    @cached_property
+    def _answers(self) -> Sequence[Refusal]:
+        return [one for one in self._all_answers if one.received < self._held_back]
+
+    def _drop_answers_after_outage(self, own: Sequence[Refusal]) -> Sequence[Refusal]:
+        """Leave out answers that all came once a holder must have given up, if the other leases were late as well.
+
+        An API server that comes back may refuse before it knows the rights.
+        """
+        is_early = any(one.received <= self.start + estimate_last_work(self.history.duration) for one in own)
+        return own if not own or is_early or not self.other_leases.most_were_late else ()
+
+
+def is_under_another_name(tenure: Tenure, answer: Refusal) -> bool:
+    """Return whether a write was to name another holder, as another process of the same pod does."""
+    return answer.asks_for_other_than(tenure.holder, tenure.asked_holder)
+
+
+def _drop_late_answers(own: Sequence[Refusal], gives_up: int) -> list[Refusal]:
+    """Leave out answers from the first one of a kind that began after a holder must have given up.
+
+    If its writes had failed before, that is why it gave up.
+    """
+    early = [one for one in own if one.received <= gives_up]
+    kinds = {"", *map(_classify_answer, early)}
+    first = next((one for one in own if one.received > gives_up and _classify_answer(one) not in kinds), None)
+    if first is None or not any(one.has_failed for one in early):
+        return list(own)
+    return [one for one in own if one.at < first.at]
+
+
+def _classify_answer(answer: Refusal) -> Cause | None:
+    """Return the cause that an answer shows, if it shows one."""
+    if answer.is_denied:
+        return REFUSED[answer.by]
+    return next(list_answers([answer]), None)
+
+
+def list_answers(own: Sequence[Refusal]) -> Iterator[Cause]:
+    """Yield the causes for which a holder may have given up, by the answers to what it had tried before."""
+    if any(one.has_failed and one.code != TOO_MANY_REQUESTS for one in own):
+        yield Cause.FAILED
+    if any(one.code == TOO_MANY_REQUESTS for one in own):
+        yield Cause.THROTTLED
+    if any(one.has_conflicted for one in own):
+        yield Cause.CONFLICT
+
+
+def list_refusals(answers: Sequence[Refusal]) -> Iterator[Cause]:
+    """Yield the causes that refusals among some answers show, each once."""
+    yield from dict.fromkeys(REFUSED[one.by] for one in answers if one.is_denied)

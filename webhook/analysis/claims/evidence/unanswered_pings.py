@@ -1,0 +1,56 @@
+"""Candidates of a coordinated election that were pinged and did not answer: an API server chooses none of them."""
+
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.analysis.claims.claim import Advice
+from webhook.analysis.claims.commands import make_command_for_log_of_holder
+from webhook.analysis.claims.words import format_clock, format_name
+from webhook.analysis.history.elections.pings import Ping
+from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.kubernetes.times import SECOND
+
+_SHORTEST: Final = 10 * SECOND
+"""A candidate that hears a ping answers at once; an API server waits 5 s."""
+
+
+class UnansweredPing(Struct, frozen=True):
+    """A ping, and until when the input shows no answer to it, in microseconds since 1970."""
+
+    namespace: str
+    ping: Ping
+    until: int
+
+    def describe(self, now: int) -> str:
+        """Return it as a sentence without its end: what a watch shows need not be a write of an API server."""
+        name, at = format_name(self.ping.candidate), format_clock(self.ping.at, now)
+        what = f"the API server pinged LeaseCandidate {name} at {at}"
+        if not self.ping.is_by_server:
+            what = f"LeaseCandidate {name} was pinged at {at}"
+        return f"{what}, and the input shows no answer until {format_clock(self.until, now)}"
+
+    def add_to(self, advice: Advice) -> Advice:
+        """Return an advice that looks at the candidate first."""
+        name = format_name(self.ping.candidate)
+        sentence = (
+            f"An API server chooses only among candidates that answer: see why LeaseCandidate {name} seems not to, "
+            "such as because its process does not run, or does not hear pings."
+        )
+        logs = make_command_for_log_of_holder(self.namespace, self.ping.candidate)
+        if not advice.command:
+            return Advice(f"{sentence} {advice.sentence} If it is a pod:", logs)
+        return Advice(f"{sentence} {advice.sentence}", f"{logs}; {advice.command}")
+
+
+def find_unanswered_ping(histories: ClusterHistory, history: LeaseHistory) -> UnansweredPing | None:
+    """Return the latest one for a lease; None if there is none, or if the input may lack an answer."""
+    bounds = histories.bounds
+    if history.lease is None or not history.lease.spec.strategy or bounds.is_log_leaky:
+        return None
+    for ping in reversed(histories.pings.list_of(history.namespace, history.name)):
+        until = bounds.logged_until if ping.is_by_server else histories.watched_until.get(ping.source, 0)
+        if until - ping.at >= _SHORTEST and not bounds.has_hole(ping.at, until):
+            return UnansweredPing(history.namespace, ping, until)
+    return None

@@ -1,0 +1,226 @@
+"""Claims about leases that were deleted while they were held."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from webhook.admission.rules.change import GARBAGE_COLLECTOR, NAMESPACE_CONTROLLER
+from webhook.analysis.claims.advice.on_writers import (
+    advise_after_deletion,
+    advise_after_doubtful_deletion,
+    advise_on_user_of_electors,
+    advise_on_writer,
+)
+from webhook.analysis.claims.arguments import bound_write
+from webhook.analysis.claims.claim import Advice, Claim
+from webhook.analysis.claims.claim import By as BySomeone
+from webhook.analysis.claims.commands import make_command_for_audit_log
+from webhook.analysis.claims.evidence.gone_pods import find_gone_owner
+from webhook.analysis.claims.evidence.owners import describe_added_owners, find_owner_that_held, find_owners_added_to
+from webhook.analysis.claims.findings.lease_claim import find_identity, make_claim
+from webhook.analysis.claims.handovers import SHORTEST, describe_creation
+from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_writer, format_clock, format_clocks, format_name
+from webhook.analysis.heartbeats import is_named_for_heartbeats
+from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.holders.tenure import Tenure
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.marks import MarkedLease
+from webhook.analysis.history.renewals import estimate_last_work
+from webhook.analysis.history.status import has_expired
+from webhook.analysis.inputs.items import InputKind, Observation, Writer
+from webhook.findings import Severity
+from webhook.kubernetes.request import UserInfo
+from webhook.kubernetes.times import MINUTE, SECOND, format_length
+
+_MARKED_WITHIN: Final = 10 * MINUTE
+"""Programs that prune objects run every few minutes."""
+
+
+def find_deletion(
+    histories: ClusterHistory, history: LeaseHistory, before: Tenure, after: Tenure | None, *, now: int
+) -> Iterator[Claim]:
+    """Yield a finding if the lease was held when it was deleted; none if it was free, or may have been.
+
+    A holder that deletes it releases it.
+    """
+    silence = (before.until or 0) - before.last_renewal
+    if (
+        not before.is_deleted
+        or before.is_deleted_by_itself
+        or (before.is_writer and silence > 5 * (history.renewals.usual or silence) // 4)
+    ):
+        return
+    end = after.since if after is not None else now
+    collection_deletions = (
+        [] if before.deleted_by else histories.list_collection_deletions(history.namespace, before.last_renewal, end)
+    )
+    message = _describe_deletion(history, before, after, now)
+    if collection_deletions:
+        message += f" ({_describe_collection_deletion(collection_deletions[-1], now)})"
+    if (marked := _find_last_mark(history, before)) is not None:
+        message += f" ({_describe_mark(marked, now)})"
+    if (added := find_owners_added_to(history, before)) is not None:
+        message += f" ({describe_added_owners(added, f' at {format_clock(added.at, now)}')})"
+    if before.had_expired:
+        message += f", which had not renewed it for {format_length(silence)}: it had expired"
+    if after is not None:
+        message += f"; {describe_creation(after)} {_describe_time_of_creation(before, after, now)}"
+    severity, consequence = _find_consequence(histories, history, before, after, now=now)
+    message += consequence
+    advice = _advise(history, before, collection_deletions)
+    over = None if after is None else after.since
+    yield make_claim(
+        *(history, "lease-deleted", severity, message, advice, "deleted"),
+        over_since=over,
+        arguments={
+            "previous": find_identity(before),
+            "identity": find_identity(after) if after else None,
+            "by": BySomeone(before.deleted_by),
+            **bound_write(before.ended, after.taking_write if after else None),
+        },
+    )
+
+
+def _find_last_mark(history: LeaseHistory, before: Tenure) -> MarkedLease | None:
+    """Return the last label or annotation that another one than its holder put on a lease shortly before it was gone.
+
+    What prunes objects goes by such marks.
+    """
+    end = before.until or before.last_renewal
+    near = [one for one in history.marks if before.since <= one.at <= end and end - one.at <= _MARKED_WITHIN]
+    return near[-1] if near else None
+
+
+def _describe_mark(marked: MarkedLease, now: int) -> str:
+    """`jane put the label app.kubernetes.io/instance=shop on it at 12:00:40Z`."""
+    mark = f"the {marked.mark.kind} {format_name(f'{marked.mark.key}={marked.mark.value}')}"
+    at = f"{format_clock(marked.at, now)}{'' if marked.is_dated else ' or later'}"
+    if marked.writer is None:
+        return f"{mark} was put on it at {at}"
+    return f"{describe_writer(marked.writer)} put {mark} on it at {at}"
+
+
+def _find_consequence(
+    histories: ClusterHistory, history: LeaseHistory, before: Tenure, after: Tenure | None, *, now: int
+) -> tuple[Severity, str]:
+    """Return how bad a deletion was, and what it meant for who led, as the end of a sentence."""
+    if is_named_for_heartbeats(history.namespace, history.name):
+        # No one leads by a heartbeat, and an API server that ends deletes its own.
+        return Severity.INFO, ""
+    owner = find_owner_that_held(history, before)
+    if owner and _is_collected(before):
+        # A pod that is gone as an object may run on where its node is cut off: the advice says that.
+        gone = find_gone_owner(histories, history.namespace, owner, before.until or now)
+        how = f", and was {gone.describe(now)}" if gone is not None else " and was gone"
+        return Severity.WARNING, f": the owner of the deleted lease was pod {owner.name}, which held it{how}"
+    if not _may_lead_on(before, after):
+        return Severity.WARNING, ""
+    if _is_of_deleted_namespace(history, before):
+        said = "; the pods of a deleted namespace are deleted before anything is created there again"
+        return Severity.WARNING, said
+    if before.deleted_by is None and owner:
+        unless = "unless that pod was gone, or deleted the lease itself, two may have led at once"
+        return Severity.WARNING, f": the owner of the deleted lease was pod {owner.name}, which held it; {unless}"
+    if before.deleted_by is None or _may_be_by_its_holder(before):
+        return Severity.WARNING, ": if the holder did not delete it itself, as some do, two may have led at once"
+    if _is_collected(before):
+        said = f": two may have led at once, unless the owner was the pod of {format_name(before.holder)}"
+        return Severity.WARNING, said
+    goes_on = format_length(estimate_last_work(before.duration))
+    return (
+        Severity.ERROR,
+        f": two may have led at once, as most clients lead for up to {goes_on} after their last renewal",
+    )
+
+
+def _may_be_by_its_holder(before: Tenure) -> bool:
+    """Return whether the user of a holder deleted the lease, and it cannot be known which of its processes did."""
+    own, who = before.processes.own, before.deleted_by
+    return before.is_deleted_by_itself is None and own is not None and who is not None and own.user == who.user
+
+
+def _is_collected(before: Tenure) -> bool:
+    """Return whether the garbage collector deleted the lease, as no owner of it exists."""
+    return before.deleted_by is not None and before.deleted_by.user == GARBAGE_COLLECTOR
+
+
+def _may_lead_on(before: Tenure, after: Tenure | None) -> bool:
+    """Return whether a holder may have led on when another one created the lease.
+
+    Who creates it again once the lease would have expired waited for as long as after any loss.
+    """
+    if after is None or after.holder == before.holder:
+        return False
+    return before.duration is None or not has_expired(before.last_renewal, before.duration, after.since)
+
+
+def _advise(history: LeaseHistory, before: Tenure, collection_deletions: Sequence[Observation]) -> Advice:
+    """Return what to do about a deletion; unless it is known whose it was, it may be one of the others."""
+    who = before.deleted_by
+    if _may_be_by_its_holder(before) and UserInfo(who.user if who else "").service_account:
+        return advise_on_user_of_electors("Whether its holder deleted it is not known.", history, who or Writer())
+    if not before.is_deletion_sure:
+        return advise_after_doubtful_deletion(history)
+    if who and who.name:
+        return advise_after_deletion(history, before, who)
+    if collection_deletions and (suspect := collection_deletions[-1].writer) and suspect.name:
+        return advise_on_writer(f"See which leases {format_name(suspect.name)} deleted.", history, suspect)
+    sentence = "A watch does not show who deleted it; the audit log does:"
+    if history.kind is InputKind.AUDIT_LOG:
+        sentence = "The log does not show its deletion. Look for the part of the log that is missing:"
+    return Advice(sentence, make_command_for_audit_log(history.namespace, history.name))
+
+
+def _describe_collection_deletion(collection_deletion: Observation, now: int) -> str:
+    """Say who may have deleted a lease, with others of its namespace."""
+    who = describe_writer(collection_deletion.writer or Writer())
+    at = format_clock(collection_deletion.at or 0, now)
+    return f"maybe by {who}, who deleted leases at {at}: the log does not show which"
+
+
+def _is_of_deleted_namespace(history: LeaseHistory, tenure: Tenure) -> bool:
+    """Return whether the pods of a holder were deleted with the lease, before anything could be created there again."""
+    deleter, own = tenure.deleted_by, tenure.processes.own
+    place = UserInfo(own.user).service_account if own and own.pod else None
+    is_namespace = deleter is not None and deleter.user == NAMESPACE_CONTROLLER
+    return is_namespace and place is not None and place[0] == history.namespace
+
+
+def _describe_deletion(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> str:
+    """Say who deleted a held lease, and when it was gone: with finalizers that is when the last of them is removed."""
+    who, last = before.deleted_by, before.last_finalizer_by
+    by = f"{describe_writer(who)} deleted the lease" if who and who.name else "the lease was deleted"
+    by += ", as no owner that it named exists," if _is_collected(before) else ""
+    is_open = not before.is_end_dated or (history.kind is InputKind.WATCH and not who)
+    doubt = "" if before.is_deletion_sure else f" ({UNLESS_DRY_RUN})"
+    at = doubt if before.until is None else f" {_describe_time(before.until, after, now, is_open=is_open)}{doubt}"
+    held = "renewed it" if is_named_for_heartbeats(history.namespace, history.name) else "held it"
+    if before.is_writer:
+        held = "wrote it regularly" if before.last_renewal > before.since else "had written it last"
+    if not before.marked_at or (before.until or 0) - before.marked_at < SECOND:
+        return f"{by}{at} while {format_name(before.holder)} {held}"
+    remover = f", when {describe_writer(last)} removed the last one," if last and last.user else ""
+    asked = f"{by} at {format_clock(before.marked_at, now)}, but it had finalizers"
+    return f"{asked}: it was gone{at}{remover} while {format_name(before.holder)} {held}"
+
+
+def _describe_time(until: int, after: Tenure | None, now: int, *, is_open: bool) -> str:
+    """Say when a lease was deleted: if `is_open` at `until` or later, and before it was created again."""
+    created = after.created if after is not None else None
+    if is_open and created is not None and created // SECOND > until // SECOND:
+        return f"between {' and '.join(format_clocks(now, until, created))}"
+    return f"at {format_clock(until, now)}{' or later' if is_open else ''}"
+
+
+def _describe_time_of_creation(before: Tenure, after: Tenure, now: int) -> str:
+    """Say how long after a deletion a lease was created again, or when, if the input does not date the deletion."""
+    if before.is_end_dated and after.leaderless is not None:
+        return f"{format_length(after.leaderless)} later" if after.leaderless >= SHORTEST else "at once"
+    ended = before.ended
+    if ended is not None and ended.is_exact and after.taking_write.is_exact and ended.at <= after.taking_write.at:
+        # Without a renewTime, the log alone says for how long it was gone.
+        return f"{format_length(after.taking_write.at - ended.at)} later"
+    if after.created is not None:
+        return f"at {format_clock(after.created, now)}"
+    # What first shows its holder need not be the creation.
+    at = format_clock(after.since, now)
+    return f"by {at}" if after.is_dated else f"at {at} or later"

@@ -1,0 +1,199 @@
+"""Claims about requests that an API server, a webhook, a policy or a fence refused."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, TypeVar
+
+from webhook.analysis.claims.advice.after_refusal import advise_after_refusal
+from webhook.analysis.claims.claim import Advice, Claim
+from webhook.analysis.claims.claim import By as BySomeone
+from webhook.analysis.claims.commands import make_command_for_pod_of_writer
+from webhook.analysis.claims.evidence import causes
+from webhook.analysis.claims.evidence.candidates import join_names
+from webhook.analysis.claims.findings.lease_claim import MAX_NAMED, make_claim
+from webhook.analysis.claims.handovers import DURATION, has_lost_race
+from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
+from webhook.analysis.history.audit_log.refusal import UNAUTHENTICATED, By, Refusal
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.inputs.items import FenceReport, Writer
+from webhook.findings import Severity
+from webhook.kubernetes.times import SECOND
+
+_Group = TypeVar("_Group", list[Refusal], list[FenceReport])
+_MANY_READS: Final = 3
+"""Refused reads after which a process waits for the lease, and not a person who looked at it."""
+_REFUSED_BY: Final = {
+    By.RIGHTS: " for lack of permission",
+    By.CREDENTIALS: ", as no credentials were accepted",
+    By.FIELDS: " because another field manager owns the fields",
+    By.OTHER: "",
+}
+
+
+def is_nameless(refusal: Refusal) -> bool:
+    """Return whether a write was refused because the API server did not know who wrote."""
+    return refusal.code == UNAUTHENTICATED and not refusal.writer.user and not refusal.is_read
+
+
+def _describe_senders(history: LeaseHistory, group: Sequence[Refusal]) -> str:
+    """Return whose requests were refused: where an API server knows no user, from where they came.
+
+    A client says itself which program it is; an address may be that of a proxy.
+    """
+    last = group[-1]
+    if last.is_anonymous:
+        return f"{describe_writer(last.writer)} (they carried no credentials){_describe_sources(group)}"
+    if last.writer.user:
+        return describe_writer(last.writer)
+    who = "an unknown user" if len(group) == 1 else "one or more unknown users"
+    sources = list(dict.fromkeys(one.source for one in group if one.source))
+    if not sources:
+        return who
+    address, _, program = sources[-1].partition(" ")
+    others = f" and {format_count(len(sources) - 1, 'other')}" if len(sources) > 1 else ""
+    known = " and ".join(describe_writer(one) for one in history.requests.sources.get(sources[-1], ())[-MAX_NAMED:])
+    accepted = f"; from there, those of {known} were accepted" if known else ""
+    return f"{who} ({format_name(program)} at {format_name(address)}{others}{accepted})"
+
+
+def _describe_sources(group: Sequence[Refusal]) -> str:
+    """Say from which programs, by what they say themselves, and from which addresses requests came."""
+    parts = [one.source.partition(" ") for one in group if one.source]
+    programs = [format_name(one) for one in dict.fromkeys(program for _, _, program in parts if program)]
+    addresses = [format_name(one) for one in dict.fromkeys(address for address, _, _ in parts if address)]
+    program = f" {join_names(programs)}" if programs else ""
+    return f", from{program} at {join_names(addresses)}," if addresses else ""
+
+
+def find_refusals(history: LeaseHistory, known: Sequence[tuple[int, int]], now: int) -> Iterator[Claim]:
+    """Yield a finding for each writer with refused writes, but not for those that explain another finding."""
+    groups: dict[tuple[Writer, By, str], list[Refusal]] = {}
+    for refusal in history.requests.refusals:
+        if refusal.is_denied_write and not has_lost_race(refusal, history):
+            groups.setdefault((refusal.writer.process, refusal.by, refusal.name), []).append(refusal)
+    # Of a writer that is named, all are counted, also those that explain something else.
+    shown = {key: group for key, group in groups.items() if _count_unexplained(group, known)}
+    yield from (_claim_refusals(history, group, now) for group in _find_latest(shown.values()))
+    writers = {(who, by) for who, by, _ in shown}
+    reads: dict[tuple[Writer, By], list[Refusal]] = {}
+    for refusal in history.requests.refusals:
+        key_of_reads = refusal.writer.process, refusal.by
+        if refusal.is_read and refusal.is_denied and key_of_reads not in writers:
+            reads.setdefault(key_of_reads, []).append(refusal)
+    often = [group for group in reads.values() if _count_unexplained(group, known) >= _MANY_READS]
+    yield from (_claim_refused_reads(history, group, now) for group in _find_latest(often))
+
+
+def _count_unexplained(group: Sequence[Refusal], known: Sequence[tuple[int, int]]) -> int:
+    """Return how many refusals explain no other finding, which is about one of the times in `known`."""
+    return sum(1 for one in group if not any(start <= one.at <= end for start, end in known))
+
+
+def _find_latest(groups: Iterable[_Group]) -> Sequence[_Group]:
+    """Return the groups with the latest last members, in the order of these."""
+    return sorted(groups, key=lambda group: group[-1].at)[-causes.MAX_OF_A_KIND :]
+
+
+def _claim_refused_reads(history: LeaseHistory, group: Sequence[Refusal], now: int) -> Claim:
+    """Return a finding about a process that asks for a lease again and again, and may not even read it."""
+    last = group[-1]
+    who = _describe_senders(history, group)
+    by = _REFUSED_BY.get(last.by) or (f" by {last.by.value} {last.name}" if last.name else "")
+    least = "at least " if history.requests.may_have_forgotten_refusals else ""
+    message = (
+        f"{least}{len(group)} reads by {who} refused with {last.code}{by}, the last one at {format_clock(last.at, now)}"
+    )
+    message += f": {last.message}" if last.message else ""
+    return make_claim(
+        *(history, "read-refused", Severity.WARNING, message, advise_after_refusal(history, last, now), "refused"),
+        over_since=_find_end(history, last.at, now),
+        arguments={
+            "by": BySomeone(last.writer),
+            "code": last.code,
+            "count": len(group),
+            "from": group[0].received,
+            "to": last.at,
+        },
+    )
+
+
+def _claim_refusals(history: LeaseHistory, group: Sequence[Refusal], now: int) -> Claim:
+    last, codes = group[-1], " and ".join(map(str, sorted({one.code for one in group})))
+    by = _REFUSED_BY.get(last.by) or (f" by {last.by.value} {last.name}" if last.name else "")
+    who = _describe_senders(history, group)
+    least = "at least " if history.requests.may_have_forgotten_refusals else ""
+    message = (
+        f"{least}{format_count(len(group), 'write')} by {who} refused with {codes}{by}, "
+        f"the last one at {format_clock(last.at, now)}"
+    )
+    if last.message:
+        message += f": {last.message}"
+    reads = [
+        one for one in history.requests.refusals if one.is_read and one.at > last.at and _is_refused_alike(one, last)
+    ]
+    if reads:
+        message += (
+            f"; and {format_count(len(reads), 'read')} after that, the last one at {format_clock(reads[-1].at, now)}"
+        )
+    holder = history.latest_tenure
+    arguments = {
+        "by": BySomeone(last.writer),
+        "code": last.code,
+        "count": len(group),
+        "from": group[0].received,
+        "to": last.at,
+    }
+    over = _find_end(history, (reads or group)[-1].at, now)
+    # Other webhooks, and other rules of ours, refuse writes that would not have taken the lease.
+    is_ours = last.by is By.WEBHOOK and "lease-webhook" in last.name
+    is_takeover = is_ours and "spec.holderIdentity" in last.message
+    if is_takeover and last.writer.pod and holder and last.writer.process not in holder.processes.writers:
+        sentence = f"The webhook kept the lease for {format_name(holder.holder)}. To see what the other writer is:"
+        advice = Advice(sentence, make_command_for_pod_of_writer(history.namespace, last.writer))
+        return make_claim(
+            *(history, "write-refused", Severity.WARNING, message, advice, "denied"),
+            over_since=over,
+            arguments=arguments,
+        )
+    # An API server that starts does not know rights yet.
+    may_write = history.find_last_renewal_by(last.writer.user) > last.at
+    is_passing = len(group) == 1 and last.by is By.RIGHTS and may_write
+    if is_passing:
+        message += "; later writes of the same user were stored"
+    severity, advice = Severity.INFO if is_passing else Severity.WARNING, advise_after_refusal(history, last, now)
+    return make_claim(
+        *(history, "write-refused", severity, message, advice, "refused"),
+        over_since=over,
+        arguments=arguments,
+    )
+
+
+def _is_refused_alike(refusal: Refusal, other: Refusal) -> bool:
+    """Return true if the same part of an API server refused both, and both are of one process."""
+    return refusal.is_denied and (refusal.by, refusal.writer.process) == (other.by, other.writer.process)
+
+
+def _find_end(history: LeaseHistory, last: int, now: int) -> int:
+    """Return when refusals ended; 0 if they go on: the last one is within a duration of the lease."""
+    return 0 if now - last < (history.duration or DURATION) * SECOND else last
+
+
+def find_fenced_writes(history: LeaseHistory, now: int) -> Iterator[Claim]:
+    """Yield a finding for each writer whose writes a fence refused because it did not hold the lease."""
+    groups: dict[Writer, list[FenceReport]] = {}
+    for report in history.requests.fenced:
+        groups.setdefault(report.writer.process, []).append(report)
+    for group in _find_latest(groups.values()):
+        last, who = group[-1], group[-1].writer.process
+        least = "at least " if history.requests.may_have_forgotten_fenced else ""
+        writes = f"{least}{format_count(len(group), 'write')}"
+        message = (
+            f"fence {format_name(last.fence)} refused {writes} by {describe_writer(who)} that did not hold the lease, "
+            f"from {format_clock(group[0].at, now)} to {format_clock(last.at, now)}, the last one: {last.target}"
+        )
+        sentence = "The fence refused what was written without the lease. To see why the writer did not stop:"
+        advice = Advice(sentence, make_command_for_pod_of_writer(history.namespace, who))
+        yield make_claim(
+            *(history, "write-fenced", Severity.WARNING, message, advice, "fenced"),
+            over_since=_find_end(history, last.at, now),
+            arguments={"by": BySomeone(who), "count": len(group), "from": group[0].at, "to": last.at},
+        )

@@ -1,0 +1,79 @@
+"""Claims about LeaseCandidates that an API server refused: it chooses a holder among those that it has stored."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from webhook.analysis.claims.claim import Advice, Claim
+from webhook.analysis.claims.claim import By as BySomeone
+from webhook.analysis.claims.commands import WEBHOOKS, make_options_to_act_as
+from webhook.analysis.claims.evidence.candidates import join_names, name_refused
+from webhook.analysis.claims.findings.lease_claim import make_claim
+from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
+from webhook.analysis.history.audit_log.refusal import By
+from webhook.analysis.history.elections.refused_candidates import RefusedCandidate
+from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.findings import Severity
+from webhook.kubernetes.times import MINUTE
+from webhook.text.commands import make_kubectl_prefix, quote_name
+
+_ONGOING: Final = 1 * MINUTE
+"""Who is refused tries again after a few seconds, and later and later."""
+_POLICIES: Final = "kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings -o yaml"
+
+
+def list_refused_candidates(histories: ClusterHistory, history: LeaseHistory) -> tuple[RefusedCandidate, ...]:
+    """Return those for a lease, and for which no later write of the same process was stored, the last one last.
+
+    What is refused to a user that neither asked for the lease nor held it keeps no replica from being chosen.
+    """
+    found = histories.refused_candidates.list_of(history.namespace, history.name, history.requests.accounts)
+    users = {one.processes.own.user for one in history.tenures if one.processes.own} | history.requests.users
+    of_electors = (one for one in found if one.writer.user in users or not users)
+    return tuple(sorted(of_electors, key=lambda one: one.last.at))
+
+
+def find_refused_candidates(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iterator[Claim]:
+    """Yield one claim about all of them, if there are any."""
+    found = list_refused_candidates(histories, history)
+    if not found:
+        return
+    last, number = found[-1].last, sum(one.count for one in found)
+    codes = " and ".join(map(str, sorted({one.last.code for one in found})))
+    message = (
+        f"{format_count(number, 'write')} of LeaseCandidates for it, by {_describe_writers(found)}, refused with "
+        f"{codes}, the last one at {format_clock(last.at, now)}: an API server chooses only among those that are stored"
+    )
+    message += f". Its answer: {last.message}" if last.message else ""
+    yield make_claim(
+        *(history, "write-refused", Severity.WARNING, message, advise_on_refused_candidates(found), "refused"),
+        over_since=0 if now - last.at < _ONGOING else last.at,
+        arguments={
+            "by": BySomeone(found[0].writer) if len(found) == 1 else None,
+            "code": last.code,
+            "count": number,
+            "from": min(one.first for one in found),
+            "to": last.at,
+        },
+    )
+
+
+def advise_on_refused_candidates(found: Sequence[RefusedCandidate]) -> Advice:
+    """Return what to do so that they are accepted, by who refused the latest one."""
+    last = found[-1].last
+    sentence = f"Without a stored LeaseCandidate, {name_refused(found)} cannot be chosen."
+    if last.by is By.RIGHTS:
+        verb = "create" if last.is_creation else "update"
+        options = make_options_to_act_as(last.writer.user, last.writer.groups)
+        command = f"kubectl auth can-i {verb} leasecandidates.coordination.k8s.io -n {quote_name(found[-1].namespace)}"
+        return Advice(f"{sentence} To see whether it may {verb} one now:", f"{command}{options}")
+    if last.by is By.WEBHOOK:
+        return Advice(f"{sentence} See why webhook {format_name(last.name)} refuses that:", WEBHOOKS)
+    if last.by is By.POLICY:
+        return Advice(f"{sentence} See why the policy refuses that:", _POLICIES)
+    pods = f"{make_kubectl_prefix(found[-1].namespace)} get pods,replicasets -o wide"
+    return Advice(f"{sentence} Correct what was refused. To compare images:", pods)
+
+
+def _describe_writers(found: Sequence[RefusedCandidate]) -> str:
+    return join_names([describe_writer(one.writer) for one in found])

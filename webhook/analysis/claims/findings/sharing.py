@@ -1,0 +1,296 @@
+"""Claims about leases, or identities, that several processes or applications use."""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Final
+
+from webhook.analysis.claims.advice.on_writers import advise_after_sharing, advise_on_writer
+from webhook.analysis.claims.claim import REPLACED, Advice, Claim
+from webhook.analysis.claims.commands import find_user_without_pod, make_command_for_audit_log
+from webhook.analysis.claims.findings.lease_claim import MAX_NAMED, find_identity, make_claim
+from webhook.analysis.claims.findings.refusals import is_nameless
+from webhook.analysis.claims.words import describe_user, describe_writer, format_clock, format_count, format_name
+from webhook.analysis.history.holders.tenure import Handover, Tenure
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.renewals import estimate_deadline
+from webhook.analysis.history.status import LeaseStatus
+from webhook.analysis.inputs.items import InputKind, Writer
+from webhook.findings import Severity
+from webhook.kubernetes.times import SECOND, format_length
+from webhook.text.commands import make_kubectl_prefix, quote_name
+
+_ORDINAL: Final = re.compile(r"-\d+$")
+"""Users or programs that a sentence names."""
+
+
+def find_replaced_pod(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Iterator[Claim]:
+    """Yield a finding if another pod renewed under the identity of one that had missed no renewal by then.
+
+    A pod that is deleted by force, or whose node is cut off, may run on while the next one has its name.
+    """
+    if before.last_renewal_write is None:
+        return  # when it renewed last is not shown
+    silence = after.since - before.kept_until
+    sources = history.requests.find_sources(before)
+    refused = [
+        one for one in history.requests.refusals if one.at > after.since and is_nameless(one) and one.source in sources
+    ]
+    is_shared = any(one.processes.has_several_writers for one in history.tenures)  # which another finding says
+    is_heard = any(history.requests.is_only_source_of(before, one.source) for one in refused)
+    if is_shared or (silence > (history.renewals.longest_usual or 0) and not is_heard):
+        return
+    went_on = ""
+    if refused:
+        writes = f"{format_count(len(refused), 'write')} without accepted credentials"
+        went_on = f"; {writes} followed from its address and program until {format_clock(refused[-1].at, now)}"
+    since = format_length(max(0, silence))
+    message = (
+        f"at {format_clock(after.since, now)} another pod began to renew it as {format_name(after.holder)}, "
+        f"{since} after the one before had done so{went_on}: unless that one had stopped, both led, "
+        f"with client-go's usual settings for up to {format_length(estimate_deadline(before.duration))}"
+    )
+    pods = dict.fromkeys(quote_name(one.pod) for one in (before.processes.own, after.processes.own) if one and one.pod)
+    sentence = "Check whether the pod before still runs, on a node that is not reached or after a forced deletion:"
+    advice = Advice(sentence, " ".join((make_kubectl_prefix(history.namespace), "get pods", *pods, "-o wide")))
+    yield make_claim(
+        *(history, "identity-shared", Severity.WARNING, message, advice, REPLACED),
+        over_since=None if now - before.kept_until < (before.duration or 0) * SECOND else after.since,
+        arguments={"identity": after.holder},
+    )
+
+
+def find_second_writers(history: LeaseHistory, status: LeaseStatus | None, now: int) -> Iterator[Claim]:
+    """Yield what shows that several processes, or several applications, use one identity or one lease."""
+    several = [one for one in history.tenures if one.processes.has_several_writers and len(one.processes.writers) > 1]
+    if several:
+        yield _claim_shared_identity(history, several[-1], now)
+    elif history.renewals.is_doubled and status is not None and status.holder:
+        yield _claim_doubled_renewals(history, status.holder)
+    yield from _find_applications(history, status, now)
+
+
+def _claim_shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> Claim:
+    writers = [describe_writer(one) for one in tenure.processes.writers]
+    named = list(dict.fromkeys(writers))
+    counted = {describe_writer(one): _count_renewals(tenure, one) for one in tenure.processes.writers}
+    shown = [f"{one} ({counted[one]})" if len(named) > 1 else one for one in sorted(named[-3:])]
+    who = " and ".join([*shown, *(["others"] if len(named) > 3 else [])])
+    who += "" if len(named) > 1 else f", {len(writers)} pods by their uids"
+    # It goes on while at least two renew, however often.
+    times = sorted([tenure.last_renewal, *(other.last for other in tenure.processes.others.values())])
+    last = times[-2]
+    lasts = min(tenure.duration or 0, history.duration or 0)
+    is_over = tenure.until is not None or now - last >= lasts * SECOND
+    # They may go on in a later tenure of their identity.
+    is_again = (
+        tenure.until is not None
+        and history.current_tenure is not None
+        and history.current_tenure.holder == tenure.holder
+    )
+    # Of renewals that were not seen it is known until when they were made.
+    is_unseen = (tenure.has_unseen_renewals and not is_over) or history.may_lack_writes(last, now)
+    is_unknown = is_again or is_unseen or not (is_over or tenure.is_renewed_last_by_own)
+    used, renew = ("was used", "renewed") if is_unknown or is_over else ("is used", "renew")
+    is_in_turns = tenure.processes.renews_in_turns
+    over = _find_end(tenure, times, lasts * SECOND) if is_over else 0
+    message = (
+        f"one identity, {format_name(tenure.holder)}, {used} by several processes "
+        f"that {renew} in turns, at least {who}, as if each led"
+    )
+    return make_claim(
+        *(
+            history,
+            "identity-shared",
+            Severity.ERROR if is_in_turns else Severity.WARNING,
+            message if is_in_turns else _describe_following(tenure, now),
+            advise_after_sharing(history, tenure),
+            "shared-identity",
+        ),
+        over_since=None if is_unknown else over,
+        arguments={"identity": find_identity(tenure)},
+    )
+
+
+def _count_renewals(tenure: Tenure, writer: Writer) -> str:
+    """Say how often one of several processes renewed it under its name, as far as was seen."""
+    other = tenure.processes.others.get(writer)
+    # The write that made the first state of an input may have been one, too.
+    least = "at least " if other is None and tenure.began is Handover.SEEN else ""
+    return least + format_count(tenure.processes.renewals if other is None else other.count, "renewal")
+
+
+def _find_end(tenure: Tenure, times: Sequence[int], lasts: int) -> int:
+    """Return when an identity was last seen shared: `times` are those of the last renewal of each that renewed it."""
+    if not tenure.processes.renews_in_turns:
+        return tenure.processes.others[tenure.processes.sharers[-1]].last
+    # Who goes on for long after the others had stopped has it alone.
+    return times[-1] if times[-1] - times[-2] < lasts else times[-2]
+
+
+def _describe_following(tenure: Tenure, now: int) -> str:
+    """Say that a user went on where another one had renewed: a process may get other credentials."""
+    processes = tenure.processes
+    other = processes.sharers[-1]
+    before = f", and {describe_writer(processes.own)} no more" if processes.own else ""
+    seen, until = processes.others[other], "on"
+    if seen.is_before and processes.own:
+        renewed = (
+            f"until {format_clock(seen.last, now)} {describe_writer(other)} renewed it as {format_name(tenure.holder)}"
+        )
+        return (
+            f"{renewed}, and since then {describe_writer(processes.own)}: "
+            "its process has other credentials since, or another one wrote in its name"
+        )
+    if tenure.until is not None:
+        until = f"to {format_clock(seen.last, now)}"
+    renewed = (
+        f"from {format_clock(seen.first, now)} {until} {describe_writer(other)} "
+        f"renewed it as {format_name(tenure.holder)}"
+    )
+    return f"{renewed}{before}: its process has other credentials since, or another one writes in its name"
+
+
+def _claim_doubled_renewals(history: LeaseHistory, holder: str) -> Claim:
+    intervals = list(history.renewals.latest)[-4:]
+    shown = ", ".join(f"{one / 1_000_000:.1f}" for one in intervals)
+    message = (
+        f"{format_name(holder)} is renewed in two rhythms (the last intervals: {shown} s), "
+        "as if by two processes under one identity"
+    )
+    sentence = "A watch does not show who writes; the audit log does:"
+    advice = Advice(sentence, make_command_for_audit_log(history.namespace, history.name))
+    return make_claim(
+        history, "identity-shared", Severity.WARNING, message, advice, "shared-identity", arguments={"identity": holder}
+    )
+
+
+def _find_applications(history: LeaseHistory, status: LeaseStatus | None, now: int) -> Iterator[Claim]:
+    users = {one.name for tenure in history.tenures for one in _list_electors(tenure)}
+    # Without objects a log shows only who wrote, and beside a holder another one may write in its name.
+    held = all(
+        len({one.name for one in tenure.processes.writers}) < 2 and not tenure.is_writer for tenure in history.tenures
+    )
+    if any(tenure.processes.writers for tenure in history.tenures):
+        if len(users) < 2 or any(user.startswith("system:") for user in users):
+            return
+        are_accounts = all("/" in user for user in users)
+        kind, names = "service accounts" if are_accounts else "users", sorted(users)
+    else:
+        renewed = [one for one in history.tenures if one.last_renewal != one.since]
+        managers = {one.manager for one in renewed if one.until is not None and one.manager}
+        if history.latest_tenure and history.latest_tenure.until is None and status and status.manager:
+            managers.add(status.manager)
+        # Some electors apply the lease under their identity: that names no program. Who edits a lease holds none.
+        managers -= {one.holder for one in history.tenures}
+        managers = {one for one in managers if not one.startswith("kubectl")}
+        # Who never wrote a holder is no application that elects, unless an API server writes that for it.
+        naming = {one.taken_manager for one in history.tenures if one.taken_manager}
+        if naming and not any(one.is_coordinated for one in history.tenures):
+            managers &= naming
+        if len(managers) < 2 or "kube-apiserver" in managers:
+            return
+        kind, names = "programs (by field manager)", sorted(managers)
+    shown = ", ".join(format_name(one) for one in names[:MAX_NAMED])
+    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+    message = f"at least {len(names)} {kind} have {'held' if held else 'written'} this lease: {shown}{more}"
+    sentence = (
+        "If they are two applications, give each a lease name (election ID) of its own, unless one is meant to wait "
+        "for the other. To see what runs there:"
+    )
+    severity = Severity.WARNING
+    if held and _has_passed_on(history):
+        message += (
+            ", one after the other: one application whose new version writes under another name, or two applications, "
+            "of which one then always waits"
+        )
+        sentence = f"If it is one application, and meant to lead, no action is needed. {sentence}"
+        severity = Severity.INFO if _is_seen_to_wait_no_more(history) else Severity.WARNING
+    elif _differ_by_ordinal(names):
+        message += ": one application of which each replica has its own, or several applications"
+        sentence = f"If they are replicas of one application, no action is needed. {sentence}"
+        severity = Severity.INFO
+    advice = Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get pods -o wide")
+    if (found := _find_person(history, now)) is not None:
+        person, when, sentence = found
+        message += when
+        advice = advise_on_writer(f"{sentence} Find out whether it is meant to lead.", history, person)
+    yield make_claim(
+        history, "lease-shared", severity, message, advice, "shared-lease", arguments={"identities": names}
+    )
+
+
+def _find_person(history: LeaseHistory, now: int) -> tuple[Writer, str, str] | None:
+    """Return who holds it without the token of a pod, or held it before one that has such a token.
+
+    With that, the end of a message which says when that was, unless it goes on, and a sentence of an advice.
+    """
+    current = history.current_tenure
+    person = find_user_without_pod(current) if current is not None else None
+    if person is not None:
+        return person, "", f"{describe_user(person)} holds it now, and not with the token of a pod."
+    *before, last = history.tenures
+    if not any(one.pod for one in last.processes.writers):
+        return None
+    for tenure in reversed(before):
+        person = find_user_without_pod(tenure)
+        if person is not None and tenure.began is not Handover.SEEN:
+            who = describe_user(person)
+            since, until = (format_clock(one, now) for one in (tenure.since, tenure.last_renewal))
+            held = f"; {who}, not with the token of a pod, from {since} to {until}"
+            return person, held, f"{who} held it until {until}, and not with the token of a pod."
+    return None
+
+
+def _list_electors(tenure: Tenure) -> list[Writer]:
+    """Return who led as a holder: whoever only renewed in its name, or edited the lease, elects by no lease.
+
+    Without objects a log shows only who wrote.
+    """
+    processes = tenure.processes
+    if not (processes.renewals or processes.is_sure):
+        return []
+    if tenure.is_writer:
+        return list(processes.writers)
+    # Whoever renews a lease whose taking was not seen may do so in the name of another one.
+    is_known = processes.is_sure or tenure.began is not Handover.SEEN
+    return [processes.own] if processes.own and is_known else []
+
+
+def _differ_by_ordinal(names: Sequence[str]) -> bool:
+    """Return whether names are equal but for a number at the end, as those of the pods of a StatefulSet."""
+    return all(map(_ORDINAL.search, names)) and len({_ORDINAL.sub("", one) for one in names}) == 1
+
+
+def _has_passed_on(history: LeaseHistory) -> bool:
+    """Return whether each user or program had a lease once, took it when it was free, and no earlier one asks for it.
+
+    So it is with a new version under another account. Of two applications, the one that waits asks for it.
+    """
+    if any(one.may_be_stolen or one.is_close or one.is_over_unshown for one in history.tenures):
+        return False
+    names = [_find_program(one) for one in history.tenures]
+    followed = [one for one, _ in groupby(filter(None, names))]
+    return len(followed) == len(set(followed)) and not _is_asked_for_by_another(history)
+
+
+def _find_program(tenure: Tenure) -> str:
+    return tenure.processes.writers[0].name if tenure.processes.writers else tenure.manager
+
+
+def _is_asked_for_by_another(history: LeaseHistory) -> bool:
+    """Return whether a process of another user than the last holder's read the lease while that one had it."""
+    last, requests = history.tenures[-1], history.requests
+    others = {
+        who.user: who.name
+        for one in history.tenures
+        for who in one.processes.writers
+        if _find_program(one) != _find_program(last)
+    }
+    names = (one for user, name in others.items() for one in (name, *requests.accounts.get(user, ())))
+    return any(requests.readers.get(one, (0, 0))[1] > last.since for one in names)
+
+
+def _is_seen_to_wait_no_more(history: LeaseHistory) -> bool:
+    """Return whether a log has reads by holders of the lease, so that one that still waits for it would be heard."""
+    return history.kind is InputKind.AUDIT_LOG and history.has_reads_of_holders

@@ -1,0 +1,455 @@
+"""Claims about who takes a lease that is free: no one asks for it, or one took it long after it could have."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from webhook.analysis.claims.account import Account
+from webhook.analysis.claims.advice.on_writers import advise_on_late_taker
+from webhook.analysis.claims.claim import Advice, Claim
+from webhook.analysis.claims.evidence.candidates import SHORTEST
+from webhook.analysis.claims.evidence.causes import describe_other_writers
+from webhook.analysis.claims.evidence.loops import name_taker
+from webhook.analysis.claims.findings.lease_claim import make_claim, measure_clocks_of_both
+from webhook.analysis.claims.handovers import describe_edit, find_duration_edit
+from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
+from webhook.analysis.heartbeats import is_named_for_heartbeats
+from webhook.analysis.history.audit_log.refusal import UNAUTHENTICATED, By, Refusal
+from webhook.analysis.history.audit_log.waiting import MAX_TIMES
+from webhook.analysis.history.events import LeaseEvent
+from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.holders.tenure import Handover, Tenure
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.inputs.items import PodAct, Writer
+from webhook.findings import Severity
+from webhook.kubernetes.request import UserInfo
+from webhook.kubernetes.times import SECOND, format_length
+
+_LEAST_PAUSES: Final = 2
+_PATIENCE: Final = 5 * SECOND
+"""The most that a client waits beyond the duration: two retry periods of client-go, with jitter."""
+
+
+def claim_no_candidate(account: Account) -> Iterator[Claim]:
+    """Yield the claim that no process asks for a lease that is free."""
+    found = account.candidates
+    if found is None or found.asking or account.is_nameless:
+        return
+    who = "another process" if account.holder else "any process"
+    what = "request" if found.shows_reads else "write"
+    since, until = format_clock(found.since, account.now), format_clock(found.until, account.now)
+    message = f"the log has no answered {what} for it by {who} from {since} to {until}"
+    how = None if found.shows_reads else "writes"
+    arguments = {"identity": account.holder, "how": how, "from": found.since, "to": found.until}
+    yield make_claim(account.history, "no-candidate", Severity.INFO, message, Advice(""), arguments=arguments)
+
+
+def find_late_takers(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iterator[Claim]:
+    """Yield a finding for the latest holder that took an expired or released lease long after it could have.
+
+    No one waits for a heartbeat.
+    """
+    if is_named_for_heartbeats(history.namespace, history.name):
+        return
+    late = [
+        one
+        for before, one in pairwise(history.tenures)
+        if _measure_lateness(history, before, one) is not None and not _has_duration_edit(history, before, one)
+    ]
+    if _is_mostly_free(history, late):
+        return  # no one waits for a lock between two tasks
+    previous = {id(after): before for before, after in pairwise(history.tenures)}
+    for after in late[-1:]:
+        yield _claim_late_taker(histories, history, previous[id(after)], after, now)
+
+
+def _is_mostly_free(history: LeaseHistory, late: Sequence[Tenure]) -> bool:
+    """Return whether each holder gave the lease up, and it was then free for longer than that one had held it.
+
+    So it is with a lock of tasks that are started from time to time, as by a CronJob: a leader holds its lease.
+    """
+    pairs = list(pairwise(history.tenures))
+    are_all_late = len(late) == len(pairs) >= _LEAST_PAUSES
+    return are_all_late and all(
+        after.began is Handover.RELEASED
+        and before.until is not None
+        and before.until - before.since < after.since - before.until
+        and before.removal.is_own is not False
+        for before, after in pairs
+    )
+
+
+def _has_duration_edit(history: LeaseHistory, before: Tenure, after: Tenure) -> bool:
+    """Return whether the duration was changed meanwhile: then it is not known when the lease could be taken."""
+    return before.inherited is not None or find_duration_edit(history, before, after) is not None
+
+
+def _find_last_edit(history: LeaseHistory, before: Tenure, after: Tenure) -> LeaseEvent | None:
+    """Return the latest change of the spec since the last renewal of an expired lease.
+
+    An elector of client-go waits for the whole duration after each (`observedTime` of its `tools/leaderelection`); one
+    that finds no holder does not.
+    """
+    edits = (one for one in reversed(history.edits) if before.kept_until < one.at <= after.since)
+    return next(edits, None) if after.began is Handover.EXPIRED else None
+
+
+def _measure_lateness(history: LeaseHistory, before: Tenure, after: Tenure) -> int | None:
+    """Return how long after it was free a lease was taken, at least, if that was longer than followers take.
+
+    They ask about as often as a holder renews.
+    """
+    if not before.duration or before.has_unseen_renewals or after.is_chosen:
+        return None
+    if not after.taking_write.is_dated_by_a_server or after.holder == before.holder:
+        return None
+    if after.processes.is_own_taking is False:
+        return None  # another one wrote it in
+    if after.began is Handover.RELEASED and name_taker(after) == name_taker(before) != "":
+        return None  # the pod that had released it takes it under its next name
+    late, patience = 0, max(SHORTEST, 2 * (history.renewals.usual or 0))
+    if after.began is Handover.EXPIRED and before.last_extension.is_dated_by_a_server:
+        late = (
+            after.taking_write.earliest
+            - (before.last_extension.latest or before.last_extension.at)
+            - before.duration * SECOND
+        )
+        patience = max(patience, before.duration * SECOND)
+    elif after.began is Handover.RELEASED and before.ended is not None and before.ended.is_dated_by_a_server:
+        late = after.taking_write.earliest - (before.ended.latest or before.ended.at)
+    # By API servers whose clocks differ it need not have been late.
+    by_holders = late + min(0, measure_clocks_of_both(history, before, after))
+    return late if by_holders > patience else None
+
+
+class _LateTakeover(Struct, frozen=True, dict=True):
+    """A holder that took a lease late: it was free since `since`, in microseconds since 1970, or a moment before.
+
+    `is_logged`: an audit log shows all that was asked of the lease meanwhile, and by which process.
+    """
+
+    history: LeaseHistory
+    after: Tenure
+    since: int
+    now: int
+    is_logged: bool
+    has_hole: bool = False
+    """The log has no request at all for a part of that time."""
+    bound_at: int | None = None
+    """When its pod got a node meanwhile; None if the log does not show that."""
+
+    @property
+    def taker(self) -> str:
+        """The text of the holder."""
+        return format_name(self.after.holder)
+
+    @cached_property
+    def refused(self) -> Sequence[Refusal]:
+        """Requests for the lease that were refused meanwhile."""
+        refusals = self.history.requests.refusals
+        return [one for one in refusals if self.since < one.at < self.after.since and one.is_denied]
+
+    def describe_refused(self) -> str:
+        """Return the end of a clause: how many requests of its own process were refused meanwhile, "" of none."""
+        own = self.after.processes.own
+        refused = [one for one in self.refused if own is not None and own.is_same(one.writer)]
+        if own is None or not refused:
+            return ""
+        number = f"{self.least}{format_count(len(refused), 'request')}"
+        were = "was" if len(refused) == 1 else "were"
+        code = _describe_code(len(refused), refused[-1].code)
+        return f"; {number} by {describe_writer(own)} {were} refused in that time{code}"
+
+    def describe_unauthenticated(self) -> str:
+        """Return a clause about requests that may be its own: from its address and program, without a name."""
+        requests = self.history.requests
+        sources = requests.find_sources(self.after)
+        found = [one for one in self.nameless if one.source in sources]
+        if not found:
+            return ""
+        is_shared = not all(requests.is_only_source_of(self.after, one.source) for one in found)
+        shared = ", which others use, too," if is_shared else ""
+        number = f"{self.least}{format_count(len(found), 'request')}"
+        were = "was" if len(found) == 1 else "were"
+        return f"{number} from its address and program{shared} {were} answered with {UNAUTHENTICATED} in that time"
+
+    @property
+    def least(self) -> str:
+        """`at least ` before a number of answers, if some of that time may be remembered no longer, else ""."""
+        return "at least " if self.history.requests.has_forgotten_since(self.since) else ""
+
+    @cached_property
+    def nameless(self) -> Sequence[Refusal]:
+        """Those without accepted credentials, which may be its own."""
+        return [one for one in self.refused if one.by is By.CREDENTIALS and not one.writer.user]
+
+    @cached_property
+    def _answers(self) -> Sequence[Refusal]:
+        """What its own requests were answered meanwhile, unless they were accepted."""
+        own, refusals = self.after.processes.own, self.history.requests.refusals
+        answers = (one for one in refusals if own is not None and own.is_same(one.writer))
+        return [one for one in answers if self.since < one.at < self.after.since]
+
+    @property
+    def conflicts(self) -> int:
+        """How many of its own writes conflicted meanwhile."""
+        return sum(1 for one in self._answers if one.has_conflicted)
+
+    @property
+    def failed(self) -> Sequence[Refusal]:
+        """Its own requests that the API server was unable to answer meanwhile, or of which it had too many."""
+        return [one for one in self._answers if one.has_failed]
+
+
+class _Explanation(Struct, frozen=True):
+    """Why it was late, as a clause and as claims name it; `silent` is from when to when it asked for nothing."""
+
+    how: str
+    text: str
+    silent: tuple[int, int] | None = None
+
+
+def _claim_late_taker(
+    histories: ClusterHistory, history: LeaseHistory, before: Tenure, after: Tenure, now: int
+) -> Claim:
+    lateness = _measure_lateness(history, before, after)
+    assert lateness is not None
+    since, bounds = after.since - lateness, histories.bounds
+    own, other = after.processes.own, after.processes.doubtful_taker
+    is_heard = own is not None and own.user in history.requests.users and not history.requests.is_watched
+    is_whole = is_heard and not histories.lacks_requests(history) and not bounds.has_hole(since, after.since)
+    has_waited = after.waited_since is not None and after.waited_since <= since
+    # Of tokens that name no pod, several processes may have one user.
+    is_logged = (
+        after.taking_write.is_logged and is_whole and has_waited and own is not None and bool(own.uid or own.pod)
+    )
+    is_logged = is_logged and other is None  # else it is not known whose requests these were
+    late = _LateTakeover(
+        *(history, after, since, now, is_logged),
+        has_hole=bounds.has_hole(since, after.since),
+        bound_at=_find_binding(histories, after, since),
+    )
+    # One whose own writes conflict meanwhile does not wait.
+    edit = None if late.conflicts else _find_last_edit(history, before, after)
+    waits, could = (before.duration or 0) * SECOND, since
+    if edit is not None:
+        could = max(since, edit.at + waits) if edit.is_dated else after.since
+        late = replace(late, since=could)
+    found = (explain(late) for explain in _EXPLANATIONS)
+    why = next((one for one in found if one), None) or _explain_nothing(late)
+    text = why.text
+    if edit is not None and could > since:
+        edited = (
+            f"it was changed meanwhile, the last time at {format_clock(edit.at, now)} "
+            f"({describe_edit(edit)}): "
+            "an elector of client-go waits for as long as it lasts after each change"
+        )
+        is_enough = after.since - could <= waits
+        text = edited if is_enough else f"{edited}; of the time since {format_clock(could, now)}: {text}"
+        why = _Explanation("unknown", text) if is_enough else why
+    text += late.describe_refused()
+    is_released = after.began is Handover.RELEASED
+    ended = before.ended if is_released and before.ended else before.last_extension
+    free_at = ended.at if is_released else before.kept_until + (before.duration or 0) * SECOND
+    bound = "" if after.taking_write.is_exact and ended.is_exact else "at least "
+    freed = "it was freed" if is_released else "it had expired"
+    took = f"{describe_writer(other)} wrote {late.taker} into it" if other else f"{late.taker} took it"
+    message = f"{took} {bound}{format_length(lateness)} after {freed} at {format_clock(free_at, now)}: {text}"
+    advice = advise_on_late_taker(history, after)
+    return make_claim(
+        *(history, "taken-late", Severity.WARNING, message, advice),
+        over_since=after.since,
+        arguments={
+            "identity": after.holder,
+            "how": why.how,
+            "from": since,
+            "to": after.since,
+            "earliest": why.silent[0] if why.silent else None,
+            "latest": why.silent[1] if why.silent else None,
+        },
+    )
+
+
+def _explain_first_request(late: _LateTakeover) -> _Explanation | None:
+    """Explain by a taker that asked for the lease for the first time about as long before as that lasts."""
+    newcomer = _find_first_request(late.after, late.since) if late.is_logged else None
+    if newcomer is None or late.nameless or not _has_waited_once(late.after, newcomer):
+        return None
+    text = (
+        f"the log has no answered request for it by its pod {_describe_absence(late, late.since, newcomer)}; "
+        "an elector of client-go that has not looked before, or not for long, waits for as long as the lease lasts"
+    )
+    return _Explanation("silent", text, (late.since, newcomer))
+
+
+def _describe_absence(late: _LateTakeover, since: int, until: int) -> str:
+    """Say from when until when a taker made no request: one that was heard before may have run then."""
+    begin = f"from {format_clock(since, late.now)} " if since > late.since or late.after.has_asked_before else ""
+    return f"{begin}until {format_clock(until, late.now)}"
+
+
+def _explain_nameless(late: _LateTakeover) -> _Explanation | None:
+    """Explain by requests without accepted credentials while it was silent."""
+    silent = _find_silence(late.after, late.since) if late.is_logged else None
+    if silent is None or not any(silent[0] <= one.received <= silent[1] for one in late.nameless):
+        return None
+    text = (
+        f"no request by its name was answered from {format_clock(silent[0], late.now)} "
+        f"until {format_clock(silent[1], late.now)}; some of {format_count(len(late.nameless), 'request')} "
+        f"without accepted credentials, answered with {UNAUTHENTICATED}, may be its own"
+    )
+    return _Explanation("unknown", text)
+
+
+def _explain_silence(late: _LateTakeover) -> _Explanation | None:
+    """Explain by a taker that made no request for most of the time."""
+    silent = _find_silence(late.after, late.since) if late.is_logged else None
+    if silent is None or silent[1] - silent[0] <= (late.after.since - late.since) // 2:
+        return None
+    text = f"the log has no answered request for it by its pod {_describe_absence(late, *silent)}"
+    return _Explanation("silent", text, silent)
+
+
+def _explain_conflicts(late: _LateTakeover) -> _Explanation | None:
+    """Explain by writes of the taker that came from a state that others had changed by then."""
+    if not late.is_logged or not late.conflicts:
+        return None
+    others = describe_other_writers(late.history, late.since, late.after.since)
+    also = f" ({others})" if others else ""
+    text = f"{late.least}{late.conflicts} of its updates conflicted with other writes (409){also}"
+    return _Explanation("asking", text)
+
+
+def _explain_failures(late: _LateTakeover) -> _Explanation | None:
+    """Explain by requests of the taker that the API server did not answer, or writes that it did not store."""
+    if not late.is_logged or not late.failed:
+        return None
+    last = late.failed[-1]
+    message = f": {last.message}" if last.message else ""
+    what = format_count(len(late.failed), "request" if any(one.is_read for one in late.failed) else "write")
+    code = _describe_code(len(late.failed), last.code)
+    return _Explanation("asking", f"{late.least}{what} of it failed{code}{message}")
+
+
+def _describe_code(number: int, code: int) -> str:
+    return f" with {code}" if number == 1 else f", the last one with {code}"
+
+
+def _explain_requests(late: _LateTakeover) -> _Explanation | None:
+    """Explain by a taker that asked all the time."""
+    if not late.is_logged:
+        return None
+    least = "at least " if len(late.after.waited) >= MAX_TIMES else ""
+    # The last request is that by which it took the lease.
+    asked = least + format_count(len([one for one in sorted(late.after.waited)[:-1] if one > late.since]), "time")
+    return _Explanation("asking", f"its pod had asked for it {asked} meanwhile")
+
+
+def _explain_nothing(late: _LateTakeover) -> _Explanation:
+    own = late.after.processes.own
+    if own is not None and not (own.uid or own.pod) and late.after.taking_write.is_logged:
+        if address := _describe_address(late, own):
+            return _Explanation("unknown", address)
+        text = "its requests name no pod, so the log does not show which process asked for the lease, and which ran"
+        return _Explanation("unknown", text)
+    known = _describe_what_is_known(late)
+    if known:
+        return _Explanation("unknown", known)
+    shows_reads = late.history.has_reads_of_holders
+    if shows_reads and late.has_hole:
+        text = "the log has nothing at all for a part of that time: nothing was answered then, or it lacks requests"
+        return _Explanation("unknown", text)
+    if shows_reads:
+        return _Explanation("unknown", "the log does not show whether it ran then, and asked for the lease")
+    text = "whether it ran then, and who asked for the lease, is not known; an audit log that has reads shows it"
+    return _Explanation("unknown", text)
+
+
+def _describe_address(late: _LateTakeover, own: Writer) -> str:
+    """Say that for most of that time no request came from the address from which it was taken; "" if one did.
+
+    Nobody had written it from there before.
+    """
+    requests = late.history.requests
+    seen = requests.addresses.by_writer.get(own.process)
+    address = next((one for one, at in seen.first.items() if at == late.after.since), "") if seen is not None else ""
+    first = requests.asking_addresses.find_pause(own, address, late.since, late.after.since)
+    if first is None or first - late.since <= (late.after.since - late.since) // 2:
+        return ""
+    at = format_clock(first, late.now)
+    return f"the log has no request for it from {format_name(address)}, from where it was taken, until {at}"
+
+
+def _describe_what_is_known(late: _LateTakeover) -> str:
+    """Say what a log shows of the taker's pod, although it may lack some of its requests; "" if it shows nothing."""
+    own = late.after.processes.own
+    # Whoever else has its user may have asked.
+    if own is not None and (own.uid or own.pod) and (asked := _describe_requests_of_pod(late)):
+        return asked
+    if late.bound_at is not None:
+        return f"its pod got a node only at {format_clock(late.bound_at, late.now)}, and did not run before"
+    unauthenticated = late.describe_unauthenticated()
+    return f"{unauthenticated}: it may have asked for the lease" if unauthenticated else ""
+
+
+def _describe_requests_of_pod(late: _LateTakeover) -> str:
+    """Say that the pod of a taker asked for the lease, of which the log may have only a part; "" if it has none."""
+    if late.describe_refused():
+        return "its pod asked for the lease"
+    if late.conflicts:
+        number = f"at least {late.conflicts} of its updates"
+        return f"its pod asked for the lease, and {number} conflicted with other writes (409)"
+    # The last request is that by which it took the lease.
+    asked = [one for one in sorted(late.after.waited)[:-1] if one > late.since]
+    if not asked:
+        return ""
+    times, first = format_count(len(asked), "time"), format_clock(asked[0], late.now)
+    return f"its pod asked for the lease at least {times} meanwhile, as far as is shown from {first} on"
+
+
+def _find_binding(histories: ClusterHistory, after: Tenure, since: int) -> int | None:
+    """Return when the pod of a taker got its node, if that was after an instant and before it took the lease."""
+    own = after.processes.own
+    account = UserInfo(own.user).service_account if own else None
+    if own is None or account is None or not own.pod:
+        return None
+    requests = histories.pod_requests.list_about(account[0], own.pod)
+    times = [one.at for one in requests if one.act is PodAct.BOUND and since < one.at < after.since]
+    return max(times, default=None)
+
+
+_EXPLANATIONS: Final[tuple[Callable[[_LateTakeover], _Explanation | None], ...]] = (
+    _explain_first_request,
+    _explain_nameless,
+    _explain_silence,
+    _explain_failures,
+    _explain_conflicts,
+    _explain_requests,
+)
+"""The first one that explains it is said."""
+
+
+def _has_waited_once(after: Tenure, since: int) -> bool:
+    """Return whether a taker took the lease about as long after `since` as it lasts."""
+    duration = (after.duration or 0) * SECOND
+    return duration - SECOND <= after.since - since <= duration + _PATIENCE
+
+
+def _find_first_request(after: Tenure, since: int) -> int | None:
+    """Return when the taker first asked for the lease, if that could be taken by then; None if it may have before."""
+    first = min(after.waited, default=since)
+    return first if first > since and len(after.waited) < MAX_TIMES else None
+
+
+def _find_silence(after: Tenure, since: int) -> tuple[int, int] | None:
+    """Return the longest time in which the taker made no request since the lease could be taken.
+
+    If it made more than are remembered, it is not known when it made the first of them.
+    """
+    times: Sequence[int] = sorted(one for one in after.waited if one <= after.since)
+    points = [*([since] if len(after.waited) < MAX_TIMES else []), *(one for one in times if one > since)]
+    return max(pairwise(points), key=lambda pair: pair[1] - pair[0], default=None)

@@ -1,0 +1,549 @@
+"""Advice about a lease: one or two sentences, and a command that fits the cause."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from webhook.admission.rules.change import CLEANUP_CONTROLLERS, NODE_LEASES
+from webhook.admission.rules.stamps import is_constant
+from webhook.analysis.audit.repairs import make_repair_command
+from webhook.analysis.claims.account import Account
+from webhook.analysis.claims.advice.after_refusal import advise_after_refusal
+from webhook.analysis.claims.advice.after_silence import API_RESOURCES, advise_after_silence, advise_on_nameless
+from webhook.analysis.claims.advice.on_writers import (
+    advise_after_deletion,
+    advise_after_doubtful_deletion,
+    advise_on_writer,
+)
+from webhook.analysis.claims.claim import REPLACED, Advice, Claim
+from webhook.analysis.claims.commands import (
+    WEBHOOKS,
+    find_pod,
+    make_command_for_audit_log,
+    make_command_for_lease,
+    make_command_for_log_of_holder,
+    make_command_for_managers,
+    make_command_for_node,
+    make_command_for_pod,
+    make_command_for_pod_of_holder,
+    make_command_for_pods,
+    name_holder,
+)
+from webhook.analysis.claims.diagnosis import Blame, Cause
+from webhook.analysis.claims.evidence.api_servers import advise_after_end_of_api_server, is_identity_lease
+from webhook.analysis.claims.evidence.candidates import Candidates, describe_process
+from webhook.analysis.claims.evidence.failing_requests import find_present_failures
+from webhook.analysis.claims.evidence.holder_pods import find_evictor, is_gone
+from webhook.analysis.claims.evidence.loops import find_loop
+from webhook.analysis.claims.evidence.related_writes import is_of_node
+from webhook.analysis.claims.evidence.successors import find_failing_webhook, list_writes_of_successors
+from webhook.analysis.claims.evidence.writers_in_turn import find_writers_in_turn
+from webhook.analysis.claims.findings.changed_user import ChangedUser, find_changed_user
+from webhook.analysis.claims.findings.other_askers import find_other_askers
+from webhook.analysis.claims.findings.refused_candidates import advise_on_refused_candidates
+from webhook.analysis.claims.findings.taken_back import find_taken_back
+from webhook.analysis.claims.findings.two_addresses import find_two_addresses
+from webhook.analysis.claims.handovers import FrequentChanges, find_frequent_changes, is_used_as_lock
+from webhook.analysis.claims.words import describe_user, describe_writer, format_clock, format_count, format_name
+from webhook.analysis.heartbeats import find_owner
+from webhook.analysis.history.audit_log.refusal import By, Refusal
+from webhook.analysis.history.holders.tenure import API_SERVER
+from webhook.analysis.history.status import LeaseState, LeaseStatus
+from webhook.analysis.inputs.items import Writer
+from webhook.findings import ReportFinding, Severity
+from webhook.kubernetes.objects import OLDEST_EMULATION_VERSION, Lease
+from webhook.kubernetes.request import UserInfo
+from webhook.text.commands import fill_in, make_kubectl_prefix, quote_for_shell, quote_name
+
+RISKS: Final = frozenset({"timing-tight"})
+"""Findings about what may cost a leader its lease one day: nothing that happened."""
+_SWITCHED_OFF: Final = re.compile(r"-(?:enable-)?leader-elect(?:ion)?=false\b")
+_MIN_WRITES: Final = 3
+"""Fewer writes beside a holder's are listed, and lead to no advice."""
+LOSSES: Final = frozenset({"leader-lost", "renewal-late"})
+"""Findings about a holder that lost the lease, or nearly did."""
+_EXPLAINED: Final = frozenset(
+    {Blame.SERVER, Blame.NETWORK, Blame.REFUSED, Blame.THROTTLED, Blame.CONFLICT, Blame.REWRITTEN, Blame.POD}
+)
+
+
+def advise(account: Account) -> Advice:
+    """Return what a person on call should do about a lease: nothing that the input was already read for."""
+    advice, history = _advise(account), account.history
+    if history.is_mixed:
+        return advice
+    if account.unanswered is not None:
+        return account.unanswered.add_to(advice)
+    if advice.command == make_command_for_audit_log(history.namespace, history.name) and history.requests.is_logged:
+        sentence = "The log does not show who it was: see whether parts of it are missing. To see the lease:"
+        return Advice(sentence, make_command_for_managers(history))
+    return advice
+
+
+def _advise(account: Account) -> Advice:
+    history, status = account.history, account.status
+    if history.is_mixed:
+        return _advise_on_finding(account.findings[0])
+    if status is None:
+        return _advise_without_lease(account)
+    stalled = [one for one in account.findings if one.check == "election-stalled"]
+    if stalled:
+        return Advice("Clear preferredHolder; an API server then names a holder again:", stalled[0].fix)
+    if status.block:
+        repair = fill_in(make_repair_command(status.block), history.namespace, history.name)
+        return Advice("Repair it, or no other replica can follow the holder:", repair)
+    if (error := _find_pressing_error(account)) is not None:
+        return _advise_on_finding(error)
+    if status.state is LeaseState.EXPIRED and account.is_heartbeat and not account.doubt.unlogged:
+        return _advise_on_heartbeat(account, status)
+    if status.state is LeaseState.EXPIRED:
+        advice = _advise_after_expiry(account, status)
+        newer = f"{account.newer.advise()} " if account.newer is not None else _describe_switched_off(account)
+        return replace(advice, sentence=f"{newer}{advice.sentence}")
+    if account.written_later is not None:
+        clock = "" if status.from_stamps else ", unless its clock is behind"
+        sentence = f"A writer other than the holder may have written it after its last renewal{clock}. To see who:"
+        return Advice(sentence, make_command_for_audit_log(history.namespace, history.name))
+    if status.state in {LeaseState.RELEASED, LeaseState.NEVER_HELD}:
+        return _advise_while_free(account)
+    return _advise_while_held(account, status)
+
+
+def _describe_switched_off(account: Account) -> str:
+    """Say that the election of a workload was switched off since its pod took the lease; "" if no log shows it."""
+    since = account.tenure.since if account.tenure is not None else account.now
+    last = next((one for one in reversed(account.related_writes) if one.change), None)
+    if last is None or last.at < since or not _SWITCHED_OFF.search(last.change):
+        return ""
+    what = f"{last.kind} {format_name(f'{last.namespace}/{last.name}')}"
+    at = format_clock(last.at, account.now)
+    return (
+        f"This lease may be left over: the election of {what} was switched off at {at}, "
+        "so each of its replicas may work. "
+    )
+
+
+def _advise_while_free(account: Account) -> Advice:
+    history, where = account.history, make_kubectl_prefix(account.history.namespace)
+    if (loop := _advise_on_loop(account, "No one holds it now.")) is not None:
+        return loop
+    if account.refused_candidates:
+        return advise_on_refused_candidates(account.refused_candidates)
+    strategy = history.lease.spec.strategy if history.lease is not None else None
+    if strategy == OLDEST_EMULATION_VERSION:
+        return Advice("An API server names the next holder, one of its candidates:", f"{where} get leasecandidates")
+    if strategy:
+        sentence = f"No API server chooses by the strategy {format_name(strategy)}; check that its implementation runs:"
+        return Advice(sentence, f"{where} get leasecandidates")
+    if account.candidates is not None and (refusal := _find_refusal_of_all(account, account.candidates)) is not None:
+        after = advise_after_refusal(history, refusal, account.now)
+        return Advice(
+            f"The lease is free, and all who asked for it since were refused. {after.sentence}", after.command
+        )
+    asks = "" if history.has_reads_of_holders else "; if none runs, the lease stays free"
+    return Advice(f"Any replica may take the lease at once{asks}:", f"{where} get pods")
+
+
+def _find_refusal_of_all(account: Account, found: Candidates) -> Refusal | None:
+    """Return the latest refusal if each process that asked for a free lease since was refused at last; None if not."""
+    asking = found.asking
+    denied = [one for one in account.history.requests.refusals if one.received > found.since and one.is_denied]
+    refused = [one for one in denied if any(who.is_same(one.writer) for who, _ in asking)]
+    are_all = all(one.code >= 400 and any(who.is_same(last.writer) for last in refused) for who, one in asking)
+    return refused[-1] if refused and are_all else None
+
+
+def _advise_without_lease(account: Account) -> Advice:
+    """Return the advice if its object was never seen, or is gone."""
+    history, lease = account.history, make_command_for_lease(account.history)
+    tenure = history.latest_tenure
+    if history.hidden_since is not None:
+        return Advice("The log may lack what was written since. To see the lease:", f"{lease} -o yaml")
+    writes = [one for one in history.requests.refusals if one.is_denied_write]
+    refused = [one for one in writes if one.received > history.existence.deleted_at]
+    lacks_rights = bool(refused) and refused[-1].by is By.RIGHTS
+    deleted_by = tenure.deleted_by if history.is_deleted and tenure else None
+    if tenure and deleted_by and deleted_by.user in CLEANUP_CONTROLLERS and not lacks_rights:
+        return advise_after_deletion(history, tenure, deleted_by)
+    if refused and (history.is_deleted or history.requests.absent):
+        return advise_after_refusal(history, refused[-1], account.now)
+    reads = [one for one in history.requests.refusals if one.is_denied]
+    if reads and not history.tenures:
+        return advise_after_refusal(history, reads[-1], account.now)
+    if history.is_deleted:
+        return _advise_on_deleted_lease(account)
+    if account.refused_candidates:
+        return advise_on_refused_candidates(account.refused_candidates)
+    if history.requests.absent:
+        pods = f"{make_kubectl_prefix(history.namespace)} get leases,pods"
+        return Advice("It does not exist; most clients create it when they next ask and may:", pods)
+    if (in_turn := _advise_on_writers_in_turn(account)) is not None:
+        return in_turn
+    sentence = "Only its writes were seen, not the lease:" if history.tenures else "To see the lease:"
+    return Advice(sentence, make_command_for_managers(history))
+
+
+def _advise_on_writers_in_turn(account: Account) -> Advice | None:
+    """Return where to look for why a log shows several pods that wrote a lease in turn; None if it does not."""
+    history, tenure = account.history, account.history.latest_tenure
+    in_turn = find_writers_in_turn(history.tenures, account.now)
+    if in_turn is None or tenure is None:
+        return None
+    since = format_clock(in_turn.since, account.now)
+    changed = f"In the log, the pod that writes it changed {format_count(in_turn.count, 'time')} since {since}"
+    if (who := find_evictor(account.pod_deletions, in_turn.ended)) is not None:
+        sentence = f"{changed}, each time after {describe_writer(who)} had asked to delete the one before:"
+        return Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get pods,events")
+    pod = find_pod(history, tenure.holder, tenure)
+    if not pod.is_logged or not pod.name:
+        return None
+    sentence = f"{changed}. The log of {format_name(pod.name)} may say why:"
+    return Advice(sentence, make_command_for_log_of_holder(pod.namespace, pod.name))
+
+
+def _advise_on_deleted_lease(account: Account) -> Advice:
+    """Return what to do about a lease that was deleted, by nobody that a log shows as a cleanup controller."""
+    history, tenure = account.history, account.history.latest_tenure
+    if not history.existence.is_deletion_sure:
+        return advise_after_doubtful_deletion(history)
+    if is_identity_lease(history):
+        return advise_after_end_of_api_server(tenure)
+    if (tenure is None or tenure.deleted_by is None) and (
+        node := _find_node(history.namespace, history.name, history.lease)
+    ):
+        sentence = (
+            "The lease was deleted, and its Node is probably gone: Kubernetes deletes the lease of a node with it. "
+            "To see whether that is there:"
+        )
+        return Advice(sentence, make_command_for_node(node))
+    sentence = "The lease was deleted, and does not exist. Most clients create it when they next ask:"
+    return Advice(sentence, f"{make_command_for_lease(history)} --watch")
+
+
+def _find_node(namespace: str, name: str, lease: Lease | None) -> str:
+    """Return the node whose lease it is, by its namespace or its owner, which a client names; "" if it is no node's."""
+    if namespace == NODE_LEASES:
+        return name
+    kind, _, owner = (find_owner(lease) if lease else "").partition(" ")
+    return owner if kind == "Node" else ""
+
+
+def _find_pressing_error(account: Account) -> ReportFinding | None:
+    """Return the error to answer: one that goes on, else one after which no holder renewed and then lost the lease."""
+    errors = [one for one in account.findings if one.severity is Severity.ERROR]
+    over = [one for one in errors if isinstance(one, Claim) and one.is_over]
+    going_on = [one for one in errors if one not in over]
+    history, lost = account.history, _find_last_loss(account.findings)
+    end = 0
+    if account.state is LeaseState.EXPIRED:
+        end = account.now
+    elif lost is not None:
+        end = lost.over_since or account.now
+    # Who was written into a lease and never renewed it is lost because of that.
+    renewed = next((one.last_renewal for one in reversed(history.tenures) if one.since < end), 0)
+    if going_on:
+        return going_on[0]
+    # The latest one is what is shown of those of a kind.
+    ended = [one for one in over if (one.over_since or 0) >= renewed]
+    return max(ended, key=lambda one: one.over_since or 0, default=None)
+
+
+def _find_last_loss(findings: Sequence[ReportFinding]) -> Claim | None:
+    lost = [one for one in findings if isinstance(one, Claim) and one.check in LOSSES]
+    return max(lost, key=lambda one: one.over_since or 2**63, default=None)
+
+
+def _advise_while_held(account: Account, status: LeaseStatus) -> Advice:
+    history = account.history
+    # A risk is nothing that is wrong now: a lease that has no other finding is well.
+    warnings = [one for one in account.findings if one.severity is Severity.WARNING and one.check not in RISKS]
+    loop = None if warnings else _advise_on_loop(account, "It is held now.")
+    if (advice := _advise_after_restore(account) or loop) is not None:
+        return advice
+    if known := [one for one in warnings if isinstance(one, Claim)]:
+        replaced = (one for one in reversed(known) if one.cause == REPLACED)
+        # That no one took it for long is often explained by another finding.
+        last = next((one for one in reversed(known) if one.check != "taken-late"), known[-1])
+        return _advise_on_finding(_find_last_loss(account.findings) or next(replaced, last))
+    if status.state is LeaseState.UNKNOWN:
+        return _advise_when_unknown(account, status)
+    if warnings:
+        return Advice("The lease is held and renewed; fix the finding:", warnings[0].fix)
+    if history.lease and history.lease.metadata.deletion_timestamp:
+        sentence = "The lease is held, but was deleted: it is gone as soon as its finalizers are. To see them:"
+        return Advice(sentence, f"{make_command_for_lease(history)} -o yaml")
+    if history.is_list_only:
+        return Advice("It is held; whether its holder works, a lease does not show.")
+    if account.is_renewed_as_usual:
+        return _advise_when_renewed(account, status)
+    if is_used_as_lock(history.tenures):
+        sentence = (
+            "It is taken and given up again and again, and not renewed: as a lock for single tasks, "
+            "and not by a leader. If that is meant, no action is needed."
+        )
+        return Advice(sentence)
+    why = "Its last renewal is longer ago than most are apart. "
+    if history.renewals.count < 2:
+        why = "The input does not show two renewals by the same process. "
+    return _advise_to_check_holder(account, status, why)
+
+
+def _advise_on_loop(account: Account, start: str) -> Advice | None:
+    """Return where to look for why a pod releases the lease again and again; None if none does."""
+    loop = find_loop(account.history.tenures, account.now)
+    if loop is None:
+        return None
+    if (who := find_evictor(account.pod_deletions, loop.tenures)) is not None:
+        sentence = f"{start} Each release followed a request by {describe_writer(who)} to delete its pod:"
+        return Advice(sentence, f"{make_kubectl_prefix(account.history.namespace)} get pods,events")
+    sentence = f"{start} See why {loop.who} takes it and releases it again and again:"
+    return Advice(sentence, loop.make_command(account.history.namespace))
+
+
+def _advise_to_check_holder(account: Account, status: LeaseStatus, why: str) -> Advice:
+    history = account.history
+    if not status.holder:
+        return advise_on_nameless(history, account.tenure)
+    pod = find_pod(history, status.holder, account.tenure)
+    if history.namespace == NODE_LEASES:
+        return Advice(f"{why}Check whether the node runs:", make_command_for_node(history.name))
+    command = make_command_for_pod(pod) if pod.name else make_command_for_pod_of_holder(history.namespace, "")
+    return Advice(f"{why}Check whether {name_holder(status.holder, pod)} runs:", command)
+
+
+def _advise_when_unknown(account: Account, status: LeaseStatus) -> Advice:
+    """Return what to do about a lease of which it is not known until when it is held."""
+    history = account.history
+    if status.duration is None or status.last_renewal is None:
+        sentence = "The lease does not say when it expires, so its own client decides"
+        own = history.latest_tenure.processes.taken_by if history.latest_tenure else None
+        if own is not None and not own.pod and not UserInfo(own.user).service_account:
+            return Advice(
+                f"{sentence}; {describe_user(own)} wrote it, not with the token of a pod:",
+                f"{make_command_for_lease(history)} -o yaml",
+            )
+        return Advice(f"{sentence}:", make_command_for_pod_of_holder(history.namespace, status.holder))
+    if status.is_within_skew:
+        sentence = "Compare the clocks of the API servers' nodes; see whether the lease is renewed now:"
+        return Advice(sentence, f"{make_command_for_lease(history)} --watch")
+    if is_constant(history.entries):
+        lease = quote_for_shell(f"{history.namespace}/{history.name}")
+        sentence = "With the policy file that names its namespace in `stamps`, it says when it was renewed:"
+        return Advice(sentence, f"lease-webhook why {lease} --policy FILE")
+    return _advise_to_check_holder(account, status, "")
+
+
+def _advise_after_restore(account: Account) -> Advice | None:
+    """Return what to do after etcd was restored; None if it was not, or if the trouble ended later."""
+    held = account.tenure
+    ends = [one.over_since for one in account.findings if isinstance(one, Claim) and one.over_since is not None]
+    if held is None or not held.is_put_back or any(end == 0 or end > held.since for end in ends):
+        return None
+    beside = f"{format_name(held.previous)} may have led beside it until it noticed; " if held.previous else ""
+    lost = "writes made after the restored state are lost."
+    return Advice(f"It is held and renewed. If etcd was put back, {beside}{lost}")
+
+
+def _advise_after_changes(account: Account, status: LeaseStatus, changes: FrequentChanges) -> Advice:
+    """Return where to look for why a lease that is renewed was taken again and again."""
+    history = account.history
+    since = f"The lease is held and renewed, but {changes.text} since {format_clock(changes.since, account.now)}"
+    ended = [one for one in history.tenures if one.until is not None][-changes.count :]
+    if (who := find_evictor(account.pod_deletions, ended)) is not None:
+        sentence = f"{since}, each time after {describe_writer(who)} had asked to delete its pod:"
+        return Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get pods,events")
+    return Advice(f"{since}. Its log may say why:", make_command_for_log_of_holder(history.namespace, status.holder))
+
+
+def _advise_when_renewed(account: Account, status: LeaseStatus) -> Advice:
+    history = account.history
+    if changes := find_frequent_changes(history.tenures, account.now):
+        return _advise_after_changes(account, status, changes)
+    if (advice := _advise_on_deleted_home(account) or _advise_on_work(account)) is not None:
+        return advice
+    if account.candidate_events:
+        candidates = f"{make_kubectl_prefix(history.namespace)} get leasecandidates -o yaml"
+        return Advice("It is held and renewed. Check whether its candidates should have changed:", candidates)
+    if (unlogged := _describe_unlogged(account)) is not None:
+        return Advice(unlogged)
+    if (advice := _advise_on_users(account)) is not None:
+        return advice
+    if account.is_partial:
+        return Advice("It is held and renewed; what the input does not show may have gone wrong.")
+    if (stranger := _find_frequent_writer(account)) is not None:
+        sentence = f"Find out why {describe_user(stranger)} wrote it again and again."
+        return advise_on_writer(sentence, history, stranger)
+    if not status.holder:
+        return Advice("It is renewed; whether the process behind it works, a lease does not show.")
+    return Advice("It is held and renewed; whether its holder works, a lease does not show.")
+
+
+def _advise_on_deleted_home(account: Account) -> Advice | None:
+    """Return where to look if the pod of the holder, or the Node of the lease, was deleted; None if none was."""
+    history = account.history
+    if account.tenure is not None and is_gone(account.pod_deletions, account.tenure):
+        sentence = "It is held and was renewed, but its pod was deleted then. See which pods run now:"
+        return Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get pods,events")
+    if gone := [one for one in account.related_writes if is_of_node(one, history) and one.verb == "deleted"]:
+        sentence = (
+            f"It is held and renewed, but its Node was to be deleted at {format_clock(gone[-1].at, account.now)}. "
+            "See whether it has its labels, taints and pods:"
+        )
+        return Advice(sentence, make_command_for_node(history.name))
+    return None
+
+
+def _advise_on_work(account: Account) -> Advice | None:
+    """Return where to look if the holder may wait, or what it asks for fails; None if the log does not show that."""
+    crossed = account.crossed.advise() if account.crossed is not None else None
+    if crossed is not None:
+        return crossed
+    failing = list(find_present_failures(account.failing, account.tenure, account.logged_until))
+    if not failing:
+        return account.idle.advise(account.now) if account.idle is not None else None
+    pod, last = find_pod(account.history, account.holder, account.tenure), max(one.last for one in failing)
+    failed = f"requests of its pod failed, the last one at {format_clock(last, account.now)}"
+    command = make_command_for_log_of_holder(pod.namespace, pod.name)
+    return Advice(f"It is held and renewed, but {failed}. Its log may say more:", command)
+
+
+def _advise_on_users(account: Account) -> Advice | None:
+    """Return what to do about others that use the lease as it seems not to be meant; None if none is known to."""
+    history = account.history
+    odd = find_taken_back(history) or find_two_addresses(history) or _find_changed_user(account)
+    if odd is not None:
+        return odd.advise(history)
+    if (others := find_other_askers(account)) is not None:
+        pods = f"{make_kubectl_prefix(history.namespace)} get pods -o wide"
+        return Advice(f"It is held and renewed. {others.advise()}", pods)
+    return None
+
+
+def _find_changed_user(account: Account) -> ChangedUser | None:
+    """Return how the user of the holder changed, unless a finding says that several have held it."""
+    is_told = any(one.check == "lease-shared" for one in account.findings)
+    return None if is_told else find_changed_user(account.history)
+
+
+def _describe_unlogged(account: Account) -> str | None:
+    """Return what to collect where the log lacks renewals, or what was stored before them; None if it has both."""
+    collect = "Collect the logs of all API servers, and compare their audit policies."
+    if account.history.read is not None:
+        return f"It is held and renewed, as the answer to a read shows, and the log lacks its renewals. {collect}"
+    if account.lacks_requests:
+        return f"It is held and renewed, and the log lacks requests for it. {collect}"
+    if account.tenure is not None and account.tenure.is_over_unshown:
+        return "It is held and renewed. At level RequestResponse, a log shows what was stored before it took it."
+    return None
+
+
+def _find_frequent_writer(account: Account) -> Writer | None:
+    """Return who last wrote a lease again and again beside the holder, and left it and its renewals as they were."""
+    found = [one.foreign.process for one in account.history.idle_writes if one.foreign is not None]
+    found = [one for one in found if one.user != API_SERVER]
+    return next((one for one in reversed(found) if found.count(one) >= _MIN_WRITES), None)
+
+
+def _advise_after_expiry(account: Account, status: LeaseStatus) -> Advice:
+    history, cause, tenure = account.history, account.cause, account.history.latest_tenure
+    if account.doubt.is_log_leaky:
+        sentence = "The log lacks requests, and a renewal may be one of them. To see the lease:"
+        return Advice(sentence, f"{make_command_for_lease(history)} -o yaml")
+    if unlogged := account.doubt.unlogged:
+        return Advice(f"{unlogged.advice}. To see the lease:", f"{make_command_for_lease(history)} -o yaml")
+    if account.recent_renew_time is not None:
+        sentence = "See whether it is renewed now; if so, compare the clocks of its holder and of the API servers:"
+        return Advice(sentence, f"{make_command_for_lease(history)} --watch")
+    if account.doubt.patient_reader is not None:
+        sentence = (
+            "See whether it is renewed now. If so, collect the logs of all API servers; if not, see why "
+            f"{describe_process(account.doubt.patient_reader)} does not take it:"
+        )
+        return Advice(sentence, f"{make_command_for_lease(history)} --watch")
+    if (rejection := _advise_on_rejected_successors(account, status)) is not None:
+        return rejection
+    if account.unserved_at is not None:
+        sentence = (
+            "The API server holds no coordinated elections: enable CoordinatedLeaderElection "
+            "and the API of LeaseCandidates again, or let the replicas elect without them. To see what it serves:"
+        )
+        return Advice(sentence, API_RESOURCES)
+    is_explained = cause is not None and (cause.blame in _EXPLAINED or cause.possible_causes == (Cause.INTERVAL,))
+    is_odd = tenure is not None and (
+        tenure.is_ambiguous or (tenure.processes.is_never_renewed and not tenure.is_chosen)
+    )
+    if cause is not None and tenure and (is_explained or is_odd):
+        return advise_after_silence(cause, history, tenure, now=account.now)
+    if (candidates := _advise_on_candidates(account)) is not None:
+        return candidates
+    if account.gone_pod:
+        sentence = f"Its pod was {account.gone_pod}. Check whether another replica runs that can take over:"
+        return Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get pods,events")
+    pod = find_pod(history, status.holder, account.tenure)
+    holder = name_holder(status.holder, pod)
+    sentence = f"Check whether {holder} still runs, and whether another replica runs that can take over:"
+    return Advice(sentence, make_command_for_pods(history, pod))
+
+
+def _advise_on_rejected_successors(account: Account, status: LeaseStatus) -> Advice | None:
+    """Return what to do about others than the holder that an API server keeps from taking an expired lease."""
+    history = account.history
+    if (refusal := _find_refused_successor(account, status)) is not None:
+        after = advise_after_refusal(history, refusal, account.now)
+        return Advice(f"No other can take the lease while its writes are refused. {after.sentence}", after.command)
+    if webhook := find_failing_webhook(history, status):
+        sentence = f"No other can take the lease while webhook {format_name(webhook)}, called for each write, fails"
+        return Advice(f"{sentence}. To see it:", WEBHOOKS)
+    return advise_on_refused_candidates(account.refused_candidates) if account.refused_candidates else None
+
+
+def _advise_on_candidates(account: Account) -> Advice | None:
+    """Return what to do about an expired lease that no one asks for, or that one asks for and does not take."""
+    found = account.candidates
+    if found is None or not account.holder:
+        return None
+    if not found.asking:
+        asks = "asks for it" if found.shows_reads else "tries to take it"
+        if account.gone_pod:
+            sentence = f"Its pod was {account.gone_pod}, and no other replica {asks}: see whether any runs:"
+            return Advice(sentence, f"{make_kubectl_prefix(account.history.namespace)} get pods,events")
+        pod = find_pod(account.history, account.holder, account.tenure)
+        holder = name_holder(account.holder, pod)
+        sentence = f"No other replica {asks}: see whether any runs, and whether {holder} still does:"
+        return Advice(sentence, make_command_for_pods(account.history, pod))
+    who, asking = found.asking[0]
+    lease = account.history.lease
+    is_chosen = lease is not None and bool(lease.spec.strategy)
+    if not who.pod or asking.code >= 400 or is_chosen:
+        return None
+    sentence = f"See why pod {format_name(who.pod)}, which asks for it, does not take it:"
+    return Advice(sentence, make_command_for_log_of_holder(account.history.namespace, who.pod))
+
+
+def _find_refused_successor(account: Account, status: LeaseStatus) -> Refusal | None:
+    """Return the latest write by another process of the holder's user that was refused since the lease has expired.
+
+    A stranger's writes say nothing of what keeps the lease from its own replicas.
+    """
+    refused = (one for one in list_writes_of_successors(account.history, status) if one.is_denied)
+    return max(refused, key=lambda one: one.at, default=None)
+
+
+def _advise_on_heartbeat(account: Account, status: LeaseStatus) -> Advice:
+    """Return what to do about a silent heartbeat: no one else would ever take the lease."""
+    namespace, lease = account.history.namespace, account.history.lease
+    if namespace == NODE_LEASES:
+        return Advice("See why the node does not report:", make_command_for_node(account.history.name))
+    kind, _, owner = (find_owner(lease) if lease else "").partition(" ")
+    if owner and kind.isalnum():
+        command = f"{make_kubectl_prefix(namespace)} describe {quote_name(kind.lower())} {quote_name(owner)}"
+        return Advice("Check whether its owner, which clients name, still runs:", command)
+    return _advise_to_check_holder(account, status, "")
+
+
+def _advise_on_finding(finding: ReportFinding) -> Advice:
+    if isinstance(finding, Claim):
+        return Advice(finding.advice, finding.fix)
+    return Advice("Fix it:", finding.fix)

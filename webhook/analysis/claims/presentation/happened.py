@@ -1,0 +1,537 @@
+"""The events of a lease, as lines in the order of time."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from operator import attrgetter, itemgetter
+from typing import Final, TypeVar
+
+from webhook.analysis.claims.account import Account
+from webhook.analysis.claims.claim import Claim
+from webhook.analysis.claims.diagnosis import Blame
+from webhook.analysis.claims.evidence.api_servers import describe_end
+from webhook.analysis.claims.evidence.failed_writes import describe_stored
+from webhook.analysis.claims.evidence.loops import find_loop
+from webhook.analysis.claims.evidence.owners import describe_added_owners, is_by_holder
+from webhook.analysis.claims.evidence.related_writes import describe_related_write, is_new
+from webhook.analysis.claims.evidence.writers_in_turn import describe_turns
+from webhook.analysis.claims.findings.changed_user import find_changed_user
+from webhook.analysis.claims.findings.taken_back import find_taken_back
+from webhook.analysis.claims.findings.two_addresses import find_two_addresses
+from webhook.analysis.claims.handovers import (
+    DURATION,
+    describe_edit,
+    describe_handover,
+    describe_renewals_of_another,
+    has_lost_race,
+    is_next_name,
+)
+from webhook.analysis.claims.presentation.text import Line
+from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_writer, format_clock, format_count, format_name
+from webhook.analysis.history.audit_log.refusal import Refusal
+from webhook.analysis.history.audit_log.requests import MAX_REFUSALS
+from webhook.analysis.history.events import EventKind, LeaseEvent
+from webhook.analysis.history.holders.tenure import API_SERVER, Handover, Tenure
+from webhook.analysis.history.lease import MAX_OTHERS, LeaseHistory
+from webhook.analysis.history.status import RELEASED_DURATION
+from webhook.analysis.inputs.items import RelatedWrite, Writer
+from webhook.findings import ReportFinding, Severity
+from webhook.kubernetes.times import SECOND, format_length
+
+MAX_EVENTS: Final = 16
+MAX_GAPS: Final = 4
+_MAX_LATEST: Final = 2
+_MAX_RELATED: Final = 4
+"""Of writes beside the lease, the cause of an incident is often an earlier one than what ended it."""
+_MAX_LOGS: Final = 2
+_MIN_CONFLICTS: Final = 5
+"""Who only wants to be the next holder loses a race or two."""
+_OWN: Final = (
+    "all are from its holder's own {}, and the log shows no other writer, "
+    "as with lost answers or several electors in it"
+)
+_OWN_IN_PARTIAL_LOG: Final = "all are from its holder's own {}, and the log may lack the writes of others"
+_DURATION: Final = "leaseDurationSeconds"
+_PREFERRED: Final = "preferredHolder"
+_STRATEGY: Final = "strategy "
+_TAKEN_UP: Final = re.compile(r"leaseDurationSeconds 5 -> \d+(?:, leaseTransitions absent -> 0)?")
+"""What a holder writes when it takes up a lease that an API server created for it, with 5 s: `defaultLeaseDuration`."""
+_IS_OF_ELECTION: Final = re.compile(r"(?:(?:strategy|preferredHolder) \S+ -> \S+(?:, )?)+")
+_MIN_OTHER_WRITES: Final = 3
+_REDIRECTION: Final = 300
+_PAIR: Final = 2
+_TIME: Final = itemgetter(0)
+_Event = tuple[int, str]
+_T = TypeVar("_T")
+
+
+def list_events(account: Account, most: int = MAX_EVENTS) -> Iterator[Line]:
+    """Yield the latest events, oldest first."""
+    history, now = account.history, account.now
+    beside = [*_list_candidates(account), *_list_pod_deletions(account), *_list_related_writes(account)]
+    beside += [(one.at, one.text) for one in account.pod_events]
+    beside += [*_list_failing(account), *_list_crossed_locks(account)]
+    found = sorted(
+        [
+            *_list_recreation(history)[:-1],
+            *_list_all(account),
+            *_list_changed_user(account),
+            *_list_edits(history),
+            *_list_added_owners(history),
+            *beside,
+            *_list_gaps(account),
+        ],
+        key=_TIME,
+    )
+    if history.is_mixed or (len(found) == 1 and history.latest_tenure and history.latest_tenure.began is Handover.SEEN):
+        return  # the headline says as much
+    if len(found) > most:
+        yield Line("", f"{format_count(len(found) - most, 'earlier event')} left out")
+    for at, text in found[-most:]:
+        yield Line(format_clock(at, now), text)
+
+
+_OF_NO_CHANGE: Final = frozenset(
+    {"lease-shared", "read-refused", "stored-other-than-asked", "write-refused", "write-fenced"}
+)
+"""Findings that say nothing of how the present holder followed the one before."""
+
+
+def list_latest(account: Account) -> Iterator[Line]:
+    """Yield what neither the headline nor a finding says: edits by others, what was not recorded, the last handover."""
+    history = account.history
+    loud = (one for one in account.findings if isinstance(one, Claim) and _is_loud(one))
+    since = history.latest_tenure.since if history.latest_tenure else 0
+    is_told = any(one.check not in _OF_NO_CHANGE and (one.over_since or since) >= since for one in loud)
+    shown = [*_list_gaps(account)[-1:], *_list_edits(history, by_others=True)[-_MAX_LATEST:]]
+    shown += _list_added_owners(history, by_others=True)[-_MAX_LATEST:]
+    shown += _list_candidates(account, are_missing=bool(account.missing_candidates))[-_MAX_LATEST:]
+    is_cause = any(isinstance(one, Claim) and one.cause == Blame.POD for one in account.findings)
+    shown += _list_related_writes(account, are_latest=True)[-_MAX_RELATED:]
+    shown += [] if is_cause else _list_pod_deletions(account)[-1:]
+    shown += _list_telling_pod_events(account)[-_MAX_LATEST:] + _list_failing(account)[-_MAX_LATEST:]
+    shown += [*_list_crossed_locks(account), *_list_odd_renewals(history)[-_MAX_LATEST:]]
+    shown += _list_two_addresses(history)
+    shown += [*_list_conflicts(account)][-_MAX_LATEST:]
+    shown += [] if is_told else [*_list_slow_writes(history)][-_MAX_LATEST:]
+    shown += [*_list_other_writes(history)[-_MAX_LATEST:], *[*_list_accepted_writes(history)][-_MAX_LATEST:]]
+    if loop := find_loop(history.tenures, account.now):
+        shown.append((loop.tenures[0].since, loop.describe(account.now)))
+    elif not is_told:
+        shown += _find_last_handover(history)
+    shown += _list_changed_user(account)
+    for at, text in [] if history.is_mixed else sorted(shown, key=_TIME):
+        yield Line(format_clock(at, account.now), text)
+
+
+def _list_failing(account: Account) -> list[_Event]:
+    """Return what its holders asked for beside it that failed again and again."""
+    return [(one.first, one.describe(account.tenure, account.now)) for one in account.failing]
+
+
+def _list_crossed_locks(account: Account) -> list[_Event]:
+    """Return that its holder and that of another lease asked for each other's."""
+    return [] if account.crossed is None else [(account.crossed.since, account.crossed.describe(account.now))]
+
+
+def _list_telling_pod_events(account: Account) -> list[_Event]:
+    """Return what a log shows of pods, unless it only shows a kubelet, or is said as part of a cause."""
+    causes = [one.message for one in account.findings if _is_loud(one)]
+    causes += [account.cause.evidence] if account.cause is not None else []
+    telling = [one for one in account.pod_events if not one.is_vague]
+    return [(one.at, one.text) for one in telling if not (one.ending and any(one.ending in cause for cause in causes))]
+
+
+def _find_last_handover(history: LeaseHistory) -> list[_Event]:
+    """Return how the present holder followed another one, or how the last one ended."""
+    *before, last = [None, None, *history.tenures][-2:]
+    if last is None:
+        return []
+    if last.until is not None:
+        return [(last.until, describe_end(history, last))]
+    previous = before[0]
+    if previous is None:
+        return _list_recreation(history)
+    handover = (last.since, describe_handover(last, previous))
+    if previous.is_deleted and last.began is Handover.CLAIMED and previous.until is not None:
+        # Who held it lost it then, and another one created it without a holder.
+        return [(previous.until, describe_end(history, previous)), handover]
+    return [handover]
+
+
+def _list_recreation(history: LeaseHistory) -> list[_Event]:
+    """Return that a lease was deleted and created again, if the input does not show who held it before."""
+    tenures, existence = list(history.tenures), history.existence
+    if not tenures or len(tenures) > 1 or tenures[0].began is not Handover.DELETED:
+        return []
+    doubt = "" if existence.is_deletion_sure else f" ({UNLESS_DRY_RUN})"
+    by = existence.deleted_by
+    deleted = f"{describe_writer(by)} deleted the lease{doubt}" if by is not None and by.name else ""
+    handover = (tenures[0].since, describe_handover(tenures[0], None))
+    return [(existence.deleted_at, deleted), handover] if deleted else [handover]
+
+
+def _list_changed_user(account: Account) -> list[_Event]:
+    """Return that the user of the holder became another one, unless a finding says that several have held it."""
+    changed = find_changed_user(account.history)
+    is_told = any(one.check == "lease-shared" for one in account.findings)
+    return [(changed.at, changed.describe())] if changed is not None and not is_told else []
+
+
+def _list_odd_renewals(history: LeaseHistory) -> list[_Event]:
+    """Return who renewed it beside the last two holders, too rarely for a finding that says so."""
+    found = []
+    for tenure in [*history.tenures][-2:]:
+        for other, seen in tenure.processes.others.items():
+            if other not in tenure.processes.sharers:
+                found.append((seen.first, describe_renewals_of_another(tenure, other, seen, history.moment)))
+    return sorted(found, key=_TIME)
+
+
+def _is_loud(finding: ReportFinding) -> bool:
+    return finding.severity is not Severity.INFO
+
+
+def _list_gaps(account: Account) -> list[_Event]:
+    """Return the latest times of which the input does not show what was written."""
+    recorder = account.unrecorded[-MAX_GAPS:]
+    known = [(one.start, str(one)) for one in recorder]
+    for gap in account.history.renewals.unseen:
+        if gap.start < gap.end and not any(one.start <= gap.end and gap.start <= one.end for one in recorder):
+            until = format_clock(gap.end, account.now)
+            text = f"the input lacks writes from then until {until}; what they changed is not known"
+            if any(gap.start <= at <= gap.end for at in account.history.requests.hidden):
+                text = f"the input does not show what all writes from then until {until} changed"
+            known.append((gap.start, text))
+    return sorted(known, key=_TIME)[-MAX_GAPS:]
+
+
+def _list_edits(history: LeaseHistory, *, by_others: bool = False) -> list[_Event]:
+    """Return edits, or those that need not be its holder's own doing, or that change how long it lasts.
+
+    A watch does not show whose an edit is: what it has is listed of a log as well, where that names the writer.
+    """
+    taken_back = find_taken_back(history)
+    found = [one for one in history.edits if not (by_others and _is_usual(one))]
+    if taken_back is None:
+        return [(one.at, describe_edit(one)) for one in found]
+    others = [one for one in found if not (taken_back.has(one.at) and _IS_OF_ELECTION.fullmatch(one.text))]
+    # What is done again and again is one line, which others do not displace.
+    return [*((one.at, describe_edit(one)) for one in others), (taken_back.start, taken_back.describe())]
+
+
+def _list_added_owners(history: LeaseHistory, *, by_others: bool = False) -> list[_Event]:
+    """Return the additions of owners, or those that need not be its holder's own doing."""
+    return [
+        (one.at, describe_added_owners(one)) for one in history.added_owners if not (by_others and is_by_holder(one))
+    ]
+
+
+def _list_candidates(account: Account, *, are_missing: bool = False) -> list[_Event]:
+    """Return what was done to candidates of a coordinated election, which chooses by what they say.
+
+    `are_missing`: only the deletions of those that are still gone, and creations by others than its holders' accounts.
+    """
+    wanted = (
+        one
+        for one in account.candidate_events
+        if not are_missing or one.candidate in account.missing_candidates or one.kind is EventKind.CREATED
+    )
+    return [(one.at, f"{describe_edit(one)}{_describe_absence(account, one)}") for one in wanted]
+
+
+def _describe_absence(account: Account, event: LeaseEvent) -> str:
+    """Say that a candidate is not known to be there again."""
+    is_gone = event.candidate in account.missing_candidates
+    return "; the input does not show that it was created again" if is_gone else ""
+
+
+def _list_pod_deletions(account: Account) -> list[_Event]:
+    """Return the deletions of pods of holders."""
+    return [(one.deletion.at, one.text) for one in account.pod_deletions]
+
+
+def _list_related_writes(account: Account, *, are_latest: bool = False) -> list[_Event]:
+    """Return what was done to what its holders depend on.
+
+    `are_latest`: without workloads and accounts that were created before the first holder came, as they must be.
+    What is done again and again, as by an autoscaler, is one line, lest it displaces what happened to the lease.
+    """
+    first = account.history.tenures[0].since if account.history.tenures else account.now
+    found = (
+        one
+        for one in account.related_writes
+        if not (are_latest and one.at <= first and is_new(one, account.related_writes))
+    )
+    groups = _group_by_tenure(account.history, found, lambda one: (one.at, describe_related_write(one)))
+    return [(group[0].at, describe_related_write(group[0], _count_times(group, account.now))) for group in groups]
+
+
+def _count_times(group: Sequence[RelatedWrite], now: int) -> str:
+    return f" {len(group)} times until {format_clock(group[-1].at, now)}" if len(group) > 1 else ""
+
+
+def _is_usual(edit: LeaseEvent) -> bool:
+    tenure, who = edit.tenure, edit.writer
+    if tenure is not None and tenure.is_coordinated and _TAKEN_UP.fullmatch(edit.text):
+        return True
+    if any(field in edit.text for field in (_DURATION, _PREFERRED, _STRATEGY)):
+        return False
+    is_server = who is not None and who.user == API_SERVER
+    own = tenure.processes.own if tenure is not None else None
+    return is_server or (own is not None and own.is_same(who))
+
+
+def _list_all(account: Account) -> Iterator[_Event]:
+    history = account.history
+    tenures = list(history.tenures)
+    handovers = dict(_list_handovers(tenures))
+    for number, (tenure, after) in enumerate(zip(tenures, chain(tenures[1:], [None]), strict=False)):
+        # What is of one time stays in this order.
+        yield from handovers.get(number, ())
+        yield from _describe_end(history, tenure, after)
+    yield from _list_silences(history)
+    yield from _list_refused_writes(history)
+    yield from _list_slow_writes(history)
+    yield from _list_two_addresses(history)
+    yield from _list_conflicts(account)
+    yield from _list_accepted_writes(history)
+    yield from _list_other_writes(history)
+    yield from _list_fenced_writes(history)
+
+
+def _list_handovers(tenures: Sequence[Tenure]) -> Iterator[tuple[int, list[_Event]]]:
+    """Yield how each holder followed the one before, by its number; names that one pod wrote in turn are one event."""
+    run: list[Tenure] = []
+    for number, (before, tenure) in enumerate(zip(chain([None], tenures), tenures, strict=False)):
+        after = tenures[number + 1] if number + 1 < len(tenures) else None
+        is_next = before is not None and is_next_name(tenures, tenure, before)
+        if not is_next or before is None:
+            yield number, [(tenure.since, describe_handover(tenure, before))]
+            continue
+        run = [*(run or [before]), tenure]
+        if after is None or not is_next_name(tenures, after, tenure):
+            yield number, [_describe_run(run)]
+            run = []
+
+
+def _describe_run(run: Sequence[Tenure]) -> _Event:
+    """Describe names that one pod wrote one after another; the first one is that which it had before."""
+    before, first, last = run[0], run[1], run[-1]
+    who = f"all were written from one pod ({describe_writer(last.processes.taken_by or Writer())})"
+    if len(run) == _PAIR:
+        return first.since, describe_handover(first, before)
+    until = format_clock(last.since, last.since)
+    names = f"{len(run) - 1} names followed {format_name(before.holder)} until {until}, the last one"
+    return first.since, f"{names} {format_name(last.holder)}: {who}"
+
+
+def _describe_end(history: LeaseHistory, tenure: Tenure, after: Tenure | None) -> Iterator[_Event]:
+    duration = tenure.duration or 0
+    if tenure.processes.heard_again and tenure.removal.is_own is not True and not _comes_to_delete(tenure, after):
+        # Who released it is expected to ask for it again.
+        pod, heard = format_name(tenure.processes.pods[-1]), tenure.processes.heard_again
+        # A single request may be one that was sent before, and held back on its way.
+        is_late = len(heard) == 1
+        text = f"pod {pod}, the holder before, asks for it"
+        yield heard[0], f"a request of pod {pod}, the holder before, was received" if is_late else text
+    for other, seen in tenure.processes.others.items():
+        yield seen.first, describe_renewals_of_another(tenure, other, seen, history.moment)
+    if tenure.until is None:
+        return
+    is_free = after is not None and after.began in {Handover.RELEASED, Handover.CREATED}
+    if tenure.is_deleted or tenure is history.latest_tenure or is_free:
+        # A watch does not say when a lease was deleted; it was before the lease was created again.
+        at = min(tenure.until, after.since if after is not None else tenure.until)
+        # Of two writes in one second, a stamp of the second one is that of its beginning.
+        yield max(at, tenure.since), describe_end(history, tenure)
+    elif after and after.began is Handover.EXPIRED and duration > RELEASED_DURATION:
+        expired = tenure.kept_until + duration * SECOND
+        yield expired, f"the lease expired, {duration} s after {_describe_last_sign(tenure)}"
+
+
+def _comes_to_delete(tenure: Tenure, after: Tenure | None) -> bool:
+    """Return whether a holder that is heard again has not asked for the lease, but deletes it at once."""
+    own, deleter = tenure.processes.own, after.deleted_by if after else None
+    if own is None or after is None or after.until is None or not own.is_same(deleter):
+        return False
+    return after.until - SECOND <= tenure.processes.heard_again[0] <= after.until
+
+
+def _describe_last_sign(tenure: Tenure) -> str:
+    """Say what made a lease live for the last time, as the end of a clause."""
+    if tenure.renewed_by_other and tenure.kept_until != tenure.last_renewal:
+        return f"the last renewal by {describe_writer(tenure.renewed_by_other[1])}"
+    if tenure.was_left_as_written or tenure.is_never_taken_up:
+        taker = tenure.processes.taken_by
+        wrote = f"{describe_writer(taker)} wrote {{}} into it" if taker else "{} was written into it"
+        return wrote.format(format_name(tenure.holder))
+    doubt = ", or by someone writing in its name" if tenure.is_ambiguous else ""
+    return f"the last renewal by {format_name(tenure.holder)}{doubt}"
+
+
+def _list_silences(history: LeaseHistory) -> Iterator[_Event]:
+    for silence in history.late_silences:
+        if history.is_nameless:
+            yield silence.start, f"it was not renewed for {format_length(silence.length)}"
+            yield silence.end, "it was renewed again"
+            continue
+        expiry = (silence.duration or 0) * SECOND
+        if silence.length >= expiry:
+            is_chosen = history.lease is not None and bool(history.lease.spec.strategy)
+            none = "no API server chose another holder" if is_chosen else "no one took it"
+            yield silence.start + expiry, f"the lease expired, and {none}"
+        yield silence.start, f"the holder did not renew it for {format_length(silence.length)}"
+        yield silence.end, "the holder renewed it again"
+
+
+def _group_by_tenure(
+    history: LeaseHistory, found: Iterable[_T], kind: Callable[[_T], tuple[int, object]]
+) -> list[list[_T]]:
+    """Group what is of one kind while one holder had the lease; `kind` returns the time of one, and what it is."""
+    groups: dict[tuple[int, object], list[_T]] = {}
+    for item in found:
+        at, what = kind(item)
+        groups.setdefault((bisect_right(history.tenures, at, key=attrgetter("since")), what), []).append(item)
+    return list(groups.values())
+
+
+def _list_fenced_writes(history: LeaseHistory) -> Iterator[_Event]:
+    for several in _group_by_tenure(
+        history, history.requests.fenced, lambda one: (one.at, (one.fence, describe_writer(one.writer)))
+    ):
+        what = f"{format_count(len(several), 'write')} by {describe_writer(several[0].writer)} without the lease"
+        yield several[0].at, f"fence {format_name(several[0].fence)} refused {what}, such as: {several[0].target}"
+
+
+def _list_slow_writes(history: LeaseHistory) -> Iterator[_Event]:
+    """Yield whose writes were answered late again and again, and what took most of that time, if a log says so."""
+    slow = (one for one in history.requests.refusals if one.code < _REDIRECTION and not one.is_read)
+    for several in _group_by_tenure(history, slow, lambda one: (one.at, describe_writer(one.writer))):
+        if len(several) < _MIN_OTHER_WRITES:
+            continue
+        slowest, parts = max(one.took for one in several), {one.slow_part for one in several}
+        most = f", most of that for {parts.pop()}" if len(parts) == 1 and parts != {""} else ""
+        number = f"at least {format_count(len(several), 'write')} by {describe_writer(several[0].writer)}"
+        yield several[0].at, f"{number} were answered after up to {format_length(slowest)}{most}"
+
+
+def _list_accepted_writes(history: LeaseHistory) -> Iterator[_Event]:
+    """Yield who wrote beside the holder what a log does not show."""
+    in_turn = [one for one in history.rival.turns if one.is_in_turn]
+    yield from ((one.since, describe_turns(one, history.moment)) for one in in_turn)
+    others = [
+        (at, writer) for at, writer in history.requests.accepted if not any(one.has(at, writer) for one in in_turn)
+    ]
+    for several in _group_by_tenure(history, others, lambda one: one):
+        writer, times = several[0][1], [at for at, _ in several]
+        tenure = history.find_tenure_at(times[0])
+        pods = (
+            [held.pod for held in tenure.processes.writers if held.user == writer.user and not writer.pod]
+            if tenure
+            else []
+        )
+        beside = f", not with a token of pod {format_name(pods[-1])}," if pods and pods[-1] else ""
+        within = f" within {format_length(times[-1] - times[0])}" if times[-1] - times[0] >= SECOND else ""
+        what = f"{'was' if len(times) == 1 else 'were'} accepted{within}; the log does not show what was stored"
+        is_cut = len(history.requests.accepted) == MAX_REFUSALS and times[0] == history.requests.accepted[0][0]
+        writes = f"{'the latest ' if is_cut else ''}{format_count(len(times), 'write')}"
+        yield times[0], f"{writes} by {describe_writer(writer)}{beside} {what}"
+
+
+def _list_other_writes(history: LeaseHistory) -> list[_Event]:
+    """Return who wrote again and again beside the holder, and left it and its renewals as they were."""
+    taken_back = find_taken_back(history)
+    foreign = [
+        (one.at, one.foreign.process)
+        for one in history.idle_writes
+        if one.foreign is not None and not (taken_back is not None and taken_back.has(one.at))
+    ]
+    is_cut = len(history.idle_writes) == MAX_OTHERS
+    found = []
+    for several in _group_by_tenure(history, foreign, lambda one: one):
+        times = [at for at, _ in several]
+        if len(times) >= _MIN_OTHER_WRITES:
+            number = f"{'at least ' if is_cut else ''}{format_count(len(times), 'write')}"
+            within = f" within {format_length(times[-1] - times[0])}" if times[-1] - times[0] >= SECOND else ""
+            left = "left the holder and its renewals as they were"
+            found.append((times[0], f"{number} by {describe_writer(several[0][1])}{within} {left}"))
+    return found
+
+
+def _name_logs(history: LeaseHistory, refused: Sequence[Refusal]) -> str:
+    """Say in which of several logs some answers are: each may be the log of another API server."""
+    names = {path: path.rpartition("/")[2] for path in history.requests.logs}
+    found = sorted({names[one.log] for one in refused if one.log in names})
+    # Names that several folders have say nothing.
+    is_clear = len(names) > 1 and len(set(names.values())) == len(names) and len(found) <= _MAX_LOGS
+    return f" (log {' and '.join(map(format_name, found))})" if is_clear and found else ""
+
+
+def _list_conflicts(account: Account) -> Iterator[_Event]:
+    """Yield who tried again and again to write a lease that another one held, from a state that had changed by then."""
+    history = account.history
+    wanted = [one for one in history.requests.refusals if one.is_of_other_state and one.writer.user != API_SERVER]
+    for several in _group_by_tenure(history, wanted, lambda one: (one.at, (one.writer.process, one.is_deletion))):
+        tenure, first = history.find_tenure_at(several[0].at), several[0]
+        if len(several) < _MIN_CONFLICTS or tenure is None:
+            continue
+        if tenure.is_deleted and tenure.until is not None and first.at >= tenure.until:
+            continue  # an update of a lease that is gone conflicts
+        is_own, last = tenure.is_by(first.writer), several[-1].at
+        if is_own and tenure is history.current_tenure and find_two_addresses(history) is not None:
+            continue  # which says more
+        if is_own is None or (is_own and not _is_explained_by_holder(history, tenure, several)):
+            continue
+        held = f"the lease had the holder {format_name(tenure.holder)} then"
+        if is_own:
+            held = _OWN_IN_PARTIAL_LOG if account.is_partial else _OWN
+            held = held.format("pod" if first.writer.pod else "user")
+        is_cut = history.requests.has_forgotten_since(tenure.since)
+        number = f"{'at least ' if is_cut else ''}{len(several)} {'deletions' if first.is_deletion else 'updates'}"
+        until = f"{' from then or earlier' if is_cut else ''} until {format_clock(last, history.moment)}"
+        yield first.at, f"{number} by {describe_writer(first.writer)} conflicted (409){until}; {held}"
+
+
+def _list_two_addresses(history: LeaseHistory) -> list[_Event]:
+    """Return that the present holder writes from several addresses in turn."""
+    found = find_two_addresses(history)
+    return [(found.start, found.describe())] if found is not None else []
+
+
+def _is_explained_by_holder(history: LeaseHistory, tenure: Tenure, conflicts: list[Refusal]) -> bool:
+    """Return whether conflicts of a holder with itself come as often as electors renew, and not with others' writes.
+
+    Now and then an answer is lost, and the next renewal is made for a state that has changed by its own hand.
+    """
+    first, last = conflicts[0].at, conflicts[-1].at
+    is_often = last - first <= (len(conflicts) - 1) * (tenure.duration or DURATION) * SECOND
+    return is_often and not _is_written_by_others(history, tenure, first, last)
+
+
+def _is_written_by_others(history: LeaseHistory, tenure: Tenure, start: int, end: int) -> bool:
+    """Return whether others than its holder wrote a lease in a time, so that its updates may conflict with theirs."""
+    times = (*(one.at for one in history.idle_writes), *(at for at, _ in history.requests.accepted))
+    is_shared = bool(tenure.processes.others) or tenure.renewed_by_other is not None
+    return is_shared or any(start <= at <= end for at in times)
+
+
+def _list_refused_writes(history: LeaseHistory) -> Iterator[_Event]:
+    writes = (one for one in history.requests.refusals if not one.is_read and not has_lost_race(one, history))
+    wanted = (one for one in writes if one.is_denied or one.has_failed)
+    for several in _group_by_tenure(
+        history, wanted, lambda one: (one.at, (one.code, describe_writer(one.writer), one.name))
+    ):
+        who, code, refuser = describe_writer(several[0].writer), several[0].code, several[0].name
+        refused = "was refused" if len(several) == 1 else "were refused"
+        what = "failed" if several[0].has_failed else refused
+        seconds = several[-1].at - several[0].at  # the line has the time of the first answer
+        within = f" within {format_length(seconds)}" if len(several) > 1 and seconds >= SECOND else ""
+        refused_by = f" by {several[0].by.value} {refuser}" if refuser else ""
+        tenure = history.find_tenure_at(several[0].at)
+        is_cut = history.requests.has_forgotten_since(tenure.since if tenure else 0)
+        number = f"{'at least ' if is_cut else ''}{format_count(len(several), 'write')}"
+        earlier = ", then or earlier" if is_cut else ""
+        where = f"{within}{_name_logs(history, several)}{earlier}"
+        yield several[0].at, f"{number} by {who} {what} with {code}{refused_by}{where}{describe_stored(several)}"

@@ -1,0 +1,319 @@
+"""The known facts about a lease, as lines of text with labels."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.admission.rules.expiry import BOUND
+from webhook.admission.rules.stamps import NAMES, Stamp, is_constant
+from webhook.analysis.claims.account import Account
+from webhook.analysis.claims.diagnosis import Blame
+from webhook.analysis.claims.evidence.cause_sentences import describe_cause
+from webhook.analysis.claims.findings.other_askers import find_other_askers
+from webhook.analysis.claims.findings.silent_together_claim import describe_silent_together
+from webhook.analysis.claims.findings.waiting_pods import find_waiting_pods
+from webhook.analysis.claims.words import describe_writer, format_age, format_clock, format_clocks, format_name
+from webhook.analysis.history.holders.tenure import Handover
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.status import LeaseState, LeaseStatus, date_naming
+from webhook.analysis.inputs.items import InputKind, Writer, is_dated_by_stamp
+from webhook.kubernetes.times import SECOND, format_length, get_readable_instant, normalize
+from webhook.text.commands import quote_name
+
+MAX_WAITING: Final = 4
+_MIN_READS: Final = 3
+
+
+class Line(Struct, frozen=True):
+    """One line: `label` is in a column of its own, `text` is wrapped."""
+
+    label: str
+    text: str
+
+
+def list_facts(account: Account, *, verbose: bool = True) -> Iterator[Line]:
+    """Yield the known facts, each with a label; without `verbose` those that the headline does not say."""
+    if verbose:
+        yield from _list_holding(account)
+    if hidden := _describe_hidden(account):
+        yield Line("Not shown", hidden)
+    yield from _list_clocks(account)
+    yield from _list_touch(account)
+    if account.unserved_at is not None:
+        when = format_clock(account.unserved_at, account.now)
+        said = "it does not serve LeaseCandidates, so it chooses no holder"
+        yield Line("Election", f"the API server answered at {when} that {said}")
+    if account.tenure is not None and account.tenure.term is not None:
+        yield Line("Term", f"{account.tenure.term}: the token of its writes, where a fence asks for one")
+    yield from _list_state(account, verbose=verbose)
+    yield from _list_unverified(account)
+    is_silent_heartbeat = account.is_heartbeat and account.cause is not None and account.cause.blame is Blame.CLIENT
+    together = describe_silent_together(account)
+    # That all fell silent says more than that its holder did.
+    is_told = bool(together) and account.cause is not None and account.cause.is_silent and not verbose
+    is_known = account.cause is not None and account.cause.blame is not Blame.UNKNOWN
+    if account.cause is not None and is_known and not (is_silent_heartbeat or is_told):
+        yield Line("Why", describe_cause(account.cause))
+    yield from _list_askers(account)
+    if together:
+        yield Line("Together", together)
+    if account.unanswered is not None:
+        yield Line("Candidate", account.unanswered.describe(account.now))
+    if account.newer is not None:
+        yield Line("Newer lease", account.newer.describe(account.now))
+    yield from _list_rhythm(account) if verbose else ()
+
+
+def _list_askers(account: Account) -> Iterator[Line]:
+    """Yield who asks for a lease beside the replicas of its holder."""
+    if others := find_other_askers(account):
+        yield Line("Also asks", others.describe())
+    for waiting in find_waiting_pods(account):
+        yield Line("Also asks", waiting.describe(account.now))
+
+
+def _describe_hidden(account: Account) -> str:
+    """Say what the input does not show of a lease, "" if nothing tells that."""
+    if account.doubt.is_log_leaky:
+        return "the log lacks some requests: it has writes that follow others that it does not have"
+    if account.doubt.unlogged:
+        return account.doubt.unlogged.shown
+    if account.history.read is not None:
+        return "who made some writes: the log lacks those that the answer to a read shows"
+    if account.lacks_requests:
+        when = _describe_unlogged_time(account)
+        return f"who made some writes, and what else was asked: the log lacks requests that another input shows{when}"
+    if account.is_partial and not (account.unrecorded or account.history.renewals.unseen):
+        return "some writes to it, within the time for which a renewal lasts"
+    if account.history.continuity.sparse_since is not None:
+        return "what another API server answered: if there are several, give the logs of all"
+    return ""
+
+
+def _describe_unlogged_time(account: Account) -> str:
+    """Say when writes were made that a log lacks, as the end of a sentence."""
+    since, until = account.history.unlogged_since, account.history.unlogged_until
+    if since is None or until is None:
+        return ""
+    start, end = format_clocks(account.now, since, until)
+    return f", at {start}" if start == end else f", from {start} to {end}"
+
+
+def _list_clocks(account: Account) -> Iterator[Line]:
+    """Say when the clock of an API server was set: what it dates seems late by that."""
+    step = account.clock_step
+    if step is None:
+        return
+    moved = format_length(abs(step.by) // SECOND * SECOND)
+    how = f"moved on by {moved} more than" if step.by < 0 else f"fell behind by {moved} against"
+    yield Line(
+        "Clocks",
+        f"at {format_clock(step.start, account.now)} the times of the API server {how} the renewTimes of this holder "
+        "and of others: its clock was set, or theirs at once",
+    )
+
+
+def _list_holding(account: Account) -> Iterator[Line]:
+    status, now = account.status, account.now
+    # A log without objects shows who writes: a holder that renews, or one that releases the lease. Another process may
+    # have written it since.
+    held, renewed = ("Held by", "Last renewed") if status else ("Written by", "Its last write")
+    if account.history.hidden_since is not None:
+        held, renewed = "Held before", "Renewed before"
+    elif _is_lock(account):
+        renewed = "Written"
+    if account.holder:
+        yield Line(held, f"{format_name(account.holder)}{_format_since(account)}")
+    if account.last_renewal is not None:
+        yield Line(
+            renewed,
+            f"{format_clock(account.last_renewal, now)}, "
+            f"{format_age(account.last_renewal, now)}{_describe_writer(account)}",
+        )
+
+
+def _is_lock(account: Account) -> bool:
+    """Return whether a holder was written in, and no one ever renews it."""
+    lease, tenure = account.history.lease, account.tenure
+    is_unrenewed = tenure is not None and tenure.last_renewal_write is None and not tenure.processes.renewals
+    return lease is not None and lease.spec.renew_time is None and is_unrenewed
+
+
+def _list_state(account: Account, *, verbose: bool) -> Iterator[Line]:
+    status, now = account.status, account.now
+    if status is None:
+        return
+    # No one takes a heartbeat, whether it has expired or not.
+    is_taken_by_no_one = account.state is not LeaseState.LIVE and account.is_heartbeat
+    if verbose and not is_taken_by_no_one:
+        yield from _list_takeable_time(account, status)
+    if verbose and status.ahead is not None and abs(status.ahead) > 2 * SECOND and status.block is None:
+        direction = "ahead of" if status.ahead > 0 else "behind"
+        yield Line("Clock", f"the holder's is {format_length(abs(status.ahead))} {direction} the API server's")
+    if not status.from_stamps and status.last_renewal is not None:
+        yield Line("Evidence", f"the holder's own clock: {_describe_missing_stamps(account.history, now)}")
+
+
+def _list_rhythm(account: Account) -> Iterator[Line]:
+    usual = account.history.interval
+    if usual is not None:
+        longest, usually = format_length(account.history.renewals.longest), format_length(int(usual * SECOND))
+        longest += ", as far as was recorded" if account.history.is_partial else ""
+        is_writer = account.tenure is not None and account.tenure.is_writer
+        label, whose = ("Its writes", "writer") if is_writer else ("Renewals", "holder")
+        by = "" if account.is_nameless else f" by the same {whose}"
+        yield Line(label, f"typically every {usually}; longest gap between two{by}: {longest}")
+    waiting = list(_list_waiting(account))
+    if waiting:
+        more = f" and {len(waiting) - MAX_WAITING} more" if len(waiting) > MAX_WAITING else ""
+        read = "reads" if len(waiting) == 1 else "read"
+        # Where an API server chooses among candidates, who reads the lease need not be one that it can choose.
+        is_coordinated = account.history.lease is not None and bool(account.history.lease.spec.strategy)
+        label = "Readers" if is_coordinated else "Waiting"
+        yield Line(label, f"{', '.join(waiting[:MAX_WAITING])}{more} ({read} the lease again and again)")
+
+
+def _list_touch(account: Account) -> Iterator[Line]:
+    """Yield who renewed the lease after its holder had."""
+    if account.tenure and account.tenure.renewed_by_other and not account.is_renewed_last:
+        at, other = account.tenure.renewed_by_other
+        when = f"{format_clock(at, account.now)}, {format_age(at, account.now)}"
+        yield Line("Renewed for it", f"{when}, by {describe_writer(other)}, which is not known as the holder")
+
+
+def _describe_missing_stamps(history: LeaseHistory, now: int) -> str:
+    if any((entry.stamp or 0) > now + BOUND for entry in history.entries):
+        return "the API server's stamps are later than the time of evaluation"
+    if is_constant(history.entries):
+        return "the API server's stamps count only with --policy FILE"
+    if history.kind is InputKind.AUDIT_LOG:
+        return "the log says when requests were answered; the lease itself has no time set by the API server"
+    return "the input has no time set by the API server for this lease"
+
+
+def _list_unverified(account: Account) -> Iterator[Line]:
+    """Yield what annotations say of the writer where the input does not show that the API server wrote them."""
+    history = account.history
+    if is_constant(history.entries):
+        why = "not verified: --policy FILE says which stamps to believe"
+    elif is_dated_by_stamp(history.entries) and not (account.tenure and account.tenure.processes.own):
+        namespace = format_name(history.namespace)
+        why = f"if namespace {namespace} has the label lease-webhook/stamp, which this input does not show: "
+        why += f"kubectl get namespace {quote_name(history.namespace)} -L lease-webhook/stamp"
+    else:
+        return
+    annotations = (history.lease.metadata.annotations if history.lease else None) or {}
+    for key, who in annotations.items():
+        if key.startswith(f"{NAMES}writer-") and who:
+            stamp, written = Stamp(who, None), annotations.get(key.replace("writer", "written", 1))
+            at = format_name(written) if written else "an unknown time"
+            said = f"{describe_writer(Writer(stamp.user, uid=stamp.pod_uid))} wrote it at {at}"
+            yield Line("Stamp says", f"{said} ({why})")
+
+
+def _list_waiting(account: Account) -> Iterator[str]:
+    """Yield which other pods read the lease again and again while the present holder had it, and still did."""
+    tenure = account.tenure
+    if tenure is None or tenure.processes.own is None or not tenure.processes.own.pod:
+        return
+    # Whose LeaseCandidate is refused is not in the election, whatever it reads.
+    refused = {one.writer.pod for one in account.refused_candidates}
+    for reader, (number, at) in account.history.requests.readers.items():
+        is_still = account.now - at < (tenure.duration or 0) * SECOND
+        is_peer = (
+            reader in account.history.requests.accounts.get(tenure.processes.own.user, ())
+            and reader not in tenure.processes.pods
+        )
+        if reader not in refused and is_peer and is_still and number >= _MIN_READS and at >= tenure.since:
+            yield format_name(reader)
+
+
+def _format_since(account: Account) -> str:
+    tenure, now = account.tenure, account.now
+    is_seen = tenure is not None and tenure.began is Handover.SEEN and not tenure.is_writer
+    is_late = account.written_later is not None
+    if tenure is not None and is_seen and not is_late and not (tenure.is_since_own and tenure.since <= now):
+        return _describe_first_sight(account)
+    is_own_clock = is_seen or (tenure is not None and tenure.taking_write.is_claimed)
+    by_own_clock = ", as it wrote itself" if is_own_clock else ""
+    by_own_clock = "; it was not recorded when" if tenure and tenure.is_unseen else by_own_clock
+    if account.written_later is not None:
+        written = format_clock(account.written_later, now)
+        said = f"its metadata, which a client may edit, says that it was written at {written}, after the last renewal"
+        return f", since when is not known: {said}"
+    if tenure and not tenure.is_dated:
+        return f", since {format_clock(tenure.since, now)} or later: the input does not say when"
+    # Of the first write of a log without objects, nothing says that it was the first one.
+    least = " at least" if tenure and tenure.is_writer and tenure.began is Handover.SEEN else ""
+    since = (
+        f"{format_clock(tenure.since, now)}{least} ({format_age(tenure.since, now)}{by_own_clock})" if tenure else ""
+    )
+    return since and f", since {since}"
+
+
+def _describe_first_sight(account: Account) -> str:
+    """Say since when it has been held at the latest, if that is all that a state shows."""
+    stamp = date_naming(account.history.entries) if account.history.lease else None
+    if stamp is None or stamp > account.now:
+        acquired = _find_acquire_time(account)
+        by_client = (
+            f": acquireTime, which clients write, says {format_clock(acquired, account.now)}" if acquired else ""
+        )
+        return f"; since when is not known{by_client}"
+    # Each renewal dates the holder again where one field manager owns both.
+    seen = account.tenure.since if account.tenure is not None else stamp
+    return f", since {format_clock(min(stamp, seen), account.now)} at the latest"
+
+
+def _find_acquire_time(account: Account) -> int | None:
+    """Return acquireTime of a lease, if a log shows that the holder renews it, and it is none of the future."""
+    tenure, lease, history = account.tenure, account.history.lease, account.history
+    if tenure is None or lease is None or history.kind is not InputKind.AUDIT_LOG or not tenure.processes.renewals:
+        return None
+    acquired = get_readable_instant(normalize(lease.spec.acquire_time))
+    return acquired if acquired is not None and acquired <= tenure.last_renewal else None
+
+
+def _describe_writer(account: Account) -> str:
+    status, read = account.status, account.history.read
+    who = [f"as a read at {format_clock(read.at, account.now)} shows"] if read is not None else []
+    who += [f"by {describe_writer(account.renewer)}"] if account.renewer else []
+    who += (
+        [f"field manager {format_name(status.manager)}"]
+        if status and status.manager and account.is_renewed_last
+        else []
+    )
+    return f", {', '.join(who)}" if who else ""
+
+
+def _list_takeable_time(account: Account, status: LeaseStatus) -> Iterator[Line]:
+    at, now = account.takeable_at, account.now
+    is_coordinated = account.history.lease is not None and bool(account.history.lease.spec.strategy)
+    by = ", by the process that an API server names" if is_coordinated else ""
+    if status.state in {LeaseState.RELEASED, LeaseState.NEVER_HELD}:
+        yield Line("Can be taken", f"now{by}")
+    elif status.block is not None:
+        when = "never, unless it is repaired" if at is None else f"{format_clock(at, now)}, {format_age(at, now)}"
+        yield Line("Can be taken", when)
+    elif at is not None and at > now and status.state is LeaseState.LIVE:
+        yield Line("Expires", f"{format_clock(at, now)} ({format_age(at, now)}) unless renewed")
+    elif at is not None and status.state is LeaseState.EXPIRED:
+        when = f"now{by}, since {format_clock(at, now)}, {status.duration} s after the last renewal"
+        yield Line("Can be taken", when)
+    elif (last := account.last_rejection) is not None and not account.doubt.may_lack_renewals:
+        expired = (
+            f"it expired at {format_clock(status.takeable_at or 0, now)}, {status.duration} s after the last renewal"
+        )
+        answer = f"the last one at {format_clock(last.at, now)}, with {last.code}"
+        yield Line(
+            "Can be taken",
+            f"not known: {expired}, and every write since by others of its user failed or was refused, {answer}",
+        )
+
+
+def quote_events(account: Account) -> Iterator[Line]:
+    """Yield the text of Events. Clients write them, so they are quoted and nothing follows from them."""
+    for at, text in account.election_events:
+        who, what = text.rsplit(" ", 2)[0], " ".join(text.rsplit(" ", 2)[1:])
+        yield Line(format_clock(at, account.now), f"an Event says: {format_name(who)} {what}")

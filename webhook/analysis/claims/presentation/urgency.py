@@ -1,0 +1,58 @@
+"""Whether something is to be done now: the start of an advice, in words that are true at the end of the input."""
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from webhook.analysis.claims.account import Account
+from webhook.analysis.claims.claim import Advice
+from webhook.analysis.claims.findings.marks import is_ongoing
+from webhook.analysis.claims.presentation.advise import advise
+from webhook.analysis.history.status import LeaseState
+from webhook.findings import Severity
+from webhook.kubernetes.times import MINUTE, SECOND
+
+_NOW: Final = "Act now. "
+_IF_USED: Final = "Act now if it is used. "
+_HELD: Final = "Held and renewed now. "
+_RENEWED: Final = "Renewed now. "
+"""Start of an advice about a heartbeat that names no holder."""
+_HELD_UNTIL_LATER: Final = "Held now. "
+"""Start of an advice where a renewal is due, or more than one, but none is so late that it would be a finding."""
+
+
+def advise_with_urgency(account: Account) -> Advice:
+    """Return the advice about a lease, which begins with whether something is to be done now, if that is known."""
+    advice, start = advise(account), _find_start(account)
+    sentence = advice.sentence
+    if not start or sentence.startswith(("It is held", "It is renewed", "The lease is held")):
+        return advice
+    return replace(advice, sentence=f"{start}{sentence}")
+
+
+def _is_free_for_long(account: Account) -> bool:
+    """Return whether no one has taken a lease for a while that its last holder renewed, as no lock for a task is."""
+    tenure = account.history.latest_tenure
+    until = tenure.until if tenure is not None and tenure.processes.renewals else None
+    return until is not None and account.now - until >= MINUTE
+
+
+def _find_start(account: Account) -> str:
+    if account.status is None or account.history.is_mixed:
+        return ""
+    loud = [one for one in account.findings if one.severity is not Severity.INFO]
+    checks = {one.check for one in loud}
+    if account.state is LeaseState.FROZEN or any(map(is_ongoing, loud)) or "election-stalled" in checks:
+        return _NOW
+    if account.state is LeaseState.EXPIRED:
+        is_doubtful = account.doubt.may_lack_renewals or account.recent_renew_time is not None
+        return "" if account.is_heartbeat or is_doubtful or "abandoned" in checks else _IF_USED
+    if account.state is LeaseState.RELEASED and _is_free_for_long(account):
+        return _IF_USED
+    if account.state is not LeaseState.LIVE or not account.is_renewed_as_usual:
+        return ""
+    renewals = account.history.renewals
+    is_due = account.now - (renewals.last or 0) > 2 * (renewals.usual or SECOND) + SECOND
+    if account.is_nameless:
+        return "" if is_due else _RENEWED
+    return _HELD_UNTIL_LATER if is_due else _HELD

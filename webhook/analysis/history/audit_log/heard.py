@@ -1,0 +1,38 @@
+"""When each process asked for a lease last, and how often it does: what an audit log shows of who has fallen silent.
+
+In: every request of an audit log. Out: by process, when the latest of its requests were received.
+"""
+
+from collections import deque
+from typing import Final
+
+from msgspec import Struct, field
+
+from webhook.analysis.history.sight.bounds import MAX_LISTED
+from webhook.analysis.inputs.items import Observation, Writer
+
+KEPT: Final = 5
+"""Requests of each process that are kept, the latest."""
+
+
+class Heard(Struct):
+    """The latest requests of each process, in microseconds since 1970; who is not authenticated is Writer()."""
+
+    times: dict[Writer, deque[int]] = field(default_factory=dict)
+    forgotten_until: int = 0
+    """When a process was last heard that is not kept, because many others were heard later."""
+
+    def hear(self, seen: Observation) -> None:
+        """Take in a request, whatever it was."""
+        who = seen.writer.process if seen.writer else Writer()
+        times = self.times.get(who)
+        if times is None:
+            if len(self.times) >= MAX_LISTED:
+                oldest = min(self.times, key=self._last_of)
+                self.forgotten_until = max(self.forgotten_until, self._last_of(oldest))
+                del self.times[oldest]
+            times = self.times[who] = deque(maxlen=KEPT)
+        times.append((seen.at or 0) - seen.took)
+
+    def _last_of(self, who: Writer) -> int:
+        return max(self.times[who])

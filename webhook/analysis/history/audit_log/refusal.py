@@ -1,0 +1,215 @@
+"""Requests for a lease that an API server refused, or answered late, and what refused them.
+
+All instants are microseconds since 1970 by the clocks of API servers.
+"""
+
+import re
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.analysis.history.audit_log.latency import find_slow_part
+from webhook.analysis.inputs.items import Act, Observation, Writer
+from webhook.kubernetes.times import SECOND
+from webhook.text.quoting import truncate
+
+SLOW: Final = 1 * SECOND
+"""An answer that took longer is remembered: clients give up after a few seconds."""
+MAX_MESSAGE: Final = 400
+MAX_REASON: Final = 100
+_REASON: Final = "authorization.k8s.io/reason"
+"""An annotation that the API server writes. Source: kubernetes/apiserver `pkg/endpoints/filters/authorization.go`."""
+AUTHORIZATION_FAILED: Final = "internal error"
+"""The reason that it writes if an authorizer failed, and did not refuse."""
+_RBAC: Final = "RBAC: "
+UNAUTHENTICATED: Final = 401
+ANONYMOUS: Final = "system:anonymous"
+"""The user of requests without credentials. Source: `user.Anonymous` of kubernetes/apiserver."""
+NOT_FOUND: Final = 404
+UNKNOWN_RESOURCE: Final = "the server could not find the requested resource"
+"""The message of 404 to a request for a kind, or a version of it, that an API server does not serve."""
+_CONFLICT: Final = 409
+TOO_MANY_REQUESTS: Final = 429
+_INTERNAL_ERROR: Final = 500
+_UNPROCESSABLE: Final = 422
+UNAPPLIED_PATCH: Final = "the server rejected our request due to an error in our request"
+"""The answer to a JSON patch that does not fit what is stored. Source: kubernetes/apiserver
+`pkg/endpoints/handlers/patch.go`, and `NewGenericServerResponse` of apimachinery."""
+_APPLY_CONFLICT: Final = "Apply failed with "
+"""So begins the answer to a server-side apply of fields that others own. Source: `NewApplyConflict` of apimachinery."""
+_WEBHOOK: Final = re.compile(r'admission webhook "([^"]{1,253})" denied the request')
+_FAILED_WEBHOOK: Final = re.compile(r'failed calling webhook "([^"]{1,253})"')
+_FORBIDDEN: Final = r'[a-z0-9./-]{1,253}(?: "[^"]{0,253}")? is forbidden: '
+_POLICY: Final = re.compile(rf"{_FORBIDDEN}ValidatingAdmissionPolicy '([^']{{1,253}})'")
+_RIGHTS: Final = re.compile(rf'{_FORBIDDEN}User "[^"]*" cannot ')
+"""An API server's messages begin so; what follows may quote a client, as the message of a policy does."""
+
+_TERMINATED: Final = re.compile(
+    rf"{_FORBIDDEN}unable to create new content in namespace \S{{1,63}} because it is being term"
+)
+"""Source: kubernetes/apiserver `pkg/admission/plugin/namespace/lifecycle/admission.go`."""
+
+
+class By(StrEnum):
+    """The part of an API server that refused a write."""
+
+    RIGHTS = "rights"
+    """The writer may not do this: RBAC, or another authorizer."""
+    CREDENTIALS = "credentials"
+    """The API server does not know who writes: an expired token, or one whose pod was deleted."""
+    WEBHOOK = "webhook"
+    POLICY = "policy"
+    """A ValidatingAdmissionPolicy."""
+    FIELDS = "fields"
+    """Another field manager owns what it applies without force."""
+    OTHER = "other"
+
+
+class Refusal(Struct, frozen=True):
+    """A write that was not stored, or an answer that was slow (`code` is then one of success)."""
+
+    at: int
+    code: int
+    message: str
+    took: int
+    writer: Writer
+    source: str = ""
+    """The address and the program that it came from, as far as a log says."""
+    is_read: bool = False
+    is_creation: bool = False
+    is_deletion: bool = False
+    is_release: bool = False
+    """The write would have left no holder, so its writer asked to give the lease up."""
+    asked_holder: str = ""
+    """The holder that an update asked for, shortened; "" for none, or if a log does not show it."""
+    was_stored: bool | None = False
+    """It was stored all the same, although its answer says that it failed; None if that is not known."""
+    log: str = ""
+    """The path of the log that shows it."""
+    reason: str = ""
+    """What an authorizer gave as its reason, "" if none did, or if RBAC is what decided."""
+    slow_part: str = ""
+    """What took most of the time of the answer, if the API server says so."""
+
+    @classmethod
+    def from_observation(cls, seen: Observation) -> "Refusal | None":
+        """Return what is remembered of an answer; None if the write was stored in time."""
+        answer = seen.answer
+        if answer is None or (answer.is_stored and answer.took <= SLOW):
+            return None
+        message = truncate(answer.message, MAX_MESSAGE)
+        reason = truncate(answer.annotations.get(_REASON, ""), MAX_REASON)
+        return cls(
+            at=seen.at or 0,
+            code=answer.code,
+            message=message,
+            took=answer.took,
+            writer=seen.writer or Writer(),
+            source=seen.source,
+            is_read=seen.act is Act.READ,
+            is_creation=seen.verb == "create",
+            is_deletion=seen.act is Act.DELETED,
+            is_release=seen.refused_holder == "",
+            asked_holder=truncate(seen.refused_holder or "", MAX_MESSAGE),
+            was_stored=seen.was_stored,
+            log=seen.log_path,
+            reason="" if reason.startswith(_RBAC) else reason,
+            slow_part=find_slow_part(answer.annotations) if answer.took > SLOW else "",
+        )
+
+    @property
+    def is_anonymous(self) -> bool:
+        """True if it carried no credentials, so that rights do not explain it: nobody acts for that user as another."""
+        return self.writer.user == ANONYMOUS and not self.writer.impersonator
+
+    @property
+    def has_conflicted(self) -> bool:
+        """True if another write came first; 409 to a creation means that the object exists."""
+        return self.code == _CONFLICT and not (self.is_creation or self.is_deletion or self.is_apply_conflict)
+
+    @property
+    def is_of_other_state(self) -> bool:
+        """True if it was made for a state, or an object, that is not the stored one; a deletion may name either."""
+        return self.has_conflicted or (self.code == _CONFLICT and self.is_deletion)
+
+    @property
+    def received(self) -> int:
+        """The time at which the API server received it, in microseconds since 1970."""
+        return self.at - self.took
+
+    @property
+    def is_denied_write(self) -> bool:
+        """True if the API server did not want a write."""
+        return self.is_denied and not self.is_read
+
+    @property
+    def is_denied(self) -> bool:
+        """True if the API server did not want it, rather than being unable to store it, or asked to try again."""
+        return self.is_apply_conflict or (400 <= self.code < 500 and self.code not in {404, 409, 429})
+
+    def asks_for_other_than(self, *holders: str) -> bool:
+        """Return whether a log shows that it was to name another holder than these: a pod may run several processes."""
+        known = [truncate(one, MAX_MESSAGE) for one in holders]
+        return bool(self.asked_holder) and self.asked_holder not in known
+
+    @property
+    def is_apply_conflict(self) -> bool:
+        """True if other field managers own what it applied: unlike after another conflict, to try again is in vain."""
+        return self.code == _CONFLICT and self.message.startswith(_APPLY_CONFLICT)
+
+    @property
+    def is_unapplied_patch(self) -> bool:
+        """True if a JSON patch did not fit what was stored: electors race by its operation `test`, as by a conflict."""
+        return self.code == _UNPROCESSABLE and self.message == UNAPPLIED_PATCH
+
+    @property
+    def is_of_unexpected_state(self) -> bool:
+        """True if an update, or a JSON patch, was made for a state that is not the stored one."""
+        return self.has_conflicted or self.is_unapplied_patch
+
+    @property
+    def has_failed(self) -> bool:
+        """True if the API server was unable to store it; not if the client hung up before a second had passed."""
+        is_abandoned = "context canceled" in self.message and self.took < SLOW
+        return (self.code >= 500 or self.code == 429) and not is_abandoned
+
+    @property
+    def is_unserved(self) -> bool:
+        """True if the API server serves no leases, or not of this version: else it names the lease it has not found."""
+        return self.code == NOT_FOUND and self.message in {"", UNKNOWN_RESOURCE}
+
+    @property
+    def has_failed_at_once(self) -> bool:
+        """True if the API server answered that it failed, and was not slow itself: etcd or a webhook refused."""
+        return self.code == _INTERNAL_ERROR and self.took < SLOW
+
+    @property
+    def failed_webhook(self) -> str:
+        """The name of the webhook that the API server could not call, and without which it stores nothing, or ""."""
+        found = _FAILED_WEBHOOK.search(self.message)
+        return found[1] if found else ""
+
+    @property
+    def is_in_terminated_namespace(self) -> bool:
+        """True if it would have created something in a namespace that is being deleted."""
+        return _TERMINATED.match(self.message) is not None
+
+    @property
+    def by(self) -> By:
+        """The part of the API server that refused it, as far as the message says."""
+        if self.is_apply_conflict:
+            return By.FIELDS
+        if _WEBHOOK.match(self.message):
+            return By.WEBHOOK
+        if _POLICY.match(self.message):
+            return By.POLICY
+        if self.code == UNAUTHENTICATED:
+            return By.CREDENTIALS
+        return By.RIGHTS if _RIGHTS.match(self.message) else By.OTHER
+
+    @property
+    def name(self) -> str:
+        """The name of the webhook or policy that refused it, "" if it was neither."""
+        found = _WEBHOOK.match(self.message) or _POLICY.match(self.message)
+        return found[1] if found else ""

@@ -1,0 +1,1 @@
+"""The candidates of coordinated elections."""

@@ -1,0 +1,59 @@
+"""Whether candidates of a coordinated election answer: an API server writes pingTime, and they write renewTime then.
+
+In: states of LeaseCandidates, one after another. Out: the pings after which no renewTime was stored. Clocks of a
+candidate and of an API server differ, so what counts is what was written after the ping, and not its time.
+"""
+
+from msgspec import Struct, field
+
+from webhook.analysis.history.holders.tenure import API_SERVER
+from webhook.analysis.inputs.items import Act, Observation
+from webhook.kubernetes.objects import LeaseCandidate
+
+_Key = tuple[str, str]
+
+
+class Ping(Struct, frozen=True):
+    """The first one that a candidate has not answered, at an instant in microseconds since 1970.
+
+    `source` is the path of the input that shows it.
+    """
+
+    candidate: str
+    lease: str
+    at: int
+    source: str
+    is_by_server: bool = False
+    """A log shows that an API server wrote it."""
+
+
+class Pings(Struct):
+    """The pings that no candidate has answered, by its namespace and name."""
+
+    unanswered: dict[_Key, Ping] = field(default_factory=dict)
+
+    def take(self, seen: Observation, before: LeaseCandidate | None, at: int | None) -> None:
+        """Take in a stored state that follows another one, if that is known, written at an instant, if that is."""
+        key, now = (seen.namespace, seen.name), seen.object
+        if seen.act is Act.DELETED:
+            self.unanswered.pop(key, None)
+        if seen.act is Act.DELETED or not isinstance(now, LeaseCandidate):
+            return
+        if before is not None and now.spec.renew_time != before.spec.renew_time:
+            self.unanswered.pop(key, None)
+        elif seen.act is Act.UPDATED and at is not None and _is_ping(seen, before, now):
+            is_by_server = seen.writer is not None
+            ping = Ping(seen.name, now.spec.lease_name or "", at, seen.place.path, is_by_server)
+            self.unanswered.setdefault(key, ping)
+
+    def list_of(self, namespace: str, lease: str) -> tuple[Ping, ...]:
+        """Return those of the candidates of a lease, the first one first."""
+        found = (one for (place, _), one in self.unanswered.items() if place == namespace and one.lease == lease)
+        return tuple(sorted(found, key=lambda one: one.at))
+
+
+def _is_ping(seen: Observation, before: LeaseCandidate | None, now: LeaseCandidate) -> bool:
+    """Return whether a write is a ping: by an API server, if a log shows by whom, else by what it changed."""
+    if now.spec.ping_time is None or (before is not None and now.spec.ping_time == before.spec.ping_time):
+        return False
+    return before is not None if seen.writer is None else seen.writer.user == API_SERVER

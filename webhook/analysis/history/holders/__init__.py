@@ -1,0 +1,1 @@
+"""Who holds a lease, since when, and how it changes hands: pure parts, each of one subject."""

@@ -1,0 +1,592 @@
+"""A tenure: the time for which one holder had a lease, who wrote for it, and how it began and ended.
+
+All instants are microseconds since 1970 by the clocks of API servers, as far as the input shows those.
+"""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.analysis.history.audit_log.addresses import Elsewhere
+from webhook.analysis.history.holders.clock import HolderClock
+from webhook.analysis.history.holders.processes import HolderProcesses, OtherProcess
+from webhook.analysis.history.holders.removal import Removal
+from webhook.analysis.history.holders.step_down import StepDown
+from webhook.analysis.history.status import has_expired
+from webhook.analysis.history.write import Write
+from webhook.analysis.inputs.items import Writer
+from webhook.kubernetes.objects import LeaseSpec, OwnerReference
+from webhook.kubernetes.times import SECOND
+
+API_SERVER: Final = "system:apiserver"
+"""Who writes the holder in a coordinated election."""
+
+
+class Handover(StrEnum):
+    """How a replica came to hold a lease."""
+
+    SEEN = "seen"
+    """It held the lease already when the input begins."""
+    CREATED = "created"
+    CLAIMED = "claimed"
+    """The lease existed, and no one held it."""
+    RELEASED = "released"
+    EXPIRED = "expired"
+    STOLEN = "stolen"
+    """The previous holder still had it: two may have led."""
+    DELETED = "deleted"
+    """The lease was deleted while the previous holder had it, and created again."""
+    PREFERRED = "preferred"
+    """The previous holder was asked to step down for another one, as the API server does in a coordinated election."""
+    REPLACED = "replaced"
+    """Another pod of the same account renews it under the same identity from then on."""
+    UNKNOWN = "unknown"
+
+
+class Tenure(Struct):
+    """One holder, from `since` to `until` (None: it still holds, as far as is known), in microseconds since 1970.
+
+    `leaderless` is how long no one led before it, at most: from the last sign of life of the holder before. It is None
+    if that was not seen. `is_writer` is set if the log hides the holder and its writer stands in. `last_renewal` is
+    `since` at first.
+    """
+
+    processes: HolderProcesses
+    since: int
+    began: Handover
+    last_renewal: int
+    previous: str = ""
+    leaderless: int | None = None
+    until: int | None = None
+    is_dated: bool = True
+    """False if the input does not say when it began: then it was at `since` or later."""
+    is_end_dated: bool = True
+    """False if it does not say when the holder was removed: then it was at `until` or later."""
+    taking_write: Write = Write()
+    """The write that put the holder there, or first showed it."""
+    last_renewal_write: Write | None = None
+    """The last renewal by the holder; None before the first one that was seen."""
+    claimed: int | None = None
+    """renewTime of the state that first showed it: a later write under the same field manager moves the stamp."""
+    has_unseen_renewals: bool = False
+    """The input does not show when it was last renewed, only that it still held the lease at `last_renewal`."""
+    ended: Write | None = None
+    """The write that removed or replaced the holder, or deleted the lease."""
+    duration: int | None = None
+    """Seconds that the lease lasts, without what another writer took from them."""
+    shorter: int | None = None
+    """Fewer seconds, if a writer that may be the holder wrote them with its last renewal."""
+    shortened_at: int = 0
+    """The time at which another writer shortened the duration; 0 if none did since the last renewal."""
+    is_writer: bool = False
+    term: int | None = None
+    """The latest one that the API server stamped, where stamps are believed."""
+    is_renaming: bool = False
+    """The write that put it there renewed the lease, and left acquireTime and leaseTransitions, as no elector does."""
+    is_close: bool = False
+    """It took the lease when that may have expired: by clocks that may differ, or by a write that may have failed."""
+    is_over_unshown: bool = False
+    """It took the lease when that was live by the requests of a log, which does not show what was stored then."""
+    is_after_turns: bool = False
+    """It had written the lease in turn with the one before: a log without objects does not show who held it then."""
+    is_written_between: bool = False
+    """A log without objects shows a write of another one of its account after the last one of the holder before."""
+    is_unseen: bool = False
+    """The input began again after another one had held the lease, and does not show when this one took it, or how."""
+    taken_manager: str = ""
+    """The field manager of that write: a hint."""
+    is_since_own: bool = False
+    """Its holder wrote `since` itself, as field managers show, though the lease was held when the input begins."""
+    is_coordinated: bool = False
+    """The lease has a strategy: API servers choose its holders."""
+    removal: Removal = Removal()
+    """The write that removed the holder, if one did."""
+    step_down: StepDown = StepDown()
+    """Whether the holder was asked to step down."""
+    is_deleted: bool = False
+    """It ended because the lease was deleted."""
+    is_deletion_sure: bool = True
+    """Unless it is, that may have been a dry run."""
+    deleted_by: Writer | None = None
+    created: int | None = None
+    """When the lease was created with it as the holder, by an API server's clock in whole seconds; None if it was not,
+    or the input does not show that."""
+    owners: tuple[OwnerReference, ...] = ()
+    """The owners that it named when it was deleted, unless another field manager than the holder's wrote them."""
+    marked_at: int = 0
+    """When the deletion of a lease with finalizers was asked for; 0 if it had none."""
+    last_finalizer_by: Writer | None = None
+    manager: str = ""
+    """The field manager of its last renewal."""
+    clock: HolderClock = HolderClock()
+    is_ambiguous: bool = False
+    """The input does not show who renewed it, and field managers or leaseTransitions differ: others may have."""
+    inherited: int | None = None
+    """The last renewal before it, if the write that put the holder there left renewTime as it was."""
+    last_extension: Write = Write()
+    """The last renewal, whoever made it, or what put the holder there."""
+    renewed_by_other: tuple[int, Writer] | None = None
+    """The time and the writer of the last renewal that another made in the holder's place."""
+    renew_time_of_other: int | None = None
+    """The renewTime that this one wrote; None if the input does not show it."""
+    waited: tuple[int, ...] = ()
+    """When its process asked for the lease, from the previous write up to and including the taking one."""
+    waited_since: int | None = None
+    """When the previous write was made: who asked before is not known. None if no request of its process was heard."""
+    has_asked_before: bool = False
+    """Its process was heard before the previous write, too."""
+    asked_holder: str = ""
+    """The holder that its latest write asked for, if another one was stored: of a log with the objects of requests."""
+    is_put_back: bool = False
+    """The store had been put back to an earlier state just before: no write of then put it there."""
+    may_go_on: bool = False
+    """After what was not seen, nothing shows that another one had the lease since the tenure before, of its name."""
+    is_before_previous: bool = False
+    """The holder before it is the one after it, too."""
+    is_last_by_other: bool = False
+    """That was after the last renewal by its own process; times do not show it where API servers' clocks differ."""
+
+    def begin_seen(self, writer: Writer | None, manager: str = "") -> None:
+        """Remember who wrote the state with which the input begins, and the field manager that put the holder there."""
+        if not self.is_coordinated:
+            self.taken_manager = manager
+        if writer is not None and writer.user and writer.user != API_SERVER:
+            self.processes.begin_seen(writer)
+
+    def begin(self, writer: Writer | None, manager: str = "", known: Writer | None = None) -> None:
+        """Remember who wrote the holder into the lease; `known` is the process that had this identity before."""
+        self.taken_manager = manager
+        if writer is None or not writer.user:
+            self.processes.begin(None, known)
+            return
+        self.processes.taken_by = writer
+        if known is not None or not self.is_chosen:
+            self.processes.begin(writer, known)
+
+    def follow(self, before: "Tenure | None", leaderless: int | None) -> None:
+        """Remember the holder before, and for how long no one led since, at most; None if that is not known."""
+        self.previous, self.leaderless = before.holder if before else "", leaderless
+        if before is not None:
+            before.is_before_previous = before.previous == self.holder
+
+    def name_holder(self, holder: str) -> None:
+        """Name the holder, for which its writer stood in."""
+        self.processes.identity, self.is_writer = holder, False
+
+    def name_after_writer(self) -> None:
+        """Note that the writer stands in for the holder, which the log hides."""
+        self.is_writer = True
+
+    def begin_before_input(self, *, is_unseen: bool, is_since_own: bool) -> None:
+        """Note what the first state of an input shows: not its last renewal, or that the holder wrote `since`."""
+        self.has_unseen_renewals, self.is_since_own = is_unseen, is_since_own
+
+    def note_claimed(self, renewed: int | None) -> None:
+        """Remember renewTime of the state that first showed it."""
+        self.claimed = renewed
+
+    def begin_unseen(self) -> None:
+        """Note that the input does not show how it took the lease; the holder seen before may be this one."""
+        self.is_unseen = True
+        if self.previous == self.holder:
+            self.previous = ""
+
+    def note_resumption(self, *, is_put_back: bool, may_go_on: bool) -> None:
+        """Note how it follows what was not seen: as its store was put back, or perhaps without having ended."""
+        self.is_put_back, self.may_go_on = is_put_back, may_go_on
+
+    def begin_with_renewal(self, write: Write, before: "Tenure") -> None:
+        """Note that it began with a renewal by its own process, which follows another one under the same name."""
+        self.processes.begin_with_renewal(before.processes)
+        self.last_renewal_write = write
+
+    def note_close(self, *, is_close: bool) -> None:
+        """Note whether the lease may have expired when it took it."""
+        self.is_close = is_close
+
+    def note_unshown(self, *, is_unshown: bool) -> None:
+        """Note whether it took a lease that was live by what clients had sent, and not by what was stored."""
+        self.is_over_unshown = is_unshown
+
+    def note_writers_before(self, *, is_in_turn: bool, is_between: bool) -> None:
+        """Note who wrote a lease, of which the log shows no object, before this one alone did."""
+        self.is_after_turns, self.is_written_between = is_in_turn, is_between
+
+    def note_renaming(self, old: LeaseSpec, new: LeaseSpec) -> None:
+        """Note whether the write that put it there, a renewal, left the other fields that an elector writes then."""
+        is_same = (old.acquire_time, old.lease_transitions) == (new.acquire_time, new.lease_transitions)
+        self.is_renaming = is_same and new.acquire_time is not None
+
+    def go_on_beside(self, newcomer: "Tenure") -> None:
+        """Go on after another process that renews under its name had been taken for the next holder."""
+        self.until, self.ended, self.is_end_dated, self.is_before_previous = None, None, True, False
+        self.processes.go_on_beside(
+            newcomer.processes,
+            OtherProcess(
+                newcomer.processes.renewals,
+                newcomer.since,
+                newcomer.last_renewal,
+                newcomer.taking_write.earliest,
+                newcomer.last_extension.latest or newcomer.last_renewal,
+            ),
+        )
+        self.note_term(newcomer.term)
+        self.touch(newcomer.last_renewal, newcomer.processes.own)
+
+    def forget_previous(self) -> None:
+        """Forget the holder before: another one may have had the lease in between."""
+        self.previous = ""
+
+    def extend(self, write: Write) -> None:
+        """Remember a renewal, whoever made it."""
+        self.last_extension = write
+
+    def renew(self, at: int, write: Write) -> None:
+        """Remember a renewal by its own process, of which the input shows when it was made."""
+        self.last_renewal, self.last_renewal_write = at, write
+        self.has_unseen_renewals = self.is_last_by_other = False
+
+    def renew_hidden(self, at: int) -> None:
+        """Remember a renewal by its own process whose object a log does not show."""
+        self.last_renewal, self.is_last_by_other = at, False
+
+    def resume(self, at: int, *, is_seen: bool) -> None:
+        """Go on with a state after what was not seen; `is_seen`: it dates the last renewal at `at`."""
+        self.last_renewal, self.last_renewal_write, self.has_unseen_renewals = at, None, not is_seen
+        self.is_last_by_other = False
+
+    def resume_stretch(self, at: int) -> None:
+        """Go on after renewals that were counted, the last one at `at`."""
+        self.last_renewal = at
+
+    def extend_leaderless(self, length: int) -> None:
+        """Add to how long no one led before it."""
+        self.leaderless = (self.leaderless or 0) + length
+
+    def note_term(self, term: int | None) -> None:
+        """Remember the term that the API server stamped, if it did."""
+        self.term = self.term if term is None else term
+
+    def note_waiting(self, since: int, times: Iterable[int], *, has_asked_before: bool) -> None:
+        """Remember when its process asked for the lease since the last write before, which was at `since`."""
+        self.waited_since, self.waited, self.has_asked_before = since, tuple(times), has_asked_before
+
+    def note_asked(self, holder: str) -> None:
+        """Remember which holder the latest write asked for, "" if that one was stored."""
+        self.asked_holder = holder
+
+    def touch(self, at: int, writer: Writer | None, renew_time: int | None = None) -> None:
+        """Remember a renewal that another made in the holder's place, and the renewTime that it wrote."""
+        self.renewed_by_other, self.is_last_by_other = (at, writer or Writer()), True
+        self.renew_time_of_other = renew_time
+
+    def inherit(self, before: "Tenure") -> None:
+        """Take over the last renewal of the holder before: who wrote this one in left the lease to expire as it was."""
+        self.inherited, self.last_extension = before.kept_until, before.last_extension
+        self.has_unseen_renewals = before.has_unseen_renewals
+
+    def set_duration(
+        self, seconds: int | None, writer: Writer | None, *managers: str, at: int, is_renewed: bool
+    ) -> None:
+        """Take over another duration, unless a writer other than the holder lowers it: the holder does not know.
+
+        `managers` are the field managers of the last renewal after and before the write at `at`, which `is_renewed` if
+        it was one itself.
+        """
+        is_own = is_renewed and self.is_by(writer, *managers)
+        is_unheld = self.processes.is_own_taking is not True and not self.processes.renewals
+        may_be_own = is_renewed and self.processes.may_renew(writer)
+        # Of a holder that was written in and has not renewed, no process knows another duration.
+        if not is_own and (may_be_own or is_unheld) and seconds != self.shorter:
+            self.shorter, self.shortened_at = seconds, at
+        if is_own or self.duration is None or (seconds or 0) > self.duration:
+            self.duration = seconds
+
+    def confirm_duration(self) -> None:
+        """Note that a renewal kept the duration, or that its holder wrote it."""
+        self.shorter, self.shortened_at = None, 0
+
+    def note_manager(self, manager: str) -> None:
+        """Remember the field manager of its last renewal."""
+        self.manager = manager
+
+    def note_ambiguity(self, *, is_other: bool) -> None:
+        """Note a renewal of which the input does not show who made it; `is_other`: there are hints of another one."""
+        self.is_ambiguous = self.is_ambiguous or is_other
+
+    def has_other_manager(self, manager: str) -> bool:
+        """Return whether the field manager of a renewal is known to be another one than that of the one before."""
+        return self.manager != "" and manager not in {"", self.manager}
+
+    def follow_manager(self, manager: str) -> None:
+        """Remember the field manager of a renewal, if it is known."""
+        self.manager = manager or self.manager
+
+    def measure_clock(self, ahead: int | None, skew: int) -> None:
+        """Measure the holder's clock by its latest write."""
+        self.clock = self.clock.measure(ahead, skew)
+
+    def note_preferred_holder(self, old: str | None, new: str | None, write: Write, writer: Writer | None) -> None:
+        """Note whether it is asked to step down, and by whom: `old` and `new` are the values of preferredHolder."""
+        self.step_down = self.step_down.follow(old, new, write, writer)
+
+    def note_removal(
+        self, writer: Writer | None, manager: str, *, is_field_gone: bool, elsewhere: Elsewhere | None
+    ) -> None:
+        """Note who removed the holder: itself, or another writer, and then it may go on as the leader.
+
+        `manager` is the field manager of that write. `is_field_gone`: the field of the holder is gone, not empty.
+        `elsewhere`: it came from another address than the renewals of the pod whose token it had.
+        """
+        is_own = self.is_by(writer, manager, self.manager)
+        # Of two processes that use one name, the other one may lead on.
+        is_doubtful = self.processes.may_stand_for_other if is_own else self.processes.may_share(writer)
+        is_hint = (self.is_by(writer) or not (writer and writer.user)) and self.has_own_manager
+        self.removal = Removal(
+            writer,
+            manager,
+            is_own=None if is_doubtful else is_own,
+            is_field_gone=is_field_gone,
+            is_under_other_manager=is_hint and bool(self.manager) and manager not in {"", self.manager},
+            elsewhere=elsewhere,
+        )
+
+    def note_deletion(
+        self, by: Writer | None, *, is_dated: bool, marked_at: int, last_finalizer_by: Writer | None
+    ) -> None:
+        """Note that the lease was deleted, by whom, and whether the input says when.
+
+        If it had finalizers, it was asked for at `marked_at`, and is gone once a write removes the last of them.
+        """
+        self.is_deleted, self.deleted_by, self.is_end_dated = True, by, is_dated
+        self.marked_at, self.last_finalizer_by = marked_at, last_finalizer_by if marked_at else None
+
+    def note_owners(self, owners: Iterable[OwnerReference]) -> None:
+        """Remember the owners that the lease named when it was deleted."""
+        self.owners = tuple(owners)
+
+    def note_creation(self, at: int | None) -> None:
+        """Remember when the lease was created with it as the holder, None if the input does not show that."""
+        self.created = at
+
+    @property
+    def is_deleted_by_itself(self) -> bool | None:
+        """True if its process deleted the lease, as some do when they stop, False if another did, None if unknown.
+
+        A user without a pod may be any process with its credentials, and of several that renew others may lead on.
+        """
+        if self.deleted_by is None or not self.deleted_by.user:
+            return None
+        is_own = self.processes.is_by(self.deleted_by)
+        is_alone = bool(self.deleted_by.pod or self.deleted_by.uid) and not self.processes.others
+        return is_own if is_own is not True or is_alone else None
+
+    def end(self, at: int, write: Write) -> None:
+        """End it with a write that removed or replaced the holder, or deleted the lease."""
+        self.until, self.ended = at, write
+
+    def note_end_dated(self, *, is_dated: bool) -> None:
+        """Note whether the input says when the holder was removed."""
+        self.is_end_dated = is_dated
+
+    @property
+    def holder(self) -> str:
+        """The text that names it."""
+        return self.processes.identity
+
+    @property
+    def least_duration(self) -> int | None:
+        """Seconds that it lasts at least: less than `duration` if who wrote fewer may be its holder."""
+        return self.duration if self.shorter is None or self.duration is None else min(self.duration, self.shorter)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether a log says when it began: a stamp has whole seconds."""
+        return self.taking_write.is_exact
+
+    @property
+    def kept_until(self) -> int:
+        """The last renewal, whoever made it, or what put the holder there: the one before, if that did not renew."""
+        if self.inherited is not None and self.renewed_by_other is None and self.last_renewal == self.since:
+            return self.inherited
+        return max(self.last_renewal, self.renewed_by_other[0] if self.renewed_by_other else 0)
+
+    @property
+    def is_last_unseen(self) -> bool:
+        """True if the input does not show when it was renewed last, by its holder or by another one."""
+        return self.has_unseen_renewals and not self.is_last_by_other
+
+    @property
+    def is_claimed(self) -> bool:
+        """True if only a writer's own clock dates its last renewal."""
+        return (self.last_renewal_write or self.last_extension).is_claimed
+
+    @property
+    def is_renewed_last_by_own(self) -> bool:
+        """False if another process wrote the state of `last_renewal`, after what was not seen, or may have renewed."""
+        if self.last_renewal_write is not None:
+            return self.processes.is_last_known
+        own, writer = self.processes.own, self.last_extension.writer
+        return own is None or writer is None or own.is_same(writer)
+
+    @property
+    def last_of_identity(self) -> int:
+        """The last renewal by its process, or by another writer that may be one of its identity."""
+        at, who = self.renewed_by_other or (0, None)
+        return max(self.last_renewal, at) if self.processes.may_renew_last(who) else self.last_renewal
+
+    def find_renewer(self, at: int) -> Writer | None:
+        """Return who made the renewal of an instant, or put the holder there then; None if that is not known."""
+        own, is_seen_taken = self.processes.own, self.began is not Handover.SEEN
+        writes = [(self.last_extension.at, self.last_extension.writer)]
+        if self.last_renewal_write is not None or self.last_renewal != self.since:
+            is_known = self.processes.is_last_known and bool(self.processes.renewals or self.processes.is_sure)
+            by_own = own if is_known and self.is_renewed_last_by_own else None
+            writes.append(
+                (self.last_renewal, (self.last_renewal_write.writer if self.last_renewal_write else None) or by_own)
+            )
+        writes += [self.renewed_by_other] if self.renewed_by_other else []
+        writes += [(self.since, self.processes.taken_by)] if is_seen_taken else []
+        when, who = min(reversed(writes), key=lambda write: abs(write[0] - at))
+        if abs(when - at) > SECOND:
+            is_own = not (is_seen_taken or self.has_unseen_renewals) and self.is_renewed_last_by_own
+            who = own if is_own else None
+        return who.process if who and who.user else None
+
+    def note_renewal(
+        self, writer: Writer | None, at: int, within: tuple[int, int] | None = None, *, is_set_back: bool = False
+    ) -> bool:
+        """Remember who renewed; return False if that was another process than the holder's: `HolderProcesses.renew`."""
+        since, last = self.since, self.last_renewal
+        so_far = OtherProcess(self.processes.renewals, since, last, min(since, self.taking_write.earliest), last)
+        return self.processes.renew(writer, at, within or (at, at), so_far=so_far, is_set_back=is_set_back)
+
+    def is_by(self, writer: Writer | None, manager: str = "", own_manager: str = "") -> bool | None:
+        """True if a writer is the holder, False if it is another one, None if that cannot be known.
+
+        Without a writer, a field manager that is its own says that it was; another one says nothing, as a process may
+        write by several clients.
+        """
+        has_managers = bool(manager and own_manager) and self.has_own_manager
+        if writer is None or not writer.user:
+            # Who put the holder there, as an API server does, need not be the one that renews.
+            return True if has_managers and manager == own_manager else None
+        is_own = self.processes.is_by(writer)
+        # A person with the same credentials is the same user; only a pod's token is of one process.
+        is_shared = has_managers and manager != own_manager and not (writer.pod or writer.uid)
+        return None if is_own and is_shared else is_own
+
+    @property
+    def is_since_known(self) -> bool:
+        """True if it is held since `since`, False if that is only the latest moment at which it was taken."""
+        is_first_state = self.began is Handover.SEEN and not self.is_writer
+        is_dated = self.is_dated and not (self.taking_write.is_claimed or self.is_unseen)
+        return self.is_since_own if is_first_state else is_dated
+
+    @property
+    def is_end_known(self) -> bool:
+        """True if an API server says when it ended, or when it was last renewed before it expired."""
+        if self.ended is None:
+            return self.is_end_dated
+        # What nothing dates ended it at its last renewal or later, which its own clock alone may date.
+        is_claimed = self.ended.is_claimed if self.ended.is_dated else self.is_claimed
+        return self.is_end_dated and not is_claimed
+
+    @property
+    def has_own_manager(self) -> bool:
+        """True if it was renewed under the field manager of its last renewal, as far as is known."""
+        return self.processes.renewals > 0 or (self.began is Handover.SEEN and self.is_since_own)
+
+    @property
+    def is_chosen(self) -> bool:
+        """True if the API server wrote the holder in a coordinated election: the identity leases are its own."""
+        if not (self.is_coordinated or self.is_writer):
+            return False
+        by = self.processes.taken_by
+        return self.taken_manager == "kube-apiserver" if by is None else by.user == API_SERVER
+
+    @property
+    def is_never_taken_up(self) -> bool:
+        """True if the API server chose it, and the input shows that no process has renewed it since."""
+        is_seen = self.began is not Handover.SEEN and not (self.is_unseen or self.has_unseen_renewals or self.is_writer)
+        return self.is_chosen and is_seen and not self.processes.renewals and self.renewed_by_other is None
+
+    @property
+    def may_be_stolen(self) -> bool:
+        """True if it took the lease from a live holder, or may have, because the input does not say when."""
+        return self.began is Handover.STOLEN or (
+            self.began is Handover.UNKNOWN and not (self.is_dated or self.is_unseen)
+        )
+
+    @property
+    def is_unclear(self) -> bool:
+        """True if it took the lease from another holder, and it is not known whether the lease had expired."""
+        is_taken = self.began is Handover.UNKNOWN and bool(self.previous) and self.leaderless is None
+        return self.is_close or (is_taken and not (self.is_unseen or self.is_writer))
+
+    @property
+    def is_after_no_duration(self) -> bool:
+        """True if it took the lease from another holder, and nothing said until when that one had it."""
+        is_taken = self.began is Handover.UNKNOWN and bool(self.previous) and self.is_dated
+        return is_taken and self.duration is None and not (self.is_unseen or self.is_writer)
+
+    @property
+    def is_release_known(self) -> bool:
+        """True if it can be said who removed the holder, or how."""
+        is_known = self.removal.may_be_by_another or self.removal.is_own is True
+        return is_known or self.processes.is_never_renewed or self.is_only_named
+
+    @property
+    def had_expired(self) -> bool:
+        """True if the holder had let the lease expire before it was removed, or the lease was deleted."""
+        return self.has_expired_at(self.until or 0)
+
+    def has_expired_at(self, at: int) -> bool:
+        """Return whether the lease had expired by an instant, if its holder alone had renewed it."""
+        return self.duration is not None and has_expired(self.last_renewal, self.duration, at)
+
+    @property
+    def is_only_named(self) -> bool:
+        """True if the input shows neither who put it there nor a renewal since: it need not stand for a process."""
+        is_named = self.processes.taken_by is None and not self.processes.renewals
+        return is_named and self.began not in {Handover.SEEN, Handover.REPLACED}
+
+    @property
+    def was_left_as_written(self) -> bool:
+        """True if it was written in, by another one as far as is known, and no renewal followed."""
+        is_seen = not (self.has_unseen_renewals or self.is_unseen or self.is_chosen or self.is_claimed)
+        return self.processes.is_never_renewed or (self.is_only_named and self.renewed_by_other is None and is_seen)
+
+    @property
+    def own_clock_ahead(self) -> int | None:
+        """By how much its process's clock is ahead, in microseconds; None if another one may have written renewTime."""
+        is_own = self.is_known_to_have_held and not (self.was_left_as_written or self.is_last_by_other)
+        return self.clock.ahead if is_own else None
+
+    @property
+    def copied_age(self) -> int | None:
+        """How old renewTime was when another one wrote the holder in, and had expired by; None if it was not.
+
+        Whoever writes what was stored long ago, such as a manifest that was exported, writes that time, too.
+        """
+        ahead, duration = self.clock.ahead_at_last, self.duration
+        if ahead is None or duration is None or not self.was_left_as_written or -ahead <= duration * SECOND:
+            return None
+        return -ahead
+
+    @property
+    def is_known_to_have_held(self) -> bool:
+        """True if it took the lease itself, or renewed it.
+
+        If another writer, or another field manager, wrote the holder in, who renews need not be the one that is named.
+        """
+        who = self.processes
+        if who.is_own_taking or self.is_chosen or not who.renewals:
+            return bool(who.is_own_taking or who.renewals)
+        if who.taken_by is not None and who.own is not None:
+            return who.own.is_same(who.taken_by) or who.names_own_pod
+        if self.began is Handover.SEEN and (self.is_since_own or who.names_own_pod):
+            return True
+        return not self.taken_manager or self.manager in {"", self.taken_manager}

@@ -1,0 +1,217 @@
+"""Whether the writes to a lease that an input shows follow each other, or some may be missing in between.
+
+In: each observation, and what was reported of the input (a hole in a log, a store that was put back). Out: since when
+the present state of the lease is hidden, and whether a state continues the one before. It knows nothing of holders.
+"""
+
+import re
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.analysis.history.sight.bounds import Bounds
+from webhook.analysis.history.write import Write
+from webhook.analysis.inputs.items import Act, InputKind, Observation, RecordingGap, parse_number
+from webhook.kubernetes.objects import Lease, LeaseSpec
+from webhook.kubernetes.times import SECOND, normalize
+
+_RECORDED: Final = re.compile(r"(?:leases-\d{15}|latest)\.jsonl(?:\.gz)?")
+"""The files that a recorder writes."""
+
+
+class Sight(StrEnum):
+    """Whether the latest state that was shown is known to be the present one."""
+
+    WHOLE = "whole"
+    """Nothing says that a write is missing."""
+    SPARSE = "sparse"
+    """An audit log was without a request for a time, in which another lease was renewed as usual: it went on."""
+    IN_HOLE = "in-hole"
+    """An audit log may lack what was written since."""
+    PUT_BACK = "put-back"
+    """The store was put back to an earlier state: the lease may be another one since."""
+    BEHIND_WRITE = "behind-write"
+    """An audit log has a later write, and does not show what that changed."""
+
+
+class SightChange(StrEnum):
+    """What changes the sight of a lease."""
+
+    LOG_HAS_HOLE = "log-has-hole"
+    LOG_WENT_ON = "log-went-on"
+    """What was taken for a hole is none."""
+    WRITE_IS_MISSING = "write-is-missing"
+    """A write follows another one that the log does not have: what was taken for none is a hole."""
+    STORE_WAS_PUT_BACK = "store-was-put-back"
+    HOLDER_HAD_WAITED = "holder-had-waited"
+    """The holder waited for an answer throughout a hole: it made no other request then."""
+    STATE_WAS_SHOWN = "state-was-shown"
+    WRITE_WAS_HIDDEN = "write-was-hidden"
+
+
+_TRANSITIONS: Final = {
+    (Sight.WHOLE, SightChange.LOG_HAS_HOLE): Sight.IN_HOLE,
+    (Sight.SPARSE, SightChange.LOG_HAS_HOLE): Sight.IN_HOLE,
+    (Sight.SPARSE, SightChange.WRITE_IS_MISSING): Sight.IN_HOLE,
+    (Sight.IN_HOLE, SightChange.WRITE_IS_MISSING): Sight.IN_HOLE,
+    (Sight.IN_HOLE, SightChange.LOG_WENT_ON): Sight.SPARSE,
+    (Sight.WHOLE, SightChange.STORE_WAS_PUT_BACK): Sight.PUT_BACK,
+    (Sight.SPARSE, SightChange.STORE_WAS_PUT_BACK): Sight.PUT_BACK,
+    (Sight.IN_HOLE, SightChange.STORE_WAS_PUT_BACK): Sight.PUT_BACK,
+    (Sight.BEHIND_WRITE, SightChange.STORE_WAS_PUT_BACK): Sight.PUT_BACK,
+    (Sight.IN_HOLE, SightChange.HOLDER_HAD_WAITED): Sight.WHOLE,
+    (Sight.SPARSE, SightChange.HOLDER_HAD_WAITED): Sight.WHOLE,
+    **{(sight, SightChange.STATE_WAS_SHOWN): Sight.WHOLE for sight in Sight},
+    **{(sight, SightChange.WRITE_WAS_HIDDEN): Sight.BEHIND_WRITE for sight in Sight},
+}
+"""What is not listed changes nothing."""
+
+
+class Continuity(Struct):
+    """What links the states of one lease that an input shows."""
+
+    sight: Sight = Sight.WHOLE
+    hidden_since: int | None = None
+    """Since when the present state may be another one than the latest that was shown; None in WHOLE and SPARSE."""
+    sparse_since: int | None = None
+    """Since when an audit log was sparse, if nothing was written to the lease after that."""
+    has_skipped: bool = False
+    """The latest observation is of a write that follows another one, which the log does not have."""
+    is_shown_beside: bool = False
+    """A watch, or reviews, show what was stored, also where a log does not."""
+    own_hidden_at: int | None = None
+    """When the holder itself wrote what a log does not show, if no state was shown since: its renewal, or its release.
+    """
+    is_partial: bool = False
+    """Writes may have been missed: a record has gaps, or a watch began again after renewals that it did not see."""
+    is_log_leaky: bool = False
+    """An audit log lacks a write, and not in a hole: the next one names a state that none of them made."""
+    is_after_gap: bool = False
+    """A recorder did not see a part of the time between the latest observation and the one before."""
+    kind: InputKind = InputKind.DUMP
+    """That of the latest observation."""
+    kind_before: InputKind = InputKind.DUMP
+    path: str = ""
+    """The input that showed the latest state."""
+    paths: frozenset[str] = frozenset()
+    """All inputs that showed it: two watches may overlap."""
+    version: str = ""
+    """The resourceVersion of the latest state, "" if the input does not show it."""
+    _revision: int = 0
+    """The highest resourceVersion shown so far; 0 if none was."""
+    _known_gaps: tuple[RecordingGap, ...] = ()
+    """Those after which a state was seen: what followed that is recorded."""
+
+    def begin(self, seen: Observation, write: Write, before: Write, bounds: Bounds) -> None:
+        """Begin with an observation of a write, after the one `before`."""
+        self.has_skipped = False
+        self.kind_before, self.kind = self.kind, seen.input_kind
+        is_shown = seen.is_watched or seen.input_kind in {InputKind.WATCH, InputKind.REVIEW}
+        self.is_shown_beside = self.is_shown_beside or is_shown
+        # What nothing dates came after a gap, or in it.
+        end = write.at if write.is_dated and seen.act is not Act.DELETED else bounds.latest
+        gaps = [gap for gap in bounds.unrecorded if gap not in self._known_gaps]
+        self.is_after_gap = any(gap.start <= end and before.at <= gap.end for gap in gaps)
+        self.is_partial = self.is_partial or bool(bounds.unrecorded)
+
+    def note_state(self, write: Write, bounds: Bounds) -> None:
+        """Note that a write was seen after the gaps before it: what was written in one was seen after it.
+
+        Gaps begin in whole seconds: a write of the same second may have come before.
+        """
+        self._known_gaps = tuple(gap for gap in bounds.unrecorded if gap.start + SECOND <= write.earliest)
+
+    def change(self, change: SightChange, at: int | None = None) -> None:
+        """SightChange the sight; `at` is since when the state is hidden, if that follows."""
+        if self.sight is Sight.WHOLE and change is SightChange.STATE_WAS_SHOWN:
+            return  # as after nearly all writes: the keys of the table take long to hash
+        sight = _TRANSITIONS.get((self.sight, change))
+        if sight is None:
+            return
+        self.sight = sight
+        if sight is Sight.WHOLE:
+            self.hidden_since = self.sparse_since = None
+        elif sight is Sight.SPARSE:
+            self.sparse_since = self.hidden_since if self.sparse_since is None else self.sparse_since
+            self.hidden_since = None
+        elif change is SightChange.WRITE_IS_MISSING:
+            self.hidden_since = self.hidden_since if self.sparse_since is None else self.sparse_since
+        elif self.hidden_since is None:
+            self.hidden_since = at
+
+    def hide_since_own_write(self) -> bool:
+        """Note that another holder is shown, so what the one before wrote last may have been its release.
+
+        Return whether it wrote what is not shown.
+        """
+        at = self.own_hidden_at
+        if at is None:
+            return False
+        self.change(SightChange.WRITE_WAS_HIDDEN, at)
+        return True
+
+    def note_skip(self, seen: Observation) -> None:
+        """Note that a write does not follow the one that is known; a log lacks the one that it names, if it names any.
+
+        Behind a write that the log shows without its content, and where a store was put back, it need not.
+        """
+        is_shown = self.sight in {Sight.WHOLE, Sight.SPARSE, Sight.IN_HOLE}
+        if is_shown and seen.input_kind is InputKind.AUDIT_LOG and seen.replaces and self.version:
+            self.has_skipped = True
+            self.change(SightChange.WRITE_IS_MISSING)
+
+    def forget_revisions(self) -> None:
+        """Forget what came first by resourceVersions: they went back to an earlier value."""
+        self._revision, self.version = 0, ""
+
+    def is_older(self, lease: Lease, *, is_deleted: bool) -> bool:
+        """Return whether a state is older than one that is known: lines of logs may be out of order."""
+        revision = parse_number(lease.metadata.resource_version)
+        return 0 < revision < self._revision or (is_deleted and 0 < revision == self._revision)
+
+    def advance_to(self, lease: Lease) -> None:
+        """Go on to a state, which is not older than those that are known."""
+        self._revision = parse_number(lease.metadata.resource_version) or self._revision
+
+    def is_cut(self, seen: Observation) -> bool:
+        """Return whether a state follows one that was hidden, unless its request names the one that is known."""
+        return self.hidden_since is not None and (not seen.replaces or seen.replaces != self.version)
+
+    def has_gap_between(self, seen: Observation, known: Lease, lease: Lease, act: Act, *, is_other: bool) -> bool:
+        """Return whether writes between two states were not seen, if no request names the one that it replaced.
+
+        A watch, and a list, begins without what was written before. `is_other`: the second is of another uid.
+        """
+        is_dump = seen.input_kind is InputKind.DUMP
+        is_watch = seen.input_kind is InputKind.WATCH and self.kind_before in {InputKind.WATCH, InputKind.DUMP}
+        if seen.at is not None or not (is_dump or is_watch):
+            return False
+        old, new = known.spec, lease.spec
+        is_changed = is_other or (new.holder_identity or "") != (old.holder_identity or "")
+        if is_watch and any(_is_same_source(path, other) for path in self.paths for other in seen.paths):
+            if _is_retaken(old, new):
+                return True
+            if act is not Act.STORED:
+                return is_changed and self.is_after_gap
+        return is_changed or normalize(new.renew_time) != normalize(old.renew_time)
+
+
+def _is_same_source(path: str, other: str) -> bool:
+    """Return whether the second of two files goes on where the first one ended."""
+    return path == other or _find_source(path) == _find_source(other)
+
+
+def _find_source(path: str) -> str:
+    """Return what a file is a part of: each file of a recorder goes on where the one before ended."""
+    folder, _, name = path.rpartition("/")
+    return folder if _RECORDED.fullmatch(name) else path
+
+
+def _is_retaken(old: LeaseSpec, new: LeaseSpec) -> bool:
+    """Return whether a holder took a lease that it held before: others had it meanwhile."""
+    return (
+        new.holder_identity == old.holder_identity
+        and new.acquire_time != old.acquire_time
+        and (new.lease_transitions or 0) > (old.lease_transitions or 0)
+    )

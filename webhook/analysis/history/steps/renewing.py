@@ -1,0 +1,133 @@
+"""A renewal, by the holder's own process, or by another one under the same identity.
+
+In: a step and a state that follows the one before. Out: the tenure goes on, or that of another pod begins.
+"""
+
+from webhook.admission.rules.expiry import date_last_renewal
+from webhook.analysis.history.events import EventKind
+from webhook.analysis.history.holders.taking import classify_write
+from webhook.analysis.history.holders.tenure import Handover, Tenure
+from webhook.analysis.history.holders.transition import NextState
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.status import RELEASED_DURATION, find_manager, is_release, is_set_back
+from webhook.analysis.history.steps.step import Step
+from webhook.analysis.history.steps.tenure_steps import (
+    begin_tenure,
+    end_tenure,
+    is_last_renewal_known,
+    measure_clock,
+    record_event,
+    report_expiry,
+)
+from webhook.analysis.history.write import Write
+from webhook.analysis.inputs.items import Act, InputKind, Writer
+from webhook.kubernetes.objects import LeaseSpec
+from webhook.kubernetes.times import get_readable_instant, normalize
+
+
+def renew(step: Step, state: NextState) -> None:
+    """Renew the tenure, by its own process or by another one; a write of the name alone may begin one."""
+    history = step.history
+    tenure, old, new, at, writer = history.current_tenure, state.old, state.new, state.at, state.writer
+    if tenure is not None and is_release(old) and (new.lease_duration_seconds or 0) > RELEASED_DURATION:
+        # The holder that was written into a lease that stayed released takes it only now.
+        end_tenure(step, at, Handover.UNKNOWN)
+        tenure = None
+    if tenure is None:
+        # The holder that had released it takes it again under the same name.
+        begin_tenure(step, state.holder, at, Handover.UNKNOWN, writer)
+        return
+    if state.seen.stretch is not None:
+        history.renewals.resume(state.seen.stretch, at)
+        tenure.resume_stretch(at - state.seen.stretch.latest[-1])
+    if state.act is not Act.STORED and _is_expiry_known(step, tenure, writer):
+        report_expiry(step, tenure.duration, tenure.kept_until, at)
+    if history.succession.is_going_on_beside(writer):
+        history.renewals.rejoin_holder(tenure.since)
+        tenure = history.succession.rejoin()
+    if history.succession.is_replaced_by(writer, at):
+        _replace(step, tenure, at, writer)
+        return
+    tenure.extend(step.write)
+    if not _note_own_renewal(step, tenure, state):
+        tenure.touch(at, writer, get_readable_instant(normalize(new.renew_time)))
+        record_event(step, EventKind.RENEWED, at, writer=writer)
+        return
+    _count_renewal(step, tenure, state)
+    if is_release(new) and (old.lease_duration_seconds or 0) > RELEASED_DURATION:
+        end_tenure(step, at, Handover.RELEASED, writer)
+
+
+def _is_expiry_known(step: Step, tenure: Tenure, writer: Writer | None) -> bool:
+    """Return whether the input shows when a holder let the lease expire, if it did, before a renewal.
+
+    Who was chosen has not until it takes up the lease; where it is chosen again instead, it had expired.
+    """
+    is_taken_up = tenure.is_chosen and not (tenure.processes.renewals or tenure.is_unseen)
+    is_first = is_taken_up and not (writer is None and _is_renewed_by_chooser(step.history, tenure))
+    return is_last_renewal_known(step, tenure) and not is_first
+
+
+def _note_own_renewal(step: Step, tenure: Tenure, state: NextState) -> bool:
+    history = step.history
+    if state.writer is None and (history.kind is InputKind.AUDIT_LOG or _is_renewed_by_chooser(history, tenure)):
+        return False
+    within = None if step.write.is_claimed else (step.write.earliest, step.write.latest or state.at)
+    return tenure.note_renewal(state.writer, state.at, within, is_set_back=is_set_back(state.old, state.new))
+
+
+def _is_renewed_by_chooser(history: LeaseHistory, tenure: Tenure) -> bool:
+    """Return whether the field manager of an API server that chose a holder also made the last renewal."""
+    manager = find_manager(history.entries, date_last_renewal(history.entries))
+    return tenure.is_chosen and manager != "" and manager == tenure.taken_manager
+
+
+def _count_renewal(step: Step, tenure: Tenure, state: NextState) -> None:
+    """Count a renewal by the holder's own process."""
+    history = step.history
+    at, writer = state.at, state.writer
+    before, last_at = tenure.clock.ahead_at_last, tenure.last_renewal
+    measure_clock(step, tenure)
+    history.clock_steps.take(last_at, at, before, tenure.clock.ahead_at_last)
+    if not (writer and writer.user):
+        manager = find_manager(history.entries, date_last_renewal(history.entries))
+        tenure.note_ambiguity(is_other=_hints_at_another(tenure, manager, state.old, state.new))
+        tenure.follow_manager(manager)
+    is_first = tenure.processes.renewals == 1 and (tenure.is_chosen or tenure.inherited is not None)
+    if is_first and tenure.is_chosen and tenure.leaderless is not None:
+        # The API server chose it; that it leads is known from its own first renewal.
+        unled = max(0, (step.write.latest or at) - (tenure.taking_write.latest or tenure.since))
+        tenure.extend_leaderless(unled)
+        history.vacancy.extend(unled)
+    last = tenure.last_renewal_write or tenure.taking_write
+    doubt = _measure_doubt(last, step.write, at)
+    is_restarted = is_first or last.is_claimed != step.write.is_claimed  # another clock dates it
+    tenure.renew(at, step.write)
+    if is_restarted:
+        history.renewals.restart(at)
+    is_counted = history.kind is not InputKind.REVIEW and not is_restarted and step.write.is_dated
+    silence = history.renewals.add(at, tenure.duration, doubt) if is_counted else None
+    record_event(step, EventKind.RENEWED, at, writer=writer, silence=silence)
+
+
+def _hints_at_another(tenure: Tenure, manager: str, old: LeaseSpec, new: LeaseSpec) -> bool:
+    """Return whether field managers or leaseTransitions hint that another one renewed it: a client may lie."""
+    is_counted = (new.lease_transitions or 0) != (old.lease_transitions or 0)
+    return (is_counted and tenure.processes.renewals > 1) or tenure.has_other_manager(manager)
+
+
+def _measure_doubt(before: Write, write: Write, at: int) -> int:
+    """Return by how many microseconds the time between two renewals, the second one at `at`, may be longer."""
+    if before.is_exact and write.is_exact:
+        return 0
+    return max(0, (write.latest or at) - at) + max(0, before.at - before.earliest)
+
+
+def _replace(step: Step, tenure: Tenure, at: int, writer: Writer | None) -> None:
+    """Begin the tenure of another pod that renews under the same identity: it may not know of the one before."""
+    is_dated = step.write.is_dated_by_a_server
+    how = classify_write(tenure, tenure.kept_until, tenure.duration, step.write, is_dated=is_dated)
+    is_expired = how is Handover.EXPIRED
+    how = Handover.EXPIRED if is_expired else Handover.REPLACED
+    end_tenure(step, tenure.last_renewal if is_expired else at, how)
+    begin_tenure(step, tenure.holder, at, how, writer).begin_with_renewal(step.write, tenure)

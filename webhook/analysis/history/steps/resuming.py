@@ -1,0 +1,100 @@
+"""A state after writes that were not seen: a holder goes on, or another one has taken over meanwhile.
+
+In: a step and that state; `resumption` says what the two states leave open. Out: tenures that say what is not known.
+"""
+
+from msgspec.structs import replace
+
+from webhook.admission.rules.expiry import MAX_TOLERANCE, date_last_renewal
+from webhook.analysis.history.events import EventKind
+from webhook.analysis.history.holders.resumption import date_resumed_renewal, may_renew_with, read_resumption
+from webhook.analysis.history.holders.tenure import Handover, Tenure
+from webhook.analysis.history.holders.transition import NextState
+from webhook.analysis.history.sight.continuity import Sight
+from webhook.analysis.history.status import date_naming, find_manager
+from webhook.analysis.history.steps.step import Step
+from webhook.analysis.history.steps.tenure_steps import begin_tenure, end_tenure, forget_undated, record_event
+from webhook.analysis.history.write import Dating
+from webhook.kubernetes.times import get_readable_instant, normalize
+
+
+def resume(step: Step, state: NextState) -> None:
+    """Go on after what was not seen: neither a silence nor how the holder changed is known."""
+    history = step.history
+    assert state.before is not None
+    tenure = history.current_tenure
+    history.continuity.is_partial = True
+    # An API server may store a write and answer that it failed.
+    is_failed = any(one.has_failed for one in history.requests.refusals)
+    is_explained = history.hidden_since is not None or state.seen.is_order_unsure or is_failed
+    if step.write.is_logged and not is_explained:
+        history.continuity.is_log_leaky = True
+    at = state.at
+    if not step.write.is_logged and at < (history.at or 0) - MAX_TOLERANCE:
+        # A stamp that is older than what was seen before is forged: the write came later.
+        at = history.at or 0
+        step.write = replace(step.write, at=at, latest=None, dating=Dating.ORDER)
+    resumed = read_resumption(
+        tenure,
+        (state.before, state.lease),
+        (state.known, state.entries),
+        step.write,
+        at=at,
+        seen_until=history.hidden_since or history.at,
+        longest_usual=history.renewals.longest_usual,
+    )
+    at, last = resumed.at, resumed.last
+    if resumed.is_missed:
+        record_event(step, EventKind.MISSED, last)
+        history.renewals.miss(last, at)
+    if tenure and resumed.is_kept:
+        _resume_tenure(step, tenure, state, at)
+        return
+    if tenure:
+        end_tenure(step, last, Handover.UNKNOWN)
+        if not state.is_held or tenure.is_last_unseen:
+            tenure.note_end_dated(is_dated=False)
+        if history.continuity.sight is Sight.PUT_BACK:
+            history.vacancy.forget_since()
+    elif not state.is_held:
+        # Another one may have held and released it.
+        history.vacancy.begin(None, Handover.UNKNOWN)
+    if state.is_held:
+        following = _add_unseen(step, tenure, state, at, is_new=not resumed.may_go_on)
+        following.note_resumption(is_put_back=history.continuity.sight is Sight.PUT_BACK, may_go_on=resumed.may_go_on)
+
+
+def _resume_tenure(step: Step, tenure: Tenure, state: NextState, at: int) -> None:
+    assert state.before is not None
+    # Nothing shows what the write changed: it need not have been a renewal.
+    at, is_dated = date_resumed_renewal(state.new, state.entries, step.write, at)
+    is_by_other = is_dated and may_renew_with(step.write, at) and tenure.is_by(state.writer) is False
+    tenure.resume(at, is_seen=is_dated and not is_by_other)
+    if is_by_other:
+        tenure.touch(at, state.writer)  # when its own process renewed it last was not seen
+    tenure.extend(step.write)
+    step.history.renewals.restart(at)
+    forget_undated(step, tenure)
+    is_same = normalize(state.new.renew_time) == normalize(state.before.spec.renew_time)
+    record_event(step, EventKind.RESUMED if is_same else EventKind.RENEWED, at, writer=state.writer)
+
+
+def _add_unseen(step: Step, before: Tenure | None, state: NextState, at: int, *, is_new: bool) -> Tenure:
+    """Add a holder that took the lease by a time, unseen; without `is_new` it may continue the tenure before."""
+    history = step.history
+    spec, named = state.new, date_naming(state.entries)
+    # A patch may leave the holder that it found, whoever sent it.
+    is_named_with = named is not None and may_renew_with(step.write, named)
+    writer = state.writer if state.seen.verb != "patch" or is_named_with else None
+    tenure = begin_tenure(step, state.holder, at, Handover.UNKNOWN, writer, is_new=is_new)
+    renewed, is_dated = date_resumed_renewal(spec, state.entries, step.write, at)
+    tenure.resume(renewed, is_seen=is_dated)
+    tenure.note_claimed(get_readable_instant(normalize(spec.renew_time)))
+    forget_undated(step, tenure)
+    if before and before.holder == state.holder and not (writer and writer.user):
+        tenure.note_manager(before.manager)
+        manager = find_manager(history.entries, date_last_renewal(history.entries))
+        tenure.note_ambiguity(is_other=tenure.has_other_manager(manager) or before.is_ambiguous)
+        tenure.follow_manager(manager)
+    tenure.begin_unseen()
+    return tenure

@@ -1,0 +1,264 @@
+"""States of a lease, one after another: what is missing between two of them, and what the next one does.
+
+In: a step, and a state that it shows. Out: that state is the present one, and its holder is followed by its kind of
+`transition`: `beginning`, `resuming`, `taking_over` or `renewing`.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from webhook.admission.rules.expiry import date_last_renewal
+from webhook.analysis.history.events import EventKind, describe_changed_fields
+from webhook.analysis.history.holders.taken_back import find_field_changes
+from webhook.analysis.history.holders.tenure import Handover, Tenure
+from webhook.analysis.history.holders.transition import NextState, Transition
+from webhook.analysis.history.idle_writes import IdleWrite
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.marks import MarkedLease, find_marks
+from webhook.analysis.history.owners import find_added_owners
+from webhook.analysis.history.sight.continuity import Sight
+from webhook.analysis.history.sight.dating import date_state_before
+from webhook.analysis.history.sight.existence import is_other_uid, measure_overlap
+from webhook.analysis.history.sight.forged_stamps import find_forged_stamps
+from webhook.analysis.history.status import (
+    date_duration_by_another,
+    date_state,
+    find_manager,
+    find_stamp_between,
+    is_duration_by_another,
+    is_renewal_logged,
+)
+from webhook.analysis.history.steps.beginning import begin_state
+from webhook.analysis.history.steps.deletion import delete_unseen
+from webhook.analysis.history.steps.renewing import renew
+from webhook.analysis.history.steps.resuming import resume
+from webhook.analysis.history.steps.step import Step
+from webhook.analysis.history.steps.taking_over import claim, release, take_from_holder
+from webhook.analysis.history.steps.tenure_steps import advance_at, is_last_renewal_known, record_event, report_expiry
+from webhook.analysis.inputs.items import Act, InputKind, Observation
+from webhook.kubernetes.managed_fields import Entry
+from webhook.kubernetes.objects import Lease
+
+
+class Gap(Struct, frozen=True):
+    """What is missing between the state that is known and the next one.
+
+    `is_gap`: what was written between the two was not seen. `is_skip`: the next one follows another one, which is
+    hidden, or not known. `is_doubtful`: a write of the holder is missing that was answered as failed, so it was stored.
+    """
+
+    is_gap: bool = False
+    is_skip: bool = False
+    is_doubtful: bool = False
+
+
+_NOTHING_MISSING: Final = Gap()
+
+
+def take_state(step: Step, lease: Lease, entries: Sequence[Entry], act: Act) -> None:
+    """Take in the next state of the lease; the observation shows it, or shows it as the state before."""
+    history, seen = step.history, step.seen
+    is_same_path = not history.continuity.paths.isdisjoint(seen.paths)
+    state = _move_to(step, lease, entries, act)
+    _note_log(step, state)
+    is_dated_by_stamp = state.before is not None and seen.at is None
+    history.stamped = find_stamp_between(state.old, state.new, state.known, entries) if is_dated_by_stamp else 0
+    history.is_resumed = state.is_gap and act is Act.STORED
+    _follow_holder(step, state)
+    if history.current_tenure:
+        _note_facts(step, history.current_tenure, state)
+    if not state.is_gap:
+        _examine(step, state, is_same_path=is_same_path)
+    advance_at(step, state.moment or None)
+
+
+def _move_to(step: Step, lease: Lease, entries: Sequence[Entry], act: Act) -> NextState:
+    """Make a state the present one; return it beside the one before, which may have been deleted unseen."""
+    history, seen = step.history, step.seen
+    is_old_state = lease is seen.old
+    uid = history.lease.metadata.uid if history.lease else None
+    is_other = is_other_uid(uid, lease.metadata.uid)
+    if is_other:
+        history.existence.replace_uid(uid, lease.metadata.uid)
+        if not (history.is_deleted or history.continuity.sight is Sight.PUT_BACK):
+            overlap = measure_overlap(lease, history.stored_write)
+            history.existence.overlap = max(history.existence.overlap, overlap)
+    gap = _find_gap(history, seen, lease, act, is_other=is_other)
+    _apply_gap(step, gap)
+    # A review of a creation comes before it is known whether the lease exists.
+    if not gap.is_gap and (is_other or (act is Act.CREATED and history.kind is not InputKind.REVIEW)):
+        delete_unseen(step)
+    was_deleted = history.is_deleted
+    if act is Act.CREATED and not history.tenures:
+        history.existence.is_seen_created = True
+    before, known = (None, ()) if was_deleted else (history.lease, history.entries)
+    is_before_sent = history.is_as_sent
+    moment: int | None = history.moment
+    if is_old_state:
+        moment = None if history.known_state.has_same_renewal(lease) else date_state(lease.spec, entries)
+        step.write = date_state_before(moment, history.at or 0, step.write.skew)
+    history.lease, history.entries = lease, entries
+    history.existence.restore(is_other=is_other)
+    history.continuity.path, history.continuity.version = seen.place.path, seen.resource_version
+    history.continuity.paths = frozenset(seen.paths)
+    return NextState(
+        seen=seen,
+        act=act,
+        lease=lease,
+        entries=entries,
+        before=before,
+        known=known,
+        at=moment or history.at or 0,
+        moment=moment,
+        writer=None if is_old_state else seen.writer,
+        is_gap=gap.is_gap,
+        is_new=was_deleted or act is Act.CREATED,
+        is_nameless=history.is_nameless,
+        is_before_sent=is_before_sent,
+    )
+
+
+def _find_gap(history: LeaseHistory, seen: Observation, lease: Lease, act: Act, *, is_other: bool) -> Gap:
+    """Find what is missing between the state that is known and the next one."""
+    if history.lease is None or history.is_deleted:
+        return _NOTHING_MISSING
+    if history.continuity.is_cut(seen):
+        return Gap(is_gap=True, is_skip=True)
+    if _names_another(history.lease, lease) and history.continuity.hide_since_own_write():
+        return Gap(is_gap=True)
+    if seen.is_order_unsure and _names_another(history.lease, lease):
+        return Gap(is_gap=True)
+    if not (seen.replaces and history.continuity.version):
+        is_gap = history.continuity.has_gap_between(seen, history.lease, lease, act, is_other=is_other)
+        return Gap(is_gap=True) if is_gap else _NOTHING_MISSING
+    # A request names the state that it replaces.
+    if seen.replaces == history.continuity.version:
+        return _NOTHING_MISSING
+    is_explained = _is_explained_by_failure(history)
+    return Gap(is_gap=not is_explained, is_skip=not is_explained, is_doubtful=is_explained)
+
+
+def _is_explained_by_failure(history: LeaseHistory) -> bool:
+    """Return whether the write that is missing is one of the holder that was stored although its answer failed."""
+    refusals = history.requests.refusals
+    # Whoever asks meanwhile may be refused, which stores nothing.
+    unknown = [one for one in refusals if one.was_stored is None]
+    last = next(reversed(unknown or refusals), None)
+    if history.current_tenure is None or last is None or last.code < 500 or last.at < (history.at or 0):
+        return False
+    return history.current_tenure.is_by(last.writer) is True
+
+
+def _names_another(before: Lease, after: Lease) -> bool:
+    """Return whether another text stands in holderIdentity, or none does."""
+    return (before.spec.holder_identity or "") != (after.spec.holder_identity or "")
+
+
+def _apply_gap(step: Step, gap: Gap) -> None:
+    """Remember what a write shows to be missing before it."""
+    if gap.is_skip:
+        step.history.continuity.note_skip(step.seen)
+    if gap.is_doubtful:
+        step.write = replace(step.write, is_doubtful=True)
+
+
+def _note_log(step: Step, state: NextState) -> None:
+    """Note when a log shows the last renewal, if the new state has no stamp of it."""
+    history = step.history
+    if state.before is not None and not state.has_other_renew_time:
+        return
+    # After what was not seen, the renewal may be of another write than the one that shows it.
+    is_seen = not state.is_gap or is_renewal_logged(state.new, state.entries, step.write)
+    is_made = state.before is not None or state.act is Act.CREATED
+    is_logged = is_seen and is_made and history.kind is InputKind.AUDIT_LOG
+    history.logged = state.seen.at if is_logged and date_last_renewal(state.entries) is None else None
+
+
+def _follow_holder(step: Step, state: NextState) -> None:
+    """Have the next state renew, end or begin a tenure, or do neither."""
+    match state.classify(is_released=step.history.vacancy.how is Handover.RELEASED):
+        case Transition.RENEWAL:
+            renew(step, state)
+        case Transition.TAKING:
+            take_from_holder(step, state)
+        case Transition.CLAIM:
+            claim(step, state)
+        case Transition.RELEASE:
+            release(step, state)
+        case Transition.BEGINNING:
+            begin_state(step, state)
+        case Transition.RESUMPTION:
+            resume(step, state)
+        case _:
+            pass
+
+
+def _note_facts(step: Step, tenure: Tenure, state: NextState) -> None:
+    """Have the holder remember its term, how long the lease lasts, and whether it is asked to step down."""
+    old, new = state.old, state.new
+    tenure.note_term(None if state.is_before_write or state.seen.is_stamp_old else state.seen.term)
+    # After a gap, a renewal may stand beside the duration that another manager wrote.
+    is_renewed = state.has_other_renew_time and not is_duration_by_another(state.entries)
+    if is_renewed:
+        tenure.confirm_duration()
+    if tenure.duration != new.lease_duration_seconds:
+        is_begun = any(one.kind is EventKind.ACQUIRED for one in step.events)
+        is_same_write = state.has_other_renew_time or is_begun or state.is_gap
+        if not is_same_write and is_last_renewal_known(step, tenure):
+            # By what it lasted until then it may have expired before it was made to last longer.
+            report_expiry(step, tenure.least_duration, tenure.kept_until, state.at, tenure.shortened_at)
+        managers = [find_manager(entries, date_last_renewal(entries)) for entries in (state.entries, state.known)]
+        at = step.write.at if state.before else max(step.write.at, date_duration_by_another(state.entries))
+        tenure.set_duration(new.lease_duration_seconds, state.writer, *managers, at=at, is_renewed=is_renewed)
+        if not state.has_other_renew_time and (new.lease_duration_seconds or 0) < (old.lease_duration_seconds or 0):
+            tenure.shortened_at = step.write.at  # until then it lasted as long as it said before
+    asker = None if state.is_gap or state.act is Act.STORED else state.writer
+    tenure.note_preferred_holder(old.preferred_holder, new.preferred_holder, step.write, asker)
+
+
+def _examine(step: Step, state: NextState, *, is_same_path: bool) -> None:
+    """Find what a write did beside the holder and the renewal."""
+    history = step.history
+    before, at = state.before, state.at
+    # A write that a log may show is counted there.
+    is_idle = not step.events and state.act is Act.UPDATED and not state.seen.may_be_logged
+    if history.current_tenure and is_idle:
+        name = state.writer.name if state.writer and state.writer.user else state.manager
+        is_own = history.current_tenure.is_by(state.writer, state.manager, history.current_tenure.manager)
+        history.idle_writes.append(IdleWrite(at, name, state.writer if is_own is False else None))
+        if state.writer is not None and history.current_tenure.is_by(state.writer):
+            history.current_tenure.processes.unrenewed.append(at)
+    if history.patched.is_partial:
+        return  # what differs may have been so before
+    version = state.lease.metadata.resource_version
+    if state.act is Act.STORED or (before and version and before.metadata.resource_version == version):
+        return
+    is_patch = state.seen.spec_changes is not None and not state.seen.entries  # the log shows no stamps
+    if not is_patch and (before is None or state.seen.old or is_same_path):
+        problem = find_forged_stamps(state.seen, before, state.known, at, is_dated=step.write.is_dated)
+        if problem:
+            record_event(step, EventKind.FORGED, at, writer=state.writer, text=problem)
+    if before is not None:
+        _note_marks(step, state, before)
+        # A stamp has whole seconds, and the write before may have been in the same one.
+        edited = max(at, step.write_before.at) if step.write.may_include(step.write_before.at) else at
+        history.field_changes.extend(find_field_changes(state.old, state.new, edited, state.writer))
+        if edit := describe_changed_fields(state.old, state.new):
+            record_event(step, EventKind.EDITED, edited, writer=state.writer, text=edit)
+            history.edits.append(step.events[-1])
+    if (added := find_added_owners(state, history.latest_tenure, step.write)) is not None:
+        history.added_owners.append(added)
+        record_event(step, EventKind.OWNED, added.at, writer=added.writer)
+
+
+def _note_marks(step: Step, state: NextState, before: Lease) -> None:
+    """Remember the labels and annotations that another one than the holder put on the lease."""
+    history, writer = step.history, state.writer if state.writer and state.writer.user else None
+    tenure = history.current_tenure
+    if tenure is None or (writer is not None and tenure.is_by(writer)):
+        return
+    found = find_marks(before, state.lease, is_written_by_known=writer is not None)
+    history.marks.extend(MarkedLease(state.at, one, writer, is_dated=step.write.is_dated) for one in found)

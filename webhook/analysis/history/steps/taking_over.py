@@ -1,0 +1,86 @@
+"""One holder after another: a free lease is claimed, a held one taken, and a holder removed.
+
+In: a step and a state that follows the one before. Out: the tenure that ended, and the one that began.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from webhook.admission.rules.expiry import date_last_renewal
+from webhook.analysis.history.holders.taking import find_taking
+from webhook.analysis.history.holders.tenure import Handover, Tenure
+from webhook.analysis.history.holders.transition import NextState
+from webhook.analysis.history.status import find_manager, find_manager_of_write
+from webhook.analysis.history.steps.step import Step
+from webhook.analysis.history.steps.tenure_steps import begin_tenure, end_tenure, report_expiry
+from webhook.analysis.inputs.items import Writer
+from webhook.kubernetes.managed_fields import Entry
+
+_KEPT_AFTER_VACANCY: Final = frozenset({Handover.RELEASED, Handover.UNKNOWN})
+"""How a tenure ended if the next holder of a lease that names none took it so, too; else it was claimed."""
+
+
+def claim(step: Step, state: NextState) -> None:
+    """Begin the tenure of a holder that was written into a free lease."""
+    _note_last_manager(step, state.known)
+    step.history.succession.forget_nameless()
+    how = step.history.vacancy.how
+    began = how if how in _KEPT_AFTER_VACANCY else Handover.CLAIMED
+    following = begin_tenure(step, state.holder, state.at, began, state.writer)
+    _note_waiting(step, following, state.writer)
+    if how is Handover.UNKNOWN:
+        # Before the input showed it again without a holder, another one may have held it.
+        following.forget_previous()
+
+
+def take_from_holder(step: Step, state: NextState) -> None:
+    """End the tenure of a holder that was still named when another one took the lease."""
+    history = step.history
+    _note_last_manager(step, state.known)
+    before, at = history.latest_tenure, state.at
+    taking = find_taking(before, state.old, state.known, step.write, at)
+    # A log of requests alone does not show what this one wrote over: the lease may have been released unseen.
+    is_unshown = taking.how is Handover.STOLEN and state.is_before_sent
+    taking = replace(taking, how=Handover.UNKNOWN) if is_unshown else taking
+    if taking.has_expired:
+        report_expiry(step, taking.duration, taking.kept_until, at)
+    end_tenure(step, taking.ended, taking.how)
+    history.vacancy.begin_earlier(at if taking.kept_until is None else taking.kept_until)
+    following = begin_tenure(step, state.holder, at, taking.how, state.writer)
+    following.note_close(is_close=taking.is_close)
+    following.note_unshown(is_unshown=is_unshown)
+    _note_waiting(step, following, state.writer)
+    is_stale = following.processes.foreign_taker is not None and state.has_earlier_renew_time
+    if before is None or (state.has_other_renew_time and not is_stale):
+        following.note_renaming(state.old, state.new)
+    else:
+        following.inherit(before)
+
+
+def release(step: Step, state: NextState) -> None:
+    """End a tenure whose holder was removed, by itself or by another writer: then it may go on as the leader."""
+    history = step.history
+    _note_last_manager(step, state.known)
+    holder = history.current_tenure
+    if holder:
+        manager, is_field_gone = find_manager_of_write(state.entries, state.known), state.new.holder_identity is None
+        elsewhere = history.requests.find_elsewhere(state.seen)
+        holder.note_removal(state.writer, manager, is_field_gone=is_field_gone, elsewhere=elsewhere)
+    end_tenure(step, state.at, Handover.RELEASED, state.writer)
+    if holder and holder.removal.may_be_by_another:
+        history.vacancy.begin(holder.last_renewal, Handover.RELEASED)  # it may have stopped long before
+
+
+def _note_waiting(step: Step, following: Tenure, writer: Writer | None) -> None:
+    """Note when the next holder asked for the lease before it took it."""
+    waiting = step.history.requests.waiting
+    if writer is not None and (asking := waiting.asking.get(writer.process)):
+        following.note_waiting(waiting.since, asking.times, has_asked_before=writer.process in waiting.known)
+
+
+def _note_last_manager(step: Step, known: Sequence[Entry]) -> None:
+    history = step.history
+    if history.latest_tenure:
+        history.latest_tenure.note_manager(find_manager(known, date_last_renewal(known)))
