@@ -180,7 +180,7 @@ def test_all_leases_were_late_when_the_server_was_away(view: View) -> None:
     together(20, a, b, c)
     histories = view(server)
     assert histories.compare_with_others(histories.leases[LEASE], start, start + 12 * SECOND) == OtherLeases(
-        late=2, on_time=0
+        late=2, on_time=0, named_late=(("shop", "cart"), ("shop", "mail"))
     )
 
 
@@ -194,7 +194,7 @@ def test_one_lease_was_late_when_its_client_was(view: View) -> None:
     together(20, a, b, c)
     histories = view(server)
     others = histories.compare_with_others(histories.leases[LEASE], start, start + 12 * SECOND)
-    assert others == OtherLeases(late=0, on_time=2)
+    assert others == OtherLeases(late=0, on_time=2, named_on_time=(("shop", "cart"), ("shop", "mail")))
     assert others.is_known
     assert not others.most_were_late
 
@@ -240,7 +240,8 @@ def test_a_lease_that_stopped_for_good_was_late_too() -> None:
     server.wait(20)
     server.elector("c", "shop/db").take()
     histories = follow_log(server)
-    assert histories.compare_with_others(histories.leases[LEASE], start, server.now) == OtherLeases(late=1)
+    others = histories.compare_with_others(histories.leases[LEASE], start, server.now)
+    assert others == OtherLeases(late=1, named_late=(("shop", "mail"),))
 
 
 def test_a_dump_says_who_stopped_together() -> None:

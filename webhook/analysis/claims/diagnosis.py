@@ -82,6 +82,8 @@ class Diagnosis(Struct, frozen=True):
     """True if a kubelet wrote meanwhile that its pod, or a container of it, had ended."""
     is_shared: bool = False
     """True if most other leases paused at the same time, and went on: it need not be its own process."""
+    has_lost_heartbeats: bool = False
+    """True if heartbeats of nodes or API servers stopped with it, and others went on: a part of the cluster."""
     has_ended_log: bool = False
     """True if the log of one of several API servers ends in that time."""
     silent_log: str = ""

@@ -1,6 +1,7 @@
 """Times, lengths of time and names as people read them."""
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from webhook.analysis.history.audit_log.deleted_pods import is_by_force
@@ -100,3 +101,10 @@ def describe_by_writer(process: Writer | None) -> str:
 def format_count(number: int, what: str, plural: str = "") -> str:
     """`1 lease`, `2 leases`."""
     return f"{number} {what if number == 1 else plural or f'{what}s'}"
+
+
+def format_leases(named: Sequence[tuple[str, str]], number: int) -> str:
+    """Return `a/b, c/d and 1 more`: a few of so many leases, by namespace and name."""
+    names = [f"{format_name(namespace)}/{format_name(name)}" for namespace, name in named]
+    names += [f"{number - len(named)} more"] if number > len(named) else []
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)

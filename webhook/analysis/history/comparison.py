@@ -16,6 +16,8 @@ _TOGETHER: Final = MINUTE
 """Leases that were last renewed within this time before one stopped with it."""
 _CREATING: Final = SECOND
 """A renewal that is stored later than this after its lease was created is one of its own."""
+_NAMED: Final = 2
+"""So many leases are named of those that were late, and of those that were not."""
 _MIN_WITNESSES: Final = 2
 """Other leases that show that a clock was set: what a single client writes shows nothing."""
 
@@ -97,7 +99,13 @@ def compare_renewals(
         is_one_node=is_one_node,
         paused=len(silences),
         silent_for=max(silences, default=0),
+        named_late=_name_some(late),
+        named_on_time=_name_some(on_time),
     )
+
+
+def _name_some(leases: Sequence[LeaseHistory]) -> tuple[tuple[str, str], ...]:
+    return tuple((one.namespace, one.name) for one in leases[:_NAMED])
 
 
 def find_common_clock_step(

@@ -281,6 +281,9 @@ class OtherLeases(Struct, frozen=True):
     silent_for: int = 0
     repeated: int = 0
     """Those that were late without another holder: one process that ends leaves all of its leases."""
+    named_late: tuple[tuple[str, str], ...] = ()
+    """A few of those that were late, and of those that were on time, by namespace and name."""
+    named_on_time: tuple[tuple[str, str], ...] = ()
 
     @property
     def is_known(self) -> bool:

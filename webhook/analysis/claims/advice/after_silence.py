@@ -37,6 +37,7 @@ from webhook.text.commands import make_kubectl_prefix
 _PRIORITY: Final = "kubectl get --raw /debug/api_priority_and_fairness/dump_priority_levels"
 API_RESOURCES: Final = "kubectl api-resources --api-group=coordination.k8s.io"
 _READY: Final = "kubectl get --raw '/readyz?verbose'"
+_NODES: Final = f"kubectl get nodes -L topology.kubernetes.io/zone; {API_SERVERS}"
 _NEXT_STEPS: Final = {
     Blame.SERVER: Advice(
         "Look at the API server, its etcd and its webhooks (lease-webhook doctor):",
@@ -83,10 +84,15 @@ def advise_after_silence(
 
 
 def _advise_on_api_servers(cause: Diagnosis) -> Advice | None:
-    """Return how to see API servers of which a log ends or is silent, or that all leases paused with; else None."""
+    """Return how to see API servers of which a log ends or is silent, or that all leases paused with; else None.
+
+    So are nodes and API servers whose heartbeats stopped while others went on.
+    """
     if cause.silent_log:
         sentence = f"Look at the API server that wrote log {format_name(cause.silent_log)}, and at its machine:"
         return Advice(sentence, API_SERVERS)
+    if cause.has_lost_heartbeats and cause.blame is not Blame.CLIENT:
+        return Advice("See which nodes and API servers are away, and what they share, such as a zone:", _NODES)
     if cause.has_ended_log:
         return Advice("See which API servers run now, and what leads clients to them:", API_SERVERS)
     return Advice("Look at the API server and its etcd:", _READY) if cause.is_shared else None

@@ -20,6 +20,7 @@ _OF_ALL: Final = {
 }
 """The cause that stopped all leases."""
 _STOPPED_THEN: Final = "its process stopped by itself, or with the others as in a rollout"
+_LOST_PART: Final = f"A node, an API server or a zone may be lost or cut off, or {_STOPPED_THEN}, for example"
 # A list of what stops a process is never complete, so each is of examples.
 _SILENT: Final = "For most of that time the log has no answered request for the lease from its pod"
 _MAY_HAVE_ENDED: Final = "(its process may have ended, or been paused, blocked or cut off, for example)"
@@ -114,6 +115,8 @@ def _describe_outside(cause: Diagnosis) -> str:
         return "Its reads were refused" if read else _SENTENCES[cause.blame]
     if Cause.NETWORK not in cause.possible_causes:
         return _SENTENCES[cause.blame]
+    if cause.has_lost_heartbeats:
+        return _LOST_PART
     *most, last = _OF_ALL[cause.blame], *_describe_doubt_beside_outage(cause)
     return f"{', '.join(most)}, or {last}"
 

@@ -18,6 +18,7 @@ from webhook.analysis.claims.evidence.deleted_pods import (
 )
 from webhook.analysis.claims.evidence.failed_writes import describe_stored, may_have_stored
 from webhook.analysis.claims.evidence.gone_pods import find_gone_pod
+from webhook.analysis.claims.evidence.lost_heartbeats import find_lost_heartbeats
 from webhook.analysis.claims.evidence.pod_statuses import (
     describe_end_of_pod,
     find_kubelet_writes,
@@ -31,7 +32,7 @@ from webhook.analysis.claims.evidence.silence_evidence import (
     list_refusals,
 )
 from webhook.analysis.claims.evidence.work_of_both import WorkOfBoth, find_work_of_both
-from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
+from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_leases, format_name
 from webhook.analysis.history.audit_log.latency import BY_WEBHOOKS
 from webhook.analysis.history.audit_log.log_spans import SilentLog
 from webhook.analysis.history.audit_log.refusal import AUTHORIZATION_FAILED, TOO_MANY_REQUESTS, UNAUTHENTICATED, Refusal
@@ -56,6 +57,8 @@ REPEATED: Final = (Cause.INTERVAL, Cause.STOPPED)
 """The causes that are left if holders let a lease expire again and again."""
 _ONE_NODE: Final = "and all holders were on one node"
 _TOO_FEW: Final = "too few to tell an outage of the API server from one of a node; give all of them (-A)"
+_COMPARED: Final = "compared (due at least twice)"
+"""What is renewed too rarely for that time, such as a heartbeat of a node, is not in such a count."""
 _FOR_ALL: Final = (Cause.FAILED, Cause.REFUSED_WEBHOOK, Cause.REFUSED_POLICY)
 """Possible causes of a stop of all writes, where no log shows the answers."""
 
@@ -399,7 +402,7 @@ def _diagnose_silence(evidence: SilenceEvidence) -> Diagnosis:
         (one for one in own if one.code < 300 and evidence.kept_trying), key=lambda one: one.took, default=None
     )
     slow = slowest.took if slowest is not None else 0
-    cause = _compare_silence(evidence, slow)
+    cause = _add_lost_heartbeats(_compare_silence(evidence, slow), evidence)
     cause = _add_other_requests(_add_signs_of_life(cause, evidence), evidence)
     may_be_own = [one for one in evidence.unauthenticated if not evidence.sources or one.source in evidence.sources]
     cause = _add_answers(cause, own, may_be_own, least=evidence.least)
@@ -435,6 +438,20 @@ def _add_end_of_pod(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
     found = find_kubelet_writes(evidence.histories, tenure, start, end) if tenure is not None else ()
     ended = describe_end_of_pod(found, start, end)
     return replace(cause, evidence=f"{cause.evidence}; {ended}", is_end_shown=True) if ended else cause
+
+
+def _add_lost_heartbeats(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
+    """Return the cause of a silence, with the heartbeats that stopped with it while others went on.
+
+    They say nothing of a server that was slow to answer, and what one log does not show is said of that log.
+    """
+    if cause.silent_log or Cause.STOPPED not in cause.possible_causes:
+        return cause
+    lost = find_lost_heartbeats(evidence.histories, evidence.history, evidence.start, evidence.end)
+    if lost is None:
+        return cause
+    text = f"{lost.describe(evidence.end)}; {cause.evidence}"
+    return replace(cause, evidence=text, has_lost_heartbeats=True)
 
 
 def _add_ended_log(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
@@ -710,8 +727,9 @@ def _describe_punctual(compared: OtherLeases) -> str:
     late = ""
     if compared.late:
         verb = "was" if compared.on_time == 1 else "were"
-        others = f"{compared.on_time} of {number} other leases with regular renewals {verb}"
-        late = f", and {compared.late} {'was' if compared.late == 1 else 'were'} late at the same time"
+        others = f"{compared.on_time} of {number} other leases {_COMPARED} {verb}"
+        were = "was" if compared.late == 1 else "were"
+        late = f", and {format_leases(compared.named_late, compared.late)} {were} late at the same time"
     if compared.paused:
         which = "" if compared.paused == compared.on_time else f"{compared.paused} of them "
         pause = format_length(compared.silent_for)
@@ -773,12 +791,16 @@ def _describe_late(others: OtherLeases) -> str:
         return ""
     known = others.late + others.on_time
     which = {1: "the other lease", 2: "both other leases"}.get(known, f"all {known} other leases")
-    if others.on_time:
-        which = f"{others.late} of the {known} other leases"
     if others.is_sample:
         which = f"{others.late} of a sample of {known} other leases"
+    elif others.on_time:
+        which = f"{others.late} of the {known} other leases"
     verb = "was" if known == 1 else "were"
-    return f"{which} with regular renewals {verb} late at the same time"
+    late = f"{which} {_COMPARED} {verb} late at the same time"
+    if not others.on_time:
+        return late
+    named, on_time = format_leases(others.named_late, others.late), format_leases(others.named_on_time, others.on_time)
+    return f"{late} ({named}), and {on_time} {'was' if others.on_time == 1 else 'were'} not"
 
 
 _DIAGNOSES: Final[tuple[Callable[[SilenceEvidence], Diagnosis | None], ...]] = (

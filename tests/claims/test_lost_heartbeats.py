@@ -1,0 +1,141 @@
+"""Heartbeats of nodes and API servers that stop with a leader, while others go on: a part of a cluster is away."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.claims.accounts import account, text
+from tests.history.fake_server import Elector, FakeServer, together
+from tests.history.observing import follow_log, follow_watch
+from webhook.analysis.claims.evidence.lost_heartbeats import find_lost_heartbeats
+from webhook.analysis.claims.presentation.urgency import advise_with_urgency
+from webhook.analysis.history.follow import ClusterHistory
+from webhook.kubernetes.times import SECOND
+
+LOST = "A node, an API server or a zone may be lost or cut off"
+IDENTITY = "kube-system/apiserver-rplpdvtx3lntmi4xy2xnxookk4"
+READY = "/readyz"
+
+
+def heartbeat(server: FakeServer, lease: str) -> Elector:
+    found = server.elector(lease.partition("/")[2], lease, user=f"system:{lease}", retry=10, duration=40)
+    found.pod = ""
+    return found
+
+
+def lose(
+    *,
+    stopped: tuple[str, ...],
+    gone_on: tuple[str, ...],
+    late: int = 3,
+    on_time: int = 1,
+    away: int = 60,
+    back: int = 0,
+) -> FakeServer:
+    """db-0, heartbeats and `late` leaders stop at once, for `away` seconds; db-1 takes its lease after 20 s."""
+    server = FakeServer(nodes={"db-0": "a1", **{f"m{number}-0": f"n{number}" for number in range(9)}})
+    first, second = server.elector("db-0", "shop/db"), server.elector("db-1", "shop/db")
+    leaders = [server.elector(f"m{number}-0", f"shop/m{number}") for number in range(late + on_time)]
+    lost, kept = [heartbeat(server, one) for one in stopped], [heartbeat(server, one) for one in gone_on]
+    for elector in (*lost, *kept):
+        elector.take()
+    server.wait(10)
+    go_on(90, [first, *leaders], [*lost, *kept])
+    go_on(20, leaders[late:], kept)
+    second.take()
+    go_on(away - 20, [second, *leaders[late:]], kept)
+    go_on(back, [second, *leaders[late:]], [*lost, *kept])
+    return server
+
+
+def go_on(seconds: int, leaders: list[Elector], heartbeats: list[Elector]) -> None:
+    """Let leaders renew each 2 s, and heartbeats each 10 s."""
+    for second in range(0, seconds, 2):
+        for elector in heartbeats if second % 10 == 0 else ():
+            elector.renew()
+        if leaders:
+            together(2, *leaders)
+        else:
+            heartbeats[0].server.wait(2)
+
+
+def explain(histories: ClusterHistory, now: int) -> str:
+    found = account(histories, now)
+    advice = advise_with_urgency(found)
+    return f"{text(found)} {advice.sentence} {advice.command}"
+
+
+@pytest.mark.parametrize("view", [follow_watch, follow_log], ids=["a watch", "an audit log"])
+def test_a_part_of_a_cluster_that_is_away_is_not_looked_for_in_etcd(
+    view: Callable[[FakeServer], ClusterHistory],
+) -> None:
+    server = lose(stopped=("kube-node-lease/a1", IDENTITY), gone_on=("kube-node-lease/b1", "kube-node-lease/b2"))
+    output = explain(view(server), server.now)
+    assert f"no renewal of kube-node-lease/a1 and {IDENTITY} is shown for " in output
+    assert "and 2 other leases of nodes and API servers went on; 5 of the 8 other leases compared" in output
+    assert (
+        f"(kube-node-lease/a1, {IDENTITY} and 3 more), and kube-node-lease/b1, kube-node-lease/b2 and 1 more were"
+        in output
+    )
+    assert "kubectl get nodes -L topology.kubernetes.io/zone; kubectl -n kube-system get leases" in output
+    assert READY not in output
+
+
+def test_of_many_heartbeats_a_few_are_named() -> None:
+    stopped = tuple(f"kube-node-lease/a{number}" for number in range(1, 6))
+    server = lose(stopped=stopped, gone_on=(IDENTITY,))
+    output = explain(follow_watch(server), server.now)
+    assert LOST in output
+    assert "kube-node-lease/a1, kube-node-lease/a2, kube-node-lease/a3 and 2 more is shown" in output
+    assert "and 1 other lease of nodes and API servers went on" in output
+
+
+def test_a_part_that_came_back_was_away_for_so_long() -> None:
+    server = lose(stopped=("kube-node-lease/a1",), gone_on=("kube-node-lease/b1",), back=30)
+    output = explain(follow_watch(server), server.now)
+    assert "no renewal of kube-node-lease/a1 is shown for 1 min 10 s from " in output
+
+
+def test_a_leader_that_stops_alone_with_a_node_is_looked_for_at_its_pod() -> None:
+    server = lose(stopped=("kube-node-lease/a1",), gone_on=("kube-node-lease/b1",), late=0, on_time=3)
+    output = explain(follow_watch(server), server.now)
+    assert "no renewal of kube-node-lease/a1 is shown for " in output
+    assert "describe pod db-0" in output
+    assert "get nodes" not in output
+
+
+@pytest.mark.parametrize(
+    ("stopped", "gone_on", "away"),
+    [
+        (("kube-node-lease/a1", IDENTITY), (), 60),
+        ((), ("kube-node-lease/b1", IDENTITY), 60),
+        (("kube-node-lease/a1",), ("kube-node-lease/b1",), 24),
+        (("kube-system/apiserver-own",), ("kube-node-lease/b1",), 60),
+    ],
+    ids=["all stopped", "all went on", "it may come yet", "another lease of kube-system"],
+)
+def test_a_part_is_not_away_unless_heartbeats_of_it_alone_stopped(
+    stopped: tuple[str, ...], gone_on: tuple[str, ...], away: int
+) -> None:
+    server = lose(stopped=stopped, gone_on=gone_on, away=away)
+    output = explain(follow_watch(server), server.now)
+    assert "took the expired lease" in output
+    assert LOST not in output
+    assert "is shown for" not in output
+
+
+def test_what_stopped_at_another_time_or_is_not_shown_is_not_counted() -> None:
+    server = lose(stopped=("kube-node-lease/a1",), gone_on=("kube-node-lease/b1", "kube-node-lease/b2"))
+    histories = follow_watch(server)
+    db, stopped = histories.leases["shop", "db"], histories.leases["kube-node-lease", "a1"]
+    start, end = db.tenures[0].last_renewal, db.tenures[1].since
+    assert find_lost_heartbeats(histories, db, start - 30 * SECOND, end) is None
+    found = find_lost_heartbeats(histories, db, start, end)
+    assert found is not None
+    assert found.gone_on == 2
+    histories.leases["kube-node-lease", "b1"].renewals.miss(start, end)
+    found = find_lost_heartbeats(histories, db, start, end)
+    assert found is not None
+    assert found.gone_on == 1
+    stopped.renewals.miss(start, end)
+    assert find_lost_heartbeats(histories, db, start, end) is None
