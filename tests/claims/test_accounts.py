@@ -371,6 +371,71 @@ def test_a_refusal_without_a_message_is_no_proof_of_a_missing_right() -> None:
     )
 
 
+FORBIDDEN = 'leases.coordination.k8s.io "db" is forbidden: '
+FINALIZERS = (
+    "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: , <nil>"
+)
+
+
+@pytest.mark.parametrize(
+    ("message", "decision", "expected"),
+    [
+        (
+            f"{FORBIDDEN}cannot set an ownerRef on a resource you can't delete: , <nil>",
+            "",
+            (
+                "set an ownerReference, for which it needs the right to delete the lease: grant that, or set none. To see "
+                "whether it may delete it now: kubectl auth can-i delete leases.coordination.k8s.io/db -n shop --as="
+            ),
+        ),
+        (
+            f"{FORBIDDEN}{FINALIZERS}",
+            "",
+            (
+                "the right to update the subresource finalizers of the owner: grant that, or leave it out. To see its "
+                "rights: kubectl auth can-i --list -n shop --as=system:serviceaccount:shop:db"
+            ),
+        ),
+        (
+            f"{FORBIDDEN}no",
+            "allow",
+            (
+                "Not a right to write the lease was lacking: admission of the API server refused what shop/db wrote. "
+                "To see the lease: kubectl -n shop get lease db -o yaml"
+            ),
+        ),
+        (f"{FORBIDDEN}no", "forbid", "To see whether it may update it now: kubectl auth can-i update"),
+    ],
+    ids=["an owner", "an owner that waits", "a write that was allowed", "a write that was not"],
+)
+def test_what_admission_refused_needs_no_right_to_write(message: str, decision: str, expected: str) -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.elector("db-1", "shop/db").fail(403, message)
+    server.log[-1]["annotations"] = {"authorization.k8s.io/decision": decision}
+    answer = account(follow_log(server), server.now)
+    assert expected in advise(answer)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "retry", "is_long"),
+    [(20, 2, False), (33, 2, True), (40, 15, False), (61, 15, True)],
+    ids=["not for long", "for long", "not for long for who is slow", "for long even for who is slow"],
+)
+def test_who_does_not_take_a_free_lease_for_long_may_be_refused(seconds: int, retry: int, *, is_long: bool) -> None:
+    server = FakeServer()
+    db, mail = server.elector("db-0", "shop/db", retry=retry), server.elector("mail-0", "shop/mail")
+    db.lead(90)
+    db.release()
+    mail.lead(seconds)
+    advice = advise(account(follow_watch(server), server.now))
+    assert ("candidates may be absent, refused or waiting, for example" in advice) is is_long
+    assert ("can take the lease at once" in advice) is not is_long
+    server.wait(600)
+    later = advise(account(follow_watch(server), server.now))
+    assert later == advice, "after the end of a watch nothing is known"
+
+
 def test_a_release_and_who_follows() -> None:
     server, (db, *_) = shop()
     db.lead(20)
@@ -381,12 +446,9 @@ def test_a_release_and_who_follows() -> None:
     assert make_headline(answer) == "no one holds it: it was released 3 s ago"
     assert "Can be taken: now" in text(answer)
     assert "11:07:05Z: db-0_1 released it" in text(answer)
-    assert (
-        "Any replica may take the lease at once; if none runs, the lease stays free: kubectl -n shop get pods"
-        in advise(answer)
+    assert "A replica that runs, and may write it, can take the lease at once: kubectl -n shop get pods" in advise(
+        answer
     )
-    server.elector("db-1", "shop/db").ask()
-    assert "if none runs" not in advise(account(follow_log(server), server.now))
     server.elector("db-1", "shop/db").lead(4)
     output = text(account(follow_log(server), server.now))
     assert "db-1_1 took it (shop/db from pod db-1) after db-0_1 released it; the lease was free for 3 s" in output

@@ -14,6 +14,9 @@ from webhook.kubernetes.times import format_micro_time
 
 RIGHTS = "rbac.authorization.k8s.io"
 FORBIDDEN = 'leases.coordination.k8s.io "db" is forbidden: User "system:serviceaccount:shop:db" cannot update'
+OWNER = (
+    """leases.coordination.k8s.io "db" is forbidden: cannot set an ownerRef on a resource you can't delete: , <nil>"""
+)
 ADMISSION = "admissionregistration.k8s.io"
 QUOTA = 'leases.coordination.k8s.io "db" is forbidden: exceeded quota: objects'
 POLICY = "leases.coordination.k8s.io \"db\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request"
@@ -153,22 +156,45 @@ def test_a_write_is_listed_near_the_start_or_end_of_refusals_but_not_between(sec
     assert ("Role shop/db was " in explain(server)) is is_told
 
 
-def refuse_around_a_write(server: FakeServer, elector: Elector, *later: Elector) -> None:
+def refuse_around_a_write(
+    server: FakeServer, elector: Elector, *later: Elector, message: str = FORBIDDEN, tweaks: tuple[Tweak, ...] = ()
+) -> None:
     """Refuse an elector before and after a Role is updated, and others after it alone."""
     for number in range(20):
         server.wait(2)
-        elector.fail(403, FORBIDDEN)
+        elector.fail(403, message)
         if number == 10:
-            log_write(server, "roles", RIGHTS, put("verb", "update"))
+            log_write(server, "roles", RIGHTS, put("verb", "update"), *tweaks)
         for other in later if number > 10 else ():
             other.fail(403, FORBIDDEN)
 
 
-def test_a_write_in_the_middle_of_a_run_of_refusals_neither_caused_nor_ended_them() -> None:
+@pytest.mark.parametrize("message", [FORBIDDEN, OWNER], ids=["for lack of a right", "by admission for lack of one"])
+def test_after_a_write_in_the_middle_of_a_run_of_refusals_they_went_on(message: str) -> None:
     server, (db, *_) = shop()
     db.lead(20)
-    refuse_around_a_write(server, db)
-    assert "Role shop/db" not in explain(server)
+    refuse_around_a_write(server, db, message=message)
+    assert "Role shop/db was updated by alice@example.org, after which refusals went on until " in explain(server)
+
+
+@pytest.mark.parametrize(
+    ("message", "tweaks"),
+    [
+        (FORBIDDEN, (put("objectRef.namespace", ""),)),
+        (FORBIDDEN, (put("verb", "delete"),)),
+        (FORBIDDEN, (put("objectRef.resource", "rolebindings"), put("verb", "delete"))),
+        (FORBIDDEN, (put("objectRef.resource", "secrets"), put("objectRef.apiGroup", ""))),
+        (WEBHOOK, ()),
+    ],
+    ids=["of another place", "that takes a right", "that takes a binding", "of no such kind", "of no right"],
+)
+def test_a_write_amid_refusals_that_nobody_meant_to_end_them_is_not_listed(
+    message: str, tweaks: tuple[Tweak, ...]
+) -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    refuse_around_a_write(server, db, message=message, tweaks=tweaks)
+    assert "refusals went on" not in explain(server)
 
 
 def test_what_began_for_another_process_meanwhile_may_have_been_caused() -> None:

@@ -81,6 +81,8 @@ class Account(Struct, frozen=True):
     """What a log shows of pods of its workload while no one held it."""
     logged_until: int = 0
     """The last moment that an audit log shows, in microseconds since 1970."""
+    shown_until: int = 0
+    """The last moment that the input shows by an API server's clock, 0 if that is not known."""
     failing: tuple[FailingRun, ...] = ()
     """What its holders asked for beside it that failed again and again."""
     idle: IdleHolder | None = None

@@ -92,6 +92,7 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
         idle=find_idle_holder(histories, history, now),
         crossed=find_crossed_locks(histories, history),
         logged_until=bounds.logged_until,
+        shown_until=bounds.until or 0,
         unanswered=find_unanswered_ping(histories, history),
         newer=None if doubt.may_lack_renewals else find_newer_lease(histories, history, status, now),
     )

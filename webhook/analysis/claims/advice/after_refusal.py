@@ -14,6 +14,7 @@ from webhook.analysis.claims.commands import (
     make_command_for_managers,
     make_command_for_node,
     make_command_for_rights,
+    make_options_to_act_as,
 )
 from webhook.analysis.claims.words import describe_writer, format_name
 from webhook.analysis.history.audit_log.addresses import get_address
@@ -67,6 +68,13 @@ def advise_after_refusal(history: LeaseHistory, refusal: Refusal, now: int) -> A
         )
     if refusal.by is By.OTHER and refusal.code != _FORBIDDEN:
         return _advise_on_malformed_writes(history, refusal, who)
+    return _advise_on_forbidden_writes(history, refusal)
+
+
+def _advise_on_forbidden_writes(history: LeaseHistory, refusal: Refusal) -> Advice:
+    """Return what to do about writes that an authorizer refused, or else admission."""
+    if refusal.by is By.OTHER and (refusal.lacks_rights or refusal.was_authorized):
+        return _advise_on_admission(history, refusal)
     is_anonymous = refusal.is_anonymous and refusal.by is By.RIGHTS
     advise = _advise_on_anonymous_requests if is_anonymous else _advise_on_missing_rights
     return advise(history, refusal)
@@ -207,6 +215,29 @@ def _advise_on_missing_rights(history: LeaseHistory, refusal: Refusal) -> Advice
         what = f"{who} lacked the right to {verb} the lease; give it that, if it is to lead."
     sentence = f"{what} To see whether it may {verb} it now:"
     return Advice(sentence, make_command_for_rights(verb, history.namespace, history.name, refusal.writer))
+
+
+def _advise_on_admission(history: LeaseHistory, refusal: Refusal) -> Advice:
+    """Return what to do about writes that authorizers allowed and admission refused: the right to write is there."""
+    who, writer = format_name(refusal.writer.name) or "the writer", refusal.writer
+    if refusal.lacks_deletion:
+        sentence = (
+            f"What {who} wrote set an ownerReference, for which it needs the right to delete the lease: grant that, or "
+            "set none. To see whether it may delete it now:"
+        )
+        return Advice(sentence, make_command_for_rights("delete", history.namespace, history.name, writer))
+    if refusal.lacks_finalizers:
+        sentence = (
+            f"What {who} wrote set blockOwnerDeletion, for which it needs the right to update the subresource "
+            "finalizers of the owner: grant that, or leave it out. To see its rights:"
+        )
+        place = f"-n {quote_name(history.namespace)}{make_options_to_act_as(writer.user, writer.groups)}"
+        return Advice(sentence, f"kubectl auth can-i --list {place}")
+    sentence = (
+        f"Not a right to write the lease was lacking: admission of the API server refused what {who} wrote. "
+        "To see the lease:"
+    )
+    return Advice(sentence, f"{make_command_for_lease(history)} -o yaml")
 
 
 def _advise_on_refused_node(history: LeaseHistory, refusal: Refusal, who: str) -> Advice:

@@ -22,6 +22,8 @@ _NEAR: Final = 2 * MINUTE
 
 Refusals of one process that lie further apart are of different runs.
 """
+_UNTIL_KNOWN: Final = 10 * SECOND
+"""What was changed may take effect only after so long."""
 _RIGHTS: Final = frozenset({"Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"})
 _PODS: Final = {
     "Deployment": re.compile(
@@ -44,6 +46,8 @@ _NODE: Final = "Node"
 _SETTINGS: Final = "ConfigMap"
 _UNTIL_READ: Final = MINUTE
 """For how long a process may take to read its settings again that were changed in a ConfigMap."""
+_REMEDIES: Final = frozenset({"Role", "RoleBinding", "ResourceQuota"})
+"""What people write by hand to end refusals, of those that are of a namespace."""
 _POLICIES: Final = frozenset({"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"})
 _WEBHOOKS: Final = frozenset({"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"})
 _NETWORK: Final = "NetworkPolicy"
@@ -109,6 +113,7 @@ def find_related_writes(
         is_of_lease = _is_of_process(write, processes)
         is_other = write.kind != _ACCOUNT and is_here
         is_of_lease = is_of_lease or (is_other and _may_explain(write, runs.get(write.kind, ())))
+        is_of_lease = is_of_lease or (is_other and find_end_of_refusals(write, history) > 0)
         is_of_lease = is_of_lease or _may_have_taken_token(write, processes, runs.get(_ACCOUNT, ()))
         is_of_lease = is_of_lease or (write.kind == _NETWORK and _may_explain_silence(write, silences))
         is_of_lease = is_of_lease or (is_other and _may_explain_failures(write, failing))
@@ -189,14 +194,19 @@ def _is_pod_of(pod: str, workload: RelatedWrite) -> bool:
 
 def _find_runs(history: LeaseHistory, is_like: Callable[[Refusal], bool]) -> Iterator[tuple[int | None, int]]:
     """Yield when the first and the last one of each run of refusals came; None if the first may be forgotten."""
+    for first, last in _find_known_runs(history, is_like):
+        yield None if history.requests.has_forgotten_since(first - _NEAR) else first, last
+
+
+def _find_known_runs(history: LeaseHistory, is_like: Callable[[Refusal], bool]) -> Iterator[tuple[int, int]]:
+    """Yield when the first and the last one came of each run of refusals that are remembered."""
     times: dict[Writer, list[int]] = {}
     for refusal in filter(is_like, history.requests.refusals):
         times.setdefault(refusal.writer.process, []).append(refusal.at)
     for found in times.values():
         breaks = [number for number, (one, after) in enumerate(pairwise(found), 1) if after - one > _NEAR]
         for start, end in pairwise([0, *breaks, len(found)]):
-            first, last = found[start], found[end - 1]
-            yield None if history.requests.has_forgotten_since(first - _NEAR) else first, last
+            yield found[start], found[end - 1]
 
 
 def _may_explain(write: RelatedWrite, runs: Iterable[tuple[int | None, int]]) -> bool:
@@ -211,6 +221,18 @@ def _may_explain(write: RelatedWrite, runs: Iterable[tuple[int | None, int]]) ->
         or (may_end and last <= write.at <= last + _NEAR)
         for first, last in runs
     )
+
+
+def find_end_of_refusals(write: RelatedWrite, history: LeaseHistory) -> int:
+    """Return until when refusals went on that had begun before a write that may have been meant to help; 0 if none did.
+
+    It is of the namespace of the lease: what is written of a whole cluster all the time need not be about these.
+    """
+    may_help = write.kind not in {"created": _REFUSING, "deleted": _GRANTING}.get(write.verb, ())
+    if write.kind not in _REMEDIES or not may_help or write.namespace != history.namespace:
+        return 0
+    runs = _find_known_runs(history, _REFUSALS_OF[write.kind])
+    return max((last for first, last in runs if first < write.at < last - _UNTIL_KNOWN), default=0)
 
 
 def _may_explain_failures(write: RelatedWrite, failing: Iterable[FailingRun]) -> bool:
@@ -260,7 +282,7 @@ def _is_by(*parts: By) -> Callable[[Refusal], bool]:
 
 
 _REFUSALS_OF: Final[dict[str, Callable[[Refusal], bool]]] = {
-    **dict.fromkeys(_RIGHTS, _is_by(By.RIGHTS)),
+    **dict.fromkeys(_RIGHTS, lambda refusal: refusal.lacks_rights and refusal.is_denied),
     **dict.fromkeys(_POLICIES, _is_by(By.POLICY)),
     **dict.fromkeys(
         _WEBHOOKS,

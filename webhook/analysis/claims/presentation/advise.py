@@ -55,8 +55,11 @@ from webhook.analysis.inputs.items import Writer
 from webhook.findings import ReportFinding, Severity
 from webhook.kubernetes.objects import OLDEST_EMULATION_VERSION, Lease
 from webhook.kubernetes.request import UserInfo
+from webhook.kubernetes.times import SECOND, format_length
 from webhook.text.commands import fill_in, make_kubectl_prefix, quote_for_shell, quote_name
 
+_PATIENCE: Final = 30 * SECOND
+"""Most candidates ask each few seconds."""
 RISKS: Final = frozenset({"timing-tight"})
 """Findings about what may cost a leader its lease one day: nothing that happened."""
 _SWITCHED_OFF: Final = re.compile(r"-(?:enable-)?leader-elect(?:ion)?=false\b")
@@ -142,8 +145,22 @@ def _advise_while_free(account: Account) -> Advice:
         return Advice(
             f"The lease is free, and all who asked for it since were refused. {after.sentence}", after.command
         )
-    asks = "" if history.has_reads_of_holders else "; if none runs, the lease stays free"
-    return Advice(f"Any replica may take the lease at once{asks}:", f"{where} get pods")
+    if (free := _measure_vacancy(account)) is not None:
+        sentence = (
+            f"No one was seen to take the free lease in {format_length(free)}: candidates may be absent, refused or "
+            "waiting, for example; their logs and the audit log show which. To see the pods:"
+        )
+        return Advice(sentence, f"{where} get pods")
+    return Advice("A replica that runs, and may write it, can take the lease at once:", f"{where} get pods")
+
+
+def _measure_vacancy(account: Account) -> int | None:
+    """Return for how long a lease was free, if no candidate waits so long, and the input has no requests of them."""
+    history, tenure = account.history, account.history.latest_tenure
+    if history.has_reads_of_holders or tenure is None or tenure.until is None or not history.is_end_seen:
+        return None
+    free = min(account.now, account.shown_until) - tenure.until
+    return free if free > max(_PATIENCE, 3 * (history.renewals.usual or 0)) else None
 
 
 def _find_refusal_of_all(account: Account, found: Candidates) -> Refusal | None:

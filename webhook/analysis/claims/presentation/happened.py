@@ -14,7 +14,7 @@ from webhook.analysis.claims.evidence.api_servers import describe_end
 from webhook.analysis.claims.evidence.failed_writes import describe_stored
 from webhook.analysis.claims.evidence.loops import find_loop
 from webhook.analysis.claims.evidence.owners import describe_added_owners, is_by_holder
-from webhook.analysis.claims.evidence.related_writes import describe_related_write, is_new
+from webhook.analysis.claims.evidence.related_writes import describe_related_write, find_end_of_refusals, is_new
 from webhook.analysis.claims.evidence.writers_in_turn import describe_turns
 from webhook.analysis.claims.findings.changed_user import find_changed_user
 from webhook.analysis.claims.findings.taken_back import find_taken_back
@@ -265,7 +265,19 @@ def _list_related_writes(account: Account, *, are_latest: bool = False) -> list[
         if not (are_latest and one.at <= first and is_new(one, account.related_writes))
     )
     groups = _group_by_tenure(account.history, found, lambda one: (one.at, describe_related_write(one)))
-    return [(group[0].at, describe_related_write(group[0], _count_times(group, account.now))) for group in groups]
+    return [
+        (
+            group[0].at,
+            describe_related_write(group[0], _count_times(group, account.now)) + _describe_vain(account, group),
+        )
+        for group in groups
+    ]
+
+
+def _describe_vain(account: Account, group: Sequence[RelatedWrite]) -> str:
+    """Say that what a write may have been meant to help went on after it."""
+    end = find_end_of_refusals(group[-1], account.history)
+    return f", after which refusals went on until {format_clock(end, account.now)}" if end else ""
 
 
 def _count_times(group: Sequence[RelatedWrite], now: int) -> str:

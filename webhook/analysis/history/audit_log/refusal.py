@@ -23,6 +23,8 @@ _REASON: Final = "authorization.k8s.io/reason"
 AUTHORIZATION_FAILED: Final = "internal error"
 """The reason that it writes if an authorizer failed, and did not refuse."""
 _RBAC: Final = "RBAC: "
+_DECISION: Final = "authorization.k8s.io/decision"
+_ALLOWED: Final = "allow"
 UNAUTHENTICATED: Final = 401
 ANONYMOUS: Final = "system:anonymous"
 """The user of requests without credentials. Source: `user.Anonymous` of kubernetes/apiserver."""
@@ -43,6 +45,9 @@ _FAILED_WEBHOOK: Final = re.compile(r'failed calling webhook "([^"]{1,253})"')
 _FORBIDDEN: Final = r'[a-z0-9./-]{1,253}(?: "[^"]{0,253}")? is forbidden: '
 _POLICY: Final = re.compile(rf"{_FORBIDDEN}ValidatingAdmissionPolicy '([^']{{1,253}})'")
 _RIGHTS: Final = re.compile(rf'{_FORBIDDEN}User "[^"]*" cannot ')
+_OWNER: Final = re.compile(rf"{_FORBIDDEN}cannot set an ownerRef on a resource you can't delete")
+_BLOCKED_OWNER: Final = re.compile(rf"{_FORBIDDEN}cannot set blockOwnerDeletion ")
+"""Source: kubernetes `plugin/pkg/admission/gc/gc_admission.go`, the plugin OwnerReferencesPermissionEnforcement."""
 """An API server's messages begin so; what follows may quote a client, as the message of a policy does."""
 
 _TERMINATED: Final = re.compile(
@@ -91,6 +96,8 @@ class Refusal(Struct, frozen=True):
     """What an authorizer gave as its reason, "" if none did, or if RBAC is what decided."""
     slow_part: str = ""
     """What took most of the time of the answer, if the API server says so."""
+    was_authorized: bool = False
+    """The authorizers allowed it, as the API server says, so that admission refused it."""
 
     @classmethod
     def from_observation(cls, seen: Observation) -> "Refusal | None":
@@ -116,6 +123,7 @@ class Refusal(Struct, frozen=True):
             log=seen.log_path,
             reason="" if reason.startswith(_RBAC) else reason,
             slow_part=find_slow_part(answer.annotations) if answer.took > SLOW else "",
+            was_authorized=answer.annotations.get(_DECISION) == _ALLOWED,
         )
 
     @property
@@ -194,6 +202,21 @@ class Refusal(Struct, frozen=True):
     def is_in_terminated_namespace(self) -> bool:
         """True if it would have created something in a namespace that is being deleted."""
         return _TERMINATED.match(self.message) is not None
+
+    @property
+    def lacks_deletion(self) -> bool:
+        """True if it sets an ownerReference, and its writer may not delete the lease, as admission asks then."""
+        return _OWNER.match(self.message) is not None
+
+    @property
+    def lacks_finalizers(self) -> bool:
+        """True if it sets blockOwnerDeletion, and its writer may not set finalizers of the owner."""
+        return _BLOCKED_OWNER.match(self.message) is not None
+
+    @property
+    def lacks_rights(self) -> bool:
+        """True if a right is missing: to do this, or one that admission asks for besides."""
+        return self.by is By.RIGHTS or self.lacks_deletion or self.lacks_finalizers
 
     @property
     def by(self) -> By:
