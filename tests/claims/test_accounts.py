@@ -384,8 +384,8 @@ FINALIZERS = (
             f"{FORBIDDEN}cannot set an ownerRef on a resource you can't delete: , <nil>",
             "",
             (
-                "set an ownerReference, for which it needs the right to delete the lease: grant that, or set none. To see "
-                "whether it may delete it now: kubectl auth can-i delete leases.coordination.k8s.io/db -n shop --as="
+                "set an ownerReference, for which it needs the right to delete the lease: grant that, or set none. "
+                "To see whether it may delete it now: kubectl auth can-i delete leases.coordination.k8s.io/db -n "
             ),
         ),
         (

@@ -341,18 +341,34 @@ def refuse(*deeds: tuple[float, Deed], since: float = 2) -> Claim:
     return find_loss(server)
 
 
-@pytest.mark.parametrize("at", [-95, -8, 0.5], ids=["with grace", "by force", "just now"])
-def test_the_token_of_a_pod_that_was_deleted_is_not_accepted(at: float) -> None:
+@pytest.mark.parametrize(
+    ("at", "went_on"),
+    [(-95, ", after which it renewed until 11:08:40Z, 1 min 35 s later"), (0.5, "")],
+    ids=["long before", "just now"],
+)
+def test_the_token_of_a_pod_that_was_deleted_is_not_accepted(at: float, went_on: str) -> None:
     loss = refuse((at, by("alice")))
     assert (loss.cause, causes_of(loss)) == (Blame.REFUSED, ["refused-credentials", "stopped", "pod-deleted"])
     assert "Its requests may have been refused: 5 writes answered with 401 (Unauthorized)" in loss.message
     assert "; its pod was deleted at 11:0" in loss.message
-    assert "Z by alice, and the token" in loss.message
-    assert loss.message.endswith("the token of a pod that is gone is not accepted. It may have stopped as well.")
+    assert f"Z by alice{went_on}, and the token of a pod is not accepted once it is gone, or from 60 s" in loss.message
+    assert loss.message.endswith(" after its deletionTimestamp on. It may have stopped as well.")
     assert loss.advice.startswith("The pod of db-0_1 was deleted at 11:0")
     assert "a token that had expired" not in loss.advice
-    assert "Its process may still run on its node. To see which pods run now:" in loss.advice
+    assert "; its process may still run on its node. To see which pods run now:" in loss.advice
     assert loss.fix == "kubectl -n shop get pods,events -o wide"
+
+
+def test_the_token_of_a_pod_that_was_deleted_by_force_is_not_accepted_at_once() -> None:
+    loss = refuse((-8, delete("db-0", put("requestObject", {"kind": "DeleteOptions", "gracePeriodSeconds": 0}))))
+    assert loss.message.endswith("the token of a pod that is gone is not accepted. It may have stopped as well.")
+
+
+def test_a_process_of_which_a_kubelet_confirmed_the_end_does_not_run_on() -> None:
+    loss = refuse((-95, by("alice")), (11, kubelet()))
+    assert loss.cause == Blame.REFUSED
+    assert "and has ended since, as its kubelet confirmed. To see which pods run now:" in loss.advice
+    assert "may still run" not in loss.advice
 
 
 def test_the_node_of_a_pod_whose_token_is_not_accepted_is_named() -> None:
@@ -365,7 +381,7 @@ def test_the_node_of_a_pod_whose_token_is_not_accepted_is_named() -> None:
         db.fail_unauthenticated()
     together(10, *others)
     advice = advise(account(follow_log(server), server.now))
-    assert advice.startswith("The pod of db-0_1 was deleted at 11:07:00Z by kube-system/replicaset-controller, and")
+    assert advice.startswith("The pod of db-0_1 was deleted at 11:07:00Z by kube-system/replicaset-controller; its")
     assert advice.endswith("To see the node: kubectl describe node worker-8")
 
 
@@ -376,7 +392,7 @@ def test_the_node_of_a_pod_whose_token_is_not_accepted_is_named() -> None:
 )
 def test_a_deletion_that_is_not_why_a_token_is_not_accepted(deeds: list[tuple[float, Deed]]) -> None:
     loss = refuse(*deeds, since=0.2)
-    assert "the token of a pod that is gone" not in loss.message
+    assert "the token of a pod" not in loss.message
     assert causes_of(loss) == ["refused-credentials", "stopped"]
     assert "accepted no credentials of these requests" in loss.advice
 

@@ -468,6 +468,18 @@ def test_what_was_done_to_the_node_of_a_holder_as_it_fell_silent_is_listed() -> 
     )
 
 
+def test_a_taint_is_listed_unless_the_status_says_that_the_node_is_not_heard() -> None:
+    tainted = "Node n1 was updated by kube-system/node-controller, as when it taints a node that is not ready"
+    assert tainted in explain(lose_on_node("n1", BY_NODE_CONTROLLER))
+    server = lose_on_node("n1", BY_NODE_CONTROLLER, put("objectRef.subresource", "status"), before=30)
+    about = put("objectRef", {"resource": "nodes", "name": "n1"}), put("verb", "patch"), BY_NODE_CONTROLLER
+    at = put("stageTimestamp", format_micro_time(server.now - 30 * SECOND))
+    server.log.append(write_event("nodes", "", *about, at))
+    output = explain(server)
+    assert "Node n1 was given another status" in output
+    assert tainted not in output
+
+
 @pytest.mark.parametrize(
     "server",
     [lose_on_node("n2"), lose_on_node("n1", has_node=False), lose_on_node("n1", before=130)],

@@ -206,7 +206,7 @@ AS_CONTROLLER = put("impersonatedUser", {"username": "system:serviceaccount:kube
         ("update", (), "updated"),
         ("create", (), ""),
         ("patch", (KUBELET,), ""),
-        ("patch", (CONTROLLER,), ""),
+        ("patch", (CONTROLLER,), "updated"),
         ("patch", (AS_CONTROLLER,), "updated"),
         ("update", (CONTROLLER, STATUS), "given another status"),
         ("patch", (CONTROLLER, STATUS), "given another status"),

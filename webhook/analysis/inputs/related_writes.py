@@ -66,14 +66,15 @@ def _is_about_health(event: "AuditEvent") -> bool:
     """Return whether a write to a Node may say that it is not heard, or that it is to have no pods.
 
     Kubelets and others write its labels and its status all the time. The node controller writes the status of a node
-    that is not heard, and of no other. Source: `tryUpdateNodeHealth` of kubernetes `pkg/controller/nodelifecycle`.
+    that is not heard, and of no other, and taints those that are not ready. Source: `tryUpdateNodeHealth` and
+    `processTaintBaseEviction` of kubernetes `pkg/controller/nodelifecycle`.
     """
     below, user = event.object_ref.subresource, event.writer.user
     if event.verb not in {"update", "patch"}:
         return False
     if below == "status":
         return user == NODE_CONTROLLER and not event.writer.impersonator
-    return not below and (bool(event.writer.impersonator) or user != NODE_CONTROLLER) and not user.startswith(NODE_USER)
+    return not below and not user.startswith(NODE_USER)
 
 
 def may_be_related_write(line: bytes) -> bool:

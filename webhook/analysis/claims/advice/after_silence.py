@@ -79,7 +79,7 @@ def advise_after_silence(
         case Blame.SERVER | Blame.NETWORK:
             return _advise_after_outage(cause, history, tenure, now=now)
     if cause.blame is Blame.REFUSED and cause.refusal is not None:
-        return _advise_on_refused_holder(cause.refusal, history, tenure, deletion=cause.deletion, now=now)
+        return _advise_on_refused_holder(cause.refusal, history, tenure, cause, now=now)
     return _advise_without_cause(history, tenure, cause, is_lost=is_lost)
 
 
@@ -99,11 +99,11 @@ def _advise_on_api_servers(cause: Diagnosis) -> Advice | None:
 
 
 def _advise_on_refused_holder(
-    refusal: Refusal, history: LeaseHistory, tenure: Tenure, *, deletion: str, now: int
+    refusal: Refusal, history: LeaseHistory, tenure: Tenure, cause: Diagnosis, *, now: int
 ) -> Advice:
-    """Return what to do about a holder that was refused; `deletion` is how its pod was deleted before, if it was."""
-    if deletion:
-        return _advise_on_token_of_deleted_pod(history, tenure, deletion)
+    """Return what to do about a holder that was refused, maybe because its pod had been deleted."""
+    if cause.deletion:
+        return _advise_on_token_of_deleted_pod(history, tenure, cause)
     return advise_after_refusal(history, refusal, now)
 
 
@@ -123,15 +123,16 @@ def _advise_after_deletion(history: LeaseHistory, tenure: Tenure) -> Advice:
     return Advice("See which pods run now, and their events:", f"{make_kubectl_prefix(place)} get pods,events")
 
 
-def _advise_on_token_of_deleted_pod(history: LeaseHistory, tenure: Tenure, deletion: str) -> Advice:
+def _advise_on_token_of_deleted_pod(history: LeaseHistory, tenure: Tenure, cause: Diagnosis) -> Advice:
     """Return where to look after a pod was deleted whose process asked on: where it ran, if that is known.
 
     A pod that was deleted by force, or on a node whose kubelet is down, may run on.
     """
-    sentence = (
-        f"The pod of {format_name(tenure.holder)} was {deletion}, and the token of a pod that is gone is not "
-        "accepted. Its process may still run on its node."
-    )
+    sentence = f"The pod of {format_name(tenure.holder)} was {cause.deletion}"
+    if cause.is_end_shown:
+        sentence = f"{sentence}, and has ended since, as its kubelet confirmed."
+    else:
+        sentence = f"{sentence}; its process may still run on its node."
     if node := tenure.processes.node:
         return Advice(f"{sentence} To see the node:", make_command_for_node(node))
     place = find_namespace_of_writer(history.namespace, tenure.processes.own or Writer())

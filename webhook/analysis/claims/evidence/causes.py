@@ -12,8 +12,10 @@ from webhook.analysis.claims.diagnosis import Blame, Cause, Diagnosis
 from webhook.analysis.claims.evidence.api_servers import is_identity_lease
 from webhook.analysis.claims.evidence.deleted_pods import (
     TOKEN_GRACE,
+    DeletedPod,
     describe_deletion,
     describe_first_request,
+    explain_refused_token,
     find_deletion,
 )
 from webhook.analysis.claims.evidence.failed_writes import describe_stored, may_have_stored
@@ -663,12 +665,28 @@ def _describe_unauthenticated(evidence: SilenceEvidence, unauthenticated: Sequen
     if deleted is not None and deleted.ended_at is not None and deleted.ended_at < first:
         return None  # its containers had ended, so another process asked from there
     if deleted is not None and deleted.asked and deleted.asked[0].at < first + evidence.histories.bounds.skew:
-        how, why = describe_deletion(deleted, evidence.end), "the token of a pod that is gone is not accepted"
-        deletion = describe_first_request(deleted, evidence.end)
-        evidence_of_both = f"{text}; its pod was {how}, and {why}"
-        return Diagnosis(Blame.REFUSED, evidence_of_both, (*possible, Cause.POD_DELETED), last, deletion=deletion)
+        how = f"{describe_deletion(deleted, evidence.end)}{_describe_renewals_after(deleted, evidence)}"
+        causes = (*possible, Cause.POD_DELETED)
+        return Diagnosis(
+            Blame.REFUSED,
+            f"{text}; its pod was {how}, and {explain_refused_token(deleted)}",
+            causes,
+            last,
+            deletion=describe_first_request(deleted, evidence.end),
+            is_end_shown=deleted.ended_at is not None,
+        )
     # Whoever shares its address may not be heard by name.
     return Diagnosis(Blame.REFUSED, text, possible, last)
+
+
+def _describe_renewals_after(deleted: DeletedPod, evidence: SilenceEvidence) -> str:
+    """Say for how long a holder renewed after its pod was deleted, if it did."""
+    went_on = evidence.start - deleted.asked[0].at
+    if went_on <= SECOND + evidence.histories.bounds.skew:
+        return ""
+    return (
+        f", after which it renewed until {format_clock(evidence.start, evidence.end)}, {format_length(went_on)} later"
+    )
 
 
 def _count_failures_of_others(evidence: SilenceEvidence) -> str:

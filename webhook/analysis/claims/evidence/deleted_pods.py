@@ -13,7 +13,7 @@ from webhook.analysis.claims.words import (
     format_clock,
     name_deletion,
 )
-from webhook.analysis.history.audit_log.deleted_pods import is_by_kubelet
+from webhook.analysis.history.audit_log.deleted_pods import is_by_force, is_by_kubelet
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.inputs.items import PodDeletion, Writer
@@ -82,6 +82,16 @@ def find_deletion(evidence: SilenceEvidence, within: int = GRACE) -> DeletedPod 
 def describe_first_request(pod: DeletedPod, now: int) -> str:
     """`deleted at 12:00:02Z by alice`: of several requests that asked for it, the first one."""
     return _describe_request(pod.asked[0], now)
+
+
+def explain_refused_token(pod: DeletedPod) -> str:
+    """Say from when on the token of a deleted pod is not accepted; one that was not deleted by force ends first.
+
+    Source: kubernetes `pkg/serviceaccount/claims.go`, `invalidIfDeletedBefore`.
+    """
+    if any(is_by_force(one) and one.is_sure for one in pod.asked):
+        return "the token of a pod that is gone is not accepted"
+    return "the token of a pod is not accepted once it is gone, or from 60 s after its deletionTimestamp on"
 
 
 def describe_deletion(pod: DeletedPod, now: int) -> str:

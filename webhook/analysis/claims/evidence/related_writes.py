@@ -14,7 +14,7 @@ from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.inputs.items import PodRequest, RelatedWrite, Writer
 from webhook.analysis.inputs.related_writes import STATUS_WRITTEN, WORKLOADS
-from webhook.kubernetes.request import UserInfo
+from webhook.kubernetes.request import NODE_CONTROLLER, UserInfo
 from webhook.kubernetes.times import MINUTE, SECOND
 
 _NEAR: Final = 2 * MINUTE
@@ -75,8 +75,23 @@ def describe_related_write(write: RelatedWrite, times: str = "") -> str:
     doubt = "" if write.is_sure else f", {UNLESS_DRY_RUN}"
     what = f"{write.kind} {place}{format_name(write.name)} was {write.verb}{times}"
     why = ", as when its kubelet is not heard" if write.verb == STATUS_WRITTEN else ""
+    why = ", as when it taints a node that is not ready" if _is_taint(write) else why
     change = f", which set {write.change}" if write.change else ""
     return f"{what}{describe_by_writer(write.writer)}{why}{change}{doubt}"
+
+
+def _is_taint(write: RelatedWrite) -> bool:
+    """Return whether a write of the node controller may have tainted a node: its other writes are of the status."""
+    is_own = write.writer.user == NODE_CONTROLLER and not write.writer.impersonator
+    return write.kind == _NODE and is_own and write.verb != STATUS_WRITTEN
+
+
+def _is_said_by_status(write: RelatedWrite, writes: Iterable[RelatedWrite]) -> bool:
+    """Return whether a node may have been tainted because it was not heard, as a write of its status says."""
+    return _is_taint(write) and any(
+        one.kind == _NODE and one.name == write.name and one.verb == STATUS_WRITTEN and 0 <= write.at - one.at <= _NEAR
+        for one in writes
+    )
 
 
 def is_new(write: RelatedWrite, writes: Iterable[RelatedWrite]) -> bool:
@@ -118,7 +133,9 @@ def find_related_writes(
         is_of_lease = is_of_lease or (write.kind == _NETWORK and _may_explain_silence(write, silences))
         is_of_lease = is_of_lease or (is_other and _may_explain_failures(write, failing))
         is_of_lease = is_of_lease or (write.kind == _SETTINGS and _may_explain_edit(write, history, processes))
-        is_of_lease = is_of_lease or (write.kind == _NODE and _is_of_node_of_holder(write, history))
+        is_of_lease = is_of_lease or (
+            write.kind == _NODE and _is_of_node_of_holder(write, history) and not _is_said_by_status(write, near)
+        )
         if is_of_lease or _may_explain_pods(write, refused_pods):
             yield write
 
