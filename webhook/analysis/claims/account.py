@@ -12,6 +12,7 @@ from webhook.analysis.claims.evidence.expiry_doubts import ExpiryDoubt
 from webhook.analysis.claims.evidence.failing_requests import FailingRun
 from webhook.analysis.claims.evidence.holder_pods import HolderPodDeletion
 from webhook.analysis.claims.evidence.idle_holders import IdleHolder
+from webhook.analysis.claims.evidence.namesakes import Namesake
 from webhook.analysis.claims.evidence.newer_leases import NewerLease
 from webhook.analysis.claims.evidence.pods_while_free import PodEvent
 from webhook.analysis.claims.evidence.silent_together import SilentTogether
@@ -91,6 +92,8 @@ class Account(Struct, frozen=True):
     """Another lease whose holder asked for this one, while the holder of this one asked for that."""
     newer: NewerLease | None = None
     """The lease that may have come in its place, if it has expired and no one is known to want it."""
+    namesake: Namesake | None = None
+    """A lease of its name in another namespace, if it does not exist."""
     unanswered: UnansweredPing | None = None
     """The latest ping of a candidate of its coordinated election that was not answered."""
     is_stored_heartbeat: bool = False

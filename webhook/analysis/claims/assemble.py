@@ -15,6 +15,7 @@ from webhook.analysis.claims.evidence.failing_requests import find_failing_reque
 from webhook.analysis.claims.evidence.gone_pods import find_gone_pod
 from webhook.analysis.claims.evidence.holder_pods import find_holder_pod_deletions
 from webhook.analysis.claims.evidence.idle_holders import find_idle_holder
+from webhook.analysis.claims.evidence.namesakes import find_namesake
 from webhook.analysis.claims.evidence.newer_leases import find_newer_lease
 from webhook.analysis.claims.evidence.pods_while_free import find_refused_pods, list_pod_events
 from webhook.analysis.claims.evidence.related_writes import find_related_writes
@@ -94,6 +95,7 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
         logged_until=bounds.logged_until,
         shown_until=bounds.until or 0,
         unanswered=find_unanswered_ping(histories, history),
+        namesake=find_namesake(histories, history),
         newer=None if doubt.may_lack_renewals else find_newer_lease(histories, history, status, now),
     )
 

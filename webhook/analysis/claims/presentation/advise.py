@@ -33,10 +33,11 @@ from webhook.analysis.claims.commands import (
 )
 from webhook.analysis.claims.diagnosis import Blame, Cause
 from webhook.analysis.claims.evidence.api_servers import advise_after_end_of_api_server, is_identity_lease
-from webhook.analysis.claims.evidence.candidates import Candidates, describe_process
+from webhook.analysis.claims.evidence.candidates import Candidates, describe_process, join_names
 from webhook.analysis.claims.evidence.failing_requests import find_present_failures
 from webhook.analysis.claims.evidence.holder_pods import find_evictor, is_gone
 from webhook.analysis.claims.evidence.loops import find_loop
+from webhook.analysis.claims.evidence.namesakes import find_askers_without_elector
 from webhook.analysis.claims.evidence.related_writes import is_of_node
 from webhook.analysis.claims.evidence.successors import find_failing_webhook, list_writes_of_successors
 from webhook.analysis.claims.evidence.writers_in_turn import find_writers_in_turn
@@ -194,12 +195,24 @@ def _advise_without_lease(account: Account) -> Advice:
     if account.refused_candidates:
         return advise_on_refused_candidates(account.refused_candidates)
     if history.requests.absent:
-        pods = f"{make_kubectl_prefix(history.namespace)} get leases,pods"
-        return Advice("It does not exist; most clients create it when they next ask and may:", pods)
+        return _advise_on_absent_lease(account)
     if (in_turn := _advise_on_writers_in_turn(account)) is not None:
         return in_turn
     sentence = "Only its writes were seen, not the lease:" if history.tenures else "To see the lease:"
     return Advice(sentence, make_command_for_managers(history))
+
+
+def _advise_on_absent_lease(account: Account) -> Advice:
+    """Return where to look for a lease that was never seen: where its name is used, else for who would create it."""
+    history, other = account.history, account.namesake
+    askers, pods = find_askers_without_elector(history), f"{make_kubectl_prefix(history.namespace)} get leases,pods"
+    asked = f"It does not exist{f', and in the log only {join_names(askers)} asked for it' if askers else ''}"
+    if other is not None:
+        sentence = f"{asked}. {other.describe(account.now)}; it may be meant:"
+        return Advice(sentence, f"{make_kubectl_prefix(other.namespace)} get lease {quote_name(other.name)} -o yaml")
+    if askers:
+        return Advice(f"{asked}. It may have another name, or no candidate may run, for example:", pods)
+    return Advice(f"{asked}; most clients create it when they next ask and may:", pods)
 
 
 def _advise_on_writers_in_turn(account: Account) -> Advice | None:
