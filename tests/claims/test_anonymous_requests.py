@@ -95,7 +95,7 @@ def test_an_update_of_the_account_may_have_taken_its_pods_their_token(
 def test_another_replica_that_is_not_refused_may_take_a_free_lease() -> None:
     server = release_to_nobody()
     server.elector("db-3", "shop/db").ask()
-    assert advise(explain(server)).startswith("Any replica may take the lease at once")
+    assert advise(explain(server)).startswith("A replica that runs, and may write it, can take the lease at once")
 
 
 def test_who_acts_as_the_anonymous_user_has_credentials() -> None:

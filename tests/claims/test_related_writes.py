@@ -177,6 +177,17 @@ def test_after_a_write_in_the_middle_of_a_run_of_refusals_they_went_on(message: 
     assert "Role shop/db was updated by alice@example.org, after which refusals went on until " in explain(server)
 
 
+def test_after_a_write_that_helped_for_a_while_refusals_did_not_go_on() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    refuse_around_a_write(server, db)
+    db.renew()
+    for _ in range(8):
+        server.wait(2)
+        db.fail(403, FORBIDDEN)
+    assert "refusals went on" not in explain(server)
+
+
 @pytest.mark.parametrize(
     ("message", "tweaks"),
     [

@@ -72,14 +72,18 @@ def test_of_a_lease_that_is_gone_or_free_it_is_not_known() -> None:
     server, (db, *_) = shop()
     db.lead(20)
     db.release()
-    assert begin(server).startswith("Any replica may take the lease at once")
+    assert begin(server).startswith("A replica that runs, and may write it, can take the lease at once")
     server.delete("shop/db")
     assert not begin(server).startswith(("Act", "Nothing", "Held"))
 
 
 @pytest.mark.parametrize(
     ("renewed", "free", "words"),
-    [(20, 61, "Act now if it is used. Any replica"), (20, 50, "Any replica"), (0, 61, "Any replica")],
+    [
+        (20, 61, "Act now if it is used. A replica that runs"),
+        (20, 50, "A replica that runs"),
+        (0, 61, "A replica that runs"),
+    ],
     ids=["for a minute", "for less", "as a lock"],
 )
 def test_a_lease_that_no_one_takes_for_long_after_a_leader_needs_something(renewed: int, free: int, words: str) -> None:

@@ -248,7 +248,11 @@ def find_end_of_refusals(write: RelatedWrite, history: LeaseHistory) -> int:
     may_help = write.kind not in {"created": _REFUSING, "deleted": _GRANTING}.get(write.verb, ())
     if write.kind not in _REMEDIES or not may_help or write.namespace != history.namespace:
         return 0
-    runs = _find_known_runs(history, _REFUSALS_OF[write.kind])
+    is_like = _REFUSALS_OF[write.kind]
+    # Who renewed since was helped for a while, or by another write.
+    runs = _find_known_runs(
+        history, lambda one: is_like(one) and one.at > history.find_last_renewal_by(one.writer.user)
+    )
     return max((last for first, last in runs if first < write.at < last - _UNTIL_KNOWN), default=0)
 
 
