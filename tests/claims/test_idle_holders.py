@@ -20,7 +20,7 @@ POD: Final = {
 }
 IDLE = (
     "It is held and renewed, but the log shows no write of its pod beside leases and Events since 11:07:39Z, and one "
-    "at least every 4 s before. It may have nothing to do, or work no more; its log may say which: "
+    "at least every 4 s in the 36 s before. It may have nothing to do, or work no more; its log may say which: "
     "kubectl -n shop logs db-0"
 )
 WELL = "It is held and renewed; whether its holder works, a lease does not show."
@@ -67,6 +67,33 @@ def test_a_holder_that_need_not_have_stopped(number: int, every: int, seconds: i
     play(server, electors, number, every=every)
     rest(server, electors, seconds)
     assert find_advice(server) == WELL
+
+
+@pytest.mark.parametrize(
+    ("pauses", "seconds", "is_said"),
+    [
+        ((4, 4, 4, 4), 125, True),
+        ((4, 2, 2, 2), 110, False),
+        ((4, 4, 6, 4), 130, False),
+        ((4, 4, 4), 130, False),
+        ((4, 2, 6, 2), 125, False),
+        ((4, 0, 0, 0), 125, False),
+    ],
+    ids=[
+        "evenly",
+        "for less than two minutes",
+        "for less than ten times as long",
+        "three times",
+        "unevenly",
+        "at once, as at a start",
+    ],
+)
+def test_few_writes_count_if_they_came_evenly(pauses: tuple[int, ...], seconds: int, is_said: bool) -> None:
+    server, electors = serve()
+    for pause in pauses:
+        play(server, electors, 1, every=pause)
+    rest(server, electors, seconds)
+    assert ("no write of its pod" in find_advice(server)) == is_said
 
 
 @pytest.mark.parametrize(

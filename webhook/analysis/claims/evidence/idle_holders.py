@@ -3,6 +3,7 @@
 It may as well have nothing to do, so it is said with that doubt. Only a log that seems whole shows it.
 """
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -15,33 +16,39 @@ from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState
 from webhook.kubernetes.request import UserInfo
-from webhook.kubernetes.times import SECOND, format_length
+from webhook.kubernetes.times import MINUTE, SECOND, format_length
 
 _MIN_WRITES: Final = 5
 _SHORTEST: Final = 30 * SECOND
 """For so long it wrote regularly, lest a process that starts is meant, and then did not."""
 _TIMES: Final = 5
 """It has not written for so many times the longest time between two of its writes before."""
+_MIN_EVEN: Final = 4
+_UNEVEN: Final = 2
+_TIMES_OF_ALL: Final = 10
+_IDLE: Final = 2 * MINUTE
+"""Writes may have gone on for less if they came evenly, unlike those of a start, and if the silence is much longer."""
 
 
 class IdleHolder(Struct, frozen=True):
     """A holder's pod: when it last wrote anything but leases and Events, and how often at least it did before.
 
-    Both are in microseconds, the first since 1970.
+    All are in microseconds, `since` since 1970; `span` is from the first write that is known to the last.
     """
 
     namespace: str
     pod: str
     since: int
     longest: int
+    span: int
 
     def advise(self, now: int) -> Advice:
         """Return what is known of it, and where to look."""
         before = format_length(max(self.longest, SECOND // 10))
         sentence = (
             "It is held and renewed, but the log shows no write of its pod beside leases and Events since "
-            f"{format_clock(self.since, now)}, and one at least every {before} before. It may have nothing to do, "
-            "or work no more; its log may say which:"
+            f"{format_clock(self.since, now)}, and one at least every {before} in the {format_length(self.span)} "
+            "before. It may have nothing to do, or work no more; its log may say which:"
         )
         return Advice(sentence, make_command_for_log_of_holder(self.namespace, self.pod))
 
@@ -56,11 +63,22 @@ def find_idle_holder(histories: ClusterHistory, history: LeaseHistory, now: int)
     until = min(now, bounds.logged_until)
     found = histories.pod_activities.list_between(own, tenure.since, until)
     writes = sorted(one.at for one in found if one.is_write)
-    if len(writes) < _MIN_WRITES or writes[-1] - writes[0] < _SHORTEST:
+    if not _have_ended(writes, until):
         return None
     last, longest = writes[-1], max(after - one for one, after in pairwise(writes))
-    is_short = until - last < max(_SHORTEST, _TIMES * longest)
     lacks_requests = history.is_partial or histories.lacks_requests(history) or bounds.has_hole(last, until)
-    if is_short or lacks_requests or bounds.log_spans.find_ended(last, until) is not None:
+    if lacks_requests or bounds.log_spans.find_ended(last, until) is not None:
         return None
-    return IdleHolder(account[0], own.pod, last, longest)
+    return IdleHolder(account[0], own.pod, last, longest, last - writes[0])
+
+
+def _have_ended(writes: Sequence[int], until: int) -> bool:
+    """Return whether writes that came regularly have not come for much longer than before."""
+    if len(writes) < _MIN_EVEN:
+        return False
+    span, silence, waits = writes[-1] - writes[0], until - writes[-1], [b - a for a, b in pairwise(writes)]
+    is_long = len(writes) >= _MIN_WRITES and span >= _SHORTEST
+    is_even = min(waits) >= SECOND and max(waits) <= _UNEVEN * min(waits)
+    if is_long and silence >= max(_SHORTEST, _TIMES * max(waits)):
+        return True
+    return is_even and silence >= max(_IDLE, _TIMES_OF_ALL * span)

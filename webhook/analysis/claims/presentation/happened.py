@@ -17,6 +17,7 @@ from webhook.analysis.claims.evidence.owners import describe_added_owners, is_by
 from webhook.analysis.claims.evidence.related_writes import describe_related_write, find_end_of_refusals, is_new
 from webhook.analysis.claims.evidence.writers_in_turn import describe_turns
 from webhook.analysis.claims.findings.changed_user import find_changed_user
+from webhook.analysis.claims.findings.single_readers import find_single_readers
 from webhook.analysis.claims.findings.taken_back import find_taken_back
 from webhook.analysis.claims.findings.two_addresses import find_two_addresses
 from webhook.analysis.claims.handovers import (
@@ -71,7 +72,7 @@ def list_events(account: Account, most: int = MAX_EVENTS) -> Iterator[Line]:
     history, now = account.history, account.now
     beside = [*_list_candidates(account), *_list_pod_deletions(account), *_list_related_writes(account)]
     beside += [(one.at, one.text) for one in account.pod_events]
-    beside += [*_list_failing(account), *_list_crossed_locks(account)]
+    beside += [*_list_failing(account), *_list_crossed_locks(account), *_list_single_readers(account)]
     found = sorted(
         [
             *_list_recreation(history)[:-1],
@@ -111,7 +112,11 @@ def list_latest(account: Account) -> Iterator[Line]:
     shown += _list_related_writes(account, are_latest=True)[-_MAX_RELATED:]
     shown += [] if is_cause else _list_pod_deletions(account)[-1:]
     shown += _list_telling_pod_events(account)[-_MAX_LATEST:] + _list_failing(account)[-_MAX_LATEST:]
-    shown += [*_list_crossed_locks(account), *_list_odd_renewals(history)[-_MAX_LATEST:]]
+    shown += [
+        *_list_crossed_locks(account),
+        *_list_single_readers(account),
+        *_list_odd_renewals(history)[-_MAX_LATEST:],
+    ]
     shown += _list_two_addresses(history)
     shown += [*_list_conflicts(account)][-_MAX_LATEST:]
     shown += [] if is_told else [*_list_slow_writes(history)][-_MAX_LATEST:]
@@ -133,6 +138,12 @@ def _list_failing(account: Account) -> list[_Event]:
 def _list_crossed_locks(account: Account) -> list[_Event]:
     """Return that its holder and that of another lease asked for each other's."""
     return [] if account.crossed is None else [(account.crossed.since, account.crossed.describe(account.now))]
+
+
+def _list_single_readers(account: Account) -> list[_Event]:
+    """Return that pods read the lease once, found it held, and asked no more."""
+    found = find_single_readers(account)
+    return [] if found is None else [(found.first, found.describe(account.now))]
 
 
 def _list_telling_pod_events(account: Account) -> list[_Event]:
