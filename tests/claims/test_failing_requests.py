@@ -6,13 +6,15 @@ import pytest
 
 from tests.claims.accounts import account, shop, text
 from tests.claims.test_related_writes import RIGHTS, log_write
-from tests.factories import Tweak, put
+from tests.factories import Document, Tweak, put
 from tests.history.fake_server import SECOND, START, Elector, FakeServer, together
-from tests.history.observing import follow_log, follow_metadata
+from tests.history.observing import follow_both, follow_log, follow_metadata
 from tests.inputs.test_pod_activity import work
 from webhook.analysis.claims.evidence import failing_requests
 from webhook.analysis.claims.presentation.happened import list_latest
 from webhook.analysis.history.audit_log import failing_requests as kept
+from webhook.analysis.history.audit_log import pod_activities
+from webhook.kubernetes.times import format_micro_time, get_instant, normalize
 
 NOT_SERVED = (put("verb", "list"), put("responseStatus.code", 404))
 FORBIDDEN = 'tenants.example.org is forbidden: User "system:serviceaccount:shop:db" cannot list resource "tenants"'
@@ -62,6 +64,127 @@ def test_what_the_holder_asks_for_in_vain_is_said(tweaks: tuple[Tweak, ...], ans
         "kubectl -n shop logs db-0"
     )
     assert any("to list tenants" in line.text for line in list_latest(account(follow_log(server), server.now)))
+
+
+RESET = put("responseStatus", {"code": 500, "message": "connection reset by peer"})
+ALL = "since the first, the log shows no write of that pod beside leases and Events that succeeded"
+MODEST = (
+    "Its writes of the lease went on, but other requests of its pod failed, the last one at 11:07:17Z. "
+    "Its log may say more: kubectl -n shop logs db-0"
+)
+
+
+def late(seconds: float) -> Tweak:
+    """Have a request answered so much later than the last one was renewed, whenever it was received."""
+
+    def change(event: Document) -> None:
+        received = get_instant(normalize(event["requestReceivedTimestamp"]))
+        assert received is not None
+        event["requestReceivedTimestamp"] = format_micro_time(received - int(seconds * SECOND))
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("tweaks", "seconds", "answer"),
+    [
+        ((RESET,), (0, 0, 0), f"failed with 500, the last at 11:07:17Z; {ALL}; the last answer: connection reset"),
+        ((RESET,), (5, 5, 5), f"failed with 500 after 5 s each, the last at 11:07:17Z; {ALL}; the last answer"),
+        ((RESET,), (5, 3, 5), f"failed with 500 after 3 s to 5 s, the last at 11:07:17Z; {ALL}; the last answer"),
+        ((RESET, put("verb", "get")), (0, 0, 0), "failed with 500, the last at 11:07:17Z; the last answer: connection"),
+        (REFUSED, (0, 0, 0), "were refused for lack of rights (403), the last at 11:07:17Z"),
+    ],
+    ids=["at once", "after a time", "after different times", "reads", "no rights"],
+)
+def test_how_requests_failed(tweaks: tuple[Tweak, ...], seconds: tuple[float, ...], answer: str) -> None:
+    server, electors = serve()
+    for took in seconds:
+        fail(server, electors, 1, *tweaks, late(took))
+    output = explain(server)
+    assert answer in output
+    assert (f"{answer}\n" in output) == (tweaks == REFUSED)
+
+
+def test_writes_of_a_log_without_objects_that_go_on_while_the_work_fails() -> None:
+    server, electors = serve()
+    fail(server, electors, 3, RESET)
+    assert text(account(follow_metadata(server), server.now)).endswith(MODEST)
+    electors[0].release()
+    together(125, *electors[1:])
+    assert "Its writes of the lease went on" not in text(account(follow_metadata(server), server.now))
+
+
+def test_who_no_longer_writes_a_lease_may_have_ended() -> None:
+    server, (db, *others) = serve()
+    fail(server, (db, *others), 3, RESET)
+    fail(server, others, 1, RESET)
+    together(30, *others)
+    assert "Its writes of the lease went on" not in text(account(follow_metadata(server), server.now))
+
+
+@pytest.mark.parametrize("is_between", [False, True])
+def test_a_write_that_succeeded_before_the_first_failure_does_not_count(is_between: bool) -> None:
+    server, electors = serve()
+    server.log.append(work((server.now - START) / SECOND))
+    fail(server, electors, 3, RESET)
+    if is_between:
+        server.log.append(work((server.now - START) / SECOND))
+        together(4, *electors)
+    assert (ALL in explain(server)) != is_between
+
+
+def test_a_deletion_that_may_have_been_a_dry_run_may_have_succeeded() -> None:
+    server, electors = serve()
+    fail(server, electors, 3, RESET)
+    deletion = (put("verb", "delete"), put("objectRef", {"resource": "configmaps", "namespace": "shop", "name": "m"}))
+    server.log.append(work((server.now - START) / SECOND, *deletion))
+    together(4, *electors)
+    output = explain(server)
+    assert "failed with 500" in output
+    assert ALL not in output
+
+
+def test_where_a_log_has_a_hole_other_writes_may_have_succeeded() -> None:
+    server, electors = serve()
+    fail(server, electors, 3, RESET)
+    server.wait(60)
+    for one in electors:
+        one.renew()
+    fail(server, electors, 3, RESET)
+    output = explain(server)
+    assert len(follow_log(server).bounds.holes) == 1
+    assert "6 requests of pod db-0" in output
+    assert ALL not in output
+
+
+def test_of_very_many_requests_the_writes_that_succeeded_may_be_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pod_activities, "MAX_REQUESTS", 2)
+    server, electors = serve()
+    fail(server, electors, 3, RESET)
+    assert ALL not in explain(server)
+
+
+def test_what_failed_for_several_pods_is_not_compared() -> None:
+    server, (db, *others) = serve()
+    fail(server, (db, *others), 3, RESET)
+    db.release()
+    other = server.elector("db-1", "shop/db")
+    other.take()
+    fail(server, (other, *others), 3, RESET, pod="db-1")
+    output = explain(server)
+    assert "6 requests of 2 pods" in output
+    assert ALL not in output
+
+
+def test_a_log_that_ends_early_does_not_show_what_succeeded() -> None:
+    server, electors = serve()
+    fail(server, electors, 3, RESET)
+    late_renewal = [one for one in server.log if one["objectRef"].get("name") == "db" and one["verb"] == "update"][-4]
+    assert ALL in text(account(follow_both(server), server.now))
+    server.log.remove(late_renewal)
+    output = text(account(follow_both(server), server.now))
+    assert "failed with 500" in output
+    assert ALL not in output
 
 
 def test_a_kind_of_the_whole_cluster_has_no_namespace() -> None:

@@ -126,6 +126,15 @@ def test_what_it_does_to_pods_is_work() -> None:
     assert find_advice(server) == WELL
 
 
+@pytest.mark.parametrize("resource", ["configmaps", "pods"])
+def test_a_deletion_that_may_have_been_a_dry_run_may_be_work(resource: str) -> None:
+    server, electors = serve()
+    play(server, electors, 10)
+    deleted = put("objectRef", {"resource": resource, "namespace": "shop", "name": "old", "apiVersion": "v1"})
+    play(server, electors, 10, put("verb", "delete"), deleted)
+    assert find_advice(server) == WELL
+
+
 def test_a_deletion_of_a_pod_by_somebody_else_is_not_its_work() -> None:
     server, electors = serve()
     play(server, electors, 10)

@@ -1,10 +1,14 @@
 """What failed again and again of what pods asked for beside leases: how much of it is remembered."""
 
-from webhook.analysis.history.audit_log.failing_requests import MAX_KINDS, MAX_REQUESTS, FailingRequests
+from webhook.analysis.history.audit_log.failing_requests import MAX_KINDS, MAX_REQUESTS, FailedRequest, FailingRequests
 from webhook.analysis.inputs.items import Failure, PodActivity, Writer
 
 DB = Writer("system:serviceaccount:shop:db", "db-0", uid="uid-db-0")
 TENANTS = Failure(verb="list", resource="tenants.example.org", namespace="shop", code=404)
+
+
+def failed(at: int, who: Writer = DB) -> FailedRequest:
+    return FailedRequest(at, at - 1, "", who)
 
 
 def request(at: int = 10, writer: Writer = DB, failure: Failure | None = TENANTS) -> PodActivity:
@@ -22,8 +26,8 @@ def test_failures_of_pods_are_listed_in_order_of_time_by_what_failed() -> None:
     other = Writer("system:serviceaccount:shop:db", "db-1", uid="uid-db-1")
     services = Failure(verb="list", resource="services", namespace="", code=403)
     found = remember(request(12), request(11, other), request(10), request(13, failure=services), request(14, Writer()))
-    assert found.list_of([DB, other]) == {TENANTS: [(10, DB), (11, other), (12, DB)], services: [(13, DB)]}
-    assert found.list_of([other]) == {TENANTS: [(11, other)]}
+    assert found.list_of([DB, other]) == {TENANTS: [failed(10), failed(11, other), failed(12)], services: [failed(13)]}
+    assert found.list_of([other]) == {TENANTS: [failed(11, other)]}
 
 
 def test_what_did_not_fail_is_no_failure() -> None:
@@ -31,7 +35,7 @@ def test_what_did_not_fail_is_no_failure() -> None:
 
 
 def test_a_failure_counts_once() -> None:
-    assert remember(request(), request()).list_of([DB]) == {TENANTS: [(10, DB)]}
+    assert remember(request(), request()).list_of([DB]) == {TENANTS: [failed(10)]}
 
 
 def test_pods_without_a_uid_and_impersonated_ones_have_no_failures() -> None:
@@ -41,7 +45,7 @@ def test_pods_without_a_uid_and_impersonated_ones_have_no_failures() -> None:
 
 def test_the_latest_failures_of_a_kind_are_remembered() -> None:
     found = remember(*(request(at) for at in range(MAX_REQUESTS + 1))).list_of([DB])[TENANTS]
-    assert [at for at, _ in found] == [*range(1, MAX_REQUESTS + 1)]
+    assert [one.at for one in found] == [*range(1, MAX_REQUESTS + 1)]
 
 
 def test_the_latest_kinds_of_failures_are_remembered() -> None:

@@ -176,6 +176,20 @@ def test_which_requests_failed(tweaks: tuple[Tweak, ...], failure: Failure | Non
     assert found.failure == failure
 
 
+@pytest.mark.parametrize(
+    ("tweaks", "message"),
+    [
+        ((put("responseStatus", {"code": 500, "message": "connection reset by peer"}),), "connection reset by peer"),
+        ((put("responseStatus", {"code": 500, "message": "m" * 200}),), "m" * 120 + "..."),
+        ((put("responseStatus", {"code": 409, "message": "the object has been modified"}),), ""),
+    ],
+    ids=["an error", "a long one", "a conflict"],
+)
+def test_what_was_answered_to_what_failed(tweaks: tuple[Tweak, ...], message: str) -> None:
+    (found,) = read_activities(renewal(), work(10, *tweaks))
+    assert found.message == message
+
+
 def test_a_read_that_failed_just_after_a_renewal_is_read() -> None:
     codes = (200, 400, 403, 404, 503)
     events = [work(10, put("verb", "get"), put("responseStatus.code", code)) for code in codes]

@@ -501,15 +501,18 @@ class PodActivity(Struct, frozen=True, gc=False, kw_only=True):
     """A request that a pod made about anything but a lease, and that was answered, whatever the answer was.
 
     `received` and `at`, when it was answered, are in microseconds since 1970. `is_write`: it changed something, and is
-    not what electors and clients write beside their work, such as Events. `failure` is what it was to do of its work,
-    if that failed, or was refused.
+    not what electors and clients write beside their work, such as Events; `may_be_write`: it may have been a dry run
+    of a deletion. `failure` is what it was to do of its work, if that failed, or was refused, and `message` is the
+    answer then, shortened.
     """
 
     received: int
     at: int
     writer: Writer
     is_write: bool
+    may_be_write: bool = False
     failure: Failure | None = None
+    message: str = ""
 
 
 class RelatedWrite(Struct, frozen=True, gc=False, kw_only=True):

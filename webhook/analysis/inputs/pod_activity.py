@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from webhook.analysis.inputs.items import LISTINGS, Failure, PodAct, PodActivity, PodDeletion, PodRequest
 from webhook.kubernetes.request import GROUP
 from webhook.kubernetes.times import get_instant, normalize
+from webhook.text.quoting import truncate
 
 if TYPE_CHECKING:
     from webhook.analysis.inputs.audit_event import AuditEvent
@@ -27,6 +28,7 @@ _DAY: Final = len("2026-01-02")
 _TIME: Final = len("2026-01-02T03:04:05")
 _WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 _WRITE_OR_FAILURE: Final = re.compile(rb'"verb":"(?:create|update|patch|delete)|"code":(?:40[34]|5\d\d)\b')
+_MAX_MESSAGE: Final = 120
 _WITHOUT_RIGHTS: Final = 'is forbidden: User "'
 """What an authorizer's refusal says, and no admission's; names of objects have no blanks."""
 _LONG_RUNNING: Final = frozenset({"attach", "exec", "log", "portforward", "proxy"})
@@ -89,12 +91,14 @@ def interpret_pod_activity(event: "AuditEvent") -> PodActivity | None:
     # Electors write Events, too, and what asks for a token or a review changes nothing.
     is_beside_work = reference.resource in {"", "events"} or reference.subresource == "token"
     is_work = not is_beside_work and not reference.resource.endswith("reviews")
+    failure = _find_failure(event) if is_work else None
     return PodActivity(
         received=received,
         at=at,
         writer=writer.process,
         is_write=event.verb in _WRITES and is_work and 200 <= code < 300,
-        failure=_find_failure(event) if is_work else None,
+        failure=failure,
+        message=truncate(event.response_status.message, _MAX_MESSAGE) if failure is not None else "",
     )
 
 
@@ -104,7 +108,13 @@ def find_activity(seen: PodDeletion | PodRequest) -> PodActivity | None:
     if not (writer.uid and writer.pod) or writer.impersonator:
         return None
     if isinstance(seen, PodDeletion):
-        return PodActivity(received=seen.at, at=seen.at, writer=writer.process, is_write=seen.is_sure)
+        return PodActivity(
+            received=seen.at,
+            at=seen.at,
+            writer=writer.process,
+            is_write=seen.is_sure,
+            may_be_write=not seen.is_sure,
+        )
     is_refused = seen.act is PodAct.REFUSED and _is_failure(seen.code)
     failure = Failure(
         verb="create",
@@ -119,6 +129,7 @@ def find_activity(seen: PodDeletion | PodRequest) -> PodActivity | None:
         writer=writer.process,
         is_write=seen.act in {PodAct.STATUS, PodAct.BOUND},
         failure=failure if is_refused else None,
+        message=truncate(seen.message, _MAX_MESSAGE) if is_refused else "",
     )
 
 

@@ -5,27 +5,31 @@ from itertools import pairwise
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from webhook.analysis.claims.words import format_clock, format_name
-from webhook.analysis.history.audit_log.failing_requests import MAX_REQUESTS
+from webhook.analysis.history.audit_log.failing_requests import MAX_REQUESTS, FailedRequest
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.inputs.items import Failure, Writer
-from webhook.kubernetes.times import MINUTE, SECOND
+from webhook.kubernetes.times import MINUTE, SECOND, format_length
 
 NEAR: Final = 2 * MINUTE
 """Failures that lie further apart are of different runs: most clients ask again within a minute, at the latest."""
 _MIN_REQUESTS: Final = 3
 _SHORTEST: Final = 10 * SECOND
 """What fails for less is often asked once more."""
+_LONG: Final = SECOND
+_WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 
 
 class FailingRun(Struct, frozen=True):
     """Requests of pods that held a lease which failed one after another, the latest ones.
 
     `first` and `last` are when they were answered, in microseconds since 1970; `is_cut`: there may have been earlier
-    ones.
+    ones. `shortest` and `longest` are how long they took, `message` is the last answer; `are_all`: nothing else that
+    the pod wrote since the first was received succeeded.
     """
 
     failure: Failure
@@ -34,6 +38,10 @@ class FailingRun(Struct, frozen=True):
     last: int
     number: int
     is_cut: bool
+    shortest: int = 0
+    longest: int = 0
+    message: str = ""
+    are_all: bool = False
 
     @property
     def is_unserved(self) -> bool:
@@ -52,7 +60,8 @@ class FailingRun(Struct, frozen=True):
         what = f"{self.failure.verb} {format_name(self.failure.resource)}{where}"
         least = "at least " if self.is_cut else ""
         last = format_clock(self.last, now)
-        return f"{least}{self.number} requests of {whose} to {what} {self._describe_answer()}, the last at {last}"
+        answer = f"{self._describe_answer()}{self._describe_time()}, the last at {last}"
+        return f"{least}{self.number} requests of {whose} to {what} {answer}{self._describe_others()}{self._quote()}"
 
     def _describe_answer(self) -> str:
         if self.is_unserved:
@@ -61,23 +70,70 @@ class FailingRun(Struct, frozen=True):
             return "were refused for lack of rights (403)"
         return f"{'were refused' if self.failure.code == 403 else 'failed'} with {self.failure.code}"
 
+    def _describe_time(self) -> str:
+        """Say how long they took, if that was long: an API server refuses at once."""
+        shortest, longest = format_length(self.shortest), format_length(self.longest)
+        if self.shortest < _LONG:
+            return ""
+        return f" after {shortest} each" if shortest == longest else f" after {shortest} to {longest}"
+
+    def _describe_others(self) -> str:
+        if not self.are_all:
+            return ""
+        return "; since the first, the log shows no write of that pod beside leases and Events that succeeded"
+
+    def _quote(self) -> str:
+        """Return the last answer, unless it says no more than is said."""
+        is_said = self.is_unserved or self.failure.lacks_rights or not self.message
+        return "" if is_said else f"; the last answer: {self.message}"
+
 
 def find_failing_requests(histories: ClusterHistory, history: LeaseHistory, now: int) -> tuple[FailingRun, ...]:
     """Return what pods that held a lease asked for in vain, unless their requests for the lease failed as well."""
     owners = (one.processes.own for one in history.tenures if one.processes.is_sure)
     known = histories.failing_requests.list_of(one for one in owners if one is not None)
-    runs = (_find_run(failure, [one for one in times if one[0] <= now]) for failure, times in known.items())
+    runs = (_find_run(failure, [one for one in answers if one.at <= now]) for failure, answers in known.items())
+    runs = (replace(one, are_all=_are_all_writes(histories, history, one, now)) for one in runs)
     found = (one for one in runs if one.number >= _MIN_REQUESTS and one.last - one.first >= _SHORTEST)
     return tuple(sorted((one for one in found if not _is_of_all(history, one)), key=lambda one: one.first))
 
 
-def _find_run(failure: Failure, times: Sequence[tuple[int, Writer]]) -> FailingRun:
+def _find_run(failure: Failure, answers: Sequence[FailedRequest]) -> FailingRun:
     """Return the latest run of failures."""
-    breaks = [number for number, (one, after) in enumerate(pairwise(times), 1) if after[0] - one[0] > NEAR]
-    latest = times[breaks[-1] if breaks else 0 :]
-    pods = tuple(dict.fromkeys(who for _, who in latest))
-    first, last = (latest[0][0], latest[-1][0]) if latest else (0, 0)
-    return FailingRun(failure, pods, first, last, len(latest), is_cut=len(times) >= MAX_REQUESTS)
+    breaks = [number for number, (one, after) in enumerate(pairwise(answers), 1) if after.at - one.at > NEAR]
+    latest = answers[breaks[-1] if breaks else 0 :]
+    if not latest:
+        return FailingRun(failure, (), 0, 0, 0, is_cut=False)
+    took = [one.at - one.received for one in latest]
+    return FailingRun(
+        failure,
+        tuple(dict.fromkeys(one.who for one in latest)),
+        latest[0].at,
+        latest[-1].at,
+        len(latest),
+        is_cut=len(answers) >= MAX_REQUESTS,
+        shortest=min(took),
+        longest=max(took),
+        message=latest[-1].message,
+    )
+
+
+def _are_all_writes(histories: ClusterHistory, history: LeaseHistory, run: FailingRun, now: int) -> bool:
+    """Return whether a log that seems whole has no other write of the only pod that succeeded since the first failed.
+
+    What it wrote meanwhile that was received before does not show that it would succeed now.
+    """
+    bounds, start = histories.bounds, run.first - run.longest
+    until = min(now, bounds.logged_until)
+    if len(run.pods) != 1 or run.failure.verb not in _WRITES or run.number < _MIN_REQUESTS:
+        return False
+    lacks_requests = history.is_partial or histories.lacks_requests(history) or bounds.has_hole(start, until)
+    if lacks_requests or bounds.log_spans.find_ended(start, until) is not None:
+        return False
+    if histories.pod_activities.has_forgotten_since(run.pods[0], start):
+        return False
+    found = histories.pod_activities.list_between(run.pods[0], start - MINUTE, until)
+    return not any(one.at > start and (one.is_write or one.may_be_write) for one in found)
 
 
 def _is_of_all(history: LeaseHistory, run: FailingRun) -> bool:

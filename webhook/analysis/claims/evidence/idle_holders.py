@@ -62,7 +62,7 @@ def find_idle_holder(histories: ClusterHistory, history: LeaseHistory, now: int)
         return None
     until = min(now, bounds.logged_until)
     found = histories.pod_activities.list_between(own, tenure.since, until)
-    writes = sorted(one.at for one in found if one.is_write)
+    writes = sorted(one.at for one in found if one.is_write or one.may_be_write)
     if not _have_ended(writes, until):
         return None
     last, longest = writes[-1], max(after - one for one, after in pairwise(writes))

@@ -198,6 +198,8 @@ def _advise_without_lease(account: Account) -> Advice:
         return _advise_on_absent_lease(account)
     if (in_turn := _advise_on_writers_in_turn(account)) is not None:
         return in_turn
+    if (work := _advise_on_work_of_writer(account)) is not None:
+        return work
     sentence = "Only its writes were seen, not the lease:" if history.tenures else "To see the lease:"
     return Advice(sentence, make_command_for_managers(history))
 
@@ -437,6 +439,19 @@ def _advise_on_work(account: Account) -> Advice | None:
     failed = f"requests of its pod failed, the last one at {format_clock(last, account.now)}"
     command = make_command_for_log_of_holder(pod.namespace, pod.name)
     return Advice(f"It is held and renewed, but {failed}. Its log may say more:", command)
+
+
+def _advise_on_work_of_writer(account: Account) -> Advice | None:
+    """Return where to look if other requests of the pod fail that still writes a lease, which a log does not show."""
+    tenure = account.history.latest_tenure
+    failing = list(find_present_failures(account.failing, tenure, account.logged_until))
+    last = max((one.last for one in failing), default=0)
+    if tenure is None or not failing or tenure.last_renewal < last:
+        return None
+    pod, at = find_pod(account.history, tenure.holder, tenure), format_clock(last, account.now)
+    command = make_command_for_log_of_holder(pod.namespace, pod.name)
+    sentence = f"Its writes of the lease went on, but other requests of its pod failed, the last one at {at}."
+    return Advice(f"{sentence} Its log may say more:", command)
 
 
 def _advise_on_users(account: Account) -> Advice | None:

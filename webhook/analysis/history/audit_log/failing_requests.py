@@ -1,6 +1,7 @@
 """What pods asked for again and again beside leases that failed, as an audit log shows it: the latest of each kind."""
 
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from typing import Final
 
 from msgspec import Struct, field
@@ -13,10 +14,19 @@ MAX_REQUESTS: Final = 1000
 """Requests of each kind that are remembered, the latest."""
 
 
-class FailingRequests(Struct):
-    """When requests failed, by the user and the uid of their pod, and by what they were to do."""
+class FailedRequest(Struct, frozen=True):
+    """When a request was answered that failed, and received, in microseconds since 1970; the answer, and who asked."""
 
-    _kept: dict[tuple[str, str, Failure], dict[tuple[int, int], None]] = field(default_factory=dict)
+    at: int
+    received: int
+    message: str
+    who: Writer
+
+
+class FailingRequests(Struct):
+    """When requests failed, and with which answer, by the user and the uid of their pod, and what they were to do."""
+
+    _kept: dict[tuple[str, str, Failure], dict[tuple[int, int], str]] = field(default_factory=dict)
 
     def add(self, request: PodActivity) -> None:
         """Remember a request if it failed, and forget what failed longest ago."""
@@ -24,17 +34,19 @@ class FailingRequests(Struct):
             return
         key = request.writer.user, request.writer.uid, request.failure
         found = self._kept[key] = self._kept.pop(key, {})
-        found[request.received, request.at] = None  # logs overlap where they were rotated or copied
+        found[request.received, request.at] = request.message  # logs overlap where they were rotated or copied
         if len(found) > MAX_REQUESTS:
             del found[next(iter(found))]
         if len(self._kept) > MAX_KINDS:
             del self._kept[next(iter(self._kept))]
 
-    def list_of(self, pods: Iterable[Writer]) -> dict[Failure, Sequence[tuple[int, Writer]]]:
-        """Return when requests of some pods were answered that failed, in order of time, and whose they were."""
+    def list_of(self, pods: Iterable[Writer]) -> dict[Failure, Sequence[FailedRequest]]:
+        """Return the requests of some pods that failed, in the order of their answers."""
         known = {(one.user, one.uid): one for one in pods if one.uid and not one.impersonator}
-        found: dict[Failure, list[tuple[int, Writer]]] = {}
-        for (user, uid, failure), times in self._kept.items():
+        found: dict[Failure, list[FailedRequest]] = {}
+        for (user, uid, failure), kept in self._kept.items():
             if (user, uid) in known:
-                found.setdefault(failure, []).extend((at, known[user, uid]) for _, at in times)
-        return {failure: sorted(times, key=lambda one: one[0]) for failure, times in found.items()}
+                who = known[user, uid]
+                answers = (FailedRequest(at, received, message, who) for (received, at), message in kept.items())
+                found.setdefault(failure, []).extend(answers)
+        return {failure: sorted(answers, key=attrgetter("at")) for failure, answers in found.items()}

@@ -35,7 +35,13 @@ class PodActivities(Struct):
         writer = write.writer
         if writer.uid and writer.pod and not writer.impersonator and write.received is not None:
             self.add(
-                PodActivity(received=write.received, at=write.at, writer=writer.process, is_write=write.is_sure),
+                PodActivity(
+                    received=write.received,
+                    at=write.at,
+                    writer=writer.process,
+                    is_write=write.is_sure,
+                    may_be_write=not write.is_sure,
+                ),
             )
 
     def list_between(self, who: Writer | None, start: int, end: int) -> Sequence[PodActivity]:
