@@ -84,6 +84,92 @@ def test_a_pod_with_a_long_time_without_a_request_may_have_ended(worked: Sequenc
     assert "which lost the lease, went on" not in output
 
 
+RAN_ON = (
+    "Since its last renewal the log has no answered request for the lease from its pod, but at least 5 others, from "
+    "11:07:54Z to 11:08:54Z: its pod ran on, and what renews may have ended in it, be blocked, or be limited by its "
+    "own client, for example; 2 other leases were renewed on time."
+)
+RESTART = (
+    "The pod of db-0_1 ran on, and did not ask for the lease any more. See its log, and restart the pod if no other "
+    "replica takes the lease; a new process asks for it, as a rule: kubectl -n shop logs db-0"
+)
+
+
+def go_on(worked: Sequence[float], *, asks: float = 0, standby: bool = False, until: int = 80) -> FakeServer:
+    """A holder falls silent whose pod works at some of the seconds after that, and nobody takes the lease."""
+    server, (db, *others) = serve()
+    follower = server.elector("db-1", "shop/db")
+    together(60, db, *others)
+    for second in range(2, until, 2):
+        together(2, *others)
+        if second in worked:
+            log_work(server, READ)
+        if second == asks:
+            db.ask()
+        if standby and second == 78:
+            follower.ask()
+    return server
+
+
+def test_a_pod_that_works_on_and_asks_no_more_runs() -> None:
+    server = go_on(range(14, 80, 15), until=76)
+    assert "expired" in explain(server)
+    server = go_on((14, 28, 44, 58, 74), until=80)
+    output = explain(server)
+    assert RAN_ON in output
+    assert output.endswith(RESTART)
+    (expired,) = (one for one in account(follow_log(server), server.now).findings if one.check == "expired")
+    assert expired.fix == "kubectl -n shop get pods; kubectl -n shop logs db-0"
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        go_on((14, 58)),
+        go_on((14, 24, 34), until=80),
+        go_on((14, 20, 26, 28), until=38),
+        go_on((14, 28, 60, 70)),
+        go_on((14, 28, 44, 58, 74), asks=40),
+        go_on((14, 28, 44, 58, 74), asks=78),
+    ],
+    ids=[
+        "few requests",
+        "none at the end",
+        "for a moment",
+        "with a long pause",
+        "which asked for the lease",
+        "which asked for it at last",
+    ],
+)
+def test_a_pod_that_need_not_run_on(server: FakeServer) -> None:
+    output = explain(server)
+    assert "ran on" not in output
+
+
+def test_a_pod_that_renewed_again_did_not_ask_no_more() -> None:
+    server, (db, *others) = serve()
+    together(60, db, *others)
+    for _ in range(40):
+        together(2, *others)
+        log_work(server, READ)
+    db.renew()
+    assert "its pod ran on" not in explain(server)
+
+
+def test_of_another_that_asks_it_is_said_first() -> None:
+    output = explain(go_on((14, 28, 44, 58, 74), standby=True))
+    assert RAN_ON in output
+    assert RESTART not in output
+
+
+def test_a_pod_that_was_deleted_at_last_is_not_restarted() -> None:
+    server = go_on((14, 28, 44, 58, 74))
+    server.delete_pod("db-0", put("user", {"username": "system:node:node-1", "groups": ["system:nodes"]}))
+    output = explain(server)
+    assert "gone by" in output
+    assert RESTART not in output
+
+
 def test_a_pod_without_another_request_is_not_said_to_have_any() -> None:
     assert f"{SILENT} {MAY_HAVE_ENDED}" in explain(lose(()))
 

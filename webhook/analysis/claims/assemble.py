@@ -59,6 +59,10 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
     if gone_pod or (cause is not None and cause.blame is Blame.POD):
         # A deleted pod has no log.
         findings = [replace(one, fix="") if one.check == "expired" else one for one in findings]
+    elif cause is not None and cause.runs_on:
+        # The log of a container that has ended would be of another one.
+        fixes = [one.fix.removesuffix(" --previous") if one.check == "expired" else one.fix for one in findings]
+        findings = [replace(one, fix=fix) for one, fix in zip(findings, fixes, strict=True)]
     findings.sort(key=lambda one: ORDER[one.severity])
     said = histories.election_events.get((history.namespace, history.name), ())
     quoted = tuple(sorted(one for one in said if one[0] <= now))

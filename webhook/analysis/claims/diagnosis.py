@@ -78,6 +78,8 @@ class Diagnosis(Struct, frozen=True):
     """Other requests of its pod that were answered meanwhile, as a clause, if a log shows some."""
     has_gone_on: bool = False
     """True if these leave no long time without one: its pod ran and was connected."""
+    runs_on: bool = False
+    """True if it has asked for other things until the end, and for the lease no more since its last renewal."""
     is_end_shown: bool = False
     """True if a kubelet wrote meanwhile that its pod, or a container of it, had ended."""
     is_shared: bool = False

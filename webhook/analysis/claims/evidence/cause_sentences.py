@@ -23,6 +23,10 @@ _STOPPED_THEN: Final = "its process stopped by itself, or with the others as in 
 _LOST_PART: Final = f"A node, an API server or a zone may be lost or cut off, or {_STOPPED_THEN}, for example"
 # A list of what stops a process is never complete, so each is of examples.
 _SILENT: Final = "For most of that time the log has no answered request for the lease from its pod"
+_SILENT_SINCE: Final = "Since its last renewal the log has no answered request for the lease from its pod"
+_RAN_ON: Final = (
+    "its pod ran on, and what renews may have ended in it, be blocked, or be limited by its own client, for example"
+)
 _MAY_HAVE_ENDED: Final = "(its process may have ended, or been paused, blocked or cut off, for example)"
 _MAY_BE_LIMITED: Final = (
     "(what renews may have been blocked, limited by its own client, or ended in it, or may not renew at all, "
@@ -68,6 +72,8 @@ def _describe_own_side(cause: Diagnosis) -> str:
     """Say what is known of a holder that stored no renewal, where others did, up to the evidence."""
     if cause.is_alive:
         return "Its pod ran, and for most of that time the log has no answered request from it for this lease: "
+    if cause.is_silent and cause.runs_on:
+        return f"{_SILENT_SINCE}, but {cause.others}: {_RAN_ON}; "
     if cause.is_silent and cause.has_gone_on:
         return f"{_SILENT}, but {cause.others}: until then the pod ran and was connected {_MAY_BE_LIMITED}; "
     if cause.is_silent and cause.others:

@@ -580,6 +580,10 @@ def _add_other_requests(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosi
     if not found or cause.blame not in {Blame.CLIENT, Blame.UNKNOWN}:
         return cause
     has_gone_on = evidence.has_pod_gone_on
+    if cause.is_silent and evidence.runs_on:
+        first, latest = (format_clock(pick(one.at for one in found), evidence.end) for pick in (min, max))
+        clause = f"at least {format_count(len(found), 'other')}, from {first} to {latest}"
+        return replace(cause, others=clause, has_gone_on=has_gone_on, runs_on=True)
     if cause.is_silent:
         last = format_clock(max(one.at for one in found), evidence.end)
         number, which = format_count(len(found), "other"), "" if len(found) == 1 else "the last "

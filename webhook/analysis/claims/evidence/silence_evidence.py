@@ -15,7 +15,7 @@ from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.renewals import OtherLeases, Silence, estimate_deadline, estimate_last_work
 from webhook.analysis.inputs.items import InputKind, PodActivity, Writer
-from webhook.kubernetes.times import SECOND
+from webhook.kubernetes.times import MINUTE, SECOND
 
 REFUSED: Final = {
     By.RIGHTS: Cause.REFUSED_RIGHTS,
@@ -32,6 +32,8 @@ _MIN_OTHER_REQUESTS: Final = 3
 _MIN_PAUSE: Final = 5 * SECOND
 _MAX_PAUSE: Final = 15 * SECOND
 """For how long a pod that runs may be without another request: just after one for a lease, its reads are not read."""
+_MAX_APART: Final = MINUTE // 2
+"""How far apart requests of a pod are that is at work until the end, and for how long it must have been, at least."""
 _PARTS: Final = 4
 """A time without an answer to others is short if it is at most so small a part of a silence."""
 
@@ -181,6 +183,19 @@ class SilenceEvidence:
         first = [] if has_forgotten else [silence.start]
         times = [*first, *received, max(silence.last_quarter_start, received[-1])]
         return max(after - before for before, after in pairwise(times)) <= pause
+
+    @property
+    def runs_on(self) -> bool:
+        """Whether its pod has asked for other things until now, for long, and not for the lease since it renewed it."""
+        found, tenure = self.other_requests, self.tenure
+        is_over = tenure is None or tenure is not self.history.current_tenure or tenure.last_renewal > self.start
+        if is_over or tenure is None or len(found) < _MIN_OTHER_REQUESTS:
+            return False
+        reads = (one for one in self.history.requests.answered if self.start < one.at)
+        if tenure.processes.count_requests(self.start, self.end) or any(map(self._may_be_own, reads)):
+            return False
+        times = [*(one.received for one in found), self.end]
+        return times[-1] - times[0] >= _MAX_APART and max(b - a for a, b in pairwise(times)) <= _MAX_APART
 
     @property
     def was_answered_throughout(self) -> bool:

@@ -521,8 +521,8 @@ def _advise_after_expiry(account: Account, status: LeaseStatus) -> Advice:
     )
     if cause is not None and tenure and (is_explained or is_odd):
         return advise_after_silence(cause, history, tenure, now=account.now)
-    if (candidates := _advise_on_candidates(account)) is not None:
-        return candidates
+    if (advice := _advise_on_running_pod(account) or _advise_on_candidates(account)) is not None:
+        return advice
     if account.gone_pod:
         sentence = f"Its pod was {account.gone_pod}. Check whether another replica runs that can take over:"
         return Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get pods,events")
@@ -530,6 +530,19 @@ def _advise_after_expiry(account: Account, status: LeaseStatus) -> Advice:
     holder = name_holder(status.holder, pod)
     sentence = f"Check whether {holder} still runs, and whether another replica runs that can take over:"
     return Advice(sentence, make_command_for_pods(history, pod))
+
+
+def _advise_on_running_pod(account: Account) -> Advice | None:
+    """Return what to do about a holder whose pod runs and asks no more; None if it does not, or if others ask."""
+    is_asked = account.candidates is not None and bool(account.candidates.asking)
+    if account.cause is None or not account.cause.runs_on or is_asked or account.gone_pod:
+        return None
+    pod = find_pod(account.history, account.holder, account.tenure)
+    sentence = (
+        f"The pod of {format_name(account.holder)} ran on, and did not ask for the lease any more. "
+        "See its log, and restart the pod if no other replica takes the lease; a new process asks for it, as a rule:"
+    )
+    return Advice(sentence, make_command_for_log_of_holder(pod.namespace, pod.name))
 
 
 def _advise_on_rejected_successors(account: Account, status: LeaseStatus) -> Advice | None:
