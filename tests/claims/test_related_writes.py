@@ -285,12 +285,49 @@ def test_the_latest_lines_have_what_began_an_incident_and_what_ended_it() -> Non
     server, (db, *_) = shop()
     db.pod = "db-7c9d-x2x8p"
     db.lead(20)
-    for verb, user in (("patch", "ann"), ("patch", "bob"), ("patch", "cem"), ("patch", "dan"), ("delete", "eve")):
+    users = (("patch", one) for one in ("ann", "joe", "bob", "cem", "dan"))
+    for verb, user in (*users, ("delete", "eve")):
         server.wait(2)
         log_write(server, "deployments", "apps", put("verb", verb), put("user", {"username": user}))
     latest = [line.text for line in list_latest(account(follow_log(server), server.now))]
     changed = [one.rpartition(" ")[2] for one in latest if one.startswith("Deployment")]
-    assert changed == ["bob", "cem", "dan", "eve"]
+    assert changed == ["ann", "bob", "cem", "dan", "eve"]
+
+
+def roll(times: int, *tweaks: Tweak) -> list[str]:
+    """Have a Deployment be written once or more, each time followed by a new holder, and return the latest lines."""
+    server, (db, *_) = shop()
+    db.pod = "db-7c9d-x2x8p"
+    db.lead(20)
+    for number in range(times):
+        log_write(server, "deployments", "apps", put("verb", "patch"), *tweaks)
+        db.release()
+        server.wait(1)
+        db = server.elector(f"db-{number + 1}", "shop/db", pod=f"db-7c9d-x2x8{'bcdfg'[number]}")
+        db.lead(10)
+    log_write(server, "deployments", "apps", put("verb", "patch"), BY_BOB)
+    latest = [line.text for line in list_latest(account(follow_log(server), server.now))]
+    return [one for one in latest if one.startswith("Deployment")]
+
+
+def test_what_is_done_again_and_again_is_one_of_the_latest_lines() -> None:
+    assert roll(4) == [
+        "Deployment shop/db was updated 4 times until 11:07:33Z by alice@example.org",
+        "Deployment shop/db was updated by bob@example.org",
+    ]
+    assert roll(3) == [*["Deployment shop/db was updated by alice@example.org"] * 3, f"{roll(4)[1]}"]
+
+
+@pytest.mark.parametrize(("below", "number"), [("", 2), ("scale", 1)], ids=["updated", "scaled"])
+def test_a_change_and_its_return_are_two_lines(below: str, number: int) -> None:
+    server, (db, *_) = shop()
+    db.pod = "db-7c9d-x2x8p"
+    db.lead(20)
+    for _ in range(2):
+        log_write(server, "deployments", "apps", put("verb", "patch"), put("objectRef.subresource", below))
+        db.lead(20)
+    lines = [line.text for line in list_events(account(follow_log(server), server.now))]
+    assert len([one for one in lines if one.startswith("Deployment")]) == number
 
 
 @pytest.mark.parametrize(

@@ -84,8 +84,8 @@ def advise_on_user_of_electors(sentence: str, history: LeaseHistory, writer: Wri
     return Advice(f"{sentence} To see the pods of that account:", pods)
 
 
-def advise_on_late_taker(history: LeaseHistory, after: Tenure) -> Advice:
-    """Return how to see what a process did before it took the lease."""
+def advise_on_late_taker(history: LeaseHistory, after: Tenure, *, has_run: bool = True) -> Advice:
+    """Return how to see what a process did before it took the lease; of one that came late, what others did."""
     own, pod = find_user_without_pod(after), find_pod(history, after.holder, after)
     if own is not None:
         sentence = (
@@ -93,6 +93,9 @@ def advise_on_late_taker(history: LeaseHistory, after: Tenure) -> Advice:
             f"it writes as {describe_user(own)}, not with the token of a pod."
         )
         return advise_on_writer(sentence, history, own)
+    if not has_run:
+        sentence = "See why no other pod took the lease before, as in the events of those that were there:"
+        return Advice(sentence, f"{make_kubectl_prefix(pod.namespace)} get events,pods")
     did, logs = (
         "did before it took the lease:",
         f"{make_kubectl_prefix(pod.namespace)} {f'logs {pod.name}' if pod.name else 'get pods'}",

@@ -19,6 +19,7 @@ from webhook.analysis.claims.evidence.pod_statuses import (
     name_node,
 )
 from webhook.analysis.claims.evidence.restarted_holders import find_status_writes
+from webhook.analysis.claims.evidence.unasking_pods import find_unasking_pods
 from webhook.analysis.claims.handovers import DURATION
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
 from webhook.analysis.history.audit_log.pod_requests import MAX_REQUESTS
@@ -68,6 +69,7 @@ def list_pod_events(histories: ClusterHistory, history: LeaseHistory, now: int) 
     again = find_status_writes(histories, history, now)
     found += [PodEvent(again.first, text)] if again is not None and (text := again.describe(now)) else []
     found += _list_idle(histories, history, now)
+    found += _list_unasking(histories, history, free, now)
     return tuple(sorted(found))
 
 
@@ -212,6 +214,19 @@ def _list_idle(histories: ClusterHistory, history: LeaseHistory, now: int) -> It
             "it may elect by another lease, or no longer, for example"
         )
         yield PodEvent(min(bound)[0], text)
+
+
+def _list_unasking(
+    histories: ClusterHistory, history: LeaseHistory, free: Sequence[tuple[int, int]], now: int
+) -> Iterator[PodEvent]:
+    """Yield which pods could have taken a lease while it was free, and never asked for it, once it was taken."""
+    if not history.has_reads_of_holders:
+        return
+    asked = {pod for pods in history.requests.accounts.values() for pod in pods}
+    asked.update(one.pod for one in _list_processes(history))
+    over = [(start, end) for start, end in free if end < now]
+    for found in find_unasking_pods(histories, _list_workloads(history), asked, over, name_workload):
+        yield PodEvent(found.bound, found.describe(now))
 
 
 def _is_by_scheduler(request: PodRequest) -> bool:

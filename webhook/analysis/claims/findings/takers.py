@@ -147,6 +147,11 @@ class _LateTakeover(Struct, frozen=True, dict=True):
         """The text of the holder."""
         return format_name(self.after.holder)
 
+    @property
+    def came_late(self) -> bool:
+        """Whether its pod had no node for most of that time."""
+        return self.bound_at is not None and self.bound_at - self.since > (self.after.since - self.since) // 2
+
     @cached_property
     def refused(self) -> Sequence[Refusal]:
         """Requests for the lease that were refused meanwhile."""
@@ -259,7 +264,7 @@ def _claim_late_taker(
     freed = "it was freed" if is_released else "it had expired"
     took = f"{describe_writer(other)} wrote {late.taker} into it" if other else f"{late.taker} took it"
     message = f"{took} {bound}{format_length(lateness)} after {freed} at {format_clock(free_at, now)}: {text}"
-    advice = advise_on_late_taker(history, after)
+    advice = advise_on_late_taker(history, after, has_run=not late.came_late)
     return make_claim(
         *(history, "taken-late", Severity.WARNING, message, advice),
         over_since=after.since,
@@ -303,6 +308,18 @@ def _explain_nameless(late: _LateTakeover) -> _Explanation | None:
         f"without accepted credentials, answered with {UNAUTHENTICATED}, may be its own"
     )
     return _Explanation("unknown", text)
+
+
+def _explain_binding(late: _LateTakeover) -> _Explanation | None:
+    """Explain by a taker whose pod got a node only then: it came late, and did not wait."""
+    silent = _find_silence(late.after, late.since) if late.is_logged and late.came_late else None
+    if late.bound_at is None or silent is None or late.bound_at > silent[1]:
+        return None
+    return _Explanation("silent", _describe_binding(late.bound_at, late.now), silent)
+
+
+def _describe_binding(at: int, now: int) -> str:
+    return f"its pod got a node only at {format_clock(at, now)}, and did not run before"
 
 
 def _explain_silence(late: _LateTakeover) -> _Explanation | None:
@@ -391,7 +408,7 @@ def _describe_what_is_known(late: _LateTakeover) -> str:
     if own is not None and (own.uid or own.pod) and (asked := _describe_requests_of_pod(late)):
         return asked
     if late.bound_at is not None:
-        return f"its pod got a node only at {format_clock(late.bound_at, late.now)}, and did not run before"
+        return _describe_binding(late.bound_at, late.now)
     unauthenticated = late.describe_unauthenticated()
     return f"{unauthenticated}: it may have asked for the lease" if unauthenticated else ""
 
@@ -423,6 +440,7 @@ def _find_binding(histories: ClusterHistory, after: Tenure, since: int) -> int |
 
 
 _EXPLANATIONS: Final[tuple[Callable[[_LateTakeover], _Explanation | None], ...]] = (
+    _explain_binding,
     _explain_first_request,
     _explain_nameless,
     _explain_silence,

@@ -62,6 +62,7 @@ _IS_OF_ELECTION: Final = re.compile(r"(?:(?:strategy|preferredHolder) \S+ -> \S+
 _MIN_OTHER_WRITES: Final = 3
 _REDIRECTION: Final = 300
 _PAIR: Final = 2
+_MANY: Final = 4
 _TIME: Final = itemgetter(0)
 _Event = tuple[int, str]
 _T = TypeVar("_T")
@@ -109,7 +110,9 @@ def list_latest(account: Account) -> Iterator[Line]:
     shown += _list_added_owners(history, by_others=True)[-_MAX_LATEST:]
     shown += _list_candidates(account, are_missing=bool(account.missing_candidates))[-_MAX_LATEST:]
     is_cause = any(isinstance(one, Claim) and one.cause == Blame.POD for one in account.findings)
-    shown += _list_related_writes(account, are_latest=True)[-_MAX_RELATED:]
+    related = _list_related_writes(account, are_latest=True)
+    # What came first may be the cause of the rest.
+    shown += [*related[:-_MAX_RELATED][:1], *related[-_MAX_RELATED:]]
     shown += [] if is_cause else _list_pod_deletions(account)[-1:]
     shown += _list_telling_pod_events(account)[-_MAX_LATEST:] + _list_failing(account)[-_MAX_LATEST:]
     shown += [
@@ -276,19 +279,41 @@ def _list_related_writes(account: Account, *, are_latest: bool = False) -> list[
         if not (are_latest and one.at <= first and is_new(one, account.related_writes))
     )
     groups = _group_by_tenure(account.history, found, lambda one: (one.at, describe_related_write(one)))
-    return [
+    if are_latest:
+        groups = _join_repeated(groups)
+    # The first of two may be the cause, and the last one its cure.
+    groups = [
+        part for group in groups for part in ([[one] for one in group] if _is_change_and_return(group) else [group])
+    ]
+    lines = [
         (
             group[0].at,
             describe_related_write(group[0], _count_times(group, account.now)) + _describe_vain(account, group),
         )
         for group in groups
     ]
+    return sorted(lines, key=_TIME)
 
 
 def _describe_vain(account: Account, group: Sequence[RelatedWrite]) -> str:
     """Say that what a write may have been meant to help went on after it."""
     end = find_end_of_refusals(group[-1], account.history)
     return f", after which refusals went on until {format_clock(end, account.now)}" if end else ""
+
+
+def _is_change_and_return(group: Sequence[RelatedWrite]) -> bool:
+    """Return whether two updates may be a change and its return; who scales twice, as an autoscaler, does so again."""
+    return len(group) == _PAIR and group[0].verb == "updated"
+
+
+def _join_repeated(groups: Sequence[list[RelatedWrite]]) -> list[list[RelatedWrite]]:
+    """Return the groups, with those in one of which the same was done again and again, whoever held the lease."""
+    by_text: dict[str, list[RelatedWrite]] = {}
+    for one in (one for group in groups for one in group):
+        by_text.setdefault(describe_related_write(one), []).append(one)
+    often = [group for group in by_text.values() if len(group) >= _MANY]
+    known = {describe_related_write(group[0]) for group in often}
+    return [*(group for group in groups if describe_related_write(group[0]) not in known), *often]
 
 
 def _count_times(group: Sequence[RelatedWrite], now: int) -> str:

@@ -1,0 +1,106 @@
+"""Pods that got nodes while a lease was free and never asked for it, and a taker that came only then."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from tests.claims.accounts import account, shop, text
+from tests.claims.test_pods import log_pod
+from tests.factories import put
+from tests.history.fake_server import FakeServer, together
+from tests.history.observing import follow_log
+
+OLD = "db-7c9d-x2x8p"
+TAKER = "db-7c9d-x2x8b"
+NEW = ("db-5f6d-x2x8c", "db-5f6d-x2x8d")
+
+
+def bind(server: FakeServer, pod: str) -> None:
+    named = put("objectRef.name", pod), put("objectRef.subresource", "binding"), put("verb", "create")
+    log_pod(server, *named, put("responseStatus.code", 201))
+
+
+def play(
+    *pods: str, at: int = 2, deleted: int = 0, taker_at: int = 56, asks: bool = False, reads: bool = True
+) -> FakeServer:
+    """A holder gives a lease up, pods get nodes at a second after that, and one takes it after a minute."""
+    server, (db, *others) = shop()
+    db.pod = OLD
+    if reads:
+        db.ask()
+    together(20, db, *others)
+    db.release()
+    for second in range(2, 62, 2):
+        together(2, *others)
+        for pod in pods if second == at else ():
+            bind(server, pod)
+            if asks:
+                server.elector(pod, "shop/db", pod=pod).ask()
+        for pod in pods if second == deleted else ():
+            server.delete_pod(pod)
+        if second == taker_at:
+            bind(server, TAKER)
+    taker = server.elector(TAKER, "shop/db", pod=TAKER)
+    if reads:
+        taker.ask()
+    taker.take()
+    together(10, taker, *others)
+    return server
+
+
+def explain(server: FakeServer) -> str:
+    return text(account(follow_log(server), server.now))
+
+
+@pytest.mark.parametrize(
+    ("pods", "deleted", "said"),
+    [
+        (
+            NEW,
+            50,
+            "11:07:02Z: pods db-5f6d-x2x8c, db-5f6d-x2x8d got nodes, and the log has no request for the lease from "
+            "there; deleted by 11:07:50Z",
+        ),
+        (NEW[:1], 0, "11:07:02Z: pod db-5f6d-x2x8c got a node, and the log has no request for the lease from there"),
+        (
+            (*NEW, "db-5f6d-x2x8f", "db-5f6d-x2x8g"),
+            0,
+            "pods db-5f6d-x2x8c, db-5f6d-x2x8d, db-5f6d-x2x8f and 1 more got",
+        ),
+    ],
+    ids=["deleted ones", "one that is there", "many"],
+)
+def test_pods_that_never_asked_are_said(pods: Sequence[str], deleted: int, said: str) -> None:
+    output = explain(play(*pods, deleted=deleted))
+    assert said in output
+    assert ("deleted by" in output) == bool(deleted)
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        play(*NEW, at=50),
+        play(*NEW, deleted=10),
+        play(*NEW, asks=True),
+        play("mail-5f6d-x2x8c"),
+        play(*NEW, reads=False),
+    ],
+    ids=["just before", "soon deleted", "which asked", "of another workload", "a log without reads"],
+)
+def test_others_are_not_said(server: FakeServer) -> None:
+    assert "no request for the lease from there" not in explain(server)
+
+
+def test_a_taker_that_got_its_node_late_did_not_wait() -> None:
+    output = explain(play())
+    assert "its pod got a node only at 11:07:56Z, and did not run before" in output
+    assert output.endswith(
+        "ADVICE See why no other pod took the lease before, as in the events of those that were there: "
+        "kubectl -n shop get events,pods"
+    )
+
+
+def test_a_taker_that_had_a_node_for_most_of_the_time_is_asked_itself() -> None:
+    output = explain(play(taker_at=10))
+    assert "got a node only" not in output
+    assert "kubectl -n shop logs db-7c9d-x2x8b" in output

@@ -1,0 +1,79 @@
+"""Pods that got nodes while a lease was free and never asked for it: who should have led then, perhaps.
+
+In: the free times of a lease that have ended. The name of a pod shows of which workload it is, as far as names do.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.analysis.claims.words import format_clock, format_name
+from webhook.analysis.history.audit_log.deleted_pods import is_by_kubelet
+from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.inputs.items import PodAct
+from webhook.kubernetes.times import MINUTE, SECOND
+
+_BEFORE: Final = MINUTE // 2
+_UNTIL_ASKING: Final = 15 * SECOND
+"""How long a pod may take from getting a node until it asks for its lease."""
+_MAX_NAMED: Final = 3
+
+
+class UnaskingPods(Struct, frozen=True):
+    """Pods, when the first one got a node, and when they were to be deleted, if a log shows that of each."""
+
+    names: Sequence[str]
+    bound: int
+    deleted: Sequence[int]
+
+    def describe(self, now: int) -> str:
+        """`pods db-1, db-2 got nodes, and the log has no request for the lease from there; deleted by 12:00:42Z`."""
+        named = ", ".join(map(format_name, self.names[:_MAX_NAMED]))
+        more = f" and {len(self.names) - _MAX_NAMED} more" if len(self.names) > _MAX_NAMED else ""
+        got = f"pods {named}{more} got nodes" if len(self.names) > 1 else f"pod {named} got a node"
+        gone = f"; deleted by {format_clock(max(self.deleted), now)}" if self.deleted else ""
+        return f"{got}, and the log has no request for the lease from there{gone}"
+
+
+def find_unasking_pods(
+    histories: ClusterHistory,
+    workloads: Collection[tuple[str, str]],
+    asked: Collection[str],
+    free: Sequence[tuple[int, int]],
+    name_workload: Callable[[str], str],
+) -> Iterator[UnaskingPods]:
+    """Yield the pods of some workloads, by namespace and name, that asked for nothing in each time it was free."""
+    names = [
+        (namespace, name)
+        for namespace, workload in sorted(workloads)
+        for name in histories.pod_requests.list_names(namespace)
+        if name_workload(name) == workload and name not in asked
+    ]
+    known = [_Pod(*_find_life(histories, namespace, name), name) for namespace, name in names]
+    for start, end in free:
+        found = sorted(one for one in known if one.may_have_asked(start, end))
+        if found:
+            deleted = [one.deleted for one in found if one.deleted]
+            are_gone = len(deleted) == len(found)
+            yield UnaskingPods(tuple(one.name for one in found), found[0].bound, tuple(deleted) if are_gone else ())
+
+
+class _Pod(Struct, frozen=True, order=True):
+    """When a pod got its node, and when it was to be deleted, 0 if that is not known."""
+
+    bound: int
+    deleted: int
+    name: str
+
+    def may_have_asked(self, start: int, end: int) -> bool:
+        """Return whether it was there long enough to ask for a lease that was free from `start` to `end`."""
+        until = min(end, self.deleted or end)
+        return start - _BEFORE < self.bound < until - _UNTIL_ASKING
+
+
+def _find_life(histories: ClusterHistory, namespace: str, name: str) -> tuple[int, int]:
+    about = histories.pod_requests.list_about(namespace, name)
+    bound = next((one.at for one in about if one.act is PodAct.BOUND), 0)
+    known = histories.deleted_pods.list_deletions_of(namespace, name, "")
+    return bound, min((one.at for one in known if one.is_sure and not is_by_kubelet(one)), default=0)
