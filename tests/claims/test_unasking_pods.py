@@ -58,8 +58,7 @@ def explain(server: FakeServer) -> str:
         (
             NEW,
             50,
-            "11:07:02Z: pods db-5f6d-x2x8c, db-5f6d-x2x8d got nodes, and the log has no request for the lease from "
-            "there; deleted by 11:07:50Z",
+            "pods db-5f6d-x2x8c, db-5f6d-x2x8d got nodes, and the log has no request for the lease from there; deleted",
         ),
         (NEW[:1], 0, "11:07:02Z: pod db-5f6d-x2x8c got a node, and the log has no request for the lease from there"),
         (

@@ -39,6 +39,7 @@ from webhook.analysis.claims.evidence.holder_pods import find_evictor, is_gone
 from webhook.analysis.claims.evidence.loops import find_loop
 from webhook.analysis.claims.evidence.namesakes import find_askers_without_elector
 from webhook.analysis.claims.evidence.related_writes import is_of_node
+from webhook.analysis.claims.evidence.rollouts import describe_templates, describe_updates
 from webhook.analysis.claims.evidence.successors import find_failing_webhook, list_writes_of_successors
 from webhook.analysis.claims.evidence.writers_in_turn import find_writers_in_turn
 from webhook.analysis.claims.findings.changed_user import ChangedUser, find_changed_user
@@ -226,7 +227,9 @@ def _advise_on_writers_in_turn(account: Account) -> Advice | None:
     since = format_clock(in_turn.since, account.now)
     changed = f"In the log, the pod that writes it changed {format_count(in_turn.count, 'time')} since {since}"
     if (who := find_evictor(account.pod_deletions, in_turn.ended)) is not None:
-        sentence = f"{changed}, each time after {describe_writer(who)} had asked to delete the one before:"
+        updates = describe_updates(account.related_writes, in_turn.since)
+        sentence = f"{changed}, each time after {describe_writer(who)} had asked to delete the one before"
+        sentence = f"{sentence}{updates and f'; {updates}'}:"
         return Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get pods,events")
     pod = find_pod(history, tenure.holder, tenure)
     if not pod.is_logged or not pod.name:
@@ -384,8 +387,13 @@ def _advise_after_changes(account: Account, status: LeaseStatus, changes: Freque
     since = f"The lease is held and renewed, but {changes.text} since {format_clock(changes.since, account.now)}"
     ended = [one for one in history.tenures if one.until is not None][-changes.count :]
     if (who := find_evictor(account.pod_deletions, ended)) is not None:
-        sentence = f"{since}, each time after {describe_writer(who)} had asked to delete its pod:"
-        return Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get pods,events")
+        sentence = f"{since}, each time after {describe_writer(who)} had asked to delete its pod"
+        updates = describe_updates(account.related_writes, changes.since)
+        pods = f"{make_kubectl_prefix(history.namespace)} get pods,events"
+        return Advice(f"{sentence}{updates and f'; {updates}'}:", pods)
+    if rolled := describe_templates(list(history.tenures), changes.since, changes.count):
+        sets = f"{make_kubectl_prefix(history.namespace)} get replicasets,events"
+        return Advice(f"{since}, {rolled}:", sets)
     return Advice(f"{since}. Its log may say why:", make_command_for_log_of_holder(history.namespace, status.holder))
 
 

@@ -1,0 +1,53 @@
+"""What rolls holders out again and again: who updates their workload, and pods of another template each time."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Final
+
+from webhook.analysis.claims.words import describe_writer, format_name
+from webhook.analysis.history.holders.tenure import Tenure
+from webhook.analysis.inputs.items import RelatedWrite
+from webhook.analysis.inputs.related_writes import WORKLOADS
+from webhook.kubernetes.times import MINUTE
+
+_MIN_TIMES: Final = 3
+_BEFORE: Final = MINUTE
+"""How long before a holder came its workload may have been updated for it."""
+_GENERATED: Final = "[bcdfghjklmnpqrstvwxz2456789]"
+_OF_REPLICA_SET: Final = re.compile(rf"(.+)-({_GENERATED}{{1,10}})-{_GENERATED}{{5}}(?![a-z0-9-]).*", re.DOTALL)
+"""A name that begins as those of pods of a Deployment: its name, a hash of the template, and a random text."""
+
+
+def describe_updates(writes: Iterable[RelatedWrite], since: int) -> str:
+    """`Deployment shop/db was updated 9 times by shop/reloader`, since shortly before an instant; "" if nobody did."""
+    found = Counter(
+        (one.kind, one.namespace, one.name, describe_writer(one.writer))
+        for one in writes
+        if one.kind in WORKLOADS and one.verb == "updated" and one.at >= since - _BEFORE
+    )
+    if not found:
+        return ""
+    (kind, namespace, name, who), times = found.most_common(1)[0]
+    if times < _MIN_TIMES:
+        return ""
+    return f"{kind} {format_name(f'{namespace}/{name}')} was updated {times} times by {who}"
+
+
+def describe_templates(tenures: Sequence[Tenure], since: int, count: int) -> str:
+    """`by their names, 10 times to a pod of another ReplicaSet, as in a rollout`; "" if that was not mostly so.
+
+    `since` is when the first of `count` changes of the holder was.
+    """
+    pairs = [
+        (_OF_REPLICA_SET.fullmatch(a.holder), _OF_REPLICA_SET.fullmatch(b.holder)) for a, b in _pair(tenures, since)
+    ]
+    others = sum(1 for a, b in pairs if a is not None and b is not None and a[1] == b[1] and a[2] != b[2])
+    if others < _MIN_TIMES or not count <= 2 * others <= 2 * count:
+        return ""
+    return f"by their names, {others} times to a pod of another ReplicaSet, as in a rollout"
+
+
+def _pair(tenures: Sequence[Tenure], since: int) -> Sequence[tuple[Tenure, Tenure]]:
+    return [(before, after) for before, after in pairwise(tenures) if after.since >= since]
