@@ -313,18 +313,14 @@ def _has_no_other_writes(history: LeaseHistory, tenure: Tenure, start: int, end:
     return not is_renewed_by_other and not any(start <= at < end for at in times)
 
 
-def _add_answers(
-    cause: Diagnosis, own: Sequence[Refusal], unauthenticated: Sequence[Refusal], *, least: str
-) -> Diagnosis:
-    """Return the cause of a silence with what else is left by the answers to a holder, and to writers without a name.
-
-    `unauthenticated` are those that may be its own; `least` stands before their number.
-    """
-    seen = tuple(one for one in list_answers(own) if one not in cause.possible_causes)
+def _add_answers(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
+    """Return the cause of a silence with what else is left by the answers to a holder, and to writers without a name."""
+    seen = tuple(one for one in list_answers(evidence.own_answers) if one not in cause.possible_causes)
     cause = replace(cause, possible_causes=(*cause.possible_causes, *seen))
-    if not unauthenticated or Cause.REFUSED_CREDENTIALS in cause.possible_causes:
+    may_be_own = [one for one in evidence.unauthenticated if not evidence.sources or one.source in evidence.sources]
+    if not may_be_own or Cause.REFUSED_CREDENTIALS in cause.possible_causes:
         return cause
-    number = f"{least}{format_count(len(unauthenticated), 'request')}"
+    number = f"{evidence.least}{format_count(len(may_be_own), 'request')}"
     doubt = f"{number} without accepted credentials, answered with 401, may be its own"
     return replace(
         cause,
@@ -333,11 +329,12 @@ def _add_answers(
     )
 
 
-def _add_answers_to_sharers(cause: Diagnosis, answers: Sequence[Refusal]) -> Diagnosis:
+def _add_answers_to_sharers(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
     """Return the cause of a silence with what other processes were answered that renewed under the same name before.
 
     Which of them leads is not known, so nothing says that no renewal was sent.
     """
+    answers = evidence.answers_to_sharers
     possible = tuple(
         one for one in (*list_refusals(answers), *list_answers(answers)) if one not in cause.possible_causes
     )
@@ -399,23 +396,25 @@ def _count_requests(refused: Sequence[Refusal]) -> str:
 
 def _diagnose_silence(evidence: SilenceEvidence) -> Diagnosis:
     """Return the cause of a silence in which nothing was refused."""
-    own = evidence.own_answers
-    slowest = max(
-        (one for one in own if one.code < 300 and evidence.kept_trying), key=lambda one: one.took, default=None
-    )
-    slow = slowest.took if slowest is not None else 0
-    cause = _add_lost_heartbeats(_compare_silence(evidence, slow), evidence)
-    cause = _add_other_requests(_add_signs_of_life(cause, evidence), evidence)
-    may_be_own = [one for one in evidence.unauthenticated if not evidence.sources or one.source in evidence.sources]
-    cause = _add_answers(cause, own, may_be_own, least=evidence.least)
-    cause = _add_answers_to_sharers(cause, evidence.answers_to_sharers)
-    cause = _add_ended_log(_add_deleted_pod(cause, evidence), evidence)
-    cause = _add_end_of_pod(cause, evidence)
-    if slowest is not None and slowest.slow_part and cause.blame is Blame.SERVER:
-        cause = replace(cause, evidence=f"{cause.evidence}, most of it by {slowest.slow_part}")
-    if own and not slow and cause.blame is Blame.CLIENT:
-        return replace(cause, evidence=f"{cause.evidence}; {_describe_last_answer(own[-1])}")
+    cause = _compare_silence(evidence)
+    for add in _ADDITIONS:
+        cause = add(cause, evidence)
     return cause
+
+
+def _add_slow_part(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
+    """Return the cause of a silence, with the part of an API server that took most of a slow answer."""
+    slowest = evidence.slowest_answer
+    if slowest is None or not slowest.slow_part or cause.blame is not Blame.SERVER:
+        return cause
+    return replace(cause, evidence=f"{cause.evidence}, most of it by {slowest.slow_part}")
+
+
+def _add_last_answer(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
+    """Return the cause of a silence, with the last answer to a holder of which none was slow."""
+    if not evidence.own_answers or evidence.slow or cause.blame is not Blame.CLIENT:
+        return cause
+    return replace(cause, evidence=f"{cause.evidence}; {_describe_last_answer(evidence.own_answers[-1])}")
 
 
 def _describe_last_answer(last: Refusal) -> str:
@@ -467,8 +466,9 @@ def _add_ended_log(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
     return replace(cause, evidence=text, has_ended_log=True)
 
 
-def _compare_silence(evidence: SilenceEvidence, slow: int) -> Diagnosis:
-    """Return the cause by how other leases fared; `slow` is how long the slowest answer to the holder took."""
+def _compare_silence(evidence: SilenceEvidence) -> Diagnosis:
+    """Return the cause by how other leases fared."""
+    slow = evidence.slow
     histories, history, hidden = evidence.histories, evidence.history, evidence.hidden
     silence, requests, compared = evidence.silence, evidence.request_count, evidence.other_leases
     start, end = silence.start, silence.end
@@ -836,3 +836,16 @@ _DIAGNOSES: Final[tuple[Callable[[SilenceEvidence], Diagnosis | None], ...]] = (
     _diagnose_deleted_pod,
 )
 """The first one that finds a cause decides: what excludes the others comes first."""
+_ADDITIONS: Final[tuple[Callable[[Diagnosis, SilenceEvidence], Diagnosis], ...]] = (
+    _add_lost_heartbeats,
+    _add_signs_of_life,
+    _add_other_requests,
+    _add_answers,
+    _add_answers_to_sharers,
+    _add_deleted_pod,
+    _add_ended_log,
+    _add_end_of_pod,
+    _add_slow_part,
+    _add_last_answer,
+)
+"""What else an input shows of a silence, in the order in which it is said; each may take the blame off a cause."""

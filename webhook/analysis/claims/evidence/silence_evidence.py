@@ -219,6 +219,17 @@ class SilenceEvidence:
         """The addresses and programs of the requests of the holder's process."""
         return self.history.requests.find_sources(self.tenure)
 
+    @cached_property
+    def slowest_answer(self) -> Refusal | None:
+        """The stored request of the holder that took longest to answer; None if it stopped, or none was slow."""
+        stored = (one for one in self.own_answers if one.code < 300 and self.kept_trying)
+        return max(stored, key=lambda one: one.took, default=None)
+
+    @property
+    def slow(self) -> int:
+        """How long that took, in microseconds; 0 if there is none."""
+        return self.slowest_answer.took if self.slowest_answer is not None else 0
+
     @property
     def unauthenticated(self) -> Sequence[Refusal]:
         """Answers to requests without accepted credentials."""
