@@ -12,7 +12,7 @@ from webhook.analysis.audit.registry import OUTAGE
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.assemble import make_account, make_account_of_state
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.evidence.causes import MAX_OF_A_KIND
+from webhook.analysis.claims.evidence.silences import MAX_OF_A_KIND
 from webhook.analysis.claims.findings.headline import make_headline
 from webhook.analysis.claims.findings.marks import describe_earlier, describe_end
 from webhook.analysis.claims.presentation.account_json import as_json

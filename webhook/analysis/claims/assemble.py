@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from webhook.analysis.audit.leases import Subject, check_stamps, check_stored_object
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.diagnosis import Blame, Diagnosis
-from webhook.analysis.claims.evidence import causes
+from webhook.analysis.claims.evidence import causes, other_leases
 from webhook.analysis.claims.evidence.candidates import find_candidates
 from webhook.analysis.claims.evidence.crossed_locks import find_crossed_locks
 from webhook.analysis.claims.evidence.expiry_doubts import ExpiryDoubt, find_expiry_doubt
@@ -164,7 +164,7 @@ def _diagnose_expiry(histories: ClusterHistory, history: LeaseHistory, now: int)
             # A client sets renewTime before it sends the renewal, so that request does not count as a later one.
             start = max(start, tenure.last_renewal)
         cause = causes.diagnose(histories, history, tenure, start, min(now, histories.bounds.until))
-        if not causes.lacks_other_leases(cause):
+        if not other_leases.lacks_other_leases(cause):
             return cause
     # A watch in which every lease stopped ends with the last renewal.
-    return causes.diagnose_snapshot(histories, history, now)
+    return other_leases.diagnose_snapshot(histories, history, now)

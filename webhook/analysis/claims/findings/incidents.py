@@ -6,7 +6,7 @@ from itertools import pairwise
 from webhook.analysis.claims.claim import Advice, Claim
 from webhook.analysis.claims.commands import make_command_for_audit_log
 from webhook.analysis.claims.diagnosis import Blame, Diagnosis
-from webhook.analysis.claims.evidence import causes
+from webhook.analysis.claims.evidence import causes, silences
 from webhook.analysis.claims.findings.contests import claim_contest, find_contest
 from webhook.analysis.claims.findings.deletions import find_deletion
 from webhook.analysis.claims.findings.lease_claim import make_claim
@@ -55,8 +55,8 @@ def _find_in_history(
         advice = Advice("Give the input of one cluster alone:", command)
         yield make_claim(history, "clusters-mixed", Severity.ERROR, message, advice)
         return
-    late = list(causes.find_late_renewals(histories, history))
-    lost = list(causes.find_lost_leaders(histories, history))
+    late = list(silences.find_late_renewals(histories, history))
+    lost = list(silences.find_lost_leaders(histories, history))
     # One finding has the number of those that are alike.
     alike = [one for one in lost if one.cause.possible_causes == causes.REPEATED]
     lost = [one for one in lost if one not in alike[:-1]]
@@ -84,7 +84,7 @@ def _describe_mixture(history: LeaseHistory) -> str:
 
 
 def _find_handovers(
-    histories: ClusterHistory, history: LeaseHistory, lost: Mapping[int, causes.MissedRenewals], now: int
+    histories: ClusterHistory, history: LeaseHistory, lost: Mapping[int, silences.MissedRenewals], now: int
 ) -> Iterator[Claim]:
     """Yield what went wrong when the holder changed, the latest last; `lost` are leaders by when they were followed."""
     tenures = list(history.tenures)
@@ -92,7 +92,7 @@ def _find_handovers(
     yield from [claim_contest(history, contest, now)] if contest else []
     taken_in_turns = {id(one) for one in contest.tenures} if contest else set()
     pairs = [pair for pair in pairwise(tenures) if id(pair[1]) not in taken_in_turns]
-    yield from _find_in_pairs(histories, history, pairs[-causes.MAX_OF_A_KIND :], lost=lost, now=now)
+    yield from _find_in_pairs(histories, history, pairs[-silences.MAX_OF_A_KIND :], lost=lost, now=now)
     if tenures and was_removed_while_leading(tenures[-1], now):
         yield claim_removal(history, tenures[-1], None, now)
     if history.is_deleted and tenures:
@@ -104,7 +104,7 @@ def _find_in_pairs(
     history: LeaseHistory,
     pairs: Iterable[tuple[Tenure, Tenure]],
     *,
-    lost: Mapping[int, causes.MissedRenewals],
+    lost: Mapping[int, silences.MissedRenewals],
     now: int,
 ) -> Iterator[Claim]:
     """Yield what went wrong as a holder followed the one before."""

@@ -7,7 +7,7 @@ from typing import Final
 from webhook.analysis.claims.advice.after_silence import advise_after_silence
 from webhook.analysis.claims.claim import Advice, Claim
 from webhook.analysis.claims.diagnosis import Blame
-from webhook.analysis.claims.evidence import causes
+from webhook.analysis.claims.evidence import causes, silences
 from webhook.analysis.claims.evidence.cause_sentences import SURE_HABITS, describe_cause
 from webhook.analysis.claims.evidence.failed_writes import describe_last_renewal
 from webhook.analysis.claims.findings.lease_claim import (
@@ -45,7 +45,7 @@ _RARE: Final = 2.5
 
 
 def describe_delay(
-    history: LeaseHistory, missed: causes.MissedRenewals, since: str = "", *, is_beat: bool = False
+    history: LeaseHistory, missed: silences.MissedRenewals, since: str = "", *, is_beat: bool = False
 ) -> str:
     """Return how late a holder renewed, why, and what it risked; `is_beat`: nobody else takes the lease."""
     why = describe_cause(missed.cause)
@@ -66,7 +66,7 @@ def describe_delay(
     return f"{late}. {other_clock}{why}{risk}"
 
 
-def _describe_other_clock(history: LeaseHistory, missed: causes.MissedRenewals) -> str:
+def _describe_other_clock(history: LeaseHistory, missed: silences.MissedRenewals) -> str:
     """Say that a silence by stamps is none by the renewTimes of a holder; "" if both agree, or a log dates them."""
     step = history.clock_steps.find_within(missed.start, missed.end) if history.kind is InputKind.WATCH else None
     if step is None or missed.length + step.by >= estimate_deadline(missed.duration):
@@ -78,7 +78,7 @@ def _describe_other_clock(history: LeaseHistory, missed: causes.MissedRenewals) 
     )
 
 
-def _describe_irregularity(history: LeaseHistory, missed: causes.MissedRenewals) -> str:
+def _describe_irregularity(history: LeaseHistory, missed: silences.MissedRenewals) -> str:
     """Say that a gap may be how a holder renews, if the lease outlasted it and the other intervals are like it."""
     is_outlasted = missed.longest < (missed.duration or 0) * SECOND
     if (
@@ -94,7 +94,7 @@ def _describe_irregularity(history: LeaseHistory, missed: causes.MissedRenewals)
     return f"The lease is renewed at irregular intervals, {first} to {last} long, so that may be how its holder works"
 
 
-def _describe_other_write(history: LeaseHistory, missed: causes.MissedRenewals, now: int) -> str:
+def _describe_other_write(history: LeaseHistory, missed: silences.MissedRenewals, now: int) -> str:
     """Say which user wrote a lease last while its holder did not renew it: that may have let it go on."""
     own = missed.tenure.processes.own
     refused = [one.at for one in history.requests.refusals if missed.start < one.at < missed.end]
@@ -109,7 +109,7 @@ def _describe_other_write(history: LeaseHistory, missed: causes.MissedRenewals, 
     return f" {format_name(last.name)} wrote the lease at {format_clock(last.at, now)}, after the last refusal."
 
 
-def claim_late_renewal(history: LeaseHistory, missed: causes.MissedRenewals, now: int) -> Claim:
+def claim_late_renewal(history: LeaseHistory, missed: silences.MissedRenewals, now: int) -> Claim:
     """Return the claim that a holder renewed late, and why."""
     is_claimed = missed.tenure.is_claimed
     since = f", from {format_clock(missed.start, now)} on{' by its own clock' if is_claimed else ''}"
@@ -132,7 +132,7 @@ def claim_late_renewal(history: LeaseHistory, missed: causes.MissedRenewals, now
     )
 
 
-def _describe_end_of_refusals(history: LeaseHistory, missed: causes.MissedRenewals, now: int) -> str:
+def _describe_end_of_refusals(history: LeaseHistory, missed: silences.MissedRenewals, now: int) -> str:
     """Say whether the refusals ended for which a holder renewed late: for itself, and for others."""
     refusal = missed.cause.refusal
     if missed.cause.blame is not Blame.REFUSED or refusal is None:
@@ -197,7 +197,7 @@ def find_ongoing_silence(histories: ClusterHistory, history: LeaseHistory, now: 
     )
 
 
-def claim_loss(history: LeaseHistory, missed: causes.MissedRenewals, after: Tenure, now: int) -> Claim:
+def claim_loss(history: LeaseHistory, missed: silences.MissedRenewals, after: Tenure, now: int) -> Claim:
     """Return the claim that a holder let its lease expire and was followed, and why."""
     before, cause, unled = missed.tenure, missed.cause, after.leaderless or 0
     is_exact = (
@@ -281,7 +281,7 @@ def _describe_substitute(before: Tenure, now: int) -> str:
     return f" ({who} went on in its name until {format_clock(before.kept_until, now)})"
 
 
-def _describe_work_after(missed: causes.MissedRenewals, after: Tenure, now: int) -> str:
+def _describe_work_after(missed: silences.MissedRenewals, after: Tenure, now: int) -> str:
     """Say what the pod of a former holder wrote after another one had taken the lease; "" if nothing is known."""
     work = missed.work_after
     if work is None:
@@ -292,7 +292,7 @@ def _describe_work_after(missed: causes.MissedRenewals, after: Tenure, now: int)
     return f" {own[0].upper()}{own[1:]}{other}, which may be the work of two leaders."
 
 
-def _describe_return(missed: causes.MissedRenewals, usual: int | None, now: int) -> str:
+def _describe_return(missed: silences.MissedRenewals, usual: int | None, now: int) -> str:
     """Say when requests of a pod were received again that had lost its lease in silence, and what it may have done.
 
     It may have asked for the lease before another one took it. A single request may be one that a process sent before

@@ -7,7 +7,7 @@ from webhook.analysis.claims.advice.after_refusal import advise_after_refusal
 from webhook.analysis.claims.claim import Advice, Claim
 from webhook.analysis.claims.claim import By as BySomeone
 from webhook.analysis.claims.commands import make_command_for_pod_of_writer
-from webhook.analysis.claims.evidence import causes
+from webhook.analysis.claims.evidence import silences
 from webhook.analysis.claims.evidence.candidates import join_names
 from webhook.analysis.claims.findings.lease_claim import MAX_NAMED, make_claim
 from webhook.analysis.claims.handovers import DURATION, has_lost_race
@@ -90,7 +90,7 @@ def _count_unexplained(group: Sequence[Refusal], known: Sequence[tuple[int, int]
 
 def _find_latest(groups: Iterable[_Group]) -> Sequence[_Group]:
     """Return the groups with the latest last members, in the order of these."""
-    return sorted(groups, key=lambda group: group[-1].at)[-causes.MAX_OF_A_KIND :]
+    return sorted(groups, key=lambda group: group[-1].at)[-silences.MAX_OF_A_KIND :]
 
 
 def _claim_refused_reads(history: LeaseHistory, group: Sequence[Refusal], now: int) -> Claim:

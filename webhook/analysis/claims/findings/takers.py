@@ -12,8 +12,8 @@ from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.advice.on_writers import advise_on_late_taker
 from webhook.analysis.claims.claim import Advice, Claim
 from webhook.analysis.claims.evidence.candidates import SHORTEST
-from webhook.analysis.claims.evidence.causes import describe_other_writers
 from webhook.analysis.claims.evidence.loops import name_taker
+from webhook.analysis.claims.evidence.other_leases import describe_other_writers
 from webhook.analysis.claims.findings.lease_claim import make_claim, measure_clocks_of_both
 from webhook.analysis.claims.handovers import describe_edit, find_duration_edit
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name

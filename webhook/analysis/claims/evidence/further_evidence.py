@@ -1,0 +1,169 @@
+"""What else an input shows of a silence of which the cause was told: it adds to it, or takes the blame off."""
+
+from msgspec.structs import replace
+
+from webhook.analysis.claims.diagnosis import Blame, Cause, Diagnosis
+from webhook.analysis.claims.evidence.deleted_pods import (
+    describe_deletion,
+    find_deletion,
+)
+from webhook.analysis.claims.evidence.failed_writes import describe_stored
+from webhook.analysis.claims.evidence.lost_heartbeats import find_lost_heartbeats
+from webhook.analysis.claims.evidence.other_leases import describe_other_requests
+from webhook.analysis.claims.evidence.pod_statuses import (
+    describe_end_of_pod,
+    find_kubelet_writes,
+)
+from webhook.analysis.claims.evidence.silence_evidence import (
+    SilenceEvidence,
+    list_answers,
+    list_refusals,
+)
+from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
+from webhook.analysis.history.audit_log.refusal import Refusal
+from webhook.analysis.history.lease import LeaseHistory
+
+
+def add_answers(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
+    """Return the cause of a silence with what the answers to a holder, and to writers without a name, leave."""
+    seen = tuple(one for one in list_answers(evidence.own_answers) if one not in cause.possible_causes)
+    cause = replace(cause, possible_causes=(*cause.possible_causes, *seen))
+    may_be_own = [one for one in evidence.unauthenticated if not evidence.sources or one.source in evidence.sources]
+    if not may_be_own or Cause.REFUSED_CREDENTIALS in cause.possible_causes:
+        return cause
+    number = f"{evidence.least}{format_count(len(may_be_own), 'request')}"
+    doubt = f"{number} without accepted credentials, answered with 401, may be its own"
+    return replace(
+        cause,
+        evidence=f"{cause.evidence}; {doubt}",
+        possible_causes=(*cause.possible_causes, Cause.REFUSED_CREDENTIALS),
+    )
+
+
+def add_answers_to_sharers(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
+    """Return the cause of a silence with what other processes were answered that renewed under the same name before.
+
+    Which of them leads is not known, so nothing says that no renewal was sent.
+    """
+    answers = evidence.answers_to_sharers
+    possible = tuple(
+        one for one in (*list_refusals(answers), *list_answers(answers)) if one not in cause.possible_causes
+    )
+    if cause.blame is not Blame.CLIENT or not possible:
+        return cause
+    last = answers[-1]
+    text = (
+        f"{describe_writer(last.writer)}, which may be the holder or another process, "
+        f"was answered with {last.code} meanwhile"
+    )
+    return replace(
+        cause,
+        blame=Blame.UNKNOWN,
+        evidence=f"{text}; {cause.evidence}",
+        possible_causes=(*cause.possible_causes, *possible),
+        is_silent=False,
+    )
+
+
+def add_slow_part(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
+    """Return the cause of a silence, with the part of an API server that took most of a slow answer."""
+    slowest = evidence.slowest_answer
+    if slowest is None or not slowest.slow_part or cause.blame is not Blame.SERVER:
+        return cause
+    return replace(cause, evidence=f"{cause.evidence}, most of it by {slowest.slow_part}")
+
+
+def add_last_answer(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
+    """Return the cause of a silence, with the last answer to a holder of which none was slow."""
+    if not evidence.own_answers or evidence.slow or cause.blame is not Blame.CLIENT:
+        return cause
+    return replace(cause, evidence=f"{cause.evidence}; {_describe_last_answer(evidence.own_answers[-1])}")
+
+
+def _describe_last_answer(last: Refusal) -> str:
+    """Say what the last request of a holder was answered: of a pod that may have restarted, if nothing names it."""
+    what = "read" if last.is_read else "write"
+    whose = f"a {what} from its pod" if last.writer.pod and not last.asked_holder else f"a {what} of it"
+    return f"{whose} was answered with {last.code}{describe_stored([last])}"
+
+
+def add_deleted_pod(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
+    """Return the cause of a silence of all leases, with the deletion of the holder's pod just before it stopped."""
+    found = find_deletion(evidence) if evidence.other_leases.most_were_late else None
+    if found is None:
+        return cause
+    text = f"{cause.evidence}; but its pod was {describe_deletion(found, evidence.end)}"
+    return replace(cause, evidence=text, possible_causes=(*cause.possible_causes, Cause.POD_DELETED))
+
+
+def add_end_of_pod(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
+    """Return the cause of a silence, with what a kubelet wrote meanwhile of the end of the holder's pod."""
+    tenure, start, end = evidence.tenure, evidence.start, evidence.end
+    found = find_kubelet_writes(evidence.histories, tenure, start, end) if tenure is not None else ()
+    ended = describe_end_of_pod(found, start, end)
+    return replace(cause, evidence=f"{cause.evidence}; {ended}", is_end_shown=True) if ended else cause
+
+
+def add_lost_heartbeats(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
+    """Return the cause of a silence, with the heartbeats that stopped with it while others went on.
+
+    They say nothing of a server that was slow to answer, and what one log does not show is said of that log.
+    """
+    if cause.silent_log or Cause.STOPPED not in cause.possible_causes:
+        return cause
+    lost = find_lost_heartbeats(evidence.histories, evidence.history, evidence.start, evidence.end)
+    if lost is None:
+        return cause
+    text = f"{lost.describe(evidence.end)}; {cause.evidence}"
+    return replace(cause, evidence=text, has_lost_heartbeats=True)
+
+
+def add_ended_log(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
+    """Return the cause of a silence, with the log that ends meanwhile."""
+    ended = evidence.ended_log
+    if ended is None:
+        return cause
+    name = format_name(ended.path.rpartition("/")[2])
+    text = f"log {name} ends at {format_clock(ended.at, evidence.end)} and another goes on"
+    text = f"{cause.evidence}; {text}: its API server may have ended, or the rest of it is missing"
+    return replace(cause, evidence=text, has_ended_log=True)
+
+
+def add_signs_of_life(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
+    """Return the cause of a silence, with the lease that the silent process renewed meanwhile."""
+    other = find_lease_renewed_meanwhile(evidence) if cause.is_silent else None
+    if other is None:
+        return cause
+    place = "" if other.namespace == evidence.history.namespace else f"{format_name(other.namespace)}/"
+    return replace(cause, evidence=f"it renewed {place}{format_name(other.name)} meanwhile", is_alive=True)
+
+
+def add_other_requests(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
+    """Return the cause of a silence, with what the pod asked of the API server meanwhile beside the lease."""
+    found = evidence.other_requests
+    if not found or cause.blame not in {Blame.CLIENT, Blame.UNKNOWN}:
+        return cause
+    has_gone_on = evidence.has_pod_gone_on
+    if cause.is_silent and evidence.runs_on:
+        first, latest = (format_clock(pick(one.at for one in found), evidence.end) for pick in (min, max))
+        clause = f"at least {format_count(len(found), 'other')}, from {first} to {latest}"
+        return replace(cause, others=clause, has_gone_on=has_gone_on, runs_on=True)
+    if cause.is_silent:
+        last = format_clock(max(one.at for one in found), evidence.end)
+        number, which = format_count(len(found), "other"), "" if len(found) == 1 else "the last "
+        return replace(cause, others=f"at least {number}, {which}answered at {last}", has_gone_on=has_gone_on)
+    if not has_gone_on:
+        return cause
+    text = f"{cause.evidence}; {describe_other_requests(evidence)}"
+    return replace(cause, evidence=text, has_gone_on=cause.blame is Blame.CLIENT)
+
+
+def find_lease_renewed_meanwhile(evidence: SilenceEvidence) -> LeaseHistory | None:
+    """Return another lease, of any namespace, that the process of a holder renewed while it was silent."""
+    tenure, start, end = evidence.tenure, evidence.start, evidence.end
+    own = tenure.processes.own if tenure is not None else None
+    for other, held in evidence.histories.find_tenures_of_user(own.user) if own is not None and own.pod else ():
+        is_own = held is not tenure and held.processes.own is not None and held.processes.own.is_same(own)
+        if is_own and held.since < end and held.last_renewal > start + (end - start) // 4:
+            return other
+    return None

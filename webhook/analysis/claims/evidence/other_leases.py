@@ -1,0 +1,279 @@
+"""The cause of a silence by how other leases fared meanwhile."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from webhook.admission.rules.change import NODE_LEASES
+from webhook.analysis.claims.diagnosis import Blame, Cause, Diagnosis
+from webhook.analysis.claims.evidence.api_servers import is_identity_lease
+from webhook.analysis.claims.evidence.silence_evidence import (
+    HIDDEN,
+    SilenceEvidence,
+)
+from webhook.analysis.claims.words import format_clock, format_count, format_leases, format_name
+from webhook.analysis.history.audit_log.log_spans import SilentLog
+from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.renewals import OtherLeases
+from webhook.analysis.inputs.items import InputKind
+from webhook.kubernetes.times import SECOND, format_length
+
+MIN_OTHER_WRITES: Final = 3
+WITHOUT_EVIDENCE: Final = (
+    "no other lease in the input shows whether the API server was unavailable; if there are more, give all of them (-A)"
+)
+_OTHERS: Final = "whether it was unavailable at other times, no other lease in the input shows"
+_ONE_NODE: Final = "and all holders were on one node"
+_TOO_FEW: Final = "too few to tell an outage of the API server from one of a node; give all of them (-A)"
+_COMPARED: Final = "compared (due at least twice)"
+"""What is renewed too rarely for that time, such as a heartbeat of a node, is not in such a count."""
+_FOR_ALL: Final = (Cause.FAILED, Cause.REFUSED_WEBHOOK, Cause.REFUSED_POLICY)
+"""Possible causes of a stop of all writes, where no log shows the answers."""
+
+
+def compare_silence(evidence: SilenceEvidence) -> Diagnosis:
+    """Return the cause by how other leases fared."""
+    slow = evidence.slow
+    histories, history, hidden = evidence.histories, evidence.history, evidence.hidden
+    silence, requests, compared = evidence.silence, evidence.request_count, evidence.other_leases
+    start, end = silence.start, silence.end
+    is_whole = history.kind is InputKind.AUDIT_LOG and not (histories.lacks_requests(history) or evidence.ended_log)
+    is_silent = evidence.is_heard is False and is_whole
+    own = (Cause.STOPPED, Cause.API_SERVER, *hidden)
+    if late := describe_late(compared):
+        if not compared.are_enough:
+            why = f"{late}, {_ONE_NODE if compared.is_one_node else _TOO_FEW}"
+            return Diagnosis(Blame.UNKNOWN, why, (*own, Cause.NETWORK))
+        return _diagnose_outage(evidence, late, is_silent=is_silent and not slow)
+    if slow:
+        return Diagnosis(
+            Blame.SERVER, f"it took up to {format_length(slow)} to answer a write", (Cause.API_SERVER, Cause.FAILED)
+        )
+    if evidence.silent_log is not None:
+        return _diagnose_silent_log(evidence, evidence.silent_log, own)
+    others = describe_other_writers(history, start, end)
+    # A log without holes has each conflict of a process that it knows.
+    is_in_time = _was_written_before_renewal_was_due(history, start)
+    if others and is_in_time and not is_silent and (hidden or requests is None):
+        shown = "" if history.kind is InputKind.AUDIT_LOG else "; the audit log shows it"
+        conflicting = tuple(dict.fromkeys((*own, Cause.CONFLICT)))
+        if manager := _find_own_manager(history, start, end):
+            text = (
+                f"field manager {format_name(manager)}, as in its renewals, "
+                "stored writes that left renewTime as it was: "
+                f"its process may have written the lease without renewing it, or another client uses that name{shown}"
+            )
+            return Diagnosis(Blame.UNKNOWN, text, (Cause.NOT_RENEWING, *conflicting))
+        return Diagnosis(Blame.UNKNOWN, f"{others}, so its updates may have conflicted{shown}", conflicting)
+    if not compared.is_known and is_silent and evidence.was_answered_throughout:
+        reads = len(evidence.reads_of_others)
+        text = f"the API server answered at least {reads} reads of this lease by others meanwhile"
+        return Diagnosis(Blame.CLIENT, text, own, is_silent=True)
+    if not compared.is_known:
+        return Diagnosis(Blame.UNKNOWN, _describe_candidate_writes(evidence) or WITHOUT_EVIDENCE, (*own, Cause.NETWORK))
+    if compared.most_paused and not is_silent:
+        text = (
+            f"{_describe_pause(compared)}, as when the API server or its etcd is slow, or a node cut off, for example"
+        )
+        return Diagnosis(Blame.UNKNOWN, text, (*own, Cause.NETWORK), is_shared=True)
+    node = _is_node_silent(histories, history, start, end) if is_silent else None
+    of_node = {
+        True: "; for most of it the lease of its node was not renewed",
+        False: ", and so was that of its node",
+        None: "",
+    }
+    text = f"{describe_punctual(compared)}{of_node[node]}"
+    return Diagnosis(Blame.CLIENT, text, own, is_silent=is_silent, requests=requests or 0)
+
+
+def _describe_candidate_writes(evidence: SilenceEvidence) -> str:
+    """Say that an API server stored LeaseCandidates meanwhile, which are no leases; "" if none did.
+
+    Before a renewal was due, and in the second in which it came, that says nothing.
+    """
+    due, end = evidence.start + (evidence.history.renewals.usual or SECOND), evidence.end // SECOND * SECOND
+    found = [one for one in evidence.histories.candidate_writes if due < one < end]
+    if not found:
+        return ""
+    return f"an API server stored LeaseCandidates meanwhile, the last at {format_clock(max(found), end)}; {_OTHERS}"
+
+
+def lacks_other_leases(cause: Diagnosis) -> bool:
+    """Return whether no other lease shows anything of a time in which one was not renewed."""
+    return cause.evidence == WITHOUT_EVIDENCE or cause.evidence.endswith(_OTHERS)
+
+
+def _diagnose_silent_log(evidence: SilenceEvidence, log: SilentLog, own: Sequence[Cause]) -> Diagnosis:
+    """Return the cause if the API server of the last renewal answered nobody about a lease, as far as its log shows."""
+    name = log.path.rpartition("/")[2]
+    start, end = (format_clock(one, evidence.end) for one in (log.start, log.end))
+    found = [one for one in evidence.histories.leases.values() if _has_stopped_with(one, evidence.history, log)]
+    stopped, servers = len(found), [one for one in found if is_identity_lease(one)]
+    were = "was" if stopped == 1 else "were"
+    others = f", although {format_count(stopped, 'other lease')} {were} renewed there before" if stopped else ""
+    whose = "that API server, or the process of the holder, may have stood still or been cut off, for example"
+    if len(servers) == 1:
+        # An API server renews its own lease each 10 s, for which no client and no network is needed.
+        others = f", not even about that of its API server, {servers[0].namespace}/{servers[0].name}"
+        whose = "that API server may have stood still or been cut off from its etcd, for example"
+    text = (
+        f"log {format_name(name)}, which has the last renewal, has no answer about any lease from {start} to {end}"
+        f"{others}, and another log goes on: {whose}"
+    )
+    return Diagnosis(Blame.UNKNOWN, text, (*own, Cause.NETWORK), silent_log=name)
+
+
+def _has_stopped_with(other: LeaseHistory, history: LeaseHistory, log: SilentLog) -> bool:
+    """Return whether another lease was renewed in a log, and was due there again while that had no answer."""
+    usual, written = other.renewals.usual, other.requests.written_in
+    is_there = other is not history and written.find_at(log.start) == log.path
+    return is_there and usual is not None and 2 * usual <= log.end - log.start
+
+
+def describe_other_requests(evidence: SilenceEvidence) -> str:
+    """Say how many other requests of its pod were answered; "" if none is known. Not all of a log are read."""
+    found = evidence.other_requests
+    if not found:
+        return ""
+    number, last = format_count(len(found), "other request"), format_clock(max(one.at for one in found), evidence.end)
+    if len(found) == 1:
+        return f"at least {number} of its pod was answered meanwhile, at {last}"
+    return f"at least {number} of its pod were answered meanwhile, the last at {last}"
+
+
+def _diagnose_outage(evidence: SilenceEvidence, late: str, *, is_silent: bool) -> Diagnosis:
+    """Return the cause if all leases were late; if the holder was silent and others were answered, it is not known."""
+    for_all = _FOR_ALL if evidence.hidden else ()
+    if not is_silent:
+        return Diagnosis(Blame.SERVER, late, (Cause.API_SERVER, Cause.NETWORK, Cause.STOPPED, *for_all))
+    if answered := len(evidence.reads_of_others):
+        reads = f"the API server answered at least {format_count(answered, 'read')} of this lease meanwhile"
+        possible = (Cause.STOPPED, Cause.NETWORK, Cause.API_SERVER, *for_all)
+        return Diagnosis(Blame.UNKNOWN, f"{late}, but {reads}", possible)
+    if others := describe_other_requests(evidence):
+        possible = (Cause.STOPPED, Cause.NETWORK, Cause.API_SERVER, *for_all)
+        return Diagnosis(Blame.UNKNOWN, f"{late}, but {others}", possible)
+    heard = "and for most of that time the log has no answered request for the lease from the holder"
+    possible = (Cause.NETWORK, Cause.API_SERVER, Cause.STOPPED, *for_all)
+    return Diagnosis(Blame.NETWORK, f"{late}, {heard}", possible)
+
+
+def _is_node_silent(histories: ClusterHistory, history: LeaseHistory, start: int, end: int) -> bool | None:
+    """Return whether the node of the one that held a lease at an instant was silent too; None if that is not known."""
+    node = history.find_node_at(start)
+    lease = histories.leases.get((NODE_LEASES, node)) if node else None
+    longest = lease.renewals.longest_usual if lease else None
+    if lease is None or longest is None or (lease.renewals.first or start) >= start:
+        return None
+    last = lease.renewals.last or start
+    silent = lease.renewals.measure_silence_within(start, end)
+    if last < end and (histories.bounds.until or end) - last > longest:
+        silent = max(silent, end - max(start, last))
+    if 4 * silent >= 3 * (end - start):
+        return True
+    # A kubelet renews each 10 s: within a shorter time it may have nothing to say.
+    return False if not silent and end - start > longest else None
+
+
+def count_failures_of_others(evidence: SilenceEvidence) -> str:
+    """Say how many requests for other leases the API server could not answer then, "" of none."""
+    others = (one for one in evidence.histories.leases.values() if one is not evidence.history)
+    answers = (answer for one in others for answer in one.requests.refusals)
+    codes = [one.code for one in answers if evidence.start < one.at <= evidence.end and one.has_failed]
+    if not codes:
+        return ""
+    shown = " and ".join(map(str, sorted(set(codes))))
+    were = "was" if len(codes) == 1 else "were"
+    return f"; at least {format_count(len(codes), 'request')} for other leases {were} answered with {shown}"
+
+
+def _describe_pause(compared: OtherLeases) -> str:
+    """Say how many other leases missed renewals at the same time, and were renewed again before they were late."""
+    number = compared.late + compared.on_time
+    others = "the other lease" if number == 1 else f"{compared.paused} of {number} other leases"
+    return f"{others} paused at the same time, for up to {format_length(compared.silent_for)}"
+
+
+def describe_punctual(compared: OtherLeases) -> str:
+    """Say how many other leases were renewed on time, and how many were not."""
+    number = compared.late + compared.on_time
+    others = "the other lease was" if number == 1 else f"{number} other leases were"
+    late = ""
+    if compared.late:
+        verb = "was" if compared.on_time == 1 else "were"
+        others = f"{compared.on_time} of {number} other leases {_COMPARED} {verb}"
+        were = "was" if compared.late == 1 else "were"
+        late = f", and {format_leases(compared.named_late, compared.late)} {were} late at the same time"
+    if compared.paused:
+        which = "" if compared.paused == compared.on_time else f"{compared.paused} of them "
+        pause = format_length(compared.silent_for)
+        return f"{others} renewed meanwhile, {which}after up to {pause} without a renewal{late}"
+    return f"{others} renewed on time{late}"
+
+
+def _was_written_before_renewal_was_due(history: LeaseHistory, start: int) -> bool:
+    """Return whether others wrote a lease soon after its last renewal, so that their writes may have stopped the next.
+
+    Who has missed several renewals by then had stopped for another reason.
+    """
+    first = min((one.at for one in history.idle_writes if one.at >= start), default=start)
+    return first <= start + 2 * (history.renewals.usual or SECOND) + SECOND
+
+
+def describe_other_writers(history: LeaseHistory, start: int, end: int) -> str:
+    """Say who else wrote the lease in that time without renewing it, if that was often."""
+    found = Counter(one.name for one in history.idle_writes if start <= one.at <= end)
+    often = [(who, number) for who, number in found.most_common(3) if number >= MIN_OTHER_WRITES]
+    if not often:
+        return ""
+    known = [format_name(who) for who, _ in often if who]
+    are_all = len(known) == len(found)
+    # A watch has their field managers, which clients choose.
+    kind = "" if history.kind is InputKind.AUDIT_LOG else f"field manager{'' if len(known) == 1 else 's'} "
+    by = f"{' by' if are_all else ', among others by'} {kind}{' and '.join(known)}" if known else ""
+    return f"others wrote it at least {format_count(sum(number for _, number in often), 'time')} in that time{by}"
+
+
+def _find_own_manager(history: LeaseHistory, start: int, end: int) -> str:
+    """Return the field manager of a holder, if it often stored other writes than renewals in that time; else ""."""
+    tenure = history.find_tenure_at(start)
+    own = tenure.manager if tenure else ""
+    number = sum(1 for one in history.idle_writes if start <= one.at <= end and one.name == own)
+    return own if own and number >= MIN_OTHER_WRITES else ""
+
+
+def diagnose_snapshot(histories: ClusterHistory, history: LeaseHistory, now: int) -> Diagnosis:
+    """Return why an expired lease is not renewed, from a dump, which has only the last renewal of each lease."""
+    others = histories.compare_silent_with_others(history, now)
+    own = (Cause.STOPPED, Cause.API_SERVER, *HIDDEN)
+    if not others.is_known:
+        return Diagnosis(Blame.UNKNOWN, WITHOUT_EVIDENCE, (*own, Cause.NETWORK))
+    if others.most_were_late:
+        stopped = f"{format_count(others.late, 'other lease')} stopped at the same time"
+        if histories.bounds.may_be_older:
+            return Diagnosis(Blame.UNKNOWN, f"{stopped}, as if the list was taken then (--now)", (*own, Cause.NETWORK))
+        if others.are_enough:
+            return Diagnosis(Blame.SERVER, stopped, (Cause.API_SERVER, Cause.NETWORK, Cause.STOPPED, *_FOR_ALL))
+        return Diagnosis(Blame.UNKNOWN, f"{stopped}, {_TOO_FEW}", (*own, Cause.NETWORK))
+    return Diagnosis(
+        Blame.CLIENT, f"{format_count(others.on_time, 'other lease')} went on being renewed after that", own
+    )
+
+
+def describe_late(others: OtherLeases) -> str:
+    """Say how many other leases were late as well; "" if most were not."""
+    if not others.most_were_late:
+        return ""
+    known = others.late + others.on_time
+    which = {1: "the other lease", 2: "both other leases"}.get(known, f"all {known} other leases")
+    if others.is_sample:
+        which = f"{others.late} of a sample of {known} other leases"
+    elif others.on_time:
+        which = f"{others.late} of the {known} other leases"
+    verb = "was" if known == 1 else "were"
+    late = f"{which} {_COMPARED} {verb} late at the same time"
+    if not others.on_time:
+        return late
+    named, on_time = format_leases(others.named_late, others.late), format_leases(others.named_on_time, others.on_time)
+    return f"{late} ({named}), and {on_time} {'was' if others.on_time == 1 else 'were'} not"
