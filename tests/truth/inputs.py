@@ -396,10 +396,12 @@ _MAKERS: Final[dict[Kind, _Maker]] = {
     Kind.RECORD: lambda history: _record(history, None),
     Kind.BROKEN_RECORD: lambda history: _record(history, _hole(history)),
     Kind.BOTH: lambda history: {"audit.log": _log(history.requests), "watch.json": _watch(history, history.begin)},
-    # Without the answers, a log does not show what a webhook stored instead.
+    # Without the answers, a log does not show what a webhook stored instead, nor in which order the clocks of several
+    # API servers date what was stored.
     Kind.ASKED: lambda history: (
         {}
         if any(_mutations(one, "Request") for one in history.requests)
+        or len({one.server for one in history.requests}) > 1
         else {"audit.log": _log(history.requests, _sent)}
     ),
     Kind.SENT: lambda history: {

@@ -295,7 +295,7 @@ class Audit(Struct):
                 self.inventory.nodes.add(item.name)
             else:
                 self.skipped[item.kind] += 1
-        elif isinstance(item, AboutInput) or item.input_kind is not InputKind.DUMP or item.read_at is not None:
+        elif isinstance(item, AboutInput) or not _is_stored_still(item):
             self.histories.take(item)
         else:
             yield from self._examine_stored(item)
@@ -346,6 +346,11 @@ class Audit(Struct):
                 yield from self.inventory.add(Subject(candidate, namespace, name, at, limits=limits))
         yield from self.inventory.finish()
         yield from self.tokens.check()
+
+
+def _is_stored_still(seen: Observation) -> bool:
+    """Return whether a list shows an object: what only a read of a log shows may have been changed, or be gone."""
+    return seen.input_kind is InputKind.DUMP and seen.read_at is None and not seen.is_deleted_later
 
 
 def _format_finding(finding: ReportFinding, lead: str = "") -> Iterator[str]:

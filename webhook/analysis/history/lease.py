@@ -8,7 +8,6 @@ from typing import Final
 from msgspec import Struct, field
 
 from webhook.analysis.heartbeats import is_heartbeat, is_named_for_heartbeats, is_nameless_heartbeat
-from webhook.analysis.history.audit_log.patched import PatchedState
 from webhook.analysis.history.audit_log.requests import MAX_REFUSALS, Requests
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.holders.rival import Rival
@@ -75,7 +74,6 @@ class LeaseHistory(Struct):
     added_owners: deque[AddedOwners] = field(default_factory=partial(deque, (), MAX_REFUSALS))
     clock_steps: ClockSteps = field(default_factory=ClockSteps)
     rival: Rival = field(default_factory=Rival)
-    patched: PatchedState = field(default_factory=PatchedState)
     logged: int | None = None
     """The last renewal by the log, if the latest state has no stamp of it."""
     stored_write: Write = Write()

@@ -27,11 +27,9 @@ from webhook.kubernetes.times import stamp_of
 
 def observe(history: LeaseHistory, seen: Observation, bounds: Bounds) -> list[LeaseEvent]:
     """Take in one observation of a lease, and return what happened; those of one lease come in order."""
-    seen = history.patched.show(seen, is_shown_beside=history.continuity.is_shown_beside, skew=bounds.skew)
     step = _begin(history, seen, bounds)
     _take(step)
     history.write = step.write
-    history.patched.note(seen, history.lease)
     return step.events
 
 

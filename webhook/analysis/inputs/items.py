@@ -259,6 +259,8 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     """The object with which a read was answered, as JSON; of an audit log only."""
     read_at: int | None = None
     """When the read was answered that shows this state, of which a log lacks the write; None if no read shows it."""
+    is_deleted_later: bool = False
+    """A read shows this state, and a log that has no write before it has its deletion."""
     is_beside_spec: bool = False
     """A patch that a log shows, and not what was stored, changed annotations and labels alone."""
     marks: tuple[Mark, ...] = ()

@@ -50,7 +50,7 @@ class LatestReads(Struct):
         """Return the state that the latest read of an object shows, as a list shows it that was taken then."""
         _, seen = self._reads.get(key, (0, None))
         state = _make_state(seen, is_last=False) if seen is not None else None
-        return replace(state, read_at=None, is_from_cache=False) if state is not None else None
+        return replace(state, read_at=None, is_from_cache=False, is_deleted_later=True) if state is not None else None
 
     def list_states(self) -> list[tuple[_Key, Observation]]:
         """Return the state that is left of each object, as a list shows it."""

@@ -231,13 +231,10 @@ def _examine(step: Step, state: NextState, *, is_same_path: bool) -> None:
         history.idle_writes.append(IdleWrite(at, name, state.writer if is_own is False else None))
         if state.writer is not None and history.current_tenure.is_by(state.writer):
             history.current_tenure.processes.unrenewed.append(at)
-    if history.patched.is_partial:
-        return  # what differs may have been so before
     version = state.lease.metadata.resource_version
     if state.act is Act.STORED or (before and version and before.metadata.resource_version == version):
         return
-    is_patch = state.seen.spec_changes is not None and not state.seen.entries  # the log shows no stamps
-    if not is_patch and (before is None or state.seen.old or is_same_path):
+    if before is None or state.seen.old or is_same_path:
         problem = find_forged_stamps(state.seen, before, state.known, at, is_dated=step.write.is_dated)
         if problem:
             record_event(step, EventKind.FORGED, at, writer=state.writer, text=problem)
