@@ -573,7 +573,7 @@ POD = "db-7d9c6b5f4-7hq2x"
 OFF = put("requestObject", {"spec": {"template": {"spec": {"containers": [{"args": ["--leader-elect=false"]}]}}}})
 ON = put("requestObject", {"spec": {"template": {"spec": {"containers": [{"args": ["--leader-elect=true"]}]}}}})
 PATCH = put("verb", "patch")
-LEFT_OVER = "This lease may be left over: the election of Deployment shop/db was switched off at 11:07:"
+LEFT_OVER = "This lease may be left over: at 11:07:"
 
 
 def switch(*changes: Tweak, at: int = 20) -> str:
@@ -595,13 +595,18 @@ def test_an_election_that_was_switched_off_leaves_a_lease_over() -> None:
     output = switch(OFF)
     assert "Deployment shop/db was updated by alice@example.org, which set args (--leader-elect=false)" in output
     assert LEFT_OVER in output
-    assert "so each of its replicas may work. " in output
+    assert "Z a container of Deployment shop/db was told not to elect; if that is what elected" in output
 
 
 @pytest.mark.parametrize("output", [switch(ON), switch(OFF, ON), switch(OFF, at=-1)], ids=["on", "on again", "before"])
 def test_an_election_that_need_not_be_off_is_not_said_to_be(output: str) -> None:
     assert "Deployment shop/db was updated" in output
     assert "left over" not in output
+
+
+def test_a_patch_that_only_tests_is_no_change() -> None:
+    test = put("requestObject", [{"op": "test", "path": "/spec/replicas", "value": 3}])
+    assert "Deployment" not in switch(test)
 
 
 def test_of_copies_of_a_request_that_which_shows_more_is_listed() -> None:

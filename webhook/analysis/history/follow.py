@@ -211,9 +211,14 @@ class ClusterHistory(Struct):
 
     def _note_related_write(self, seen: RelatedWrite) -> None:
         # Another copy of a log may show more of the same request.
-        key = replace(seen, is_sure=False, change="")
+        key = replace(seen, is_sure=False, change="", switched_off="")
         known = self.related_writes.pop(key, seen)
-        shown = replace(seen, is_sure=seen.is_sure or known.is_sure, change=seen.change or known.change)
+        shown = replace(
+            seen,
+            is_sure=seen.is_sure or known.is_sure,
+            change=seen.change or known.change,
+            switched_off=seen.switched_off or known.switched_off,
+        )
         self.related_writes[key] = shown
         if len(self.related_writes) > MAX_RELATED:
             del self.related_writes[next(iter(self.related_writes))]

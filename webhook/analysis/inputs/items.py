@@ -522,7 +522,8 @@ class RelatedWrite(Struct, frozen=True, gc=False, kw_only=True):
 
     `namespace` is "" for an object of the whole cluster; `verb` is `created`, `updated`, `scaled` or `deleted`.
     `is_sure`: a log at level Metadata hides whether a deletion was a dry run. `received` is when it came, if the log
-    says so. `change` is what it set of a workload, as a clause, if the log shows the request.
+    says so. `change` is what it set of a workload, as a clause, if the log shows the request, and `switched_off` the
+    container that it gave an argument which switches elections off.
     """
 
     at: int
@@ -534,6 +535,7 @@ class RelatedWrite(Struct, frozen=True, gc=False, kw_only=True):
     is_sure: bool = True
     received: int | None = None
     change: str = ""
+    switched_off: str = ""
 
 
 AboutInput = LogEnd | ClockSkew | RecordingGap | PodDeletion | PodRequest | PodActivity | RelatedWrite

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.analysis.inputs.dry_runs import find_dry_run, is_never_dry
 from webhook.analysis.inputs.items import RelatedWrite
-from webhook.analysis.inputs.workload_changes import describe_workload_change
+from webhook.analysis.inputs.workload_changes import WorkloadChange, describe_workload_change, is_test_alone
 from webhook.kubernetes.request import NODE_CONTROLLER, NODE_USER
 from webhook.kubernetes.times import get_instant, normalize
 
@@ -98,6 +98,10 @@ def interpret_related_write(event: "AuditEvent") -> RelatedWrite | None:
     is_usual = writer.user in _CONTROLLERS and not writer.impersonator
     if is_dry_run or (done != "deleted" and (is_usual or (kind == "Node" and not is_of_node))):
         return None
+    sent = bytes(event.request_object)
+    if is_test_alone(event.verb, sent):
+        return None
+    change = describe_workload_change(event.verb, sent) if kind in WORKLOADS else WorkloadChange()
     assert at is not None
     return RelatedWrite(
         at=at,
@@ -108,5 +112,6 @@ def interpret_related_write(event: "AuditEvent") -> RelatedWrite | None:
         writer=writer,
         is_sure=is_dry_run is not None or is_never_dry(event),
         received=get_instant(normalize(event.request_received_timestamp)),
-        change=describe_workload_change(event.verb, bytes(event.request_object)) if kind in WORKLOADS else "",
+        change=change.words,
+        switched_off=change.switched_off,
     )

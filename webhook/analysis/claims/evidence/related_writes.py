@@ -76,7 +76,7 @@ def describe_related_write(write: RelatedWrite, times: str = "") -> str:
     what = f"{write.kind} {place}{format_name(write.name)} was {write.verb}{times}"
     why = ", as when its kubelet is not heard" if write.verb == STATUS_WRITTEN else ""
     why = ", as when it taints a node that is not ready" if _is_taint(write) else why
-    change = f", which set {write.change}" if write.change else ""
+    change = f", {write.change}" if write.change else ""
     return f"{what}{describe_by_writer(write.writer)}{why}{change}{doubt}"
 
 

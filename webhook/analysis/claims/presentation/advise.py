@@ -1,6 +1,5 @@
 """Advice about a lease: one or two sentences, and a command that fits the cause."""
 
-import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -48,7 +47,13 @@ from webhook.analysis.claims.findings.refused_candidates import advise_on_refuse
 from webhook.analysis.claims.findings.taken_back import find_taken_back
 from webhook.analysis.claims.findings.two_addresses import find_two_addresses
 from webhook.analysis.claims.handovers import FrequentChanges, find_frequent_changes, is_used_as_lock
-from webhook.analysis.claims.words import describe_user, describe_writer, format_clock, format_count, format_name
+from webhook.analysis.claims.words import (
+    describe_user,
+    describe_writer,
+    format_clock,
+    format_count,
+    format_name,
+)
 from webhook.analysis.heartbeats import find_owner
 from webhook.analysis.history.audit_log.refusal import By, Refusal
 from webhook.analysis.history.holders.tenure import API_SERVER
@@ -64,7 +69,6 @@ _PATIENCE: Final = 30 * SECOND
 """Most candidates ask each few seconds."""
 RISKS: Final = frozenset({"timing-tight"})
 """Findings about what may cost a leader its lease one day: nothing that happened."""
-_SWITCHED_OFF: Final = re.compile(r"-(?:enable-)?leader-elect(?:ion)?=false\b")
 _MIN_WRITES: Final = 3
 """Fewer writes beside a holder's are listed, and lead to no advice."""
 LOSSES: Final = frozenset({"leader-lost", "renewal-late"})
@@ -117,16 +121,18 @@ def _advise(account: Account) -> Advice:
 
 
 def _describe_switched_off(account: Account) -> str:
-    """Say that the election of a workload was switched off since its pod took the lease; "" if no log shows it."""
+    """Say that a workload was told not to elect since its pod took the lease; "" if no log shows it.
+
+    Whether that container is what elects, and what it was told before, is not known.
+    """
     since = account.tenure.since if account.tenure is not None else account.now
     last = next((one for one in reversed(account.related_writes) if one.change), None)
-    if last is None or last.at < since or not _SWITCHED_OFF.search(last.change):
+    if last is None or last.at < since or not last.switched_off:
         return ""
-    what = f"{last.kind} {format_name(f'{last.namespace}/{last.name}')}"
-    at = format_clock(last.at, account.now)
+    what = f"{last.switched_off} of {last.kind} {format_name(f'{last.namespace}/{last.name}')}"
     return (
-        f"This lease may be left over: the election of {what} was switched off at {at}, "
-        "so each of its replicas may work. "
+        f"This lease may be left over: at {format_clock(last.at, account.now)} {what} was told not to elect; "
+        "if that is what elected, each replica may work. "
     )
 
 
