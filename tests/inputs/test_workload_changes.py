@@ -98,6 +98,7 @@ def operation(op: str, path: str, value: Any = None) -> dict[str, Any]:
             "args (--leader-elect=false)",
         ),
         ([operation("add", ARGS, OFF), operation("remove", "/spec/template/spec/containers/0")], ""),
+        ([operation("add", f"{ARGS}/-", OFF[0]), operation("remove", f"{ARGS}/2")], "which removed part of args"),
         ([operation("add", ARGS, OFF), {"op": "move", "from": f"{ARGS}/0", "path": "/spec/a"}], ""),
     ],
 )
