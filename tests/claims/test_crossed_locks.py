@@ -63,6 +63,25 @@ def test_the_other_lease_says_the_same() -> None:
     assert advice.command == "kubectl -n shop logs move-y; kubectl -n shop logs copy-x"
 
 
+def test_a_lease_that_lasts_long_and_is_not_renewed_is_held() -> None:
+    server, electors = serve()
+    electors[3].renew(leaseDurationSeconds=3600)
+    for _ in range(15):
+        electors[1].ask()
+        electors[2].ask()
+        together(4, electors[0])
+    assert "It is held and renewed, and shop/mail is held. If their holders" in explain(server)
+
+
+def test_who_no_longer_renews_the_other_lease_does_not_hold_it() -> None:
+    server, electors = serve()
+    for _ in range(15):
+        electors[1].ask()
+        electors[2].ask()
+        together(4, electors[0])
+    assert "for the other" not in explain(server)
+
+
 def test_what_is_over_is_said_with_its_end() -> None:
     server, electors = cross()
     together(30, electors[0], electors[3])

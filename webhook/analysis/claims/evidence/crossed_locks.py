@@ -17,6 +17,7 @@ from webhook.analysis.history.audit_log.read_runs import MAX_APART, ReadRun
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.status import LeaseState
 from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.request import UserInfo
 from webhook.kubernetes.times import SECOND
@@ -28,7 +29,7 @@ _SHORTEST: Final = 30 * SECOND
 class CrossedLocks(Struct, frozen=True):
     """The `holder` of a lease, and the `other` of another one, that asked for each other's lease.
 
-    `since` and `until` are in microseconds since 1970.
+    `since` and `until` are in microseconds since 1970. `is_renewed`: the other lease was renewed since `since`.
     """
 
     holder: Writer
@@ -38,6 +39,7 @@ class CrossedLocks(Struct, frozen=True):
     since: int
     until: int
     goes_on: bool
+    is_renewed: bool
 
     def describe(self, now: int) -> str:
         """Return it as a sentence without its end."""
@@ -55,8 +57,9 @@ class CrossedLocks(Struct, frozen=True):
         if not self.goes_on:
             return None
         lease = f"{format_name(self.namespace)}/{format_name(self.lease)}"
+        also = f"as is {lease}" if self.is_renewed else f"and {lease} is held"
         sentence = (
-            f"It is held and renewed, as is {lease}. If their holders wait for each other, neither goes on until one "
+            f"It is held and renewed, {also}. If their holders wait for each other, neither goes on until one "
             "of them gives up or ends; their logs may say so:"
         )
         return Advice(sentence, "; ".join(map(_make_command, (self.holder, self.other))))
@@ -75,9 +78,15 @@ def find_crossed_locks(histories: ClusterHistory, history: LeaseHistory) -> Cros
         if who.pod and history.requests.read_runs.find(who) is run
         for other, tenure in histories.find_tenures_of_user(who.user)
         if other is not history and tenure.processes.is_sure and who.is_same(tenure.processes.own)
+        if tenure.until is not None or _is_live(other, histories.bounds.logged_until)
         for crossed in _compare(histories, history, run, other, tenure)
     )
     return max(found, key=lambda one: one.until, default=None)
+
+
+def _is_live(history: LeaseHistory, at: int) -> bool:
+    status = history.status(at)
+    return status is not None and status.state is LeaseState.LIVE
 
 
 def _compare(
@@ -95,5 +104,5 @@ def _compare(
         ends = [one.until for one in (tenure, theirs) if one.until is not None]
         since, until = max(asked.first, back.first, tenure.since, theirs.since), min(asked.last, back.last, *ends)
         if until - since >= _SHORTEST:
-            goes_on = not ends and logged_until - until <= MAX_APART
-            yield CrossedLocks(own, asker, other.namespace, other.name, since, until, goes_on)
+            goes_on, is_renewed = not ends and logged_until - until <= MAX_APART, theirs.last_renewal > since
+            yield CrossedLocks(own, asker, other.namespace, other.name, since, until, goes_on, is_renewed)
