@@ -105,6 +105,14 @@ def test_what_a_log_shows_of_a_status_is_said(tweaks: tuple[Tweak, ...], said: s
     assert UNKNOWN not in output
 
 
+@pytest.mark.parametrize(("at", "is_said"), [("11:06:36", False), ("11:06:40", True)])
+def test_a_container_that_ended_before_its_pod_held_the_lease_is_no_reason(at: str, *, is_said: bool) -> None:
+    server, db, others = serve()
+    ended = {"name": "db", "lastState": {"terminated": KILLED | {"finishedAt": f"2026-11-18T{at}Z"}}}
+    restart(server, db, others, 3, *say({"containerStatuses": [ended]}))
+    assert (WROTE in explain(server)) == is_said
+
+
 def test_the_status_of_a_pod_that_was_deleted_changes_for_that() -> None:
     server, db, others = serve()
     restart(server, db, others, 3)

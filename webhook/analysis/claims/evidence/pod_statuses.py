@@ -79,8 +79,11 @@ def describe_end_of_pod(found: Sequence[PodRequest], start: int, now: int) -> st
 
 
 def describe_ends(found: Sequence[PodRequest], start: int, now: int) -> str:
-    """Say which containers ended since an instant, the latest, as kubelets wrote; "" if none did."""
-    return _join(_list_ended(found, start, now))
+    """Say which containers ended since an instant, the latest, as kubelets wrote; "" if none did.
+
+    An end within the second of the instant counts, since its time is in whole seconds.
+    """
+    return _join(_list_ended(found, start + _ROUNDING - SECOND, now))
 
 
 def name_node(request: PodRequest) -> str:

@@ -29,6 +29,8 @@ class StatusWrites(Struct, frozen=True):
     """Writes of kubelets to the status of pods that held a lease then, one after another."""
 
     writes: tuple[PodRequest, ...]
+    since: int
+    """When the first of these pods began to hold it: what ended before is no reason for these writes."""
 
     @property
     def first(self) -> int:
@@ -38,7 +40,7 @@ class StatusWrites(Struct, frozen=True):
     def describe(self, now: int) -> str:
         """Return it as a sentence without its end; "" if the log shows that no container ended."""
         shown = [one for one in self.writes if one.status is not None]
-        ends = describe_ends(shown, self.first - _NEAR, now)
+        ends = describe_ends(shown, max(self.first - _NEAR, self.since), now)
         if shown and not ends:
             return ""
         why = ends or "as when containers end and start again, or readiness changes; the log does not show which"
@@ -50,21 +52,24 @@ class StatusWrites(Struct, frozen=True):
 
 def find_status_writes(histories: ClusterHistory, history: LeaseHistory, now: int) -> StatusWrites | None:
     """Return the latest ones in a row; None if there are few."""
-    found = sorted(_list_writes(histories, history, now), key=lambda one: one.at)
-    breaks = [number for number, (one, after) in enumerate(pairwise(found), 1) if after.at - one.at > _NEAR]
-    latest = tuple(found[breaks[-1] if breaks else 0 :])
-    return StatusWrites(latest) if len(latest) >= _MIN_WRITES else None
+    found = sorted(_list_writes(histories, history, now), key=lambda one: one[0].at)
+    breaks = [number for number, ((one, _), (after, _)) in enumerate(pairwise(found), 1) if after.at - one.at > _NEAR]
+    latest = found[breaks[-1] if breaks else 0 :]
+    if len(latest) < _MIN_WRITES:
+        return None
+    return StatusWrites(tuple(one for one, _ in latest), min(since for _, since in latest))
 
 
-def _list_writes(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iterator[PodRequest]:
-    """Yield the writes to the status of each holder's pod, unless somebody deleted that."""
+def _list_writes(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iterator[tuple[PodRequest, int]]:
+    """Yield the writes to the status of each holder's pod, and since when it held it, unless somebody deleted that."""
     tenures = list(history.tenures)
     for tenure, after in pairwise([*tenures, None]) if tenures else ():
         assert tenure is not None
         if not _is_deleted(histories, tenure):
             is_lost = after is not None and after.began is Handover.EXPIRED
             until = after.since if after is not None and is_lost else tenure.until
-            yield from find_kubelet_writes(histories, tenure, tenure.since, now if until is None else min(until, now))
+            end = now if until is None else min(until, now)
+            yield from ((one, tenure.since) for one in find_kubelet_writes(histories, tenure, tenure.since, end))
 
 
 def _is_deleted(histories: ClusterHistory, tenure: Tenure) -> bool:
