@@ -10,6 +10,7 @@ from tests.factories import Tweak, drop, put
 from tests.history.fake_server import SECOND, START, Elector, FakeServer, together
 from tests.history.observing import advise, follow_both, follow_log
 from tests.inputs.test_pod_activity import work
+from webhook.analysis.history.audit_log import pod_activities
 
 POD: Final = {
     "username": "system:serviceaccount:shop:db",
@@ -100,7 +101,7 @@ def test_few_writes_count_if_they_came_evenly(pauses: tuple[int, ...], seconds: 
     "tweaks",
     [
         (put("verb", "get"),),
-        (put("objectRef.resource", "events"),),
+        (put("objectRef", {"resource": "events", "namespace": "shop"}),),
         (put("responseStatus.code", 409),),
         (drop("user.extra"),),
     ],
@@ -132,6 +133,52 @@ def test_a_deletion_that_may_have_been_a_dry_run_may_be_work(resource: str) -> N
     play(server, electors, 10)
     deleted = put("objectRef", {"resource": resource, "namespace": "shop", "name": "old", "apiVersion": "v1"})
     play(server, electors, 10, put("verb", "delete"), deleted)
+    assert find_advice(server) == WELL
+
+
+def test_an_eviction_that_may_have_been_a_dry_run_may_be_work() -> None:
+    server, electors = serve()
+    play(server, electors, 10)
+    evicted = {"resource": "pods", "namespace": "shop", "name": "x", "subresource": "eviction", "apiVersion": "v1"}
+    play(server, electors, 10, put("verb", "create"), put("objectRef", evicted))
+    assert find_advice(server) == WELL
+
+
+@pytest.mark.parametrize(
+    ("verb", "resource"),
+    [("patch", {"resource": "carts"}), ("delete", {"resource": "pods"}), ("update", {"resource": "secrets"})],
+    ids=["a custom resource", "a pod", "a secret"],
+)
+def test_what_its_account_writes_as_another_user_may_be_its_work(verb: str, resource: dict[str, str]) -> None:
+    server, electors = serve()
+    play(server, electors, 10)
+    alice = put("impersonatedUser", {"username": "alice@example.org"})
+    reference = {"namespace": "shop", "name": "old", "apiVersion": "v1"} | resource
+    play(server, electors, 10, put("verb", verb), put("objectRef", reference), alice)
+    assert find_advice(server) == WELL
+
+
+def test_a_holder_that_wrote_nothing_for_long_may_rest_again() -> None:
+    server, electors = serve()
+    rest(server, electors, 200)
+    play(server, electors, 10)
+    rest(server, electors, 80)
+    assert find_advice(server) == WELL
+
+
+def test_few_even_writes_after_a_long_time_without_any_may_be_all() -> None:
+    server, electors = serve()
+    rest(server, electors, 60)
+    play(server, electors, 5)
+    rest(server, electors, 165)
+    assert find_advice(server) == WELL
+
+
+def test_of_very_many_writes_a_time_without_any_may_be_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pod_activities, "MAX_REQUESTS", 10)
+    server, electors = serve()
+    play(server, electors, 11)
+    rest(server, electors, 60)
     assert find_advice(server) == WELL
 
 

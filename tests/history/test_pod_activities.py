@@ -65,6 +65,21 @@ def test_a_write_to_what_leaders_depend_on_counts(is_sure: bool, expected: list[
     assert [one.is_write for one in remember(write(is_sure=is_sure)).list_between(DB, 0, MANY)] == expected
 
 
+@pytest.mark.parametrize(("start", "is_known"), [(9, True), (10, False)])
+def test_what_a_user_wrote_as_another_one_is_known_by_its_time(start: int, *, is_known: bool) -> None:
+    alice = Writer("alice", impersonator=DB.user)
+    for one in (request(writer=alice), write(alice)):
+        assert remember(one).has_written_as_other_since(DB, start) is is_known
+    assert not remember(request(writer=alice, is_write=False)).has_written_as_other_since(DB, start)
+
+
+def test_the_users_that_wrote_last_as_other_ones_are_remembered() -> None:
+    many = [request(writer=Writer("alice", impersonator=f"u{number}")) for number in range(MAX_PODS)]
+    found = remember(request(writer=Writer("alice", impersonator=DB.user)), *many)
+    assert not found.has_written_as_other_since(DB, 0)
+    assert found.has_written_as_other_since(Writer("u0"), 0)
+
+
 @pytest.mark.parametrize(
     "one",
     [

@@ -14,6 +14,11 @@ from webhook.kubernetes.times import DAY, SECOND, format_micro_time
 
 USER = "system:serviceaccount:shop:db"
 TENANTS = "tenants.example.org"
+AS_ALICE = put("impersonatedUser", {"username": "alice@example.org"})
+QUOTED = 'admission webhook "x" denied the request: jobs is forbidden: User "db" cannot list resource "jobs"'
+
+
+REVIEW = put("objectRef.resource", "subjectaccessreviews")
 
 
 def event(after: float, resource: str, group: str, *tweaks: Tweak, pod: str = "db-0") -> Document:
@@ -78,7 +83,7 @@ def test_a_write_of_a_pod_that_asked_for_a_lease_before() -> None:
         [renewal(), work(10, drop("responseStatus"))],
         [renewal(), work(10, put("stageTimestamp", "soon"))],
         [renewal(), work(10, put("requestReceivedTimestamp", "soon"))],
-        [renewal(), work(10, put("impersonatedUser", {"username": "alice@example.org"}))],
+        [renewal(), work(10, put("verb", "get"), AS_ALICE)],
         [renewal(), event(10, "leases", "coordination.k8s.io", put("objectRef.subresource", "status"))],
     ],
     ids=[
@@ -93,7 +98,7 @@ def test_a_write_of_a_pod_that_asked_for_a_lease_before() -> None:
         "without an answer",
         "without the time of its answer",
         "without the time at which it was received",
-        "as another user",
+        "a read as another user",
         "a part of a lease",
     ],
 )
@@ -108,9 +113,13 @@ def test_requests_that_are_left_out(events: list[Document]) -> None:
         ((put("verb", "create"),), True),
         ((put("verb", "list"),), False),
         ((put("responseStatus.code", 409),), False),
-        ((put("objectRef.resource", "events"),), False),
-        ((put("objectRef.resource", "subjectaccessreviews"), put("verb", "create")), False),
-        ((put("objectRef.subresource", "token"), put("verb", "create")), False),
+        ((put("objectRef.resource", "events"), put("objectRef.apiGroup", "events.k8s.io")), False),
+        ((put("objectRef.resource", "events"), put("objectRef.apiGroup", "")), False),
+        ((put("objectRef.resource", "events"),), True),
+        ((REVIEW, put("objectRef.apiGroup", "authorization.k8s.io"), put("verb", "create")), False),
+        ((put("objectRef.resource", "bookreviews"), put("verb", "create")), True),
+        ((put("objectRef.resource", "serviceaccounts"), put("objectRef.subresource", "token")), False),
+        ((put("objectRef.subresource", "token"),), True),
         ((drop("objectRef"), put("verb", "get")), False),
         ((drop("objectRef"), put("verb", "create")), False),
     ],
@@ -120,8 +129,12 @@ def test_requests_that_are_left_out(events: list[Document]) -> None:
         "a list",
         "a write that conflicted",
         "an Event",
+        "an Event of the core group",
+        "events of another kind",
         "a review",
+        "reviews of another kind",
         "a token",
+        "a token of another kind",
         "of no object",
         "a write of no object",
     ],
@@ -155,7 +168,11 @@ def test_which_requests_are_work(tweaks: tuple[Tweak, ...], is_write: bool) -> N
         ((put("responseStatus.code", 404), put("verb", "get")), None),
         ((put("responseStatus.code", 409),), None),
         ((), None),
-        ((put("responseStatus.code", 500), put("objectRef.resource", "events")), None),
+        ((put("responseStatus.code", 500), put("objectRef", {"resource": "events"})), None),
+        (
+            (put("responseStatus", {"code": 403, "message": QUOTED}),),
+            Failure(verb="patch", resource=TENANTS, namespace="shop", code=403),
+        ),
     ],
     ids=[
         "an error",
@@ -168,6 +185,7 @@ def test_which_requests_are_work(tweaks: tuple[Tweak, ...], is_write: bool) -> N
         "a conflict",
         "an answer as wanted",
         "an Event",
+        "a webhook that quotes a lack of rights",
     ],
 )
 def test_which_requests_failed(tweaks: tuple[Tweak, ...], failure: Failure | None) -> None:
@@ -188,6 +206,11 @@ def test_which_requests_failed(tweaks: tuple[Tweak, ...], failure: Failure | Non
 def test_what_was_answered_to_what_failed(tweaks: tuple[Tweak, ...], message: str) -> None:
     (found,) = read_activities(renewal(), work(10, *tweaks))
     assert found.message == message
+
+
+def test_a_write_as_another_user_is_known_by_who_acted() -> None:
+    (found,) = read_activities(renewal(), work(10, AS_ALICE))
+    assert (found.writer.impersonator, found.is_write) == (USER, True)
 
 
 def test_a_read_that_failed_just_after_a_renewal_is_read() -> None:

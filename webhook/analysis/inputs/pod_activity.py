@@ -29,8 +29,9 @@ _TIME: Final = len("2026-01-02T03:04:05")
 _WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 _WRITE_OR_FAILURE: Final = re.compile(rb'"verb":"(?:create|update|patch|delete)|"code":(?:40[34]|5\d\d)\b')
 _MAX_MESSAGE: Final = 120
-_WITHOUT_RIGHTS: Final = 'is forbidden: User "'
-"""What an authorizer's refusal says, and no admission's; names of objects have no blanks."""
+_WITHOUT_RIGHTS: Final = re.compile(r'[a-z0-9.-]+(?:/[a-z]+)?(?: "[^"]*")? is forbidden: User "[^"]*" cannot ')
+"""How an authorizer's refusal begins; a webhook's message may quote it."""
+_REVIEWS: Final = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
 _LONG_RUNNING: Final = frozenset({"attach", "exec", "log", "portforward", "proxy"})
 """Subresources whose requests are answered when they end, and may have begun long before."""
 
@@ -78,34 +79,47 @@ def _find_moment(line: bytes) -> tuple[bytes, int]:
 
 
 def interpret_pod_activity(event: "AuditEvent") -> PodActivity | None:
-    """Return a request that a pod made with its own token; None of any other, and of one that goes on for long."""
+    """Return a request that a pod made with its own token; None of any other, and of one that goes on for long.
+
+    Of what a user wrote as another one, no more is known than that.
+    """
     reference, code, writer = event.object_ref, event.response_status.code, event.writer
     received, at = get_instant(normalize(event.request_received_timestamp)), event.answered_at
-    is_by_pod = bool(writer.uid and writer.pod) and not writer.impersonator
+    is_by_pod = bool(writer.uid and writer.pod) or bool(writer.impersonator)
     is_long = event.verb in LISTINGS - {"list"} or reference.subresource in _LONG_RUNNING
     is_beside_leases = reference.api_group != GROUP
     if not (is_by_pod and is_beside_leases and code) or is_long or "dryRun" in event.query:
         return None
     if received is None or at is None:
         return None
-    # Electors write Events, too, and what asks for a token or a review changes nothing.
-    is_beside_work = reference.resource in {"", "events"} or reference.subresource == "token"
-    is_work = not is_beside_work and not reference.resource.endswith("reviews")
+    is_work = not _is_beside_work(event)
+    is_write = event.verb in _WRITES and is_work and 200 <= code < 300
+    if writer.impersonator:
+        return PodActivity(received=received, at=at, writer=writer.process, is_write=True) if is_write else None
     failure = _find_failure(event) if is_work else None
     return PodActivity(
         received=received,
         at=at,
         writer=writer.process,
-        is_write=event.verb in _WRITES and is_work and 200 <= code < 300,
+        is_write=is_write,
         failure=failure,
         message=truncate(event.response_status.message, _MAX_MESSAGE) if failure is not None else "",
     )
 
 
+def _is_beside_work(event: "AuditEvent") -> bool:
+    """Return whether a request changes nothing, such as one for a token, or is what electors do, too: Events."""
+    reference = event.object_ref
+    is_event = reference.resource == "events" and reference.api_group in {"", "events.k8s.io"}
+    is_review = reference.resource.endswith("reviews") and reference.api_group in _REVIEWS
+    is_token = reference.resource == "serviceaccounts" and reference.subresource == "token"
+    return not reference.resource or is_event or is_review or is_token
+
+
 def find_activity(seen: PodDeletion | PodRequest) -> PodActivity | None:
-    """Return a request about a pod as what the pod did that made it; None if no pod made it with its own token."""
+    """Return a request about a pod as what the pod did that made it, or a user as another one; None of any other."""
     writer = seen.writer
-    if not (writer.uid and writer.pod) or writer.impersonator:
+    if not ((writer.uid and writer.pod) or writer.impersonator):
         return None
     if isinstance(seen, PodDeletion):
         return PodActivity(
@@ -121,7 +135,7 @@ def find_activity(seen: PodDeletion | PodRequest) -> PodActivity | None:
         resource="pods",
         namespace=seen.namespace,
         code=seen.code,
-        lacks_rights=seen.code == HTTPStatus.FORBIDDEN and _WITHOUT_RIGHTS in seen.message,
+        lacks_rights=seen.code == HTTPStatus.FORBIDDEN and _WITHOUT_RIGHTS.match(seen.message) is not None,
     )
     return PodActivity(
         received=seen.at,
@@ -153,5 +167,5 @@ def _find_failure(event: "AuditEvent") -> Failure | None:
         resource=f"{resource}/{reference.subresource}" if reference.subresource else resource,
         namespace=reference.namespace,
         code=code,
-        lacks_rights=code == HTTPStatus.FORBIDDEN and _WITHOUT_RIGHTS in event.response_status.message,
+        lacks_rights=code == HTTPStatus.FORBIDDEN and _WITHOUT_RIGHTS.match(event.response_status.message) is not None,
     )

@@ -63,7 +63,11 @@ def find_idle_holder(histories: ClusterHistory, history: LeaseHistory, now: int)
     until = min(now, bounds.logged_until)
     found = histories.pod_activities.list_between(own, tenure.since, until)
     writes = sorted(one.at for one in found if one.is_write or one.may_be_write)
-    if not _have_ended(writes, until):
+    if not _have_ended(writes, tenure.since, until):
+        return None
+    # What is forgotten may have been a time without a write.
+    activities = histories.pod_activities
+    if activities.has_forgotten_since(own, tenure.since) or activities.has_written_as_other_since(own, writes[0]):
         return None
     last, longest = writes[-1], max(after - one for one, after in pairwise(writes))
     lacks_requests = history.is_partial or histories.lacks_requests(history) or bounds.has_hole(last, until)
@@ -72,13 +76,17 @@ def find_idle_holder(histories: ClusterHistory, history: LeaseHistory, now: int)
     return IdleHolder(account[0], own.pod, last, longest, last - writes[0])
 
 
-def _have_ended(writes: Sequence[int], until: int) -> bool:
-    """Return whether writes that came regularly have not come for much longer than before."""
+def _have_ended(writes: Sequence[int], since: int, until: int) -> bool:
+    """Return whether writes that came regularly have not come for much longer than before.
+
+    Who has held a lease for long without a write, and then wrote, may rest again.
+    """
     if len(writes) < _MIN_EVEN:
         return False
+    before = writes[0] - since
     span, silence, waits = writes[-1] - writes[0], until - writes[-1], [b - a for a, b in pairwise(writes)]
-    is_long = len(writes) >= _MIN_WRITES and span >= _SHORTEST
+    is_long = len(writes) >= _MIN_WRITES and span >= max(_SHORTEST, before)
     is_even = min(waits) >= SECOND and max(waits) <= _UNEVEN * min(waits)
     if is_long and silence >= max(_SHORTEST, _TIMES * max(waits)):
         return True
-    return is_even and silence >= max(_IDLE, _TIMES_OF_ALL * span)
+    return is_even and silence >= max(_IDLE, _TIMES_OF_ALL * span, _TIMES * before)

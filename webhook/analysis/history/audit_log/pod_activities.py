@@ -14,12 +14,17 @@ MAX_REQUESTS: Final = 1000
 
 
 class PodActivities(Struct):
-    """The requests of each pod, by its user and its uid."""
+    """The requests of each pod, by its user and its uid; and of users when they wrote last as another one."""
 
     _kept: dict[tuple[str, str], dict[tuple[int, int], PodActivity]] = field(default_factory=dict)
+    _as_others: dict[str, int] = field(default_factory=dict)
 
     def add(self, request: PodActivity) -> None:
         """Remember a request, and forget the pod of which nothing was heard for longest."""
+        if request.writer.impersonator:
+            if request.is_write or request.may_be_write:
+                self._add_as_other(request.writer.impersonator, request.at)
+            return
         key = request.writer.user, request.writer.uid
         # Logs overlap where they were rotated or copied, and one copy may show more, so each request is kept once.
         found = self._kept[key] = self._kept.pop(key, {})
@@ -33,7 +38,9 @@ class PodActivities(Struct):
     def add_related_write(self, write: RelatedWrite) -> None:
         """Remember a write to what leaders depend on, if a pod made it: that was no other request."""
         writer = write.writer
-        if writer.uid and writer.pod and not writer.impersonator and write.received is not None:
+        if writer.impersonator:
+            self._add_as_other(writer.impersonator, write.at)
+        elif writer.uid and writer.pod and write.received is not None:
             self.add(
                 PodActivity(
                     received=write.received,
@@ -43,6 +50,15 @@ class PodActivities(Struct):
                     may_be_write=not write.is_sure,
                 ),
             )
+
+    def _add_as_other(self, user: str, at: int) -> None:
+        self._as_others[user] = max(at, self._as_others.pop(user, at))
+        if len(self._as_others) > MAX_PODS:
+            del self._as_others[next(iter(self._as_others))]
+
+    def has_written_as_other_since(self, who: Writer, start: int) -> bool:
+        """Return whether the user of a pod wrote as another one after an instant: of which pod, is not known."""
+        return self._as_others.get(who.user, start) > start
 
     def list_between(self, who: Writer | None, start: int, end: int) -> Sequence[PodActivity]:
         """Return the requests of a pod that were received and answered between two instants, in order of time.
