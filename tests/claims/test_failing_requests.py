@@ -14,9 +14,11 @@ from webhook.analysis.claims.evidence import failing_requests
 from webhook.analysis.claims.presentation.happened import list_latest
 from webhook.analysis.history.audit_log import failing_requests as kept
 from webhook.analysis.history.audit_log import pod_activities
+from webhook.analysis.history.audit_log.refusal import UNKNOWN_RESOURCE
 from webhook.kubernetes.times import format_micro_time, get_instant, normalize
 
 NOT_SERVED = (put("verb", "list"), put("responseStatus.code", 404))
+UNKNOWN = (put("verb", "list"), put("responseStatus", {"code": 404, "message": UNKNOWN_RESOURCE}))
 FORBIDDEN = 'tenants.example.org is forbidden: User "system:serviceaccount:shop:db" cannot list resource "tenants"'
 REFUSED = (put("verb", "list"), put("responseStatus", {"code": 403, "message": FORBIDDEN}))
 WELL = "It is held and renewed; whether its holder works, a lease does not show."
@@ -44,12 +46,13 @@ def explain(server: FakeServer) -> str:
 @pytest.mark.parametrize(
     ("tweaks", "answer"),
     [
-        (NOT_SERVED, "were answered that the API server does not serve them (404)"),
+        (UNKNOWN, "were answered that the API server does not serve them (404)"),
+        (NOT_SERVED, "were answered with 404"),
         (REFUSED, "were refused for lack of rights (403)"),
         ((put("verb", "list"), put("responseStatus.code", 403)), "were refused with 403"),
         ((put("verb", "list"), put("responseStatus.code", 503)), "failed with 503"),
     ],
-    ids=["not served", "no rights", "refused by an admission", "an error"],
+    ids=["not served", "not found", "no rights", "refused by an admission", "an error"],
 )
 def test_what_the_holder_asks_for_in_vain_is_said(tweaks: tuple[Tweak, ...], answer: str) -> None:
     server, electors = serve()
@@ -185,6 +188,35 @@ def test_a_log_that_ends_early_does_not_show_what_succeeded() -> None:
     output = text(account(follow_both(server), server.now))
     assert "failed with 500" in output
     assert ALL not in output
+
+
+def test_a_kind_whose_definition_was_deleted_is_not_served() -> None:
+    server, electors = serve()
+    log_write(server, "customresourcedefinitions", "apiextensions.k8s.io", DEFINITION, put("verb", "delete"))
+    fail(server, electors, 4, *NOT_SERVED)
+    assert "were answered that the API server does not serve them (404)" in explain(server)
+
+
+def test_what_fails_for_the_former_holder_does_not_fail_for_the_present_one() -> None:
+    server, (db, *others) = serve()
+    other = server.elector("db-1", "shop/db")
+    other.ask()
+    fail(server, (db, *others), 3, RESET)
+    fail(server, (db, *others), 3, RESET, pod="db-1")
+    db.release()
+    other.take()
+    fail(server, (other, *others), 3, RESET)
+    output = explain(server)
+    assert "9 requests of 2 pods" in output
+    assert output.endswith(WELL)
+
+
+@pytest.mark.parametrize(("seconds", "is_said"), [(20, True), (40, False)])
+def test_requests_that_no_longer_fail_may_succeed(seconds: int, *, is_said: bool) -> None:
+    server, electors = serve()
+    fail(server, electors, 5, *REFUSED)
+    together(seconds, *electors)
+    assert ("requests of its pod failed" in explain(server)) == is_said
 
 
 def test_a_kind_of_the_whole_cluster_has_no_namespace() -> None:

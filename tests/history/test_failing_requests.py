@@ -1,6 +1,12 @@
 """What failed again and again of what pods asked for beside leases: how much of it is remembered."""
 
-from webhook.analysis.history.audit_log.failing_requests import MAX_KINDS, MAX_REQUESTS, FailedRequest, FailingRequests
+from webhook.analysis.history.audit_log.failing_requests import (
+    MAX_KINDS,
+    MAX_PODS,
+    MAX_REQUESTS,
+    FailedRequest,
+    FailingRequests,
+)
 from webhook.analysis.inputs.items import Failure, PodActivity, Writer
 
 DB = Writer("system:serviceaccount:shop:db", "db-0", uid="uid-db-0")
@@ -51,4 +57,22 @@ def test_the_latest_failures_of_a_kind_are_remembered() -> None:
 def test_the_latest_kinds_of_failures_are_remembered() -> None:
     kinds = [Failure(verb="get", resource=f"kind{number}", namespace="", code=500) for number in range(MAX_KINDS + 1)]
     requests = [request(failure=one) for one in (*kinds[:MAX_KINDS], kinds[0], kinds[MAX_KINDS])]
-    assert [*remember(*requests).list_of([DB])] == [*kinds[2:MAX_KINDS], kinds[0], kinds[MAX_KINDS]]
+    found = remember(*requests)
+    assert [*found.list_of([DB])] == [*kinds[2:MAX_KINDS], kinds[0], kinds[MAX_KINDS]]
+    assert found.has_forgotten
+    assert not remember(*requests[:-1]).has_forgotten
+
+
+def test_the_kinds_of_a_pod_do_not_crowd_out_those_of_others() -> None:
+    evil = Writer("system:serviceaccount:evil:evil", "evil-0", uid="uid-evil-0")
+    kinds = [Failure(verb="get", resource=f"kind{number}", namespace="", code=500) for number in range(MAX_KINDS * 2)]
+    found = remember(request(), *(request(writer=evil, failure=one) for one in kinds))
+    assert found.list_of([DB]) == {TENANTS: [failed(10)]}
+
+
+def test_the_pods_that_failed_last_are_remembered() -> None:
+    others = [Writer("u", f"p-{number}", uid=f"u{number}") for number in range(MAX_PODS)]
+    found = remember(request(), *(request(writer=one) for one in others))
+    assert found.list_of([DB]) == {}
+    assert found.has_forgotten
+    assert len(found.list_of([others[0]])) == 1

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from webhook.analysis.claims.words import format_clock, format_name
 from webhook.analysis.history.audit_log.failing_requests import MAX_REQUESTS, FailedRequest
+from webhook.analysis.history.audit_log.refusal import UNKNOWN_RESOURCE
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.history.lease import LeaseHistory
@@ -20,7 +21,11 @@ NEAR: Final = 2 * MINUTE
 _MIN_REQUESTS: Final = 3
 _SHORTEST: Final = 10 * SECOND
 """What fails for less is often asked once more."""
+DEFINITION: Final = "CustomResourceDefinition"
 _LONG: Final = SECOND
+_SOON: Final = 30 * SECOND
+_TIMES: Final = 2
+"""Who fails for long waits twice as long each time; who has not failed again in that time succeeds, perhaps."""
 _WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 
 
@@ -28,8 +33,10 @@ class FailingRun(Struct, frozen=True):
     """Requests of pods that held a lease which failed one after another, the latest ones.
 
     `first` and `last` are when they were answered, in microseconds since 1970; `is_cut`: there may have been earlier
-    ones. `shortest` and `longest` are how long they took, `message` is the last answer; `are_all`: nothing else that
-    the pod wrote since the first was received succeeded.
+    ones. `shortest` and `longest` are how long they took, `message` is the last answer; `answers` are all that are
+    known. `are_all`: nothing else that the pod wrote since the first was received succeeded. `is_unserved`: the API
+    server does not serve what was asked for, as the answers say, or as a deletion of its definition shows; else
+    another server may have answered.
     """
 
     failure: Failure
@@ -42,11 +49,8 @@ class FailingRun(Struct, frozen=True):
     longest: int = 0
     message: str = ""
     are_all: bool = False
-
-    @property
-    def is_unserved(self) -> bool:
-        """Whether the API server does not serve what was asked for."""
-        return self.failure.code == 404
+    is_unserved: bool = False
+    answers: tuple[FailedRequest, ...] = ()
 
     def describe(self, tenure: Tenure | None, now: int) -> str:
         """`7 requests of pod db-0, its holder, to list services were refused with 403, the last at 12:00:42Z`."""
@@ -68,6 +72,8 @@ class FailingRun(Struct, frozen=True):
             return "were answered that the API server does not serve them (404)"
         if self.failure.lacks_rights:
             return "were refused for lack of rights (403)"
+        if self.failure.code == 404:
+            return "were answered with 404"
         return f"{'were refused' if self.failure.code == 403 else 'failed'} with {self.failure.code}"
 
     def _describe_time(self) -> str:
@@ -92,13 +98,18 @@ def find_failing_requests(histories: ClusterHistory, history: LeaseHistory, now:
     """Return what pods that held a lease asked for in vain, unless their requests for the lease failed as well."""
     owners = (one.processes.own for one in history.tenures if one.processes.is_sure)
     known = histories.failing_requests.list_of(one for one in owners if one is not None)
-    runs = (_find_run(failure, [one for one in answers if one.at <= now]) for failure, answers in known.items())
+    has_forgotten = histories.failing_requests.has_forgotten
+    runs: Iterator[FailingRun] = (
+        _find_run(failure, [one for one in answers if one.at <= now], has_forgotten=has_forgotten)
+        for failure, answers in known.items()
+    )
+    runs = (replace(one, is_unserved=_is_unserved(histories, one)) for one in runs)
     runs = (replace(one, are_all=_are_all_writes(histories, history, one, now)) for one in runs)
     found = (one for one in runs if one.number >= _MIN_REQUESTS and one.last - one.first >= _SHORTEST)
     return tuple(sorted((one for one in found if not _is_of_all(history, one)), key=lambda one: one.first))
 
 
-def _find_run(failure: Failure, answers: Sequence[FailedRequest]) -> FailingRun:
+def _find_run(failure: Failure, answers: Sequence[FailedRequest], *, has_forgotten: bool) -> FailingRun:
     """Return the latest run of failures."""
     breaks = [number for number, (one, after) in enumerate(pairwise(answers), 1) if after.at - one.at > NEAR]
     latest = answers[breaks[-1] if breaks else 0 :]
@@ -111,11 +122,21 @@ def _find_run(failure: Failure, answers: Sequence[FailedRequest]) -> FailingRun:
         latest[0].at,
         latest[-1].at,
         len(latest),
-        is_cut=len(answers) >= MAX_REQUESTS,
+        is_cut=has_forgotten or len(answers) >= MAX_REQUESTS,
         shortest=min(took),
         longest=max(took),
         message=latest[-1].message,
+        answers=tuple(latest),
     )
+
+
+def _is_unserved(histories: ClusterHistory, run: FailingRun) -> bool:
+    if run.failure.code != 404:
+        return False
+    if all(one.message == UNKNOWN_RESOURCE for one in run.answers):
+        return True
+    written = histories.related_writes
+    return any((one.kind, one.name, one.verb) == (DEFINITION, run.failure.resource, "deleted") for one in written)
 
 
 def _are_all_writes(histories: ClusterHistory, history: LeaseHistory, run: FailingRun, now: int) -> bool:
@@ -130,9 +151,10 @@ def _are_all_writes(histories: ClusterHistory, history: LeaseHistory, run: Faili
     lacks_requests = history.is_partial or histories.lacks_requests(history) or bounds.has_hole(start, until)
     if lacks_requests or bounds.log_spans.find_ended(start, until) is not None:
         return False
-    if histories.pod_activities.has_forgotten_since(run.pods[0], start):
+    activities, pod = histories.pod_activities, run.pods[0]
+    if activities.has_forgotten_since(pod, start) or activities.has_written_as_other_since(pod, start):
         return False
-    found = histories.pod_activities.list_between(run.pods[0], start - MINUTE, until)
+    found = activities.list_between(pod, start - MINUTE, until)
     return not any(one.at > start and (one.is_write or one.may_be_write) for one in found)
 
 
@@ -143,8 +165,12 @@ def _is_of_all(history: LeaseHistory, run: FailingRun) -> bool:
 
 
 def find_present_failures(runs: Sequence[FailingRun], tenure: Tenure | None, until: int) -> Iterator[FailingRun]:
-    """Yield those that the holder had until shortly before the end of the log."""
-    for run in runs:
-        is_own = tenure is not None and any(tenure.is_by(one) is True for one in run.pods)
-        if is_own and tenure is not None and run.last >= tenure.since and until - run.last <= NEAR:
-            yield run
+    """Yield those that the holder had as such until shortly before the end of the log, with its last one."""
+    for run in runs if tenure is not None else ():
+        assert tenure is not None
+        own = [one.at for one in run.answers if one.at >= tenure.since and tenure.is_by(one.who) is True]
+        if len(own) < _MIN_REQUESTS:
+            continue
+        waits = [after - one for one, after in pairwise(own)]
+        if until - own[-1] <= min(NEAR, max(_SOON, _TIMES * max(waits))):
+            yield replace(run, last=own[-1])

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Final
 
 from webhook.admission.rules.change import NODE_LEASES
-from webhook.analysis.claims.evidence.failing_requests import FailingRun
+from webhook.analysis.claims.evidence.failing_requests import DEFINITION, FailingRun
 from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_by_writer, format_name
 from webhook.analysis.history.audit_log.latency import BY_WEBHOOKS
 from webhook.analysis.history.audit_log.refusal import TOO_MANY_REQUESTS, By, Refusal
@@ -55,8 +55,7 @@ _NETWORK: Final = "NetworkPolicy"
 _UNTIL_CUT_OFF: Final = 15 * SECOND
 """How long after the last renewal by a pod a policy may have been written that cut it off: most renew more often."""
 _PRIORITIES: Final = frozenset({"FlowSchema", "PriorityLevelConfiguration"})
-_DEFINITION: Final = "CustomResourceDefinition"
-_GRANTING: Final = frozenset({*_RIGHTS, _DEFINITION, "ConfigMap", "Namespace", "Secret"})
+_GRANTING: Final = frozenset({*_RIGHTS, DEFINITION, "ConfigMap", "Namespace", "Secret"})
 """Kinds whose objects refuse nothing by being there: to create one causes no refusal, and to delete it ends none."""
 _REFUSING: Final = frozenset({*_POLICIES, *_WEBHOOKS, "ResourceQuota"})
 """Kinds whose objects grant nothing by being there."""
@@ -262,7 +261,7 @@ def _may_explain_failures(write: RelatedWrite, failing: Iterable[FailingRun]) ->
         (None if one.is_cut else one.first, one.last)
         for one in failing
         if (write.kind in _RIGHTS and one.failure.lacks_rights)
-        or (write.kind == _DEFINITION and one.is_unserved and write.name == one.failure.resource)
+        or (write.kind == DEFINITION and one.failure.code == 404 and write.name == one.failure.resource)
     ]
     return _may_explain(write, runs)
 
