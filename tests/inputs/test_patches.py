@@ -1,8 +1,14 @@
 """Which patches leave the spec of a lease as it was, and what others set in it."""
 
-import pytest
+import json
+from typing import Any
 
-from webhook.analysis.inputs.patches import leaves_spec, patch_spec, read_spec_changes
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given, settings
+
+from webhook.analysis.inputs.patches import Mark, leaves_spec, list_marks, patch_spec, read_spec_changes
+from webhook.analysis.inputs.workload_changes import describe_workload_change
 from webhook.kubernetes.objects import LeaseSpec
 
 
@@ -96,3 +102,58 @@ def test_without_a_state_before_a_patch_must_say_who_holds_it_and_until_when() -
     changes = {"holderIdentity": "a", "renewTime": "x", "leaseDurationSeconds": 9}
     assert patch_spec(None, changes) == LeaseSpec(holder_identity="a", renew_time="x", lease_duration_seconds=9)
     assert [patch_spec(None, {key: changes[key] for key in changes if key != left}) for left in changes] == [None] * 3
+
+
+PATHS = (
+    "/metadata/labels/a",
+    "/spec/renewTime",
+    "/spec/replicas",
+    "/spec/template/spec/containers/0/args",
+    "/spec",
+    "",
+)
+KEYS = ("metadata", "labels", "spec", "strategy", "renewTime", "template", "containers", "args", "replicas")
+ANY_JSON: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=3),
+    max_leaves=5,
+)
+OPERATION = st.fixed_dictionaries(
+    {"op": st.sampled_from(("add", "remove", "test")) | ANY_JSON, "path": st.sampled_from(PATHS) | ANY_JSON},
+    optional={"from": st.sampled_from(PATHS) | ANY_JSON, "value": ANY_JSON},
+)
+OPERATIONS = st.lists(OPERATION, min_size=1, max_size=2)
+OBJECTS = st.fixed_dictionaries({}, optional={"metadata": ANY_JSON, "spec": ANY_JSON})
+
+
+@settings(max_examples=200)
+@given(ANY_JSON | OPERATIONS | OBJECTS)
+def test_whatever_json_is_sent_as_a_patch_is_read(body: Any) -> None:
+    sent = json.dumps(body).encode()
+    assert not leaves_spec(sent) or all(isinstance(one.value, str) for one in list_marks(sent))
+    changes = read_spec_changes(sent)
+    assert changes is None or isinstance(patch_spec(LeaseSpec(), changes), LeaseSpec | None)
+    assert all(isinstance(describe_workload_change(verb, sent), str) for verb in ("patch", "update"))
+
+
+@pytest.mark.parametrize("name", ["op", "path", "from", "value"])
+def test_a_list_in_place_of_a_text_is_no_operation_that_is_known(name: str) -> None:
+    mark = {"op": "add", "path": "/metadata/labels/a", "value": "b"}
+    assert list_marks(json.dumps([mark]).encode()) == (Mark("label", "a", "b"),)
+    sent = json.dumps([{**mark, name: ["a"]}]).encode()
+    assert not (leaves_spec(sent) and list_marks(sent))
+    change = {"op": "add", "path": "/spec/holderIdentity", "value": "b"}
+    changes = read_spec_changes(json.dumps([{**change, name: ["a"]}]).encode())
+    assert changes is None or patch_spec(LeaseSpec(), changes) in {None, LeaseSpec(holder_identity="b")}
+
+
+def test_a_path_that_is_none_names_no_field() -> None:
+    assert read_spec_changes(b'[{"op":"add","path":"holderIdentity","value":"b"}]') is None
+    assert read_spec_changes(b'[{"op":"add","path":"/status/spec/holderIdentity","value":"b"}]') is None
+
+
+@pytest.mark.parametrize("field", ["strategy", "preferredHolder"])
+def test_what_api_servers_may_drop_is_not_known_to_be_stored(field: str) -> None:
+    assert read_spec_changes(json.dumps({"spec": {"holderIdentity": "a", field: "b"}}).encode()) is None
+    assert read_spec_changes(json.dumps([{"op": "add", "path": f"/spec/{field}", "value": "b"}]).encode()) is None
+    assert read_spec_changes(json.dumps({"spec": {field: None}}).encode()) == {field: None}

@@ -14,6 +14,8 @@ _NAMES: Final = frozenset({"name", "namespace", "uid", "resourceVersion"})
 """Parts of the metadata that no write changes."""
 _PATHS: Final = tuple(f"/metadata/{part}" for part in sorted(_PARTS))
 _FIELDS: Final = frozenset(LeaseSpec.__struct_encode_fields__)
+_GATED: Final = ("preferredHolder", "strategy")
+"""Fields that an API server drops without a word unless it takes part in coordinated elections."""
 _TELLING: Final = frozenset({"holderIdentity", "renewTime", "leaseDurationSeconds"})
 """What a patch must set to say how a lease is of which nothing else is known."""
 
@@ -41,10 +43,16 @@ def list_marks(patch: bytes) -> tuple[Mark, ...]:
 
 def _list_marks_of_operations(operations: list[dict[str, object]]) -> Iterator[Mark]:
     for one in operations:
-        _, _, part, *rest = [*str(one.get("path")).split("/", 3), "", ""][:4]
+        _, _, part, key, *_ = [*_get_text(one, "path").split("/", 3), "", "", ""]
         value = one.get("value")
-        if one.get("op") in {"add", "replace"} and part in _PARTS and rest[0] and isinstance(value, str):
-            yield Mark(part.removesuffix("s"), rest[0].replace("~1", "/").replace("~0", "~"), value)
+        if _get_text(one, "op") in {"add", "replace"} and part in _PARTS and key and isinstance(value, str):
+            yield Mark(part.removesuffix("s"), key.replace("~1", "/").replace("~0", "~"), value)
+
+
+def _get_text(operation: Mapping[str, object], key: str) -> str:
+    """Return a text of an operation, "" if it is none: a client may send any JSON, and lists are no keys of a set."""
+    value = operation.get(key)
+    return value if isinstance(value, str) else ""
 
 
 def leaves_spec(patch: bytes) -> bool:
@@ -82,8 +90,13 @@ def read_spec_changes(patch: bytes) -> SpecChanges | None:
     """Return the fields of a lease's spec that a patch set, None for a removed one; None if that is not sure.
 
     An apply has `kind`, and takes away what its field manager had applied before and leaves out now. With a finalizer
-    a lease may go.
+    a lease may go. What API servers may drop is not known to be stored.
     """
+    changes = _read_changes(patch)
+    return None if changes is None or any(changes.get(one) is not None for one in _GATED) else changes
+
+
+def _read_changes(patch: bytes) -> SpecChanges | None:
     try:
         asked = msgspec.json.decode(patch)
     except (ValueError, RecursionError):
@@ -102,10 +115,13 @@ def _read_operations(operations: list[object]) -> SpecChanges | None:
     for one in operations:
         if _is_beside_spec(one):
             continue
-        field = str(one.get("path")).removeprefix("/spec/") if isinstance(one, dict) else ""
-        if not isinstance(one, dict) or field not in _FIELDS or one.get("op") not in {"add", "replace", "remove"}:
+        if not isinstance(one, dict):
             return None
-        changes[field] = one.get("value") if one["op"] != "remove" else None
+        before, _, field = _get_text(one, "path").partition("/spec/")
+        op = _get_text(one, "op")
+        if before or field not in _FIELDS or op not in {"add", "replace", "remove"}:
+            return None
+        changes[field] = one.get("value") if op != "remove" else None
     return changes
 
 
