@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from webhook.analysis.inputs.patches import Mark, leaves_spec, list_marks, patch_spec, read_spec_changes
-from webhook.analysis.inputs.workload_changes import describe_workload_change
+from webhook.analysis.inputs.workload_changes import WorkloadChange, describe_workload_change
 from webhook.kubernetes.objects import LeaseSpec
 
 
@@ -133,7 +133,7 @@ def test_whatever_json_is_sent_as_a_patch_is_read(body: Any) -> None:
     assert not leaves_spec(sent) or all(isinstance(one.value, str) for one in list_marks(sent))
     changes = read_spec_changes(sent)
     assert changes is None or isinstance(patch_spec(LeaseSpec(), changes), LeaseSpec | None)
-    assert all(isinstance(describe_workload_change(verb, sent), str) for verb in ("patch", "update"))
+    assert all(isinstance(describe_workload_change(verb, sent), WorkloadChange) for verb in ("patch", "update"))
 
 
 @pytest.mark.parametrize("name", ["op", "path", "from", "value"])
