@@ -9,6 +9,7 @@ from tests.history.fake_server import Elector, FakeServer, together
 from tests.history.observing import follow_log, follow_watch
 from webhook.analysis.claims.evidence.lost_heartbeats import find_lost_heartbeats
 from webhook.analysis.claims.presentation.urgency import advise_with_urgency
+from webhook.analysis.history import heartbeat_stops
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.kubernetes.times import SECOND
 
@@ -127,7 +128,7 @@ def test_a_part_is_not_away_unless_heartbeats_of_it_alone_stopped(
 def test_what_stopped_at_another_time_or_is_not_shown_is_not_counted() -> None:
     server = lose(stopped=("kube-node-lease/a1",), gone_on=("kube-node-lease/b1", "kube-node-lease/b2"))
     histories = follow_watch(server)
-    db, stopped = histories.leases["shop", "db"], histories.leases["kube-node-lease", "a1"]
+    db = histories.leases["shop", "db"]
     start, end = db.tenures[0].last_renewal, db.tenures[1].since
     assert find_lost_heartbeats(histories, db, start - 30 * SECOND, end) is None
     found = find_lost_heartbeats(histories, db, start, end)
@@ -137,5 +138,13 @@ def test_what_stopped_at_another_time_or_is_not_shown_is_not_counted() -> None:
     found = find_lost_heartbeats(histories, db, start, end)
     assert found is not None
     assert found.gone_on == 1
-    stopped.renewals.miss(start, end)
-    assert find_lost_heartbeats(histories, db, start, end) is None
+    again = follow_watch(server)
+    again.leases["kube-node-lease", "a1"].renewals.miss(start, end)
+    assert find_lost_heartbeats(again, again.leases["shop", "db"], start, end) is None
+
+
+def test_of_very_many_heartbeats_a_sample_says_how_many_went_on_at_least(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heartbeat_stops, "MAX_COMPARED", 2)
+    nodes = tuple(f"kube-node-lease/b{number}" for number in range(7))
+    server = lose(stopped=("kube-node-lease/a1",), gone_on=nodes)
+    assert "and at least 1 other lease of nodes and API servers went on" in explain(follow_watch(server), server.now)

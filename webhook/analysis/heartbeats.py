@@ -3,6 +3,7 @@
 A heartbeat shows that one process is alive; no one else would ever take such a lease, so it never has "no leader".
 """
 
+import re
 from typing import Final
 
 from webhook.admission.rules.change import IDENTITY_LABEL, KUBE_SYSTEM, NODE_LEASES
@@ -14,6 +15,9 @@ FIELDS_OF_ELECTIONS: Final = ("acquire_time", "lease_transitions", "strategy", "
 Source: component-helpers `apimachinery/lease/controller.go`, which writes holder, duration and renewTime; client-go
 `tools/leaderelection/resourcelock/leaselock.go` writes the first two with each write.
 """
+
+_IDENTITY: Final = re.compile(r"apiserver-[a-z2-7]{26}")
+"""Source: kubernetes `pkg/controlplane/apiserver/server.go`: 16 bytes of a hash, in base32."""
 
 
 def is_heartbeat(lease: Lease, namespace: str) -> bool:
@@ -55,6 +59,11 @@ def is_named_for_heartbeats(namespace: str, name: str) -> bool:
 def is_of_api_server(namespace: str, name: str) -> bool:
     """Return whether a lease of this name is the heartbeat of an API server."""
     return namespace == KUBE_SYSTEM and name.startswith("apiserver-")
+
+
+def is_identity_of_api_server(namespace: str, name: str) -> bool:
+    """Return whether a lease is named as that of an API server; another one of kube-system may begin like that."""
+    return is_of_api_server(namespace, name) and _IDENTITY.fullmatch(name) is not None
 
 
 def find_owner(lease: Lease) -> str:

@@ -1,7 +1,7 @@
 """Follow every lease of an input, and compare them: a lease that only a list shows is followed once it is asked for."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import Final
@@ -9,7 +9,9 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from webhook.admission.rules.change import NODE_LEASES
 from webhook.admission.rules.limits import FindLimits, find_default_limits
+from webhook.analysis.heartbeats import is_identity_of_api_server
 from webhook.analysis.history.audit_log.deleted_pods import DeletedPods
 from webhook.analysis.history.audit_log.failing_requests import FailingRequests
 from webhook.analysis.history.audit_log.log_continuation import LogContinuation, RenewalBaseline
@@ -26,6 +28,7 @@ from webhook.analysis.history.elections.candidates import read_event
 from webhook.analysis.history.elections.pings import Pings
 from webhook.analysis.history.elections.refused_candidates import RefusedCandidates
 from webhook.analysis.history.events import LeaseEvent
+from webhook.analysis.history.heartbeat_stops import Heartbeats
 from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.observe import observe
@@ -109,6 +112,12 @@ class ClusterHistory(Struct):
     """Tenures by user, until something else is observed."""
     _by_namespace: dict[str, list[LeaseHistory]] | None = None
     """Leases that were followed, until something else is observed."""
+    _by_pod: dict[tuple[str, str], dict[int, tuple[LeaseHistory, Tenure]]] | None = None
+    """Tenures by the user and the name or the uid of their pod, numbered, until something else is observed."""
+    _by_name: dict[str, list[str]] | None = None
+    """The namespaces of the leases of each name, until something else is observed."""
+    _heartbeats: Heartbeats | None = None
+    """Those of nodes and API servers, until something else is observed."""
     _missing: dict[tuple[str, Writer], set[Key]] = field(default_factory=dict)
     """By namespace and pod, the leases that it asked for in vain."""
     _names: list[Key] = field(default_factory=list)
@@ -172,7 +181,7 @@ class ClusterHistory(Struct):
 
     def feed(self, seen: Item) -> list[LeaseEvent]:
         """Take in one item, and return what happened: nothing unless it is an observation."""
-        self._overdue = self._tenures = self._by_namespace = None
+        self._overdue = self._tenures = self._by_pod = self._by_namespace = self._by_name = self._heartbeats = None
         if isinstance(seen, PodDeletion | PodRequest | PodActivity | RelatedWrite):
             self._note_beside(seen)
         elif isinstance(seen, LogEnd):
@@ -381,6 +390,18 @@ class ClusterHistory(Struct):
                     self._tenures.setdefault(owner, []).append((history, tenure))
         return self._tenures.get(user, ())
 
+    def find_tenures_of_process(self, who: Writer) -> Iterator[tuple[LeaseHistory, Tenure]]:
+        """Yield the tenures of a pod, with the leases that it had: many pods may have one account."""
+        if self._by_pod is None:
+            self._by_pod = {}
+            tenures = ((history, tenure) for history in self.leases.values() for tenure in history.tenures)
+            for number, (history, tenure) in enumerate(tenures):
+                own = tenure.processes.own or Writer()
+                for known in {own.pod, own.uid} - {""}:
+                    self._by_pod.setdefault((own.user, known), {})[number] = history, tenure
+        found = self._by_pod.get((who.user, who.uid), {}) | self._by_pod.get((who.user, who.pod), {})
+        return (found[number] for number in sorted(found) if who.is_same(found[number][1].processes.own))
+
     def list_of_namespace(self, namespace: str) -> Sequence[LeaseHistory]:
         """Return the leases of a namespace that were followed, which each lease that has expired asks for."""
         if self._by_namespace is None:
@@ -388,6 +409,31 @@ class ClusterHistory(Struct):
             for history in self.leases.values():
                 self._by_namespace.setdefault(history.namespace, []).append(history)
         return self._by_namespace.get(namespace, ())
+
+    def list_namespaces_of(self, name: str) -> Sequence[str]:
+        """Return the namespaces that have a lease of a name, which each lease that does not exist asks for."""
+        if self._by_name is None:
+            self._by_name = {}
+            for namespace, of_name in self.names():
+                self._by_name.setdefault(of_name, []).append(namespace)
+        return self._by_name.get(name, ())
+
+    def find_heartbeats(self) -> Heartbeats:
+        """Return the heartbeats of nodes and API servers, which each lease whose holder is silent asks for."""
+        if self._heartbeats is None:
+            followed = self.leases.values()
+            known = [
+                one
+                for one in followed
+                if one.namespace == NODE_LEASES or is_identity_of_api_server(one.namespace, one.name)
+            ]
+            self._heartbeats = Heartbeats.of(known, self.bounds.until)
+        return self._heartbeats
+
+    def shows_all_requests(self, history: LeaseHistory, start: int, end: int) -> bool:
+        """Return whether a log seems to have every request for a lease between two instants, of all API servers."""
+        lacks_requests = history.is_partial or self.lacks_requests(history) or self.bounds.has_hole(start, end)
+        return not lacks_requests and self.bounds.log_spans.find_ended(start, end) is None
 
     def lacks_requests(self, history: LeaseHistory) -> bool:
         """Return whether a log lacks requests for a lease: some here and there, or those that a watch shows."""

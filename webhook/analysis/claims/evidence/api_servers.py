@@ -1,31 +1,23 @@
 """What is said of a lease by which an API server shows that it runs, after its deletion: no one elects by it."""
 
-import re
 from typing import Final
 
 from webhook.admission.rules.change import IDENTITY_LABEL
 from webhook.analysis.claims.claim import Advice
 from webhook.analysis.claims.handovers import describe_address_of_end, describe_dating_of_end, describe_ending
 from webhook.analysis.claims.words import describe_writer
-from webhook.analysis.heartbeats import is_of_api_server
+from webhook.analysis.heartbeats import is_identity_of_api_server
 from webhook.analysis.history.holders.tenure import API_SERVER, Tenure
 from webhook.analysis.history.lease import LeaseHistory
 
-_NAME: Final = re.compile(r"apiserver-[a-z2-7]{26}")
-"""Source: kubernetes `pkg/controlplane/apiserver/server.go`: 16 bytes of a hash, in base32."""
 API_SERVERS: Final = f"kubectl -n kube-system get leases -l {IDENTITY_LABEL}"
 """Lists the leases of the API servers that run."""
 _ENDS: Final = ", as API servers do when they end"
 
 
-def is_identity_lease(history: LeaseHistory) -> bool:
-    """Return whether a lease is named as that of an API server; another one of kube-system may begin like that."""
-    return is_of_api_server(history.namespace, history.name) and _NAME.fullmatch(history.name) is not None
-
-
 def describe_end(history: LeaseHistory, tenure: Tenure) -> str:
     """Say how a holder lost a lease, or how that of an API server was deleted, and how well that is dated."""
-    is_of_server = tenure.is_deleted and is_identity_lease(history)
+    is_of_server = tenure.is_deleted and is_identity_of_api_server(history.namespace, history.name)
     ending = _describe_deletion(tenure) if is_of_server else describe_ending(tenure)
     return f"{ending}{describe_address_of_end(tenure)}{describe_dating_of_end(tenure)}"
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from webhook.analysis.claims.claim import Advice
 from webhook.analysis.claims.commands import make_command_for_log_of_holder
-from webhook.analysis.claims.evidence.pods_while_free import name_workload
+from webhook.analysis.claims.evidence.workload_names import name_workload
 from webhook.analysis.claims.words import format_clock, format_name
 from webhook.analysis.history.audit_log.read_runs import MAX_APART, ReadRun
 from webhook.analysis.history.follow import ClusterHistory
@@ -76,8 +76,8 @@ def find_crossed_locks(histories: ClusterHistory, history: LeaseHistory) -> Cros
         crossed
         for who, run in history.requests.read_runs.runs.items()
         if who.pod and history.requests.read_runs.find(who) is run
-        for other, tenure in histories.find_tenures_of_user(who.user)
-        if other is not history and tenure.processes.is_sure and who.is_same(tenure.processes.own)
+        for other, tenure in histories.find_tenures_of_process(who)
+        if other is not history and tenure.processes.is_sure
         if tenure.until is not None or _is_live(other, histories.bounds.logged_until)
         for crossed in _compare(histories, history, run, other, tenure)
     )

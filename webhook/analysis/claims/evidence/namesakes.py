@@ -52,12 +52,10 @@ def find_namesake(histories: ClusterHistory, history: LeaseHistory) -> Namesake 
 
 
 def _find_namesakes(histories: ClusterHistory, history: LeaseHistory) -> Iterator[Namesake]:
-    for namespace, name in histories.names():
-        if name != history.name or namespace == history.namespace:
-            continue
-        tenure = histories.get_history((namespace, name)).current_tenure
-        if tenure is not None:
-            yield Namesake(namespace, name, tenure.find_renewer(tenure.last_renewal), tenure.last_renewal)
+    for namespace in histories.list_namespaces_of(history.name):
+        tenure = histories.get_history((namespace, history.name)).current_tenure
+        if tenure is not None and namespace != history.namespace:
+            yield Namesake(namespace, history.name, tenure.find_renewer(tenure.last_renewal), tenure.last_renewal)
 
 
 def _is_renewed_from(lease: Namesake, namespace: str) -> bool:

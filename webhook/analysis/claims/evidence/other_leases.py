@@ -6,12 +6,12 @@ from typing import Final
 
 from webhook.admission.rules.change import NODE_LEASES
 from webhook.analysis.claims.diagnosis import Blame, Cause, Diagnosis
-from webhook.analysis.claims.evidence.api_servers import is_identity_lease
 from webhook.analysis.claims.evidence.silence_evidence import (
     HIDDEN,
     SilenceEvidence,
 )
 from webhook.analysis.claims.words import format_clock, format_count, format_leases, format_name
+from webhook.analysis.heartbeats import is_identity_of_api_server
 from webhook.analysis.history.audit_log.log_spans import SilentLog
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
@@ -109,7 +109,7 @@ def _diagnose_silent_log(evidence: SilenceEvidence, log: SilentLog, own: Sequenc
     name = log.path.rpartition("/")[2]
     start, end = (format_clock(one, evidence.end) for one in (log.start, log.end))
     found = [one for one in evidence.histories.leases.values() if _has_stopped_with(one, evidence.history, log)]
-    stopped, servers = len(found), [one for one in found if is_identity_lease(one)]
+    stopped, servers = len(found), [one for one in found if is_identity_of_api_server(one.namespace, one.name)]
     were = "was" if stopped == 1 else "were"
     others = f", although {format_count(stopped, 'other lease')} {were} renewed there before" if stopped else ""
     whose = "that API server, or the process of the holder, may have stood still or been cut off, for example"

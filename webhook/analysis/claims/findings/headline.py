@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 from webhook.admission.rules.stamps import is_constant
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.evidence.api_servers import is_identity_lease
 from webhook.analysis.claims.evidence.candidates import describe_process
 from webhook.analysis.claims.evidence.holder_pods import is_gone
 from webhook.analysis.claims.findings.candidate_clause import describe_candidates
@@ -17,7 +16,7 @@ from webhook.analysis.claims.words import (
     format_count,
     format_name,
 )
-from webhook.analysis.heartbeats import find_owner
+from webhook.analysis.heartbeats import find_owner, is_identity_of_api_server
 from webhook.analysis.history.holders.tenure import Handover
 from webhook.analysis.history.status import LeaseState, LeaseStatus
 from webhook.analysis.inputs.items import Writer
@@ -40,7 +39,11 @@ def make_headline(account: "Account") -> str:
         return _describe_hidden(account, history.hidden_since, holder)
     if history.is_deleted:
         verb = "was" if history.existence.is_deletion_sure else "may have been"
-        what = "the lease of an API server, by which no one elects," if is_identity_lease(history) else "the lease"
+        what = (
+            "the lease of an API server, by which no one elects,"
+            if is_identity_of_api_server(history.namespace, history.name)
+            else "the lease"
+        )
         return f"{what} {verb} deleted{_describe_deletion(account)}"
     if status is None:
         return _describe_unseen(account, holder, accepted[-1] if later else None)
