@@ -1,4 +1,4 @@
-"""Which patches leave the spec of a lease as it was, and what others set in it."""
+"""Patches of leases: those that leave the spec as it was, and the fields that others set."""
 
 import json
 from typing import Any
@@ -96,12 +96,6 @@ def test_a_patch_keeps_what_it_does_not_set() -> None:
     before = LeaseSpec(holder_identity="a", lease_duration_seconds=15)
     assert patch_spec(before, {"holderIdentity": None}) == LeaseSpec(lease_duration_seconds=15)
     assert patch_spec(before, {"leaseDurationSeconds": "9"}) is None
-
-
-def test_without_a_state_before_a_patch_must_say_who_holds_it_and_until_when() -> None:
-    changes = {"holderIdentity": "a", "renewTime": "x", "leaseDurationSeconds": 9}
-    assert patch_spec(None, changes) == LeaseSpec(holder_identity="a", renew_time="x", lease_duration_seconds=9)
-    assert [patch_spec(None, {key: changes[key] for key in changes if key != left}) for left in changes] == [None] * 3
 
 
 PATHS = (

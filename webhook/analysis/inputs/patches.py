@@ -16,8 +16,6 @@ _PATHS: Final = tuple(f"/metadata/{part}" for part in sorted(_PARTS))
 _FIELDS: Final = frozenset(LeaseSpec.__struct_encode_fields__)
 _GATED: Final = ("preferredHolder", "strategy")
 """Fields that an API server drops without a word unless it takes part in coordinated elections."""
-_TELLING: Final = frozenset({"holderIdentity", "renewTime", "leaseDurationSeconds"})
-"""What a patch must set to say how a lease is of which nothing else is known."""
 
 SpecChanges = Mapping[str, object]
 """What a patch sets of a spec, by field; None is set where it removes one."""
@@ -125,15 +123,9 @@ def _read_operations(operations: list[object]) -> SpecChanges | None:
     return changes
 
 
-def patch_spec(before: LeaseSpec | None, changes: SpecChanges) -> LeaseSpec | None:
-    """Return the spec as a patch left it; None if a value has a wrong type, or if what it left is not known.
-
-    Without the state before, a patch must say who holds the lease, since when it is renewed, and for how long.
-    """
-    if before is None and not changes.keys() >= _TELLING:
-        return None
-    kept = msgspec.to_builtins(before) if before is not None else {}
+def patch_spec(before: LeaseSpec, changes: SpecChanges) -> LeaseSpec | None:
+    """Return the spec as a patch left it; None if a value has a wrong type."""
     try:
-        return msgspec.convert({**kept, **changes}, LeaseSpec)
+        return msgspec.convert({**msgspec.to_builtins(before), **changes}, LeaseSpec)
     except msgspec.ValidationError:
         return None
