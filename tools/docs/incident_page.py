@@ -59,7 +59,7 @@ _READINGS_TEXT: Final = """## How its texts read beside the truth
 {number} incidents of operators (`tests/data/operator-incidents`) were recorded on API servers 1.37.1 and 1.31.4, with
 what happened, what the recording shows, and what would be wrong to say. Those of the table were recorded by somebody
 who knew neither the code nor the documents. Strict readers then read what `why` says from the log, the watch and
-both, plain and with `--verbose`, before they read the truth. They judged each by its worst sentence: it is **clean**
+both, plain and with `--verbose`, before they read the truth. They rated each by its worst sentence: it is **clean**
 if every sentence is true, or says what the input does not show; **misleading** if none is false, but somebody on call
 may conclude or do something wrong, or the main fact that the input shows is not said; **false** if any sentence
 contradicts the truth. Each set was read once, before the code was changed by what the readers found; since then tests

@@ -31,7 +31,7 @@ from webhook.analysis.claims.commands import (
     name_holder,
 )
 from webhook.analysis.claims.diagnosis import Blame, Cause
-from webhook.analysis.claims.evidence.api_servers import advise_after_end_of_api_server, is_identity_lease
+from webhook.analysis.claims.evidence.api_servers import advise_after_end_of_api_server
 from webhook.analysis.claims.evidence.candidates import Candidates, describe_process, join_names
 from webhook.analysis.claims.evidence.failing_requests import find_present_failures
 from webhook.analysis.claims.evidence.holder_pods import find_evictor, is_gone
@@ -54,7 +54,7 @@ from webhook.analysis.claims.words import (
     format_count,
     format_name,
 )
-from webhook.analysis.heartbeats import find_owner
+from webhook.analysis.heartbeats import find_owner, is_identity_of_api_server
 from webhook.analysis.history.audit_log.refusal import By, Refusal
 from webhook.analysis.history.holders.tenure import API_SERVER
 from webhook.analysis.history.status import LeaseState, LeaseStatus
@@ -121,9 +121,9 @@ def _advise(account: Account) -> Advice:
 
 
 def _describe_switched_off(account: Account) -> str:
-    """Say that a workload was told not to elect since its pod took the lease; "" if no log shows it.
+    """Say that leader election was switched off in a workload since its pod took the lease; "" if no log shows it.
 
-    Whether that container is what elects, and what it was told before, is not known.
+    Whether that container runs the election, and which arguments it had before, is not known.
     """
     since = account.tenure.since if account.tenure is not None else account.now
     last = next((one for one in reversed(account.related_writes) if one.change), None)
@@ -131,8 +131,8 @@ def _describe_switched_off(account: Account) -> str:
         return ""
     what = f"{last.switched_off} of {last.kind} {format_name(f'{last.namespace}/{last.name}')}"
     return (
-        f"This lease may be left over: at {format_clock(last.at, account.now)} {what} was told not to elect; "
-        "if that is what elected, each replica may work. "
+        f"This lease may be left over: at {format_clock(last.at, account.now)} {what} was given "
+        "an argument that switches leader election off; if it ran the election, every replica may be active. "
     )
 
 
@@ -249,7 +249,7 @@ def _advise_on_deleted_lease(account: Account) -> Advice:
     history, tenure = account.history, account.history.latest_tenure
     if not history.existence.is_deletion_sure:
         return advise_after_doubtful_deletion(history)
-    if is_identity_lease(history):
+    if is_identity_of_api_server(history.namespace, history.name):
         return advise_after_end_of_api_server(tenure)
     if (tenure is None or tenure.deleted_by is None) and (
         node := _find_node(history.namespace, history.name, history.lease)
