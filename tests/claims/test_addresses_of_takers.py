@@ -1,4 +1,4 @@
-"""A taker whose token names no pod: from where it asks tells it apart from the holder of the same user."""
+"""A taker whose token names no pod is distinguished by its address from the holder of the same user."""
 
 import pytest
 

@@ -294,7 +294,7 @@ def lose_node(*, has_first_write: bool = True, reads: int = 0) -> FakeServer:
 
 @pytest.mark.parametrize(("has_first_write", "reads"), [(True, 0), (False, 2)], ids=["written", "only read before"])
 def test_who_deleted_the_owner_of_a_lease_is_said(*, has_first_write: bool, reads: int) -> None:
-    """What a lease was is also shown by reads, if it was written before the log begins."""
+    """Reads show the state of a lease, too, if it was written before the log begins."""
     server = lose_node(has_first_write=has_first_write, reads=reads)
     message, _ = find_deleted(follow_log, server)
     at, gone = (format_clock(server.now - seconds * SECOND, server.now) for seconds in (36, 3))

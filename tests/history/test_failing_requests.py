@@ -1,4 +1,4 @@
-"""What failed again and again of what pods asked for beside leases: how much of it is remembered."""
+"""Requests of pods that fail again and again: how many of them are remembered."""
 
 from webhook.analysis.history.audit_log.failing_requests import (
     MAX_KINDS,

@@ -189,7 +189,7 @@ def test_which_requests_are_work(tweaks: tuple[Tweak, ...], is_write: bool) -> N
     ],
 )
 def test_which_requests_failed(tweaks: tuple[Tweak, ...], failure: Failure | None) -> None:
-    """Of a pod that has just renewed its lease, what it wrote and what failed is read."""
+    """Writes and failed requests are read even if their pod has just renewed its lease."""
     (found,) = read_activities(renewal(9), work(10, *tweaks)) or read_activities(renewal(), work(10, *tweaks))
     assert found.failure == failure
 

@@ -1,4 +1,4 @@
-"""What a write to a workload sets that changes its pods: of a patch all of that, of a whole object what electors do."""
+"""Changes to the pods of a workload: all that a patch sets, and the election arguments of a whole object."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Which states of a watch a log beside it has the requests of."""
+"""A log beside a watch: the states whose requests it has, and those whose requests it lacks."""
 
 import json
 from typing import Any
@@ -32,6 +32,16 @@ def patch_with(event: Document, fields: tuple[str, ...], level: str = "Request")
     event["objectRef"].pop("resourceVersion", None)
     if level == "Request":
         event["requestObject"] = {"spec": {key: spec[key] for key in fields}}
+
+
+def write_often(server: FakeServer) -> list[Document]:
+    """Have a user patch the lease sixty times in three seconds, and return what the log has of that."""
+    spec = server.leases["shop/db"]["spec"]
+    for number in range(60):
+        server.wait(0.05)
+        server.write("shop/db", spec | {"leaseTransitions": number}, "curl", "alice", "")
+        patch_with(server.log[-1], (), "Metadata")
+    return server.log[-60:]
 
 
 def hand_over() -> tuple[FakeServer, list[Document]]:
@@ -72,11 +82,7 @@ def test_of_many_writes_in_a_second_the_log_has_as_many_or_not(count: int, is_la
     server = FakeServer()
     db = server.elector("db-0", "shop/db")
     db.lead(20)
-    spec = server.leases["shop/db"]["spec"]
-    for number in range(60):
-        server.wait(0.05)
-        server.write("shop/db", spec | {"leaseTransitions": number}, "curl", "alice", "")
-        patch_with(server.log[-1], (), "Metadata")
+    write_often(server)
     server.wait(2)
     db.renew()
     assert lacks_requests(server, server.log[:40] + server.log[40 + 10 * count :]) is is_lacking
@@ -132,13 +138,8 @@ def test_who_took_it_and_was_removed_in_one_second_is_listed_in_this_order() -> 
 
 def test_a_write_that_a_watch_and_a_log_show_counts_once() -> None:
     server = FakeServer()
-    db = server.elector("db-0", "shop/db")
-    db.lead(20)
-    spec = server.leases["shop/db"]["spec"]
-    for number in range(60):
-        server.wait(0.05)
-        server.write("shop/db", spec | {"leaseTransitions": number}, "curl", "alice", "")
-        patch_with(server.log[-1], (), "Metadata")
-        server.log[-1] |= {"level": "Request", "requestObject": {"metadata": {"annotations": {"a": str(number)}}}}
+    server.elector("db-0", "shop/db").lead(20)
+    for number, patch in enumerate(write_often(server)):
+        patch |= {"level": "Request", "requestObject": {"metadata": {"annotations": {"a": str(number)}}}}
     histories = follow(server, server.log)
     assert len(histories.leases["shop", "db"].idle_writes) == 60

@@ -33,6 +33,7 @@ from webhook.analysis.history.renewals import estimate_timing
 from webhook.analysis.history.status import LeaseState, LeaseStatus, find_state_of_lease
 from webhook.analysis.inputs.items import is_dated_by_stamp
 from webhook.findings import ObjectName, ReportFinding, Severity
+from webhook.kubernetes.generated_names import GENERATED
 from webhook.kubernetes.managed_fields import (
     ACQUIRE_TIME,
     ANCIENT_CHANGES,
@@ -65,10 +66,7 @@ TIGHTEST: Final = 10
 """Seconds of duration: no default of a known elector is shorter."""
 _SLOWEST: Final = 10 * SECOND
 """After which nearly all clients give a request up."""
-_POD_OF_DEPLOYMENT: Final = re.compile(
-    r"[a-z0-9.-]+-[bcdfghjklmnpqrstvwxz2456789]{6,10}-[bcdfghjklmnpqrstvwxz2456789]{5}"
-)
-"""Kubernetes makes such names of an alphabet without vowels. Source: apimachinery `pkg/util/rand/rand.go`."""
+_POD_OF_DEPLOYMENT: Final = re.compile(rf"[a-z0-9.-]+-{GENERATED}{{6,10}}-{GENERATED}{{5}}")
 
 _NOT_AN_APPLICATION: Final = frozenset({ANCIENT_CHANGES, BEFORE_FIRST_APPLY, "kube-apiserver", "unknown", ""})
 

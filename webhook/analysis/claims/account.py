@@ -77,7 +77,7 @@ class Account(Struct, frozen=True):
     related_writes: tuple[RelatedWrite, ...] = ()
     """Those to what its holders depend on."""
     gone_pod: str = ""
-    """How the pod of the latest holder was deleted, as a clause, if a log shows that it is gone."""
+    """A clause about the deletion of the latest holder's pod, if a log shows that it is gone; else ""."""
     pod_events: tuple[PodEvent, ...] = ()
     """What a log shows of pods of its workload while no one held it."""
     logged_until: int = 0
@@ -85,7 +85,7 @@ class Account(Struct, frozen=True):
     shown_until: int = 0
     """The last moment that the input shows by an API server's clock, 0 if that is not known."""
     failing: tuple[FailingRun, ...] = ()
-    """What its holders asked for beside it that failed again and again."""
+    """Other requests of its holders that failed again and again."""
     idle: IdleHolder | None = None
     """The present holder, if it renews and no longer writes anything else."""
     crossed: CrossedLocks | None = None

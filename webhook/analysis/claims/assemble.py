@@ -92,7 +92,7 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
         pod_deletions=tuple(find_holder_pod_deletions(histories.deleted_pods, history, now)),
         related_writes=tuple(find_related_writes(histories.related_writes.values(), history, refused_pods, failing)),
         gone_pod=gone_pod,
-        pod_events=list_pod_events(histories, history, now),
+        pod_events=list_pod_events(histories, history, refused_pods, now),
         failing=failing,
         idle=find_idle_holder(histories, history, now),
         crossed=find_crossed_locks(histories, history),

@@ -91,9 +91,9 @@ class Diagnosis(Struct, frozen=True):
     silent_log: str = ""
     """The name of the log of its API server, if that answered nobody about a lease for most of that time."""
     gone: str = ""
-    """How its pod was deleted, as a clause, if a log shows that it is gone by now."""
+    """A clause about the deletion of its pod, if a log shows that it is gone by now; else ""."""
     status_written: tuple[int, ...] = ()
-    """When its kubelet wrote the status of its pod: as it fell silent, and as it asked for the lease again."""
+    """The times at which a kubelet wrote the status of its pod: when it fell silent, and when it asked again."""
 
     @property
     def is_of_its_writes(self) -> bool:

@@ -26,7 +26,7 @@ _UID: Final = b'"authentication.kubernetes.io/pod-uid":["'
 _RECEIVED: Final = b'"requestReceivedTimestamp":"'
 _DAY: Final = len("2026-01-02")
 _TIME: Final = len("2026-01-02T03:04:05")
-_WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
+WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 _WRITE_OR_FAILURE: Final = re.compile(rb'"verb":"(?:create|update|patch|delete)|"code":(?:40[34]|5\d\d)\b')
 _MAX_MESSAGE: Final = 120
 _WITHOUT_RIGHTS: Final = re.compile(r'[a-z0-9.-]+(?:/[a-z]+)?(?: "[^"]*")? is forbidden: User "[^"]*" cannot ')
@@ -93,7 +93,7 @@ def interpret_pod_activity(event: "AuditEvent") -> PodActivity | None:
     if received is None or at is None:
         return None
     is_work = not _is_beside_work(event)
-    is_write = event.verb in _WRITES and is_work and 200 <= code < 300
+    is_write = event.verb in WRITES and is_work and 200 <= code < 300
     if writer.impersonator:
         return PodActivity(received=received, at=at, writer=writer.process, is_write=True) if is_write else None
     failure = _find_failure(event) if is_work else None

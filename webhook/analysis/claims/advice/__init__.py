@@ -1,1 +1,1 @@
-"""What to do about a kind of finding: one or two sentences, and a command that fits the cause."""
+"""Advice about each kind of finding: one or two sentences, and a command that fits the cause."""

@@ -1,1 +1,1 @@
-"""What an input shows of one subject, and what follows from it: facts, doubts and causes."""
+"""Evidence: facts, doubts and causes that follow from an input, each module about one subject."""

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from operator import attrgetter
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from webhook.analysis.claims.evidence.runs import split_runs
 from webhook.analysis.claims.words import format_clock, format_name
 from webhook.analysis.history.audit_log.failing_requests import MAX_REQUESTS, FailedRequest
 from webhook.analysis.history.audit_log.refusal import UNKNOWN_RESOURCE
@@ -14,6 +16,7 @@ from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.inputs.items import Failure, Writer
+from webhook.analysis.inputs.pod_activity import WRITES
 from webhook.kubernetes.times import MINUTE, SECOND, format_length
 
 NEAR: Final = 2 * MINUTE
@@ -26,7 +29,6 @@ _LONG: Final = SECOND
 _SOON: Final = 30 * SECOND
 _TIMES: Final = 2
 """Who fails for long waits twice as long each time; who has not failed again in that time succeeds, perhaps."""
-_WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 
 
 class FailingRun(Struct, frozen=True):
@@ -111,10 +113,10 @@ def find_failing_requests(histories: ClusterHistory, history: LeaseHistory, now:
 
 def _find_run(failure: Failure, answers: Sequence[FailedRequest], *, has_forgotten: bool) -> FailingRun:
     """Return the latest run of failures."""
-    breaks = [number for number, (one, after) in enumerate(pairwise(answers), 1) if after.at - one.at > NEAR]
-    latest = answers[breaks[-1] if breaks else 0 :]
-    if not latest:
+    runs = split_runs(answers, apart=NEAR, time=attrgetter("at"))
+    if not runs:
         return FailingRun(failure, (), 0, 0, 0, is_cut=False)
+    latest = runs[-1]
     took = [one.at - one.received for one in latest]
     return FailingRun(
         failure,
@@ -144,12 +146,10 @@ def _are_all_writes(histories: ClusterHistory, history: LeaseHistory, run: Faili
 
     What it wrote meanwhile that was received before does not show that it would succeed now.
     """
-    bounds, start = histories.bounds, run.first - run.longest
-    until = min(now, bounds.logged_until)
-    if len(run.pods) != 1 or run.failure.verb not in _WRITES or run.number < _MIN_REQUESTS:
+    start, until = run.first - run.longest, min(now, histories.bounds.logged_until)
+    if len(run.pods) != 1 or run.failure.verb not in WRITES or run.number < _MIN_REQUESTS:
         return False
-    lacks_requests = history.is_partial or histories.lacks_requests(history) or bounds.has_hole(start, until)
-    if lacks_requests or bounds.log_spans.find_ended(start, until) is not None:
+    if not histories.shows_all_requests(history, start, until):
         return False
     activities, pod = histories.pod_activities, run.pods[0]
     if activities.has_forgotten_since(pod, start) or activities.has_written_as_other_since(pod, start):

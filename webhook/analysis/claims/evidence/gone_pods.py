@@ -1,4 +1,4 @@
-"""The pod of a former holder, if a log shows that it is gone by now: its log and its status are gone with it."""
+"""The pod of a former holder that is gone by now, and its log and status with it, as far as an audit log shows."""
 
 from typing import Final
 

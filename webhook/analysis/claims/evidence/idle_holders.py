@@ -55,12 +55,12 @@ class IdleHolder(Struct, frozen=True):
 
 def find_idle_holder(histories: ClusterHistory, history: LeaseHistory, now: int) -> IdleHolder | None:
     """Return the present holder if it no longer writes anything else; None if it does, or need not have stopped."""
-    tenure, status, bounds = history.current_tenure, history.status(now), histories.bounds
+    tenure, status = history.current_tenure, history.status(now)
     own = tenure.processes.own if tenure is not None and tenure.processes.is_sure else None
     account = UserInfo(own.user).service_account if own is not None else None
     if tenure is None or own is None or account is None or status is None or status.state is not LeaseState.LIVE:
         return None
-    until = min(now, bounds.logged_until)
+    until = min(now, histories.bounds.logged_until)
     found = histories.pod_activities.list_between(own, tenure.since, until)
     writes = sorted(one.at for one in found if one.is_write or one.may_be_write)
     if not _have_ended(writes, tenure.since, until):
@@ -70,8 +70,7 @@ def find_idle_holder(histories: ClusterHistory, history: LeaseHistory, now: int)
     if activities.has_forgotten_since(own, tenure.since) or activities.has_written_as_other_since(own, writes[0]):
         return None
     last, longest = writes[-1], max(after - one for one, after in pairwise(writes))
-    lacks_requests = history.is_partial or histories.lacks_requests(history) or bounds.has_hole(last, until)
-    if lacks_requests or bounds.log_spans.find_ended(last, until) is not None:
+    if not histories.shows_all_requests(history, last, until):
         return None
     return IdleHolder(account[0], own.pod, last, longest, last - writes[0])
 

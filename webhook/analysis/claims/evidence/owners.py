@@ -9,11 +9,12 @@ from webhook.analysis.claims.words import describe_by_writer, format_name
 from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.owners import AddedOwners
+from webhook.kubernetes.generated_names import GENERATED
 from webhook.kubernetes.objects import OwnerReference
 
 _MAX_NAMED: Final = 2
-_GENERATED: Final = re.compile(r"[a-z0-9.-]+-[bcdfghjklmnpqrstvwxz2456789]{5}")
-"""The name of a pod that Kubernetes made up, and gives to no other pod. Source: apimachinery `pkg/util/rand`."""
+_GENERATED: Final = re.compile(rf"[a-z0-9.-]+-{GENERATED}{{5}}")
+"""The name of a pod that Kubernetes made up, and gives to no other pod."""
 
 
 def find_owners_added_to(history: LeaseHistory, tenure: Tenure) -> AddedOwners | None:

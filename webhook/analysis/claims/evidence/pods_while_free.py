@@ -19,7 +19,8 @@ from webhook.analysis.claims.evidence.pod_statuses import (
     name_node,
 )
 from webhook.analysis.claims.evidence.restarted_holders import find_status_writes
-from webhook.analysis.claims.evidence.unasking_pods import find_unasking_pods
+from webhook.analysis.claims.evidence.unasking_pods import find_bound, find_unasking_pods
+from webhook.analysis.claims.evidence.workload_names import name_workload
 from webhook.analysis.claims.handovers import DURATION
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
 from webhook.analysis.history.audit_log.pod_requests import MAX_REQUESTS
@@ -45,9 +46,6 @@ _UNTIL_SILENT: Final = 5 * SECOND
 """How long before its last renewal a program may have been started that stopped a holder, or its pod."""
 _UNTIL_EVICTED: Final = 2 * SECOND
 _SCHEDULER: Final = "system:kube-scheduler"
-_GENERATED: Final = "[bcdfghjklmnpqrstvwxz2456789]"
-"""The characters of names that Kubernetes makes. Source: apimachinery `pkg/util/rand`."""
-_OF_REPLICA_SET: Final = re.compile(rf"(.+)-{_GENERATED}{{1,10}}-{_GENERATED}{{5}}")
 _NAMED: Final = re.compile(r'pods "([a-z0-9.-]{1,253})" is forbidden: ')
 
 
@@ -60,10 +58,14 @@ class PodEvent(Struct, frozen=True, order=True):
     ending: str = ""
 
 
-def list_pod_events(histories: ClusterHistory, history: LeaseHistory, now: int) -> tuple[PodEvent, ...]:
-    """Return what a log shows of pods of the workload of a lease while no one held it, with times."""
+def list_pod_events(
+    histories: ClusterHistory, history: LeaseHistory, refused: Sequence[PodRequest], now: int
+) -> tuple[PodEvent, ...]:
+    """Return what a log shows of pods of the workload of a lease while no one held it, with times.
+
+    `refused` are those that could not be created then.
+    """
     free = list(_list_free_times(history, now))
-    refused = find_refused_pods(histories, history, now)
     found = [*_list_refused(refused), *_list_waiting(histories, history, free, now)]
     found += [*_list_kubelets(histories, history, now), *_list_acts_on_holders(histories, history, now)]
     again = find_status_writes(histories, history, now)
@@ -125,15 +127,22 @@ def _namespace_of(process: Writer) -> str:
     return account[0] if account else ""
 
 
-def name_workload(pod: str) -> str:
-    """Return the name of what a pod is of, as its name shows: of a Deployment, or the rest without its last part."""
-    found = _OF_REPLICA_SET.fullmatch(pod)
-    return found[1] if found else pod.rpartition("-")[0]
-
-
 def _list_workloads(history: LeaseHistory) -> Collection[tuple[str, str]]:
     """Return the namespaces and the workloads of the pods of a lease."""
     return {(_namespace_of(one), name_workload(one.pod)) for one in _list_processes(history)}
+
+
+def _list_pods(histories: ClusterHistory, history: LeaseHistory) -> Iterator[tuple[str, str]]:
+    """Yield the namespace and the name of each pod of these workloads that a log shows."""
+    for namespace, workload in sorted(_list_workloads(history)):
+        names = histories.pod_requests.list_names(namespace)
+        yield from ((namespace, name) for name in names if name_workload(name) == workload)
+
+
+def _list_askers(history: LeaseHistory) -> Collection[str]:
+    """Return the names of the pods that asked for a lease."""
+    readers = (pod for pods in history.requests.accounts.values() for pod in pods)
+    return {*readers, *(one.pod for one in _list_processes(history))}
 
 
 def _list_refused(refused: Sequence[PodRequest]) -> Iterator[PodEvent]:
@@ -166,20 +175,18 @@ def _list_waiting(
 ) -> Iterator[PodEvent]:
     """Yield that the scheduler wrote the status of a pod again and again that got no node, as far as the log shows."""
     known = {(_namespace_of(one), one.pod) for one in _list_processes(history)}
-    for namespace, workload in sorted(_list_workloads(history)):
-        for pod in histories.pod_requests.list_names(namespace):
-            if name_workload(pod) != workload or (namespace, pod) in known:
-                continue
-            about = [one for one in histories.pod_requests.list_about(namespace, pod) if one.at <= now]
-            written = [one for one in about if one.act is PodAct.STATUS and _is_by_scheduler(one)]
-            is_only = len(written) == len(about) >= _MIN_WRITES
-            if is_only and any(start <= written[-1].at <= end for start, end in free):
-                times = f"{len(written)} times until {format_clock(written[-1].at, now)}"
-                text = (
-                    f"{_SCHEDULER} wrote the status of pod {format_name(pod)}, "
-                    f"{times}, and the log does not show that it"
-                )
-                yield PodEvent(written[0].at, f"{text} got a node: it may be pending")
+    for namespace, pod in _list_pods(histories, history):
+        if (namespace, pod) in known:
+            continue
+        about = [one for one in histories.pod_requests.list_about(namespace, pod) if one.at <= now]
+        written = [one for one in about if one.act is PodAct.STATUS and _is_by_scheduler(one)]
+        is_only = len(written) == len(about) >= _MIN_WRITES
+        if is_only and any(start <= written[-1].at <= end for start, end in free):
+            times = f"{len(written)} times until {format_clock(written[-1].at, now)}"
+            text = (
+                f"{_SCHEDULER} wrote the status of pod {format_name(pod)}, {times}, and the log does not show that it"
+            )
+            yield PodEvent(written[0].at, f"{text} got a node: it may be pending")
 
 
 def _list_idle(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iterator[PodEvent]:
@@ -194,17 +201,12 @@ def _list_idle(histories: ClusterHistory, history: LeaseHistory, now: int) -> It
         return
     if find_newer_lease(histories, history, status, now) is not None:
         return  # which says more
-    asked = {pod for pods in history.requests.accounts.values() for pod in pods}
-    asked.update(one.pod for one in _list_processes(history))
-    bound = []
-    for namespace, workload in sorted(_list_workloads(history)):
-        names = (one for one in histories.pod_requests.list_names(namespace) if name_workload(one) == workload)
-        for name in names:
-            about = histories.pod_requests.list_about(namespace, name)
-            at = next((one.at for one in about if one.act is PodAct.BOUND), None)
-            is_there = not histories.deleted_pods.list_deletions_of(namespace, name, "")
-            if at is not None and at <= now - _UNTIL_ASKING and name not in asked and is_there:
-                bound.append((at, name))
+    asked, bound = _list_askers(history), []
+    for namespace, name in _list_pods(histories, history):
+        at = find_bound(histories, namespace, name)
+        is_there = not histories.deleted_pods.list_deletions_of(namespace, name, "")
+        if at is not None and at <= now - _UNTIL_ASKING and name not in asked and is_there:
+            bound.append((at, name))
     if bound:
         named = ", ".join(format_name(name) for _, name in sorted(bound)[:_MAX_NAMED])
         more = f" and {len(bound) - _MAX_NAMED} more" if len(bound) > _MAX_NAMED else ""
@@ -222,10 +224,9 @@ def _list_unasking(
     """Yield which pods could have taken a lease while it was free, and never asked for it, once it was taken."""
     if not history.has_reads_of_holders:
         return
-    asked = {pod for pods in history.requests.accounts.values() for pod in pods}
-    asked.update(one.pod for one in _list_processes(history))
-    over = [(start, end) for start, end in free if end < now]
-    for found in find_unasking_pods(histories, _list_workloads(history), asked, over, name_workload):
+    asked, over = _list_askers(history), [(start, end) for start, end in free if end < now]
+    silent = [(namespace, name) for namespace, name in _list_pods(histories, history) if name not in asked]
+    for found in find_unasking_pods(histories, silent, over):
         yield PodEvent(found.bound, found.describe(now))
 
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from webhook.admission.rules.change import NODE_LEASES
 from webhook.analysis.claims.evidence.failing_requests import DEFINITION, FailingRun
+from webhook.analysis.claims.evidence.runs import split_runs
 from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_by_writer, format_name
 from webhook.analysis.history.audit_log.latency import BY_WEBHOOKS
 from webhook.analysis.history.audit_log.refusal import TOO_MANY_REQUESTS, By, Refusal
@@ -14,6 +15,7 @@ from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.inputs.items import PodRequest, RelatedWrite, Writer
 from webhook.analysis.inputs.related_writes import STATUS_WRITTEN, WORKLOADS
+from webhook.kubernetes.generated_names import GENERATED
 from webhook.kubernetes.request import NODE_CONTROLLER, UserInfo
 from webhook.kubernetes.times import MINUTE, SECOND
 
@@ -26,9 +28,7 @@ _UNTIL_KNOWN: Final = 10 * SECOND
 """What was changed may take effect only after so long."""
 _RIGHTS: Final = frozenset({"Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"})
 _PODS: Final = {
-    "Deployment": re.compile(
-        r"(?:[4-9bcdf]{1,10}|[bcdfghjklmnpqrstvwxz2456789]{8,10})-[bcdfghjklmnpqrstvwxz2456789]{5}"
-    ),
+    "Deployment": re.compile(rf"(?:[4-9bcdf]{{1,10}}|{GENERATED}{{8,10}})-{GENERATED}{{5}}"),
     "StatefulSet": re.compile(r"0|[1-9][0-9]{0,9}"),
 }
 """What follows the name of a workload in that of its pod: a hash and a random text, or a number.
@@ -36,9 +36,7 @@ _PODS: Final = {
 Source: `SafeEncodeString` and `String` of apimachinery `pkg/util/rand`; of a hash, it encodes decimal digits. Another
 controller may use the whole alphabet; the name of another workload is rarely so long without a vowel.
 """
-_WORKLOAD: Final = re.compile(
-    r"(?:-[bcdfghjklmnpqrstvwxz2456789]{1,10}-[bcdfghjklmnpqrstvwxz2456789]{5}|-[0-9]{1,10})$"
-)
+_WORKLOAD: Final = re.compile(rf"(?:-{GENERATED}{{1,10}}-{GENERATED}{{5}}|-[0-9]{{1,10}})$")
 """What a Deployment or a StatefulSet adds to its name in that of its pod."""
 _DURATION: Final = "leaseDurationSeconds"
 _ACCOUNT: Final = "ServiceAccount"
@@ -220,9 +218,7 @@ def _find_known_runs(history: LeaseHistory, is_like: Callable[[Refusal], bool]) 
     for refusal in filter(is_like, history.requests.refusals):
         times.setdefault(refusal.writer.process, []).append(refusal.at)
     for found in times.values():
-        breaks = [number for number, (one, after) in enumerate(pairwise(found), 1) if after - one > _NEAR]
-        for start, end in pairwise([0, *breaks, len(found)]):
-            yield found[start], found[end - 1]
+        yield from ((run[0], run[-1]) for run in split_runs(found, apart=_NEAR, time=lambda at: at))
 
 
 def _may_explain(write: RelatedWrite, runs: Iterable[tuple[int | None, int]]) -> bool:

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from webhook.analysis.claims.evidence.candidates import join_names
 from webhook.analysis.claims.evidence.pod_statuses import describe_ends, find_kubelet_writes
+from webhook.analysis.claims.evidence.runs import split_runs
 from webhook.analysis.claims.words import format_clock, format_name
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import Handover, Tenure
@@ -53,8 +54,8 @@ class StatusWrites(Struct, frozen=True):
 def find_status_writes(histories: ClusterHistory, history: LeaseHistory, now: int) -> StatusWrites | None:
     """Return the latest ones in a row; None if there are few."""
     found = sorted(_list_writes(histories, history, now), key=lambda one: one[0].at)
-    breaks = [number for number, ((one, _), (after, _)) in enumerate(pairwise(found), 1) if after.at - one.at > _NEAR]
-    latest = found[breaks[-1] if breaks else 0 :]
+    runs = split_runs(found, apart=_NEAR, time=lambda one: one[0].at)
+    latest = runs[-1] if runs else ()
     if len(latest) < _MIN_WRITES:
         return None
     return StatusWrites(tuple(one for one, _ in latest), min(since for _, since in latest))

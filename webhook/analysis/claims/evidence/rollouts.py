@@ -10,13 +10,13 @@ from webhook.analysis.claims.words import describe_writer, format_name
 from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.inputs.items import RelatedWrite
 from webhook.analysis.inputs.related_writes import WORKLOADS
+from webhook.kubernetes.generated_names import GENERATED
 from webhook.kubernetes.times import MINUTE
 
 _MIN_TIMES: Final = 3
 _BEFORE: Final = MINUTE
 """How long before a holder came its workload may have been updated for it."""
-_GENERATED: Final = "[bcdfghjklmnpqrstvwxz2456789]"
-_OF_REPLICA_SET: Final = re.compile(rf"(.+)-({_GENERATED}{{1,10}})-{_GENERATED}{{5}}(?![a-z0-9-]).*", re.DOTALL)
+_OF_REPLICA_SET: Final = re.compile(rf"(.+)-({GENERATED}{{1,10}})-{GENERATED}{{5}}(?![a-z0-9-]).*", re.DOTALL)
 """A name that begins as those of pods of a Deployment: its name, a hash of the template, and a random text."""
 
 

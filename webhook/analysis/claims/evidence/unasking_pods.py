@@ -1,9 +1,9 @@
 """Pods that got nodes while a lease was free and never asked for it: who should have led then, perhaps.
 
-In: the free times of a lease that have ended. The name of a pod shows of which workload it is, as far as names do.
+In: the pods of its workload that did not, and the free times of the lease that have ended.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -37,20 +37,10 @@ class UnaskingPods(Struct, frozen=True):
 
 
 def find_unasking_pods(
-    histories: ClusterHistory,
-    workloads: Collection[tuple[str, str]],
-    asked: Collection[str],
-    free: Sequence[tuple[int, int]],
-    name_workload: Callable[[str], str],
+    histories: ClusterHistory, silent: Iterable[tuple[str, str]], free: Sequence[tuple[int, int]]
 ) -> Iterator[UnaskingPods]:
-    """Yield the pods of some workloads, by namespace and name, that asked for nothing in each time it was free."""
-    names = [
-        (namespace, name)
-        for namespace, workload in sorted(workloads)
-        for name in histories.pod_requests.list_names(namespace)
-        if name_workload(name) == workload and name not in asked
-    ]
-    known = [_Pod(*_find_life(histories, namespace, name), name) for namespace, name in names]
+    """Yield which of the `silent` pods, by namespace and name, were there in each time in which a lease was free."""
+    known = [_Pod(*_find_life(histories, namespace, name), name) for namespace, name in silent]
     for start, end in free:
         found = sorted(one for one in known if one.may_have_asked(start, end))
         if found:
@@ -72,8 +62,13 @@ class _Pod(Struct, frozen=True, order=True):
         return start - _BEFORE < self.bound < until - _UNTIL_ASKING
 
 
-def _find_life(histories: ClusterHistory, namespace: str, name: str) -> tuple[int, int]:
+def find_bound(histories: ClusterHistory, namespace: str, name: str) -> int | None:
+    """Return when a pod got a node, in microseconds since 1970; None if a log does not show it."""
     about = histories.pod_requests.list_about(namespace, name)
-    bound = next((one.at for one in about if one.act is PodAct.BOUND), 0)
+    return next((one.at for one in about if one.act is PodAct.BOUND), None)
+
+
+def _find_life(histories: ClusterHistory, namespace: str, name: str) -> tuple[int, int]:
+    bound = find_bound(histories, namespace, name) or 0
     known = histories.deleted_pods.list_deletions_of(namespace, name, "")
     return bound, min((one.at for one in known if one.is_sure and not is_by_kubelet(one)), default=0)

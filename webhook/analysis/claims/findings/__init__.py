@@ -1,1 +1,1 @@
-"""The claims: what happened, and what is wrong, each from the evidence that it needs."""
+"""The claims about what happened and what is wrong, each made from the evidence that it needs."""

@@ -1,1 +1,1 @@
-"""What an audit log shows beside what was stored: who asked, what was refused, and what it lacks."""
+"""The requests of an audit log: who made them, which were refused, and where the log has gaps."""

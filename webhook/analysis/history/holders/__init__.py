@@ -1,1 +1,1 @@
-"""Who holds a lease, since when, and how it changes hands: pure parts, each of one subject."""
+"""The holders of a lease, and how it changes hands: pure parts, each about one subject."""

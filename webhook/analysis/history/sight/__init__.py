@@ -1,1 +1,1 @@
-"""What an input shows and what it hides: its bounds, its clocks, and whether writes may be missing."""
+"""The limits of an input: its bounds, its clocks, and whether writes may be missing."""

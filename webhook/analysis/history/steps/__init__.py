@@ -1,1 +1,1 @@
-"""What an observation does to what is known of a lease, step by step."""
+"""The steps by which an observation changes the history of a lease."""

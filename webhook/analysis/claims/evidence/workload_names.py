@@ -1,0 +1,14 @@
+"""Of which workload a pod is, as far as its name shows."""
+
+import re
+from typing import Final
+
+from webhook.kubernetes.generated_names import GENERATED
+
+_OF_REPLICA_SET: Final = re.compile(rf"(.+)-{GENERATED}{{1,10}}-{GENERATED}{{5}}")
+
+
+def name_workload(pod: str) -> str:
+    """Return the name of the Deployment of a pod; of any other workload, the pod's name without its last part."""
+    found = _OF_REPLICA_SET.fullmatch(pod)
+    return found[1] if found else pod.rpartition("-")[0]
