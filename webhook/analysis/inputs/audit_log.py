@@ -315,7 +315,7 @@ def _find_spec_changes(event: AuditEvent, kind: str) -> SpecChanges | None:
     patch = bytes(event.request_object)
     if event.verb != "patch" or kind != "Lease" or b"spec" not in patch or is_mutated(event.annotations or NO_TEXTS):
         return None
-    return read_spec_changes(patch) or None
+    return read_spec_changes(patch)
 
 
 def _is_beside_spec(event: AuditEvent) -> bool:

@@ -261,10 +261,13 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     """When the read was answered that shows this state, of which a log lacks the write; None if no read shows it."""
     is_deleted_later: bool = False
     """A read shows this state, and a log that has no write before it has its deletion."""
+    may_change_nothing: bool = False
+    """Another update replaced the state that this one names as well: one of them changed nothing."""
     is_beside_spec: bool = False
-    """A patch that a log shows, and not what was stored, changed annotations and labels alone."""
+    """A write that a log shows, and not what was stored, left the spec as it was: a patch of annotations and labels
+    alone, or an update that changed nothing."""
     marks: tuple[Mark, ...] = ()
-    """Those that it set."""
+    """Those that such a patch set."""
 
     @cached
     def entries(self) -> Sequence[Entry]:

@@ -229,10 +229,18 @@ def _list_edits(history: LeaseHistory, *, by_others: bool = False) -> list[_Even
     taken_back = find_taken_back(history)
     found = [one for one in history.edits if not (by_others and _is_usual(one))]
     if taken_back is None:
-        return [(one.at, describe_edit(one)) for one in found]
+        return [*_keep_order(found)]
     others = [one for one in found if not (taken_back.has(one.at) and _IS_OF_ELECTION.fullmatch(one.text))]
     # What is done again and again is one line, which others do not displace.
-    return [*((one.at, describe_edit(one)) for one in others), (taken_back.start, taken_back.describe())]
+    return [*_keep_order(others), (taken_back.start, taken_back.describe())]
+
+
+def _keep_order(edits: Iterable[LeaseEvent]) -> Iterator[_Event]:
+    """Yield edits, given as they were stored, with times that keep this order: a stamp has no fraction of a second."""
+    latest = 0
+    for one in edits:
+        latest = max(latest, one.at) if latest // SECOND == one.at // SECOND else one.at
+        yield latest, describe_edit(one)
 
 
 def _list_added_owners(history: LeaseHistory, *, by_others: bool = False) -> list[_Event]:

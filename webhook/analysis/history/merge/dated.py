@@ -91,6 +91,13 @@ def is_as_sent(seen: Observation) -> bool:
     return seen.input_kind is InputKind.AUDIT_LOG and seen.object is not None and not seen.resource_version
 
 
+def is_hidden_write(seen: DatedItem) -> bool:
+    """Return whether a log shows of an update neither what it replaced nor what it made."""
+    if not seen.is_stored_write or seen.revision or seen.is_deletion or seen.is_creation:
+        return False
+    return not (seen.observation.resource_version or seen.observation.replaces)
+
+
 def is_of_dump(seen: DatedItem) -> bool:
     """Return whether only a list shows this, which has each object once."""
     return isinstance(seen.item, Observation) and seen.item.input_kind is InputKind.DUMP

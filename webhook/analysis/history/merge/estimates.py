@@ -7,6 +7,7 @@ from operator import attrgetter
 from typing import Final
 
 from webhook.analysis.history.merge.dated import DatedItem
+from webhook.analysis.history.merge.makers import is_renewal
 from webhook.analysis.inputs.stamp_reader import StampReader
 
 _revision: Final = attrgetter("revision")
@@ -29,6 +30,16 @@ def order_times(states: Sequence[DatedItem]) -> None:
             state.time = max(state.time, latest)
     for before, after in zip(reversed(states[:-1]), reversed(states[1:]), strict=True):
         before.time = min(before.time, after.time) if after.time >= 0 else before.time
+
+
+def place_unrenewed(states: Sequence[DatedItem]) -> None:
+    """Place each state that only its writer's clock dates, and that nobody renewed, where the one before it is.
+
+    Its renewTime says when that one was renewed, and nothing of when this one was stored.
+    """
+    for number, state in enumerate(states[1:], start=1):
+        if state.is_claimed and not state.is_exact and not is_renewal(states, number):
+            state.time = min(state.time, states[number - 1].time)
 
 
 def place_undated(states: Sequence[DatedItem]) -> None:

@@ -3,13 +3,21 @@
 They are grouped once: to compare each state with each request would take minutes for an hour of renewals.
 """
 
-from bisect import bisect_left
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from webhook.analysis.history.merge.dated import JITTER, TOLERANCE, DatedItem
-from webhook.analysis.history.merge.makers import get_renew_time, has_set, is_renewal, is_update_of, may_have_made
+from webhook.analysis.history.merge.dated import JITTER, TOLERANCE, DatedItem, is_hidden_write
+from webhook.analysis.history.merge.makers import (
+    find_stamp_of_write,
+    get_renew_time,
+    has_set_another,
+    is_as_asked,
+    is_known_maker,
+    is_renewal,
+    may_have_made,
+)
 from webhook.analysis.inputs.items import Act, parse_number
 from webhook.kubernetes.times import SECOND, normalize
 
@@ -54,26 +62,53 @@ def find_fitting(
     state = states[number]
     if state.is_deletion:
         return _find_deletions([one for one in requests.deletions if id(one) not in used], states, number)
-    stamp = state.observation.latest_stamp
+    stamp = find_stamp_of_write(states, number)
     if stamp is None:
         near = requests.successors.get(_find_replaced(states, number), ())
     else:
         near = _find_writes_near(requests.writes, stamp, requests.longest)
     makers = [one for one in near if id(one) not in used and may_have_made(one.observation, states, number)]
-    return _select_makers(makers, states, number) or [
-        *(_find_patches(requests.patches, used, states, number) if stamp is None else ()),
-        *_find_only_patch(requests.writes, used, states, number),
-    ]
+    if known := _select_known_makers(makers, states, number):
+        return known
+    if stamp is None:
+        makers += [one for one in _find_patches(requests.patches, used, states, number) if one not in makers]
+    if not makers:
+        return _find_only_patch(requests, used, states, number)
+    return [*makers, *_find_possible_patches(requests, states, number, near=near, used=used, makers=makers)]
 
 
-def _select_makers(fitting: list[DatedItem], states: Sequence[DatedItem], number: int) -> list[DatedItem]:
-    """Return those of the requests that fit a state which show best that they made it."""
+def _find_possible_patches(
+    requests: LoggedRequests,
+    states: Sequence[DatedItem],
+    number: int,
+    *,
+    near: Sequence[DatedItem],
+    used: Collection[int],
+    makers: Sequence[DatedItem],
+) -> Iterator[DatedItem]:
+    """Yield the patches that may have made a state as well as the writes that fit it.
+
+    Such a write may have changed nothing, and a patch names no state that it replaces. Where a webhook or policy
+    changed what was asked for, a patch may have asked for anything.
+    """
+    state = states[number].observation
+    is_rewritten = not any(is_as_asked(one.observation, state) for one in makers)
+    between = near if state.latest_stamp is not None else _list_writes_while_current(requests, states, number)
+    for one in between:
+        seen = one.observation
+        is_open = seen.verb == "patch" and not seen.is_beside_spec and id(one) not in used and one not in makers
+        if is_open and (is_rewritten or not has_set_another(seen, states, number)):
+            yield one
+
+
+def _select_known_makers(fitting: list[DatedItem], states: Sequence[DatedItem], number: int) -> list[DatedItem]:
+    """Return those of the requests that fit a state of which the log shows that they made it.
+
+    Any other one may have changed nothing: anyone may update or patch a lease with the values that it has.
+    """
     if number and states[number - 1].is_deletion:
-        return [one for one in fitting if one.is_creation] or fitting
-    if having_set := [one for one in fitting if has_set(one.observation, states, number)]:
-        return having_set
-    # An update that names the state before has made this one: a patch names none.
-    return [one for one in fitting if is_update_of(one.observation, states, number)] or fitting
+        return [one for one in fitting if one.is_creation]
+    return [one for one in fitting if is_known_maker(one.observation, states, number)]
 
 
 def _find_deletions(deletions: Sequence[DatedItem], states: Sequence[DatedItem], number: int) -> Sequence[DatedItem]:
@@ -117,25 +152,42 @@ def _find_patches(
 
 
 def _find_only_patch(
-    writes: Sequence[DatedItem], used: Collection[int], states: Sequence[DatedItem], number: int
+    requests: LoggedRequests, used: Collection[int], states: Sequence[DatedItem], number: int
 ) -> Sequence[DatedItem]:
-    """Return the patch that made a state which left renewTime as it was, if the log has only one at that time.
+    """Return the patch that made a state which left renewTime as it was, if no other write may have at that time.
 
-    `writes` are in the order of their answers; those whose id is in `used` made other states.
+    Those whose id is in `used` made other states.
     """
     if is_renewal(states, number):
         return ()
-    before = find_exact_time(states, range(number - 1, -1, -1), -1)
-    after = find_exact_time(states, range(number + 1, len(states)), None)
-    begin = bisect_left(writes, before - TOLERANCE, key=_get_time_of_answer)
-    end = len(writes) if after is None else bisect_left(writes, after + TOLERANCE, key=_get_time_of_answer)
-    some = writes[begin : min(end, begin + _MAX_NEAR)]
-    near = [one for one in some if one.observation.verb == "patch" and id(one) not in used]
+    some = _list_writes_while_current(requests, states, number)
+    near = [one for one in some if id(one) not in used and (one.observation.verb == "patch" or is_hidden_write(one))]
     stamp = states[number].observation.latest_stamp
-    if end - begin > _MAX_NEAR or len(near) != 1 or (stamp is not None and near[0].time < stamp):
+    if len(some) > _MAX_NEAR or len(near) != 1 or (stamp is not None and near[0].time < stamp):
         return ()
     asked = normalize(near[0].observation.patched_renew_time)
     return near if asked is not None and asked == get_renew_time(states[number]) else ()
+
+
+def _list_writes_while_current(
+    requests: LoggedRequests, states: Sequence[DatedItem], number: int
+) -> Sequence[DatedItem]:
+    """Return the writes that may have come when the state before was current, and before another one replaced this one.
+
+    A write that names a state found it, whether it changed it or not. There is at most one more than are compared.
+    """
+    replaced, own, writes = _find_replaced(states, number), states[number].revision, requests.writes
+    found = requests.successors.get(replaced, ()) if replaced else ()
+    replacing = requests.successors.get(own, ()) if own else ()
+    begins = [
+        find_exact_time(states, range(number - 1, -1, -1), -1),
+        *(one.time - one.observation.took for one in found),
+    ]
+    ends = [find_exact_time(states, range(number + 1, len(states)), None), *map(_get_time_of_answer, replacing)]
+    begin = bisect_left(writes, max(begins) - TOLERANCE, key=_get_time_of_answer)
+    last = min((one for one in ends if one is not None), default=None)
+    end = len(writes) if last is None else bisect_right(writes, last + TOLERANCE, key=_get_time_of_answer)
+    return writes[begin : min(end, begin + _MAX_NEAR + 1)]
 
 
 def find_exact_time(states: Sequence[DatedItem], numbers: Iterable[int], default: _Default) -> int | _Default:

@@ -1,7 +1,7 @@
 """Requests of a log, joined with the states of a watch that they made."""
 
 from bisect import bisect_left, bisect_right
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice, pairwise
 from typing import Final
@@ -53,11 +53,27 @@ def join_requests(states: list[DatedItem], rest: Sequence[DatedItem]) -> list[Da
     if RENEW_TIME in _list_rewritten_fields(states):
         used -= {id(one) for one in _unjoin_patches(makers, states)}
     others = [one for one in rest if id(one) not in used]
+    _mark_unchanging(states, others)
     if HOLDER_IDENTITY in _list_rewritten_fields(states):
         for seen in others:
             _forget_what_was_sent(seen)
     _mark_logged([states[number] for number in shown], requests.writes)
     return others
+
+
+def _mark_unchanging(states: Sequence[DatedItem], others: Iterable[DatedItem]) -> None:
+    """Mark the updates that changed nothing, or may have: what is stored is replaced once, whoever names it."""
+    replaced = {one.observation.replaces for one in states if one.is_stored_write and one.observation.replaces}
+    updates = [
+        one for one in others if one.is_stored_write and one.observation.object is None and one.observation.replaces
+    ]
+    times = Counter(one.observation.replaces for one in updates)
+    for one in updates:
+        named = one.observation.replaces
+        if named in replaced:
+            one.item = replace(one.observation, is_beside_spec=True)
+        elif times[named] > 1:
+            one.item = replace(one.observation, may_change_nothing=True)
 
 
 def _mark_logged(states: Iterable[DatedItem], writes: Sequence[DatedItem]) -> None:
@@ -106,9 +122,9 @@ def _find_makers_in_turn(
 def _list_between(
     writes: Sequence[DatedItem], before: int, after: int | None, used: Collection[int], *, most: int
 ) -> Sequence[DatedItem]:
-    """Return the first writes between two instants that made no other state, and no more than are asked for."""
-    begin = bisect_right(writes, before, key=by_time)
-    end = len(writes) if after is None else bisect_left(writes, after, key=by_time)
+    """Return the first writes from one instant to another that made no other state, and no more than are asked for."""
+    begin = bisect_left(writes, before, key=by_time)
+    end = len(writes) if after is None else bisect_right(writes, after, key=by_time)
     return list(islice((writes[number] for number in range(begin, end) if id(writes[number]) not in used), most))
 
 

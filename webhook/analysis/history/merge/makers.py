@@ -4,20 +4,25 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from webhook.admission.rules.stamps import find_latest_stamp
 from webhook.analysis.history.merge.dated import DatedItem, is_as_sent
 from webhook.analysis.inputs.items import Act, Observation, parse_number
 from webhook.analysis.inputs.patches import patch_spec
-from webhook.kubernetes.objects import Lease
+from webhook.kubernetes.objects import Lease, LeaseSpec
 from webhook.kubernetes.times import SECOND, get_readable_instant, normalize, stamp_of
 
 
 def may_have_made(request: Observation, states: Sequence[DatedItem], number: int) -> bool:
     """Return whether a write, which a log dates, may have made a state that is none of a deletion."""
     state = states[number].observation
+    if _has_replaced_another(request, states, number):
+        return False
+    if _has_set(request, states, number):
+        return True
+    if has_set_another(request, states, number):
+        return False
     if request.patched_renew_time:
         return _may_have_patched(request, states, number)
-    if has_set(request, states, number):
-        return True
     is_successor = _has_replaced(request, states, number)
     if request.asked is not None and request.replaces and not is_successor:
         return False
@@ -28,10 +33,23 @@ def may_have_made(request: Observation, states: Sequence[DatedItem], number: int
     if request.verb == "patch" and number and not _is_stamped_later(state, states[number - 1].observation):
         # A patch that removes fields may leave nothing that it owns, and so no stamp of its own.
         return is_successor
-    if state.latest_stamp is None:
+    stamp = find_stamp_of_write(states, number)
+    if stamp is None:
         # kubectl shows no managedFields unless it is asked to.
         return is_successor and _may_have_sent(request, state)
-    return _is_in_request(request, state.latest_stamp)
+    return _is_in_request(request, stamp)
+
+
+def find_stamp_of_write(states: Sequence[DatedItem], number: int) -> int | None:
+    """Return the latest stamp that a state has, and the one before it has not; None if it has no stamps.
+
+    Clocks of API servers differ: the stamp of an earlier write may be the latest of all.
+    """
+    state = states[number].observation
+    # Another write may take fields from an entry, which keeps its stamp.
+    before = {(one.manager, one.stamp) for one in states[number - 1].observation.entries} if number else ()
+    latest = find_latest_stamp([one for one in state.entries if (one.manager, one.stamp) not in before])
+    return state.latest_stamp if latest is None else latest
 
 
 def _may_have_patched(request: Observation, states: Sequence[DatedItem], number: int) -> bool:
@@ -39,19 +57,37 @@ def _may_have_patched(request: Observation, states: Sequence[DatedItem], number:
     state = states[number]
     if normalize(request.patched_renew_time) != get_renew_time(state) or not is_renewal(states, number):
         return False
-    stamp = state.observation.latest_stamp
+    stamp = find_stamp_of_write(states, number)
     return stamp is None or _is_in_request(request, stamp)
 
 
-def has_set(request: Observation, states: Sequence[DatedItem], number: int) -> bool:
+def _has_set(request: Observation, states: Sequence[DatedItem], number: int) -> bool:
     """Return whether a patch changes the state before a state to that one, and an API server may have stamped it so."""
     state = states[number].observation
     before, shown = states[number - 1].observation.object if number else None, state.object
     if request.spec_changes is None or not isinstance(before, Lease) or not isinstance(shown, Lease):
         return False
-    is_in_time = state.latest_stamp is not None and _is_in_request(request, state.latest_stamp)
+    stamp = find_stamp_of_write(states, number)
+    is_in_time = stamp is not None and _is_in_request(request, stamp)
     is_change = before.spec != shown.spec and before.metadata.uid == shown.metadata.uid
     return is_in_time and is_change and patch_spec(before.spec, request.spec_changes) == shown.spec
+
+
+def has_set_another(request: Observation, states: Sequence[DatedItem], number: int) -> bool:
+    """Return whether a patch made something else than a state, of what there was before, as far as a log shows it."""
+    shown = states[number].observation.object
+    if request.spec_changes is None or not isinstance(shown, Lease):
+        return False
+    before = states[number - 1].observation.object if number else None
+    known = before if isinstance(before, Lease) and before.metadata.uid == shown.metadata.uid else shown
+    patched = patch_spec(known.spec, request.spec_changes)
+    return patched is None or _normalize_times(patched) != _normalize_times(shown.spec)
+
+
+def _normalize_times(spec: LeaseSpec) -> tuple[LeaseSpec, int | str | None, int | str | None]:
+    """Return a spec so that equal ones are equal however their times are written."""
+    times = normalize(spec.renew_time), normalize(spec.acquire_time)
+    return replace(spec, renew_time=None, acquire_time=None), *times
 
 
 def _may_have_sent(request: Observation, state: Observation) -> bool:
@@ -107,9 +143,33 @@ def is_stamped_by(request: Observation, state: Observation) -> bool:
     return is_hidden and state.latest_stamp is not None and _is_in_request(request, state.latest_stamp)
 
 
-def is_update_of(request: Observation, states: Sequence[DatedItem], number: int) -> bool:
-    """Return whether an update names the state before this one as the one that it replaced."""
-    return request.act is not Act.CREATED and bool(request.replaces) and _has_replaced(request, states, number)
+def is_as_asked(request: Observation, state: Observation) -> bool:
+    """Return whether a write may have been stored as it was asked for, as far as a log shows it."""
+    asked = request.object if request.asked is None else request.asked
+    return asked is None or (isinstance(state.object, Lease) and asked.spec == state.object.spec)
+
+
+def is_known_maker(request: Observation, states: Sequence[DatedItem], number: int) -> bool:
+    """Return whether a write that may have made a state asked for it, and was given what there was before.
+
+    It is a creation, or an update that names the state before, which was another one.
+    """
+    asked = request.object if request.asked is None else request.asked
+    shown = states[number].observation.object
+    if not (isinstance(asked, Lease) and isinstance(shown, Lease) and asked.spec == shown.spec):
+        return False
+    if not number or request.act is Act.CREATED:
+        return request.act is Act.CREATED
+    before = states[number - 1].observation.object
+    is_change = isinstance(before, Lease) and before.spec != shown.spec
+    return is_change and _has_replaced(request, states, number)
+
+
+def _has_replaced_another(request: Observation, states: Sequence[DatedItem], number: int) -> bool:
+    """Return whether a request replaced a revision before that of the state before a state, or one after its own."""
+    replaced, own = parse_number(request.replaces), states[number].revision
+    before = states[number - 1].revision if number else 0
+    return replaced > 0 and own > 0 and not before <= replaced < own
 
 
 def _has_replaced(request: Observation, states: Sequence[DatedItem], number: int) -> bool:

@@ -3,18 +3,13 @@
 import heapq
 from collections.abc import Sequence
 
-from webhook.analysis.history.merge.dated import DatedItem, by_time
-from webhook.analysis.history.merge.estimates import order_times
+from webhook.analysis.history.merge.dated import DatedItem, by_time, is_hidden_write
+from webhook.analysis.history.merge.estimates import order_times, place_unrenewed
 from webhook.analysis.history.merge.joins import join_requests
 from webhook.analysis.history.merge.lifetimes import place_early_creations, place_early_deletions, place_late_deletions
 from webhook.analysis.history.merge.outcomes import mark_absences, note_outcomes, resolve_contradictions
 from webhook.analysis.history.merge.same_state import identify, join_records
-from webhook.analysis.history.merge.writes import (
-    is_hidden_write,
-    mark_unsure_order,
-    place_by_revision,
-    place_late_writes,
-)
+from webhook.analysis.history.merge.writes import mark_unsure_order, place_by_revision, place_late_writes
 
 
 def order_records(items: Sequence[DatedItem]) -> list[DatedItem]:
@@ -36,6 +31,7 @@ def order_records(items: Sequence[DatedItem]) -> list[DatedItem]:
     order_times(states)
     rest = sorted(others.values(), key=by_time)
     rest = join_requests(states, rest)
+    place_unrenewed(states)
     chain, rest = place_by_revision(states, rest)
     merged = list(heapq.merge(chain, rest, key=by_time))
     if any(map(is_hidden_write, rest)):

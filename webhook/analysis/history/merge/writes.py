@@ -6,7 +6,7 @@ from operator import itemgetter
 
 from msgspec.structs import replace
 
-from webhook.analysis.history.merge.dated import TOLERANCE, DatedItem
+from webhook.analysis.history.merge.dated import TOLERANCE, DatedItem, is_hidden_write
 from webhook.analysis.inputs.items import Act, InputKind, parse_number
 
 
@@ -79,10 +79,3 @@ def _follows(seen: DatedItem, before: DatedItem | None) -> bool:
         return True
     known = before.revision or parse_number(before.observation.resource_version) if before else 0
     return 0 < known == parse_number(item.replaces)
-
-
-def is_hidden_write(seen: DatedItem) -> bool:
-    """Return whether a log shows of an update neither what it replaced nor what it made."""
-    if not seen.is_stored_write or seen.revision or seen.is_deletion or seen.is_creation:
-        return False
-    return not (seen.observation.resource_version or seen.observation.replaces)

@@ -14,7 +14,14 @@ from webhook.analysis.history.holders.tenure import API_SERVER, Handover, Tenure
 from webhook.analysis.history.idle_writes import IdleWrite
 from webhook.analysis.history.marks import MarkedLease
 from webhook.analysis.history.steps.step import Step
-from webhook.analysis.history.steps.tenure_steps import advance_at, begin_tenure, end_tenure, record_event
+from webhook.analysis.history.steps.tenure_steps import (
+    advance_at,
+    begin_tenure,
+    end_tenure,
+    is_last_renewal_known,
+    record_event,
+    report_expiry,
+)
 from webhook.analysis.inputs.items import Act, Writer
 
 
@@ -82,7 +89,7 @@ def take_hidden_write(step: Step, at: int) -> None:
     history, seen = step.history, step.seen
     tenure, history.continuity.version = history.current_tenure, ""
     history.requests.hidden.append(at)
-    if tenure and seen.writer:
+    if tenure and seen.writer and not seen.may_change_nothing:
         _take_hidden_write_by(step, seen.writer, tenure, seen.verb, at)
     advance_at(step, at)
 
@@ -115,6 +122,8 @@ def take_write_beside_spec(step: Step, at: int) -> None:
 
 
 def _renew_hidden(step: Step, tenure: Tenure, at: int, writer: Writer | None) -> None:
+    if is_last_renewal_known(step, tenure):
+        report_expiry(step, tenure.duration, tenure.kept_until, at)
     tenure.note_renewal(writer, at)
     tenure.renew_hidden(at)
     record_event(step, EventKind.RENEWED, at, writer=writer, silence=step.history.renewals.add(at, tenure.duration))

@@ -1,0 +1,366 @@
+"""Several requests of a log that may have made one state of a watch: what clients choose does not say which did."""
+
+import copy
+import json
+from typing import Any
+
+import pytest
+
+from tests.claims.accounts import account, text
+from tests.factories import Document
+from tests.history.fake_server import FakeServer
+from tests.history.observing import LATEST, observe_all
+from tests.inputs.reading import read
+from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.holders.tenure import Handover
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.write import Dating
+from webhook.analysis.timeline.lanes import TimelineBuilder
+from webhook.analysis.timeline.model import Lane, SpanKind
+from webhook.kubernetes.times import format_micro_time, parse
+
+DB = "shop/db"
+with_and_without_stamps = pytest.mark.parametrize(
+    "managed_fields", [True, False], ids=["with stamps", "without stamps"]
+)
+
+
+def follow_all(server: FakeServer, *, managed_fields: bool = True) -> ClusterHistory:
+    histories, watch = ClusterHistory(), server.watch(managed_fields=managed_fields)
+    lines = b"".join(json.dumps(one).encode() + b"\n" for one in server.log)
+    observe_all(histories, read("watch", [watch]), read("log", [lines]))
+    return histories
+
+
+def follow(server: FakeServer, *, managed_fields: bool = True) -> LeaseHistory:
+    return follow_all(server, managed_fields=managed_fields).leases["shop", "db"]
+
+
+def hide(event: Document) -> None:
+    event["level"] = "Metadata"
+    event.pop("responseObject", None)
+    event.pop("requestObject", None)
+
+
+def show_request(event: Document) -> None:
+    """Cut a write to what a log shows at level Request."""
+    stored = event.pop("responseObject")
+    metadata = {key: stored["metadata"][key] for key in ("name", "namespace")}
+    event["level"], event["requestObject"] = "Request", {**stored, "metadata": metadata}
+
+
+def make_patch(event: Document, **spec: Any) -> None:
+    event["verb"], event["level"], event["requestObject"] = "patch", "Request", {"spec": spec}
+    event.pop("responseObject", None)
+    event["objectRef"].pop("resourceVersion", None)
+
+
+def add_patch(server: FakeServer, user: str, **spec: Any) -> None:
+    """Log a patch that changes nothing: it sets what is stored."""
+    server.log_request(DB, "patch", user, user, {})
+    make_patch(server.log[-1], **spec)
+
+
+def list_writers(history: LeaseHistory) -> set[str]:
+    (tenure,) = history.tenures
+    return {one.user for one in tenure.processes.writers}
+
+
+def lead_and_echo() -> tuple[FakeServer, list[Document]]:
+    """A server whose holder renews for 20 s while somebody patches in the renewTime that each renewal has set."""
+    server, renewals = FakeServer(), []
+    db = server.elector("db-0", DB)
+    db.take()
+    for _ in db.ticks(20):
+        db.renew()
+        renewals.append(server.log[-1])
+        server.wait(0.1)
+        add_patch(server, "evil", renewTime=server.leases[DB]["spec"]["renewTime"])
+    return server, renewals
+
+
+@with_and_without_stamps
+def test_who_patches_in_what_a_hidden_update_stored_is_not_its_writer(managed_fields: bool) -> None:
+    server, renewals = lead_and_echo()
+    for event in renewals:
+        hide(event)
+    assert "evil" not in list_writers(follow(server, managed_fields=managed_fields))
+
+
+def test_an_update_that_asked_for_the_next_state_made_it_whatever_patches_fit() -> None:
+    server, renewals = lead_and_echo()
+    for event in renewals:
+        show_request(event)
+    history = follow(server)
+    assert list_writers(history) == {"system:serviceaccount:shop:db"}
+    last = history.tenures[0].last_renewal_write
+    assert last is not None
+    assert last.dating is Dating.LOG
+
+
+@with_and_without_stamps
+def test_who_updates_what_is_there_is_not_the_writer_of_what_a_patch_sets(managed_fields: bool) -> None:
+    server = FakeServer()
+    db = server.elector("db-0", DB)
+    db.take()
+    for _ in db.ticks(20):
+        stored = server.leases[DB]
+        server.log_request(DB, "update", "evil", "evil", stored)
+        server.log[-1]["objectRef"]["resourceVersion"] = stored["metadata"]["resourceVersion"]
+        hide(server.log[-1])
+        server.wait(0.1)
+        db.renew()
+        make_patch(server.log[-1], renewTime=server.leases[DB]["spec"]["renewTime"])
+    assert "evil" not in list_writers(follow(server, managed_fields=managed_fields))
+
+
+def edit_duration(server: FakeServer) -> None:
+    """Have alice set the duration by a patch, just after a renewal."""
+    server.elector("db-0", DB).lead(10)
+    server.wait(0.1)
+    server.write(DB, {**server.leases[DB]["spec"], "leaseDurationSeconds": 1}, "kubectl", "alice", "")
+    make_patch(server.log[-1], leaseDurationSeconds=1)
+
+
+def find_editor(history: LeaseHistory) -> str:
+    (edit,) = history.edits
+    return edit.writer.user if edit.writer else ""
+
+
+def test_who_set_another_value_did_not_make_a_state() -> None:
+    server = FakeServer()
+    edit_duration(server)
+    add_patch(server, "carol", acquireTime="2026-11-18T11:00:00.000000Z")
+    add_patch(server, "bob", leaseDurationSeconds=15)
+    add_patch(server, "bob", leaseDurationSeconds="1")
+    assert find_editor(follow(server)) == "alice"
+
+
+@pytest.mark.parametrize("is_hidden_update", [False, True], ids=["no update", "a hidden update"])
+@with_and_without_stamps
+def test_who_patches_in_a_duration_that_a_hidden_update_may_have_set_is_not_its_editor(
+    managed_fields: bool, is_hidden_update: bool
+) -> None:
+    server = FakeServer()
+    edit_duration(server)
+    make_patch(server.log[-1], leaseDurationSeconds=1, renewTime=server.leases[DB]["spec"]["renewTime"])
+    if is_hidden_update:
+        server.log_request(DB, "update", "evil", "evil", {})
+        hide(server.log[-1])
+    assert find_editor(follow(server, managed_fields=managed_fields)) == ("" if is_hidden_update else "alice")
+
+
+def edit_twice(server: FakeServer, *, after: float, renewals_by_patches: bool = True) -> None:
+    """Have evil set the duration by a hidden update, and bob set the same by a patch, and then another one."""
+    db = server.elector("db-0", DB)
+    db.lead(20)
+    for event in server.log[1:] if renewals_by_patches else ():
+        make_patch(event, renewTime=event["responseObject"]["spec"]["renewTime"])
+    server.wait(after)
+    server.write(DB, {**server.leases[DB]["spec"], "leaseDurationSeconds": 1}, "kubectl", "evil", "")
+    hide(server.log[-1])
+    server.wait(0.2)
+    add_patch(server, "bob", leaseDurationSeconds=1)
+    server.wait(0.2)
+    server.write(DB, {**server.leases[DB]["spec"], "leaseDurationSeconds": 15}, "kubectl", "bob", "")
+    make_patch(server.log[-1], leaseDurationSeconds=15)
+    db.lead(4)
+
+
+def test_edits_that_nobody_is_known_to_have_made_are_listed_as_they_were_stored() -> None:
+    server = FakeServer()
+    edit_twice(server, after=0.2)
+    said = text(account(follow_all(server), server.now))
+    assert 0 < said.index("leaseDurationSeconds 15 -> 1") < said.index("leaseDurationSeconds 1 -> 15")
+
+
+def test_a_write_of_the_instant_of_the_state_before_may_have_made_the_next_one() -> None:
+    server = FakeServer()
+    edit_twice(server, after=0, renewals_by_patches=False)
+    # The hidden update names what it replaced, and so it cannot have made the last one.
+    assert [one.writer and one.writer.user for one in follow(server).edits] == [None, "bob"]
+
+
+def test_an_update_did_not_make_a_state_before_the_one_that_it_names() -> None:
+    server = FakeServer()
+    db = server.elector("db-0", DB)
+    db.lead(10)
+    forged = copy.deepcopy(server.leases[DB])
+    server.revision += 1
+    forged["metadata"]["resourceVersion"] = str(server.revision)
+    forged["metadata"]["managedFields"][0]["time"] = "2026-11-18T11:06:56Z"
+    server.leases[DB] = forged
+    server.events.append((server.now, "MODIFIED", forged))
+    db.lead(10)
+    for event in server.log:
+        hide(event)
+    history = follow(server, managed_fields=True)
+    (tenure,) = history.tenures
+    assert (tenure.processes.renewals, len(history.renewals.silences)) == (10, 0)
+
+
+def repeat_update(server: FakeServer, *, seconds: float) -> None:
+    """Have mallory send an update that names what the latest one replaced, and changes nothing, so long before it."""
+    event = server.log[-1]
+    early = copy.deepcopy(event)
+    early["user"]["username"] = "mallory"
+    for key in ("requestReceivedTimestamp", "stageTimestamp"):
+        early[key] = format_micro_time(parse(event[key]) - int(seconds * 1_000_000))
+    server.log.insert(-1, early)
+
+
+@pytest.mark.parametrize("seconds", [1.5, 0.1], ids=["in another second", "in the second of the other one"])
+def test_an_update_that_names_what_another_one_replaced_is_no_write_of_the_lease(seconds: float) -> None:
+    server = FakeServer()
+    db = server.elector("db-0", DB)
+    db.take()
+    for _ in db.ticks(20):
+        server.wait(0.2)
+        db.renew()
+        repeat_update(server, seconds=seconds)
+    for event in server.log:
+        hide(event)
+    history = follow(server)
+    assert not history.requests.accepted
+    assert list_writers(history) == {"system:serviceaccount:shop:db"}
+
+
+def test_who_wrote_a_holder_in_by_one_of_several_patches_did_so_after_the_state_before_at_the_earliest() -> None:
+    server = FakeServer()
+    db = server.elector("db-0", DB, ahead=90)
+    db.lead(20)
+    last = server.now
+    for event in server.log:
+        hide(event)
+    for holder in ("old", "older", "older", "older"):
+        server.wait(20)
+        add_patch(server, "argocd", holderIdentity=holder)
+        if server.leases[DB]["spec"]["holderIdentity"] != holder:
+            server.log.pop()
+            server.write(DB, {**server.leases[DB]["spec"], "holderIdentity": holder}, "argocd", "argocd", "argocd-0")
+            make_patch(server.log[-1], holderIdentity=holder)
+    history = follow(server, managed_fields=False)
+    assert history.tenures[1].since == last
+    last_span = draw(server).spans[-1]
+    assert (last_span.kind, last_span.ends) == (SpanKind.UNRECORDED, None)
+    assert [one.is_end_known for one in history.tenures] == [True, False, True]
+
+
+def test_who_takes_a_released_lease_from_who_was_written_in_has_not_stolen_it() -> None:
+    server = FakeServer()
+    db = server.elector("db-0", DB)
+    db.lead(20)
+    db.release()
+    server.wait(5)
+    server.write(DB, {**server.leases[DB]["spec"], "holderIdentity": "old"}, "argocd", "argocd", "argocd-0")
+    server.wait(0.5)
+    server.elector("db-1", DB).take()
+    assert follow(server).tenures[-1].began is Handover.UNKNOWN
+
+
+def test_who_takes_a_lease_that_its_holder_s_own_clock_alone_dates_has_not_stolen_it() -> None:
+    server = FakeServer()
+    db = server.elector("db-0", DB, ahead=30)
+    db.lead(20)
+    server.wait(14)
+    server.write(DB, {**server.leases[DB]["spec"], "holderIdentity": "old"}, "kubectl", "alice", "")
+    server.wait(4)
+    server.elector("db-1", DB).take()
+    for event in server.log[:-2]:
+        make_patch(event)
+    history = follow(server, managed_fields=False)
+    assert history.tenures[-1].began is Handover.UNKNOWN
+
+
+def draw(server: FakeServer) -> Lane:
+    """Draw what a watch without managedFields and the log show."""
+    builder, watch = TimelineBuilder(LATEST), server.watch(managed_fields=False)
+    lines = b"".join(json.dumps(one).encode() + b"\n" for one in server.log)
+    observe_all(builder, read("watch", [watch]), read("log", [lines]))
+    (lane,) = builder.timeline(server.now).lanes
+    return lane
+
+
+def test_a_late_renewal_whose_request_is_not_known_is_drawn_once_and_after_the_lease_expired() -> None:
+    server = FakeServer()
+    db = server.elector("db-0", DB)
+    db.lead(10)
+    server.wait(30)
+    db.renew()
+    server.wait(2.5)
+    add_patch(server, "evil")
+    for event in server.log:
+        hide(event)
+    lane = draw(server)
+    assert [one.kind for one in lane.spans] == [SpanKind.HELD, SpanKind.OVERDUE, SpanKind.HELD]
+    assert len(lane.ticks.moments) == 6
+
+
+def test_who_sent_an_update_that_may_have_changed_nothing_did_not_write_in_what_a_patch_may_have() -> None:
+    server = FakeServer()
+    server.elector("db-0", DB).lead(10)
+    server.wait(0.5)
+    again = copy.deepcopy(server.log[-1])
+    server.log_request(DB, "update", "system:serviceaccount:shop:db", "db-0", {})
+    server.log[-1]["objectRef"]["resourceVersion"] = server.leases[DB]["metadata"]["resourceVersion"]
+    assert again["objectRef"]["resourceVersion"] != server.log[-1]["objectRef"]["resourceVersion"]
+    server.wait(0.5)
+    server.write(DB, {**server.leases[DB]["spec"], "holderIdentity": "old"}, "kubectl", "evil", "")
+    make_patch(server.log[-1])
+    for event in server.log:
+        hide(event)
+    assert follow(server, managed_fields=False).tenures[-1].processes.taken_by is None
+
+
+def test_a_patch_may_have_made_what_a_webhook_changed_whatever_it_asked_for() -> None:
+    server = FakeServer()
+    db = server.elector("db-0", DB)
+    db.lead(20)
+    server.wait(2)
+    db.renew()
+    asked, at = server.log.pop(), server.now
+    stored = copy.deepcopy(server.leases[DB])
+    show_request(asked)
+    stored["spec"]["renewTime"] = format_micro_time(at - 300_000_000)
+    server.events[-1], server.leases[DB] = (server.now, "MODIFIED", stored), stored
+    again = copy.deepcopy(asked)
+    again["objectRef"]["resourceVersion"] = stored["metadata"]["resourceVersion"]
+    spec = {**stored["spec"], "leaseDurationSeconds": 120, "renewTime": format_micro_time(at - 600_000_000)}
+    server.write(DB, spec, "kubectl", "alice", "")
+    edit = server.log.pop()
+    make_patch(edit, leaseDurationSeconds=120, renewTime=stored["spec"]["renewTime"])
+    server.log += [asked, again, edit]
+    assert "leaseDurationSeconds" not in follow(server).requests.rewritten.found
+
+
+def test_a_log_dates_renewals_though_another_writer_s_stamp_is_later() -> None:
+    server = FakeServer()
+    db = server.elector("db-0", DB)
+    db.lead(4)
+    server.write(DB, {**server.leases[DB]["spec"], "leaseDurationSeconds": 20}, "kubectl", "alice", "")
+    for entry in server.leases[DB]["metadata"]["managedFields"]:
+        if entry["manager"] == "kubectl":
+            entry["time"] = "2026-11-18T11:09:00Z"
+    db.duration = 20
+    db.lead(10)
+    for event in server.log:
+        hide(event)
+    last = follow(server).tenures[-1].last_renewal_write
+    assert last is not None
+    assert last.dating is Dating.LOG
+
+
+def test_for_how_long_a_lease_was_free_is_not_known_if_only_its_holder_s_own_clock_dates_the_end() -> None:
+    server = FakeServer()
+    db = server.elector("db-0", DB, ahead=3600)
+    db.lead(20)
+    server.wait(0.3)
+    server.write(DB, {}, "kubectl", "evil", "")
+    make_patch(server.log[-1])
+    server.wait(5)
+    held = {"holderIdentity": "db-0_1", "leaseDurationSeconds": 15, "renewTime": format_micro_time(server.now)}
+    server.write(DB, held, "operator", db.user, "db-0")
+    for event in server.log:
+        hide(event)
+    first, second = follow(server, managed_fields=False).tenures
+    assert (first.holder, second.holder, second.leaderless) == ("db-0_1", "db-0_1", None)
