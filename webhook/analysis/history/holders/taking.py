@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from webhook.analysis.history.holders.tenure import Handover, Tenure
-from webhook.analysis.history.status import date_renewal, has_expired, was_live
+from webhook.analysis.history.status import date_renewal, has_expired, is_release, was_live
 from webhook.analysis.history.write import Dating, Write
 from webhook.kubernetes.managed_fields import Entry
 from webhook.kubernetes.objects import LeaseSpec
@@ -69,6 +69,9 @@ def find_taking(tenure: Tenure | None, old: LeaseSpec, known: Sequence[Entry], w
     duration = tenure.duration if tenure and is_held else old.lease_duration_seconds
     is_unseen = (tenure is not None and _is_renewal_unknown(tenure, write)) or _is_dated_before(tenure, kept, write)
     how = classify_write(tenure, kept, duration, write, is_dated=write.is_dated_by_a_server and not is_unseen)
+    if how is Handover.STOLEN and is_release(old):
+        # Who is written into a lease that stays released does not hold it.
+        how = Handover.UNKNOWN
     if how is Handover.EXPIRED and tenure and is_held and tenure.step_down.asked is not None:
         how = Handover.PREFERRED
     is_close = how is Handover.UNKNOWN and write.is_dated and not (is_unseen or write.skew) and duration is not None
@@ -80,7 +83,8 @@ def find_taking(tenure: Tenure | None, old: LeaseSpec, known: Sequence[Entry], w
 def _is_renewal_unknown(tenure: Tenure, write: Write) -> bool:
     # What nothing dates, or a holder's own clock, cannot be compared with the API server's clock.
     last = tenure.last_renewal_write or tenure.taking_write
-    is_compared = last.is_dated and not last.is_claimed
+    is_inherited_claimed = tenure.inherited is not None and tenure.last_extension.is_claimed
+    is_compared = last.is_dated and not (last.is_claimed or is_inherited_claimed)
     return tenure.is_last_unseen or (not is_compared and write.is_dated_by_a_server)
 
 

@@ -490,9 +490,10 @@ class Tenure(Struct):
         """True if an API server says when it ended, or when it was last renewed before it expired."""
         if self.ended is None:
             return self.is_end_dated
-        # What nothing dates ended it at its last renewal or later, which its own clock alone may date.
-        is_claimed = self.ended.is_claimed if self.ended.is_dated else self.is_claimed
-        return self.is_end_dated and not is_claimed
+        if self.ended.is_dated:
+            return self.is_end_dated and not self.ended.is_claimed
+        # What nothing dates ended it at its last renewal or later, which its own clock alone may date, or nothing.
+        return self.is_end_dated and self.is_dated and not self.is_claimed
 
     @property
     def has_own_manager(self) -> bool:

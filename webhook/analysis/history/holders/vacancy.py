@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from webhook.admission.rules.expiry import MAX_TOLERANCE
 from webhook.analysis.history.holders.tenure import Handover, Tenure
-from webhook.analysis.history.write import Write
+from webhook.analysis.history.write import Dating, Write
 from webhook.kubernetes.times import SECOND
 
 _TAKEN_LIVE: Final = frozenset({Handover.STOLEN, Handover.REPLACED})
@@ -44,7 +44,7 @@ class Vacancy(Struct):
         `held` is the tenure before, None if there was none.
         """
         since, self.since, self.how = self.since, None, None
-        if since is None or how is Handover.SEEN:
+        if since is None or how is Handover.SEEN or _is_by_other_clock(held, since, write):
             return None
         unled = 0 if how in _TAKEN_LIVE else bound_time_between(since, at, write, held)
         if not write.is_claimed:
@@ -60,6 +60,17 @@ class Vacancy(Struct):
     def extend(self, length: int) -> None:
         """Add to how long no one led."""
         self.leaderless += length
+
+
+def _is_by_other_clock(held: Tenure | None, since: int, write: Write) -> bool:
+    """Return whether a writer's own clock dates the end of a tenure, and an API server's the write that came after."""
+    if held is None or write.is_claimed or not write.is_dated:
+        return False
+    known = (held.ended, held.last_renewal_write, held.last_extension, held.taking_write)
+    ends = [one for one in known if one is not None and one.at == since]
+    # What follows such a write, and nothing dates, has its time.
+    follows = held.last_extension.is_claimed
+    return bool(ends) and all(one.is_claimed or (follows and one.dating is Dating.ORDER) for one in ends)
 
 
 def bound_time_between(last: int, since: int, write: Write, held: Tenure | None) -> int:
