@@ -92,6 +92,8 @@ class LeaseLane(Struct):
     """The last renewal of the first holder that was seen, as it says itself, if the stamps of it lie in the future."""
     begun: int | None = None
     """When the audit log begins of which it is read."""
+    drawn_ahead: int = 0
+    """Renewals drawn of writes without objects, whose states were not seen since."""
     _explained: tuple[int, int] | None = None
     """A number that changes with every takeover and late renewal, when their causes were settled."""
 
@@ -109,6 +111,8 @@ class LeaseLane(Struct):
         tenure, duration = self.history.latest_tenure, self.history.duration
         if tenure is None or self.history.kind is InputKind.REVIEW or not duration or duration < 0:
             return None
+        if not tenure.is_dated and not tenure.processes.renewals:
+            return None  # it may have been taken at any time since, and the one before may have held it until then
         renewed = tenure.kept_until if self.claimed is None else self.claimed
         if self._is_renewal_unknown(tenure):
             latest = self._latest_renewal(tenure)
@@ -216,7 +220,7 @@ class LeaseLane(Struct):
         for event in events:
             if event.kind in {EventKind.ACQUIRED, EventKind.RENEWED}:
                 self.claimed = None
-            self._add(event, latest, max_ticks)
+            self._add(event, latest, max_ticks, is_drawn=event.kind is EventKind.RENEWED and self._is_drawn(seen))
         if self.history.lease is not None and seen.is_stored and not seen.problem and seen.act is not Act.DELETED:
             if self.holder or self.duration_held is None:
                 self.duration_held = self.history.duration
@@ -288,13 +292,26 @@ class LeaseLane(Struct):
             text = f"lease-webhook warned about this {event}{by}: {_describe_rules(warned)}{dry}"
             self.mark(MarkKind.WARNED, at, text, who, holder)
 
-    def _add(self, event: LeaseEvent, latest: int, max_ticks: int) -> None:
+    def _is_drawn(self, seen: Observation) -> bool:
+        """Return whether a renewal was drawn before: a log shows writes without objects, whose states may come later.
+
+        Neither says which state such a write made, where other writes may have made it as well.
+        """
+        if seen.object is None:
+            self.drawn_ahead += 1
+            return False
+        if not (self.drawn_ahead and self.history.write.is_claimed):
+            return False
+        self.drawn_ahead -= 1
+        return True
+
+    def _add(self, event: LeaseEvent, latest: int, max_ticks: int, *, is_drawn: bool) -> None:
         tenure, at = event.tenure, min(event.at, latest)
         match event.kind:
             case EventKind.ACQUIRED if tenure:
                 self._mark_acquisition(tenure, at, latest, max_ticks)
             case EventKind.RENEWED:
-                self._add_renewal(event, at, max_ticks)
+                self._add_renewal(event, at, max_ticks, is_drawn=is_drawn)
             case EventKind.RESUMED:
                 self._mark_held(at)
             case EventKind.MISSED:
@@ -314,14 +331,14 @@ class LeaseLane(Struct):
             case _:
                 self._mark_event(event, at)
 
-    def _add_renewal(self, event: LeaseEvent, at: int, max_ticks: int) -> None:
+    def _add_renewal(self, event: LeaseEvent, at: int, max_ticks: int, *, is_drawn: bool) -> None:
         tenure = event.tenure
         if tenure and self._is_first_after_choice(tenure):
             # The API server chose it; that it leads is known from its own first renewal.
             lasts = (self.duration_held or 0) * SECOND  # as it was chosen
             self.spans.delay(at, is_expired=tenure.processes.renewals == 1 and tenure.since + lasts < at)
         self._mark_held(at)
-        if not (tenure and self._is_renewal_unknown(tenure)):
+        if not is_drawn and not (tenure and self._is_renewal_unknown(tenure)):
             self.ticks.add(at, max_ticks)
         if tenure and event.silence and self._is_late(tenure, at - event.silence, at):
             text = f"{self.holder or 'its writer'} did not renew for {format_length(event.silence)}, and kept the lease"
