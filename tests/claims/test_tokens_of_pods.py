@@ -127,3 +127,16 @@ def test_a_process_that_goes_on_under_another_name_is_no_second_one(code: int) -
     assert findings
     assert not find(answer, "lease-stolen")
     assert all("both were written with the token of one pod" in message for message in findings)
+
+
+def test_a_name_under_which_another_process_goes_on_is_not_the_next_name_of_its_writer() -> None:
+    server = FakeServer(uids={"db-0": "uid-0", "db-1": "uid-1", "evil-0": "uid-9"})
+    evil = server.elector("evil-0", "shop/db", user="system:serviceaccount:shop:mallory")
+    server.elector("db-0", "shop/db").lead(20)
+    for name in ("old", "a1b2_1"):
+        evil.take(holderIdentity=name)
+        for _ in evil.ticks(4):
+            evil.renew(holderIdentity=name)
+    server.elector("a1b2", "shop/db", pod="db-1").lead(20)
+    findings = find(account(follow_log(server), server.now), "handed-over")
+    assert not any("both were written with the token of one pod" in message for message in findings)

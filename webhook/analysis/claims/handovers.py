@@ -122,7 +122,14 @@ def is_next_name(tenures: Iterable[Tenure], tenure: Tenure, before: Tenure) -> b
         return False
     named = [one.holder for one in tenures]
     is_one = is_from_one_pod(tenure, before) and not takes_back(tenure, before)
+    if any(_is_name_of_another(one) for one in (tenure, before)):
+        return False
     return is_one and named.count(tenure.holder) == named.count(before.holder) == 1
+
+
+def _is_name_of_another(tenure: Tenure) -> bool:
+    """Return whether another process renewed it under this name more often than the one that wrote the name in."""
+    return any(one.count > tenure.processes.renewals for one in tenure.processes.others.values())
 
 
 def _is_taken_back(tenure: Tenure, own: Writer, before: int) -> bool:
