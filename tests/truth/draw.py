@@ -84,6 +84,7 @@ _ATTACKS: Final = (
     (Deed.WRITE_IN, Deed.WRITE_IN),
     (Deed.KEEP_ALIVE,),
     (Deed.KEEP_ALIVE, Deed.RELEASE),
+    (Deed.ECHO,),
     (Deed.RENAME,),
     (Deed.WRITE_IN, Deed.RENAME),
     (Deed.RELEASE,),

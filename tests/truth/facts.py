@@ -170,6 +170,19 @@ class Facts(Struct, frozen=True, dict=True):
         key = ("Lease", *self.key)
         return tuple(one for one in self.history.requests if one.key == key and one.answered <= self._limit)
 
+    @cached_property
+    def candidate_requests(self) -> tuple[Request, ...]:
+        """Every request up to now about a LeaseCandidate that names the lease."""
+        namespace, name = self.key
+        return tuple(
+            one
+            for one in self.history.requests
+            if (one.kind, one.namespace) == ("LeaseCandidate", namespace)
+            and one.body is not None
+            and one.body["spec"].get("leaseName") == name
+            and one.answered <= self._limit
+        )
+
     def find_writes(self, begin: int, end: int, when: Callable[[Write], bool]) -> Iterator[Write]:
         """Yield the writes of a kind that may have happened in a time."""
         return (one for one in self.writes if one.begin <= end and begin <= one.end and when(one))

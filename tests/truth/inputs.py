@@ -42,6 +42,7 @@ class Kind(StrEnum):
     BOTH = "audit log and watch"
     SENT = "audit log at Request and watch"
     ASKED = "audit log at Request"
+    PATCHES = "audit log with patches at Request and watch"
     WATCH_WITH_POLICY = "watch, --policy"
     LOG_WITH_POLICY = "audit log, --policy"
     RECORD_WITH_POLICY = "record, --policy"
@@ -66,6 +67,7 @@ LOGS: Final = {
     Kind.BOTH,
     Kind.SENT,
     Kind.ASKED,
+    Kind.PATCHES,
     Kind.LOG_WITH_POLICY,
 }
 
@@ -149,6 +151,10 @@ def _sent(request: Request) -> str:
     return "Metadata" if request.verb in ("get", "list") else "Request"
 
 
+def _patches(request: Request) -> str:
+    return "Request" if request.verb == "patch" else "Metadata"
+
+
 def _choose_level(request: Request) -> str:
     """Return the level by a policy that keeps reads short, and of persons what they asked for."""
     if request.verb in ("get", "list"):
@@ -164,27 +170,31 @@ def _log_with_hole(history: History) -> dict[str, bytes]:
 # ---- a watch, and what a recorder keeps of it -----------------------------------------------------------------------
 
 
-def _changes(history: History, begin: int, end: int) -> Iterator[bytes]:
+def _changes(history: History, begin: int, end: int, *, has_fields: bool = True) -> Iterator[bytes]:
     """Yield the events of a watch of all leases."""
+
+    def text_of(state: State) -> bytes:
+        return state.text if has_fields else _drop_fields(state.text)
+
     known = {key: state for key, state in _states(history, begin).items() if key[0] == "Lease"}
-    yield from (_event("ADDED", state.text) for _, state in sorted(known.items()))
+    yield from (_event("ADDED", text_of(state)) for _, state in sorted(known.items()))
     for request in history.stores:
         assert request.stored_at is not None
         if request.kind != "Lease" or not begin < request.stored_at <= end:
             continue
         if request.after is None:
             assert request.before is not None
-            yield _event("DELETED", request.before.text)
+            yield _event("DELETED", text_of(request.before))
         else:
-            yield _event("MODIFIED" if request.before else "ADDED", request.after.text)
+            yield _event("MODIFIED" if request.before else "ADDED", text_of(request.after))
 
 
 def _event(change: str, text: bytes) -> bytes:
     return b'{"type":"%s","object":%s}\n' % (change.encode(), text)
 
 
-def _watch(history: History, begin: int) -> bytes:
-    return b"".join(_changes(history, begin, history.end))
+def _watch(history: History, begin: int, *, has_fields: bool = True) -> bytes:
+    return b"".join(_changes(history, begin, history.end, has_fields=has_fields))
 
 
 def _states(history: History, at: int) -> dict[tuple[str, str, str], State]:
@@ -333,14 +343,13 @@ def _mutations(request: Request, level: str) -> Document:
     webhook = {"configuration": "defaults", "webhook": "defaults.vendor.example"}
     key = "webhook.admission.k8s.io/round_0_index_0"
     patch = [{"op": "replace", "path": f"/spec/{name}", "value": stored[name]} for name in changed]
-    return (
-        {
-            f"mutation.{key}": json.dumps({**webhook, "mutated": bool(changed)}, separators=(",", ":")),
-            f"patch.{key}": json.dumps({**webhook, "patch": patch, "patchType": "JSONPatch"}),
-        }
-        if changed
-        else {}
-    )
+    if not changed:
+        return {}
+    noted = {f"mutation.{key}": json.dumps({**webhook, "mutated": True}, separators=(",", ":"))}
+    # An API server logs the patch of a webhook at level Request and above.
+    if level != "Metadata":
+        noted[f"patch.{key}"] = json.dumps({**webhook, "patch": patch, "patchType": "JSONPatch"})
+    return noted
 
 
 def _user_of(request: Request) -> bytes:
@@ -367,11 +376,14 @@ def _objects(request: Request, status: Document, has_fields: bool) -> Iterator[b
         yield b'"responseObject":%s' % json.dumps(answer, separators=(",", ":")).encode()
         return
     text = request.after.text
-    if not has_fields:
-        document = json.loads(text)
-        document["metadata"].pop("managedFields", None)
-        text = json.dumps(document, separators=(",", ":")).encode()
-    yield b'"responseObject":%s' % text
+    yield b'"responseObject":%s' % (text if has_fields else _drop_fields(text))
+
+
+def _drop_fields(text: bytes) -> bytes:
+    """Return an object in JSON without its managedFields."""
+    document = json.loads(text)
+    document["metadata"].pop("managedFields", None)
+    return json.dumps(document, separators=(",", ":")).encode()
 
 
 def _inner(document: Document) -> bytes:
@@ -407,5 +419,10 @@ _MAKERS: Final[dict[Kind, _Maker]] = {
     Kind.SENT: lambda history: {
         "audit.log": _log(history.requests, _sent),
         "watch.json": _watch(history, history.begin),
+    },
+    # kubectl shows no managedFields unless it is asked to.
+    Kind.PATCHES: lambda history: {
+        "audit.log": _log(history.requests, _patches),
+        "watch.json": _watch(history, history.begin, has_fields=history.plan.seed % 2 == 0),
     },
 }

@@ -73,6 +73,7 @@ def _change(party: Party, step: Step) -> Change:
         Deed.DRY_RUN: _make_change(party, holder=party.identity, renewed=now),
         Deed.PLANT_STAMPS: _make_change(party),
         Deed.KEEP_ALIVE: _renewal(party),
+        Deed.ECHO: _make_change(party),
         Deed.RENAME: _change_stored(lambda old: _rename(party, old, now)),
         Deed.RELEASE: _make_change(party, holder="", duration=1, renewed=now, acquired=now),
         Deed.EDIT_DURATION: _make_change(party, duration=duration),

@@ -122,6 +122,7 @@ class Deed(StrEnum):
     STEAL = "writes its own identity"
     WRITE_IN = "writes another's identity"
     KEEP_ALIVE = "renews it as it stands"
+    ECHO = "patches in what it has"
     RENAME = "renews it as it stands, and counts leaseTransitions up"
     RELEASE = "empties holderIdentity"
     EDIT_DURATION = "changes leaseDurationSeconds"

@@ -319,7 +319,7 @@ def _is_refused(facts: Facts, claim: Claim) -> bool:
     begin, end = facts.interval(claim, "from", "to")
     refused = [
         one
-        for one in facts.requests
+        for one in (*facts.requests, *facts.candidate_requests)
         if one.refused and one.verb not in ("get", "list") and begin <= one.answered and one.received <= end
     ]
     by = claim.get("by") or {}
