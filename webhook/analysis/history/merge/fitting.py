@@ -16,6 +16,7 @@ from webhook.analysis.history.merge.makers import (
     is_as_asked,
     is_known_maker,
     is_renewal,
+    makes_of_before,
     may_have_made,
 )
 from webhook.analysis.inputs.items import Act, parse_number
@@ -154,19 +155,21 @@ def _find_patches(
 def _find_only_patch(
     requests: LoggedRequests, used: Collection[int], states: Sequence[DatedItem], number: int
 ) -> Sequence[DatedItem]:
-    """Return the patch that made a state which left renewTime as it was, if no other write may have at that time.
+    """Return the patch that made a state, if no other write may have at that time.
 
-    Those whose id is in `used` made other states.
+    It made the state of what there was before, or left renewTime as it was and asked for the same. Those whose id is in
+    `used` made other states.
     """
-    if is_renewal(states, number):
-        return ()
     some = _list_writes_while_current(requests, states, number)
     near = [one for one in some if id(one) not in used and (one.observation.verb == "patch" or is_hidden_write(one))]
-    stamp = states[number].observation.latest_stamp
+    stamp = find_stamp_of_write(states, number)
     if len(some) > _MAX_NEAR or len(near) != 1 or (stamp is not None and near[0].time < stamp):
         return ()
+    if makes_of_before(near[0].observation, states, number):
+        return near
     asked = normalize(near[0].observation.patched_renew_time)
-    return near if asked is not None and asked == get_renew_time(states[number]) else ()
+    is_unrenewed = not is_renewal(states, number)
+    return near if is_unrenewed and asked is not None and asked == get_renew_time(states[number]) else ()
 
 
 def _list_writes_while_current(

@@ -62,15 +62,18 @@ def _may_have_patched(request: Observation, states: Sequence[DatedItem], number:
 
 
 def _has_set(request: Observation, states: Sequence[DatedItem], number: int) -> bool:
-    """Return whether a patch changes the state before a state to that one, and an API server may have stamped it so."""
-    state = states[number].observation
-    before, shown = states[number - 1].observation.object if number else None, state.object
+    """Return whether a patch makes a state of the one before it, and an API server may have stamped it so."""
+    stamp = find_stamp_of_write(states, number)
+    return stamp is not None and _is_in_request(request, stamp) and makes_of_before(request, states, number)
+
+
+def makes_of_before(request: Observation, states: Sequence[DatedItem], number: int) -> bool:
+    """Return whether a patch changes the state before a state to that one."""
+    before, shown = states[number - 1].observation.object if number else None, states[number].observation.object
     if request.spec_changes is None or not isinstance(before, Lease) or not isinstance(shown, Lease):
         return False
-    stamp = find_stamp_of_write(states, number)
-    is_in_time = stamp is not None and _is_in_request(request, stamp)
     is_change = before.spec != shown.spec and before.metadata.uid == shown.metadata.uid
-    return is_in_time and is_change and patch_spec(before.spec, request.spec_changes) == shown.spec
+    return is_change and patch_spec(before.spec, request.spec_changes) == shown.spec
 
 
 def has_set_another(request: Observation, states: Sequence[DatedItem], number: int) -> bool:
