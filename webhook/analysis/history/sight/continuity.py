@@ -190,7 +190,7 @@ class Continuity(Struct):
         old, new = known.spec, lease.spec
         is_changed = is_other or (new.holder_identity or "") != (old.holder_identity or "")
         if is_watch and any(_is_same_source(path, other) for path in self.paths for other in seen.paths):
-            if _is_retaken(old, new):
+            if is_retaken(old, new):
                 return True
             if act is not Act.STORED:
                 return is_changed and self.is_after_gap
@@ -208,8 +208,8 @@ def _find_source(path: str) -> str:
     return folder if _RECORDED.fullmatch(name) else path
 
 
-def _is_retaken(old: LeaseSpec, new: LeaseSpec) -> bool:
-    """Return whether a holder took a lease that it held before: others had it meanwhile."""
+def is_retaken(old: LeaseSpec, new: LeaseSpec) -> bool:
+    """Return whether a holder took a lease that named it before, as if another one had it."""
     return (
         new.holder_identity == old.holder_identity
         and new.acquire_time != old.acquire_time

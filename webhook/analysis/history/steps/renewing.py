@@ -9,6 +9,7 @@ from webhook.analysis.history.holders.taking import classify_write
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.holders.transition import NextState
 from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.sight.continuity import is_retaken
 from webhook.analysis.history.status import RELEASED_DURATION, find_manager, is_release, is_set_back
 from webhook.analysis.history.steps.step import Step
 from webhook.analysis.history.steps.tenure_steps import (
@@ -101,7 +102,8 @@ def _count_renewal(step: Step, tenure: Tenure, state: NextState) -> None:
         history.vacancy.extend(unled)
     last = tenure.last_renewal_write or tenure.taking_write
     doubt = _measure_doubt(last, step.write, at)
-    is_restarted = is_first or last.is_claimed != step.write.is_claimed  # another clock dates it
+    # Another clock dates it, or the holder took the lease anew, as one does that does not know its own name.
+    is_restarted = is_first or last.is_claimed != step.write.is_claimed or is_retaken(state.old, state.new)
     tenure.renew(at, step.write)
     if is_restarted:
         history.renewals.restart(at)
