@@ -334,11 +334,13 @@ def _mutations(request: Request, level: str) -> Document:
     A log without the answers does not show what a policy changed, so that no claim can be true of it.
     """
     body, state = request.body, request.after
-    if body is None or state is None or state.lease is None or "metadata" not in body:
+    if body is None or state is None or state.lease is None:
         return {}
     if request.number % 2 and level == "RequestResponse":
         return {}
     asked, stored = body["spec"], json.loads(state.text)["spec"]
+    if request.verb == "patch" and request.before is not None:
+        asked = {**json.loads(request.before.text)["spec"], **asked}
     changed = [name for name, value in stored.items() if asked.get(name) != value]
     webhook = {"configuration": "defaults", "webhook": "defaults.vendor.example"}
     key = "webhook.admission.k8s.io/round_0_index_0"
