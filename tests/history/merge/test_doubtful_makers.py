@@ -364,3 +364,14 @@ def test_for_how_long_a_lease_was_free_is_not_known_if_only_its_holder_s_own_clo
         hide(event)
     first, second = follow(server, managed_fields=False).tenures
     assert (first.holder, second.holder, second.leaderless) == ("db-0_1", "db-0_1", None)
+
+
+def test_who_sends_a_patch_again_made_the_state_by_the_first_one() -> None:
+    server = FakeServer()
+    edit_duration(server)
+    at = server.now
+    server.wait(10)
+    server.log_request(DB, "patch", "alice", "", {})
+    make_patch(server.log[-1], leaseDurationSeconds=1)
+    (edit,) = follow(server, managed_fields=False).edits
+    assert (edit.writer.user if edit.writer else "", edit.at) == ("alice", at)

@@ -163,10 +163,14 @@ def _find_only_patch(
     some = _list_writes_while_current(requests, states, number)
     near = [one for one in some if id(one) not in used and (one.observation.verb == "patch" or is_hidden_write(one))]
     stamp = find_stamp_of_write(states, number)
-    if len(some) > _MAX_NEAR or len(near) != 1 or (stamp is not None and near[0].time < stamp):
+    if len(some) > _MAX_NEAR or not near or (stamp is not None and near[0].time < stamp):
         return ()
-    if makes_of_before(near[0].observation, states, number):
-        return near
+    if len({one.observation.writer for one in near}) == 1 and all(
+        makes_of_before(one.observation, states, number) for one in near
+    ):
+        return near[:1]  # those after it changed nothing
+    if len(near) > 1:
+        return ()
     asked = normalize(near[0].observation.patched_renew_time)
     is_unrenewed = not is_renewal(states, number)
     return near if is_unrenewed and asked is not None and asked == get_renew_time(states[number]) else ()
