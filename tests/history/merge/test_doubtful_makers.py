@@ -375,3 +375,14 @@ def test_who_sends_a_patch_again_made_the_state_by_the_first_one() -> None:
     make_patch(server.log[-1], leaseDurationSeconds=1)
     (edit,) = follow(server, managed_fields=False).edits
     assert (edit.writer.user if edit.writer else "", edit.at) == ("alice", at)
+
+
+def test_a_renewal_that_only_a_clock_that_is_ahead_dates_is_not_said_to_be_the_last_one() -> None:
+    server = FakeServer()
+    server.elector("db-0", DB, ahead=3600).lead(20)
+    server.wait(0.3)
+    server.write(DB, {}, "kubectl", "evil", "")
+    make_patch(server.log[-1])
+    for event in server.log:
+        hide(event)
+    assert account(follow_all(server, managed_fields=False), server.now).last_renewal is None

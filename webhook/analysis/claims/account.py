@@ -181,6 +181,8 @@ class Account(Struct, frozen=True):
             return None  # it was taken, and whether it was renewed is not known
         if tenure is None and shown is not None and self.holder == "":
             return shown  # a release sets renewTime, too
+        if shown is None and logged is not None and logged > self.now:
+            return None  # a clock that is ahead dates a renewal of which nothing else says when it was
         is_unseen = tenure is not None and tenure.has_unseen_renewals
         if shown is None or (logged is not None and not is_unseen and abs(logged - shown) < 2 * SECOND):
             return logged if logged is not None else shown
