@@ -14,6 +14,7 @@ from webhook.analysis.claims.assemble import make_account, make_account_of_state
 from webhook.analysis.claims.presentation.account_json import as_json
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.merge.merged import Merged
+from webhook.analysis.history.renewals import OtherLeases
 from webhook.analysis.history.stored_leases import StoredLeases
 from webhook.analysis.inputs.items import Item, Observation
 from webhook.kubernetes.times import SECOND
@@ -113,6 +114,23 @@ def test_the_row_of_a_stored_lease_is_that_of_its_account(tweaks: tuple[Tweak, .
             whole.last_renewal,
             whole.history.changes,
         )
+
+
+def take_list(histories: ClusterHistory, *tweaks: Tweak) -> None:
+    for item in read("leases.json", [json.dumps(make_lease(*tweaks)).encode()]):
+        histories.take(item)
+
+
+def test_a_lease_that_a_list_shows_after_a_question_is_in_the_next_answer() -> None:
+    histories = ClusterHistory()
+    take_list(histories, *STATES["expired"])
+    expired = histories.get_history(("shop", "checkout"))
+    assert histories.list_namespaces_of("checkout") == ["shop"]
+    assert histories.compare_silent_with_others(expired, NOW) == OtherLeases()
+
+    take_list(histories, put("metadata.namespace", "store"))
+    assert histories.list_namespaces_of("checkout") == ["shop", "store"]
+    assert histories.compare_silent_with_others(expired, NOW) == OtherLeases(on_time=1)
 
 
 def test_names_in_turns_from_many_blocks() -> None:

@@ -61,9 +61,11 @@ from webhook.kubernetes.times import SECOND, get_instant, normalize
 MAX_COMPARED: Final = 200
 """Other leases that one is compared with if there are twice as many or more; of fewer all are."""
 MAX_MISSING: Final = 1000
+"""Pods, by namespace, whose reads of leases that do not exist are remembered."""
 MAX_RELATED: Final = 1000
-"""Pods whose reads of leases that do not exist are remembered."""
+"""Writes to what leaders depend on that are remembered, and updates of LeaseCandidates: the latest."""
 MAX_USERS: Final = 10_000
+"""Users whose updates of leases are remembered."""
 _RENEWING: Final = frozenset({"update", "patch"})
 """Verbs by which a lease is renewed."""
 
@@ -167,6 +169,7 @@ class ClusterHistory(Struct):
             self._continuation.note_lease(*key)
             if key not in self.leases and self.stored.add(key, seen):
                 self.has_managed_fields = self.has_managed_fields or seen.has_managed_fields
+                self._forget_indexes()
                 return
         if isinstance(seen, RecordingGap):
             self.bounds.unrecorded.append(seen)
@@ -181,7 +184,7 @@ class ClusterHistory(Struct):
 
     def feed(self, seen: Item) -> list[LeaseEvent]:
         """Take in one item, and return what happened: nothing unless it is an observation."""
-        self._overdue = self._tenures = self._by_pod = self._by_namespace = self._by_name = self._heartbeats = None
+        self._forget_indexes()
         if isinstance(seen, PodDeletion | PodRequest | PodActivity | RelatedWrite):
             self._note_beside(seen)
         elif isinstance(seen, LogEnd):
@@ -200,6 +203,10 @@ class ClusterHistory(Struct):
         elif isinstance(seen, Observation):
             return self._feed_observation(seen)
         return []
+
+    def _forget_indexes(self) -> None:
+        """Have each index be built anew once it is asked for: an item that was taken in may change any of them."""
+        self._overdue = self._tenures = self._by_pod = self._by_namespace = self._by_name = self._heartbeats = None
 
     def _note_beside(self, seen: PodDeletion | PodRequest | PodActivity | RelatedWrite) -> None:
         """Remember a request about what holders depend on."""

@@ -123,7 +123,7 @@ class Continuity(Struct):
         self._known_gaps = tuple(gap for gap in bounds.unrecorded if gap.start + SECOND <= write.earliest)
 
     def change(self, change: SightChange, at: int | None = None) -> None:
-        """SightChange the sight; `at` is since when the state is hidden, if that follows."""
+        """Apply a change of sight; `at` is when the state became hidden, if the change hides it."""
         if self.sight is Sight.WHOLE and change is SightChange.STATE_WAS_SHOWN:
             return  # as after nearly all writes: the keys of the table take long to hash
         sight = _TRANSITIONS.get((self.sight, change))
