@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from msgspec import Struct
 
-from webhook.admission.rules.expiry import Expiry, find_expiry, round_up_to_seconds, stamp_of_write
+from webhook.admission.rules.expiry import Expiry, find_expiry, stamp_of_write, truncate_to_seconds
 from webhook.admission.rules.holders import Binding
 from webhook.admission.rules.limits import DEFAULT_LIMITS, Limits, find_numbers
 from webhook.admission.rules.stamps import Stamp, Stamps, is_writer, stamp_in
@@ -393,7 +393,7 @@ class LeaseChange(Change, frozen=True, dict=True):
             written_at = stamp_of_write(self.new_entries, self.old_entries, HOLDER, self.now)
         else:
             # A removed field has no owner, so whoever claims to own it was invented.
-            written_at = round_up_to_seconds(self.now)
+            written_at = truncate_to_seconds(self.now)
         new, old = (None, None) if self.stamps is None else (self.new_stamp, self.old_stamp)
         # The time of a stamp is that of the last dated write of its writer, so a new writer's is of this write.
         if new is not None and new.written is not None and (old is None or new.writer != old.writer):

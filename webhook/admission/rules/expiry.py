@@ -39,8 +39,8 @@ def find_tolerance(duration_seconds: int | None) -> int:
     return duration_seconds * SECOND // 5
 
 
-def round_up_to_seconds(now: int) -> int:
-    """Return a time of our clock in whole seconds, to compare it with stamps."""
+def truncate_to_seconds(now: int) -> int:
+    """Return a time of our clock without its fraction of a second: a stamp has none either."""
     return now - now % SECOND
 
 
@@ -59,7 +59,7 @@ def date_last_renewal(entries: Iterable[Entry]) -> int | None:
 def date_write(entries: Iterable[Entry], now: int) -> int:
     """Return when a write was made: the latest stamp of its writer's entries, else `now` in whole seconds."""
     stamp = stamp_of_writer(entries)
-    return round_up_to_seconds(now) if stamp is None else stamp
+    return truncate_to_seconds(now) if stamp is None else stamp
 
 
 def stamp_of_writer(entries: Iterable[Entry]) -> int | None:
@@ -83,17 +83,17 @@ def stamp_of_write(entries: Iterable[Entry], before: Sequence[Entry], field: str
     for entry in entries:
         if field in entry.owned.spec:
             if owner is not None:
-                return round_up_to_seconds(now)
+                return truncate_to_seconds(now)
             owner = entry
     if owner is None or owner.is_fold or (stamp := owner.stamp) is None:
-        return round_up_to_seconds(now)
+        return truncate_to_seconds(now)
     for old_entry in before:
         if old_entry.stamp == stamp and old_entry.key == owner.key and field in old_entry.owned.spec:
             break
     else:
         return stamp
     seen = None if field == RENEW_TIME else date_last_renewal(before)
-    return min(stamp, round_up_to_seconds(now) if seen is None else max(round_up_to_seconds(now), seen))
+    return min(stamp, truncate_to_seconds(now) if seen is None else max(truncate_to_seconds(now), seen))
 
 
 class Expiry(Struct, frozen=True, gc=False):

@@ -13,8 +13,8 @@ from webhook.admission.rules.expiry import (
     MAX_TOLERANCE,
     date_last_renewal,
     date_write,
-    round_up_to_seconds,
     stamp_of_writer,
+    truncate_to_seconds,
 )
 from webhook.admission.rules.stamps import NAMES, is_constant
 from webhook.kubernetes.managed_fields import (
@@ -245,7 +245,7 @@ def _renewal_is_stamped_now(change: LeaseChange, writers_entries: Sequence[Entry
         return seen >= at - MAX_TOLERANCE
     renewed_to = get_instant(change.new_renew_time)
     claimed = change.now if renewed_to is None else min(change.now, renewed_to)
-    return seen >= max(at - BOUND, round_up_to_seconds(claimed) - MAX_TOLERANCE)
+    return seen >= max(at - BOUND, truncate_to_seconds(claimed) - MAX_TOLERANCE)
 
 
 def _check_renewal(change: LeaseChange, writers_entries: Sequence[Entry]) -> str | None:
@@ -263,7 +263,7 @@ def _check_renewal(change: LeaseChange, writers_entries: Sequence[Entry]) -> str
         return None
     if after < before:
         # A writer that calls itself ancient-changes is dated by the entries that are folded into its own.
-        if change.renews and after >= round_up_to_seconds(change.now) - MAX_TOLERANCE:
+        if change.renews and after >= truncate_to_seconds(change.now) - MAX_TOLERANCE:
             return None
         return f"moves {describe_last_renewal(change.old_entries)} back to {_clock(after)}"
     if change.renews:

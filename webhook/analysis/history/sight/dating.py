@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from webhook.admission.rules.expiry import round_up_to_seconds
+from webhook.admission.rules.expiry import truncate_to_seconds
 from webhook.admission.rules.stamps import find_latest_stamp, is_constant
 from webhook.analysis.history.sight.bounds import Bounds
 from webhook.analysis.history.sight.forged_stamps import find_forged_stamps
@@ -54,7 +54,7 @@ def date_write(seen: Observation, known: KnownState, bounds: Bounds) -> Write:
     elif seen.input_kind is InputKind.REVIEW and at % SECOND:
         dating, earliest, latest = Dating.STAMP, at - skew, at + skew  # an index says when it was received
     else:
-        dating, second = Dating.STAMP, round_up_to_seconds(at)
+        dating, second = Dating.STAMP, truncate_to_seconds(at)
         earliest, latest = second - skew, second + SECOND + skew
         if known.write.is_logged and latest < known.write.earliest:
             # A log has what came before: the stamp is of an earlier write.
@@ -69,7 +69,7 @@ def date_by_itself(seen: Observation, stamps: StampReader) -> int | None:
     spec, stamp = seen.object.spec, stamps.date(seen)
     if stamp is not None:
         claimed = get_readable_instant(normalize(spec.renew_time))
-        return claimed if claimed is not None and round_up_to_seconds(claimed) == stamp else stamp
+        return claimed if claimed is not None and truncate_to_seconds(claimed) == stamp else stamp
     found = (seen.latest_stamp, date_state(spec, seen.entries))
     return max((one for one in found if one is not None), default=None)
 
@@ -78,7 +78,7 @@ def date_state_before(moment: int | None, at: int, skew: int) -> Write:
     """Return the write of the state that a review shows as the one before, at `moment` or, if None, by `at`."""
     if moment is None:
         return Write(at, at, None, Dating.ORDER, skew=skew)
-    second = round_up_to_seconds(moment)
+    second = truncate_to_seconds(moment)
     return Write(moment, second, second + SECOND, Dating.STAMP)
 
 

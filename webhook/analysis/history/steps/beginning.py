@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from webhook.admission.rules.expiry import BOUND, round_up_to_seconds
+from webhook.admission.rules.expiry import BOUND, truncate_to_seconds
 from webhook.analysis.history.events import EventKind
 from webhook.analysis.history.holders.first_state import read_first_state
 from webhook.analysis.history.holders.tenure import Handover
@@ -81,5 +81,5 @@ def _report_creation(step: Step, state: NextState) -> None:
 
 def _may_be_renewal(entries: Sequence[Entry], write: Write) -> bool:
     """Return whether the write of a first state may be the last renewal, by the field managers stamped since then."""
-    began = round_up_to_seconds(write.earliest)
+    began = truncate_to_seconds(write.earliest)
     return all(one.owns_renew_time for one in entries if one.stamp is not None and one.stamp >= began)
