@@ -23,46 +23,51 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
     """A check, when it is evaluated, and what is said about it.
 
     The id is the name of the check, and the docstring of the check is the text of the rule.
-
-    When the check is called: `events` are those on which it is evaluated at all; one that has `Event.RENEWAL` costs
-    each healthy leader time. `only_if` is a condition without which it finds nothing, so that it need not be called:
-    most writes meet no condition. Rules `about_writer` are skipped if the writer is not known (a bare manifest).
-
-    What a finding leads to: `standard` and `strict` are the rule's modes in the presets of these names, `bound` that
-    for leases that a binding names, unless the policy file sets one: None if it is that of the preset. `limits` is the
-    type of the numbers that a policy may change, None if there are none; the check asks for them by
-    `change.find_limits`. `parity` rules repeat the API server's own validation: no exemption silences them.
-
-    What is said: `texts` to people, `in_cel` to an API server. `reads` are the fields on which the answer depends, as
-    `fields.py` describes them: paths in the object, or names of options of the request. `stored` is what `audit` says
-    of a stored object, None if one state alone cannot break the rule. `denied_renewal` is what it denies of renewals of
-    a Lease, None if it denies none in any preset; the list of these may not be lengthened lightly. `without_effect` is
-    a setting that has no effect on plain renewals, because the shipped match condition keeps them from the webhook.
-    A denied write looks like an attack if `texts` have that; a warned one too if `attack_at_any_mode`, and a CREATE if
-    `attack_on_create`: a restored backup may create what makes a leader step down if it is written into an object that
-    exists.
     """
 
     check: Check
     resources: frozenset[Resource]
     operations: frozenset[Operation]
     events: frozenset[Event]
+    """On what it is evaluated at all; with `Event.RENEWAL` it costs each healthy leader time."""
     only_if: Condition | None = None
+    """A condition without which the check finds nothing, so that it need not be called: most writes meet none."""
     about_writer: bool = False
+    """The check needs the writer, and is skipped if that is not known, as of a bare manifest."""
     standard: Mode
+    """The rule's mode in the preset `standard`."""
     strict: Mode
+    """The rule's mode in the preset `strict`."""
     bound: Mode | None = None
+    """The mode for leases that a binding names, unless the policy file sets one; None if it is that of the preset."""
     limits: type[Struct] | None = None
+    """The type of the numbers that a policy may change, which the check asks for by `change.find_limits`."""
     parity: bool = False
+    """The rule repeats the API server's own validation: no exemption silences it."""
     never_exempt: bool = False
+    """No exemption silences the rule, though the API server does not validate this itself."""
     texts: Texts
+    """What is said to people."""
     stored: Stored | None = None
+    """What `audit` says of a stored object; None if one state alone cannot break the rule."""
     denied_renewal: DeniedRenewal | None = None
+    """What the rule denies of renewals of a Lease; None if it denies none in any preset.
+
+    The list of these may not be lengthened lightly.
+    """
     without_effect: str = ""
+    """A setting that has no effect on plain renewals: the shipped match condition keeps them from the webhook."""
     attack_at_any_mode: bool = True
+    """A write that the rule only warns of looks like an attack too, if `texts` have one."""
     attack_on_create: bool = True
+    """A CREATE that breaks the rule looks like an attack too, if `texts` have one.
+
+    Unset where a restored backup may create what makes a leader step down if it is written into an existing object.
+    """
     reads: tuple[str, ...]
+    """The fields on which the answer depends: paths, or names of options of the request, as in `fields.py`."""
     in_cel: RuleInCel
+    """What an API server is told."""
 
     @cached
     def id(self) -> str:
