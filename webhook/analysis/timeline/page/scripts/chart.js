@@ -122,18 +122,18 @@ function newRow(lane) {
   const id = encodeURIComponent(lane.id);
   // Between both, the slash stays in view, and some letters of a long namespace.
   const isLong = lane.namespace.length > SHORT;
-  const spaces = lane.namespace ? [lane.namespace, "/"].map((text) => made("span", {}, text)) : [];
-  const namespace = made("span", { class: `namespace${isLong ? " long" : ""}` }, ...spaces);
+  const spaces = lane.namespace ? [lane.namespace, "/"].map((text) => make("span", {}, text)) : [];
+  const namespace = make("span", { class: `namespace${isLong ? " long" : ""}` }, ...spaces);
   // Where a name does not fit, its middle is left out: names of replicas and of tenants differ at their ends.
   const end = Math.max(0, lane.name.length - TAIL);
-  const parts = [lane.name.slice(0, end), lane.name.slice(end)].map((text) => made("span", {}, text));
-  const title = made("div", { class: "title", title: lane.title }, namespace, made("span", { class: "name" }, ...parts));
-  const state = ["", "who", "remark"].map((name) => made("span", { class: name }));
-  const texts = [title, made("div", { class: "state" }, ...state), made("div", { class: "spoken" })];
-  const label = made("div", { class: "label item", role: "option", id: `${id}-lane` }, ...texts);
-  const sentence = made("div", { class: "sentence", "aria-hidden": true });
-  const drawing = made("svg", { class: "drawing", role: "presentation" });
-  return made("div", { role: "group", id: `row-${id}`, "aria-label": lane.title }, drawing, label, sentence);
+  const parts = [lane.name.slice(0, end), lane.name.slice(end)].map((text) => make("span", {}, text));
+  const title = make("div", { class: "title", title: lane.title }, namespace, make("span", { class: "name" }, ...parts));
+  const state = ["", "who", "remark"].map((name) => make("span", { class: name }));
+  const texts = [title, make("div", { class: "state" }, ...state), make("div", { class: "spoken" })];
+  const label = make("div", { class: "label item", role: "option", id: `${id}-lane` }, ...texts);
+  const sentence = make("div", { class: "sentence", "aria-hidden": true });
+  const drawing = make("svg", { class: "drawing", role: "presentation" });
+  return make("div", { role: "group", id: `row-${id}`, "aria-label": lane.title }, drawing, label, sentence);
 }
 
 /** Pixels of the label of a lane: beside the bar, or above it. */
@@ -161,7 +161,7 @@ function chipsOf(lane) {
 }
 
 /** As many of the facts as fit beside each other, and how many more there are, which the details have. */
-function fittingChips(texts, width) {
+function fitChips(texts, width) {
   const widthOfChip = (text) => widthOf(text) + 24; // its padding, its border and the gap after it
   for (let number = texts.length; number > 0; number -= 1) {
     const shown = number < texts.length ? [...texts.slice(0, number), `${texts.length - number} more`] : texts;
@@ -185,7 +185,7 @@ function paintRow(row, lane) {
   const wide = right - left;
   if (sentence.lane !== lane || sentence.isLocal !== book.isLocal || sentence.wide !== wide) {
     Object.assign(sentence, { lane, isLocal: book.isLocal, wide });
-    sentence.replaceChildren(...fittingChips(chipsOf(lane), wide).map((text) => made("span", { class: "chip" }, text)));
+    sentence.replaceChildren(...fitChips(chipsOf(lane), wide).map((text) => make("span", { class: "chip" }, text)));
   }
   sentence.hidden = layout.sentence === null;
   Object.assign(sentence.style, { left: `${left}px`, width: `${right - left}px`, top: `${layout.sentence}px` });
@@ -246,10 +246,10 @@ function paintAxis() {
   const labels = axisLabels(dates, left, right, chart.isNarrow ? 0 : 12 + widthOf(today) + LABEL_GAP);
   const texts = new Map(labels.map(({ date, text }) => [Number(date), text]));
   const ticks = d3.axisTop(dates).tickValues(labels.map(({ date }) => date)).tickFormat((date) => texts.get(Number(date)));
-  const day = made("text", { class: "day", x: 12, y: 15 }, today);
+  const day = make("text", { class: "day", x: 12, y: 15 }, today);
   const svg = element("axis");
   put(svg, { width: chart.width, height: bottom + 1 });
-  svg.replaceChildren(made("g", { transform: `translate(0,${bottom})` }), day);
+  svg.replaceChildren(make("g", { transform: `translate(0,${bottom})` }), day);
   d3.select(svg.firstChild).call(ticks.tickSizeOuter(0));
 }
 
@@ -281,7 +281,7 @@ function paintCursor() {
     input.value = instant(at, 3);
     input.setAttribute("aria-invalid", false);
   }
-  put(element("reading"), {}, (fixed === null ? "At the end: " : `At ${instant(at, 3)}: `) + reading(at));
+  put(element("reading"), {}, (fixed === null ? "At the end: " : `At ${instant(at, 3)}: `) + describeInstant(at));
 }
 
 /** Write beside a lane what is so at an instant. */
@@ -294,12 +294,12 @@ function paintState(node, lane, at) {
   // Above a bar, the remark stands on the same line.
   const beside = chart.isNarrow && note ? widthOf(note, font) + 10 : 0;
   const room = view.isCompact ? (labelWidth() - 16) * 0.4 - 18 : labelWidth() - 46 - beside;
-  put(words, { title: who }, fitting(who, room, true, font));
+  put(words, { title: who }, fitText(who, room, true, font));
   put(remark, {}, note);
 }
 
 /** What is so at an instant, over all lanes in words: of the lane that was chosen, and of those without a sure leader. */
-function reading(at) {
+function describeInstant(at) {
   if (!view.lanes.length) return "no lease matches.";
   if (at < book.from || at > book.ends)
     return `outside of what was read, ${instant(book.from)} to ${instant(book.ends)}.`;
@@ -342,14 +342,14 @@ function takeTyped() {
   return reveal(at);
 }
 
-function within(at) {
+function clampToRange(at) {
   return Math.min(Math.max(at, book.from), book.ends);
 }
 
 viewport.addEventListener("pointermove", (event) => {
   const [x] = d3.pointer(event, list);
   const [left, right] = chart.scale.range();
-  view.pointer = x >= left && x <= right ? within(chart.scale.invert(x)) : null;
+  view.pointer = x >= left && x <= right ? clampToRange(chart.scale.invert(x)) : null;
   repaintCursor();
 });
 viewport.addEventListener("pointerleave", () => {

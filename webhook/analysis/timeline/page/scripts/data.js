@@ -57,26 +57,26 @@ function newLane(raw, strings, shift) {
   const lane = { ...raw, type: "lane", key: "lane", begins: 0 };
   lane.lane = lane;
   lane.title = raw.namespace ? `${raw.namespace}/${raw.name}` : raw.name;
-  const moved = (at) => (at === null ? null : at + shift);
+  const shiftTime = (at) => (at === null ? null : at + shift);
   const items = (type) => raw[`${type}s`].map(([kind, begins, ends, number, ...texts], index) => {
     const [text, holder = "", writer = "", manager = ""] = texts.map((place) => strings[place]);
     const times = number > 1 ? `, ${number} times` : "";
     const isHeartbeat = type === "doubt" && KINDS[kind] === "silent" && text.startsWith("no heartbeat");
     const title = type === "span" ? text : (isHeartbeat ? "no heartbeat" : WORDS.get(KINDS[kind])) + times;
     const sought = [lane.title, title, text, holder, writer].join("\n").toLowerCase();
-    const item = { type, lane, key: type + index, kind: KINDS[kind], begins: moved(begins), ends: moved(ends) };
+    const item = { type, lane, key: type + index, kind: KINDS[kind], begins: shiftTime(begins), ends: shiftTime(ends) };
     return Object.assign(item, { count: number, title, text, holder, writer, manager, sought });
   });
   Object.assign(lane, { spans: items("span"), doubts: items("doubt"), marks: items("mark") });
   lane.items = d3.sort([...lane.spans, ...lane.marks], (item) => item.begins);
   lane.gaps = raw.gaps.map(([begins, expires, ends]) => {
-    const index = lane.spans.findIndex((span) => span.begins === moved(expires) && UNLED.has(span.kind));
+    const index = lane.spans.findIndex((span) => span.begins === shiftTime(expires) && UNLED.has(span.kind));
     // The words in a bar end where the doubt begins.
-    if (begins < expires && index > 0) lane.spans[index - 1].quietFrom = moved(begins);
-    return { span: lane.spans[index], begins: moved(begins), ends: moved(ends) };
+    if (begins < expires && index > 0) lane.spans[index - 1].quietFrom = shiftTime(begins);
+    return { span: lane.spans[index], begins: shiftTime(begins), ends: shiftTime(ends) };
   });
-  lane.ticks = d3.cumsum(raw.ticks).map(moved);
-  lane.buckets = raw.buckets.map(([begins, ends, number]) => ({ begins: moved(begins), ends: moved(ends), count: number }));
+  lane.ticks = d3.cumsum(raw.ticks).map(shiftTime);
+  lane.buckets = raw.buckets.map(([begins, ends, number]) => ({ begins: shiftTime(begins), ends: shiftTime(ends), count: number }));
   // A color for each holder, in the order in which they come; the one before never has the same.
   lane.colors = new Map([...new Set(lane.spans.map((span) => span.holder))].map((holder, index) => [holder, index % 8]));
   lane.renewals = lane.ticks.length + d3.sum(lane.buckets, (one) => one.count);
@@ -160,7 +160,7 @@ function gapWords(gap) {
 }
 
 /** An instant in microseconds since 1970 as `2026-11-22T12:00:00.000Z`, by the clocks of the zone that is shown. */
-function zoned(micros) {
+function formatInZone(micros) {
   const time = Math.floor(micros / 1000);
   const offset = book.isLocal ? new Date(time).getTimezoneOffset() * 60000 : 0;
   return new Date(time - offset).toISOString();
@@ -175,13 +175,13 @@ function zoneName() {
 }
 
 function dateOf(at) {
-  return zoned(book.base + at).slice(0, -14);
+  return formatInZone(book.base + at).slice(0, -14);
 }
 
 /** The time of day, with the date if that is not the only one, and `digits` digits of the second. */
 function instant(at, digits = 0) {
   const micros = book.base + Math.round(at);
-  const date = zoned(micros);
+  const date = formatInZone(micros);
   const time = date.slice(-13, -1) + String(((micros % 1000) + 1000) % 1000).padStart(3, "0");
   const day = date.slice(0, -14);
   return (book.hasDates || day !== book.lastDate ? `${day} ` : "") + time.slice(0, digits ? 9 + digits : 8);
@@ -195,7 +195,7 @@ function typedInstant(text, near) {
   const isLocal = book.isLocal && !match[4];
   const time = Date.parse(isLocal ? written : `${written}Z`);
   // A 30th of February is another day.
-  const back = Number.isNaN(time) ? "" : isLocal ? zoned(time * 1000) : new Date(time).toISOString();
+  const back = Number.isNaN(time) ? "" : isLocal ? formatInZone(time * 1000) : new Date(time).toISOString();
   if (!back.startsWith(written.slice(0, 16))) return NaN;
   const at = time * 1000 - book.base;
   const days = match[1] ? [at] : [at - DAY, at, at + DAY];

@@ -50,7 +50,7 @@ function put(node, attributes, text = null) {
 const SHAPES = new Set(["svg", "g", "rect", "path", "line", "text", "title"]);
 
 /** A new element with attributes, and texts and elements in it. */
-function made(name, attributes = {}, ...content) {
+function make(name, attributes = {}, ...content) {
   const space = SHAPES.has(name) ? "http://www.w3.org/2000/svg" : "http://www.w3.org/1999/xhtml";
   const one = document.createElementNS(space, name);
   put(one, attributes);
@@ -59,7 +59,7 @@ function made(name, attributes = {}, ...content) {
 }
 
 function button(text, act) {
-  const one = made("button", { type: "button" }, text);
+  const one = make("button", { type: "button" }, text);
   one.addEventListener("click", act);
   return one;
 }
@@ -107,16 +107,16 @@ function widthOf(text, font = "12px") {
 /** The path of a kind of mark around 0,0. */
 function markPath(kind) {
   const [look, shape] = MARKS[kind];
-  return made("path", { class: `mark ${look}`, d: shape.draw ? d3.symbol(shape, 62)() : shape });
+  return make("path", { class: `mark ${look}`, d: shape.draw ? d3.symbol(shape, 62)() : shape });
 }
 
 /** A small picture of a kind for a list. */
 function glyph(kind) {
-  const box = (name) => made("rect", { class: name, x: -7, y: -5, width: 14, height: 10, rx: 2 });
+  const box = (name) => make("rect", { class: name, x: -7, y: -5, width: 14, height: 10, rx: 2 });
   const bars = () => [`bar ${kind} c0`, PATTERNS[kind]].filter(Boolean).map(box);
-  const ticks = () => [made("path", { class: "ticks", d: "M-6,-4v8h1v-8zM-2,-4v8h1v-8zM2,-4v8h1v-8zM6,-4v8h1v-8z" })];
+  const ticks = () => [make("path", { class: "ticks", d: "M-6,-4v8h1v-8zM-2,-4v8h1v-8zM2,-4v8h1v-8zM6,-4v8h1v-8z" })];
   const content = kind === "renewals" ? ticks() : MARKS[kind] ? [markPath(kind)] : bars();
-  return made("svg", { class: "glyph", viewBox: "-8 -8 16 16", width: 16, height: 16, "aria-hidden": true }, ...content);
+  return make("svg", { class: "glyph", viewBox: "-8 -8 16 16", width: 16, height: 16, "aria-hidden": true }, ...content);
 }
 
 /** Draw a lane into its svg, from `left` to `right`, if it is not drawn so already. */
@@ -133,17 +133,17 @@ function drawLane(svg, lane, left, right) {
   const marks = placedMarks(lane.marks.filter(isShown), x).filter((one) => one.at > left - 1 && one.at < right + 1);
   const silent = { "aria-hidden": true };
   svg.replaceChildren(
-    made("g", { class: "spans" }, ...spans.map((one) => spanNode(one, bar))),
-    made("g", { class: "doubts", ...silent }, ...doubts.map((one) => doubtNode(one, x, bar, left, right))),
-    made("g", { class: "words", ...silent }, ...spans.map((one) => wordsNode(one, x, bar))),
-    made("path", { class: "ticks", d: tickPath(lane, x, left, right, tick) }),
-    made("path", { class: "late", d: lane.late.filter(([one, next]) => x(next) > left && x(one) < right).map(([one, next]) => {
+    make("g", { class: "spans" }, ...spans.map((one) => spanNode(one, bar))),
+    make("g", { class: "doubts", ...silent }, ...doubts.map((one) => doubtNode(one, x, bar, left, right))),
+    make("g", { class: "words", ...silent }, ...spans.map((one) => wordsNode(one, x, bar))),
+    make("path", { class: "ticks", d: tickPath(lane, x, left, right, tick) }),
+    make("path", { class: "late", d: lane.late.filter(([one, next]) => x(next) > left && x(one) < right).map(([one, next]) => {
       const begins = Math.max(left, x(one));
       return `M${begins},${tick.y}h${Math.max(2, Math.min(right, x(next)) - begins)}v${tick.height}H${begins}z`;
     }).join("") }),
-    made("g", { class: "marks" }, ...marks.map((one) => markNode(one, bar))),
-    made("g", { class: "numbers", ...silent }, ...marks.filter((one) => one.number > 1 && !view.isCompact).map((one) => {
-      return made("text", { x: one.at + 6, y: bar.y - 12 }, one.number > 99 ? "99+" : String(one.number));
+    make("g", { class: "marks" }, ...marks.map((one) => markNode(one, bar))),
+    make("g", { class: "numbers", ...silent }, ...marks.filter((one) => one.number > 1 && !view.isCompact).map((one) => {
+      return make("text", { x: one.at + 6, y: bar.y - 12 }, one.number > 99 ? "99+" : String(one.number));
     })),
   );
 }
@@ -171,7 +171,7 @@ function itemNode(items, label, ...content) {
   const [{ lane, key }] = items;
   const isActive = items.includes(view.active);
   const state = { role: "option", id: `${encodeURIComponent(lane.id)}-${key}`, "aria-selected": isActive, "aria-label": label };
-  const node = made("g", { ...state, class: `item${isActive ? " active" : ""}` }, ...content);
+  const node = make("g", { ...state, class: `item${isActive ? " active" : ""}` }, ...content);
   node.items = items;
   if (!items.some(isShown)) node.classList.add("dimmed");
   return node;
@@ -182,8 +182,8 @@ function spanNode({ items, kind, begins, ends }, bar) {
   const width = Math.max(1, ends - begins);
   const box = { x: begins, width, ...bar, rx: width > 6 ? 3 : 0 };
   const color = span.lane.colors.get(span.holder);
-  const rects = [made("rect", { ...box, class: `bar ${kind} c${color}` })];
-  if (kind === "overdue" || kind === "frozen") rects.push(made("rect", { ...box, class: PATTERNS[kind] }));
+  const rects = [make("rect", { ...box, class: `bar ${kind} c${color}` })];
+  if (kind === "overdue" || kind === "frozen") rects.push(make("rect", { ...box, class: PATTERNS[kind] }));
   const until = span.ends === null ? "until the end" : `to ${instant(span.ends)}`;
   const what = items.length > 1 ? `${items.length} short spans from ${instant(span.begins)} on` : "";
   const label = what || `${span.title}, from ${instant(span.begins)} ${until}`;
@@ -197,7 +197,7 @@ function wordsNode({ items, kind, begins, ends }, x, bar) {
   const isName = kind === "held" || kind === "written";
   const words = isName ? span.holder : kind === "several" ? "" : WORDS.get(kind);
   const name = `in ${kind}${isShown(span) ? "" : " dimmed"}`;
-  return clipped(begins, width + 10, bar, inBar(name, fitting(words, width, isName, barFont(bar)), bar));
+  return clipText(begins, width + 10, bar, inBar(name, fitText(words, width, isName, barFont(bar)), bar));
 }
 
 /** The size of the words in a bar, none if it is too low for them. */
@@ -208,12 +208,12 @@ function barFont({ height }) {
 function inBar(name, words, bar) {
   const size = barFont(bar);
   const place = { x: view.isCompact ? 8 : 6, y: bar.height / 2 + parseFloat(size || 12) * 0.36 };
-  return made("text", { class: name, ...place, ...(size ? { "font-size": size } : {}) }, size ? words : "");
+  return make("text", { class: name, ...place, ...(size ? { "font-size": size } : {}) }, size ? words : "");
 }
 
 /** A text that ends where its bar does, whatever its letters are. */
-function clipped(x, width, { y, height }, text) {
-  return made("svg", { x, y, width: Math.max(0, width), height }, text);
+function clipText(x, width, { y, height }, text) {
+  return make("svg", { x, y, width: Math.max(0, width), height }, text);
 }
 
 function doubtNode(one, x, bar, left, right) {
@@ -221,14 +221,14 @@ function doubtNode(one, x, bar, left, right) {
   const width = Math.max(1, Math.min(right, x(Math.min(one.ends, book.ends))) - begins);
   const height = one.kind === "silent" ? bar.height : 5;
   const box = { x: begins, width, y: bar.y + bar.height - height, height };
-  const words = one.kind === "silent" ? fitting(one.title, width - 8, false, barFont(bar)) : "";
-  const text = clipped(begins, width, bar, inBar("in quiet", words, bar));
-  const rects = ["ground", "pattern"].map((name) => made("rect", { ...box, class: name }));
-  return made("g", { class: one.kind }, ...rects, text);
+  const words = one.kind === "silent" ? fitText(one.title, width - 8, false, barFont(bar)) : "";
+  const text = clipText(begins, width, bar, inBar("in quiet", words, bar));
+  const rects = ["ground", "pattern"].map((name) => make("rect", { ...box, class: name }));
+  return make("g", { class: one.kind }, ...rects, text);
 }
 
 /** As much of a name as fits, without its middle: names of replicas differ at their ends. Other words fit or not. */
-function fitting(text, width, isName = true, font = "12px") {
+function fitText(text, width, isName = true, font = "12px") {
   // Of a very long one only the ends can be seen.
   if (text.length < 2000 && widthOf(text, font) <= width) return text;
   if (!isName) return "";
@@ -279,8 +279,8 @@ function markNode({ items, number, at }, bar) {
   const single = `${mark.title} at ${instant(mark.begins, 3)}: ${mark.text.slice(0, 500)}`;
   const label = items.length === 1 ? single : `${number} events from ${instant(mark.begins)} on: ${titles}`;
   const size = { x: -MARK_WIDTH / 2 - 1, y: -MARK_WIDTH / 2 - 2, width: MARK_WIDTH + 2, height: MARK_WIDTH + 4 };
-  const stem = made("line", { class: "stem", y1: 6, y2: 11 + (number === 1 ? bar.height : 0) });
-  const parts = [...(view.isCompact ? [] : [stem]), made("rect", { class: "target", ...size }), markPath(kind)];
+  const stem = make("line", { class: "stem", y1: 6, y2: 11 + (number === 1 ? bar.height : 0) });
+  const parts = [...(view.isCompact ? [] : [stem]), make("rect", { class: "target", ...size }), markPath(kind)];
   const node = itemNode(items, label, ...parts);
   const place = view.isCompact ? `${bar.y + bar.height / 2}) scale(0.7` : String(bar.y - 11);
   put(node, { transform: `translate(${at.toFixed(1)},${place})` });

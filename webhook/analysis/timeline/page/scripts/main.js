@@ -224,7 +224,7 @@ function takeState() {
   refilter();
   const [from, until, at] = (told.get("times") ?? "").split(",").map((one) => Number(one || NaN) - book.base);
   if (from < until) show(from, until);
-  if (at >= book.from) fixCursor(within(at));
+  if (at >= book.from) fixCursor(clampToRange(at));
   const lane = book.lanes.get(told.get("lease"));
   if (!lane || !view.lanes.includes(lane)) return false;
   Object.assign(view, { active: lane, isChosen: true, isTipClosed: true });
@@ -235,8 +235,8 @@ function takeState() {
 
 function fillNotes() {
   const part = (title, texts) => {
-    const items = texts.slice(0, 50).map((text) => made("li", {}, text));
-    return texts.length ? [made("h3", {}, title), made("ul", {}, ...items)] : [];
+    const items = texts.slice(0, 50).map((text) => make("li", {}, text));
+    return texts.length ? [make("h3", {}, title), make("ul", {}, ...items)] : [];
   };
   const read = book.readAt === null ? "" : new Date(book.readAt / 1000).toISOString().slice(0, 19);
   const sources = [...book.sources, ...(read ? [`at ${read}Z, by the clock of the computer that read it`] : [])];

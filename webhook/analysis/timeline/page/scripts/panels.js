@@ -6,13 +6,13 @@ const MAX_RUN = 3; // events of one kind in a row that are told one by one
 const events = document.querySelector("meta[name=events]").content;
 const byNumber = new Intl.Collator("en", { numeric: true });
 const byName = (a, b) => byNumber.compare(a.title, b.title);
-const byWorst = (a, b) => b.trouble - a.trouble || unledTime(b) - unledTime(a) || gravest(a) - gravest(b);
+const byWorst = (a, b) => b.trouble - a.trouble || unledTime(b) - unledTime(a) || findWorstRank(a) - findWorstRank(b);
 const byChanges = (a, b) => b.handovers - a.handovers || byWorst(a, b);
 const ORDERS = { trouble: byWorst, name: () => 0, changes: byChanges };
 let sought = []; // the words that were typed
 
 /** The rank of the gravest thing that happened to a lane. */
-function gravest(lane) {
+function findWorstRank(lane) {
   return d3.min(lane.marks, (mark) => KINDS.indexOf(mark.kind)) ?? KINDS.length;
 }
 
@@ -33,7 +33,7 @@ function refilter() {
   view.version += 1;
   placeLanes();
   fillTitle();
-  element("overall").replaceChildren(overall(view.lanes));
+  element("overall").replaceChildren(summarize(view.lanes));
   const bad = all.filter((lane) => lane.trouble > TROUBLE.warning).length;
   put(element("bad"), {}, `Only with trouble (${bad.toLocaleString("en")})`);
   element("gap").disabled = !view.lanes.some((lane) => lane.gaps.length);
@@ -70,7 +70,7 @@ function fillTitle() {
 }
 
 /** Everything in a few sentences and numbers. */
-function overall(leases) {
+function summarize(leases) {
   const all = count(book.lanes.size, "lease");
   if (!leases.length) return book.lanes.size ? `None of ${all} matches.` : "No lease has been seen.";
   const beyond = book.leftOut ? ` (${(book.lanes.size + book.leftOut).toLocaleString("en")} are in the input; name some, or a namespace, to see others)` : "";
@@ -88,7 +88,7 @@ function fillLegend() {
   const lanes = [...book.lanes.values()];
   const found = new Set(lanes.flatMap((lane) => [...lane.items, ...lane.doubts].map((item) => item.kind)));
   if (lanes.some((lane) => lane.renewals)) found.add("renewals");
-  const entry = (kind) => made("span", { class: "kind" }, glyph(kind), WORDS.get(kind) ?? kind);
+  const entry = (kind) => make("span", { class: "kind" }, glyph(kind), WORDS.get(kind) ?? kind);
   element("legend").replaceChildren(...[...KINDS, "renewals"].filter((kind) => found.has(kind)).map(entry));
 }
 
@@ -119,11 +119,11 @@ function factsOf(item) {
 }
 
 /** The text of an item, if it has one, and what is known of it. */
-function described(item) {
+function describeItem(item) {
   const text = item.type === "span" ? "" : item.text ?? chipsOf(item).join(", ");
   const facts = factsOf(item).filter(([, value]) => value);
-  const pairs = facts.flatMap(([word, value]) => [made("dt", {}, word), made("dd", {}, value)]);
-  return [...(text ? [made("p", { class: "whole" }, text)] : []), made("dl", {}, ...pairs)];
+  const pairs = facts.flatMap(([word, value]) => [make("dt", {}, word), make("dd", {}, value)]);
+  return [...(text ? [make("p", { class: "whole" }, text)] : []), make("dl", {}, ...pairs)];
 }
 
 /** What happened to a lane, in the order of time; of many of one kind in a row the first. */
@@ -137,17 +137,17 @@ function storyOf(lane) {
   const entries = told.slice(0, MAX_TOLD).map((run) => {
     const [mark] = run;
     const title = run.length > 1 ? `${WORDS.get(mark.kind)}, ${d3.sum(run, (one) => one.count)} times, the first` : mark.title;
-    const words = made("span", { class: "whole" }, `${title}: ${mark.text}`);
-    return made("li", {}, button(instant(mark.begins, 3), () => goTo(mark)), glyph(mark.kind), words);
+    const words = make("span", { class: "whole" }, `${title}: ${mark.text}`);
+    return make("li", {}, button(instant(mark.begins, 3), () => goTo(mark)), glyph(mark.kind), words);
   });
-  const more = told.length > MAX_TOLD ? [made("li", {}, `and ${told.length - MAX_TOLD} more: search for one of them, or zoom in`)] : [];
-  return made("ol", { class: "story" }, ...entries, ...more);
+  const more = told.length > MAX_TOLD ? [make("li", {}, `and ${told.length - MAX_TOLD} more: search for one of them, or zoom in`)] : [];
+  return make("ol", { class: "story" }, ...entries, ...more);
 }
 
 const MAX_NOTED = 6; // lines of a note
 
 /** Items that follow one another and say the same, together. */
-function alike(items) {
+function groupAlike(items) {
   const groups = d3.groups(items, (one) => `${one.kind}\n${one.title}\n${one.type === "mark" ? one.text : ""}`);
   return groups.map(([, some]) => some);
 }
@@ -174,13 +174,13 @@ function paintTip() {
   }
   tip.key = key;
   const { items } = node;
-  const told = alike(items);
+  const told = groupAlike(items);
   const lines = told.slice(0, MAX_NOTED).map(lineOf);
   if (told.length > MAX_NOTED) lines.push(`and ${told.length - MAX_NOTED} more: zoom in`);
-  const several = () => [made("ul", {}, ...lines.map((text) => made("li", {}, text)))];
+  const several = () => [make("ul", {}, ...lines.map((text) => make("li", {}, text)))];
   const number = d3.sum(items, (one) => one.count);
   const title = items.length > 1 ? `${number} here, from ${instant(items[0].begins)} on` : items[0].title;
-  tip.replaceChildren(made("strong", {}, title), ...(items.length > 1 ? several() : described(items[0])));
+  tip.replaceChildren(make("strong", {}, title), ...(items.length > 1 ? several() : describeItem(items[0])));
   tip.scrollTop = 0;
   // Only one that does not fit has to be reached by the pointer.
   tip.classList.toggle("long", tip.scrollHeight > tip.clientHeight);
@@ -195,13 +195,13 @@ function paintTip() {
 function select(items) {
   const content = items.slice(0, 50).flatMap((item) => {
     const color = item.type === "span" && item.lane.colors.get(item.holder);
-    const swatch = item.type === "span" ? [made("span", { class: `swatch ${item.kind} c${color}` })] : [];
+    const swatch = item.type === "span" ? [make("span", { class: `swatch ${item.kind} c${color}` })] : [];
     const sign = item.type === "mark" ? [glyph(item.kind)] : swatch;
     const story = item.type === "lane" && item.marks.length ? [storyOf(item)] : [];
-    const link = made("a", { class: "link", href: `#${new URLSearchParams([["lease", item.lane.id]])}` }, "link to this lease");
-    return [made("h2", {}, ...sign, made("span", {}, item.title), ...(item.type === "lane" ? [link] : [])), ...described(item), ...story];
+    const link = make("a", { class: "link", href: `#${new URLSearchParams([["lease", item.lane.id]])}` }, "link to this lease");
+    return [make("h2", {}, ...sign, make("span", {}, item.title), ...(item.type === "lane" ? [link] : [])), ...describeItem(item), ...story];
   });
-  if (items.length > 50) content.push(made("p", {}, `and ${items.length - 50} more: zoom in`));
+  if (items.length > 50) content.push(make("p", {}, `and ${items.length - 50} more: zoom in`));
   element("details").replaceChildren(...content);
   repaint();
 }
@@ -233,6 +233,6 @@ list.addEventListener("click", (event) => {
     Object.assign(view, { active: node.items[0], isChosen: true });
     select(node.items);
   }
-  if (x > chart.left) fixCursor(within(chart.scale.invert(x)));
+  if (x > chart.left) fixCursor(clampToRange(chart.scale.invert(x)));
   view.isTipClosed = true;
 });

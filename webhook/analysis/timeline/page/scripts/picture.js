@@ -17,7 +17,7 @@ function fixLooks(root) {
   nodes.forEach((node, index) => {
     for (const [name, value] of styles[index]) node.setAttribute(name, value.replaceAll('"', ""));
     const label = node.getAttribute("aria-label");
-    if (label) node.prepend(made("title", {}, label));
+    if (label) node.prepend(make("title", {}, label));
     for (const name of node.localName === "pattern" ? NAMES.slice(1) : NAMES) node.removeAttribute(name);
   });
 }
@@ -26,19 +26,19 @@ function fixLooks(root) {
 function pictureOf(lane, top) {
   const [left, right] = chart.whole.range();
   const { height } = layoutOf(lane);
-  const drawing = made("svg", { width: chart.width, height });
+  const drawing = make("svg", { width: chart.width, height });
   drawLane(drawing, lane, left, right);
   const room = labelWidth() - 16;
-  const text = (words, y, name, font) => made("text", { x: 12, y, class: name }, fitting(words, room, true, font));
+  const text = (words, y, name, font) => make("text", { x: 12, y, class: name }, fitText(words, room, true, font));
   const { kind, who, note } = stateAt(lane, view.cursor ?? book.ends);
   const state = `${who}${note ? `, ${note}` : ""}`;
   const words = view.isCompact
     ? [text(`${lane.title}  ${state}`, Math.min(12, height - 3), `pictured ${kind}`, "11px")]
     : [text(lane.title, 17, "pictured name", "600 14px"), text(state, 35, `pictured ${kind}`, "13px")];
-  const line = made("line", { class: "rule", x1: 0, x2: chart.width, y1: height - 0.5, y2: height - 0.5 });
+  const line = make("line", { class: "rule", x1: 0, x2: chart.width, y1: height - 0.5, y2: height - 0.5 });
   const box = layoutOf(lane).sentence;
-  const chips = box === null ? [] : [made("text", { x: left + 2, y: box + 12, class: "pictured chips" }, fitting(chipsOf(lane).join(" · "), right - left, true))];
-  return made("g", { transform: `translate(0,${top})` }, line, drawing, ...words, ...chips);
+  const chips = box === null ? [] : [make("text", { x: left + 2, y: box + 12, class: "pictured chips" }, fitText(chipsOf(lane).join(" · "), right - left, true))];
+  return make("g", { transform: `translate(0,${top})` }, line, drawing, ...words, ...chips);
 }
 
 /** What is drawn now as one SVG: title, axis, lanes, legend; in the colors of the page. */
@@ -49,7 +49,7 @@ function picture() {
   const high = Number(axis.getAttribute("height"));
   const [head, note] = [28, 20];
   const left = view.lanes.length - lanes.length;
-  const legend = made("g", { transform: `translate(0,${head + note + high + tops.at(-1) + 8})` });
+  const legend = make("g", { transform: `translate(0,${head + note + high + tops.at(-1) + 8})` });
   let x = 12;
   let y = 10;
   for (const entry of element("legend").children) {
@@ -57,24 +57,24 @@ function picture() {
     if (x + wide > chart.width) [x, y] = [12, y + 22];
     const sign = entry.querySelector("svg").cloneNode(true);
     put(sign, { x, y: y - 8 });
-    legend.append(sign, made("text", { x: x + 20, y: y + 4, class: "pictured" }, entry.textContent));
+    legend.append(sign, make("text", { x: x + 20, y: y + 4, class: "pictured" }, entry.textContent));
     x += wide;
   }
   const height = head + note + high + tops.at(-1) + y + 24 + (left ? 18 : 0);
-  const title = fitting(document.title, chart.width - 24, true, "600 16px");
-  const below = fitting(overall(view.lanes), chart.width - 24, true);
-  const root = made("svg", { width: chart.width, height, viewBox: `0 0 ${chart.width} ${height}`, "font-family": family, class: "picture" });
+  const title = fitText(document.title, chart.width - 24, true, "600 16px");
+  const below = fitText(summarize(view.lanes), chart.width - 24, true);
+  const root = make("svg", { width: chart.width, height, viewBox: `0 0 ${chart.width} ${height}`, "font-family": family, class: "picture" });
   put(axis, { y: head + note, width: chart.width });
   root.append(
-    made("title", {}, document.title),
-    made("rect", { class: "paper", width: chart.width, height }),
+    make("title", {}, document.title),
+    make("rect", { class: "paper", width: chart.width, height }),
     element("patterns").querySelector("defs").cloneNode(true),
-    made("text", { x: 12, y: 20, class: "pictured head" }, title),
-    made("text", { x: 12, y: 40, class: "pictured" }, below),
+    make("text", { x: 12, y: 20, class: "pictured head" }, title),
+    make("text", { x: 12, y: 40, class: "pictured" }, below),
     axis,
-    made("g", { transform: `translate(0,${head + note + high})` }, ...lanes.map((lane, index) => pictureOf(lane, tops[index]))),
+    make("g", { transform: `translate(0,${head + note + high})` }, ...lanes.map((lane, index) => pictureOf(lane, tops[index]))),
     legend,
-    ...(left ? [made("text", { x: 12, y: height - 6, class: "pictured" }, `and ${count(left, "lease")} more`)] : []),
+    ...(left ? [make("text", { x: 12, y: height - 6, class: "pictured" }, `and ${count(left, "lease")} more`)] : []),
   );
   // Only what is in the document has looks.
   document.body.append(root);
@@ -86,7 +86,7 @@ function picture() {
 /** Offer the picture as a file. */
 function savePicture() {
   const url = URL.createObjectURL(new Blob([picture()], { type: "image/svg+xml" }));
-  const link = made("a", { href: url, download: "lease-timeline.svg" });
+  const link = make("a", { href: url, download: "lease-timeline.svg" });
   document.body.append(link);
   link.click();
   link.remove();
