@@ -8,7 +8,7 @@ from tests.claims.accounts import account, shop, text
 from tests.history.fake_server import SECOND, FakeServer, strip_stamps, together
 from tests.history.observing import View, advise, cluster_of, follow_both, follow_log, follow_metadata, follow_watch
 from webhook.analysis.claims.findings.headline import make_headline
-from webhook.analysis.claims.presentation.account_json import as_json
+from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.claims.words import format_age, format_clock, format_count, format_name
 from webhook.analysis.history.holders.processes import HolderProcesses
 from webhook.analysis.history.holders.succession import MAX_TENURES
@@ -503,7 +503,7 @@ def test_a_dump_without_managed_fields() -> None:
     assert "Evidence: the holder's own clock: the input has no time set by the API server for this lease" in text(
         answer
     )
-    assert as_json(answer)["evidence"] == "holder"
+    assert make_account_json(answer)["evidence"] == "holder"
 
 
 def test_a_clock_that_is_off_is_reported() -> None:
@@ -705,7 +705,7 @@ def test_a_lease_that_was_deleted() -> None:
     assert advise(answer).startswith(
         "The lease was deleted, and does not exist. Most clients create it when they next ask: kubectl"
     )
-    assert as_json(answer)["holder"] is None
+    assert make_account_json(answer)["holder"] is None
     server.wait(4)
     db.lead(4)
     assert (
@@ -729,7 +729,7 @@ def test_a_log_without_objects() -> None:
     db.lead(20)
     answer = account(follow_metadata(server), server.now)
     assert make_headline(answer) == "db-0 wrote it last, 0 s ago; the log does not show the lease itself"
-    assert (answer.state, as_json(answer)["holder"], as_json(answer)["evidence"]) == (
+    assert (answer.state, make_account_json(answer)["holder"], make_account_json(answer)["evidence"]) == (
         LeaseState.UNKNOWN,
         "db-0",
         "none",
@@ -776,7 +776,7 @@ def test_the_account_as_json() -> None:
     db.lead(20)
     server.wait(16)
     server.elector("db-1", "shop/db").lead(20)
-    document = as_json(account(follow_log(server), server.now))
+    document = make_account_json(account(follow_log(server), server.now))
     assert {
         key: document[key]
         for key in ("namespace", "name", "state", "holder", "held_since", "last_renewal", "takeable_at")
@@ -798,7 +798,7 @@ def test_the_account_as_json() -> None:
     assert document["handovers"] == {"created": 1, "expired": 1}
     assert document["tenures"][1]["leaderless_seconds"] == 16
     assert [one["check"] for one in document["findings"]] == ["leader-lost", "timing-tight"]
-    unheld = as_json(account(cluster_of(FAR_DUMP), server.now))
+    unheld = make_account_json(account(cluster_of(FAR_DUMP), server.now))
     assert (unheld["last_renewal_by"], unheld["held_since"]) == (None, None)
 
 
@@ -909,7 +909,9 @@ def test_a_writer_beside_an_earlier_tenure_of_the_holder_may_go_on() -> None:
     db.release()
     db.lead(10)
     (claim,) = (
-        one for one in as_json(account(follow_log(server), server.now))["claims"] if one["claim"] == "second-writer"
+        one
+        for one in make_account_json(account(follow_log(server), server.now))["claims"]
+        if one["claim"] == "second-writer"
     )
     assert claim["identity"] == db.identity
     assert claim.get("ongoing") is None

@@ -15,7 +15,7 @@ from tests.history.observing import merge_inputs
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.assemble import make_account
-from webhook.analysis.claims.presentation.account_json import as_json
+from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.claims.presentation.happened import list_events, list_latest
 from webhook.analysis.history.follow import ClusterHistory
 
@@ -48,7 +48,7 @@ def found_in(name: str, *sources: str) -> Account:
 
 
 def claims_of(answer: Account) -> set[str]:
-    return {one["claim"] for one in as_json(answer)["claims"]}
+    return {one["claim"] for one in make_account_json(answer)["claims"]}
 
 
 def edits_of(answer: Account) -> list[str]:

@@ -11,13 +11,13 @@ from tests.history.observing import advise, cluster_of, follow_both, follow_log,
 from tests.history.test_refusal import APPLY_CONFLICT
 from webhook.analysis.claims.findings.headline import make_headline
 from webhook.analysis.claims.findings.takers import find_late_takers
-from webhook.analysis.claims.presentation.account_json import as_json
+from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.history.audit_log.refusal import UNKNOWN_RESOURCE
 from webhook.analysis.history.follow import ClusterHistory
 
 
 def claims(histories: ClusterHistory, server: FakeServer, kind: str) -> list[dict[str, Any]]:
-    return [one for one in as_json(account(histories, server.now))["claims"] if one["claim"] == kind]
+    return [one for one in make_account_json(account(histories, server.now))["claims"] if one["claim"] == kind]
 
 
 def abandoned(*, is_read: bool = True) -> tuple[FakeServer, list[Elector]]:

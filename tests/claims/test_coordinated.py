@@ -11,7 +11,7 @@ from tests.history.observing import advise, follow_log, follow_metadata, follow_
 from tests.history.test_refusal import POLICY
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account
-from webhook.analysis.claims.claim import Claim, as_json
+from webhook.analysis.claims.claim import Claim, make_claim_json
 from webhook.analysis.claims.findings.collect import find_claims
 from webhook.analysis.claims.presentation.happened import list_events, list_latest
 from webhook.analysis.history.follow import ClusterHistory
@@ -163,7 +163,7 @@ def test_a_client_whose_writes_fail_and_that_is_then_throttled(wait: int, causes
     server.wait(10 + wait)
     server.elector("db-1", "shop/db").lead(10)
     answer = explain_server(server)
-    (lost,) = (as_json(each) for each in find_claims(answer) if each.check == "leader-lost")
+    (lost,) = (make_claim_json(each) for each in find_claims(answer) if each.check == "leader-lost")
     assert set(lost.get("causes") or [lost["cause"]]) - {"api-server"} == causes
     assert f"The API server could not store its writes: {expected}" in lost["text"]
 

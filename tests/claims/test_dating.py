@@ -8,7 +8,7 @@ from tests.claims.test_identities import claims
 from tests.factories import Document
 from tests.history.fake_server import SECOND, Elector, FakeServer, strip_stamps, together
 from tests.history.observing import LEASE, cluster_of, follow_log, follow_watch
-from webhook.analysis.claims.presentation.account_json import as_json
+from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.renewals import Renewals
 from webhook.kubernetes.times import format_time
@@ -204,7 +204,7 @@ def test_a_deletion_before_the_last_writes_of_a_lease_that_is_still_there_delete
 def test_of_a_stamp_that_is_after_the_moment_only_the_writer_s_clock_counts() -> None:
     server, _ = shop()
     cluster = cluster_of(server.dump())
-    early = as_json(account(cluster, server.now - 120 * SECOND))["claims"]
+    early = make_account_json(account(cluster, server.now - 120 * SECOND))["claims"]
     (claim,) = (one for one in early if one["claim"] == "last-renewed")
     assert claim["how"] == "writer-clock"
     assert claim["earliest"] == claim["latest"]
@@ -269,7 +269,7 @@ def test_who_wrote_a_lease_with_another_renew_time_than_now_is_not_known_to_have
     server.elector("db-0", "shop/db", ahead=-7200.0).lead(10)
     server.log = json.loads(json.dumps(server.log[-1:]))
     del server.log[0]["responseObject"]["metadata"]["managedFields"]
-    assert as_json(account(follow_log(server), server.now))["last_renewal_by"] is None
+    assert make_account_json(account(follow_log(server), server.now))["last_renewal_by"] is None
 
 
 def test_a_first_state_whose_renewal_is_dated_back_may_be_live_until_its_latest_stamp() -> None:

@@ -11,7 +11,7 @@ from tests.factories import Document, drop, put
 from tests.history.fake_server import SECOND, Elector, FakeServer, together
 from tests.history.observing import advise, follow_both, follow_log, merge_inputs
 from tests.inputs.reading import read
-from webhook.analysis.claims.claim import Claim, as_json
+from webhook.analysis.claims.claim import Claim, make_claim_json
 from webhook.analysis.claims.diagnosis import Blame
 from webhook.analysis.claims.evidence.holder_pods import find_evictor
 from webhook.analysis.claims.findings.collect import find_claims
@@ -93,7 +93,7 @@ def delete(pod: str = "db-0", *tweaks: Any, **more: Any) -> Deed:
 
 
 def causes_of(claim: Claim) -> list[str]:
-    written = as_json(claim)
+    written = make_claim_json(claim)
     return written.get("causes") or [written["cause"]]
 
 

@@ -12,7 +12,7 @@ from tests.factories import Document, make_entry, to_bytes
 from tests.history.fake_server import SECOND, FakeServer, together
 from tests.history.observing import LEASE, cluster_of, follow_log, follow_watch, merge_inputs
 from tests.inputs.reading import read
-from webhook.analysis.claims.presentation.account_json import as_json
+from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import Handover
 from webhook.analysis.history.status import LeaseState
@@ -151,7 +151,7 @@ def test_one_renewal_that_was_held_back_does_not_show_a_clock() -> None:
     server, (db, *_) = healthy()
     server.wait(6)
     db.renew(renewTime=format_micro_time(server.now - 6 * SECOND))
-    assert as_json(account(follow_watch(server), server.now))["holder_clock_ahead_seconds"] is None
+    assert make_account_json(account(follow_watch(server), server.now))["holder_clock_ahead_seconds"] is None
 
 
 def test_in_a_list_another_manager_s_renew_time_says_nothing_of_the_holder_s_clock() -> None:
@@ -174,7 +174,7 @@ def test_a_touch_by_somebody_else_is_no_renewal_by_the_holder() -> None:
     assert "Last renewed: 11:07:20Z, 14 s ago, by shop/db from pod db-0\n" in output
     assert "Renewed for it: 11:07:34Z, 0 s ago, by mallory, which is not known as the holder" in output
     assert "db-0_1 has not renewed since 11:07:20Z, for 14 s" in output
-    assert as_json(account(histories, server.now))["last_renewal_by"]["pod"] == "db-0"
+    assert make_account_json(account(histories, server.now))["last_renewal_by"]["pod"] == "db-0"
     together(16, mail, cart)
     assert "db-0_1 has not renewed it for 30 s" in text(account(follow_log(server), server.now))
     server.elector("db-1", "shop/db").take()
@@ -331,15 +331,15 @@ def test_the_sum_has_every_time_in_which_no_one_may_have_led() -> None:
     db.lead(20)
     server.wait(30)
     answer = account(follow_log(server), server.now)
-    assert as_json(answer)["leaderless_seconds"] == 1 + 402 + 180 + 30
-    assert as_json(answer)["leaderless_seconds"] == 613
+    assert make_account_json(answer)["leaderless_seconds"] == 1 + 402 + 180 + 30
+    assert make_account_json(answer)["leaderless_seconds"] == 613
 
 
 def test_a_free_lease_counts_until_now() -> None:
     server, (db, *_) = healthy()
     db.release()
     server.wait(30)
-    assert as_json(account(follow_log(server), server.now))["leaderless_seconds"] == 30
+    assert make_account_json(account(follow_log(server), server.now))["leaderless_seconds"] == 30
 
 
 def test_a_watch_bounds_when_a_lease_was_deleted() -> None:
@@ -415,7 +415,7 @@ def test_the_longest_gap_is_kept_however_many_follow() -> None:
     server.wait(58)
     db.lead(500)
     answer = account(follow_log(server), server.now)
-    assert as_json(answer)["renewals"]["longest_silence_seconds"] == 60
+    assert make_account_json(answer)["renewals"]["longest_silence_seconds"] == 60
     assert "db-0_1 did not renew for 1 min 0 s, from 11:06:44Z on" in text(answer)
 
 

@@ -27,7 +27,7 @@ from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.commands import make_command_for_pod_of_holder, make_command_for_rights
 from webhook.analysis.claims.findings.collect import find_claims
 from webhook.analysis.claims.findings.headline import make_headline
-from webhook.analysis.claims.presentation.account_json import as_json
+from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.claims.presentation.advise import advise as find_advice
 from webhook.analysis.claims.presentation.happened import list_latest
 from webhook.analysis.claims.words import format_bound, format_count
@@ -142,7 +142,7 @@ def test_a_leader_whose_token_expired_is_followed(verbs: list[str], what: str) -
         in (lost.message)
     )
     assert lost.message.endswith("It may have stopped as well.")
-    (claim,) = (each for each in as_json(answer)["claims"] if each["claim"] == "leader-lost")
+    (claim,) = (each for each in make_account_json(answer)["claims"] if each["claim"] == "leader-lost")
     assert claim["causes"] == ["refused-credentials", "stopped"]
     assert "The API server accepted no credentials" in advise(answer)
 
@@ -169,7 +169,7 @@ def test_a_leader_that_applies_fields_of_another_manager_is_followed(tries: int,
         f"{', the last one' if tries > 1 else ''}: {APPLY_CONFLICT}. "
     )
     assert lost.message.endswith(answered + expected)
-    (claim,) = (each for each in as_json(answer)["claims"] if each["claim"] == "leader-lost")
+    (claim,) = (each for each in make_account_json(answer)["claims"] if each["claim"] == "leader-lost")
     assert (claim["causes"][0] if "causes" in claim else claim["cause"]) == "refused-fields"
     assert advise(answer) == (
         "Do not let pod db-0 apply with force while db-1_1 may lead: two leaders would result. Once no one leads, "

@@ -138,7 +138,7 @@ KUBELET = put("user", {"username": "system:node:worker-1"})
 
 
 @pytest.mark.parametrize(
-    ("deletions", "is_sure"),
+    ("deletions", "is_surely_not_dry_run"),
     [
         (("alice",), False),
         (("alice", "kubelet"), True),
@@ -147,14 +147,16 @@ KUBELET = put("user", {"username": "system:node:worker-1"})
     ],
     ids=["alone", "confirmed", "after it was confirmed", "of two, which one was confirmed"],
 )
-def test_a_deletion_that_a_kubelet_confirms_was_no_dry_run(*, deletions: tuple[str, ...], is_sure: bool) -> None:
+def test_a_deletion_that_a_kubelet_confirms_was_no_dry_run(
+    *, deletions: tuple[str, ...], is_surely_not_dry_run: bool
+) -> None:
     server = FakeServer(uids={"db-0": "u-0"})
     server.elector("db-0", "shop/db").lead(60)
     for who in deletions:
         server.wait(0.2)
         server.delete_pod("db-0", KUBELET if who == "kubelet" else put("user", {"username": who}))
     facts = facts_of(account(follow_metadata(server), server.now))
-    assert [one.message.endswith(UNLESS_DRY_RUN) for one in facts] == [not is_sure]
+    assert [one.message.endswith(UNLESS_DRY_RUN) for one in facts] == [not is_surely_not_dry_run]
 
 
 def play_writers(*, is_deleted_before: bool) -> Account:

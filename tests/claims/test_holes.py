@@ -15,7 +15,7 @@ from tests.truth.inputs import Kind, input_of
 from tests.truth.stored import play_stored
 from webhook.analysis.claims.assemble import make_account
 from webhook.analysis.claims.findings.headline import make_headline
-from webhook.analysis.claims.presentation.account_json import as_json
+from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.history.holders.tenure import Handover
 from webhook.analysis.history.observe import observe
 from webhook.analysis.inputs.items import Observation
@@ -45,7 +45,7 @@ def hide_from_log(server: FakeServer, act: Callable[[], object]) -> None:
 
 
 def claims(server: FakeServer) -> list[dict[str, Any]]:
-    claims: list[dict[str, Any]] = as_json(account(follow_log(server), server.now))["claims"]
+    claims: list[dict[str, Any]] = make_account_json(account(follow_log(server), server.now))["claims"]
     return claims
 
 
@@ -125,7 +125,7 @@ def test_until_when_a_lease_that_was_deleted_later_was_held_is_not_known() -> No
     server.delete("shop/db")
     together(4, mail)
     answer = account(follow_log(server), server.now)
-    assert [tenure["until"] for tenure in as_json(answer)["tenures"]] == [None]
+    assert [tenure["until"] for tenure in make_account_json(answer)["tenures"]] == [None]
     assert "db-0_1 released it, or was removed, then or later" in text(answer)
     builder = TimelineBuilder(server.now)
     observe_all(builder, read("log", [server.audit_log()]))
@@ -259,20 +259,20 @@ def test_what_a_holder_was_answered_before_it_fell_silent_may_be_why(code: int, 
     assert {"stopped", cause} <= set(late["causes"])
 
 
-@pytest.mark.parametrize("is_put_back", [False, True], ids=["a log with a hole", "a store that was put back in it"])
-def test_a_holder_that_waited_through_a_hole_knows_nothing_of_a_restore(is_put_back: bool) -> None:
+@pytest.mark.parametrize("is_restored", [False, True], ids=["a log with a hole", "a store that was put back in it"])
+def test_a_holder_that_waited_through_a_hole_knows_nothing_of_a_restore(is_restored: bool) -> None:
     server, db, _, _ = shop()
     histories = follow_log(server)
     history = histories.leases[LEASE]
-    history.lose_sight(server.now)
-    if is_put_back:
-        history.put_back(server.now)
+    history.mark_hidden(server.now)
+    if is_restored:
+        history.mark_store_restored(server.now)
     server.wait(20)
     server.log_request("shop/db", "get", db.user, db.pod, server.leases["shop/db"], took=20)
     *_, waited, _ = read("log", [server.audit_log()])
     assert isinstance(waited, Observation)
     observe(history, waited, histories.bounds)
-    assert (history.hidden_since is not None) == is_put_back
+    assert (history.hidden_since is not None) == is_restored
 
 
 def test_a_status_that_was_asked_for_is_not_known_once_the_lease_is_out_of_sight() -> None:
@@ -280,9 +280,9 @@ def test_a_status_that_was_asked_for_is_not_known_once_the_lease_is_out_of_sight
     history = follow_log(server).leases[LEASE]
     known = history.status(server.now)
     assert known is not None
-    history.lose_sight(server.now)
+    history.mark_hidden(server.now)
     assert history.status(server.now) is None
-    history.regain_sight(server.now)
+    history.mark_visible(server.now)
     assert history.status(server.now) == known
     history.miss_write()
     assert history.status(server.now) is None
@@ -292,7 +292,7 @@ def test_a_status_that_was_asked_for_is_not_known_once_the_store_was_put_back() 
     server, _, _, _ = shop()
     history = follow_log(server).leases[LEASE]
     assert history.status(server.now) is not None
-    history.put_back(server.now)
+    history.mark_store_restored(server.now)
     assert history.status(server.now) is None
 
 

@@ -8,14 +8,14 @@ from tests.claims.accounts import account, text
 from tests.factories import Document
 from tests.history.fake_server import Elector, FakeServer
 from tests.history.observing import LEASE, follow_log, follow_watch
-from webhook.analysis.claims.presentation.account_json import as_json
+from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.claims.presentation.advise import advise as find_advice
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import Handover
 
 
 def claims(histories: ClusterHistory, server: FakeServer, kind: str) -> list[dict[str, Any]]:
-    return [one for one in as_json(account(histories, server.now))["claims"] if one["claim"] == kind]
+    return [one for one in make_account_json(account(histories, server.now))["claims"] if one["claim"] == kind]
 
 
 def twins(count: int) -> tuple[FakeServer, list[Elector]]:

@@ -11,7 +11,7 @@ from tests.inputs.reading import read
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.diagnosis import Blame
 from webhook.analysis.claims.findings.headline import make_headline
-from webhook.analysis.claims.presentation.account_json import as_json
+from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.claims.presentation.advise import advise as find_advice
 from webhook.analysis.claims.presentation.happened import list_events
 from webhook.analysis.claims.presentation.text import list_facts
@@ -63,7 +63,7 @@ def test_every_recorded_incident_has_an_expectation() -> None:
 @EACH
 @EITHER
 def test_the_findings_are_those_of_the_incident_and_nothing_else(incident: Incident, source: str) -> None:
-    findings = as_json(incident.account(source))["findings"]
+    findings = make_account_json(incident.account(source))["findings"]
     worrying = {found["check"]: found["cause"] for found in findings if found["severity"] != "info"}
     assert worrying == SAID[incident.name][SOURCES.index(source)]
 

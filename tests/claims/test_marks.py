@@ -2,7 +2,7 @@
 
 import pytest
 
-from webhook.analysis.claims.claim import By, Claim
+from webhook.analysis.claims.claim import Claim, WriteAuthor
 from webhook.analysis.claims.findings.marks import describe_earlier, describe_end
 from webhook.analysis.inputs.items import Writer
 from webhook.findings import ReportFinding, Severity
@@ -48,16 +48,16 @@ def test_a_finding_about_a_stored_object_has_no_end() -> None:
 def test_earlier_findings_are_summed_up_with_their_subject_and_time() -> None:
     lost = make("leader-lost", previous="db-0", identity="db-1", to=MINUTE_AGO)
     late = make("renewal-late", identity="db-2", to=MINUTE_AGO)
-    refused = make("write-refused", by=By(Writer("system:serviceaccount:shop:db", "db-3")), to=MINUTE_AGO)
+    refused = make("write-refused", by=WriteAuthor(Writer("system:serviceaccount:shop:db", "db-3")), to=MINUTE_AGO)
     nameless = make("lease-stolen", None)
     assert describe_earlier([], NOW) == ""
     assert describe_earlier([lost], NOW) == "1 earlier, of db-0 at 11:59:00Z"
     assert describe_earlier([lost, late], NOW) == "2 earlier, the last of db-2 at 11:59:00Z"
     assert describe_earlier([lost], NOW, is_cut=True) == "1 or more earlier, of db-0 at 11:59:00Z"
     assert describe_earlier([refused], NOW) == "1 more: by shop/db from pod db-3, at 11:59:00Z"
-    unread = make("read-refused", by=By(Writer("system:serviceaccount:shop:db", "db-3")), to=MINUTE_AGO)
+    unread = make("read-refused", by=WriteAuthor(Writer("system:serviceaccount:shop:db", "db-3")), to=MINUTE_AGO)
     assert describe_earlier([unread], NOW) == "1 more: by shop/db from pod db-3, at 11:59:00Z"
-    unnamed = make("read-refused", by=By(Writer()), to=MINUTE_AGO)
+    unnamed = make("read-refused", by=WriteAuthor(Writer()), to=MINUTE_AGO)
     assert describe_earlier([unnamed], NOW) == "1 more: at 11:59:00Z"
     assert describe_earlier([refused, unnamed], NOW) == "2 more, the last: at 11:59:00Z"
     assert describe_earlier([nameless], NOW) == "1 earlier"
@@ -66,7 +66,9 @@ def test_earlier_findings_are_summed_up_with_their_subject_and_time() -> None:
 
 
 def test_a_finding_that_stands_for_many_requests_says_how_many() -> None:
-    many = make("write-refused", by=By(Writer("system:serviceaccount:shop:db", "db-3")), to=MINUTE_AGO, count=43)
+    many = make(
+        "write-refused", by=WriteAuthor(Writer("system:serviceaccount:shop:db", "db-3")), to=MINUTE_AGO, count=43
+    )
     assert describe_earlier([many], NOW) == "1 more: 43 by shop/db from pod db-3, the last one at 11:59:00Z"
     assert describe_earlier([many, many], NOW, is_cut=True) == (
         "at least 2 more, the last: 43 by shop/db from pod db-3, the last one at 11:59:00Z"

@@ -24,7 +24,7 @@ from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.assemble import make_account
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.findings.headline import make_headline
-from webhook.analysis.claims.presentation.account_json import as_json
+from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.claims.presentation.happened import list_events
 from webhook.analysis.claims.presentation.text import Line, list_facts
 from webhook.analysis.history.follow import ClusterHistory
@@ -188,4 +188,4 @@ def test_no_order_no_duplicate_and_no_split_changes_what_is_known(name: str, sou
 
 
 def _conclusion(answer: Account) -> Document:
-    return {**as_json(answer), "tenures": [asdict(one) for one in answer.history.tenures]}
+    return {**make_account_json(answer), "tenures": [asdict(one) for one in answer.history.tenures]}

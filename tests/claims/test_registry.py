@@ -7,7 +7,7 @@ import pytest
 
 from tests.claims.test_measured_incidents import EACH, SOURCES, explain_source
 from webhook.analysis.audit.leases import STORED_RULES
-from webhook.analysis.claims.claim import as_json
+from webhook.analysis.claims.claim import make_claim_json
 from webhook.analysis.claims.findings.collect import find_claims
 from webhook.analysis.claims.registry import CAUSES, KINDS, PROBLEMS, SUBJECTS
 from webhook.cli.main import main
@@ -23,7 +23,7 @@ def test_no_kind_is_listed_twice() -> None:
 @EACH
 def test_each_claim_says_what_its_kind_allows(name: str, source: str) -> None:
     for claim in find_claims(explain_source(name, source)):
-        written = as_json(claim)
+        written = make_claim_json(claim)
         assert set(written) - COMMON <= set(KINDS[claim.check].arguments), written
         assert {written.get("cause"), *written.get("causes", ())} - {None} <= set(CAUSES), written
 
@@ -38,7 +38,7 @@ def test_each_finding_has_a_severity_of_its_kind(name: str, source: str) -> None
 def test_an_interval_does_not_end_before_it_begins() -> None:
     for path in sorted(Path("tests/data/measured-incidents").iterdir()):
         for claim in find_claims(explain_source(path.name, "both")):
-            written = as_json(claim)
+            written = make_claim_json(claim)
             for first, last in (("earliest", "latest"), ("from", "to")):
                 if first in written and last in written:
                     assert written[first] <= written[last], (path.name, written)

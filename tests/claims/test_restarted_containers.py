@@ -8,7 +8,7 @@ import pytest
 from tests.claims.accounts import account, shop, text
 from tests.history.fake_server import Elector, FakeServer, together
 from tests.history.observing import advise, follow_log
-from webhook.analysis.claims.presentation.account_json import as_json
+from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.cli.lease_table import make_row
 
 RIGHTS = 'leases.coordination.k8s.io "db" is forbidden: User "x" cannot update resource "leases" in API group'
@@ -101,7 +101,7 @@ def show(server: FakeServer) -> tuple[str, str, Any]:
     """Return what the text, the table and the JSON say of when a lease can be taken."""
     found = account(follow_log(server), server.now)
     line = next((one for one in text(found).splitlines() if one.startswith("Can be taken")), "")
-    return line, make_row(found).cells[4].text, json.loads(json.dumps(as_json(found)))["takeable_at"]
+    return line, make_row(found).cells[4].text, json.loads(json.dumps(make_account_json(found)))["takeable_at"]
 
 
 @pytest.mark.parametrize(

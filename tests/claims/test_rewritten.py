@@ -10,7 +10,7 @@ from tests.history.fake_server import FakeServer, hide_responses, together
 from tests.history.observing import advise, follow_both, follow_log
 from tests.inputs.reading import read
 from webhook.analysis.claims.findings.headline import make_headline
-from webhook.analysis.claims.presentation.account_json import as_json
+from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.history.audit_log.rewritten import RewrittenFields
 from webhook.analysis.inputs.items import Observation
 
@@ -41,7 +41,7 @@ def led(*patched: str, annotation: str = "", **asked: Any) -> FakeServer:
 
 
 def claim(server: FakeServer) -> dict[str, Any]:
-    claims = as_json(account(follow_log(server), server.now))["claims"]
+    claims = make_account_json(account(follow_log(server), server.now))["claims"]
     (claim,) = [one for one in claims if one["claim"] == "stored-other-than-asked"]
     assert isinstance(claim, dict)
     return claim
@@ -182,7 +182,9 @@ def test_a_holder_that_asked_for_another_one_may_not_have_found_itself() -> None
     together(20, *others)
     server.elector("db-1", "shop/db").lead(10)
     (lost,) = [
-        one for one in as_json(account(follow_log(server), server.now))["claims"] if one["claim"] == "leader-lost"
+        one
+        for one in make_account_json(account(follow_log(server), server.now))["claims"]
+        if one["claim"] == "leader-lost"
     ]
     assert lost["causes"][0] == "rewritten"
     assert "It may not have found itself as the holder, or stopped: it asked for db-0_original" in lost["text"]

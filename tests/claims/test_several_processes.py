@@ -10,13 +10,13 @@ from tests.history.observing import follow_log, follow_watch
 from tests.history.test_refusal import RIGHTS
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.findings.collect import find_claims
-from webhook.analysis.claims.presentation.account_json import as_json
+from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.claims.presentation.happened import list_latest
 from webhook.kubernetes.times import format_time
 
 
 def claim(server: FakeServer, kind: str, follow: Any = follow_log) -> dict[str, Any]:
-    claims = [one for one in as_json(account(follow(server), server.now))["claims"] if one["claim"] == kind]
+    claims = [one for one in make_account_json(account(follow(server), server.now))["claims"] if one["claim"] == kind]
     assert claims, kind
     return dict(claims[-1])
 

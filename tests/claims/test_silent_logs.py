@@ -98,9 +98,9 @@ def test_a_write_of_a_former_holder_counts_by_when_it_was_made(ahead: int, heard
     stored, made = server.leases["shop/db"], format_micro_time(server.now + ahead * SECOND)
     server.log[-1]["requestObject"] = stored | {"spec": stored["spec"] | {"holderIdentity": "db-0", "renewTime": made}}
     before = follow_log(server).leases["shop", "db"].tenures[0].processes
-    assert [1 for _ in before.heard_again] == heard
+    assert [1 for _ in before.requests_after_loss] == heard
     first.ask()
-    assert len(follow_log(server).leases["shop", "db"].tenures[0].processes.heard_again) == len(heard) + 1
+    assert len(follow_log(server).leases["shop", "db"].tenures[0].processes.requests_after_loss) == len(heard) + 1
 
 
 SILENCE = SilentLog("a", 100 * SECOND, 130 * SECOND)

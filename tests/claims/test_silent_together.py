@@ -15,7 +15,7 @@ from tests.truth.predicates import PREDICATES
 from tests.truth.stored import play_stored
 from webhook.analysis.claims.assemble import make_account
 from webhook.analysis.claims.findings.collect import find_claims
-from webhook.analysis.claims.presentation.account_json import as_json
+from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.claims.presentation.text import list_facts
 from webhook.analysis.history.sight.bounds import MAX_LISTED
 
@@ -52,7 +52,7 @@ class Shop:
     @property
     def claims(self) -> list[dict[str, Any]]:
         """The claims that all fell silent."""
-        claims = as_json(account(follow_log(self.server), self.server.now))["claims"]
+        claims = make_account_json(account(follow_log(self.server), self.server.now))["claims"]
         return [one for one in claims if one["claim"] == "silent-together"]
 
 
@@ -235,7 +235,7 @@ def test_a_watch_beside_the_log_leaves_what_the_log_shows_alone() -> None:
     shop = Shop()
     shop.work()
     shop.go_on(60)
-    claims = as_json(account(follow_both(shop.server), shop.server.now))["claims"]
+    claims = make_account_json(account(follow_both(shop.server), shop.server.now))["claims"]
     assert "silent-together" in {one["claim"] for one in claims}
 
 

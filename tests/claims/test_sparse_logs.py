@@ -10,7 +10,7 @@ from tests.history.fake_server import Elector, FakeServer
 from tests.history.observing import follow_both, follow_log
 from tests.inputs.reading import read
 from tests.timeline.test_truth import read_log
-from webhook.analysis.claims.presentation.account_json import as_json
+from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.inputs.items import ClockSkew
 from webhook.analysis.timeline.model import SpanKind
@@ -45,7 +45,7 @@ def explain(server: FakeServer) -> str:
 
 
 def claims(server: FakeServer) -> dict[str, dict[str, Any]]:
-    claims: list[dict[str, Any]] = as_json(account(follow_log(server), server.now))["claims"]
+    claims: list[dict[str, Any]] = make_account_json(account(follow_log(server), server.now))["claims"]
     return {one["claim"]: one for one in claims}
 
 
@@ -202,7 +202,7 @@ def test_a_store_that_was_put_back_hides_what_a_sparse_log_shows() -> None:
     go_on(60, api)
     histories = follow_log(server)
     history = histories.leases["shop", "db"]
-    history.put_back(server.now)
+    history.mark_store_restored(server.now)
     assert history.hidden_since == server.now
 
 

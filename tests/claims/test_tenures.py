@@ -12,7 +12,7 @@ from tests.history.fake_server import Elector, FakeServer, together
 from tests.history.observing import LEASE, View, advise, follow_log, follow_watch, merge_inputs
 from tests.inputs.reading import read
 from webhook.analysis.claims.findings.collect import find_claims
-from webhook.analysis.claims.presentation.account_json import as_json
+from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.claims.presentation.happened import list_latest
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import Handover
@@ -433,7 +433,7 @@ def test_a_lease_with_finalizers_is_deleted_when_they_are_gone(is_gone: bool) ->
         assert advise(answer).startswith(
             "The lease is held, but was deleted: it is gone as soon as its finalizers are."
         )
-        assert as_json(answer)["holder"] == first.identity
+        assert make_account_json(answer)["holder"] == first.identity
 
 
 def test_a_holder_that_goes_on_after_its_release_holds_the_lease_again() -> None:

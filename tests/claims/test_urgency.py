@@ -6,7 +6,7 @@ from tests.claims.accounts import account, shop, text
 from tests.history.fake_server import FakeServer, together
 from tests.history.observing import cluster_of, follow_log, follow_watch
 from webhook.analysis.claims.handovers import FREQUENT
-from webhook.analysis.claims.presentation.account_json import as_json
+from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.claims.presentation.urgency import advise_with_urgency
 from webhook.findings import Severity
 
@@ -173,7 +173,7 @@ def test_a_watch_shows_writes_without_renewal_by_the_manager_of_the_holder() -> 
     assert "its process may have written the lease without renewing it, or another client uses that name" in text(
         answer
     )
-    (lost,) = (one for one in as_json(answer)["claims"] if one["claim"] == "leader-lost")
+    (lost,) = (one for one in make_account_json(answer)["claims"] if one["claim"] == "leader-lost")
     assert {"not-renewing", "conflict", "stopped"} <= {*lost["causes"]}
 
 

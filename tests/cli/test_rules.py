@@ -103,7 +103,7 @@ def test_no_summary_is_longer_than_a_line() -> None:
 
 
 def test_everything_counts_the_same_rules(capsys: pytest.CaptureFixture[str]) -> None:
-    (exempt,) = in_force.describe_writer(None, "admin", ("system:masters",), "shop", 0)
+    (exempt,) = in_force.describe_own_exemption(None, "admin", ("system:masters",), "shop", 0)
     told = re.search(r"of (\d+) rules", exempt.text)
     assert told
     assert main(["rules", "--format", "json"]) == 0

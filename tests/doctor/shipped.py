@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from webhook.api_server.doctor.documents import Configuration, Entry
+from webhook.api_server.doctor.documents import Configuration, WebhookEntry
 
 DATA = Path(__file__).parents[1] / "data" / "doctor"
 BASE = Path(__file__).parents[2] / "deploy" / "base" / "90-webhook.yaml"
@@ -32,10 +32,10 @@ def configuration(annotations: dict[str, str] | None = None, **changes: Any) -> 
     return msgspec.convert(whole, Configuration)
 
 
-def entry(annotations: dict[str, str] | None = None, **changes: Any) -> Entry:
+def entry(annotations: dict[str, str] | None = None, **changes: Any) -> WebhookEntry:
     document = configuration(annotations, **changes)
     assert document.webhooks
-    return Entry(document, 0, document.webhooks[0])
+    return WebhookEntry(document, 0, document.webhooks[0])
 
 
 def condition(expression: str) -> list[dict[str, str]]:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.doctor.shipped import NAME, entry
 from webhook.api_server.doctor.checks import DANGERS
-from webhook.api_server.doctor.documents import Entry
+from webhook.api_server.doctor.documents import WebhookEntry
 
 OPT_IN = {
     "matchExpressions": [
@@ -24,7 +24,7 @@ CREATES = [
 ]
 
 
-def found(entry: Entry) -> list[str]:
+def found(entry: WebhookEntry) -> list[str]:
     return [finding.check for check in DANGERS for finding in check(entry)]
 
 

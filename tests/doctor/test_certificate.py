@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from tests.doctor.shipped import NOW, entry
 from webhook.api_server.doctor.certificate import check_bundle, examine_certificate
-from webhook.api_server.doctor.documents import Documents, Entry
+from webhook.api_server.doctor.documents import Documents, WebhookEntry
 from webhook.certificates.files import MAX_FILE
 from webhook.certificates.issue import CA_DAYS, Issued, create_authority, issue_leaf
 
@@ -24,7 +24,7 @@ def bundle(authority: Issued = AUTHORITY) -> str:
     return base64.b64encode(authority.certificate.public_bytes(Encoding.PEM)).decode()
 
 
-def trusting(ca_bundle: str | None, annotations: dict[str, str] | None = None) -> Entry:
+def trusting(ca_bundle: str | None, annotations: dict[str, str] | None = None) -> WebhookEntry:
     service = {"namespace": "lease-webhook", "name": "lease-webhook", "path": "/validate"}
     return entry(annotations, clientConfig={"service": service, "caBundle": ca_bundle})
 

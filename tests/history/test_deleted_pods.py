@@ -33,7 +33,7 @@ def test_deletions_of_a_process_are_in_order_of_time() -> None:
 @pytest.mark.parametrize("is_reversed", [False, True], ids=["then with its body", "then without"])
 def test_a_request_in_two_copies_of_a_log_is_one_with_what_both_show(*, is_reversed: bool) -> None:
     whole = replace(deletion(uid="u-1"), grace=0)
-    copies = [replace(deletion(), is_sure=False), whole]
+    copies = [replace(deletion(), is_surely_not_dry_run=False), whole]
     assert remember(*(reversed(copies) if is_reversed else copies)).list_deletions_by(OWN) == [whole]
 
 

@@ -370,7 +370,7 @@ def test_a_log_without_objects_takes_the_writer_for_the_holder() -> None:
     history = follow_metadata(server).leases[LEASE]
     assert steps(history) == [("a", Handover.CREATED, None), ("b", Handover.UNKNOWN, 16.0)]
     assert history.status(server.now) is None
-    assert all(one.is_writer for one in history.tenures)
+    assert all(one.is_stand_in for one in history.tenures)
 
 
 def test_a_log_without_objects_and_without_pods() -> None:

@@ -12,9 +12,11 @@ def make_other(count: int, first: int, last: int) -> OtherProcess:
 
 
 def go_on(known: dict[Writer, OtherProcess], newcomer: dict[Writer, OtherProcess]) -> HolderProcesses:
-    processes = HolderProcesses("db", own=OWN, renewals=5, others=known, heard_again=[7], conflicted_again=7)
+    processes = HolderProcesses(
+        "db", own=OWN, renewals=5, others=known, requests_after_loss=[7], conflicted_after_loss=7
+    )
     new = HolderProcesses("db", own=NEW, others={OWN: make_other(1, 7, 7), **newcomer})
-    processes.go_on_beside(new, make_other(3, 6, 9))
+    processes.merge_concurrent_process(new, make_other(3, 6, 9))
     return processes
 
 
@@ -22,7 +24,7 @@ def test_its_renewals_meanwhile_are_its_own_and_the_newcomer_renewed_beside_it()
     processes = go_on({}, {THIRD: make_other(2, 8, 8)})
     assert processes.renewals == 6
     assert {who: one.count for who, one in processes.others.items()} == {THIRD: 2, NEW: 3}
-    assert (processes.heard_again, processes.conflicted_again) == ([], None)
+    assert (processes.requests_after_loss, processes.conflicted_after_loss) == ([], None)
 
 
 def test_what_one_did_before_and_since_is_one_time() -> None:

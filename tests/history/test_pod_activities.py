@@ -20,7 +20,7 @@ def remember(*requests: PodActivity | RelatedWrite) -> PodActivities:
     return found
 
 
-def write(writer: Writer = DB, *, received: int | None = 9, is_sure: bool = True) -> RelatedWrite:
+def write(writer: Writer = DB, *, received: int | None = 9, is_surely_not_dry_run: bool = True) -> RelatedWrite:
     return RelatedWrite(
         at=10,
         kind="Secret",
@@ -28,7 +28,7 @@ def write(writer: Writer = DB, *, received: int | None = 9, is_sure: bool = True
         name="s",
         verb="deleted",
         writer=writer,
-        is_sure=is_sure,
+        is_surely_not_dry_run=is_surely_not_dry_run,
         received=received,
     )
 
@@ -60,9 +60,13 @@ def test_whose_requests_are_not_known(who: Writer | None) -> None:
     assert remember(request()).list_between(who, 0, MANY) == []
 
 
-@pytest.mark.parametrize(("is_sure", "expected"), [(True, [True]), (False, [False])], ids=["sure", "perhaps a dry run"])
-def test_a_write_to_what_leaders_depend_on_counts(is_sure: bool, expected: list[bool]) -> None:
-    assert [one.is_write for one in remember(write(is_sure=is_sure)).list_between(DB, 0, MANY)] == expected
+@pytest.mark.parametrize(
+    ("is_surely_not_dry_run", "expected"), [(True, [True]), (False, [False])], ids=["sure", "perhaps a dry run"]
+)
+def test_a_write_to_what_leaders_depend_on_counts(is_surely_not_dry_run: bool, expected: list[bool]) -> None:
+    assert [
+        one.is_write for one in remember(write(is_surely_not_dry_run=is_surely_not_dry_run)).list_between(DB, 0, MANY)
+    ] == expected
 
 
 @pytest.mark.parametrize(("start", "is_known"), [(9, True), (10, False)])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from webhook.analysis.history.audit_log.refusal import By, Refusal
+from webhook.analysis.history.audit_log.refusal import Refusal, RefusedBy
 from webhook.analysis.inputs.items import Act, Answer, InputKind, Observation, Place, Writer
 
 RIGHTS = (
@@ -42,17 +42,17 @@ def refusal(code: int, message: str = "", took: int = 0) -> Refusal:
 @pytest.mark.parametrize(
     ("code", "message", "by", "name"),
     [
-        (403, RIGHTS, By.RIGHTS, ""),
-        (401, "Unauthorized", By.CREDENTIALS, ""),
-        (403, WEBHOOK, By.WEBHOOK, "leases.lease-webhook.svc"),
-        (403, POLICY, By.POLICY, "depth"),
-        (422, 'Lease.coordination.k8s.io "db" is invalid', By.OTHER, ""),
-        (409, APPLY_CONFLICT, By.FIELDS, ""),
-        (422, f"{POLICY}: {WEBHOOK}", By.POLICY, "depth"),
-        (422, f"{POLICY}: {RIGHTS}", By.POLICY, "depth"),
-        (403, f"{WEBHOOK}: {POLICY}", By.WEBHOOK, "leases.lease-webhook.svc"),
-        (403, f"{RIGHTS}: {WEBHOOK}", By.RIGHTS, ""),
-        (422, f'Lease.coordination.k8s.io "db" is invalid: spec: Invalid value: "{WEBHOOK}"', By.OTHER, ""),
+        (403, RIGHTS, RefusedBy.RIGHTS, ""),
+        (401, "Unauthorized", RefusedBy.CREDENTIALS, ""),
+        (403, WEBHOOK, RefusedBy.WEBHOOK, "leases.lease-webhook.svc"),
+        (403, POLICY, RefusedBy.POLICY, "depth"),
+        (422, 'Lease.coordination.k8s.io "db" is invalid', RefusedBy.OTHER, ""),
+        (409, APPLY_CONFLICT, RefusedBy.FIELDS, ""),
+        (422, f"{POLICY}: {WEBHOOK}", RefusedBy.POLICY, "depth"),
+        (422, f"{POLICY}: {RIGHTS}", RefusedBy.POLICY, "depth"),
+        (403, f"{WEBHOOK}: {POLICY}", RefusedBy.WEBHOOK, "leases.lease-webhook.svc"),
+        (403, f"{RIGHTS}: {WEBHOOK}", RefusedBy.RIGHTS, ""),
+        (422, f'Lease.coordination.k8s.io "db" is invalid: spec: Invalid value: "{WEBHOOK}"', RefusedBy.OTHER, ""),
     ],
     ids=[
         "rights",
@@ -68,7 +68,7 @@ def refusal(code: int, message: str = "", took: int = 0) -> Refusal:
         "validation that quotes a webhook",
     ],
 )
-def test_who_refused(code: int, message: str, by: By, name: str) -> None:
+def test_who_refused(code: int, message: str, by: RefusedBy, name: str) -> None:
     refused = refusal(code, message)
     assert refused.is_denied
     assert not refused.has_failed

@@ -8,7 +8,7 @@ from tests.history.fake_server import SECOND, START, FakeServer
 from tests.history.observing import LEASE, follow_log, follow_metadata, follow_watch, observe_all
 from tests.inputs.reading import read
 from webhook.analysis.history.follow import ClusterHistory
-from webhook.analysis.history.holders.processes import MAX_HEARD_AGAIN, HolderProcesses
+from webhook.analysis.history.holders.processes import MAX_REQUESTS_AFTER_LOSS, HolderProcesses
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.renewals import Renewals
 from webhook.analysis.history.sight.bounds import MAX_LISTED
@@ -33,7 +33,7 @@ def test_requests_of_the_holder_are_counted() -> None:
     before, after = follow_log(server).leases[LEASE].tenures
     assert before.last_renewal is not None
     assert before.processes.count_requests(before.last_renewal, after.since) == 2
-    assert not before.processes.heard_again
+    assert not before.processes.requests_after_loss
 
 
 def test_a_holder_that_comes_back_is_heard() -> None:
@@ -43,19 +43,19 @@ def test_a_holder_that_comes_back_is_heard() -> None:
     at = server.now - 4000
     server.wait(2)
     a.ask()
-    assert follow_log(server).leases[LEASE].tenures[0].processes.heard_again == [at, at + 2 * SECOND]
+    assert follow_log(server).leases[LEASE].tenures[0].processes.requests_after_loss == [at, at + 2 * SECOND]
     for _ in range(20):
         server.wait(2)
         a.ask()
-    assert len(follow_log(server).leases[LEASE].tenures[0].processes.heard_again) == MAX_HEARD_AGAIN
+    assert len(follow_log(server).leases[LEASE].tenures[0].processes.requests_after_loss) == MAX_REQUESTS_AFTER_LOSS
 
 
-@pytest.mark.parametrize("is_sure", [True, False], ids=["that wrote regularly", "of elsewhere, that wrote once"])
-def test_a_writer_is_heard_again_from_its_first_request_after_another_one_wrote(is_sure: bool) -> None:
+@pytest.mark.parametrize("is_known", [True, False], ids=["that wrote regularly", "of elsewhere, that wrote once"])
+def test_a_writer_is_heard_again_from_its_first_request_after_another_one_wrote(is_known: bool) -> None:
     server = FakeServer()
-    user = f"system:serviceaccount:{'shop' if is_sure else 'ops'}:db"
+    user = f"system:serviceaccount:{'shop' if is_known else 'ops'}:db"
     a, b = server.elector("a", "shop/db", user=user), server.elector("b", "shop/db")
-    a.lead(20 if is_sure else 0)
+    a.lead(20 if is_known else 0)
     server.wait(2)
     b.take()
     server.wait(1)
@@ -64,7 +64,10 @@ def test_a_writer_is_heard_again_from_its_first_request_after_another_one_wrote(
     b.lead(20)
     before, after = follow_metadata(server).leases[LEASE].tenures
     assert after.since < at
-    assert (before.processes.is_sure, before.processes.heard_again) == (is_sure, [at] if is_sure else [])
+    assert (before.processes.is_process_known, before.processes.requests_after_loss) == (
+        is_known,
+        [at] if is_known else [],
+    )
 
 
 def test_a_watch_knows_no_requests() -> None:

@@ -11,7 +11,7 @@ from tests.history.observing import LEASE, merge_inputs
 from tests.inputs.reading import read
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.merge import merged
-from webhook.analysis.inputs.items import PutBack
+from webhook.analysis.inputs.items import StoreRestored
 from webhook.kubernetes.times import SECOND, format_micro_time, parse
 
 VIEWS = pytest.mark.parametrize("show", [FakeServer.audit_log, FakeServer.watch], ids=["log", "watch"])
@@ -146,6 +146,6 @@ def test_a_lease_that_is_created_again_at_an_earlier_version_shows_the_restore()
     created.take()
     together(12, *others[:1], created)
     log = server.audit_log()
-    items = [item for item in merge_inputs(read("in", [log])) if isinstance(item, PutBack)]
+    items = [item for item in merge_inputs(read("in", [log])) if isinstance(item, StoreRestored)]
     assert len(items) == 1
     assert not history_of(log).bounds.is_log_leaky

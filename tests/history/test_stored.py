@@ -11,7 +11,7 @@ from tests.factories import NOW, Tweak, drop, make_lease, put
 from tests.history.observing import input_of
 from tests.inputs.reading import read
 from webhook.analysis.claims.assemble import make_account, make_account_of_state
-from webhook.analysis.claims.presentation.account_json import as_json
+from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.merge.merged import Merged
 from webhook.analysis.history.renewals import OtherLeases
@@ -35,7 +35,9 @@ def conclusion(*inputs: list[Item], is_kept: bool) -> dict[object, object]:
         else:
             histories.feed(item)
     now = histories.bounds.until or 1_800_000_000_000_000
-    return {key: as_json(make_account(histories, histories.get_history(key), now)) for key in histories.names()}
+    return {
+        key: make_account_json(make_account(histories, histories.get_history(key), now)) for key in histories.names()
+    }
 
 
 @pytest.mark.parametrize("name", ["killed", "crashloop", "same-identity", "foreign-release", "node-cut"])

@@ -14,7 +14,7 @@ from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.assemble import make_account
 from webhook.analysis.claims.handovers import describe_ending
-from webhook.analysis.claims.presentation.account_json import as_json
+from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.claims.presentation.happened import list_events
 from webhook.analysis.history.events import EventKind
 from webhook.analysis.history.follow import ClusterHistory
@@ -466,8 +466,8 @@ def test_texts_of_events_change_nothing_else_in_an_account(texts: list[tuple[int
         )
         for seconds, who, what, namespace in texts
     ]
-    known = as_json(account(log(server)))
-    document = as_json(account([*events[::2], *log(server)], events[1::2]))
+    known = make_account_json(account(log(server)))
+    document = make_account_json(account([*events[::2], *log(server)], events[1::2]))
     listed = document.pop("events")
     assert {**document, "events": []} == known
     assert all(one["time"] <= document["now"] for one in listed)
@@ -480,7 +480,7 @@ def test_only_the_latest_events_of_a_lease_are_kept() -> None:
         ElectionEvent(Place("events"), "Event", "shop", lease="db", at=server.now - at, text=f"a_{at} became leader")
         for at in range(MAX_LISTED + 4)
     ]
-    assert len(as_json(account(log(server), events))["events"]) == MAX_LISTED
+    assert len(make_account_json(account(log(server), events))["events"]) == MAX_LISTED
 
 
 @pytest.mark.parametrize("is_followed_first", [True, False], ids=["a watch, then a list", "a list, then a watch"])
@@ -602,7 +602,7 @@ def test_an_elector_whose_account_is_of_another_namespace_is_followed(is_seen_ta
     answer = account(log(server))
     tenure = answer.history.tenures[-1]
     assert tenure.processes.own == Writer("system:serviceaccount:infra:db", "db-0")
-    assert tenure.processes.is_sure == is_seen_taken
+    assert tenure.processes.is_process_known == is_seen_taken
     assert "db-0_1 released it" in text(answer)
     assert not answer.findings or {one.check for one in answer.findings} <= {"timing-tight"}
 
@@ -614,7 +614,7 @@ def test_requests_of_a_pod_of_another_namespace_with_the_same_name_are_not_the_h
     server.elector("b", "shop/db").lead(10)
     server.elector("a", "shop/db", user=EVIL).ask()
     before, after = account(log(server)).history.tenures
-    assert (before.processes.heard_again, len(after.processes.requests)) == ([], 5)
+    assert (before.processes.requests_after_loss, len(after.processes.requests)) == ([], 5)
 
 
 def test_in_a_log_without_objects_it_is_another_writer() -> None:
@@ -680,12 +680,12 @@ def test_who_renews_may_be_the_holder_unless_its_text_names_another_pod(
     holder: str, pod: str, user: str, may_be: bool
 ) -> None:
     own = Writer("shop", pod, uid="1")
-    processes = HolderProcesses(holder, own=own, taken_by=own, is_sure=True, renewals=1)
+    processes = HolderProcesses(holder, own=own, taken_by=own, is_process_known=True, renewals=1)
     assert processes.may_renew(Writer(user, "b", uid="2")) is may_be
 
 
 def test_who_acts_as_the_account_of_a_pod_that_a_text_names_is_not_the_holder() -> None:
     own = Writer("shop", "a", uid="1")
-    processes = HolderProcesses("a_1", own=own, taken_by=own, is_sure=True, renewals=1)
+    processes = HolderProcesses("a_1", own=own, taken_by=own, is_process_known=True, renewals=1)
     assert not processes.may_renew(Writer("shop", "a", impersonator="alice"))
     assert not processes.may_renew(None)

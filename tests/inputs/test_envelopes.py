@@ -15,7 +15,7 @@ from tests.history.observing import observe_all
 from tests.incidents import at_metadata, incident
 from tests.inputs.reading import read
 from webhook.analysis.claims.assemble import make_account
-from webhook.analysis.claims.presentation.account_json import as_json
+from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.inputs import envelopes
 from webhook.analysis.inputs.items import InputKind, Item, LogEnd, Observation, Unreadable
@@ -28,7 +28,7 @@ def account(data: bytes) -> Document:
     histories = ClusterHistory()
     observe_all(histories, list(read("in", [data])))
     assert histories.bounds.until is not None
-    return as_json(make_account(histories, histories.leases[incident(INCIDENT).key], histories.bounds.until))
+    return make_account_json(make_account(histories, histories.leases[incident(INCIDENT).key], histories.bounds.until))
 
 
 @pytest.mark.parametrize("name", sorted(set(ENVELOPES) - {GOOGLE}))

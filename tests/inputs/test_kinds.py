@@ -230,7 +230,7 @@ def test_where_a_dry_run_says_so(event: Document, *, is_dry_run: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tweaks", "is_sure"),
+    ("tweaks", "is_surely_not_dry_run"),
     [
         pytest.param((put("level", "Metadata"),), False, id="level Metadata"),
         pytest.param((put("level", "Metadata"), put("requestURI", "/x?dryRun=All")), False, id="a query"),
@@ -241,10 +241,12 @@ def test_where_a_dry_run_says_so(event: Document, *, is_dry_run: bool) -> None:
         pytest.param((put("user.username", "system:node:worker-1"),), True, id="a kubelet"),
     ],
 )
-def test_a_deletion_whose_body_is_hidden_may_have_been_a_dry_run(tweaks: Sequence[Tweak], *, is_sure: bool) -> None:
+def test_a_deletion_whose_body_is_hidden_may_have_been_a_dry_run(
+    tweaks: Sequence[Tweak], *, is_surely_not_dry_run: bool
+) -> None:
     event = make_event(put("verb", "delete"), drop("requestObject"), drop("responseObject"), *tweaks)
     observation = only(items(event))
-    assert (observation.is_dry_run, observation.is_sure) == (False, is_sure)
+    assert (observation.is_dry_run, observation.is_surely_not_dry_run) == (False, is_surely_not_dry_run)
 
 
 def collection_deletion(query: str, *tweaks: Tweak) -> Document:

@@ -241,7 +241,7 @@ def test_the_number_of_pods_is_limited() -> None:
     pods = PodsWithLeases()
     lines = [json.dumps(renewal(pod=f"db-{number}"), separators=(",", ":")).encode() for number in range(MAX_PODS + 1)]
     for line in lines:
-        pods.hear(line)
+        pods.note_line(line)
     later = [json.dumps(work(pod=f"db-{number}"), separators=(",", ":")).encode() for number in (0, MAX_PODS)]
     assert [pods.may_tell_of(one) for one in later] == [True, False]
 

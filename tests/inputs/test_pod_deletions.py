@@ -32,7 +32,7 @@ def test_the_deletion_of_a_pod() -> None:
 def test_an_eviction() -> None:
     (deletion,) = read_deletion(put("requestObject", {"kind": "Eviction"}), is_eviction=True)
     assert isinstance(deletion, PodDeletion)
-    assert (deletion.is_eviction, deletion.is_sure, deletion.uid) == (True, True, "")
+    assert (deletion.is_eviction, deletion.is_surely_not_dry_run, deletion.uid) == (True, True, "")
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_what_deletes_no_pod(tweak: Tweak) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tweak", "is_sure"),
+    ("tweak", "is_surely_not_dry_run"),
     [
         pytest.param(put("user.username", "alice"), False, id="a person"),
         pytest.param(put("user.username", CONTROLLER), True, id="a controller"),
@@ -95,10 +95,12 @@ def test_what_deletes_no_pod(tweak: Tweak) -> None:
         pytest.param(put("impersonatedUser", {"username": CONTROLLER}), False, id="who acts as a controller"),
     ],
 )
-def test_a_log_at_level_metadata_hides_whether_a_deletion_was_a_dry_run(tweak: Tweak, is_sure: bool) -> None:
+def test_a_log_at_level_metadata_hides_whether_a_deletion_was_a_dry_run(
+    tweak: Tweak, is_surely_not_dry_run: bool
+) -> None:
     (deletion,) = read_deletion(put("level", "Metadata"), drop("responseObject"), tweak)
     assert isinstance(deletion, PodDeletion)
-    assert deletion.is_sure is is_sure
+    assert deletion.is_surely_not_dry_run is is_surely_not_dry_run
 
 
 @pytest.mark.parametrize("query", ["gracePeriodSeconds=0", "dryRun=All"])
@@ -107,21 +109,21 @@ def test_a_query_says_nothing_where_a_body_may_be_hidden(query: str) -> None:
     at_metadata = put("level", "Metadata"), drop("responseObject")
     (deletion,) = read_deletion(*at_metadata, put("user.username", "alice"), uri)
     assert isinstance(deletion, PodDeletion)
-    assert not deletion.is_sure
+    assert not deletion.is_surely_not_dry_run
 
 
 def test_a_controller_may_ask_for_a_dry_run_by_its_query() -> None:
     uri = put("requestURI", "/api/v1/namespaces/shop/pods/db-0?dryRun=All")
     (deletion,) = read_deletion(put("level", "Metadata"), drop("responseObject"), put("user.username", CONTROLLER), uri)
     assert isinstance(deletion, PodDeletion)
-    assert not deletion.is_sure
+    assert not deletion.is_surely_not_dry_run
 
 
 def test_a_deletion_with_a_body_has_no_options_in_its_query() -> None:
     uri = put("requestURI", "/api/v1/namespaces/shop/pods/db-0?dryRun=All")
     (deletion,) = read_deletion(put("requestObject", {"kind": "DeleteOptions"}), uri)
     assert isinstance(deletion, PodDeletion)
-    assert deletion.is_sure
+    assert deletion.is_surely_not_dry_run
 
 
 def test_an_eviction_may_ask_for_a_dry_run_beside_its_body() -> None:

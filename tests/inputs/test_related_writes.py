@@ -126,7 +126,7 @@ def test_a_deletion_of_which_a_log_shows_no_body_may_be_a_dry_run() -> None:
     hidden = put("level", "Metadata"), drop("responseObject")
     (found,) = read_events(write_event("roles", RIGHTS, *hidden))
     assert isinstance(found, RelatedWrite)
-    assert not found.is_sure
+    assert not found.is_surely_not_dry_run
 
 
 @pytest.mark.parametrize(
@@ -157,16 +157,18 @@ def test_a_deletion_of_which_a_log_shows_no_body_may_be_a_dry_run() -> None:
 def test_no_client_hides_what_it_wrote(tweaks: tuple[Tweak, ...]) -> None:
     (found,) = read_events(write_event("rolebindings", RIGHTS, *tweaks))
     assert isinstance(found, RelatedWrite)
-    assert found.is_sure
+    assert found.is_surely_not_dry_run
 
 
-@pytest.mark.parametrize(("act_as", "is_sure"), [(None, True), ({"username": COLLECTOR}, False)], ids=["own", "as it"])
-def test_what_kubernetes_deletes_it_deletes_in_earnest(act_as: Document | None, *, is_sure: bool) -> None:
+@pytest.mark.parametrize(
+    ("act_as", "is_surely_not_dry_run"), [(None, True), ({"username": COLLECTOR}, False)], ids=["own", "as it"]
+)
+def test_what_kubernetes_deletes_it_deletes_in_earnest(act_as: Document | None, *, is_surely_not_dry_run: bool) -> None:
     own = put("user.username", COLLECTOR if act_as is None else "mallory")
     tweaks = own, put("impersonatedUser", act_as), put("level", "Metadata"), drop("responseObject")
     (found,) = read_events(write_event("rolebindings", RIGHTS, *tweaks))
     assert isinstance(found, RelatedWrite)
-    assert found.is_sure is is_sure
+    assert found.is_surely_not_dry_run is is_surely_not_dry_run
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from tests.history.observing import observe_all
 from tests.incidents import FOLDER, WATCH
 from tests.inputs.reading import read
 from webhook.analysis.claims.assemble import make_account
-from webhook.analysis.claims.presentation.account_json import as_json
+from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.inputs.cluster import LEASES
 from webhook.analysis.inputs.files import find_inputs
@@ -58,7 +58,7 @@ def accounts(*inputs: Iterable[Item]) -> dict[tuple[str, str], Document]:
     observe_all(histories, *map(list, inputs))
     assert histories.bounds.until is not None
     return {
-        key: as_json(make_account(histories, one, histories.bounds.until))
+        key: make_account_json(make_account(histories, one, histories.bounds.until))
         for key, one in sorted(histories.leases.items())
     }
 

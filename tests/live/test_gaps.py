@@ -9,7 +9,7 @@ from tests.history.fake_server import SECOND, FakeServer
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.assemble import make_account
-from webhook.analysis.claims.presentation.account_json import as_json
+from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.claims.presentation.happened import list_events
 from webhook.analysis.claims.presentation.text import list_facts
 from webhook.analysis.history.follow import ClusterHistory
@@ -100,7 +100,7 @@ def test_a_change_of_holder_has_a_bound_that_counts_in_the_sum() -> None:
     gap(record, "b")
     gap(record, "a")
     account = record.account
-    text, document = said(account), as_json(account)
+    text, document = said(account), make_account_json(account)
     unseen = "b_1 came to hold it after a_1, at a time that was not recorded"
     assert f"11:07:36Z {unseen}; not renewed for up to 37 s" in text
     assert "11:07:00Z not recorded from 2026-11-18T11:07:00Z to 2026-11-18T11:07:36Z: connection refused" in text

@@ -350,7 +350,7 @@ def test_a_hostile_lease_costs_itself_alone(tweak: Any, tmp_path: Path) -> None:
     observations = [one for one in recorded(tmp_path) if isinstance(one, Observation) and one.name == "shop"]
     assert not [one for one in recorded(tmp_path) if isinstance(one, Unreadable)]
     assert len(observations) <= 4
-    assert [one.stretch for one in observations].count(None) < len(observations)
+    assert [one.counted_renewals for one in observations].count(None) < len(observations)
 
 
 @pytest.mark.parametrize("jump", [-3600, 3600, 86_400 * 3650], ids=["an hour back", "an hour ahead", "ten years ahead"])

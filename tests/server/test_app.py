@@ -243,12 +243,12 @@ def test_a_changed_policy_is_used(tmp_path: Any) -> None:
     client = make_review_app(reviewing).test_client()
     assert b'"allowed":true' in client.post("/validate", data=STEAL, content_type=JSON).data
     file.write_text("apiVersion: lease-webhook/v1\npreset: strict\n")
-    due = reviewing.keep_up(0.0, 0.0)
-    reviewing.keep_up(due, due)
+    due = reviewing.run_upkeep(0.0, 0.0)
+    reviewing.run_upkeep(due, due)
     assert b'"allowed":false' in client.post("/validate", data=STEAL, content_type=JSON).data
     file.write_text("nonsense")
     for _ in range(2):
-        due = reviewing.keep_up(due, due)
+        due = reviewing.run_upkeep(due, due)
     reasons, warnings = reviewing.readiness()
     assert not reasons
     assert len(warnings) == 1

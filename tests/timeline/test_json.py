@@ -15,7 +15,7 @@ from webhook.analysis.timeline.model import (
     SpanKind,
     Ticks,
     Timeline,
-    as_json,
+    make_timeline_json,
     shorten_for_page,
 )
 
@@ -79,13 +79,13 @@ def hostile(name: str) -> Timeline:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_names_are_text(name: str) -> None:
     document = hostile(name)
-    text = json.dumps(as_json(document))
+    text = json.dumps(make_timeline_json(document))
     text.encode()
     assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\u202e\u2028]", text)
 
 
 def test_json_names_everything() -> None:
-    document = as_json(timeline())
+    document = make_timeline_json(timeline())
     (lease,) = document["leases"]
     assert [span["kind"] for span in lease["spans"]] == ["held", "overdue", "leaderless", "several", "held"]
     assert lease["spans"][-1]["ends"] is None

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from webhook.analysis.timeline.downsampling import Frozen, SpanRecord, cut_lane
-from webhook.analysis.timeline.model import Bucket, Lane, Span, SpanKind, Ticks, Timeline, as_json
+from webhook.analysis.timeline.model import Bucket, Lane, Span, SpanKind, Ticks, Timeline, make_timeline_json
 
 
 def lane(*spans: Span) -> Lane:
@@ -112,6 +112,6 @@ def test_a_span_in_words(span: Span, text: str) -> None:
 
 def test_only_a_span_with_a_reason_has_one_in_json() -> None:
     spans = (Span(SpanKind.HELD, 10, 20, "a"), Span(SpanKind.FROZEN, 20, holder="a", reason="why"))
-    held, frozen = as_json(Timeline(10, 50, (lane(*spans),)))["leases"][0]["spans"]
+    held, frozen = make_timeline_json(Timeline(10, 50, (lane(*spans),)))["leases"][0]["spans"]
     assert "reason" not in held
     assert frozen["reason"] == "why"

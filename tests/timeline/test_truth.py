@@ -17,7 +17,7 @@ from webhook.analysis.history.merge.merged import Merged
 from webhook.analysis.inputs.items import Input
 from webhook.analysis.timeline.downsampling import MAX_MARKS
 from webhook.analysis.timeline.lanes import TimelineBuilder
-from webhook.analysis.timeline.model import Lane, Mark, MarkKind, SpanKind, Timeline, as_json
+from webhook.analysis.timeline.model import Lane, Mark, MarkKind, SpanKind, Timeline, make_timeline_json
 from webhook.kubernetes.times import format_time
 
 LATEST = START + 365 * 24 * 3600 * SECOND
@@ -181,7 +181,7 @@ def test_times_by_a_writers_clock_are_marked_as_such() -> None:
     timeline = read_watch(server)
     (lane,) = timeline.lanes
     assert lane.is_claimed
-    assert as_json(timeline)["leases"][0]["is_by_writers_clock"]
+    assert make_timeline_json(timeline)["leases"][0]["is_by_writers_clock"]
     assert ", by its writer's clock" in lane.marks[-1].text
 
 

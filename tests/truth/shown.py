@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 from tests.truth.inputs import LISTS, LOGS, Input, Kind
 from webhook.admission.policy.file import load
 from webhook.analysis.claims.account import Account
-from webhook.analysis.claims.presentation.account_json import as_json
+from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.claims.words import format_age
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.inputs.items import Act, Item, Observation
@@ -186,7 +186,7 @@ def shown_by_rows(read: Reading) -> Iterator[Shown]:
             yield key, {"claim": "row-usual", "seconds": account.history.interval, "text": usual, **writers}
         if account.status and account.status.duration is not None:
             yield key, {"claim": "row-duration", "seconds": account.status.duration, "text": duration}
-        for claim in _of_json(as_json(account), read.given):
+        for claim in _of_json(make_account_json(account), read.given):
             yield key, claim
     if read.given.kind not in LOGS | LISTS:
         yield from _of_metrics(read)  # a recorder reads a watch

@@ -9,7 +9,7 @@ from typing import Any, Final
 from tests.incidents import AUDIT_LOG, BOTH, METADATA, SOURCES, THREE, WATCH, Incident, incidents
 from tools.docs.pages import DOCS
 from webhook.analysis.claims.account import Account
-from webhook.analysis.claims.presentation.account_json import as_json
+from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.claims.presentation.advise import advise
 from webhook.analysis.claims.words import format_bound
 from webhook.findings import Severity
@@ -147,7 +147,7 @@ def _format_times(truth: dict[str, Any]) -> str:
 
 
 def _summarize(account: Account) -> str:
-    worrying = [one for one in as_json(account)["findings"] if one["severity"] != "info"]
+    worrying = [one for one in make_account_json(account)["findings"] if one["severity"] != "info"]
     said = [f"`{one['check']}` ({one['cause']})" for one in worrying]
     history = account.history
     if any(one["check"] == "renewal-late" for one in worrying):

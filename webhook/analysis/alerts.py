@@ -28,7 +28,7 @@ MAX_HOLDERS: Final = 4
 DOCS: Final = "https://lease-webhook.example/docs/alerts.md"
 """The page about these alerts; who publishes the documentation replaces it."""
 
-Rule = dict[str, Any]
+PrometheusRule = dict[str, Any]
 
 
 class WatchedLease(Struct, frozen=True, order=True):
@@ -77,7 +77,7 @@ def make_rules_file(objects: Iterable[dict[str, Any]]) -> dict[str, Any]:
     return {"groups": list(chain.from_iterable(thing["spec"]["groups"] for thing in objects))}
 
 
-def _make_prometheus_rule(name: str, groups: Sequence[tuple[str, Sequence[Rule]]]) -> dict[str, Any]:
+def _make_prometheus_rule(name: str, groups: Sequence[tuple[str, Sequence[PrometheusRule]]]) -> dict[str, Any]:
     return {
         "apiVersion": "monitoring.coreos.com/v1",
         "kind": "PrometheusRule",
@@ -86,7 +86,7 @@ def _make_prometheus_rule(name: str, groups: Sequence[tuple[str, Sequence[Rule]]
     }
 
 
-def _make_record(lease: WatchedLease) -> Rule:
+def _make_record(lease: WatchedLease) -> PrometheusRule:
     kind = "heartbeat" if lease.is_heartbeat else "election"
     labels = {"namespace": lease.namespace, "lease": lease.name, "kind": kind}
     return {"record": LIMIT, "expr": f"vector({lease.limit})", "labels": labels}
@@ -103,7 +103,7 @@ _CLOCK: Final = "renewTime is written by the holder's clock: if that is wrong, s
 
 def _make_alert(
     name: str, expression: str, *, severity: str, runbook: str, summary: str, description: str, lasts: str = ""
-) -> Rule:
+) -> PrometheusRule:
     """Return an alert, which fires once its expression has held for `lasts`; `runbook` has a heading of its name."""
     return {
         "alert": name,
@@ -122,7 +122,7 @@ def _name_limits(kind: str) -> str:
     return f'max by (namespace, lease) ({LIMIT}{{kind="{kind}"}})'
 
 
-def _make_election_alerts(docs: str) -> list[Rule]:
+def _make_election_alerts(docs: str) -> list[PrometheusRule]:
     unlisted = (
         '(time() - max by (namespace, lease) (kube_lease_renew_time{namespace!="kube-node-lease"})'
         f" unless on (namespace, lease) {_LIMIT_OF_LEASE}) > {UNLISTED_LIMIT}"
@@ -197,7 +197,7 @@ def _make_election_alerts(docs: str) -> list[Rule]:
     ]
 
 
-def _make_heartbeat_alerts(docs: str) -> list[Rule]:
+def _make_heartbeat_alerts(docs: str) -> list[PrometheusRule]:
     return [
         _make_alert(
             "LeaseHeartbeatSilent",
@@ -221,7 +221,7 @@ _SEEN_LIVE: Final = "max by (namespace, lease) (max_over_time(lease_webhook_lead
 """1 for a lease that someone held within a day: what was left behind before is for `audit`."""
 
 
-def _make_recorder_alerts(docs: str) -> list[Rule]:
+def _make_recorder_alerts(docs: str) -> list[PrometheusRule]:
     return [
         _make_alert(
             "LeaderLost",

@@ -18,8 +18,7 @@ from webhook.browser import reviewing
 from webhook.browser.budget import ignore_progress
 from webhook.browser.session import Session
 from webhook.cli.options import parse_moment
-from webhook.cli.rules import as_json as rule_as_json
-from webhook.cli.rules import list_all_rules
+from webhook.cli.rules import list_all_rules, make_rule_json
 from webhook.errors import InputError
 from webhook.text.quoting import escape
 
@@ -61,7 +60,7 @@ class Page:
 
     def rule(self, name: str) -> dict[str, Any]:
         """Return a rule with its texts; raises KeyError for one that no verdict names."""
-        return rule_as_json(list_all_rules()[name])
+        return make_rule_json(list_all_rules()[name])
 
     def start(self) -> dict[str, Any]:
         """Return what does not depend on any file."""

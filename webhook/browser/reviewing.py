@@ -18,7 +18,7 @@ from webhook.analysis.inputs.kinds import Manifest, Submitted
 from webhook.browser.kubectl import format_as_kubectl
 from webhook.cli.checking.evaluation import DocumentOutcome, Evaluation, Evaluator
 from webhook.cli.checking.manifests import make_key, make_review, make_user_info
-from webhook.cli.checking.text import as_json, format_subject
+from webhook.cli.checking.text import format_subject, make_evaluation_json
 from webhook.cli.rules import list_all_rules
 from webhook.errors import InputError
 from webhook.text.quoting import escape
@@ -98,7 +98,7 @@ def _describe(outcome: DocumentOutcome, body: str) -> Data:
         assert isinstance(outcome, Unreadable)
         return {"error": escape(outcome.error), "line": outcome.line}
     response = msgspec.json.format(encode(outcome.verdict, outcome.request), indent=2).decode()
-    shown = as_json(outcome)
+    shown = make_evaluation_json(outcome)
     return {
         **shown,
         "findings": [{**one, "fix": list_all_rules()[one["rule"]].texts.fix} for one in shown["findings"]],

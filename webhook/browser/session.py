@@ -40,7 +40,7 @@ from webhook.cli import reading
 from webhook.cli import timeline as timeline_command
 from webhook.cli import why as why_command
 from webhook.cli.checking.evaluation import Evaluation, Evaluator
-from webhook.cli.checking.text import Counts, Tally, as_json, find_rules_and_modes, format_subject
+from webhook.cli.checking.text import Counts, Tally, find_rules_and_modes, format_subject, make_evaluation_json
 from webhook.cli.lease_table import COLUMNS, format_heading, make_row
 from webhook.cli.progress import Progress
 from webhook.cli.selection import Selection
@@ -151,7 +151,7 @@ class Session:
             "notes": notes,
             "summary": " ".join(audit_command.summarize(audit, Severity.INFO)),
             "findings": [
-                {**audit_command.as_json(one), "lease": _name_lease(one), "subject": str(one.subject)}
+                {**audit_command.make_finding_json(one), "lease": _name_lease(one), "subject": str(one.subject)}
                 for one in found[:MAX_ROWS]
             ],
             "left_out": max(0, len(found) - MAX_ROWS),
@@ -177,7 +177,11 @@ class Session:
                     continue
                 if len(listed) < MAX_ROWS:
                     listed.append(
-                        {**as_json(outcome), "subject": _name_subject(outcome), "lease": _name_reviewed_lease(outcome)}
+                        {
+                            **make_evaluation_json(outcome),
+                            "subject": _name_subject(outcome),
+                            "lease": _name_reviewed_lease(outcome),
+                        }
                     )
         if unknown := evaluator.writes.unknown:
             notes.append(_UNEVALUATED.format(format_count(unknown, "write")))
@@ -211,7 +215,7 @@ class Session:
             with _collect_notes() as notes:
                 for item in self._read_items():
                     histories.take(item)
-                if not histories.number:
+                if not histories.lease_count:
                     raise Failure("; ".join(_explain_missing_leases(path) for path in self.paths[:_MAX_EXPLAINED]))
                 if histories.hides_stamps:
                     notes.append(reading.HIDDEN_STAMPS)

@@ -17,7 +17,7 @@ from webhook.analysis.audit.registry import report_problem
 from webhook.analysis.audit.tokens import TokenCheck
 from webhook.analysis.claims.arguments import convert_finding
 from webhook.analysis.claims.assemble import find_ongoing_cause
-from webhook.analysis.claims.claim import as_json as claim_as_json
+from webhook.analysis.claims.claim import make_claim_json
 from webhook.analysis.claims.evidence.expiry_doubts import find_expiry_doubt
 from webhook.analysis.claims.findings.incidents import drop_repeated, find_incidents, find_server_clock
 from webhook.analysis.claims.words import format_count
@@ -169,10 +169,10 @@ def _print(findings: Iterator[ReportFinding], least: Severity, output: str, *, i
     """
     if output == "json":
         for finding in findings:
-            print(encode_line(as_json(finding)))
+            print(encode_line(make_finding_json(finding)))
     elif output == "yaml":
         for finding in findings:
-            print(yaml_writer.write_stream([as_json(finding)]), end="")
+            print(yaml_writer.write_stream([make_finding_json(finding)]), end="")
     elif output == "name":
         subjects = {one.subject for one in findings if one.severity.is_at_least(least)}
         for namespace, name in sorted({(one.namespace, one.name) for one in subjects}):
@@ -361,11 +361,11 @@ def _format_finding(finding: ReportFinding, lead: str = "") -> Iterator[str]:
     yield format_advice("->", escape(finding.fix), _MARGIN, _MARGIN + 3)
 
 
-def as_json(finding: ReportFinding) -> dict[str, Any]:
+def make_finding_json(finding: ReportFinding) -> dict[str, Any]:
     """Return a finding as a JSON object."""
     claim = convert_finding(finding)
     texts = {"check": claim.check, "severity": claim.severity, "message": claim.message, "fix": claim.fix}
-    return {**to_builtins(claim.subject), **texts, "source": claim.place, **claim_as_json(claim)}
+    return {**to_builtins(claim.subject), **texts, "source": claim.place, **make_claim_json(claim)}
 
 
 def summarize(audit: Audit, severity: Severity) -> Iterator[str]:

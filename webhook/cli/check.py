@@ -26,11 +26,11 @@ from webhook.cli.checking.text import (
     CHANGES,
     Counts,
     Tally,
-    as_json,
     describe_change,
     find_rules_and_modes,
     format_counts,
     format_outcome,
+    make_evaluation_json,
 )
 from webhook.cli.options import Command, complete_files, format_option, parse_moment, policy_option
 from webhook.cli.progress import Progress
@@ -241,7 +241,7 @@ def _expect(outcomes: Iterator[list[DocumentOutcome]], path: str, output: str) -
             continue
         different = comparison.compare(outcome)
         if output == "json":
-            print(encode_line({**as_json(outcome), "differences": different}))
+            print(encode_line({**make_evaluation_json(outcome), "differences": different}))
         elif different:
             print("\n".join(format_outcome(outcome, "differs", different)))
     for review in comparison.missing:
@@ -273,7 +273,9 @@ def _compare(
         for counter, outcome in zip(counts, (before, after), strict=True):
             counter.update(find_rules_and_modes(outcome))
         if output == "json":
-            print(encode_line({**as_json(before), "against": as_json(after), "change": changed}))
+            print(
+                encode_line({**make_evaluation_json(before), "against": make_evaluation_json(after), "change": changed})
+            )
         elif changed:
             _print(after, output, changed)
     summary = ", ".join(f"{changes[change]} {change}" for change in CHANGES if changes[change])
@@ -290,4 +292,8 @@ def _compare(
 
 def _print(outcome: DocumentOutcome, output: str, label: str = "") -> None:
     if isinstance(outcome, Evaluation | Unreadable):
-        print("\n".join([encode_line(as_json(outcome))] if output == "json" else format_outcome(outcome, label)))
+        print(
+            "\n".join(
+                [encode_line(make_evaluation_json(outcome))] if output == "json" else format_outcome(outcome, label)
+            )
+        )

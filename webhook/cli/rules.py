@@ -87,13 +87,13 @@ def command(name: str | None, output: str) -> int:
         return 0
     chosen = None if name is None else find_entry(list_all_rules(), name, "rule")
     if output == "json":
-        print_json([chosen] if chosen else list_all_rules().values(), as_json)
+        print_json([chosen] if chosen else list_all_rules().values(), make_rule_json)
     else:
         print("\n".join(_explain(chosen) if chosen else _list_all()))
     return 0
 
 
-def as_json(rule: Rule) -> dict[str, Any]:
+def make_rule_json(rule: Rule) -> dict[str, Any]:
     """Return a rule with its texts as a JSON object."""
     return {
         "id": rule.id,

@@ -20,8 +20,8 @@ from webhook.api_server.doctor.documents import (
     LISTED_KINDS,
     VALIDATING,
     Documents,
-    Entry,
     ServiceReference,
+    WebhookEntry,
 )
 from webhook.api_server.doctor.in_force import (
     NAME,
@@ -31,7 +31,7 @@ from webhook.api_server.doctor.in_force import (
     Handshake,
     Sample,
     describe_exclusion,
-    describe_writer,
+    describe_own_exemption,
     explain_silence,
     find_cause,
     find_entries_to_try,
@@ -177,11 +177,11 @@ def _find_status(cluster: Cluster) -> _Status:
     )
     known = [*find_facts(found, metrics, now, handshakes), *reader.unknown]
     if writer := clusters.find_own_user(cluster):
-        known += describe_writer(policy, *writer, cluster.namespace, round(now.timestamp() * 1e6))
+        known += describe_own_exemption(policy, *writer, cluster.namespace, round(now.timestamp() * 1e6))
     return _Status(in_force, reason, known)
 
 
-def _shake_hands(cluster: Cluster, entry: Entry) -> Handshake:
+def _shake_hands(cluster: Cluster, entry: WebhookEntry) -> Handshake:
     config = entry.webhook.client_config
     service = cast("ServiceReference", config.service)
     outcome, reason = clusters.try_tls(

@@ -21,7 +21,7 @@ from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.inputs.items import Item
 from webhook.analysis.timeline.downsampling import fit_into
 from webhook.analysis.timeline.lanes import TimelineBuilder
-from webhook.analysis.timeline.model import Timeline, as_json
+from webhook.analysis.timeline.model import Timeline, make_timeline_json
 from webhook.analysis.timeline.page import render
 from webhook.cli import reading
 from webhook.cli.absence import refuse_absence, suggest_name
@@ -104,7 +104,7 @@ def command(
     builder = TimelineBuilder(time.time_ns() // 1000 + BOUND, names=frozenset(wanted), namespace=only)
     progress = Progress()
     items = reading.read_for_history(inputs, cluster, policy, progress=progress)
-    progress.count = lambda: builder.histories.number
+    progress.count = lambda: builder.histories.lease_count
     timeline = _select(read_timeline(builder, items, inputs, cluster, now, progress), wanted, only)
     if not place and output == "html" and sys.stdout.isatty():
         place = _PAGE
@@ -129,7 +129,7 @@ def _write(timeline: Timeline, output: str, place: str) -> None:
 
 def draw(timeline: Timeline, output: str) -> bytes:
     if output == "json":
-        return msgspec.json.format(msgspec.json.encode(as_json(timeline)), indent=2) + b"\n"
+        return msgspec.json.format(msgspec.json.encode(make_timeline_json(timeline)), indent=2) + b"\n"
     return render(timeline).encode()
 
 

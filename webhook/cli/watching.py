@@ -124,7 +124,7 @@ def _show_live(cluster: Cluster, policy: str | None, draw: Draw) -> int:
                 with leases.lock() as (histories, now):
                     # Until a cluster has answered, nothing is known, not even that it has no lease.
                     has_answered = not leases.status and began - started >= _ANSWER_SECONDS
-                    is_known = histories.number > 0 or has_answered
+                    is_known = histories.lease_count > 0 or has_answered
                     last = draw(histories, EvaluationTime(now, CLOCK)) if is_known else []
                 hint = _ENDS if is_known else f"waiting for the API server; {_ENDS}"
                 live.update(Group(*last, Text(leases.status or hint, style="dim")), refresh=True)

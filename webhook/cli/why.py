@@ -15,7 +15,7 @@ from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.evidence.silences import MAX_OF_A_KIND
 from webhook.analysis.claims.findings.headline import make_headline
 from webhook.analysis.claims.findings.marks import describe_earlier, describe_end
-from webhook.analysis.claims.presentation.account_json import as_json
+from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.claims.presentation.advise import LOSSES, RISKS
 from webhook.analysis.claims.presentation.happened import MAX_EVENTS, list_events, list_latest
 from webhook.analysis.claims.presentation.text import Line, list_facts, quote_events
@@ -169,7 +169,7 @@ def _format_for_program(account: Account, output: str, rights: Rights | None = N
     """Return an account for a program."""
     if output == "name":
         return escape(f"{account.history.namespace}/{account.history.name}")
-    document = as_json(account) | ({"rights": to_builtins(rights)} if rights else {})
+    document = make_account_json(account) | ({"rights": to_builtins(rights)} if rights else {})
     return encode_line(document) if output == "json" else yaml_writer.write_stream([document]).rstrip("\n")
 
 
@@ -204,10 +204,10 @@ def _read_history(inputs: Sequence[str], cluster: Cluster, policy: str | None, p
         if in_force
         else ClusterHistory()
     )
-    progress.count = lambda: histories.number
+    progress.count = lambda: histories.lease_count
     for item in reading.read_for_history(inputs, cluster, policy, progress=progress):
         histories.take(item)
-    if not histories.number:
+    if not histories.lease_count:
         raise refuse_absence("no lease", inputs, progress)
     if histories.hides_stamps:
         print_message(reading.HIDDEN_STAMPS)
@@ -236,7 +236,7 @@ def _print_all(
 ) -> None:
     is_table, is_wide = output in {"text", "wide"}, output == "wide"
     # A table is sorted by its rows.
-    known = histories.list_fast() if is_table else histories.names()
+    known = histories.list_keys_unsorted() if is_table else histories.names()
     names = [key for key in known if namespace in ("", key[0])]
     if not names:
         hint = suggest_name(namespace, {space: space for space, _ in known})

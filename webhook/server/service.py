@@ -107,7 +107,7 @@ class Service(Hooks):
 
     # The upkeep.
 
-    def keep_up(self, now: float, due: float) -> float:
+    def run_upkeep(self, now: float, due: float) -> float:
         """Show what was dropped, and poll the policy if `due` has come; return when it is due again.
 
         Both times are in monotonic seconds.
@@ -146,7 +146,7 @@ def _run_upkeep(reference: weakref.ref[Service], seconds: float, is_stopping: th
         if (service := reference()) is None:
             return
         try:
-            due = service.keep_up(time.monotonic(), due)
+            due = service.run_upkeep(time.monotonic(), due)
         except Exception:  # noqa: BLE001 - any bug in the work; it is logged
             LOG.exception("a periodic task failed")
         del service  # a reference held while waiting would keep it alive

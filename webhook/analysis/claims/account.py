@@ -121,7 +121,7 @@ class Account(Struct, frozen=True):
         """The same, "" if another one may have followed in what the input does not show."""
         tenure = self.history.latest_tenure
         is_hidden = self.status is None and self.history.hidden_since is not None
-        return "" if is_hidden and not (tenure and tenure.is_writer) else self.holder
+        return "" if is_hidden and not (tenure and tenure.is_stand_in) else self.holder
 
     @property
     def is_partial(self) -> bool:

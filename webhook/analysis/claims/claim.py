@@ -33,7 +33,7 @@ class Advice(Struct, frozen=True):
     command: str = ""
 
 
-class By(Struct, frozen=True):
+class WriteAuthor(Struct, frozen=True):
     """Who made a write, as far as the input shows it; the field manager is what a client calls itself: a hint."""
 
     writer: Writer | None = None
@@ -67,7 +67,7 @@ class Claim(ReportFinding, frozen=True, gc=False, kw_only=True):
         return None if self.over_since is None else self.over_since > 0
 
 
-def as_json(claim: Claim) -> dict[str, Any]:
+def make_claim_json(claim: Claim) -> dict[str, Any]:
     """Return a claim as a JSON object; instants are RFC 3339, lengths of time are seconds."""
     ongoing = {} if claim.over_since is None else {"ongoing": claim.over_since == 0}
     text = claim.message
@@ -76,7 +76,7 @@ def as_json(claim: Claim) -> dict[str, Any]:
 
 
 def _convert_value(key: str, value: object) -> object:
-    if isinstance(value, By):
+    if isinstance(value, WriteAuthor):
         return convert_writer(value)
     if isinstance(value, int) and key in INSTANTS:
         return format_micro_time(value)
@@ -85,7 +85,7 @@ def _convert_value(key: str, value: object) -> object:
     return value
 
 
-def convert_writer(by: By) -> dict[str, str]:
+def convert_writer(by: WriteAuthor) -> dict[str, str]:
     """Return a writer as a JSON object; what is not known is ""."""
     writer = by.writer or Writer()
     return {

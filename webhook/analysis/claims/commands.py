@@ -69,7 +69,13 @@ def find_pod(history: LeaseHistory, holder: str, tenure: Tenure | None) -> Pod:
     if history.namespace == NODE_LEASES:
         return Pod(history.namespace, "")
     own = tenure.processes.own if tenure else None
-    if tenure and own and own.pod and not own.impersonator and (tenure.processes.is_sure or tenure.processes.renewals):
+    if (
+        tenure
+        and own
+        and own.pod
+        and not own.impersonator
+        and (tenure.processes.is_process_known or tenure.processes.renewals)
+    ):
         return Pod(find_namespace_of_writer(history.namespace, own), find_named_pod(own.pod), is_logged=True)
     if tenure and find_user_without_pod(tenure):
         return Pod(history.namespace, "")

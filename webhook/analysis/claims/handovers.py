@@ -102,7 +102,7 @@ def is_written_beside(tenure: Tenure, before: Tenure) -> bool:
     if tenure.processes.renewals and own.is_same(tenure.processes.own):
         return False  # it goes on under the other name
     soon = tenure.since + (before.duration or DURATION) * SECOND
-    tried = before.processes.conflicted_again
+    tried = before.processes.conflicted_after_loss
     return (tried is not None and tried < soon) or _is_taken_back(tenure, own, soon)
 
 
@@ -269,7 +269,7 @@ def describe_handover(tenure: Tenure, before: Tenure | None) -> str:
         return f"{took}; the lease had no duration, so it did not say until when{term}"
     return (
         _describe_first_write(tenure)
-        if tenure.is_writer
+        if tenure.is_stand_in
         else _describe_any_handover(tenure, before) + term + _describe_dating_of_start(tenure)
     )
 
@@ -317,7 +317,7 @@ def _describe_any_handover(tenure: Tenure, before: Tenure | None) -> str:
     holder = format_name(tenure.holder)
     previous = format_name(tenure.previous) if tenure.previous else "the holder before"
     gap = _describe_gap(tenure, before, previous)
-    if tenure.is_put_back or tenure.may_go_on:
+    if tenure.is_after_restore or tenure.may_go_on:
         return _describe_resumption(tenure)
     if tenure.is_chosen and tenure.began is not Handover.SEEN:
         return f"{_describe_choosing(tenure)} {holder}{_describe_choice(tenure, before).format(previous)}{gap}"
@@ -353,7 +353,7 @@ def _describe_any_handover(tenure: Tenure, before: Tenure | None) -> str:
 
 def _describe_resumption(tenure: Tenure) -> str:
     """Say who held a lease after what was not seen, where no write is known to have put it there."""
-    if not tenure.is_put_back:
+    if not tenure.is_after_restore:
         return f"{format_name(tenure.holder)} held it as before, or took it again at a time that was not recorded"
     led = (
         f"; {format_name(tenure.previous)}, the holder before, may have led until it noticed" if tenure.previous else ""
@@ -395,9 +395,9 @@ def _describe_before(tenure: Tenure, before: Tenure | None) -> str:
 
 def describe_creation(tenure: Tenure) -> str:
     """Say who created a lease again, as a clause: another one than the holder that it names may have."""
-    if (taker := tenure.processes.doubtful_taker) and not tenure.is_writer:
+    if (taker := tenure.processes.doubtful_taker) and not tenure.is_stand_in:
         return f"{describe_writer(taker)} created it again with the holder {format_name(tenure.holder)}"
-    if tenure.processes.taken_by is None and not tenure.is_writer:
+    if tenure.processes.taken_by is None and not tenure.is_stand_in:
         # Another one may have, also under its field manager.
         is_hint = tenure.taken_manager and tenure.manager not in {"", tenure.taken_manager}
         by = f"field manager {format_name(tenure.taken_manager)} created it" if is_hint else "it was created"
@@ -448,7 +448,7 @@ def describe_ending(tenure: Tenure) -> str:
         )
         if not tenure.is_deletion_sure:
             deleted = f"{describe_writer(tenure.deleted_by or Writer())} may have deleted the lease"
-        return f"{deleted}, which {holder} wrote last" if tenure.is_writer else f"{deleted} while {holder} held it"
+        return f"{deleted}, which {holder} wrote last" if tenure.is_stand_in else f"{deleted} while {holder} held it"
     if tenure.removal.may_be_by_another:
         remover = tenure.removal.writer
         if remover is None or not (remover.user or tenure.removal.is_own is False):

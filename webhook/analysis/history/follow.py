@@ -48,9 +48,9 @@ from webhook.analysis.inputs.items import (
     PodActivity,
     PodDeletion,
     PodRequest,
-    PutBack,
     RecordingGap,
     RelatedWrite,
+    StoreRestored,
     Writer,
 )
 from webhook.analysis.inputs.pod_activity import find_activity
@@ -141,15 +141,15 @@ class ClusterHistory(Struct):
         return max((at for at in self._served.values() if at is not None), default=None)
 
     @property
-    def number(self) -> int:
+    def lease_count(self) -> int:
         """The number of leases."""
         return len(self.leases) + len(self.stored.numbers)
 
     def names(self) -> list[Key]:
         """Return the names of all leases, in order."""
-        return sorted(self.list_fast())
+        return sorted(self.list_keys_unsorted())
 
-    def list_fast(self) -> list[Key]:
+    def list_keys_unsorted(self) -> list[Key]:
         """Return the names of all leases in the order in which they are looked at fastest: as blocks have them."""
         return [*self.leases, *self.stored.numbers]
 
@@ -173,9 +173,9 @@ class ClusterHistory(Struct):
                 return
         if isinstance(seen, RecordingGap):
             self.bounds.unrecorded.append(seen)
-        if isinstance(seen, PutBack):
+        if isinstance(seen, StoreRestored):
             for lease in self.leases.values():
-                lease.put_back(seen.start)
+                lease.mark_store_restored(seen.start)
         if isinstance(seen, ClockSkew):
             self.bounds.skew, self.bounds.is_skewed_within = seen.least, seen.is_within
             for lease in self.leases.values():
@@ -186,7 +186,7 @@ class ClusterHistory(Struct):
         """Take in one item, and return what happened: nothing unless it is an observation."""
         self._forget_indexes()
         if isinstance(seen, PodDeletion | PodRequest | PodActivity | RelatedWrite):
-            self._note_beside(seen)
+            self._note_dependency_request(seen)
         elif isinstance(seen, LogEnd):
             end = min(seen.at, self.bounds.latest)
             self.bounds.extend_to(end)
@@ -208,7 +208,7 @@ class ClusterHistory(Struct):
         """Have each index be built anew once it is asked for: an item that was taken in may change any of them."""
         self._overdue = self._tenures = self._by_pod = self._by_namespace = self._by_name = self._heartbeats = None
 
-    def _note_beside(self, seen: PodDeletion | PodRequest | PodActivity | RelatedWrite) -> None:
+    def _note_dependency_request(self, seen: PodDeletion | PodRequest | PodActivity | RelatedWrite) -> None:
         """Remember a request about what holders depend on."""
         activity = find_activity(seen) if isinstance(seen, PodDeletion | PodRequest) else None
         if activity is not None:
@@ -227,11 +227,11 @@ class ClusterHistory(Struct):
 
     def _note_related_write(self, seen: RelatedWrite) -> None:
         # Another copy of a log may show more of the same request.
-        key = replace(seen, is_sure=False, change="", switched_off="")
+        key = replace(seen, is_surely_not_dry_run=False, change="", switched_off="")
         known = self.related_writes.pop(key, seen)
         shown = replace(
             seen,
-            is_sure=seen.is_sure or known.is_sure,
+            is_surely_not_dry_run=seen.is_surely_not_dry_run or known.is_surely_not_dry_run,
             change=seen.change or known.change,
             switched_off=seen.switched_off or known.switched_off,
         )
@@ -251,7 +251,7 @@ class ClusterHistory(Struct):
                 self.collection_deletions.append(seen)
             return []
         key = (seen.namespace, seen.name)
-        self._find_hole(seen)
+        self._mark_log_hole(seen)
         if seen.kind == "Lease":
             return self._feed_lease(key, seen)
         self._feed_candidate(key, seen)
@@ -312,7 +312,7 @@ class ClusterHistory(Struct):
         history = self.find_or_begin_history(key)
         before = RenewalBaseline.of(history) if self._continuation.is_asked_for else None
         events = observe(history, seen, self.bounds)
-        self._decide_hole(history, seen, before)
+        self._confirm_or_clear_log_hole(history, seen, before)
         self.bounds.is_log_leaky = self.bounds.is_log_leaky or history.continuity.is_log_leaky
         self.has_managed_fields = self.has_managed_fields or seen.has_managed_fields
         at = None if history.at is None else history.moment
@@ -330,7 +330,9 @@ class ClusterHistory(Struct):
             history = self.leases[key] = LeaseHistory(*key)
         return history
 
-    def _decide_hole(self, history: LeaseHistory, seen: Observation, before: RenewalBaseline | None) -> None:
+    def _confirm_or_clear_log_hole(
+        self, history: LeaseHistory, seen: Observation, before: RenewalBaseline | None
+    ) -> None:
         """Have every lease remember whether what was taken for a hole in an audit log is one."""
         if history.continuity.has_skipped and seen.at is not None:
             self._continuation.note_missing_write(seen.at)
@@ -342,7 +344,7 @@ class ClusterHistory(Struct):
         if since is not None and self.bounds.skew <= SECOND:
             self.bounds.note_continuation(since)
             for lease in self.leases.values():
-                lease.regain_sight(since)
+                lease.mark_visible(since)
 
     def _note_missing(self, key: Key, reader: Writer) -> None:
         """Remember who asked for a lease that does not exist."""
@@ -364,7 +366,7 @@ class ClusterHistory(Struct):
         if len(wanted) == 1:
             wanted[0].requests.remember(refusal)
 
-    def _find_hole(self, seen: Observation) -> None:
+    def _mark_log_hole(self, seen: Observation) -> None:
         """Have every lease remember since when an audit log may lack requests, if it does before this one."""
         if seen.input_kind is not InputKind.AUDIT_LOG or seen.at is None:
             return
@@ -376,7 +378,7 @@ class ClusterHistory(Struct):
         if since is not None and len(self.leases) > 1:
             self._continuation.ask()
             for lease in hidden:
-                lease.lose_sight(since)
+                lease.mark_hidden(since)
 
     def _find_history(self, key: Key) -> LeaseHistory | None:
         if key in self.stored.numbers:

@@ -21,7 +21,7 @@ from webhook.analysis.history.marks import MAX_MARKS, MarkedLease
 from webhook.analysis.history.owners import AddedOwners
 from webhook.analysis.history.renewals import Renewals, Silence, estimate_deadline
 from webhook.analysis.history.sight.clock_steps import ClockSteps
-from webhook.analysis.history.sight.continuity import Continuity, SightChange
+from webhook.analysis.history.sight.continuity import Continuity, VisibilityChange
 from webhook.analysis.history.sight.dating import KnownState
 from webhook.analysis.history.sight.existence import Existence
 from webhook.analysis.history.status import RELEASED_DURATION, LeaseState, LeaseStatus
@@ -134,7 +134,7 @@ class LeaseHistory(Struct):
 
     def status(self, now: int) -> LeaseStatus | None:
         """Return the status of the lease; None if its object was never seen, or is gone."""
-        # Sight is lost between observations, too: that is asked each time, and what is kept does not depend on it.
+        # Visibility is lost between observations, too: that is asked each time, and what is kept does not depend on it.
         if self.lease is None or self.is_deleted or self.is_mixed or self.hidden_since:
             return None
         if self._status is None or self._status[0] != now:
@@ -287,21 +287,21 @@ class LeaseHistory(Struct):
         tenure = self.find_tenure_at(at)
         return tenure.processes.node if tenure else ""
 
-    def lose_sight(self, since: int) -> None:
+    def mark_hidden(self, since: int) -> None:
         """Remember that an audit log may lack requests since then."""
-        self.continuity.change(SightChange.LOG_HAS_HOLE, since)
+        self.continuity.change(VisibilityChange.LOG_HAS_HOLE, since)
 
-    def regain_sight(self, since: int) -> None:
+    def mark_visible(self, since: int) -> None:
         """Remember that the log went on from then on, so what was taken for a hole after that is none."""
         if self.hidden_since is not None and self.hidden_since >= since:
-            self.continuity.change(SightChange.LOG_WENT_ON)
+            self.continuity.change(VisibilityChange.LOG_WENT_ON)
 
     def miss_write(self) -> None:
         """Remember that the log lacks writes, so what was not taken for a hole is one."""
-        self.continuity.change(SightChange.WRITE_IS_MISSING)
+        self.continuity.change(VisibilityChange.WRITE_IS_MISSING)
 
-    def put_back(self, since: int) -> None:
+    def mark_store_restored(self, since: int) -> None:
         """Remember that the store was put back to an earlier state after that: the lease may be another one since."""
-        self.continuity.change(SightChange.STORE_WAS_PUT_BACK, since)
+        self.continuity.change(VisibilityChange.STORE_WAS_RESTORED, since)
         self.continuity.forget_revisions()
         self.existence.forget_uid()

@@ -7,13 +7,13 @@ links them (`continuity`), and what an audit log shows beside (`requests`).
 
 from msgspec.structs import replace
 
-from webhook.analysis.history.audit_log.requests import hear
+from webhook.analysis.history.audit_log.requests import note_request_of_holder
 from webhook.analysis.history.events import EventKind, LeaseEvent
 from webhook.analysis.history.holders.rival import estimate_patience
 from webhook.analysis.history.lease import LeaseHistory, ShownByRead
 from webhook.analysis.history.sight.bounds import Bounds
-from webhook.analysis.history.sight.continuity import Sight, SightChange
-from webhook.analysis.history.sight.dating import date_write
+from webhook.analysis.history.sight.continuity import Visibility, VisibilityChange
+from webhook.analysis.history.sight.dating import estimate_write
 from webhook.analysis.history.steps.deletion import confirm_deletion, store_deletion, take_absence
 from webhook.analysis.history.steps.inferring import take_hidden_write, take_logged_write, take_write_beside_spec
 from webhook.analysis.history.steps.states import take_state
@@ -34,7 +34,7 @@ def observe(history: LeaseHistory, seen: Observation, bounds: Bounds) -> list[Le
 
 
 def _begin(history: LeaseHistory, seen: Observation, bounds: Bounds) -> Step:
-    write = date_write(seen, history.known_state, bounds)
+    write = estimate_write(seen, history.known_state, bounds)
     history.forget_status()
     history.note_skew(bounds.skew)
     history.moment = write.at
@@ -46,7 +46,7 @@ def _begin(history: LeaseHistory, seen: Observation, bounds: Bounds) -> Step:
 def _take(step: Step) -> None:
     history, seen = step.history, step.seen
     if seen.input_kind is InputKind.AUDIT_LOG:
-        _hear(step)
+        _note_logged_request(step)
     if history.is_deleted and (seen.shows_absence or (seen.act is Act.CREATED and seen.is_stored)):
         confirm_deletion(step)
     if seen.act is Act.READ:
@@ -78,7 +78,7 @@ def _take_stored(step: Step) -> None:
         history.current_tenure.note_asked(history.requests.rewritten.asked_holder)
     if not _is_edit(before, history.lease, step.seen):
         history.requests.waiting.restart(history.moment)
-    _note_sight(step, goes_on=goes_on)
+    _note_visibility(step, goes_on=goes_on)
     _report_sharing(step)
 
 
@@ -94,13 +94,13 @@ def _is_unlogged(step: Step) -> bool:
     return is_of_watch and began is not None and step.write.earliest > began
 
 
-def _hear(step: Step) -> None:
+def _note_logged_request(step: Step) -> None:
     """Note what any request in an audit log shows."""
     history, seen = step.history, step.seen
-    history.requests.hear(seen)
-    hear(seen, history.latest_tenure, history.succession.before)
-    if history.continuity.sight is Sight.IN_HOLE and _has_waited(step):
-        history.continuity.change(SightChange.HOLDER_HAD_WAITED)
+    history.requests.note_request(seen)
+    note_request_of_holder(seen, history.latest_tenure, history.succession.before)
+    if history.continuity.sight is Visibility.IN_HOLE and _has_waited(step):
+        history.continuity.change(VisibilityChange.HOLDER_HAD_WAITED)
 
 
 def _has_waited(step: Step) -> bool:
@@ -126,7 +126,7 @@ def _goes_on(step: Step) -> bool:
     return seen.at is not None and bool(times) and seen.at - min(times) <= estimate_patience(history.renewals.usual)
 
 
-def _note_sight(step: Step, *, goes_on: bool) -> None:
+def _note_visibility(step: Step, *, goes_on: bool) -> None:
     """Note what of the present state is known after a write; `goes_on`: it is none that may follow another holder."""
     history, seen = step.history, step.seen
     if not history.is_deleted and step.write.is_dated:
@@ -134,8 +134,10 @@ def _note_sight(step: Step, *, goes_on: bool) -> None:
     is_hidden = _is_change_hidden(step) and seen.at is not None
     is_own = is_hidden and _is_update_by_holder(step)
     history.continuity.own_hidden_at = seen.at if is_own else None
-    is_behind = is_hidden and (not is_own or (history.continuity.sight is Sight.BEHIND_WRITE and not goes_on))
-    history.continuity.change(SightChange.WRITE_WAS_HIDDEN if is_behind else SightChange.STATE_WAS_SHOWN, seen.at)
+    is_behind = is_hidden and (not is_own or (history.continuity.sight is Visibility.BEHIND_WRITE and not goes_on))
+    history.continuity.change(
+        VisibilityChange.WRITE_WAS_HIDDEN if is_behind else VisibilityChange.STATE_WAS_SHOWN, seen.at
+    )
 
 
 def _is_change_hidden(step: Step) -> bool:

@@ -125,16 +125,16 @@ class Renewals(Struct):
             self.silences.extend(one for one in self._early if one.length > longest)
             self._early.clear()
 
-    def resume(self, stretch: CountedRenewals, at: int) -> None:
+    def resume(self, counted: CountedRenewals, at: int) -> None:
         """Take in a stretch of renewals, but for the last one, which was made at `at`."""
-        latest, number = stretch.latest, sum(stretch.histogram.values())
+        latest, number = counted.latest, sum(counted.histogram.values())
         since = at - sum(latest)
-        begins = since - sum(MILLISECOND * length * times for length, times in stretch.histogram.items())
+        begins = since - sum(MILLISECOND * length * times for length, times in counted.histogram.items())
         if self.last is not None and begins < self.last - SECOND * (1 + number):
             # Another record has shown a part of it.
             self.restart(at - latest[-1])
             return
-        for length, times in sorted(stretch.histogram.items()):
+        for length, times in sorted(counted.histogram.items()):
             kept = -(-times * _KEPT // max(_KEPT, number))
             self.intervals.extend([MILLISECOND * length] * kept)
             self.longest = max(self.longest, MILLISECOND * length)

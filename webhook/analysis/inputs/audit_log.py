@@ -87,7 +87,7 @@ class LineFilter:
     def may_say_something(self, line: bytes) -> bool:
         """Return whether a line may say something of a lease, or of a pod that asked for one in an earlier line."""
         if GROUP_MARKER in line:
-            self._pods.hear(line)
+            self._pods.note_line(line)
             return True
         return _may_say_more(line) or self._pods.may_tell_of(line)
 
@@ -152,7 +152,7 @@ def interpret_event(
             event.annotations or NO_TEXTS,
         ),
         is_dry_run=is_dry_run is True,
-        is_sure=act is not Act.DELETED or is_dry_run is not None or is_never_dry(event),
+        is_surely_not_dry_run=act is not Act.DELETED or is_dry_run is not None or is_never_dry(event),
         collection_deletion=_find_collection_deletion(event) if event.verb == "deletecollection" else None,
         uid=named.uid or reference.uid or (_find_deleted_uid(event) if act is Act.DELETED else ""),
         # The object of a request has the version that it replaces.
@@ -236,7 +236,7 @@ def _interpret_pod_request(event: AuditEvent) -> PodDeletion | None:
         uid=named.details.uid or named.metadata.uid or options.preconditions.uid,
         is_eviction=event.verb == "create",
         grace=options.grace_period_seconds,
-        is_sure=is_dry_run is not None or is_never_dry(event),
+        is_surely_not_dry_run=is_dry_run is not None or is_never_dry(event),
     )
 
 

@@ -187,7 +187,7 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     `verb` is what RBAC calls the request, "" if the input does not show requests. `object` is the state after a write,
     or before a deletion; None if the input does not carry it, or carries it with wrong types, which `problem` then
     names. `old` is the state before, in reviews only, as is `request`. `is_dry_run` writes were never stored.
-    Unless `is_sure`, a deletion may have been a dry run: a log at level Metadata hides its options.
+    Unless `is_surely_not_dry_run`, a deletion may have been a dry run: a log at level Metadata hides its options.
     `collection_deletion` is what it deleted of many objects, None if it was no request to do so.
     `term` is that of a lease whose stamps are believed, None if it is not known.
     `uid` and `resource_version` are those of the object as stored: an audit event and a watch event of the same write
@@ -207,7 +207,7 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     writer: Writer | None = None
     answer: Answer | None = None
     is_dry_run: bool = False
-    is_sure: bool = True
+    is_surely_not_dry_run: bool = True
     collection_deletion: CollectionDeletion | None = None
     shows_absence: bool = False
     """A request that did not find its object, and the input shows none until it is created."""
@@ -233,7 +233,7 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     """The holder that an update asked for which was not stored, "" if it was a release; of an audit log only."""
     was_stored: bool | None = False
     """A write of which its answer says that it failed was stored all the same; None if that is not known."""
-    stretch: CountedRenewals | None = None
+    counted_renewals: CountedRenewals | None = None
     """The renewals since the state before, if a recorder kept only their number."""
     rewritings: tuple[Rewriting, ...] = ()
     """What was stored differently than the request asked; of an audit log only."""
@@ -406,7 +406,7 @@ class RecordingGap(Struct, frozen=True):
         return f"not recorded from {format_time(self.start)} to {format_time(self.end)}: {self.reason}"
 
 
-class PutBack(RecordingGap, frozen=True):
+class StoreRestored(RecordingGap, frozen=True):
     """The store of an API server was put back to an earlier state: what was known may no longer be so at `end`."""
 
     def __str__(self) -> str:
@@ -417,9 +417,9 @@ class PutBack(RecordingGap, frozen=True):
 class PodDeletion(Struct, frozen=True, gc=False, kw_only=True):
     """A request that deleted a pod, or evicted it, which was accepted at `at`, in microseconds since 1970.
 
-    `uid` is that of the pod, "" if the log does not show it. `is_sure`: a log at level Metadata hides the options of
-    most requests, and so whether it was a dry run. `grace` is for how many seconds it may take to end, as the request
-    says; None if it does not, or is not shown.
+    `uid` is that of the pod, "" if the log does not show it. Unless `is_surely_not_dry_run`, the request may have been
+    a dry run: a log at level Metadata hides the options of most requests. `grace` is for how many seconds the pod may
+    take to end, as the request says; None if it does not, or is not shown.
     """
 
     at: int
@@ -428,7 +428,7 @@ class PodDeletion(Struct, frozen=True, gc=False, kw_only=True):
     writer: Writer
     uid: str = ""
     is_eviction: bool = False
-    is_sure: bool = True
+    is_surely_not_dry_run: bool = True
     grace: int | None = None
 
 
@@ -523,10 +523,10 @@ class PodActivity(Struct, frozen=True, gc=False, kw_only=True):
 class RelatedWrite(Struct, frozen=True, gc=False, kw_only=True):
     """A write to an object that leaders depend on, which was accepted at `at`, in microseconds since 1970.
 
-    `namespace` is "" for an object of the whole cluster; `verb` is `created`, `updated`, `scaled` or `deleted`.
-    `is_sure`: a log at level Metadata hides whether a deletion was a dry run. `received` is when it came, if the log
-    says so. `change` is what it set of a workload, as a clause, if the log shows the request, and `switched_off` the
-    container that it gave an argument which switches elections off.
+    `namespace` is "" for an object of the whole cluster; `verb` is `created`, `updated`, `scaled` or `deleted`. Unless
+    `is_surely_not_dry_run`, a deletion may have been a dry run: a log at level Metadata hides its options. `received`
+    is when the request came, if the log says so. `change` is what it set of a workload, as a clause, if the log shows
+    the request, and `switched_off` the container that it gave an argument which switches elections off.
     """
 
     at: int
@@ -535,7 +535,7 @@ class RelatedWrite(Struct, frozen=True, gc=False, kw_only=True):
     name: str
     verb: str
     writer: Writer
-    is_sure: bool = True
+    is_surely_not_dry_run: bool = True
     received: int | None = None
     change: str = ""
     switched_off: str = ""

@@ -162,7 +162,7 @@ def _interpret_object(document: Document) -> Item | None:
         uid=named.uid or "",
         resource_version=named.resource_version or "",
         text=data,
-        stretch=_stretches.decode(document.renewals) if document.renewals else None,
+        counted_renewals=_stretches.decode(document.renewals) if document.renewals else None,
     )
 
 

@@ -42,7 +42,7 @@ class PodsWithLeases:
     def __init__(self) -> None:
         self._asked: dict[bytes, tuple[bytes, int]] = {}
 
-    def hear(self, line: bytes) -> None:
+    def note_line(self, line: bytes) -> None:
         """Remember the pod of a line about a lease."""
         uid = _find_uid(line)
         if uid and (uid in self._asked or len(self._asked) < MAX_PODS):
@@ -126,8 +126,8 @@ def find_activity(seen: PodDeletion | PodRequest) -> PodActivity | None:
             received=seen.at,
             at=seen.at,
             writer=writer.process,
-            is_write=seen.is_sure,
-            may_be_write=not seen.is_sure,
+            is_write=seen.is_surely_not_dry_run,
+            may_be_write=not seen.is_surely_not_dry_run,
         )
     is_refused = seen.act is PodAct.REFUSED and _is_failure(seen.code)
     failure = Failure(

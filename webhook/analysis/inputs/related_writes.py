@@ -110,7 +110,7 @@ def interpret_related_write(event: "AuditEvent") -> RelatedWrite | None:
         name=reference.name,
         verb=_VERBS.get(reference.subresource, done),
         writer=writer,
-        is_sure=is_dry_run is not None or is_never_dry(event),
+        is_surely_not_dry_run=is_dry_run is not None or is_never_dry(event),
         received=get_instant(normalize(event.request_received_timestamp)),
         change=change.words,
         switched_off=change.switched_off,

@@ -143,17 +143,19 @@ class Condenser:
             if isinstance(lease, Lease):
                 state.at = date_state(lease.spec, seen.entries)
             if before is not None and isinstance(before.seen.object, Lease) and isinstance(lease, Lease):
-                state.usual = before.usual if seen.stretch is None else _find_usual(seen.stretch.latest)
+                state.usual = (
+                    before.usual if seen.counted_renewals is None else _find_usual(seen.counted_renewals.latest)
+                )
                 state.is_new_holder = before.seen.object.spec.holder_identity != lease.spec.holder_identity
                 if state.is_new_holder and seen.act is Act.UPDATED:
                     self.changes += 1
                 # What a record has counted before stays as it is.
-                if seen.act is Act.UPDATED and seen.stretch is None and _is_renewal(before.seen, seen):
+                if seen.act is Act.UPDATED and seen.counted_renewals is None and _is_renewal(before.seen, seen):
                     self.renewals += 1
                     if self._try_to_count(key, before, state):
                         return
             yield from _flush_renewals(before)
-        yield _record(_CHANGES[seen.act], seen, seen.stretch)
+        yield _record(_CHANGES[seen.act], seen, seen.counted_renewals)
 
     def snapshot(self) -> Iterator[bytes]:
         """Return the state of every object, with what was counted."""
@@ -181,8 +183,8 @@ def _flush_renewals(state: _State | None) -> Iterator[bytes]:
         state.latest, state.histogram = [], {}
 
 
-def _record(change: str, seen: Observation, stretch: CountedRenewals | None = None) -> bytes:
-    renewals = b"" if stretch is None else b'"renewals":' + msgspec.json.encode(stretch) + b","
+def _record(change: str, seen: Observation, counted: CountedRenewals | None = None) -> bytes:
+    renewals = b"" if counted is None else b'"renewals":' + msgspec.json.encode(counted) + b","
     text = msgspec.json.format(seen.text, indent=-1) if b"\n" in seen.text else seen.text
     return b'{"type":"%s",%s"object":%s}\n' % (change.encode(), renewals, text)
 

@@ -121,8 +121,8 @@ class LeaseLane(Struct):
 
     def _is_renewal_unknown(self, tenure: Tenure) -> bool:
         """Return whether the input does not show when its holder, or another one, renewed it last."""
-        if tenure.is_writer or not self.history.is_list_only:
-            return not tenure.is_writer and (tenure.is_last_unseen or not tenure.last_extension.is_dated)
+        if tenure.is_stand_in or not self.history.is_list_only:
+            return not tenure.is_stand_in and (tenure.is_last_unseen or not tenure.last_extension.is_dated)
         status = self.history.status(self.history.moment)
         return status is not None and status.is_disputed
 
@@ -255,7 +255,7 @@ class LeaseLane(Struct):
     def _held(self) -> tuple[SpanKind, str]:
         """Return what is known of a lease with a holder, and why no more is."""
         tenure, lease = self.history.latest_tenure, self.history.lease
-        if tenure is not None and tenure.is_writer:
+        if tenure is not None and tenure.is_stand_in:
             return SpanKind.WRITTEN, ""  # a log without objects shows only who writes it
         if lease is not None and is_release(lease.spec):
             return SpanKind.LEADERLESS, ""  # who is written into a lease that stays released does not hold it
@@ -368,7 +368,7 @@ class LeaseLane(Struct):
         is_begun = self.spans.present is not None and self.spans.present.begins == tenure.since
         is_begun = is_begun and tenure.processes.renewals <= 1
         is_whole = all(one.end <= tenure.since for one in self.history.renewals.unseen)
-        return tenure.is_chosen and is_begun and is_whole and not (tenure.is_writer or tenure.is_unseen)
+        return tenure.is_chosen and is_begun and is_whole and not (tenure.is_stand_in or tenure.is_unseen)
 
     def _turn_overdue(self, tenure: Tenure | None, at: int) -> None:
         """Say that a holder that is removed had let the lease expire before, if it had."""

@@ -347,7 +347,7 @@ class Timeline(Struct, frozen=True):
     left_out: int = 0
 
 
-def as_json(timeline: Timeline) -> dict[str, Any]:
+def make_timeline_json(timeline: Timeline) -> dict[str, Any]:
     """Return a timeline as JSON for programs: times as RFC 3339, and a name for every value."""
     return {
         "begins": format_micro_time(timeline.begins),

@@ -10,7 +10,7 @@ from typing import Final
 from cryptography import x509
 from msgspec.structs import replace
 
-from webhook.api_server.doctor.documents import ClientConfig, Documents, Entry, report_danger
+from webhook.api_server.doctor.documents import ClientConfig, Documents, WebhookEntry, report_danger
 from webhook.certificates.files import MAX_FILE, Certificate, Pair, Unusable
 from webhook.certificates.inspect import inspect, inspect_chain
 from webhook.findings import ReportFinding
@@ -31,7 +31,7 @@ _UNKNOWN: Final = (
 )
 
 
-def check_bundle(entry: Entry, now: dt.datetime) -> Iterable[ReportFinding]:
+def check_bundle(entry: WebhookEntry, now: dt.datetime) -> Iterable[ReportFinding]:
     """The caBundle is present, readable and not expired."""
     config = entry.webhook.client_config
     end, annotations = find_end_of_bundle(config), entry.configuration.metadata.annotations or {}
@@ -66,7 +66,7 @@ def find_end_of_bundle(config: ClientConfig) -> dt.datetime | None:
 
 
 def examine_certificate(
-    entry: Entry, documents: Documents, now: dt.datetime
+    entry: WebhookEntry, documents: Documents, now: dt.datetime
 ) -> tuple[str, Sequence[ReportFinding], str]:
     """Return the place of the certificate that an entry is served, what is wrong with it, and what is not known.
 

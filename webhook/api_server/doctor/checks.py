@@ -23,9 +23,9 @@ from webhook.api_server.doctor.documents import (
     MUTATING,
     NAMESPACE_NAME,
     Documents,
-    Entry,
     MatchCondition,
     Webhook,
+    WebhookEntry,
     is_opt_in,
     may_select,
     report_danger,
@@ -96,7 +96,7 @@ def examine(documents: Documents, policy: Policy | None, now: dt.datetime) -> It
     The findings are in the order in which they should be fixed. `policy` is the one that should be in force, None if it
     is not known; `now` decides which certificates have expired.
     """
-    dedicated: list[Entry] = []
+    dedicated: list[WebhookEntry] = []
     others: list[str] = []
     for configuration in documents.configurations:
         subject = configuration.metadata.name or "(no name)"
@@ -146,7 +146,7 @@ def is_without_renewals(webhook: Webhook) -> bool:
     return not webhook.reviews("leases", "UPDATE") or find_renewal_condition(webhook) is not None
 
 
-def check_wildcards(entry: Entry) -> Iterable[ReportFinding]:
+def check_wildcards(entry: WebhookEntry) -> Iterable[ReportFinding]:
     """Rules name group and resources; a wildcard matches leases by accident."""
     for number, rule in enumerate(entry.webhook.rules or ()):
         if rule.is_wild and (rule.matches("leases") or rule.matches("leasecandidates")):
@@ -161,7 +161,7 @@ def check_wildcards(entry: Entry) -> Iterable[ReportFinding]:
             )
 
 
-def check_mutation(entry: Entry) -> Iterable[ReportFinding]:
+def check_mutation(entry: WebhookEntry) -> Iterable[ReportFinding]:
     """No webhook changes leases."""
     if entry.configuration.kind == MUTATING:
         yield report_danger(
@@ -174,7 +174,7 @@ def check_mutation(entry: Entry) -> Iterable[ReportFinding]:
         )
 
 
-def check_namespaces(entry: Entry) -> Iterable[ReportFinding]:
+def check_namespaces(entry: WebhookEntry) -> Iterable[ReportFinding]:
     """The control plane and the nodes do not depend on the webhook."""
     webhook = entry.webhook
     is_careful = not webhook.fails_closed and webhook.timeout <= 2 and is_without_renewals(webhook)
@@ -191,7 +191,7 @@ def check_namespaces(entry: Entry) -> Iterable[ReportFinding]:
             )
 
 
-def check_outage(entry: Entry) -> Iterable[ReportFinding]:
+def check_outage(entry: WebhookEntry) -> Iterable[ReportFinding]:
     """If the webhook never answers, leaders keep their leases, and others can take those that are free."""
     webhook, drops = entry.webhook, is_without_renewals(entry.webhook)
     opted_in = is_opt_in(webhook.namespace_selector)
@@ -245,7 +245,7 @@ def find_renewal_condition(webhook: Webhook) -> MatchCondition | None:
     return None
 
 
-def check_condition(entry: Entry) -> Iterable[ReportFinding]:
+def check_condition(entry: WebhookEntry) -> Iterable[ReportFinding]:
     """Check that the renewal condition is the shipped one, and that no other condition narrows what is reviewed."""
     ours = find_renewal_condition(entry.webhook)
     for number, condition in enumerate(entry.webhook.match_conditions or ()):
@@ -264,7 +264,7 @@ def check_condition(entry: Entry) -> Iterable[ReportFinding]:
             )
 
 
-def check_form(entry: Entry) -> Iterable[ReportFinding]:
+def check_form(entry: WebhookEntry) -> Iterable[ReportFinding]:
     """All leases are reviewed, in every version that is served, and the call goes to a path that answers."""
     webhook, config = entry.webhook, entry.webhook.client_config
     if labels := sorted({one.key for one in list_requirements(webhook.object_selector)}):
@@ -302,7 +302,7 @@ def check_form(entry: Entry) -> Iterable[ReportFinding]:
         )
 
 
-def check_coverage(entries: Sequence[Entry]) -> Iterable[ReportFinding]:
+def check_coverage(entries: Sequence[WebhookEntry]) -> Iterable[ReportFinding]:
     """All entries of a configuration together match both kinds and every operation."""
     for resource in Resource:
         missing = [one for one in OPERATIONS if not any(entry.webhook.reviews(resource, one) for entry in entries)]
@@ -315,7 +315,7 @@ def check_coverage(entries: Sequence[Entry]) -> Iterable[ReportFinding]:
             )
 
 
-def _compare_condition(entry: Entry, place: str, expression: str) -> Iterator[ReportFinding]:
+def _compare_condition(entry: WebhookEntry, place: str, expression: str) -> Iterator[ReportFinding]:
     if _normalize(expression) == _normalize(_SHIPPED[-1]):
         return
     found, shipped = _split_terms(expression), _split_terms(_SHIPPED[-1])
@@ -352,7 +352,7 @@ def _normalize(expression: str) -> str:
 
 
 def check_policy(
-    policy: Policy, entries: Sequence[Entry], labels: Mapping[str, Mapping[str, str]]
+    policy: Policy, entries: Sequence[WebhookEntry], labels: Mapping[str, Mapping[str, str]]
 ) -> Iterator[ReportFinding]:
     """Check that the kill switch is off, and that the renewals of every bound lease are reviewed.
 

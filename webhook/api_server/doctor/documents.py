@@ -176,12 +176,12 @@ class Configuration(Struct, frozen=True, rename="camel"):
     webhooks: tuple[Webhook, ...] | None = None
 
     @property
-    def entries(self) -> list["Entry"]:
+    def entries(self) -> list["WebhookEntry"]:
         """The webhooks with their places."""
-        return [Entry(self, position, webhook) for position, webhook in enumerate(self.webhooks or ())]
+        return [WebhookEntry(self, position, webhook) for position, webhook in enumerate(self.webhooks or ())]
 
 
-class Entry(Struct, frozen=True):
+class WebhookEntry(Struct, frozen=True):
     """One webhook and its place in a configuration."""
 
     configuration: Configuration
@@ -348,7 +348,7 @@ class Documents:
         return [one for kind in fence.KINDS for one in self.find_all(kind)]
 
     @property
-    def dedicated(self) -> list[Entry]:
+    def dedicated(self) -> list[WebhookEntry]:
         """The webhooks that are about leases, rather than called for everything."""
         return [entry for one in self.configurations for entry in one.entries if entry.webhook.is_dedicated]
 

@@ -16,7 +16,14 @@ from webhook.admission.rules.mode import Mode
 from webhook.admission.rules.registry import ALL_RULES
 from webhook.api_server.doctor.certificate import SOON, check_bundle, find_end_of_bundle, refuse
 from webhook.api_server.doctor.checks import check_form, examine
-from webhook.api_server.doctor.documents import NAMESPACE_NAME, VALIDATING, ClusterObject, Documents, Entry, may_select
+from webhook.api_server.doctor.documents import (
+    NAMESPACE_NAME,
+    VALIDATING,
+    ClusterObject,
+    Documents,
+    WebhookEntry,
+    may_select,
+)
 from webhook.api_server.doctor.service import check_service, report_closed_port
 from webhook.api_server.fence.objects import BINDING, KINDS, MUTATING_BINDING, POLICY
 from webhook.api_server.rule_policies import RULE_POLICIES
@@ -83,7 +90,7 @@ class Fact(Struct, frozen=True, rename="camel"):
 class Handshake(Struct, frozen=True):
     """How a Service answered a TLS client that trusts what an entry's caBundle has, and why it did not."""
 
-    entry: Entry
+    entry: WebhookEntry
     outcome: Literal["trusted", "untrusted", "closed", "unknown"]
     reason: str = ""
 
@@ -173,7 +180,7 @@ def find_cause(
     return first
 
 
-def find_entries_to_try(found: Documents, now: dt.datetime) -> Iterator[Entry]:
+def find_entries_to_try(found: Documents, now: dt.datetime) -> Iterator[WebhookEntry]:
     """Yield the entries of which no object says that their Service cannot answer, or cannot be trusted."""
     for entry in found.dedicated:
         end = find_end_of_bundle(entry.webhook.client_config)
@@ -181,7 +188,7 @@ def find_entries_to_try(found: Documents, now: dt.datetime) -> Iterator[Entry]:
             yield entry
 
 
-def describe_writer(
+def describe_own_exemption(
     policy: Policy | None, user: str, groups: Sequence[str], namespace: str, now: int
 ) -> Iterator[Fact]:
     """Yield that a person is exempt, whose own writes then prove less than they seem; `now` in microseconds.

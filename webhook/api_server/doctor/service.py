@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct, ValidationError, convert
 
-from webhook.api_server.doctor.documents import ClusterObject, Documents, Entry, ServiceReference, report_danger
+from webhook.api_server.doctor.documents import ClusterObject, Documents, ServiceReference, WebhookEntry, report_danger
 from webhook.findings import ReportFinding
 
 _UNREACHABLE: Final = (
@@ -31,7 +31,7 @@ class _ServiceSpec(Struct, frozen=True):
     type: str | None = None
 
 
-def check_service(entry: Entry, documents: Documents) -> Iterator[ReportFinding]:
+def check_service(entry: WebhookEntry, documents: Documents) -> Iterator[ReportFinding]:
     """The Service that an entry names exists, has the port, and leads to a ready endpoint."""
     reference = entry.webhook.client_config.service
     if reference is None:
@@ -106,9 +106,9 @@ def report_closed_port(reference: ServiceReference) -> ReportFinding:
     )
 
 
-def find_called_services(entries: Sequence[Entry]) -> dict[tuple[str, int], Entry]:
+def find_called_services(entries: Sequence[WebhookEntry]) -> dict[tuple[str, int], WebhookEntry]:
     """Return one entry for each Service and port that entries name."""
-    found: dict[tuple[str, int], Entry] = {}
+    found: dict[tuple[str, int], WebhookEntry] = {}
     for entry in entries:
         if service := entry.webhook.client_config.service:
             found.setdefault((service.place, service.number), entry)

@@ -11,7 +11,7 @@ from webhook.cli.checking.annotations import format_annotations
 from webhook.cli.checking.evaluation import DocumentOutcome, Evaluation
 from webhook.cli.checking.junit import format_junit
 from webhook.cli.checking.sarif import format_sarif
-from webhook.cli.checking.text import Tally, as_json, format_outcome
+from webhook.cli.checking.text import Tally, format_outcome, make_evaluation_json
 from webhook.cli.reading import format_skipped
 from webhook.cli.terminal import encode_line, print_message, wrap_on_terminal
 
@@ -39,7 +39,7 @@ class Printer(Struct):
         if self.annotations:
             self.annotations.writelines(f"{line}\n" for line in format_annotations(outcome))
         if self.output == "json":
-            print(encode_line(as_json(outcome)))
+            print(encode_line(make_evaluation_json(outcome)))
         elif self.output == "github":
             for line in format_annotations(outcome):
                 print(line)

@@ -151,7 +151,7 @@ def _wrap(texts: Iterable[str], margin: int) -> list[str]:
     return [line for text in texts for line in indent(text, margin, columns).splitlines()]
 
 
-def as_json(evaluation: Evaluation | Unreadable) -> dict[str, Any]:
+def make_evaluation_json(evaluation: Evaluation | Unreadable) -> dict[str, Any]:
     """Return the document and its verdict, or why it could not be read, as a JSON object."""
     if isinstance(evaluation, Unreadable):
         return {"source": str(evaluation.place), "line": evaluation.line or None, "error": evaluation.error}

@@ -18,7 +18,7 @@ from webhook.analysis.claims.commands import (
 )
 from webhook.analysis.claims.words import describe_writer, format_name
 from webhook.analysis.history.audit_log.addresses import get_address
-from webhook.analysis.history.audit_log.refusal import UNAUTHENTICATED, By, Refusal
+from webhook.analysis.history.audit_log.refusal import UNAUTHENTICATED, Refusal, RefusedBy
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState
 from webhook.kubernetes.request import NODE_USER
@@ -40,24 +40,24 @@ def advise_after_refusal(history: LeaseHistory, refusal: Refusal, now: int) -> A
     held = history.find_tenure_at(refusal.at)
     # An API server that chose the holder took the lease from no one.
     taker = held.processes.doubtful_taker if held and not held.is_chosen else None
-    if held and taker and not taker.is_same(refusal.writer) and refusal.by is By.POLICY:
+    if held and taker and not taker.is_same(refusal.writer) and refusal.by is RefusedBy.POLICY:
         return advise_on_writer(
             f"{describe_writer(taker)} wrote {format_name(held.holder)} into the lease.", history, taker
         )
-    if refusal.by is By.WEBHOOK:
+    if refusal.by is RefusedBy.WEBHOOK:
         return Advice(f"See why webhook {format_name(refusal.name)} refuses the writes of {who}:", WEBHOOKS)
-    if refusal.by is By.CREDENTIALS and history.namespace == NODE_LEASES:
+    if refusal.by is RefusedBy.CREDENTIALS and history.namespace == NODE_LEASES:
         sentence = (
             "The API server accepted no credentials of these requests. Whose they were is not known. "
             "To see the node of the lease:"
         )
         return Advice(sentence, make_command_for_node(history.name))
-    if refusal.by is By.CREDENTIALS:
+    if refusal.by is RefusedBy.CREDENTIALS:
         return _advise_on_unaccepted_credentials(history, refusal)
-    if refusal.by is By.POLICY:
+    if refusal.by is RefusedBy.POLICY:
         what = "a release, which leaves no holder," if refusal.is_release else "the writes"
         return Advice(f"See why the policy refuses {what} of {who}:", _POLICIES)
-    if refusal.by is By.FIELDS:
+    if refusal.by is RefusedBy.FIELDS:
         return _advise_on_owned_fields(history, refusal, who, now=now)
     if refusal.is_in_terminated_namespace:
         return _advise_on_terminated_namespace(history, refusal)
@@ -66,16 +66,16 @@ def advise_after_refusal(history: LeaseHistory, refusal: Refusal, now: int) -> A
         return Advice(
             sentence, f"{make_kubectl_prefix(history.namespace)} describe resourcequota {quote_name(quota[1])}"
         )
-    if refusal.by is By.OTHER and refusal.code != _FORBIDDEN:
+    if refusal.by is RefusedBy.OTHER and refusal.code != _FORBIDDEN:
         return _advise_on_malformed_writes(history, refusal, who)
     return _advise_on_forbidden_writes(history, refusal)
 
 
 def _advise_on_forbidden_writes(history: LeaseHistory, refusal: Refusal) -> Advice:
     """Return what to do about writes that an authorizer refused, or else admission."""
-    if refusal.by is By.OTHER and (refusal.lacks_rights or refusal.was_authorized):
+    if refusal.by is RefusedBy.OTHER and (refusal.lacks_rights or refusal.was_authorized):
         return _advise_on_admission(history, refusal)
-    is_anonymous = refusal.is_anonymous and refusal.by is By.RIGHTS
+    is_anonymous = refusal.is_anonymous and refusal.by is RefusedBy.RIGHTS
     advise = _advise_on_anonymous_requests if is_anonymous else _advise_on_missing_rights
     return advise(history, refusal)
 
@@ -194,20 +194,20 @@ def _advise_on_missing_rights(history: LeaseHistory, refusal: Refusal) -> Advice
     found = _VERB.search(refusal.message)
     verb = found[1] if found else "update"
     known = {one.processes.own.user for one in history.tenures if one.processes.own}
-    if refusal.by is By.RIGHTS and refusal.reason:
+    if refusal.by is RefusedBy.RIGHTS and refusal.reason:
         sentence = f"An authorizer refused it, and gave the reason {quote(refusal.reason)}; ask who runs that."
         if _has_written_since(history, refusal):
             return Advice(f"{sentence} {who} has written the lease since then.")
         command = make_command_for_rights(verb, history.namespace, history.name, refusal.writer)
         return Advice(f"{sentence} To see whether {who} may {verb} it now:", command)
-    if refusal.by is By.RIGHTS and _has_written_since(history, refusal):
+    if refusal.by is RefusedBy.RIGHTS and _has_written_since(history, refusal):
         sentence = (
             f"{who} has written the lease since. To see what gives it rights, and which field managers wrote that:"
         )
         return Advice(
             sentence, f"{make_kubectl_prefix(history.namespace)} get roles,rolebindings -o yaml --show-managed-fields"
         )
-    if refusal.by is not By.RIGHTS:
+    if refusal.by is not RefusedBy.RIGHTS:
         what = f"The API server refused what {who} wrote."
     elif known and refusal.writer.user not in known:
         what = f"{who} lacked the right, and did not hold the lease in this input."

@@ -211,7 +211,7 @@ def _add_pod_that_may_have_stopped(
 ) -> Advice:
     """Return advice that looks at the pod of a holder as well, if that may have stopped by itself."""
     is_silent = tenure.until is not None or now - tenure.last_renewal > (tenure.duration or 0) * SECOND
-    is_over = bool(tenure.processes.heard_again or cause.gone)
+    is_over = bool(tenure.processes.requests_after_loss or cause.gone)
     if Cause.STOPPED not in cause.possible_causes or not (is_silent and tenure.holder) or is_over:
         return step
     pod = find_pod(history, tenure.holder, tenure)
@@ -251,7 +251,7 @@ def _advise_on_silent_pod(tenure: Tenure, pod: Pod, cause: Diagnosis, *, is_lost
         return _advise_on_logs(
             pod, f"The pod of {format_name(tenure.holder)}{lost} went on; see what it did meanwhile:"
         )
-    if tenure.processes.heard_again:
+    if tenure.processes.requests_after_loss:
         return _advise_on_heard_pod(tenure, pod, cause, is_lost=is_lost)
     return _advise_on_pod(tenure, pod, is_lost=is_lost)
 
@@ -287,7 +287,7 @@ def _advise_on_heard_pod(tenure: Tenure, pod: Pod, cause: Diagnosis, *, is_lost:
             f"The pod of {format_name(tenure.holder)}{lost} asked for {what}{again}, and may have restarted; see why:"
         )
         return Advice(sentence, f"{make_command_for_pod(pod)}; {_make_command_for_logs(pod)} --previous")
-    if len(tenure.processes.heard_again) == 1 and not cause.requests:
+    if len(tenure.processes.requests_after_loss) == 1 and not cause.requests:
         whose = f"the pod of {format_name(tenure.holder)}{lost}"
         sentence = f"A request for the lease by {whose} came later; see whether it runs:"
     return _advise_on_logs(pod, sentence)

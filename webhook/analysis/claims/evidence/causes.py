@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from webhook.analysis.claims.diagnosis import Blame, Cause, Diagnosis
 from webhook.analysis.claims.evidence.deleted_pods import (
     describe_deletion,
-    find_deletion,
+    find_pod_deletion,
 )
 from webhook.analysis.claims.evidence.further_evidence import (
     add_answers,
@@ -110,7 +110,7 @@ def _diagnose_repeated_expiry(evidence: SilenceEvidence) -> Diagnosis | None:
     """Return the cause if holders in a row took the lease, did not renew it until it expired, and then asked again."""
     tenure, runs = evidence.tenure, [list[int]()]
     for before, after in pairwise(evidence.history.tenures):
-        if after.began is Handover.EXPIRED and before.processes.heard_again and not before.processes.renewals:
+        if after.began is Handover.EXPIRED and before.processes.requests_after_loss and not before.processes.renewals:
             runs[-1].append(id(before))
         else:
             runs.append([])
@@ -126,7 +126,7 @@ def _diagnose_repeated_expiry(evidence: SilenceEvidence) -> Diagnosis | None:
 
 def _diagnose_deleted_pod(evidence: SilenceEvidence) -> Diagnosis | None:
     """Return the cause if the pod of a holder was deleted just before it stopped, and not all others stopped then."""
-    tenure, found = evidence.tenure, find_deletion(evidence)
+    tenure, found = evidence.tenure, find_pod_deletion(evidence)
     if tenure is None or found is None or evidence.other_leases.most_were_late:
         return None
     if find_lease_renewed_meanwhile(evidence):

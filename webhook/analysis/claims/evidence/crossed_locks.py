@@ -77,7 +77,7 @@ def find_crossed_locks(histories: ClusterHistory, history: LeaseHistory) -> Cros
         for who, run in history.requests.read_runs.runs.items()
         if who.pod and history.requests.read_runs.find(who) is run
         for other, tenure in histories.find_tenures_of_process(who)
-        if other is not history and tenure.processes.is_sure
+        if other is not history and tenure.processes.is_process_known
         if tenure.until is not None or _is_live(other, histories.bounds.logged_until)
         for crossed in _compare(histories, history, run, other, tenure)
     )
@@ -95,7 +95,7 @@ def _compare(
     """Yield when the holder of another lease asked for this one, and a holder of this one for that."""
     asker, logged_until = theirs.processes.own, histories.bounds.logged_until
     for tenure in history.tenures:
-        own = tenure.processes.own if tenure.processes.is_sure else None
+        own = tenure.processes.own if tenure.processes.is_process_known else None
         if own is None or asker is None or not own.pod or name_workload(own.pod) == name_workload(asker.pod):
             continue
         back = other.requests.read_runs.find(own)

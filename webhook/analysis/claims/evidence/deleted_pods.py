@@ -48,7 +48,7 @@ class DeletedPod(Struct, frozen=True):
     ended_at: int | None
 
 
-def find_deletion(evidence: SilenceEvidence, within: int = GRACE) -> DeletedPod | None:
+def find_pod_deletion(evidence: SilenceEvidence, within: int = GRACE) -> DeletedPod | None:
     """Return the deletion of a holder's pod after which it renewed no more; None if it is not known to be why.
 
     Who did not renew for longer than usual had stopped before: its pod may have been deleted because of that. `within`:
@@ -71,7 +71,7 @@ def find_deletion(evidence: SilenceEvidence, within: int = GRACE) -> DeletedPod 
         confirmed = near[0]
         asked = [one for one in its if one.at <= confirmed.at and not is_by_kubelet(one)][-1:]
     early = [one for one in asked if one.at + skew <= start + _AT_ONCE]
-    is_why = any(one.is_sure for one in early)
+    is_why = any(one.is_surely_not_dry_run for one in early)
     silent_for = None if skew or not asked else max(0, asked[0].at - start)
     shown = [*asked[:1], *asked[1:][-1:]]
     ended_at = next((one.at for one in its if is_by_kubelet(one) and one.at >= near[0].at), None)
@@ -89,7 +89,7 @@ def explain_refused_token(pod: DeletedPod) -> str:
 
     Source: kubernetes `pkg/serviceaccount/claims.go`, `invalidIfDeletedBefore`.
     """
-    if any(is_by_force(one) and one.is_sure for one in pod.asked):
+    if any(is_by_force(one) and one.is_surely_not_dry_run for one in pod.asked):
         return "the token of a pod that is gone is not accepted"
     return "the token of a pod is not accepted once it is gone, or from 60 s after its deletionTimestamp on"
 
@@ -108,7 +108,7 @@ def describe_deletion(pod: DeletedPod, now: int) -> str:
 
 
 def _describe_request(deletion: PodDeletion, now: int) -> str:
-    doubt = "" if deletion.is_sure else f" ({UNLESS_DRY_RUN})"
+    doubt = "" if deletion.is_surely_not_dry_run else f" ({UNLESS_DRY_RUN})"
     by = describe_by_writer(deletion.writer)
     return f"{name_deletion(deletion)} at {format_clock(deletion.at, now)}{by}{describe_grace(deletion)}{doubt}"
 
@@ -116,7 +116,7 @@ def _describe_request(deletion: PodDeletion, now: int) -> str:
 def _find_own(tenure: Tenure) -> Writer | None:
     """Return the process of a holder if it is known, also as the one that renewed last, and no other one renewed."""
     processes = tenure.processes
-    is_known = processes.is_sure and processes.is_last_known and not processes.others
+    is_known = processes.is_process_known and processes.is_last_known and not processes.others
     return processes.own if is_known and not tenure.is_ambiguous else None
 
 
@@ -144,4 +144,4 @@ def _is_heard_after(history: LeaseHistory, tenure: Tenure, own: Writer, at: int)
     """Return whether a log shows a request of its pod for the lease after an instant, under any name."""
     processes = tenure.processes
     renewed = (one.last_renewal for one in history.tenures if own.is_same(one.processes.own))
-    return any(one > at for one in (*processes.requests, *processes.heard_again, *renewed))
+    return any(one > at for one in (*processes.requests, *processes.requests_after_loss, *renewed))

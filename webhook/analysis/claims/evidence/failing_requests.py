@@ -57,7 +57,7 @@ class FailingRun(Struct, frozen=True):
     def describe(self, tenure: Tenure | None, now: int) -> str:
         """`7 requests of pod db-0, its holder, to list services were refused with 403, the last at 12:00:42Z`."""
         # A log without objects shows who wrote it.
-        held = "wrote" if tenure is not None and tenure.is_writer else "held"
+        held = "wrote" if tenure is not None and tenure.is_stand_in else "held"
         whose = f"{len(self.pods)} pods that {held} it"
         if len(self.pods) == 1:
             is_holder = held == "held" and tenure is not None and tenure.is_by(self.pods[0]) is True
@@ -98,7 +98,7 @@ class FailingRun(Struct, frozen=True):
 
 def find_failing_requests(histories: ClusterHistory, history: LeaseHistory, now: int) -> tuple[FailingRun, ...]:
     """Return what pods that held a lease asked for in vain, unless their requests for the lease failed as well."""
-    owners = (one.processes.own for one in history.tenures if one.processes.is_sure)
+    owners = (one.processes.own for one in history.tenures if one.processes.is_process_known)
     known = histories.failing_requests.list_of(one for one in owners if one is not None)
     has_forgotten = histories.failing_requests.has_forgotten
     runs: Iterator[FailingRun] = (

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from webhook.analysis.claims.diagnosis import Blame, Cause, Diagnosis
 from webhook.analysis.claims.evidence.deleted_pods import (
     describe_deletion,
-    find_deletion,
+    find_pod_deletion,
 )
 from webhook.analysis.claims.evidence.failed_writes import describe_stored
 from webhook.analysis.claims.evidence.lost_heartbeats import find_lost_heartbeats
@@ -89,7 +89,7 @@ def _describe_last_answer(last: Refusal) -> str:
 
 def add_deleted_pod(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
     """Return the cause of a silence of all leases, with the deletion of the holder's pod just before it stopped."""
-    found = find_deletion(evidence) if evidence.other_leases.most_were_late else None
+    found = find_pod_deletion(evidence) if evidence.other_leases.most_were_late else None
     if found is None:
         return cause
     text = f"{cause.evidence}; but its pod was {describe_deletion(found, evidence.end)}"

@@ -50,17 +50,17 @@ def find_gone_pod(histories: ClusterHistory, tenure: Tenure) -> GonePod | None:
     It was there when it renewed, so what is taken away first under its name after that is this pod, whatever comes
     under the same name later.
     """
-    own = tenure.processes.own if tenure.processes.is_sure and not tenure.processes.others else None
+    own = tenure.processes.own if tenure.processes.is_process_known and not tenure.processes.others else None
     if own is None or tenure.is_ambiguous:
         return None
     since = tenure.last_of_identity - histories.bounds.skew
     known = histories.deleted_pods.list_deletions_by(own)
     ended = next((one for one in known if one.at >= since and _takes_away(one)), None)
-    if ended is None or any(at > ended.at for at in tenure.processes.heard_again):
+    if ended is None or any(at > ended.at for at in tenure.processes.requests_after_loss):
         return None
     first = find_first_request(tenure, own, tenure.last_of_identity)
     before = [one for one in known if not is_by_kubelet(one) and max(first, ended.at - _WITHIN) <= one.at <= ended.at]
-    return GonePod(next((one for one in before if one.is_sure), None), ended)
+    return GonePod(next((one for one in before if one.is_surely_not_dry_run), None), ended)
 
 
 def find_gone_owner(histories: ClusterHistory, namespace: str, pod: OwnerReference, until: int) -> GonePod | None:
@@ -68,14 +68,18 @@ def find_gone_owner(histories: ClusterHistory, namespace: str, pod: OwnerReferen
     known = histories.deleted_pods.list_deletions_of(namespace, pod.name or "", pod.uid or "")
     near = [one for one in known if until - _WITHIN <= one.at <= until + histories.bounds.skew]
     ended = next((one for one in reversed(near) if _takes_away(one)), None)
-    asked = next((one for one in near if one.is_sure and not is_by_kubelet(one)), None)
+    asked = next((one for one in near if one.is_surely_not_dry_run and not is_by_kubelet(one)), None)
     last = ended or asked
     return GonePod(asked, last) if last is not None else None
 
 
 def _takes_away(deletion: PodDeletion) -> bool:
     """Return whether no pod is left after a deletion: its kubelet confirms that it ended, or nobody waits for that."""
-    return is_by_kubelet(deletion) or _is_by_collector(deletion) or (deletion.is_sure and is_by_force(deletion))
+    return (
+        is_by_kubelet(deletion)
+        or _is_by_collector(deletion)
+        or (deletion.is_surely_not_dry_run and is_by_force(deletion))
+    )
 
 
 def _is_by_collector(deletion: PodDeletion) -> bool:

@@ -29,11 +29,11 @@ class HolderPodDeletion(Struct, frozen=True):
     @property
     def text(self) -> str:
         """`pod checkout-1, which held it, was evicted by kube-system/descheduler`."""
-        did = "held" if self.tenure.processes.is_sure else "renewed"
-        pod = f"pod {format_name(self.deletion.name)}, which {'wrote' if self.tenure.is_writer else did} it"
+        did = "held" if self.tenure.processes.is_process_known else "renewed"
+        pod = f"pod {format_name(self.deletion.name)}, which {'wrote' if self.tenure.is_stand_in else did} it"
         if is_by_kubelet(self.deletion):
             return f"{pod}, was deleted, as its kubelet confirmed"
-        doubt = "" if self.deletion.is_sure else f", {UNLESS_DRY_RUN}"
+        doubt = "" if self.deletion.is_surely_not_dry_run else f", {UNLESS_DRY_RUN}"
         by = describe_by_writer(self.deletion.writer)
         return f"{pod}, was {name_deletion(self.deletion)}{by}{describe_grace(self.deletion)}{doubt}"
 
@@ -42,11 +42,11 @@ def find_holder_pod_deletions(deleted: DeletedPods, history: LeaseHistory, now: 
     """Yield the deletions of pods of holders by `now`, in microseconds since 1970, the oldest one first."""
     for tenure, after in pairwise([*history.tenures, None]):
         assert tenure is not None
-        is_known = tenure.processes.is_sure or tenure.processes.is_alone
+        is_known = tenure.processes.is_process_known or tenure.processes.is_alone
         own = tenure.processes.own if is_known and not tenure.processes.others else None
         found = deleted.list_deletions_by(own) if own is not None else ()
         until = now if tenure.until is None else min(now, tenure.until)
-        if tenure.is_writer and after is not None and not tenure.is_deleted:
+        if tenure.is_stand_in and after is not None and not tenure.is_deleted:
             until = min(now, after.since)  # its last write ends it, where a log shows nothing else
         within = (one for one in found if own and tenure.since <= one.at <= until and _is_of(one, own, tenure))
         yield from (HolderPodDeletion(tenure, one) for one in sorted(within, key=is_by_kubelet)[:1])

@@ -30,7 +30,7 @@ def find_kubelet_writes(histories: ClusterHistory, tenure: Tenure, start: int, e
 
     Where neither says its uid, it may be another pod of that name.
     """
-    own = tenure.processes.own if tenure.processes.is_sure else None
+    own = tenure.processes.own if tenure.processes.is_process_known else None
     account = UserInfo(own.user).service_account if own is not None else None
     if own is None or account is None or not own.pod or own.impersonator:
         return []

@@ -105,7 +105,7 @@ def _pair(tenures: Sequence[Tenure]) -> Iterator[tuple[Tenure, Tenure | None]]:
 
 def _is_silent(history: LeaseHistory, tenure: Tenure, now: int) -> bool:
     """Return whether a lease has expired, or may have: where only writes are seen, that its last writer went silent."""
-    if not tenure.is_writer:
+    if not tenure.is_stand_in:
         return _has_expired(history, now)
     return now - tenure.last_renewal > max(DURATION * SECOND, 2 * (history.renewals.usual or 0))
 
@@ -238,7 +238,7 @@ def _list_kubelets(histories: ClusterHistory, history: LeaseHistory, now: int) -
     """Yield that a kubelet wrote the status of the pod of a holder that no longer renewed the lease."""
     for tenure, after in _pair(list(history.tenures)):
         is_lost = after.began is Handover.EXPIRED if after is not None else _has_expired(history, now)
-        own = tenure.processes.own if is_lost and tenure.processes.is_sure else None
+        own = tenure.processes.own if is_lost and tenure.processes.is_process_known else None
         if own is None or histories.deleted_pods.list_deletions_by(own):
             continue
         until = now if after is None else after.since
@@ -269,7 +269,7 @@ def _list_acts_on_holders(histories: ClusterHistory, history: LeaseHistory, now:
 
 def _find_pod_that_held(history: LeaseHistory, tenure: Tenure) -> tuple[str, str] | None:
     """Return the namespace and the name of the pod of a holder: of its process, or the owner of its lease."""
-    own = tenure.processes.own if tenure.processes.is_sure else None
+    own = tenure.processes.own if tenure.processes.is_process_known else None
     if own is None:
         owner = find_owner_that_held(history, tenure)
         return (history.namespace, owner.name) if owner is not None and owner.name else None

@@ -11,7 +11,7 @@ from webhook.analysis.claims.evidence.deleted_pods import (
     describe_deletion,
     describe_first_request,
     explain_refused_token,
-    find_deletion,
+    find_pod_deletion,
 )
 from webhook.analysis.claims.evidence.failed_writes import describe_stored, may_have_stored
 from webhook.analysis.claims.evidence.other_leases import (
@@ -157,7 +157,7 @@ def _describe_unauthenticated(evidence: SilenceEvidence, unauthenticated: Sequen
         f"from its address and program{doubt}, and none by its name for most of that time"
     )
     possible, last, first = (Cause.REFUSED_CREDENTIALS, Cause.STOPPED), unauthenticated[-1], unauthenticated[0].received
-    deleted = find_deletion(evidence, TOKEN_GRACE)
+    deleted = find_pod_deletion(evidence, TOKEN_GRACE)
     if deleted is not None and deleted.ended_at is not None and deleted.ended_at < first:
         return None  # its containers had ended, so another process asked from there
     if deleted is not None and deleted.asked and deleted.asked[0].at < first + evidence.histories.bounds.skew:

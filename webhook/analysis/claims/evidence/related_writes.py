@@ -10,7 +10,7 @@ from webhook.analysis.claims.evidence.failing_requests import DEFINITION, Failin
 from webhook.analysis.claims.evidence.runs import split_runs
 from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_by_writer, format_name
 from webhook.analysis.history.audit_log.latency import BY_WEBHOOKS
-from webhook.analysis.history.audit_log.refusal import TOO_MANY_REQUESTS, By, Refusal
+from webhook.analysis.history.audit_log.refusal import TOO_MANY_REQUESTS, Refusal, RefusedBy
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.inputs.items import PodRequest, RelatedWrite, Writer
@@ -69,7 +69,7 @@ _WITHOUT_PARAMETERS: Final = "no params found"
 def describe_related_write(write: RelatedWrite, times: str = "") -> str:
     """`Deployment shop/checkout was scaled by kube-system/downscaler`, with the doubt whether it was."""
     place = f"{format_name(write.namespace)}/" if write.namespace else ""
-    doubt = "" if write.is_sure else f", {UNLESS_DRY_RUN}"
+    doubt = "" if write.is_surely_not_dry_run else f", {UNLESS_DRY_RUN}"
     what = f"{write.kind} {place}{format_name(write.name)} was {write.verb}{times}"
     why = ", as when its kubelet is not heard" if write.verb == STATUS_WRITTEN else ""
     why = ", as when it taints a node that is not ready" if _is_taint(write) else why
@@ -275,7 +275,7 @@ def _find_silences(history: LeaseHistory) -> Iterator[_Silence]:
     """Yield from when to when a lease was not renewed for so long that most clients give up, or that it expired."""
     yield from ((one.start, one.end, history.find_tenure_of_silence(one)) for one in history.late_silences)
     for before, after in pairwise(history.tenures):
-        if after.began is Handover.EXPIRED or after.is_close:
+        if after.began is Handover.EXPIRED or after.may_have_been_expired:
             yield before.last_of_identity, after.since, before
     holder = history.current_tenure
     if holder is not None and holder.duration and history.moment - holder.last_renewal > holder.duration * SECOND:
@@ -293,25 +293,29 @@ def _may_explain_pods(write: RelatedWrite, refused: Sequence[PodRequest]) -> boo
     return bool(times) and times[0] - _NEAR <= write.at <= times[-1] + _NEAR
 
 
-def _is_by(*parts: By) -> Callable[[Refusal], bool]:
+def _is_by(*parts: RefusedBy) -> Callable[[Refusal], bool]:
     return lambda refusal: refusal.by in parts and refusal.is_denied
 
 
 _REFUSALS_OF: Final[dict[str, Callable[[Refusal], bool]]] = {
     **dict.fromkeys(_RIGHTS, lambda refusal: refusal.lacks_rights and refusal.is_denied),
-    **dict.fromkeys(_POLICIES, _is_by(By.POLICY)),
+    **dict.fromkeys(_POLICIES, _is_by(RefusedBy.POLICY)),
     **dict.fromkeys(
         _WEBHOOKS,
-        lambda refusal: refusal.by is By.WEBHOOK or bool(refusal.failed_webhook) or refusal.slow_part in BY_WEBHOOKS,
+        lambda refusal: (
+            refusal.by is RefusedBy.WEBHOOK or bool(refusal.failed_webhook) or refusal.slow_part in BY_WEBHOOKS
+        ),
     ),
     **dict.fromkeys(_PRIORITIES, lambda refusal: refusal.code == TOO_MANY_REQUESTS),
     "ResourceQuota": lambda refusal: _OVER_QUOTA in refusal.message,
     "Namespace": lambda refusal: (
-        refusal.by in {By.WEBHOOK, By.POLICY} or bool(refusal.failed_webhook) or _TERMINATING in refusal.message
+        refusal.by in {RefusedBy.WEBHOOK, RefusedBy.POLICY}
+        or bool(refusal.failed_webhook)
+        or _TERMINATING in refusal.message
     ),
     "ConfigMap": lambda refusal: _WITHOUT_PARAMETERS in refusal.message,
     _ACCOUNT: lambda refusal: refusal.is_anonymous and refusal.is_denied,
-    "Secret": _is_by(By.CREDENTIALS),
+    "Secret": _is_by(RefusedBy.CREDENTIALS),
 }
 """What each kind of object may have to do with; labels of a namespace choose webhooks and policies."""
 _REFUSALS_OF_PODS: Final = {

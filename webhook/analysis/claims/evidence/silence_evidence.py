@@ -8,7 +8,7 @@ from typing import Final
 
 from webhook.analysis.claims.diagnosis import Cause
 from webhook.analysis.history.audit_log.log_spans import EndedLog, SilentLog
-from webhook.analysis.history.audit_log.refusal import TOO_MANY_REQUESTS, UNAUTHENTICATED, By, Refusal
+from webhook.analysis.history.audit_log.refusal import TOO_MANY_REQUESTS, UNAUTHENTICATED, Refusal, RefusedBy
 from webhook.analysis.history.audit_log.requests import AnsweredRead
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import Tenure
@@ -18,12 +18,12 @@ from webhook.analysis.inputs.items import InputKind, PodActivity, Writer
 from webhook.kubernetes.times import MINUTE, SECOND
 
 REFUSED: Final = {
-    By.RIGHTS: Cause.REFUSED_RIGHTS,
-    By.CREDENTIALS: Cause.REFUSED_CREDENTIALS,
-    By.WEBHOOK: Cause.REFUSED_WEBHOOK,
-    By.POLICY: Cause.REFUSED_POLICY,
-    By.FIELDS: Cause.REFUSED_FIELDS,
-    By.OTHER: Cause.REFUSED_OTHER,
+    RefusedBy.RIGHTS: Cause.REFUSED_RIGHTS,
+    RefusedBy.CREDENTIALS: Cause.REFUSED_CREDENTIALS,
+    RefusedBy.WEBHOOK: Cause.REFUSED_WEBHOOK,
+    RefusedBy.POLICY: Cause.REFUSED_POLICY,
+    RefusedBy.FIELDS: Cause.REFUSED_FIELDS,
+    RefusedBy.OTHER: Cause.REFUSED_OTHER,
 }
 HIDDEN: Final = (*REFUSED.values(), Cause.FAILED, Cause.THROTTLED, Cause.CONFLICT)
 """Causes that only an audit log shows."""
@@ -169,7 +169,7 @@ class SilenceEvidence:
     @property
     def _own_pod(self) -> Writer | None:
         processes = self.tenure.processes if self.tenure else None
-        return processes.own if processes is not None and processes.is_sure else None
+        return processes.own if processes is not None and processes.is_process_known else None
 
     @property
     def has_pod_gone_on(self) -> bool:

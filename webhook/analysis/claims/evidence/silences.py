@@ -68,7 +68,7 @@ def find_lost_leaders(histories: ClusterHistory, history: LeaseHistory) -> Itera
         is_claimed = after.taking_write.is_claimed or (
             before.last_renewal_write is not None and before.last_renewal_write.is_claimed
         )
-        if (after.began is Handover.EXPIRED or after.is_close) and not is_claimed:
+        if (after.began is Handover.EXPIRED or after.may_have_been_expired) and not is_claimed:
             start, end = before.last_of_identity, after.since
             cause = diagnose(histories, history, before, start, end)
             if after.processes.is_from_pod_of(before.processes):

@@ -14,7 +14,7 @@ def list_writes_of_successors(history: LeaseHistory, status: LeaseStatus) -> Seq
     One of them may be of the same pod, under another name.
     """
     tenure, since = history.latest_tenure, status.takeable_at
-    own = tenure.processes.own if tenure and tenure.processes.is_sure else None
+    own = tenure.processes.own if tenure and tenure.processes.is_process_known else None
     if tenure is None or own is None or since is None:
         return []
     answers = (one for one in history.requests.refusals if one.at >= since and not one.is_read)

@@ -71,4 +71,4 @@ def find_bound(histories: ClusterHistory, namespace: str, name: str) -> int | No
 def _find_life(histories: ClusterHistory, namespace: str, name: str) -> tuple[int, int]:
     bound = find_bound(histories, namespace, name) or 0
     known = histories.deleted_pods.list_deletions_of(namespace, name, "")
-    return bound, min((one.at for one in known if one.is_sure and not is_by_kubelet(one)), default=0)
+    return bound, min((one.at for one in known if one.is_surely_not_dry_run and not is_by_kubelet(one)), default=0)

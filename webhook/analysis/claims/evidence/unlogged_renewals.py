@@ -73,4 +73,4 @@ def describe_unlogged(
 
 def _find_own(history: LeaseHistory) -> Writer | None:
     processes = history.latest_tenure.processes if history.latest_tenure else None
-    return processes.own if processes and processes.is_sure else None
+    return processes.own if processes and processes.is_process_known else None

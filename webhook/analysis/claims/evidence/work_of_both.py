@@ -23,7 +23,7 @@ def find_work_of_both(histories: ClusterHistory, before: Tenure, after: Tenure) 
     Once it asks for the lease again, its elector has noticed, or its process has restarted.
     """
     own, other = before.processes.own, after.processes.own
-    if own is None or not before.processes.is_sure or own.is_pod_of(other) or before.processes.others:
+    if own is None or not before.processes.is_process_known or own.is_pod_of(other) or before.processes.others:
         return None
     heard = before.processes.list_requests_after(before.last_of_identity)
     ends = [at for at in (*heard[:1], after.until, histories.bounds.until) if at is not None]

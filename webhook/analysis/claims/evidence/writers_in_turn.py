@@ -32,7 +32,7 @@ def find_writers_in_turn(tenures: Iterable[Tenure], now: int) -> WritersInTurn |
     That a container was started again, and wrote after itself, such a log does not show: its holder may have changed
     more often.
     """
-    of_pods = [one for one in tenures if one.is_writer and one.processes.own is not None and one.processes.own.pod]
+    of_pods = [one for one in tenures if one.is_stand_in and one.processes.own is not None and one.processes.own.pod]
     changes = [
         (before, after)
         for before, after in pairwise(of_pods)

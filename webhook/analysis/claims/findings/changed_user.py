@@ -58,6 +58,6 @@ def find_changed_user(history: LeaseHistory) -> ChangedUser | None:
 def _find_user(tenure: Tenure) -> Writer | None:
     """Return the process of a holder, if it is known to have taken or renewed the lease under its own credentials."""
     own = tenure.processes.own
-    is_known = tenure.processes.is_sure or tenure.processes.renewals > 0
-    is_plain = own is not None and not own.impersonator and not tenure.is_writer
+    is_known = tenure.processes.is_process_known or tenure.processes.renewals > 0
+    is_plain = own is not None and not own.impersonator and not tenure.is_stand_in
     return own if is_known and is_plain else None

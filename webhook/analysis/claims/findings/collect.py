@@ -6,7 +6,7 @@ from typing import Final
 from webhook.admission.rules.expiry import date_last_renewal
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.arguments import bound_write, convert_finding, drop_unknown
-from webhook.analysis.claims.claim import By, Claim
+from webhook.analysis.claims.claim import Claim, WriteAuthor
 from webhook.analysis.claims.evidence.related_writes import describe_related_write
 from webhook.analysis.claims.findings.headline import make_headline
 from webhook.analysis.claims.findings.silent_together_claim import claim_silent_together
@@ -48,14 +48,14 @@ def find_facts(account: Account) -> Iterator[Claim]:
         text = "the API server answered (404) that it does not serve LeaseCandidates, so it chooses no holder then"
         yield _make_fact(account, "candidates-not-served", text, to=account.unserved_at)
     for write in account.related_writes:
-        how = None if write.is_sure else "unknown"
+        how = None if write.is_surely_not_dry_run else "unknown"
         changed = f"{write.kind} {write.namespace}/{write.name}" if write.namespace else f"{write.kind} {write.name}"
-        arguments = {"object": changed, "how": how, "by": By(write.writer), "to": write.at}
+        arguments = {"object": changed, "how": how, "by": WriteAuthor(write.writer), "to": write.at}
         yield _make_fact(account, "related-write", describe_related_write(write), at=write.at, **arguments)
     for deletion in account.pod_deletions:
-        how, by = None if deletion.deletion.is_sure else "unknown", By(deletion.deletion.writer)
+        how, by = None if deletion.deletion.is_surely_not_dry_run else "unknown", WriteAuthor(deletion.deletion.writer)
         arguments = {
-            "identity": None if deletion.tenure.is_writer else deletion.tenure.holder,
+            "identity": None if deletion.tenure.is_stand_in else deletion.tenure.holder,
             "how": how,
             "by": by,
             "to": deletion.deletion.at,
@@ -195,7 +195,13 @@ def _collect_holder(account: Account, status: LeaseStatus) -> Iterator[Claim]:
             claimed = get_readable_instant(normalize(history.lease.spec.renew_time)) if history.lease else None
             bounds = {"earliest": min(second, claimed or second), "latest": second + SECOND}
         yield _make_fact(
-            account, "last-renewed", text, identity=status.holder, how=how, by=By(None, status.manager), **bounds
+            account,
+            "last-renewed",
+            text,
+            identity=status.holder,
+            how=how,
+            by=WriteAuthor(None, status.manager),
+            **bounds,
         )
     usual = history.renewals.usual
     if usual is not None and not history.renewals.has_several_clocks:
@@ -238,12 +244,12 @@ def _find_first_of_identity(tenures: Sequence[Tenure]) -> Tenure | None:
     return found
 
 
-def _find_writer(write: Write) -> By:
-    return By(write.writer.process if write.writer else None, write.manager)
+def _find_writer(write: Write) -> WriteAuthor:
+    return WriteAuthor(write.writer.process if write.writer else None, write.manager)
 
 
 def _collect_tenure(account: Account, before: Tenure | None, tenure: Tenure) -> Iterator[Claim]:
-    if not tenure.holder or tenure.is_writer or tenure.is_unseen or tenure.began is Handover.SEEN:
+    if not tenure.holder or tenure.is_stand_in or tenure.is_unseen or tenure.began is Handover.SEEN:
         return
     within, text = bound_write(tenure.taking_write), describe_handover(tenure, before)
     by = _find_writer(tenure.taking_write)
@@ -256,7 +262,7 @@ def _collect_tenure(account: Account, before: Tenure | None, tenure: Tenure) -> 
             text,
             at=tenure.since,
             identity=tenure.holder,
-            by=By(tenure.processes.own),
+            by=WriteAuthor(tenure.processes.own),
             **within,
         )
         return
@@ -269,7 +275,7 @@ def _collect_tenure(account: Account, before: Tenure | None, tenure: Tenure) -> 
             text,
             at=tenure.since,
             identity=tenure.holder,
-            by=By(tenure.processes.taken_by, "" if tenure.processes.taken_by else tenure.taken_manager),
+            by=WriteAuthor(tenure.processes.taken_by, "" if tenure.processes.taken_by else tenure.taken_manager),
             **within,
         )
     how = name_taking(tenure, before, is_seen_created=account.history.existence.is_seen_created)
@@ -288,10 +294,10 @@ def _collect_tenure(account: Account, before: Tenure | None, tenure: Tenure) -> 
         **within,
     )
     if tenure.processes.foreign_taker and not tenure.is_chosen:
-        by = By(tenure.processes.foreign_taker)
+        by = WriteAuthor(tenure.processes.foreign_taker)
         yield _make_fact(account, "written-in", text, at=tenure.since, identity=tenure.holder, by=by, **within)
     if tenure.ended and tenure.removal.writer is not None and not tenure.is_deleted:
-        by = By(tenure.removal.writer, tenure.removal.manager)
+        by = WriteAuthor(tenure.removal.writer, tenure.removal.manager)
         yield _make_fact(
             account,
             "released",
@@ -323,7 +329,7 @@ def _collect_second_writers(account: Account, tenure: Tenure) -> Iterator[Claim]
             describe_renewals_of_another(tenure, other, seen, now),
             at=seen.first,
             identity=tenure.holder,
-            by=By(other),
+            by=WriteAuthor(other),
             count=seen.count,
             from_=seen.earliest,
             to=seen.latest,

@@ -11,8 +11,7 @@ from webhook.analysis.claims.advice.on_writers import (
     advise_on_writer,
 )
 from webhook.analysis.claims.arguments import bound_write
-from webhook.analysis.claims.claim import Advice, Claim
-from webhook.analysis.claims.claim import By as BySomeone
+from webhook.analysis.claims.claim import Advice, Claim, WriteAuthor
 from webhook.analysis.claims.commands import make_command_for_audit_log
 from webhook.analysis.claims.evidence.gone_pods import find_gone_owner
 from webhook.analysis.claims.evidence.owners import describe_added_owners, find_owner_that_held, find_owners_added_to
@@ -35,7 +34,7 @@ _MARKED_WITHIN: Final = 10 * MINUTE
 """Programs that prune objects run every few minutes."""
 
 
-def find_deletion(
+def claim_deletion(
     histories: ClusterHistory, history: LeaseHistory, before: Tenure, after: Tenure | None, *, now: int
 ) -> Iterator[Claim]:
     """Yield a finding if the lease was held when it was deleted; none if it was free, or may have been.
@@ -46,7 +45,7 @@ def find_deletion(
     if (
         not before.is_deleted
         or before.is_deleted_by_itself
-        or (before.is_writer and silence > 5 * (history.renewals.usual or silence) // 4)
+        or (before.is_stand_in and silence > 5 * (history.renewals.usual or silence) // 4)
     ):
         return
     end = after.since if after is not None else now
@@ -74,7 +73,7 @@ def find_deletion(
         arguments={
             "previous": find_identity(before),
             "identity": find_identity(after) if after else None,
-            "by": BySomeone(before.deleted_by),
+            "by": WriteAuthor(before.deleted_by),
             **bound_write(before.ended, after.taking_write if after else None),
         },
     )
@@ -194,7 +193,7 @@ def _describe_deletion(history: LeaseHistory, before: Tenure, after: Tenure | No
     doubt = "" if before.is_deletion_sure else f" ({UNLESS_DRY_RUN})"
     at = doubt if before.until is None else f" {_describe_time(before.until, after, now, is_open=is_open)}{doubt}"
     held = "renewed it" if is_named_for_heartbeats(history.namespace, history.name) else "held it"
-    if before.is_writer:
+    if before.is_stand_in:
         held = "wrote it regularly" if before.last_renewal > before.since else "had written it last"
     if not before.marked_at or (before.until or 0) - before.marked_at < SECOND:
         return f"{by}{at} while {format_name(before.holder)} {held}"

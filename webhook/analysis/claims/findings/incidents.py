@@ -8,7 +8,7 @@ from webhook.analysis.claims.commands import make_command_for_audit_log
 from webhook.analysis.claims.diagnosis import Blame, Diagnosis
 from webhook.analysis.claims.evidence import causes, silences
 from webhook.analysis.claims.findings.contests import claim_contest, find_contest
-from webhook.analysis.claims.findings.deletions import find_deletion
+from webhook.analysis.claims.findings.deletions import claim_deletion
 from webhook.analysis.claims.findings.lease_claim import make_claim
 from webhook.analysis.claims.findings.missed_renewals import (
     claim_late_renewal,
@@ -96,7 +96,7 @@ def _find_handovers(
     if tenures and was_removed_while_leading(tenures[-1], now):
         yield claim_removal(history, tenures[-1], None, now)
     if history.is_deleted and tenures:
-        yield from find_deletion(histories, history, tenures[-1], None, now=now)
+        yield from claim_deletion(histories, history, tenures[-1], None, now=now)
 
 
 def _find_in_pairs(
@@ -114,7 +114,7 @@ def _find_in_pairs(
         elif after.began is Handover.REPLACED:
             yield from find_replaced_pod(history, before, after, now)
         elif after.began is Handover.DELETED:
-            yield from find_deletion(histories, history, before, after, now=now)
+            yield from claim_deletion(histories, history, before, after, now=now)
         elif was_removed_while_leading(before, now):
             yield claim_removal(history, before, after, now)
         elif after.since in lost and before.is_known_to_have_held:

@@ -52,7 +52,7 @@ def measure_clocks_of_both(history: LeaseHistory, before: Tenure, after: Tenure)
 
 def find_identity(tenure: Tenure) -> str | None:
     """Return the text of the holder; None if the log does not show it, and its writer stands in."""
-    return None if tenure.is_writer else tenure.holder
+    return None if tenure.is_stand_in else tenure.holder
 
 
 def list_possible_causes(cause: Diagnosis) -> Mapping[str, object]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from webhook.analysis.claims.claim import BY, EARLIEST, IDENTITY, LATEST, REPLACED, TO, By, Claim
+from webhook.analysis.claims.claim import BY, EARLIEST, IDENTITY, LATEST, REPLACED, TO, Claim, WriteAuthor
 from webhook.analysis.claims.words import describe_writer, format_clock, format_name
 from webhook.findings import ReportFinding
 
@@ -63,7 +63,12 @@ def _describe_other_requests(claims: Sequence[Claim], now: int, *, is_cut: bool)
 def _name_subject(claim: Claim) -> str:
     """Return whose writes, reads or loss a finding is about, "" if that is not known."""
     by = claim.arguments.get(BY)
-    if isinstance(by, By) and by.writer is not None and by.writer.user and claim.check.startswith(_OF_REQUESTS):
+    if (
+        isinstance(by, WriteAuthor)
+        and by.writer is not None
+        and by.writer.user
+        and claim.check.startswith(_OF_REQUESTS)
+    ):
         return describe_writer(by.writer)
     identity = claim.arguments.get("previous") or claim.arguments.get(IDENTITY)
     return format_name(str(identity)) if identity else ""

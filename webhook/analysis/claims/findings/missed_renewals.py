@@ -202,20 +202,20 @@ def claim_loss(history: LeaseHistory, missed: silences.MissedRenewals, after: Te
     before, cause, unled = missed.tenure, missed.cause, after.leaderless or 0
     is_exact = (
         after.is_exact
-        and not after.is_close
+        and not after.may_have_been_expired
         and before.last_renewal_write is not None
         and before.last_renewal_write.is_exact
     )
     later = format_length(unled) if is_exact else format_bound(unled)
-    taken = "the lease" if after.is_close else "the expired lease"
-    doubt = ": whether it had expired is not known" if after.is_close else ""
+    taken = "the lease" if after.may_have_been_expired else "the expired lease"
+    doubt = ": whether it had expired is not known" if after.may_have_been_expired else ""
     follower, at = format_name(after.holder), format_clock(after.since, now)
     if after.is_chosen:
         silent = format_length(missed.length) if is_exact else format_bound(missed.length + SECOND)
         followed = f"the API server chose {follower} at {at}; no holder had renewed it for {silent} by then"
     else:
         is_other = before.duration is not None and before.duration != history.duration
-        lasted = f" (it lasted {before.duration} s)" if is_other and not after.is_close else ""
+        lasted = f" (it lasted {before.duration} s)" if is_other and not after.may_have_been_expired else ""
         # Another one may write a holder in, which need not know of it.
         other = after.processes.doubtful_taker
         took = f"{describe_writer(other)} wrote {follower} into" if other else f"{follower} took"
@@ -238,7 +238,7 @@ def claim_loss(history: LeaseHistory, missed: silences.MissedRenewals, after: Te
             "previous": find_identity(before),
             "from": missed.start,
             "to": after.since,
-            "how": "unknown" if after.is_close else None,
+            "how": "unknown" if after.may_have_been_expired else None,
             **list_possible_causes(cause),
         },
     )

@@ -40,7 +40,7 @@ class OtherAskers(Struct, frozen=True):
 def find_other_askers(account: Account) -> OtherAskers | None:
     """Return who else asks for a lease; None if no other workload of its namespace is known to, or has held it."""
     history, tenure = account.history, account.tenure
-    own = tenure.processes.own if tenure is not None and tenure.processes.is_sure else None
+    own = tenure.processes.own if tenure is not None and tenure.processes.is_process_known else None
     if tenure is None or own is None or UserInfo(own.user).service_account is None:
         return None
     held_it = {one.processes.own.user for one in history.tenures if one.processes.own is not None}

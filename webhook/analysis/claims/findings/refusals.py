@@ -4,15 +4,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 
 from webhook.analysis.claims.advice.after_refusal import advise_after_refusal
-from webhook.analysis.claims.claim import Advice, Claim
-from webhook.analysis.claims.claim import By as BySomeone
+from webhook.analysis.claims.claim import Advice, Claim, WriteAuthor
 from webhook.analysis.claims.commands import make_command_for_pod_of_writer
 from webhook.analysis.claims.evidence import silences
 from webhook.analysis.claims.evidence.candidates import join_names
 from webhook.analysis.claims.findings.lease_claim import MAX_NAMED, make_claim
 from webhook.analysis.claims.handovers import DURATION, has_lost_race
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
-from webhook.analysis.history.audit_log.refusal import UNAUTHENTICATED, By, Refusal
+from webhook.analysis.history.audit_log.refusal import UNAUTHENTICATED, Refusal, RefusedBy
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.inputs.items import FenceReport, Writer
 from webhook.findings import Severity
@@ -22,10 +21,10 @@ _Group = TypeVar("_Group", list[Refusal], list[FenceReport])
 _MANY_READS: Final = 3
 """Refused reads after which a process waits for the lease, and not a person who looked at it."""
 _REFUSED_BY: Final = {
-    By.RIGHTS: " for lack of permission",
-    By.CREDENTIALS: ", as no credentials were accepted",
-    By.FIELDS: " because another field manager owns the fields",
-    By.OTHER: "",
+    RefusedBy.RIGHTS: " for lack of permission",
+    RefusedBy.CREDENTIALS: ", as no credentials were accepted",
+    RefusedBy.FIELDS: " because another field manager owns the fields",
+    RefusedBy.OTHER: "",
 }
 
 
@@ -66,7 +65,7 @@ def _describe_sources(group: Sequence[Refusal]) -> str:
 
 def find_refusals(history: LeaseHistory, known: Sequence[tuple[int, int]], now: int) -> Iterator[Claim]:
     """Yield a finding for each writer with refused writes, but not for those that explain another finding."""
-    groups: dict[tuple[Writer, By, str], list[Refusal]] = {}
+    groups: dict[tuple[Writer, RefusedBy, str], list[Refusal]] = {}
     for refusal in history.requests.refusals:
         if refusal.is_denied_write and not has_lost_race(refusal, history):
             groups.setdefault((refusal.writer.process, refusal.by, refusal.name), []).append(refusal)
@@ -74,7 +73,7 @@ def find_refusals(history: LeaseHistory, known: Sequence[tuple[int, int]], now: 
     shown = {key: group for key, group in groups.items() if _count_unexplained(group, known)}
     yield from (_claim_refusals(history, group, now) for group in _find_latest(shown.values()))
     writers = {(who, by) for who, by, _ in shown}
-    reads: dict[tuple[Writer, By], list[Refusal]] = {}
+    reads: dict[tuple[Writer, RefusedBy], list[Refusal]] = {}
     for refusal in history.requests.refusals:
         key_of_reads = refusal.writer.process, refusal.by
         if refusal.is_read and refusal.is_denied and key_of_reads not in writers:
@@ -107,7 +106,7 @@ def _claim_refused_reads(history: LeaseHistory, group: Sequence[Refusal], now: i
         *(history, "read-refused", Severity.WARNING, message, advise_after_refusal(history, last, now), "refused"),
         over_since=_find_end(history, last.at, now),
         arguments={
-            "by": BySomeone(last.writer),
+            "by": WriteAuthor(last.writer),
             "code": last.code,
             "count": len(group),
             "from": group[0].received,
@@ -136,7 +135,7 @@ def _claim_refusals(history: LeaseHistory, group: Sequence[Refusal], now: int) -
         )
     holder = history.latest_tenure
     arguments = {
-        "by": BySomeone(last.writer),
+        "by": WriteAuthor(last.writer),
         "code": last.code,
         "count": len(group),
         "from": group[0].received,
@@ -144,7 +143,7 @@ def _claim_refusals(history: LeaseHistory, group: Sequence[Refusal], now: int) -
     }
     over = _find_end(history, (reads or group)[-1].at, now)
     # Other webhooks, and other rules of ours, refuse writes that would not have taken the lease.
-    is_ours = last.by is By.WEBHOOK and "lease-webhook" in last.name
+    is_ours = last.by is RefusedBy.WEBHOOK and "lease-webhook" in last.name
     is_takeover = is_ours and "spec.holderIdentity" in last.message
     if is_takeover and last.writer.pod and holder and last.writer.process not in holder.processes.writers:
         sentence = f"The webhook kept the lease for {format_name(holder.holder)}. To see what the other writer is:"
@@ -156,7 +155,7 @@ def _claim_refusals(history: LeaseHistory, group: Sequence[Refusal], now: int) -
         )
     # An API server that starts does not know rights yet.
     may_write = history.find_last_renewal_by(last.writer.user) > last.at
-    is_passing = len(group) == 1 and last.by is By.RIGHTS and may_write
+    is_passing = len(group) == 1 and last.by is RefusedBy.RIGHTS and may_write
     if is_passing:
         message += "; later writes of the same user were stored"
     severity, advice = Severity.INFO if is_passing else Severity.WARNING, advise_after_refusal(history, last, now)
@@ -195,5 +194,5 @@ def find_fenced_writes(history: LeaseHistory, now: int) -> Iterator[Claim]:
         yield make_claim(
             *(history, "write-fenced", Severity.WARNING, message, advice, "fenced"),
             over_since=_find_end(history, last.at, now),
-            arguments={"by": BySomeone(who), "count": len(group), "from": group[0].at, "to": last.at},
+            arguments={"by": WriteAuthor(who), "count": len(group), "from": group[0].at, "to": last.at},
         )

@@ -3,13 +3,12 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from webhook.analysis.claims.claim import Advice, Claim
-from webhook.analysis.claims.claim import By as BySomeone
+from webhook.analysis.claims.claim import Advice, Claim, WriteAuthor
 from webhook.analysis.claims.commands import WEBHOOKS, make_options_to_act_as
 from webhook.analysis.claims.evidence.candidates import join_names, name_refused
 from webhook.analysis.claims.findings.lease_claim import make_claim
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
-from webhook.analysis.history.audit_log.refusal import By
+from webhook.analysis.history.audit_log.refusal import RefusedBy
 from webhook.analysis.history.elections.refused_candidates import RefusedCandidate
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
@@ -49,7 +48,7 @@ def find_refused_candidates(histories: ClusterHistory, history: LeaseHistory, no
         *(history, "write-refused", Severity.WARNING, message, advise_on_refused_candidates(found), "refused"),
         over_since=0 if now - last.at < _ONGOING else last.at,
         arguments={
-            "by": BySomeone(found[0].writer) if len(found) == 1 else None,
+            "by": WriteAuthor(found[0].writer) if len(found) == 1 else None,
             "code": last.code,
             "count": number,
             "from": min(one.first for one in found),
@@ -62,14 +61,14 @@ def advise_on_refused_candidates(found: Sequence[RefusedCandidate]) -> Advice:
     """Return what to do so that they are accepted, by who refused the latest one."""
     last = found[-1].last
     sentence = f"Without a stored LeaseCandidate, {name_refused(found)} cannot be chosen."
-    if last.by is By.RIGHTS:
+    if last.by is RefusedBy.RIGHTS:
         verb = "create" if last.is_creation else "update"
         options = make_options_to_act_as(last.writer.user, last.writer.groups)
         command = f"kubectl auth can-i {verb} leasecandidates.coordination.k8s.io -n {quote_name(found[-1].namespace)}"
         return Advice(f"{sentence} To see whether it may {verb} one now:", f"{command}{options}")
-    if last.by is By.WEBHOOK:
+    if last.by is RefusedBy.WEBHOOK:
         return Advice(f"{sentence} See why webhook {format_name(last.name)} refuses that:", WEBHOOKS)
-    if last.by is By.POLICY:
+    if last.by is RefusedBy.POLICY:
         return Advice(f"{sentence} See why the policy refuses that:", _POLICIES)
     pods = f"{make_kubectl_prefix(found[-1].namespace)} get pods,replicasets -o wide"
     return Advice(f"{sentence} Correct what was refused. To compare images:", pods)

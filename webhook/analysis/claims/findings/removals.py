@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from webhook.analysis.claims.advice.on_writers import advise_on_writer
 from webhook.analysis.claims.arguments import bound_write
-from webhook.analysis.claims.claim import Advice, Claim
-from webhook.analysis.claims.claim import By as BySomeone
+from webhook.analysis.claims.claim import Advice, Claim, WriteAuthor
 from webhook.analysis.claims.commands import make_command_for_audit_log
 from webhook.analysis.claims.findings.lease_claim import find_identity, make_claim
 from webhook.analysis.claims.findings.thefts import describe_strict
@@ -71,7 +70,7 @@ def _claim_foreign_release(history: LeaseHistory, before: Tenure, after: Tenure 
         over_since=at,
         arguments={
             "previous": find_identity(before),
-            "by": BySomeone(who),
+            "by": WriteAuthor(who),
             **bound_write(before.ended),
         },
     )
@@ -128,7 +127,7 @@ def find_preferred_holders(history: LeaseHistory, now: int) -> Iterator[Claim]:
         asked = edit.tenure.step_down if edit.tenure else None
         arguments = {
             "identity": asked.successor if asked and asked.writer == edit.writer else None,
-            "by": BySomeone(edit.writer),
+            "by": WriteAuthor(edit.writer),
         }
         yield make_claim(
             *(history, "preferred-holder-foreign", Severity.WARNING, message, advice),

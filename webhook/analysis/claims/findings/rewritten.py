@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from webhook.analysis.claims.advice.on_mutation import advise_on_mutation, name_webhooks
-from webhook.analysis.claims.claim import By, Claim
+from webhook.analysis.claims.claim import Claim, WriteAuthor
 from webhook.analysis.claims.findings.lease_claim import make_claim
 from webhook.analysis.claims.words import describe_writer, format_clock, format_name
 from webhook.analysis.history.audit_log.rewritten import RewrittenField
@@ -52,7 +52,7 @@ def _claim_rewritten_field(history: LeaseHistory, rewritten: RewrittenField, now
             "asked": rewritten.asked,
             "stored": rewritten.stored,
             "count": rewritten.count,
-            "by": By(rewritten.writer),
+            "by": WriteAuthor(rewritten.writer),
             "from": rewritten.earliest,
             "to": rewritten.latest,
         },

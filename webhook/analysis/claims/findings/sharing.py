@@ -169,7 +169,7 @@ def _find_applications(history: LeaseHistory, status: LeaseStatus | None, now: i
     users = {one.name for tenure in history.tenures for one in _list_electors(tenure)}
     # Without objects a log shows only who wrote, and beside a holder another one may write in its name.
     held = all(
-        len({one.name for one in tenure.processes.writers}) < 2 and not tenure.is_writer for tenure in history.tenures
+        len({one.name for one in tenure.processes.writers}) < 2 and not tenure.is_stand_in for tenure in history.tenures
     )
     if any(tenure.processes.writers for tenure in history.tenures):
         if len(users) < 2 or any(user.startswith("system:") for user in users):
@@ -248,12 +248,12 @@ def _list_electors(tenure: Tenure) -> list[Writer]:
     Without objects a log shows only who wrote.
     """
     processes = tenure.processes
-    if not (processes.renewals or processes.is_sure):
+    if not (processes.renewals or processes.is_process_known):
         return []
-    if tenure.is_writer:
+    if tenure.is_stand_in:
         return list(processes.writers)
     # Whoever renews a lease whose taking was not seen may do so in the name of another one.
-    is_known = processes.is_sure or tenure.began is not Handover.SEEN
+    is_known = processes.is_process_known or tenure.began is not Handover.SEEN
     return [processes.own] if processes.own and is_known else []
 
 
@@ -267,7 +267,7 @@ def _has_passed_on(history: LeaseHistory) -> bool:
 
     So it is with a new version under another account. Of two applications, the one that waits asks for it.
     """
-    if any(one.may_be_stolen or one.is_close or one.is_over_unshown for one in history.tenures):
+    if any(one.may_be_stolen or one.may_have_been_expired or one.is_over_unshown for one in history.tenures):
         return False
     names = [_find_program(one) for one in history.tenures]
     followed = [one for one, _ in groupby(filter(None, names))]

@@ -34,7 +34,7 @@ class SingleReaders(Struct, frozen=True):
 def find_single_readers(account: Account) -> SingleReaders | None:
     """Return who read the lease once under its present holder; None of a single pod, and of one that may ask again."""
     history, tenure = account.history, account.tenure
-    own = tenure.processes.own if tenure is not None and tenure.processes.is_sure else None
+    own = tenure.processes.own if tenure is not None and tenure.processes.is_process_known else None
     if tenure is None or own is None or not own.pod or account.lacks_requests:
         return None
     known = {one.processes.own.pod for one in history.tenures if one.processes.own is not None}

@@ -18,7 +18,7 @@ from webhook.analysis.claims.findings.lease_claim import make_claim, measure_clo
 from webhook.analysis.claims.handovers import describe_edit, find_duration_edit
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
 from webhook.analysis.heartbeats import is_named_for_heartbeats
-from webhook.analysis.history.audit_log.refusal import UNAUTHENTICATED, By, Refusal
+from webhook.analysis.history.audit_log.refusal import UNAUTHENTICATED, Refusal, RefusedBy
 from webhook.analysis.history.audit_log.waiting import MAX_TIMES
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.follow import ClusterHistory
@@ -190,7 +190,7 @@ class _LateTakeover(Struct, frozen=True, dict=True):
     @cached_property
     def nameless(self) -> Sequence[Refusal]:
         """Those without accepted credentials, which may be its own."""
-        return [one for one in self.refused if one.by is By.CREDENTIALS and not one.writer.user]
+        return [one for one in self.refused if one.by is RefusedBy.CREDENTIALS and not one.writer.user]
 
     @cached_property
     def _answers(self) -> Sequence[Refusal]:
@@ -240,21 +240,21 @@ def _claim_late_taker(
     )
     # One whose own writes conflict meanwhile does not wait.
     edit = None if late.conflicts else _find_last_edit(history, before, after)
-    waits, could = (before.duration or 0) * SECOND, since
+    duration, takeable_from = (before.duration or 0) * SECOND, since
     if edit is not None:
-        could = max(since, edit.at + waits) if edit.is_dated else after.since
-        late = replace(late, since=could)
+        takeable_from = max(since, edit.at + duration) if edit.is_dated else after.since
+        late = replace(late, since=takeable_from)
     found = (explain(late) for explain in _EXPLANATIONS)
     why = next((one for one in found if one), None) or _explain_nothing(late)
     text = why.text
-    if edit is not None and could > since:
+    if edit is not None and takeable_from > since:
         edited = (
             f"it was changed meanwhile, the last time at {format_clock(edit.at, now)} "
             f"({describe_edit(edit)}): "
             "an elector of client-go waits for as long as it lasts after each change"
         )
-        is_enough = after.since - could <= waits
-        text = edited if is_enough else f"{edited}; of the time since {format_clock(could, now)}: {text}"
+        is_enough = after.since - takeable_from <= duration
+        text = edited if is_enough else f"{edited}; of the time since {format_clock(takeable_from, now)}: {text}"
         why = _Explanation("unknown", text) if is_enough else why
     text += late.describe_refused()
     is_released = after.began is Handover.RELEASED

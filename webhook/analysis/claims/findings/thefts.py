@@ -11,8 +11,7 @@ from webhook.admission.policy.model import is_always_exempt
 from webhook.analysis.claims.advice.on_mutation import advise_on_mutation
 from webhook.analysis.claims.advice.on_writers import advise_on_writer
 from webhook.analysis.claims.arguments import bound_write
-from webhook.analysis.claims.claim import Advice, Claim
-from webhook.analysis.claims.claim import By as BySomeone
+from webhook.analysis.claims.claim import Advice, Claim, WriteAuthor
 from webhook.analysis.claims.commands import (
     MUTATORS,
     make_command_for_audit_log,
@@ -40,7 +39,7 @@ from webhook.kubernetes.request import UserInfo
 from webhook.kubernetes.times import SECOND, format_length
 from webhook.text.commands import make_kubectl_prefix
 
-_OFF: Final = 2 * SECOND
+_MIN_CLOCK_ERROR: Final = 2 * SECOND
 """How far a clock must be off to be reported."""
 _SET_BACK: Final = "set-back"
 _CONCLUSION: Final = "the lease looked expired to the new holder, if that compares renewTime with its own clock"
@@ -139,7 +138,7 @@ def _list_arguments(before: Tenure, after: Tenure) -> Mapping[str, object]:
     return {
         "identity": find_identity(after),
         "previous": find_identity(before),
-        "by": BySomeone(after.processes.taken_by),
+        "by": WriteAuthor(after.processes.taken_by),
         **bound_write(after.taking_write),
     }
 
@@ -331,7 +330,7 @@ def _explain_false_expiry(history: LeaseHistory, before: Tenure, after: Tenure, 
         text = f"Its renewTime was not stored as requested, so {_CONCLUSION}"
         return _FalseExpiry(text, "rewritten", advise_on_mutation(rewritten))
     ahead = before.own_clock_ahead
-    if ahead is None or ahead >= -_OFF:
+    if ahead is None or ahead >= -_MIN_CLOCK_ERROR:
         return None
     behind = f"{format_length(-ahead)} behind the API server's"
     if _are_equally_off(history, ahead):
@@ -356,8 +355,8 @@ def _explain_time_set_back(history: LeaseHistory, before: Tenure, after: Tenure,
         return None
     at, changer = before.renewed_by_other
     is_own = after.processes.doubtful_taker is None and taker is not None and not taker.is_same(changer)
-    has_looked_expired = claimed + before.duration * SECOND <= after.since + _OFF
-    if not (is_own and changer.user and has_looked_expired) or at - claimed <= _OFF:
+    has_looked_expired = claimed + before.duration * SECOND <= after.since + _MIN_CLOCK_ERROR
+    if not (is_own and changer.user and has_looked_expired) or at - claimed <= _MIN_CLOCK_ERROR:
         return None
     text = (
         f"{describe_writer(changer)} had set its renewTime to {format_clock(claimed, now)} "
@@ -372,7 +371,7 @@ def _are_equally_off(history: LeaseHistory, ahead: int) -> bool:
     alike = {
         one.holder
         for one in history.tenures
-        if one.own_clock_ahead is not None and abs(one.own_clock_ahead - ahead) < _OFF
+        if one.own_clock_ahead is not None and abs(one.own_clock_ahead - ahead) < _MIN_CLOCK_ERROR
     }
     return len(alike) > 1
 

@@ -3,8 +3,7 @@
 from typing import Any, Final
 
 from webhook.analysis.claims.account import Account
-from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.claim import as_json as claim_as_json
+from webhook.analysis.claims.claim import Claim, make_claim_json
 from webhook.analysis.claims.findings.collect import find_claims
 from webhook.analysis.claims.findings.headline import make_headline
 from webhook.analysis.claims.presentation.urgency import advise_with_urgency
@@ -16,7 +15,7 @@ from webhook.kubernetes.times import SECOND, format_micro_time
 _MAX_TENURES: Final = 20
 
 
-def as_json(account: Account) -> dict[str, Any]:
+def make_account_json(account: Account) -> dict[str, Any]:
     """Return the account as a JSON object; times are RFC 3339, lengths of time are seconds."""
     history, status, tenure, gaps = account.history, account.status, account.tenure, account.unrecorded
     advice = advise_with_urgency(account)
@@ -48,7 +47,7 @@ def as_json(account: Account) -> dict[str, Any]:
         "waiting": {who: number for who, (number, _) in history.requests.readers.items()},
         "refused": sum(1 for one in history.requests.refusals if one.code >= 400),
         "events": [{"time": _convert_time(at), "says": text} for at, text in account.election_events],
-        "claims": [claim_as_json(claim) for claim in find_claims(account)],
+        "claims": [make_claim_json(claim) for claim in find_claims(account)],
         "findings": [
             {
                 "check": one.check,

@@ -55,7 +55,7 @@ from webhook.analysis.claims.words import (
     format_name,
 )
 from webhook.analysis.heartbeats import find_owner, is_identity_of_api_server
-from webhook.analysis.history.audit_log.refusal import By, Refusal
+from webhook.analysis.history.audit_log.refusal import Refusal, RefusedBy
 from webhook.analysis.history.holders.tenure import API_SERVER
 from webhook.analysis.history.status import LeaseState, LeaseStatus
 from webhook.analysis.inputs.items import Writer
@@ -188,7 +188,7 @@ def _advise_without_lease(account: Account) -> Advice:
         return Advice("The log may lack what was written since. To see the lease:", f"{lease} -o yaml")
     writes = [one for one in history.requests.refusals if one.is_denied_write]
     refused = [one for one in writes if one.received > history.existence.deleted_at]
-    lacks_rights = bool(refused) and refused[-1].by is By.RIGHTS
+    lacks_rights = bool(refused) and refused[-1].by is RefusedBy.RIGHTS
     deleted_by = tenure.deleted_by if history.is_deleted and tenure else None
     if tenure and deleted_by and deleted_by.user in CLEANUP_CONTROLLERS and not lacks_rights:
         return advise_after_deletion(history, tenure, deleted_by)
@@ -380,7 +380,7 @@ def _advise_after_restore(account: Account) -> Advice | None:
     """Return what to do after etcd was restored; None if it was not, or if the trouble ended later."""
     held = account.tenure
     ends = [one.over_since for one in account.findings if isinstance(one, Claim) and one.over_since is not None]
-    if held is None or not held.is_put_back or any(end == 0 or end > held.since for end in ends):
+    if held is None or not held.is_after_restore or any(end == 0 or end > held.since for end in ends):
         return None
     beside = f"{format_name(held.previous)} may have led beside it until it noticed; " if held.previous else ""
     lost = "writes made after the restored state are lost."

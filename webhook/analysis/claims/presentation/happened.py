@@ -385,9 +385,13 @@ def _describe_run(run: Sequence[Tenure]) -> _Event:
 
 def _describe_end(history: LeaseHistory, tenure: Tenure, after: Tenure | None) -> Iterator[_Event]:
     duration = tenure.duration or 0
-    if tenure.processes.heard_again and tenure.removal.is_own is not True and not _comes_to_delete(tenure, after):
+    if (
+        tenure.processes.requests_after_loss
+        and tenure.removal.is_own is not True
+        and not _comes_to_delete(tenure, after)
+    ):
         # Who released it is expected to ask for it again.
-        pod, heard = format_name(tenure.processes.pods[-1]), tenure.processes.heard_again
+        pod, heard = format_name(tenure.processes.pods[-1]), tenure.processes.requests_after_loss
         # A single request may be one that was sent before, and held back on its way.
         is_late = len(heard) == 1
         text = f"pod {pod}, the holder before, asks for it"
@@ -412,7 +416,7 @@ def _comes_to_delete(tenure: Tenure, after: Tenure | None) -> bool:
     own, deleter = tenure.processes.own, after.deleted_by if after else None
     if own is None or after is None or after.until is None or not own.is_same(deleter):
         return False
-    return after.until - SECOND <= tenure.processes.heard_again[0] <= after.until
+    return after.until - SECOND <= tenure.processes.requests_after_loss[0] <= after.until
 
 
 def _describe_last_sign(tenure: Tenure) -> str:

@@ -160,8 +160,8 @@ def _list_rhythm(account: Account) -> Iterator[Line]:
     if usual is not None:
         longest, usually = format_length(account.history.renewals.longest), format_length(int(usual * SECOND))
         longest += ", as far as was recorded" if account.history.is_partial else ""
-        is_writer = account.tenure is not None and account.tenure.is_writer
-        label, whose = ("Its writes", "writer") if is_writer else ("Renewals", "holder")
+        is_standing_in = account.tenure is not None and account.tenure.is_stand_in
+        label, whose = ("Its writes", "writer") if is_standing_in else ("Renewals", "holder")
         by = "" if account.is_nameless else f" by the same {whose}"
         yield Line(label, f"typically every {usually}; longest gap between two{by}: {longest}")
     waiting = list(_list_waiting(account))
@@ -231,7 +231,7 @@ def _list_waiting(account: Account) -> Iterator[str]:
 
 def _format_since(account: Account) -> str:
     tenure, now = account.tenure, account.now
-    is_seen = tenure is not None and tenure.began is Handover.SEEN and not tenure.is_writer
+    is_seen = tenure is not None and tenure.began is Handover.SEEN and not tenure.is_stand_in
     is_late = account.written_later is not None
     if tenure is not None and is_seen and not is_late and not (tenure.is_since_own and tenure.since <= now):
         return _describe_first_sight(account)
@@ -245,7 +245,7 @@ def _format_since(account: Account) -> str:
     if tenure and not tenure.is_dated:
         return f", since {format_clock(tenure.since, now)} or later: the input does not say when"
     # Of the first write of a log without objects, nothing says that it was the first one.
-    least = " at least" if tenure and tenure.is_writer and tenure.began is Handover.SEEN else ""
+    least = " at least" if tenure and tenure.is_stand_in and tenure.began is Handover.SEEN else ""
     since = (
         f"{format_clock(tenure.since, now)}{least} ({format_age(tenure.since, now)}{by_own_clock})" if tenure else ""
     )

@@ -55,7 +55,7 @@ class WriteAddresses(Struct):
     by_writer: dict[Writer, AddressesOfWriter] = field(default_factory=dict)
     """Of each process, or user whose token names no pod, those of its updates that were stored or conflicted."""
 
-    def hear(self, seen: Observation, *, is_conflict: bool) -> None:
+    def note_update(self, seen: Observation, *, is_conflict: bool) -> None:
         """Count an update that was stored, or that conflicted."""
         who = seen.writer.process if seen.writer else Writer()
         if not seen.source or not who.user:

@@ -32,7 +32,7 @@ class AskingAddresses(Struct):
     _asked: dict[tuple[Writer, str], _Asked] = field(default_factory=dict)
     _watching: set[Writer] = field(default_factory=set)
 
-    def hear(self, seen: Observation) -> None:
+    def note_request(self, seen: Observation) -> None:
         """Take in a request of any kind for the lease."""
         who = seen.writer.process if seen.writer else Writer()
         key = who, get_address(seen.source)

@@ -31,9 +31,11 @@ class DeletedPods(Struct):
         alike = next((one for one in found if _is_same_request(one, deletion)), None)
         if alike is not None:
             found.remove(alike)
-            is_sure = deletion.is_sure or alike.is_sure
+            is_surely_not_dry_run = deletion.is_surely_not_dry_run or alike.is_surely_not_dry_run
             grace = alike.grace if deletion.grace is None else deletion.grace
-            deletion = replace(deletion, uid=deletion.uid or alike.uid, is_sure=is_sure, grace=grace)
+            deletion = replace(
+                deletion, uid=deletion.uid or alike.uid, is_surely_not_dry_run=is_surely_not_dry_run, grace=grace
+            )
         self._found[key] = [*found, deletion][-MAX_DELETIONS:]
         if len(self._found) > MAX_PODS:
             del self._found[next(iter(self._found))]
@@ -52,7 +54,7 @@ class DeletedPods(Struct):
         """Return the deletions of what may be a pod, in order of time; one of a pod with another uid is left out."""
         found = self._found.get((namespace, name), ())
         own = sorted((one for one in found if not (one.uid and uid and one.uid != uid)), key=lambda one: one.at)
-        return [replace(one, is_sure=one.is_sure or _is_confirmed(one, own)) for one in own]
+        return [replace(one, is_surely_not_dry_run=one.is_surely_not_dry_run or _is_confirmed(one, own)) for one in own]
 
 
 def _is_same_request(deletion: PodDeletion, other: PodDeletion) -> bool:

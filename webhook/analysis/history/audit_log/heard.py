@@ -22,7 +22,7 @@ class Heard(Struct):
     forgotten_until: int = 0
     """When a process was last heard that is not kept, because many others were heard later."""
 
-    def hear(self, seen: Observation) -> None:
+    def note_request(self, seen: Observation) -> None:
         """Take in a request, whatever it was."""
         who = seen.writer.process if seen.writer else Writer()
         times = self.times.get(who)

@@ -37,7 +37,7 @@ class Writes(Struct):
         is_shown = item.has_managed_fields
         if is_shown and item.act is not Act.DELETED:
             self._stored[key] = item
-        if item.act is Act.STORED or item.stretch:
+        if item.act is Act.STORED or item.counted_renewals:
             # A list shows states written at some time, by whomever; many renewals in one are not a write.
             return _make_request(item, None) if item.input_kind is InputKind.DUMP and item.object is not None else None
         if item.act is Act.DELETED:

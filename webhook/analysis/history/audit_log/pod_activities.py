@@ -46,8 +46,8 @@ class PodActivities(Struct):
                     received=write.received,
                     at=write.at,
                     writer=writer.process,
-                    is_write=write.is_sure,
-                    may_be_write=not write.is_sure,
+                    is_write=write.is_surely_not_dry_run,
+                    may_be_write=not write.is_surely_not_dry_run,
                 ),
             )
 

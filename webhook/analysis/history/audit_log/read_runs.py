@@ -30,7 +30,7 @@ class ReadRuns(Struct):
 
     runs: dict[Writer, ReadRun] = field(default_factory=dict)
 
-    def hear(self, who: Writer, at: int) -> None:
+    def note_read(self, who: Writer, at: int) -> None:
         """Take in a read that was answered at an instant."""
         run = self.runs.get(who)
         if run is not None and at - run.last <= MAX_APART:

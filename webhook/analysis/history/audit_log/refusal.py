@@ -56,7 +56,7 @@ _TERMINATED: Final = re.compile(
 """Source: kubernetes/apiserver `pkg/admission/plugin/namespace/lifecycle/admission.go`."""
 
 
-class By(StrEnum):
+class RefusedBy(StrEnum):
     """The part of an API server that refused a write."""
 
     RIGHTS = "rights"
@@ -216,20 +216,20 @@ class Refusal(Struct, frozen=True):
     @property
     def lacks_rights(self) -> bool:
         """True if a right is missing: to do this, or one that admission asks for besides."""
-        return self.by is By.RIGHTS or self.lacks_deletion or self.lacks_finalizers
+        return self.by is RefusedBy.RIGHTS or self.lacks_deletion or self.lacks_finalizers
 
     @property
-    def by(self) -> By:
+    def by(self) -> RefusedBy:
         """The part of the API server that refused it, as far as the message says."""
         if self.is_apply_conflict:
-            return By.FIELDS
+            return RefusedBy.FIELDS
         if _WEBHOOK.match(self.message):
-            return By.WEBHOOK
+            return RefusedBy.WEBHOOK
         if _POLICY.match(self.message):
-            return By.POLICY
+            return RefusedBy.POLICY
         if self.code == UNAUTHENTICATED:
-            return By.CREDENTIALS
-        return By.RIGHTS if _RIGHTS.match(self.message) else By.OTHER
+            return RefusedBy.CREDENTIALS
+        return RefusedBy.RIGHTS if _RIGHTS.match(self.message) else RefusedBy.OTHER
 
     @property
     def name(self) -> str:

@@ -102,14 +102,14 @@ class Requests(Struct):
         """Remember a request that was refused or failed, or was answered late."""
         (self._conflicts if refusal.is_of_other_state else self._refusals).append(refusal)
 
-    def hear(self, seen: Observation) -> None:
+    def note_request(self, seen: Observation) -> None:
         """Remember from where a process made a request."""
         self.is_logged = True
         if len(self.logs) < MAX_LISTED:
             self.logs.add(seen.log_path)
-        self.waiting.hear(seen)
-        self.heard.hear(seen)
-        self.asking_addresses.hear(seen)
+        self.waiting.note_request(seen)
+        self.heard.note_request(seen)
+        self.asking_addresses.note_request(seen)
         who = seen.writer.process if seen.writer else Writer()
         if seen.source and who.user and len(self.sources) < MAX_LISTED:
             known = self.sources.setdefault(seen.source, [])
@@ -125,7 +125,7 @@ class Requests(Struct):
             if refusal.code == NOT_FOUND and not refusal.is_creation:
                 self._note_absence(refusal.at)
         if seen.is_stored or (refusal is not None and refusal.is_of_other_state):
-            self.addresses.hear(seen, is_conflict=not seen.is_stored)
+            self.addresses.note_update(seen, is_conflict=not seen.is_stored)
         if seen.is_stored:
             if seen.at is not None and seen.input_kind is InputKind.AUDIT_LOG:
                 self.written_in.note(seen.log_path, seen.at)
@@ -163,7 +163,7 @@ class Requests(Struct):
             pods.update({seen.writer.pod} if len(pods) < MAX_LISTED else ())
         if _is_turned_away(seen):
             return  # who is refused, or asks an API server that does not serve leases, does not wait for this one
-        self.read_runs.hear(seen.writer.process if seen.writer else Writer(), seen.at or 0)
+        self.read_runs.note_read(seen.writer.process if seen.writer else Writer(), seen.at or 0)
         if who and (who in self.readers or len(self.readers) < MAX_LISTED):
             self.readers[who] = (self.readers.get(who, (0, 0))[0] + 1, seen.at or 0)
 
@@ -174,7 +174,7 @@ class Requests(Struct):
 
     def find_sources(self, tenure: Tenure | None) -> set[str]:
         """Return the addresses and programs of the requests of a holder's process."""
-        own = tenure.processes.own if tenure and tenure.processes.is_sure else None
+        own = tenure.processes.own if tenure and tenure.processes.is_process_known else None
         return {source for source, known in self.sources.items() if own and any(one.is_same(own) for one in known)}
 
     def find_addresses(self, who: Writer | None) -> list[str]:
@@ -215,7 +215,7 @@ def _is_overdue(renewals: Renewals, at: int) -> bool:
     return renewals.last is not None and at - renewals.last > (renewals.usual or UNKNOWN_PATIENCE)
 
 
-def hear(seen: Observation, holder: Tenure | None, lost: Tenure | None) -> None:
+def note_request_of_holder(seen: Observation, holder: Tenure | None, lost: Tenure | None) -> None:
     """Have the holder remember a request of its pods, or the one that lost the lease to it one of its own."""
     who = seen.writer.process if seen.writer else Writer()
     if not who.pod or seen.at is None or holder is None:
@@ -225,17 +225,17 @@ def hear(seen: Observation, holder: Tenure | None, lost: Tenure | None) -> None:
     if lost is not None and is_after_loss and lost.processes.own is not None and lost.processes.own.is_same(who):
         refusal = Refusal.from_observation(seen)
         if refusal is not None and refusal.is_of_unexpected_state:
-            lost.processes.conflict_again(received)
+            lost.processes.note_conflict_after_loss(received)
     if own is not None and own.is_same(who):
         holder.processes.requests.append(received)
-    elif _is_heard_again(lost, who, is_after_loss=is_after_loss) and not _was_made_before(seen, holder.since):
+    elif _is_request_after_loss(lost, who, is_after_loss=is_after_loss) and not _was_made_before(seen, holder.since):
         assert lost is not None
-        lost.processes.hear_again(received)
+        lost.processes.note_request_after_loss(received)
 
 
-def _is_heard_again(lost: Tenure | None, who: Writer, *, is_after_loss: bool) -> bool:
+def _is_request_after_loss(lost: Tenure | None, who: Writer, *, is_after_loss: bool) -> bool:
     """Return whether a request after the loss is of the process that surely had the lease before."""
-    if lost is None or not is_after_loss or not lost.processes.is_sure:
+    if lost is None or not is_after_loss or not lost.processes.is_process_known:
         return False
     return lost.processes.own is not None and lost.processes.own.is_same(who)
 

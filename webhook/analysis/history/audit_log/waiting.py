@@ -40,7 +40,7 @@ class Waiting(Struct):
     known: set[Writer] = field(default_factory=set)
     """Processes that asked before that; of many, the first ones."""
 
-    def hear(self, seen: Observation) -> None:
+    def note_request(self, seen: Observation) -> None:
         """Take in a request, whatever it was."""
         who = seen.writer.process if seen.writer else Writer()
         if who not in self.asking and len(self.asking) >= MAX_LISTED:

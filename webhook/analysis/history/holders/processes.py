@@ -18,7 +18,7 @@ from webhook.kubernetes.request import UserInfo
 
 MAX_WRITERS: Final = 8
 MAX_REQUESTS: Final = 64
-MAX_HEARD_AGAIN: Final = 6
+MAX_REQUESTS_AFTER_LOSS: Final = 6
 MIN_RENEWALS: Final = 3
 """Renewals after which another writer counts as a process that shares an identity: by hand anyone may renew once."""
 
@@ -55,7 +55,7 @@ class HolderProcesses(Struct):
     """That of the lease."""
     own: Writer | None = None
     """The process that took the lease, or, if another writer named the holder, the one that renews; None if unknown."""
-    is_sure: bool = False
+    is_process_known: bool = False
     """The process is surely the one whose pod the holder names, or took the lease and renewed it."""
     renewals: int = 0
     """By its own process, as far as they were seen."""
@@ -75,29 +75,29 @@ class HolderProcesses(Struct):
     """The times of its pods' latest requests for the lease, as far as an audit log shows."""
     unrenewed: deque[int] = field(default_factory=partial(deque, (), MAX_REQUESTS))
     """The times of the latest writes of its own process that were stored, and left renewTime as it was."""
-    heard_again: list[int] = field(default_factory=list)
+    requests_after_loss: list[int] = field(default_factory=list)
     """The times of the first requests of its pods after another one had taken the lease."""
-    conflicted_again: int | None = None
+    conflicted_after_loss: int | None = None
     """When an update of its pods first conflicted after another one had been written in; None if none did."""
 
     # Who writes.
 
     def begin_seen(self, writer: Writer) -> None:
         """Begin with who wrote the state with which an input begins."""
-        self.own, self.is_sure = writer.process, self.is_surely_pod(writer)
+        self.own, self.is_process_known = writer.process, self.is_surely_pod(writer)
 
     def begin(self, writer: Writer | None, known: Writer | None) -> None:
         """Begin with who wrote the holder in; `known` is the process that had this identity before."""
         if writer is None:
-            self.own, self.is_sure = known, known is not None
+            self.own, self.is_process_known = known, known is not None
             return
         is_named = self.is_surely_pod(writer)
         self.own = writer.process if is_named or known is None or known.is_same(writer) else known
-        self.is_sure = is_named or known is not None
+        self.is_process_known = is_named or known is not None
 
     def begin_with_renewal(self, before: "HolderProcesses") -> None:
         """Begin with a renewal by another pod than that of the processes before, under their identity."""
-        self.is_sure, self.renewals = True, 1
+        self.is_process_known, self.renewals = True, 1
         is_pod_unknown = before.own is not None and not before.own.pod
         may_name_pod_before = before.names_own_pod or before.may_name_other_pod or is_pod_unknown
         self.may_name_other_pod = may_name_pod_before and not self.names_own_pod
@@ -139,7 +139,7 @@ class HolderProcesses(Struct):
         """Return whether what was taken for its own process only wrote the holder in, or did not take the lease."""
         is_likelier_pod = self.is_pod(writer) and not self.is_pod(own)
         is_likelier = not self.renewals or is_likelier_pod or writer.is_same(self.taken_by)
-        return self._is_by_surer_pod(writer) or (not self.is_sure and is_likelier)
+        return self._is_by_surer_pod(writer) or (not self.is_process_known and is_likelier)
 
     def _renew_by_own(self, writer: Writer) -> None:
         self.own, self.node = writer.process, writer.node or self.node
@@ -147,7 +147,7 @@ class HolderProcesses(Struct):
         for other in self.others.values():
             other.is_followed = True
         self.renewals, self.is_last_known = self.renewals + 1, True
-        self.is_sure = self.is_sure or self.is_surely_pod(writer) or writer.is_same(self.taken_by)
+        self.is_process_known = self.is_process_known or self.is_surely_pod(writer) or writer.is_same(self.taken_by)
 
     def _renew_by_other(self, writer: Writer, at: int, within: tuple[int, int], *, is_set_back: bool) -> None:
         if writer.process not in self.others and len(self.others) >= MAX_WRITERS:
@@ -158,7 +158,7 @@ class HolderProcesses(Struct):
         other.is_before = False
         other.backward += 1 if is_set_back else 0
 
-    def go_on_beside(self, newcomer: "HolderProcesses", renewed: OtherProcess) -> None:
+    def merge_concurrent_process(self, newcomer: "HolderProcesses", renewed: OtherProcess) -> None:
         """Go on after another process had been taken for the next one of this name, and has `renewed` it."""
         assert self.own is not None
         assert newcomer.own is not None
@@ -169,27 +169,27 @@ class HolderProcesses(Struct):
                 self.others[who].add(seen)
             elif len(self.others) < MAX_WRITERS:
                 self.others[who] = seen
-        self.heard_again.clear()
-        self.conflicted_again = None
+        self.requests_after_loss.clear()
+        self.conflicted_after_loss = None
 
     def note_beside(self, writers: Iterable[Writer]) -> None:
         """Remember who wrote between two of its writes."""
         self.beside.update(islice(writers, MAX_WRITERS - len(self.beside)))
 
-    def hear_again(self, at: int) -> None:
+    def note_request_after_loss(self, at: int) -> None:
         """Remember a request of its pods after another one had taken the lease."""
-        if len(self.heard_again) < MAX_HEARD_AGAIN:
-            self.heard_again.append(at)
+        if len(self.requests_after_loss) < MAX_REQUESTS_AFTER_LOSS:
+            self.requests_after_loss.append(at)
 
-    def hear_again_since(self, since: int) -> None:
+    def note_requests_after_loss_since(self, since: int) -> None:
         """Remember the requests of its pods since another one began to write: that this follows it, was known later."""
-        for at in self.requests if self.is_sure else ():
+        for at in self.requests if self.is_process_known else ():
             if at > since:
-                self.hear_again(at)
+                self.note_request_after_loss(at)
 
-    def conflict_again(self, at: int) -> None:
+    def note_conflict_after_loss(self, at: int) -> None:
         """Remember that its pods tried to renew although another one had been written in."""
-        self.conflicted_again = at if self.conflicted_again is None else self.conflicted_again
+        self.conflicted_after_loss = at if self.conflicted_after_loss is None else self.conflicted_after_loss
 
     # Whose write it was.
 
@@ -223,7 +223,7 @@ class HolderProcesses(Struct):
         """Return whether a writer is the holder's own process; None if that cannot be known."""
         if self.own is not None and self.own.is_same(writer):
             return True
-        if self.is_sure:
+        if self.is_process_known:
             return self._is_by_surer_pod(writer)
         # Who was seen to write it may be a stranger; a pod that the holder names is not.
         return True if self.is_surely_pod(writer) else None
@@ -274,7 +274,7 @@ class HolderProcesses(Struct):
         own = self.own
         if own is None or writer is None or writer.user != own.user or writer.impersonator or own.impersonator:
             return False
-        is_known = self.is_sure or self.renewals > 0
+        is_known = self.is_process_known or self.renewals > 0
         return is_known and bool(own.pod or own.uid) and bool(writer.pod or writer.uid) and not own.is_same(writer)
 
     def is_from_pod_of(self, before: "HolderProcesses | None") -> bool:
@@ -282,7 +282,7 @@ class HolderProcesses(Struct):
 
         Unless another pod renews it then: the holder before wrote its successor in.
         """
-        if before is None or not before.is_sure or before.own is None:
+        if before is None or not before.is_process_known or before.own is None:
             return False
         is_led_elsewhere = self.own is not None and not before.own.is_pod_of(self.own)
         return before.own.is_pod_of(self.taken_by) and not is_led_elsewhere
@@ -298,7 +298,7 @@ class HolderProcesses(Struct):
 
         The writer of the first state of an input, if it hardly renews, may be a stranger.
         """
-        is_stranger = self.taken_by is None and not self.is_sure and self.renewals < MIN_RENEWALS
+        is_stranger = self.taken_by is None and not self.is_process_known and self.renewals < MIN_RENEWALS
         return self.may_name_other_pod or is_stranger or (not self.names_own_pod and bool(self.others))
 
     @property
@@ -331,8 +331,8 @@ class HolderProcesses(Struct):
         if taker is None or own is None:
             return None
         if own.is_same(taker):
-            return True if self.is_sure or self.is_surely_pod(taker) else None
-        return False if self.is_sure else None
+            return True if self.is_process_known or self.is_surely_pod(taker) else None
+        return False if self.is_process_known else None
 
     @property
     def doubtful_taker(self) -> Writer | None:
@@ -388,9 +388,9 @@ class HolderProcesses(Struct):
 
     def list_requests_after(self, at: int) -> list[int]:
         """Return when its pods asked for the lease: after an instant as its holder, or since another one held it."""
-        return [*(one for one in self.requests if one > at), *self.heard_again]
+        return [*(one for one in self.requests if one > at), *self.requests_after_loss]
 
     def count_requests(self, start: int, end: int) -> int | None:
         """Return how many requests of its pods were received between two instants; None if that cannot be known."""
-        is_pod = self.own is not None and self.is_sure and bool(self.own.pod)
+        is_pod = self.own is not None and self.is_process_known and bool(self.own.pod)
         return sum(1 for at in self.requests if start < at <= end) if is_pod else None

@@ -54,7 +54,9 @@ def _was_holder(tenures: Sequence[Tenure], writer: Writer | None) -> bool:
 def find_process(tenures: Sequence[Tenure], identity: str, writer: Writer | None) -> Writer | None:
     """Return the process that is known to have an identity; None if none is, or if the writer's pod replaced it."""
     same = [tenure.processes for tenure in reversed(tenures) if tenure.holder == identity]
-    known = next((processes for processes in same if processes.is_sure or processes.renewals >= MIN_RENEWALS), None)
+    known = next(
+        (processes for processes in same if processes.is_process_known or processes.renewals >= MIN_RENEWALS), None
+    )
     if known is None or known.is_replaced_by(writer):
         return None
     # Without a pod in its text, it may have written a text that is another's.

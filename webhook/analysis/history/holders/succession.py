@@ -52,7 +52,7 @@ class Succession(Struct):
     @property
     def has_named_holder(self) -> bool:
         """Whether a state named a holder: a writer may stand in for one, and a heartbeat need not name any."""
-        return any(one.holder and not one.is_writer for one in self.tenures)
+        return any(one.holder and not one.is_stand_in for one in self.tenures)
 
     def forget_nameless(self) -> None:
         """Forget the time of what was taken for a heartbeat without a holder, once one takes the lease."""
@@ -79,7 +79,7 @@ class Succession(Struct):
         """Take back that the latest holder replaced the one before, which goes on; return the tenure of that."""
         newcomer, tenure = self.tenures.pop(), self.tenures[-1]
         self.handovers[newcomer.began] -= 1
-        tenure.go_on_beside(newcomer)
+        tenure.merge_concurrent_process(newcomer)
         return tenure
 
     def begin(self, tenure: Tenure, *, is_new: bool = True, shows_renewals: bool = True) -> None:
@@ -130,7 +130,7 @@ class Succession(Struct):
 
 def _stands_in_for_chosen(tenure: Tenure) -> bool:
     """Return whether an API server that chooses, in a log without objects, stands in for whom it chose."""
-    return tenure.is_writer and tenure.holder == API_SERVER
+    return tenure.is_stand_in and tenure.holder == API_SERVER
 
 
 def _may_stand_in_for_same(before: Tenure, tenure: Tenure) -> bool:
@@ -139,7 +139,7 @@ def _may_stand_in_for_same(before: Tenure, tenure: Tenure) -> bool:
     It may if it is of another account, or wrote beside the one before, as pods do that have one name.
     """
     own, taker = before.processes.own, tenure.processes.taken_by
-    if not before.is_writer or _stands_in_for_chosen(before) or own is None or taker is None:
+    if not before.is_stand_in or _stands_in_for_chosen(before) or own is None or taker is None:
         return False
     return own.user != taker.user or taker.process in before.processes.beside
 

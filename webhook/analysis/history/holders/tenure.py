@@ -49,7 +49,7 @@ class Tenure(Struct):
     """One holder, from `since` to `until` (None: it still holds, as far as is known), in microseconds since 1970.
 
     `leaderless` is how long no one led before it, at most: from the last sign of life of the holder before. It is None
-    if that was not seen. `is_writer` is set if the log hides the holder and its writer stands in. `last_renewal` is
+    if that was not seen. `is_stand_in` is set if the log hides the holder and its writer stands in. `last_renewal` is
     `since` at first.
     """
 
@@ -80,12 +80,12 @@ class Tenure(Struct):
     """Fewer seconds, if a writer that may be the holder wrote them with its last renewal."""
     shortened_at: int = 0
     """The time at which another writer shortened the duration; 0 if none did since the last renewal."""
-    is_writer: bool = False
+    is_stand_in: bool = False
     term: int | None = None
     """The latest one that the API server stamped, where stamps are believed."""
     is_renaming: bool = False
     """The write that put it there renewed the lease, and left acquireTime and leaseTransitions, as no elector does."""
-    is_close: bool = False
+    may_have_been_expired: bool = False
     """It took the lease when that may have expired: by clocks that may differ, or by a write that may have failed."""
     is_over_unshown: bool = False
     """It took the lease when that was live by the requests of a log, which does not show what was stored then."""
@@ -139,7 +139,7 @@ class Tenure(Struct):
     """Its process was heard before the previous write, too."""
     asked_holder: str = ""
     """The holder that its latest write asked for, if another one was stored: of a log with the objects of requests."""
-    is_put_back: bool = False
+    is_after_restore: bool = False
     """The store had been put back to an earlier state just before: no write of then put it there."""
     may_go_on: bool = False
     """After what was not seen, nothing shows that another one had the lease since the tenure before, of its name."""
@@ -173,11 +173,11 @@ class Tenure(Struct):
 
     def name_holder(self, holder: str) -> None:
         """Name the holder, for which its writer stood in."""
-        self.processes.identity, self.is_writer = holder, False
+        self.processes.identity, self.is_stand_in = holder, False
 
     def name_after_writer(self) -> None:
         """Note that the writer stands in for the holder, which the log hides."""
-        self.is_writer = True
+        self.is_stand_in = True
 
     def begin_before_input(self, *, is_unseen: bool, is_since_own: bool) -> None:
         """Note what the first state of an input shows: not its last renewal, or that the holder wrote `since`."""
@@ -193,18 +193,18 @@ class Tenure(Struct):
         if self.previous == self.holder:
             self.previous = ""
 
-    def note_resumption(self, *, is_put_back: bool, may_go_on: bool) -> None:
+    def note_resumption(self, *, is_after_restore: bool, may_go_on: bool) -> None:
         """Note how it follows what was not seen: as its store was put back, or perhaps without having ended."""
-        self.is_put_back, self.may_go_on = is_put_back, may_go_on
+        self.is_after_restore, self.may_go_on = is_after_restore, may_go_on
 
     def begin_with_renewal(self, write: Write, before: "Tenure") -> None:
         """Note that it began with a renewal by its own process, which follows another one under the same name."""
         self.processes.begin_with_renewal(before.processes)
         self.last_renewal_write = write
 
-    def note_close(self, *, is_close: bool) -> None:
+    def note_possible_expiry(self, *, may_have_been_expired: bool) -> None:
         """Note whether the lease may have expired when it took it."""
-        self.is_close = is_close
+        self.may_have_been_expired = may_have_been_expired
 
     def note_unshown(self, *, is_unshown: bool) -> None:
         """Note whether it took a lease that was live by what clients had sent, and not by what was stored."""
@@ -219,10 +219,10 @@ class Tenure(Struct):
         is_same = (old.acquire_time, old.lease_transitions) == (new.acquire_time, new.lease_transitions)
         self.is_renaming = is_same and new.acquire_time is not None
 
-    def go_on_beside(self, newcomer: "Tenure") -> None:
+    def merge_concurrent_process(self, newcomer: "Tenure") -> None:
         """Go on after another process that renews under its name had been taken for the next holder."""
         self.until, self.ended, self.is_end_dated, self.is_before_previous = None, None, True, False
-        self.processes.go_on_beside(
+        self.processes.merge_concurrent_process(
             newcomer.processes,
             OtherProcess(
                 newcomer.processes.renewals,
@@ -233,7 +233,7 @@ class Tenure(Struct):
             ),
         )
         self.note_term(newcomer.term)
-        self.touch(newcomer.last_renewal, newcomer.processes.own)
+        self.note_renewal_by_other(newcomer.last_renewal, newcomer.processes.own)
 
     def forget_previous(self) -> None:
         """Forget the holder before: another one may have had the lease in between."""
@@ -257,7 +257,7 @@ class Tenure(Struct):
         self.last_renewal, self.last_renewal_write, self.has_unseen_renewals = at, None, not is_seen
         self.is_last_by_other = False
 
-    def resume_stretch(self, at: int) -> None:
+    def resume_after_counted_renewals(self, at: int) -> None:
         """Go on after renewals that were counted, the last one at `at`."""
         self.last_renewal = at
 
@@ -277,7 +277,7 @@ class Tenure(Struct):
         """Remember which holder the latest write asked for, "" if that one was stored."""
         self.asked_holder = holder
 
-    def touch(self, at: int, writer: Writer | None, renew_time: int | None = None) -> None:
+    def note_renewal_by_other(self, at: int, writer: Writer | None, renew_time: int | None = None) -> None:
         """Remember a renewal that another made in the holder's place, and the renewTime that it wrote."""
         self.renewed_by_other, self.is_last_by_other = (at, writer or Writer()), True
         self.renew_time_of_other = renew_time
@@ -442,7 +442,7 @@ class Tenure(Struct):
         own, is_seen_taken = self.processes.own, self.began is not Handover.SEEN
         writes = [(self.last_extension.at, self.last_extension.writer)]
         if self.last_renewal_write is not None or self.last_renewal != self.since:
-            is_known = self.processes.is_last_known and bool(self.processes.renewals or self.processes.is_sure)
+            is_known = self.processes.is_last_known and bool(self.processes.renewals or self.processes.is_process_known)
             by_own = own if is_known and self.is_renewed_last_by_own else None
             writes.append(
                 (self.last_renewal, (self.last_renewal_write.writer if self.last_renewal_write else None) or by_own)
@@ -481,7 +481,7 @@ class Tenure(Struct):
     @property
     def is_since_known(self) -> bool:
         """True if it is held since `since`, False if that is only the latest moment at which it was taken."""
-        is_first_state = self.began is Handover.SEEN and not self.is_writer
+        is_first_state = self.began is Handover.SEEN and not self.is_stand_in
         is_dated = self.is_dated and not (self.taking_write.is_claimed or self.is_unseen)
         return self.is_since_own if is_first_state else is_dated
 
@@ -503,7 +503,7 @@ class Tenure(Struct):
     @property
     def is_chosen(self) -> bool:
         """True if the API server wrote the holder in a coordinated election: the identity leases are its own."""
-        if not (self.is_coordinated or self.is_writer):
+        if not (self.is_coordinated or self.is_stand_in):
             return False
         by = self.processes.taken_by
         return self.taken_manager == "kube-apiserver" if by is None else by.user == API_SERVER
@@ -511,7 +511,9 @@ class Tenure(Struct):
     @property
     def is_never_taken_up(self) -> bool:
         """True if the API server chose it, and the input shows that no process has renewed it since."""
-        is_seen = self.began is not Handover.SEEN and not (self.is_unseen or self.has_unseen_renewals or self.is_writer)
+        is_seen = self.began is not Handover.SEEN and not (
+            self.is_unseen or self.has_unseen_renewals or self.is_stand_in
+        )
         return self.is_chosen and is_seen and not self.processes.renewals and self.renewed_by_other is None
 
     @property
@@ -525,13 +527,13 @@ class Tenure(Struct):
     def is_unclear(self) -> bool:
         """True if it took the lease from another holder, and it is not known whether the lease had expired."""
         is_taken = self.began is Handover.UNKNOWN and bool(self.previous) and self.leaderless is None
-        return self.is_close or (is_taken and not (self.is_unseen or self.is_writer))
+        return self.may_have_been_expired or (is_taken and not (self.is_unseen or self.is_stand_in))
 
     @property
     def is_after_no_duration(self) -> bool:
         """True if it took the lease from another holder, and nothing said until when that one had it."""
         is_taken = self.began is Handover.UNKNOWN and bool(self.previous) and self.is_dated
-        return is_taken and self.duration is None and not (self.is_unseen or self.is_writer)
+        return is_taken and self.duration is None and not (self.is_unseen or self.is_stand_in)
 
     @property
     def is_release_known(self) -> bool:

@@ -81,7 +81,7 @@ class DatedItem(Struct):
             log=request.log_path,
             rewritings=rewritings,
             is_watched=seen.input_kind is InputKind.WATCH,
-            is_sure=True,
+            is_surely_not_dry_run=True,
         )
         return DatedItem(item, self.time, shown.revision, is_exact=True)
 

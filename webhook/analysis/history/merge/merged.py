@@ -29,7 +29,7 @@ from webhook.analysis.inputs.items import (
     LogEnd,
     Observation,
     Place,
-    PutBack,
+    StoreRestored,
     Unreadable,
 )
 from webhook.analysis.inputs.stamp_reader import StampReader
@@ -91,7 +91,7 @@ class Merged:
         elif isinstance(item, LogEnd):
             self._end = item if self._end is None else LogEnd(max(self._end.at, item.at))
             return
-        elif isinstance(item, PutBack):
+        elif isinstance(item, StoreRestored):
             # From here on resourceVersions do not compare with those before.
             yield from self._pass_on(1)
             self._passed.clear()

@@ -24,7 +24,7 @@ def resolve_contradictions(items: list[DatedItem]) -> list[DatedItem]:
             continue
         if item.act is Act.CREATED:
             read_at = -1
-        if item.act is Act.DELETED and not item.is_sure and read_at > dated.time + TOLERANCE:
+        if item.act is Act.DELETED and not item.is_surely_not_dry_run and read_at > dated.time + TOLERANCE:
             dated.item = replace(item, is_dry_run=True)
             continue
         if item.act is not Act.DELETED:

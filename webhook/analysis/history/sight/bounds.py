@@ -14,7 +14,7 @@ from webhook.kubernetes.times import SECOND, stamp_of
 MAX_LISTED: Final = 16  # gaps of an input, readers of a lease
 _MAX_STATES: Final = 20_000
 _MIN_HOLE: Final = 5 * SECOND
-_HOLE: Final = 3
+_HOLE_INTERVALS: Final = 3
 """A log has a hole where it has no answer for so many times the mean interval, and for longer than the minimum."""
 _NEVER: Final = 2**62
 
@@ -156,7 +156,7 @@ class Bounds(Struct):
         self.logged_until = max(self.logged_until, answered)
         self._requests += 1
         mean = (since - self._first_request) // max(1, number - 1)
-        if number == 0 or answered - since <= max(_MIN_HOLE, _HOLE * mean):
+        if number == 0 or answered - since <= max(_MIN_HOLE, _HOLE_INTERVALS * mean):
             return None
         self.holes.append((since, answered))
         return since

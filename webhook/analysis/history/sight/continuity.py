@@ -20,7 +20,7 @@ _RECORDED: Final = re.compile(r"(?:leases-\d{15}|latest)\.jsonl(?:\.gz)?")
 """The files that a recorder writes."""
 
 
-class Sight(StrEnum):
+class Visibility(StrEnum):
     """Whether the latest state that was shown is known to be the present one."""
 
     WHOLE = "whole"
@@ -29,13 +29,13 @@ class Sight(StrEnum):
     """An audit log was without a request for a time, in which another lease was renewed as usual: it went on."""
     IN_HOLE = "in-hole"
     """An audit log may lack what was written since."""
-    PUT_BACK = "put-back"
+    STORE_RESTORED = "put-back"
     """The store was put back to an earlier state: the lease may be another one since."""
     BEHIND_WRITE = "behind-write"
     """An audit log has a later write, and does not show what that changed."""
 
 
-class SightChange(StrEnum):
+class VisibilityChange(StrEnum):
     """What changes the sight of a lease."""
 
     LOG_HAS_HOLE = "log-has-hole"
@@ -43,7 +43,7 @@ class SightChange(StrEnum):
     """What was taken for a hole is none."""
     WRITE_IS_MISSING = "write-is-missing"
     """A write follows another one that the log does not have: what was taken for none is a hole."""
-    STORE_WAS_PUT_BACK = "store-was-put-back"
+    STORE_WAS_RESTORED = "store-was-put-back"
     HOLDER_HAD_WAITED = "holder-had-waited"
     """The holder waited for an answer throughout a hole: it made no other request then."""
     STATE_WAS_SHOWN = "state-was-shown"
@@ -51,19 +51,19 @@ class SightChange(StrEnum):
 
 
 _TRANSITIONS: Final = {
-    (Sight.WHOLE, SightChange.LOG_HAS_HOLE): Sight.IN_HOLE,
-    (Sight.SPARSE, SightChange.LOG_HAS_HOLE): Sight.IN_HOLE,
-    (Sight.SPARSE, SightChange.WRITE_IS_MISSING): Sight.IN_HOLE,
-    (Sight.IN_HOLE, SightChange.WRITE_IS_MISSING): Sight.IN_HOLE,
-    (Sight.IN_HOLE, SightChange.LOG_WENT_ON): Sight.SPARSE,
-    (Sight.WHOLE, SightChange.STORE_WAS_PUT_BACK): Sight.PUT_BACK,
-    (Sight.SPARSE, SightChange.STORE_WAS_PUT_BACK): Sight.PUT_BACK,
-    (Sight.IN_HOLE, SightChange.STORE_WAS_PUT_BACK): Sight.PUT_BACK,
-    (Sight.BEHIND_WRITE, SightChange.STORE_WAS_PUT_BACK): Sight.PUT_BACK,
-    (Sight.IN_HOLE, SightChange.HOLDER_HAD_WAITED): Sight.WHOLE,
-    (Sight.SPARSE, SightChange.HOLDER_HAD_WAITED): Sight.WHOLE,
-    **{(sight, SightChange.STATE_WAS_SHOWN): Sight.WHOLE for sight in Sight},
-    **{(sight, SightChange.WRITE_WAS_HIDDEN): Sight.BEHIND_WRITE for sight in Sight},
+    (Visibility.WHOLE, VisibilityChange.LOG_HAS_HOLE): Visibility.IN_HOLE,
+    (Visibility.SPARSE, VisibilityChange.LOG_HAS_HOLE): Visibility.IN_HOLE,
+    (Visibility.SPARSE, VisibilityChange.WRITE_IS_MISSING): Visibility.IN_HOLE,
+    (Visibility.IN_HOLE, VisibilityChange.WRITE_IS_MISSING): Visibility.IN_HOLE,
+    (Visibility.IN_HOLE, VisibilityChange.LOG_WENT_ON): Visibility.SPARSE,
+    (Visibility.WHOLE, VisibilityChange.STORE_WAS_RESTORED): Visibility.STORE_RESTORED,
+    (Visibility.SPARSE, VisibilityChange.STORE_WAS_RESTORED): Visibility.STORE_RESTORED,
+    (Visibility.IN_HOLE, VisibilityChange.STORE_WAS_RESTORED): Visibility.STORE_RESTORED,
+    (Visibility.BEHIND_WRITE, VisibilityChange.STORE_WAS_RESTORED): Visibility.STORE_RESTORED,
+    (Visibility.IN_HOLE, VisibilityChange.HOLDER_HAD_WAITED): Visibility.WHOLE,
+    (Visibility.SPARSE, VisibilityChange.HOLDER_HAD_WAITED): Visibility.WHOLE,
+    **{(sight, VisibilityChange.STATE_WAS_SHOWN): Visibility.WHOLE for sight in Visibility},
+    **{(sight, VisibilityChange.WRITE_WAS_HIDDEN): Visibility.BEHIND_WRITE for sight in Visibility},
 }
 """What is not listed changes nothing."""
 
@@ -71,7 +71,7 @@ _TRANSITIONS: Final = {
 class Continuity(Struct):
     """What links the states of one lease that an input shows."""
 
-    sight: Sight = Sight.WHOLE
+    sight: Visibility = Visibility.WHOLE
     hidden_since: int | None = None
     """Since when the present state may be another one than the latest that was shown; None in WHOLE and SPARSE."""
     sparse_since: int | None = None
@@ -122,20 +122,20 @@ class Continuity(Struct):
         """
         self._known_gaps = tuple(gap for gap in bounds.unrecorded if gap.start + SECOND <= write.earliest)
 
-    def change(self, change: SightChange, at: int | None = None) -> None:
+    def change(self, change: VisibilityChange, at: int | None = None) -> None:
         """Apply a change of sight; `at` is when the state became hidden, if the change hides it."""
-        if self.sight is Sight.WHOLE and change is SightChange.STATE_WAS_SHOWN:
+        if self.sight is Visibility.WHOLE and change is VisibilityChange.STATE_WAS_SHOWN:
             return  # as after nearly all writes: the keys of the table take long to hash
         sight = _TRANSITIONS.get((self.sight, change))
         if sight is None:
             return
         self.sight = sight
-        if sight is Sight.WHOLE:
+        if sight is Visibility.WHOLE:
             self.hidden_since = self.sparse_since = None
-        elif sight is Sight.SPARSE:
+        elif sight is Visibility.SPARSE:
             self.sparse_since = self.hidden_since if self.sparse_since is None else self.sparse_since
             self.hidden_since = None
-        elif change is SightChange.WRITE_IS_MISSING:
+        elif change is VisibilityChange.WRITE_IS_MISSING:
             self.hidden_since = self.hidden_since if self.sparse_since is None else self.sparse_since
         elif self.hidden_since is None:
             self.hidden_since = at
@@ -148,7 +148,7 @@ class Continuity(Struct):
         at = self.own_hidden_at
         if at is None:
             return False
-        self.change(SightChange.WRITE_WAS_HIDDEN, at)
+        self.change(VisibilityChange.WRITE_WAS_HIDDEN, at)
         return True
 
     def note_skip(self, seen: Observation) -> None:
@@ -156,10 +156,10 @@ class Continuity(Struct):
 
         Behind a write that the log shows without its content, and where a store was put back, it need not.
         """
-        is_shown = self.sight in {Sight.WHOLE, Sight.SPARSE, Sight.IN_HOLE}
+        is_shown = self.sight in {Visibility.WHOLE, Visibility.SPARSE, Visibility.IN_HOLE}
         if is_shown and seen.input_kind is InputKind.AUDIT_LOG and seen.replaces and self.version:
             self.has_skipped = True
-            self.change(SightChange.WRITE_IS_MISSING)
+            self.change(VisibilityChange.WRITE_IS_MISSING)
 
     def forget_revisions(self) -> None:
         """Forget what came first by resourceVersions: they went back to an earlier value."""

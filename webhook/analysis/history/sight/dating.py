@@ -36,7 +36,7 @@ class KnownState(Struct, frozen=True):
         return self.lease is not None and self.lease.spec.renew_time == lease.spec.renew_time
 
 
-def date_write(seen: Observation, known: KnownState, bounds: Bounds) -> Write:
+def estimate_write(seen: Observation, known: KnownState, bounds: Bounds) -> Write:
     """Return when something happened: by its own time, else by its stamps, else when anything was last seen."""
     # What a watch shows was stamped, or logged, by any of the API servers.
     is_of_watch = seen.is_watched or seen.input_kind is InputKind.WATCH

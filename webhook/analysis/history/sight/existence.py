@@ -51,10 +51,10 @@ class Existence(Struct):
         """Return who deleted it: who removes the last finalizer does not, another one has before."""
         return seen.writer if seen.act is Act.DELETED else self._marked_by
 
-    def delete(self, at: int, by: Writer | None = None, *, is_sure: bool = True) -> None:
+    def delete(self, at: int, by: Writer | None = None, *, is_surely_not_dry_run: bool = True) -> None:
         """Note that it is gone, or may be, and who asked for that, if it is known."""
         self.deleted_by = by
-        self.is_deletion_sure = is_sure
+        self.is_deletion_sure = is_surely_not_dry_run
         self.is_deleted, self.deleted_at, self.is_creation_hidden = True, at, False
 
     def note_hidden_creation(self) -> None:

@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.analysis.history.sight.dating import date_by_itself
-from webhook.analysis.inputs.items import Act, InputKind, Item, Observation, PutBack, parse_number
+from webhook.analysis.inputs.items import Act, InputKind, Item, Observation, StoreRestored, parse_number
 from webhook.analysis.inputs.stamp_reader import StampReader
 from webhook.kubernetes.times import SECOND
 
@@ -33,7 +33,7 @@ class _Latest(Struct):
 
 
 def mark_restores(items: Iterable[Item], stamps: StampReader) -> Iterator[Item]:
-    """Yield every item, and a PutBack before the first one that was written after the store had been put back.
+    """Yield every item, and a StoreRestored before the first one that was written after the store had been put back.
 
     `stamps` dates states where stamps are believed.
     """
@@ -49,7 +49,7 @@ def mark_restores(items: Iterable[Item], stamps: StampReader) -> Iterator[Item]:
                 _follow(latest, item, revision)
             elif revision < latest.revision and _is_put_back(latest, item, revision, stamps):
                 at = _bound_storing(item, stamps)[0]
-                yield PutBack(_find_latest_before(known, at, stamps), at, _REASON)
+                yield StoreRestored(_find_latest_before(known, at, stamps), at, _REASON)
                 known = {key: _Latest(item, revision, parse_number(item.replaces) or revision)}
         yield item
 

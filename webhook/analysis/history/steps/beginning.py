@@ -31,7 +31,7 @@ def begin_state(step: Step, state: NextState) -> None:
 def _begin_holder(step: Step, state: NextState, holder: str) -> None:
     history = step.history
     tenure, spec, writer = history.current_tenure, state.new, state.writer
-    if tenure and tenure.is_writer and tenure.holder and (not holder or holder.startswith(tenure.holder)):
+    if tenure and tenure.is_stand_in and tenure.holder and (not holder or holder.startswith(tenure.holder)):
         # A log without objects showed who writes; now a watch shows the holder identity, or that there is none.
         tenure.name_holder(holder)
     elif history.vacancy.how is Handover.DELETED or state.is_new:

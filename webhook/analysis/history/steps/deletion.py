@@ -48,7 +48,7 @@ def take_absence(step: Step) -> None:
         return
     if history.current_tenure and (history.hidden_since is not None or history.continuity.is_after_gap):
         end_tenure(step, history.hidden_since or history.at or 0, Handover.UNKNOWN)
-    _delete(step, replace(seen, act=Act.STORED, at=None, writer=None, is_sure=True), history.at or 0)
+    _delete(step, replace(seen, act=Act.STORED, at=None, writer=None, is_surely_not_dry_run=True), history.at or 0)
 
 
 def confirm_deletion(step: Step) -> None:
@@ -76,7 +76,7 @@ def _delete(step: Step, seen: Observation, at: int) -> None:
         is_request = seen.act is Act.DELETED and seen.writer is not None
         marked_at = 0 if is_request else history.existence.marked_at
         holder.note_deletion(by, is_dated=is_dated, marked_at=marked_at, last_finalizer_by=seen.writer)
-        holder.is_deletion_sure = seen.is_sure
+        holder.is_deletion_sure = seen.is_surely_not_dry_run
         # What a watch shows of a deletion is the lease as it was last.
         is_shown = seen.act is Act.DELETED and isinstance(seen.object, Lease)
         last = seen.object if is_shown else history.lease
@@ -86,5 +86,5 @@ def _delete(step: Step, seen: Observation, at: int) -> None:
     step.events.append(LeaseEvent(EventKind.DELETED, at, holder, seen.writer, is_dated=is_dated))
     if holder is not None or history.lease is None:
         end_tenure(step, at, Handover.DELETED)
-    history.existence.delete(at, by, is_sure=seen.is_sure)
+    history.existence.delete(at, by, is_surely_not_dry_run=seen.is_surely_not_dry_run)
     advance_at(step, at)

@@ -77,7 +77,7 @@ def _follow_rival(step: Step, tenure: Tenure, at: int, writer: Writer) -> None:
         tenure.last_renewal < one < since and another.user == writer.user for one, another in history.requests.accepted
     )
     following.note_writers_before(is_in_turn=history.rival.end_turns(), is_between=is_between)
-    tenure.processes.hear_again_since(since)
+    tenure.processes.note_requests_after_loss_since(since)
     history.requests.drop_accepted(writer, since)
     for renewed, _ in renewals:
         _renew_hidden(step, following, renewed, writer)

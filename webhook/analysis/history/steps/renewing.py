@@ -38,9 +38,9 @@ def renew(step: Step, state: NextState) -> None:
         # The holder that had released it takes it again under the same name.
         begin_tenure(step, state.holder, at, Handover.UNKNOWN, writer)
         return
-    if state.seen.stretch is not None:
-        history.renewals.resume(state.seen.stretch, at)
-        tenure.resume_stretch(at - state.seen.stretch.latest[-1])
+    if state.seen.counted_renewals is not None:
+        history.renewals.resume(state.seen.counted_renewals, at)
+        tenure.resume_after_counted_renewals(at - state.seen.counted_renewals.latest[-1])
     if state.act is not Act.STORED and _is_expiry_known(step, tenure, writer):
         report_expiry(step, tenure.duration, tenure.kept_until, at)
     if history.succession.is_going_on_beside(writer):
@@ -51,7 +51,7 @@ def renew(step: Step, state: NextState) -> None:
         return
     tenure.extend(step.write)
     if not _note_own_renewal(step, tenure, state):
-        tenure.touch(at, writer, get_readable_instant(normalize(new.renew_time)))
+        tenure.note_renewal_by_other(at, writer, get_readable_instant(normalize(new.renew_time)))
         record_event(step, EventKind.RENEWED, at, writer=writer)
         return
     _count_renewal(step, tenure, state)

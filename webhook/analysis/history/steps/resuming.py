@@ -10,7 +10,7 @@ from webhook.analysis.history.events import EventKind
 from webhook.analysis.history.holders.resumption import date_resumed_renewal, may_renew_with, read_resumption
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.holders.transition import NextState
-from webhook.analysis.history.sight.continuity import Sight
+from webhook.analysis.history.sight.continuity import Visibility
 from webhook.analysis.history.status import date_naming, find_manager
 from webhook.analysis.history.steps.step import Step
 from webhook.analysis.history.steps.tenure_steps import begin_tenure, end_tenure, forget_undated, record_event
@@ -54,14 +54,16 @@ def resume(step: Step, state: NextState) -> None:
         end_tenure(step, last, Handover.UNKNOWN)
         if not state.is_held or tenure.is_last_unseen:
             tenure.note_end_dated(is_dated=False)
-        if history.continuity.sight is Sight.PUT_BACK:
+        if history.continuity.sight is Visibility.STORE_RESTORED:
             history.vacancy.forget_since()
     elif not state.is_held:
         # Another one may have held and released it.
         history.vacancy.begin(None, Handover.UNKNOWN)
     if state.is_held:
         following = _add_unseen(step, tenure, state, at, is_new=not resumed.may_go_on)
-        following.note_resumption(is_put_back=history.continuity.sight is Sight.PUT_BACK, may_go_on=resumed.may_go_on)
+        following.note_resumption(
+            is_after_restore=history.continuity.sight is Visibility.STORE_RESTORED, may_go_on=resumed.may_go_on
+        )
 
 
 def _resume_tenure(step: Step, tenure: Tenure, state: NextState, at: int) -> None:
@@ -71,7 +73,7 @@ def _resume_tenure(step: Step, tenure: Tenure, state: NextState, at: int) -> Non
     is_by_other = is_dated and may_renew_with(step.write, at) and tenure.is_by(state.writer) is False
     tenure.resume(at, is_seen=is_dated and not is_by_other)
     if is_by_other:
-        tenure.touch(at, state.writer)  # when its own process renewed it last was not seen
+        tenure.note_renewal_by_other(at, state.writer)  # when its own process renewed it last was not seen
     tenure.extend(step.write)
     step.history.renewals.restart(at)
     forget_undated(step, tenure)

@@ -19,7 +19,7 @@ from webhook.analysis.history.idle_writes import IdleWrite
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.marks import MarkedLease, find_marks
 from webhook.analysis.history.owners import find_added_owners
-from webhook.analysis.history.sight.continuity import Sight
+from webhook.analysis.history.sight.continuity import Visibility
 from webhook.analysis.history.sight.dating import date_state_before
 from webhook.analysis.history.sight.existence import is_other_uid, measure_overlap
 from webhook.analysis.history.sight.forged_stamps import find_forged_stamps
@@ -83,7 +83,7 @@ def _move_to(step: Step, lease: Lease, entries: Sequence[Entry], act: Act) -> Ne
     is_other = is_other_uid(uid, lease.metadata.uid)
     if is_other:
         history.existence.replace_uid(uid, lease.metadata.uid)
-        if not (history.is_deleted or history.continuity.sight is Sight.PUT_BACK):
+        if not (history.is_deleted or history.continuity.sight is Visibility.STORE_RESTORED):
             overlap = measure_overlap(lease, history.stored_write)
             history.existence.overlap = max(history.existence.overlap, overlap)
     gap = _find_gap(history, seen, lease, act, is_other=is_other)

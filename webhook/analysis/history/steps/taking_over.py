@@ -49,7 +49,7 @@ def take_from_holder(step: Step, state: NextState) -> None:
     end_tenure(step, taking.ended, taking.how)
     history.vacancy.begin_earlier(at if taking.kept_until is None else taking.kept_until)
     following = begin_tenure(step, state.holder, at, taking.how, state.writer)
-    following.note_close(is_close=taking.is_close)
+    following.note_possible_expiry(may_have_been_expired=taking.is_close)
     following.note_unshown(is_unshown=is_unshown)
     _note_waiting(step, following, state.writer)
     is_stale = following.processes.foreign_taker is not None and state.has_earlier_renew_time
