@@ -162,7 +162,7 @@ def _find_near(rows: Iterable[Any], expected_rows: Iterable[Any]) -> set[Any]:
 def _follow(folder: Path) -> ClusterHistory:
     histories = ClusterHistory()
     for item in Merged(find_inputs([str(folder)]), 2**62):
-        histories.feed(item)
+        histories.add(item)
     return histories
 
 

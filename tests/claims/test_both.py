@@ -41,7 +41,7 @@ def found_in(name: str, *sources: str) -> Account:
     truth: dict[str, Any] = json.loads((folder / "truth.json").read_bytes())
     paths = [next(folder / file for file in FILES[one] if (folder / file).exists()) for one in sources]
     for item in merge_inputs(*(read(path.name, [gzip.decompress(path.read_bytes())]) for path in paths)):
-        histories.take(item)
+        histories.add(item)
     history = histories.leases[truth["namespace"], truth.get("lease") or truth["name"]]
     assert histories.bounds.until is not None
     return make_account(histories, history, histories.bounds.until)

@@ -120,7 +120,7 @@ def test_a_watch_shows_a_deletion_without_its_writer(is_known: bool) -> None:
     changes = [*before, {"type": "DELETED", "object": candidate()}]
     histories = ClusterHistory()
     for item in read("in", [server.watch() + b"".join(json.dumps(one).encode() + b"\n" for one in changes)]):
-        histories.take(item)
+        histories.add(item)
     output = text(account(histories, server.now))
     assert ("LeaseCandidate db-1 was deleted, then or later" in output) == is_known
 

@@ -61,7 +61,7 @@ class TwoServers:
             items.append(list(read("watch.json", [FakeServer(events=events).watch()])))
         histories = ClusterHistory()
         for item in merge_inputs(*items):
-            histories.take(item)
+            histories.add(item)
         assert (histories.bounds.skew > 20 * SECOND) is (behind == BEHIND)
         return account(histories, self.server.now)
 
@@ -162,7 +162,7 @@ def test_a_difference_that_is_found_later_counts_for_what_was_read_before() -> N
     histories = follow_log(server)
     assert account(histories, server.now).state is LeaseState.EXPIRED
     histories = follow_log(server)
-    histories.take(ClockSkew(BEHIND * SECOND))
+    histories.add(ClockSkew(BEHIND * SECOND))
     assert account(histories, server.now).state is LeaseState.UNKNOWN
 
 
@@ -270,5 +270,5 @@ def test_a_stamp_that_need_not_be_that_of_the_write_shows_nothing_of_clocks(
         one["metadata"]["managedFields"] = tweak(later)
     histories = ClusterHistory()
     for item in merge_inputs(read("watch.json", [play.server.watch()]), latest=play.server.now + 60 * SECOND):
-        histories.take(item)
+        histories.add(item)
     assert histories.bounds.skew == 0

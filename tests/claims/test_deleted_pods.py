@@ -207,7 +207,7 @@ def test_of_two_api_servers_with_different_clocks_the_order_may_not_be_known(at:
     texts = ["\n".join(json.dumps(one, separators=(",", ":")) for one in log).encode() for log in logs]
     histories = ClusterHistory()
     for item in merge_inputs(*(read(f"{number}.log", [text]) for number, text in enumerate(texts))):
-        histories.take(item)
+        histories.add(item)
     assert histories.bounds.skew > 10 * SECOND
     (claim,) = (one for one in find_claims(account(histories, server.now)) if one.check == "leader-lost")
     assert causes_of(claim)[:2] == ["pod-deleted", "stopped"]

@@ -375,7 +375,7 @@ def follow_two_servers(*, off: float, seconds: float, in_one_file: bool, is_rele
     parts = [list(read(f"in-{number}", map(to_bytes, log))) for number, log in enumerate((server.log, [taken]))]
     histories = ClusterHistory()
     for item in merge_inputs([one for part in parts for one in part]) if in_one_file else merge_inputs(*parts):
-        histories.take(item)
+        histories.add(item)
     return histories
 
 

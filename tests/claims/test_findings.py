@@ -1565,7 +1565,7 @@ def stolen_at_metadata(own_pod: str = "db-0", *, lists: bool = False, after: flo
     for item in merge_inputs(
         *([read("list", [stored])] if lists else []), read("log", [server.audit_log(metadata_only=True)])
     ):
-        histories.feed(item)
+        histories.add(item)
     return text(account(histories, server.now + round(after * SECOND)))
 
 
@@ -1695,7 +1695,7 @@ def describe_taking(seconds: float, behind: float) -> str:
     server.log = [*server.log[:split], server.log[-1]]
     histories = ClusterHistory()
     for item in merge_inputs(read("one", [server.audit_log()]), read("two", [late.audit_log()])):
-        histories.take(item)
+        histories.add(item)
     return text(account(histories, server.now))
 
 

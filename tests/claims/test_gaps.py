@@ -171,7 +171,7 @@ def test_a_gap_that_a_recorder_reports_is_shown_once() -> None:
     reported = {"from": begin, "to": end, "reason": "the watch began again"}
     lines[at] = json.dumps({"type": "GAP", "object": reported}).encode()
     for item in read("in", [b"\n".join(lines)]):
-        histories.take(item)
+        histories.add(item)
     output = text(account(histories, server.now))
     assert f"not recorded from {begin} to " in output
     assert "lacks writes" not in output

@@ -29,7 +29,7 @@ OWNER = {"apiVersion": "v1", "kind": "Pod", "name": "agent-x2x8p", "uid": "u"}
 def explain_state(lease: Document, now: int = NOW) -> Account:
     histories = ClusterHistory()
     for item in read("leases.json", [json.dumps({"apiVersion": "v1", "kind": "List", "items": [lease]}).encode()]):
-        histories.take(item)
+        histories.add(item)
     (key,) = histories.names()
     return make_account(histories, histories.get_history(key), now)
 
@@ -171,7 +171,7 @@ def test_a_lease_without_stamps_is_not_all_right() -> None:
     wiped = make_lease(put("metadata.name", "wiped"), put("metadata.managedFields", []))
     document = {"apiVersion": "v1", "kind": "List", "items": [make_lease(), wiped]}
     for item in read("leases.json", [json.dumps(document).encode()]):
-        histories.take(item)
+        histories.add(item)
     answer = make_account(histories, histories.get_history(("shop", "wiped")), parse_moment("2025-11-20T12:00:04Z"))
     assert "lease-without-stamps" in [found.check for found in answer.findings]
     assert advise(answer).startswith("The lease is held and renewed; fix the finding: kubectl -n shop get lease wiped")

@@ -59,7 +59,7 @@ def test_the_last_write_of_a_holder_that_the_log_of_another_api_server_hides_may
     server.log = [one for one in server.log if one["level"] != "Metadata"]
     histories = ClusterHistory()
     for item in merge_inputs(read("1.log", [server.audit_log()]), read("2.log", [hidden.audit_log()])):
-        histories.take(item)
+        histories.add(item)
     assert "lease-stolen" not in text(account(histories, server.now))
 
 

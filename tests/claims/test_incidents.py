@@ -247,7 +247,7 @@ def test_a_fence_of_a_lease_that_is_not_in_the_log_is_passed_over() -> None:
     incident_played = incident("fenced")
     (refused, *_) = (item for item in read("log", [_log_of(incident_played)]) if isinstance(item, FenceReport))
     histories = ClusterHistory()
-    histories.feed(refused)
+    histories.add(refused)
     assert histories.leases == {}
 
 

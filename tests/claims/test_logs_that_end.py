@@ -61,7 +61,7 @@ def follow(server: FakeServer, *, is_watched: bool = False) -> ClusterHistory:
         items.append(list(read("watch.json", [server.watch()])))
     histories = ClusterHistory()
     for item in merge_inputs(*items):
-        histories.take(item)
+        histories.add(item)
     return histories
 
 

@@ -67,7 +67,7 @@ def metadata(name: str) -> tuple[Item, ...]:
 def account(name: str, *inputs: list[Item] | tuple[Item, ...]) -> Account:
     histories = ClusterHistory()
     for item in Merged([input_of(items) for items in inputs], LATEST):
-        histories.feed(item)
+        histories.add(item)
     key = (truth(name)["namespace"], truth(name)["lease"])
     return make_account(
         histories, histories.leases[key], histories.bounds.until or instant(truth(name)["recorded_until"])

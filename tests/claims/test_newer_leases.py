@@ -160,6 +160,6 @@ def test_every_lease_of_a_namespace_is_compared_with_the_same_leases() -> None:
     for name in ("db", "mail"):
         server.elector(f"{name}-0", f"shop/{name}").take()
     histories = follow_log(server)
-    assert [one.name for one in histories.list_of_namespace("shop")] == ["db", "mail"]
-    assert histories.list_of_namespace("shop") == histories.list_of_namespace("shop")
-    assert histories.list_of_namespace("other") == ()
+    assert [one.name for one in histories.index.list_of_namespace("shop")] == ["db", "mail"]
+    assert histories.index.list_of_namespace("shop") == histories.index.list_of_namespace("shop")
+    assert histories.index.list_of_namespace("other") == ()

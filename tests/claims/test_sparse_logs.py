@@ -131,7 +131,7 @@ def test_another_api_server_may_have_answered(is_listed: bool) -> None:
     go_on(60, api)
     histories = ClusterHistory()
     for item in [*(read("list", [listed]) if is_listed else ()), *read("log", [server.audit_log()])]:
-        histories.take(item)
+        histories.add(item)
     assert text(account(histories, server.now)).startswith(HIDDEN)
 
 
@@ -193,7 +193,7 @@ def test_by_clocks_that_differ_a_log_does_not_show_that_it_went_on() -> None:
     go_on(60, api)
     histories = ClusterHistory()
     for item in [ClockSkew(20_000_000, is_within=True), *read("log", [server.audit_log()])]:
-        histories.take(item)
+        histories.add(item)
     assert text(account(histories, server.now)).startswith(HIDDEN)
 
 

@@ -178,7 +178,7 @@ def test_a_log_that_has_only_reads_of_a_lease_shows_who_holds_it() -> None:
     server.log = [event for event in server.log if event["verb"] == "get"]
     histories = ClusterHistory()
     for item in merge_inputs(read("audit.log", [server.audit_log()])):
-        histories.take(item)
+        histories.add(item)
     assert text(account(histories, server.now)).startswith("db-0_1 holds it, renewed 0.2 s ago, as a read at")
 
 
@@ -188,7 +188,7 @@ def test_an_answer_that_is_no_text_shows_nothing() -> None:
     server.log_request("shop/db", "get", "nina@example.org", "", answer)
     histories = ClusterHistory()
     for item in merge_inputs(read("audit.log", [server.audit_log().replace(b'"?"', b'"\xff"')])):
-        histories.take(item)
+        histories.add(item)
     assert "read at" not in text(account(histories, server.now))
 
 

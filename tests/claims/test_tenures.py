@@ -35,7 +35,7 @@ def print_account(histories: ClusterHistory, server: FakeServer) -> str:
 def follow_inputs(*inputs: bytes) -> ClusterHistory:
     histories = ClusterHistory()
     for item in merge_inputs(*(read(f"in-{number}", [data]) for number, data in enumerate(inputs))):
-        histories.take(item)
+        histories.add(item)
     histories.leases |= {key: histories.get_history(key) for key in histories.names()}
     return histories
 

@@ -102,7 +102,7 @@ def table_row(paths: Sequence[str], lease: tuple[str, str]) -> list[str]:
     """The row that `top` draws of a lease at the end of an input: without what is not known."""
     histories = ClusterHistory()
     for item in reading.read_for_history(paths):
-        histories.take(item)
+        histories.add(item)
     bounds = histories.bounds
     as_of = reading.find_evaluation_time(None, paths, bounds.until, bounds.shown)
     file = io.StringIO()

@@ -40,7 +40,7 @@ def merge_inputs(*inputs: Iterable[Item], latest: int = LATEST) -> Iterator[Item
 
 
 def observe_all(target: ClusterHistory | TimelineBuilder, *inputs: Iterable[Item]) -> None:
-    """Have every item observed; none of them may be anything else than an observation."""
+    """Have every item observed, and each lease of a list asked for at once; no item may be unreadable, or foreign."""
     for item in merge_inputs(*inputs):
         assert isinstance(
             item,
@@ -55,7 +55,9 @@ def observe_all(target: ClusterHistory | TimelineBuilder, *inputs: Iterable[Item
             | ClockSkew,
         )
         if isinstance(target, ClusterHistory):
-            (target.take if isinstance(item, ClockSkew) else target.feed)(item)
+            target.add(item)
+            if isinstance(item, Observation) and (item.namespace, item.name) in target.stored.numbers:
+                target.find_or_begin_history((item.namespace, item.name))
         else:
             target.observe(item)
 

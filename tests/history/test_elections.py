@@ -179,7 +179,7 @@ def test_all_leases_were_late_when_the_server_was_away(view: View) -> None:
     server.wait(12)
     together(20, a, b, c)
     histories = view(server)
-    assert histories.compare_with_others(histories.leases[LEASE], start, start + 12 * SECOND) == OtherLeases(
+    assert histories.index.compare_with_others(histories.leases[LEASE], start, start + 12 * SECOND) == OtherLeases(
         late=2, on_time=0, named_late=(("shop", "cart"), ("shop", "mail"))
     )
 
@@ -193,7 +193,7 @@ def test_one_lease_was_late_when_its_client_was(view: View) -> None:
     together(12, b, c)
     together(20, a, b, c)
     histories = view(server)
-    others = histories.compare_with_others(histories.leases[LEASE], start, start + 12 * SECOND)
+    others = histories.index.compare_with_others(histories.leases[LEASE], start, start + 12 * SECOND)
     assert others == OtherLeases(late=0, on_time=2, named_on_time=(("shop", "cart"), ("shop", "mail")))
     assert others.is_known
     assert not others.most_were_late
@@ -212,7 +212,7 @@ def test_a_lease_that_was_free_was_neither_late_nor_on_time(view: View, is_taken
     if is_taken:
         server.elector("c", "shop/mail").lead(20)
     histories = view(server)
-    assert histories.compare_with_others(histories.leases[LEASE], start, start + 12 * SECOND) == OtherLeases()
+    assert histories.index.compare_with_others(histories.leases[LEASE], start, start + 12 * SECOND) == OtherLeases()
 
 
 def test_leases_that_cannot_tell_are_not_asked() -> None:
@@ -228,7 +228,7 @@ def test_leases_that_cannot_tell_are_not_asked() -> None:
     server.elector("once", "shop/once").lead(2)
     histories = follow_log(server)
     # One is renewed too rarely to be missed, one was not there before.
-    assert histories.compare_with_others(histories.leases[LEASE], start, start + 12 * SECOND) == OtherLeases()
+    assert histories.index.compare_with_others(histories.leases[LEASE], start, start + 12 * SECOND) == OtherLeases()
     assert not OtherLeases().is_known
 
 
@@ -240,7 +240,7 @@ def test_a_lease_that_stopped_for_good_was_late_too() -> None:
     server.wait(20)
     server.elector("c", "shop/db").take()
     histories = follow_log(server)
-    others = histories.compare_with_others(histories.leases[LEASE], start, server.now)
+    others = histories.index.compare_with_others(histories.leases[LEASE], start, server.now)
     assert others == OtherLeases(late=1, named_late=(("shop", "mail"),))
 
 
@@ -257,11 +257,21 @@ def test_a_dump_says_who_stopped_together() -> None:
     histories = cluster_of(server.dump())
     history = histories.leases[LEASE]
     assert histories.bounds.until is None
-    assert histories.compare_silent_with_others(history, server.now) == OtherLeases(late=1, on_time=1)
+    assert histories.index.compare_silent_with_others(history, server.now) == OtherLeases(late=1, on_time=1)
 
 
-@pytest.mark.parametrize("take", [ClusterHistory.feed, ClusterHistory.take], ids=["followed", "kept as text"])
-def test_leases_of_a_longer_rhythm_did_not_stop_with_one_that_just_expired(take: Callable[..., object]) -> None:
+def keep_as_text(dump: bytes) -> ClusterHistory:
+    """The history of a list of which no lease was asked for."""
+    histories = ClusterHistory()
+    for item in read("in", [dump]):
+        histories.add(item)
+    return histories
+
+
+@pytest.mark.parametrize("follow", [cluster_of, keep_as_text])
+def test_leases_of_a_longer_rhythm_did_not_stop_with_one_that_just_expired(
+    follow: Callable[[bytes], ClusterHistory],
+) -> None:
     server = FakeServer()
     db = server.elector("db", "shop/db")
     nodes = [server.elector(f"node-{number}", f"kube-node-lease/{number}", duration=40) for number in range(3)]
@@ -270,27 +280,24 @@ def test_leases_of_a_longer_rhythm_did_not_stop_with_one_that_just_expired(take:
     for node in nodes:
         node.renew()
     server.wait(5)
-    histories = ClusterHistory()
-    for item in read("in", [server.dump()]):
-        take(histories, item)
-    assert histories.compare_silent_with_others(histories.get_history(LEASE), server.now) == OtherLeases()
-    assert histories.compare_silent_with_others(histories.get_history(LEASE), server.now + 15 * SECOND) == OtherLeases(
-        late=3
-    )
+    histories = follow(server.dump())
+    expired = histories.get_history(LEASE)
+    assert histories.index.compare_silent_with_others(expired, server.now) == OtherLeases()
+    assert histories.index.compare_silent_with_others(expired, server.now + 15 * SECOND) == OtherLeases(late=3)
 
 
-@pytest.mark.parametrize("take", [ClusterHistory.feed, ClusterHistory.take], ids=["followed", "kept as text"])
-def test_a_lease_that_was_never_renewed_did_not_stop(take: Callable[..., object]) -> None:
+@pytest.mark.parametrize("follow", [cluster_of, keep_as_text])
+def test_a_lease_that_was_never_renewed_did_not_stop(follow: Callable[[bytes], ClusterHistory]) -> None:
     server = FakeServer()
     server.elector("db", "shop/db").lead(20)
     for name in ("a", "b", "c"):
         server.elector(name, f"shop/{name}").take()
     server.wait(60)
-    histories = ClusterHistory()
-    for item in read("in", [server.dump()]):
-        take(histories, item)
-    assert histories.compare_silent_with_others(histories.get_history(LEASE), server.now) == OtherLeases()
-    assert histories.compare_silent_with_others(histories.get_history(("shop", "a")), server.now) == OtherLeases(late=1)
+    histories = follow(server.dump())
+    expired = histories.get_history(LEASE)
+    assert histories.index.compare_silent_with_others(expired, server.now) == OtherLeases()
+    never_renewed = histories.get_history(("shop", "a"))
+    assert histories.index.compare_silent_with_others(never_renewed, server.now) == OtherLeases(late=1)
 
 
 def test_what_others_did_is_known_anew_after_an_observation() -> None:
@@ -299,13 +306,13 @@ def test_what_others_did_is_known_anew_after_an_observation() -> None:
     server.wait(60)
     histories = cluster_of(server.dump())
     history = histories.leases[LEASE]
-    assert histories.compare_silent_with_others(history, server.now) == OtherLeases()
+    assert histories.index.compare_silent_with_others(history, server.now) == OtherLeases()
     other = FakeServer(now=server.now)
     other.elector("b", "shop/mail").lead(4)
     for item in read("in", [other.dump()]):
-        histories.feed(item)
-    assert histories.compare_silent_with_others(history, server.now) == OtherLeases(on_time=1)
-    assert histories.compare_silent_with_others(history, server.now + SECOND) == OtherLeases(on_time=1)
+        histories.add(item)
+    assert histories.index.compare_silent_with_others(history, server.now) == OtherLeases(on_time=1)
+    assert histories.index.compare_silent_with_others(history, server.now + SECOND) == OtherLeases(on_time=1)
 
 
 def test_writers_of_the_log_are_known_by_name() -> None:
@@ -461,7 +468,7 @@ def test_what_is_no_lease_is_passed_over() -> None:
     histories = ClusterHistory()
     (pod,) = read("in", [b'{"kind":"Pod","apiVersion":"v1"}'])
     assert isinstance(pod, OtherObject)
-    histories.feed(pod)
+    histories.add(pod)
     assert histories == ClusterHistory()
 
 

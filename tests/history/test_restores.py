@@ -23,7 +23,7 @@ TIMES = ("requestReceivedTimestamp", "stageTimestamp")
 def history_of(*inputs: bytes) -> ClusterHistory:
     histories = ClusterHistory()
     for item in merge_inputs(*(read(f"in-{number}", [data]) for number, data in enumerate(inputs))):
-        histories.take(item)
+        histories.add(item)
     return histories
 
 

@@ -30,10 +30,9 @@ def items_of(name: str, file: str) -> list[Item]:
 def conclusion(*inputs: list[Item], is_kept: bool) -> dict[object, object]:
     histories = ClusterHistory()
     for item in Merged([input_of(items) for items in inputs], LATEST):
-        if is_kept:
-            histories.take(item)
-        else:
-            histories.feed(item)
+        if isinstance(item, Observation) and not is_kept:
+            histories.find_or_begin_history((item.namespace, item.name))
+        histories.add(item)
     now = histories.bounds.until or 1_800_000_000_000_000
     return {
         key: make_account_json(make_account(histories, histories.get_history(key), now)) for key in histories.names()
@@ -102,7 +101,7 @@ STATES = {
 def test_the_row_of_a_stored_lease_is_that_of_its_account(tweaks: tuple[Tweak, ...]) -> None:
     histories = ClusterHistory()
     for item in read("leases.json", [json.dumps(make_lease(*tweaks)).encode()]):
-        histories.take(item)
+        histories.add(item)
     (key,) = histories.names()
     state, history = histories.stored.get(key), histories.get_history(key)
     assert state is not None
@@ -120,19 +119,19 @@ def test_the_row_of_a_stored_lease_is_that_of_its_account(tweaks: tuple[Tweak, .
 
 def take_list(histories: ClusterHistory, *tweaks: Tweak) -> None:
     for item in read("leases.json", [json.dumps(make_lease(*tweaks)).encode()]):
-        histories.take(item)
+        histories.add(item)
 
 
 def test_a_lease_that_a_list_shows_after_a_question_is_in_the_next_answer() -> None:
     histories = ClusterHistory()
     take_list(histories, *STATES["expired"])
     expired = histories.get_history(("shop", "checkout"))
-    assert histories.list_namespaces_of("checkout") == ["shop"]
-    assert histories.compare_silent_with_others(expired, NOW) == OtherLeases()
+    assert histories.index.list_namespaces_of("checkout") == ["shop"]
+    assert histories.index.compare_silent_with_others(expired, NOW) == OtherLeases()
 
     take_list(histories, put("metadata.namespace", "store"))
-    assert histories.list_namespaces_of("checkout") == ["shop", "store"]
-    assert histories.compare_silent_with_others(expired, NOW) == OtherLeases(on_time=1)
+    assert histories.index.list_namespaces_of("checkout") == ["shop", "store"]
+    assert histories.index.compare_silent_with_others(expired, NOW) == OtherLeases(on_time=1)
 
 
 def test_names_in_turns_from_many_blocks() -> None:
@@ -140,6 +139,6 @@ def test_names_in_turns_from_many_blocks() -> None:
     histories = ClusterHistory()
     for number in range(2000):
         for item in read("leases.json", [json.dumps(make_lease(put("metadata.name", f"lease-{number}"))).encode()]):
-            histories.take(item)
+            histories.add(item)
     stored_states = [histories.stored.get(key) for key in histories.names()]
     assert [one and one.name for one in stored_states] == sorted(f"lease-{number}" for number in range(2000))

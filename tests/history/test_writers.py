@@ -491,7 +491,7 @@ def test_a_list_and_a_watch_of_one_lease_are_one_history(is_followed_first: bool
     histories = ClusterHistory()
     for items in inputs if is_followed_first else reversed(inputs):
         for item in items:
-            histories.take(item)
+            histories.add(item)
     holder = histories.leases[LEASE].current_tenure
     assert holder is not None
     assert holder.holder == "a_1"

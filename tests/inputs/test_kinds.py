@@ -183,7 +183,7 @@ def test_a_request_about_many_leases_says_nothing_of_a_single_one(verb: str) -> 
     observation = only(items(make_event(put("verb", verb), drop("objectRef.name"))))
     assert (observation.act, observation.verb, observation.name, observation.object) == (Act.COLLECTION, verb, "", None)
     history = ClusterHistory()
-    history.feed(observation)
+    history.add(observation)
     assert not history.leases
 
 

@@ -61,7 +61,7 @@ class Record:
     def account(self) -> Account:
         histories = ClusterHistory()
         for item in self.items:
-            histories.take(item)
+            histories.add(item)
         return make_account(histories, histories.leases[KEY], self.server.now)
 
     def spans(self) -> list[tuple[SpanKind, str]]:

@@ -51,7 +51,7 @@ class Reading:
         self.items: list[Item] = list(reading.read_for_history(files, policy=policy))
         self.histories = ClusterHistory(stamped=frozenset(load(policy).stamps) if policy else frozenset())
         for item in self.items:
-            self.histories.take(item)
+            self.histories.add(item)
         bounds = self.histories.bounds
         self.as_of = reading.find_evaluation_time(given.now, files, bounds.until, bounds.shown)
 

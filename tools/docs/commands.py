@@ -94,7 +94,7 @@ def _run_top() -> str:
     """Return the output of `top` at the end of the recorded watch."""
     histories = ClusterHistory()
     for item in read_for_history([str(_WATCH)]):
-        histories.take(item)
+        histories.add(item)
     until = histories.bounds.until
     assert until is not None
     out = io.StringIO()

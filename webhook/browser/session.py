@@ -214,7 +214,7 @@ class Session:
             ]
             with _collect_notes() as notes:
                 for item in self._read_items():
-                    histories.take(item)
+                    histories.add(item)
                 if not histories.lease_count:
                     raise Failure("; ".join(_explain_missing_leases(path) for path in self.paths[:_MAX_EXPLAINED]))
                 if histories.hides_stamps:

@@ -285,7 +285,7 @@ class Audit(Struct):
         if self.selection.labels and isinstance(item, Observation) and self.selection.has_labels(item.object):
             self.labeled.add((item.namespace, item.name))
         if isinstance(item, FenceReport):
-            self.histories.feed(item)
+            self.histories.add(item)
         elif isinstance(item, Unreadable):
             self.unreadable += 1
         elif isinstance(item, OtherObject):
@@ -296,7 +296,7 @@ class Audit(Struct):
             else:
                 self.skipped[item.kind] += 1
         elif isinstance(item, AboutInput) or not _is_stored_still(item):
-            self.histories.take(item)
+            self.histories.add(item)
         else:
             yield from self._examine_stored(item)
 

@@ -121,7 +121,7 @@ def command(
         return progress.exit_code(0)
     history = _find_lease(histories, *key, is_whole=bool(inputs) or cluster.all_namespaces)
     for item in () if inputs else clusters.list_lease_events(cluster, history.namespace, history.name):
-        histories.feed(item)
+        histories.add(item)
     access = read_access(inputs, cluster, history.namespace) if writers else None
     rights = access.find_rights(history.namespace, history.name) if access else None
     account = make_account(histories, history, as_of.at, as_of.seen_until)
@@ -206,7 +206,7 @@ def _read_history(inputs: Sequence[str], cluster: Cluster, policy: str | None, p
     )
     progress.count = lambda: histories.lease_count
     for item in reading.read_for_history(inputs, cluster, policy, progress=progress):
-        histories.take(item)
+        histories.add(item)
     if not histories.lease_count:
         raise refuse_absence("no lease", inputs, progress)
     if histories.hides_stamps:

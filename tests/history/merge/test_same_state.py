@@ -44,7 +44,7 @@ def test_a_renewal_by_an_unknown_one_of_two_is_not_that_of_the_holder() -> None:
     other = shift({**patch, "user": {"username": "alice"}}, 0.002)
     leases = ClusterHistory()
     for item in list_in_order([*server.log[:-1], patch, other]):
-        leases.take(item)
+        leases.add(item)
     tenure = leases.leases["shop", "db"].current_tenure
     assert tenure is not None
     assert tenure.is_last_by_other

@@ -43,7 +43,7 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
     status, bounds = history.status(now), histories.bounds
     doubt = find_expiry_doubt(histories, history, status, now)
     cause = find_ongoing_cause(histories, history, now, doubt)
-    clock_step = histories.find_server_clock_step(history, 0, now)
+    clock_step = histories.index.find_server_clock_step(history, 0, now)
     findings: list[ReportFinding] = list(find_incidents(histories, history, now, cause))
     if history.lease is not None and status is not None:
         known = history.interval, status, seen_until, history.is_as_sent, not history.is_heartbeat

@@ -1,40 +1,31 @@
-"""Follow every lease of an input, and compare them: a lease that only a list shows is followed once it is asked for."""
+"""Every lease of an input, followed: each item is added to the history of its lease, or to what all leases share.
+
+In: the items of an input, in order. Out: the history of each lease, and an `index` of them all. A lease that only lists
+show is followed once it is asked for.
+"""
 
 from collections import deque
-from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import islice
 from typing import Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from webhook.admission.rules.change import NODE_LEASES
 from webhook.admission.rules.limits import FindLimits, find_default_limits
-from webhook.analysis.heartbeats import is_identity_of_api_server
 from webhook.analysis.history.audit_log.deleted_pods import DeletedPods
 from webhook.analysis.history.audit_log.failing_requests import FailingRequests
 from webhook.analysis.history.audit_log.log_continuation import LogContinuation, RenewalBaseline
 from webhook.analysis.history.audit_log.pod_activities import PodActivities
 from webhook.analysis.history.audit_log.pod_requests import PodRequests
 from webhook.analysis.history.audit_log.refusal import NOT_FOUND, UNKNOWN_RESOURCE, Refusal
-from webhook.analysis.history.comparison import (
-    OverdueLeases,
-    compare_renewals,
-    find_common_clock_step,
-    find_last_renewal,
-)
 from webhook.analysis.history.elections.candidates import read_event
 from webhook.analysis.history.elections.pings import Pings
 from webhook.analysis.history.elections.refused_candidates import RefusedCandidates
 from webhook.analysis.history.events import LeaseEvent
-from webhook.analysis.history.heartbeat_stops import Heartbeats
-from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.lease_index import LeaseIndex
 from webhook.analysis.history.observe import observe
-from webhook.analysis.history.renewals import OtherLeases
 from webhook.analysis.history.sight.bounds import MAX_LISTED, Bounds
-from webhook.analysis.history.sight.clock_steps import ClockStep
 from webhook.analysis.history.stored_leases import Key, StoredLeases
 from webhook.analysis.inputs.items import (
     Act,
@@ -58,8 +49,6 @@ from webhook.kubernetes.objects import LeaseCandidate
 from webhook.kubernetes.request import VERSIONS_OF
 from webhook.kubernetes.times import SECOND, get_instant, normalize
 
-MAX_COMPARED: Final = 200
-"""Other leases that one is compared with if there are twice as many or more; of fewer all are."""
 MAX_MISSING: Final = 1000
 """Pods, by namespace, whose reads of leases that do not exist are remembered."""
 MAX_RELATED: Final = 1000
@@ -109,20 +98,10 @@ class ClusterHistory(Struct):
     _continuation: LogContinuation = field(default_factory=LogContinuation)
     watched_until: dict[str, int] = field(default_factory=dict)
     """By watch, when the latest write was made that it shows: what happened until then, whatever a log lacks."""
-    _overdue: OverdueLeases | None = None
-    _tenures: dict[str, list[tuple[LeaseHistory, Tenure]]] | None = None
-    """Tenures by user, until something else is observed."""
-    _by_namespace: dict[str, list[LeaseHistory]] | None = None
-    """Leases that were followed, until something else is observed."""
-    _by_pod: dict[tuple[str, str], dict[int, tuple[LeaseHistory, Tenure]]] | None = None
-    """Tenures by the user and the name or the uid of their pod, numbered, until something else is observed."""
-    _by_name: dict[str, list[str]] | None = None
-    """The namespaces of the leases of each name, until something else is observed."""
-    _heartbeats: Heartbeats | None = None
-    """Those of nodes and API servers, until something else is observed."""
     _missing: dict[tuple[str, Writer], set[Key]] = field(default_factory=dict)
     """By namespace and pod, the leases that it asked for in vain."""
-    _names: list[Key] = field(default_factory=list)
+    _index: LeaseIndex | None = None
+    """None until it is asked for, and after anything else was added."""
 
     @property
     def hides_stamps(self) -> bool:
@@ -162,51 +141,73 @@ class ClusterHistory(Struct):
         observe(history, state, self.bounds)
         return history
 
-    def take(self, seen: Item) -> None:
-        """Take in one item; what only lists show is not followed before it is asked for."""
-        if isinstance(seen, Observation) and seen.kind == "Lease" and seen.input_kind is InputKind.DUMP:
-            key = (seen.namespace, seen.name)
-            self._continuation.note_lease(*key)
-            if key not in self.leases and self.stored.add(key, seen):
-                self.has_managed_fields = self.has_managed_fields or seen.has_managed_fields
-                self._forget_indexes()
-                return
-        if isinstance(seen, RecordingGap):
-            self.bounds.unrecorded.append(seen)
+    @property
+    def index(self) -> LeaseIndex:
+        """All leases by what is asked of them."""
+        if self._index is None:
+            self._index = LeaseIndex(self.leases, self.stored, self.bounds.until)
+        return self._index
+
+    def add(self, seen: Item) -> list[LeaseEvent]:
+        """Add one item, and return what happened to its lease, if it is an observation.
+
+        What a list shows of a lease that nothing else has shown is kept aside, and followed once that is asked for.
+        """
+        self._index = None
+        match seen:
+            case Observation():
+                return [] if self._keep_aside(seen) else self._add_observation(seen)
+            case PodDeletion() | PodRequest() | PodActivity() | RelatedWrite():
+                self._note_dependency_request(seen)
+            case RecordingGap():
+                self._note_recording_gap(seen)
+            case ClockSkew():
+                self._note_skew(seen)
+            case LogEnd():
+                self._note_log_end(seen)
+            case FenceReport():
+                self._note_fence_report(seen)
+            case ElectionEvent():
+                self._note_election_event(seen)
+        return []
+
+    def _keep_aside(self, seen: Observation) -> bool:
+        """Keep what a list shows of a lease as it is; False if the lease is followed, or must be."""
+        if seen.kind != "Lease" or seen.input_kind is not InputKind.DUMP:
+            return False
+        key = (seen.namespace, seen.name)
+        self._continuation.note_lease(*key)
+        if key in self.leases or not self.stored.add(key, seen):
+            return False
+        self.has_managed_fields = self.has_managed_fields or seen.has_managed_fields
+        return True
+
+    def _note_recording_gap(self, seen: RecordingGap) -> None:
+        self.bounds.unrecorded.append(seen)
         if isinstance(seen, StoreRestored):
             for lease in self.leases.values():
                 lease.mark_store_restored(seen.start)
-        if isinstance(seen, ClockSkew):
-            self.bounds.skew, self.bounds.is_skewed_within = seen.least, seen.is_within
-            for lease in self.leases.values():
-                lease.note_skew(seen.least)
-        self.feed(seen)
 
-    def feed(self, seen: Item) -> list[LeaseEvent]:
-        """Take in one item, and return what happened: nothing unless it is an observation."""
-        self._forget_indexes()
-        if isinstance(seen, PodDeletion | PodRequest | PodActivity | RelatedWrite):
-            self._note_dependency_request(seen)
-        elif isinstance(seen, LogEnd):
-            end = min(seen.at, self.bounds.latest)
-            self.bounds.extend_to(end)
-            self.bounds.logged_until = max(self.bounds.logged_until, end)
-        elif isinstance(seen, FenceReport):
-            fenced = self._find_history((seen.namespace, seen.name))
-            if fenced is not None and seen.is_refused:
-                fenced.requests.fenced.append(seen)
-        elif isinstance(seen, ElectionEvent):
-            said = self.election_events.setdefault((seen.namespace, seen.lease), set())
-            said.add((seen.at, seen.text))
-            if len(said) > MAX_LISTED:
-                said.remove(min(said))
-        elif isinstance(seen, Observation):
-            return self._feed_observation(seen)
-        return []
+    def _note_skew(self, seen: ClockSkew) -> None:
+        self.bounds.skew, self.bounds.is_skewed_within = seen.least, seen.is_within
+        for lease in self.leases.values():
+            lease.note_skew(seen.least)
 
-    def _forget_indexes(self) -> None:
-        """Have each index be built anew once it is asked for: an item that was taken in may change any of them."""
-        self._overdue = self._tenures = self._by_pod = self._by_namespace = self._by_name = self._heartbeats = None
+    def _note_log_end(self, seen: LogEnd) -> None:
+        end = min(seen.at, self.bounds.latest)
+        self.bounds.extend_to(end)
+        self.bounds.logged_until = max(self.bounds.logged_until, end)
+
+    def _note_fence_report(self, seen: FenceReport) -> None:
+        fenced = self._find_history((seen.namespace, seen.name))
+        if fenced is not None and seen.is_refused:
+            fenced.requests.fenced.append(seen)
+
+    def _note_election_event(self, seen: ElectionEvent) -> None:
+        said = self.election_events.setdefault((seen.namespace, seen.lease), set())
+        said.add((seen.at, seen.text))
+        if len(said) > MAX_LISTED:
+            said.remove(min(said))
 
     def _note_dependency_request(self, seen: PodDeletion | PodRequest | PodActivity | RelatedWrite) -> None:
         """Remember a request about what holders depend on."""
@@ -239,7 +240,7 @@ class ClusterHistory(Struct):
         if len(self.related_writes) > MAX_RELATED:
             del self.related_writes[next(iter(self.related_writes))]
 
-    def _feed_observation(self, seen: Observation) -> list[LeaseEvent]:
+    def _add_observation(self, seen: Observation) -> list[LeaseEvent]:
         self._note_whether_served(seen)
         if seen.act is Act.COLLECTION:
             if (
@@ -253,8 +254,8 @@ class ClusterHistory(Struct):
         key = (seen.namespace, seen.name)
         self._mark_log_hole(seen)
         if seen.kind == "Lease":
-            return self._feed_lease(key, seen)
-        self._feed_candidate(key, seen)
+            return self._add_lease_observation(key, seen)
+        self._add_candidate_observation(key, seen)
         return []
 
     def is_candidate_missing(self, namespace: str, candidate: str) -> bool:
@@ -272,7 +273,7 @@ class ClusterHistory(Struct):
         elif not is_unknown and (seen.answer.is_stored or seen.answer.code == NOT_FOUND):
             self._served[seen.version] = None
 
-    def _feed_candidate(self, key: Key, seen: Observation) -> None:
+    def _add_candidate_observation(self, key: Key, seen: Observation) -> None:
         """Remember a candidate, and what was done to it that no renewal does, by the lease that it is for."""
         before = self.candidates.get(key)
         at = seen.at if seen.at is not None else self.bounds.until
@@ -301,7 +302,7 @@ class ClusterHistory(Struct):
         is_known = key in self.leases or key in self.stored.numbers
         return bool(seen.name) and (is_known or not seen.is_dry_run)
 
-    def _feed_lease(self, key: Key, seen: Observation) -> list[LeaseEvent]:
+    def _add_lease_observation(self, key: Key, seen: Observation) -> list[LeaseEvent]:
         if not self.is_of_a_lease(seen):
             self._note_unnamed(seen)
             return []
@@ -327,6 +328,7 @@ class ClusterHistory(Struct):
         history = self._find_history(key)
         if history is None:
             self._continuation.note_lease(*key)
+            self._index = None
             history = self.leases[key] = LeaseHistory(*key)
         return history
 
@@ -382,62 +384,10 @@ class ClusterHistory(Struct):
 
     def _find_history(self, key: Key) -> LeaseHistory | None:
         if key in self.stored.numbers:
+            self._index = None
             self.leases[key] = self.get_history(key)
             self.stored.forget(key)
         return self.leases.get(key)
-
-    def find_tenures_of_user(self, user: str) -> Sequence[tuple[LeaseHistory, Tenure]]:
-        """Return the tenures of a user's processes, with the leases that they had.
-
-        Each lease whose holder is silent asks this, so all leases are looked at once.
-        """
-        if self._tenures is None:
-            self._tenures = {}
-            for history in self.leases.values():
-                for tenure in history.tenures:
-                    owner = tenure.processes.own.user if tenure.processes.own else ""
-                    self._tenures.setdefault(owner, []).append((history, tenure))
-        return self._tenures.get(user, ())
-
-    def find_tenures_of_process(self, who: Writer) -> Iterator[tuple[LeaseHistory, Tenure]]:
-        """Yield the tenures of a pod, with the leases that it had: many pods may have one account."""
-        if self._by_pod is None:
-            self._by_pod = {}
-            tenures = ((history, tenure) for history in self.leases.values() for tenure in history.tenures)
-            for number, (history, tenure) in enumerate(tenures):
-                own = tenure.processes.own or Writer()
-                for known in {own.pod, own.uid} - {""}:
-                    self._by_pod.setdefault((own.user, known), {})[number] = history, tenure
-        found = self._by_pod.get((who.user, who.uid), {}) | self._by_pod.get((who.user, who.pod), {})
-        return (found[number] for number in sorted(found) if who.is_same(found[number][1].processes.own))
-
-    def list_of_namespace(self, namespace: str) -> Sequence[LeaseHistory]:
-        """Return the leases of a namespace that were followed, which each lease that has expired asks for."""
-        if self._by_namespace is None:
-            self._by_namespace = {}
-            for history in self.leases.values():
-                self._by_namespace.setdefault(history.namespace, []).append(history)
-        return self._by_namespace.get(namespace, ())
-
-    def list_namespaces_of(self, name: str) -> Sequence[str]:
-        """Return the namespaces that have a lease of a name, which each lease that does not exist asks for."""
-        if self._by_name is None:
-            self._by_name = {}
-            for namespace, of_name in self.names():
-                self._by_name.setdefault(of_name, []).append(namespace)
-        return self._by_name.get(name, ())
-
-    def find_heartbeats(self) -> Heartbeats:
-        """Return the heartbeats of nodes and API servers, which each lease whose holder is silent asks for."""
-        if self._heartbeats is None:
-            followed = self.leases.values()
-            known = [
-                one
-                for one in followed
-                if one.namespace == NODE_LEASES or is_identity_of_api_server(one.namespace, one.name)
-            ]
-            self._heartbeats = Heartbeats.of(known, self.bounds.until)
-        return self._heartbeats
 
     def shows_all_requests(self, history: LeaseHistory, start: int, end: int) -> bool:
         """Return whether a log seems to have every request for a lease between two instants, of all API servers."""
@@ -467,25 +417,3 @@ class ClusterHistory(Struct):
         return [
             one for one in self.collection_deletions if one.namespace == namespace and start <= (one.at or 0) <= end
         ]
-
-    def compare_with_others(self, history: LeaseHistory, start: int, end: int) -> OtherLeases:
-        """Return how many other leases were late, and how many were renewed as usual, between two instants.
-
-        If there are many, a sample is compared, evenly spread: after an outage each lease is compared with all others.
-        """
-        if len(self._names) != len(self.leases):
-            self._names = sorted(self.leases)
-        step = max(1, len(self._names) // MAX_COMPARED)
-        sample = (self.leases[key] for key in islice(self._names, 0, None, step))
-        return compare_renewals(history, sample, start, end, is_sample=step > 1)
-
-    def find_server_clock_step(self, history: LeaseHistory, start: int, end: int) -> ClockStep | None:
-        """Return the step of an API server's clock between two instants; None if there is none."""
-        return find_common_clock_step(history, self.leases.values(), start, end)
-
-    def compare_silent_with_others(self, history: LeaseHistory, now: int) -> OtherLeases:
-        """Return how many other held leases were last renewed when an expired one was, and how many after it."""
-        if self._overdue is None or self._overdue.now != now:
-            renewals = (find_last_renewal(one, now) for one in self.leases.values())
-            self._overdue = OverdueLeases.of([one for one in renewals if one] + list(self.stored.last_renewals()), now)
-        return self._overdue.compare_with(history)

@@ -54,11 +54,11 @@ class LiveLeases:
             self._histories.bounds.latest = now + BOUND
             if isinstance(item, Observation) and item.kind == "Lease":
                 if self._has_ended and self._seen_until is not None:
-                    self._histories.take(RecordingGap(self._seen_until, now, "the watch began again"))
+                    self._histories.add(RecordingGap(self._seen_until, now, "the watch began again"))
                 self._has_ended, self._seen_until = False, now
                 self._listing.note(item, now / SECOND)
                 self._clock.measure(item, now)
-            self._histories.take(item)
+            self._histories.add(item)
 
     def show_status(self, status: str) -> None:
         """Remember what to say about the connection to the cluster."""
@@ -75,7 +75,7 @@ class LiveLeases:
         now = _read_clock()
         with self._lock:
             for gone in self._listing.find_deleted(now / SECOND):
-                self._histories.take(gone)
+                self._histories.add(gone)
             yield self._histories, self._clock.estimate(now, self._histories.bounds.until)
 
 

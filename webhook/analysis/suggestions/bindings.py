@@ -149,7 +149,7 @@ class AllWrites(Struct):
             self.coverage.add(item.at)
             self._observe(item)
         elif isinstance(item, ClockSkew):
-            self._histories.take(item)
+            self._histories.add(item)
         elif isinstance(item, LogEnd):
             self.coverage.extend_to(item.at)
         elif isinstance(item, Unreadable):
@@ -188,7 +188,7 @@ class AllWrites(Struct):
     def find_attacks(self, seen: Observation) -> tuple[str, ...]:
         """Return what the write did that looks like an attack, as phrases."""
         # A read takes no lease, and anyone may ask for any name.
-        events = self._histories.feed(seen) if seen.act not in _READS and seen.is_stored else []
+        events = self._histories.add(seen) if seen.act not in _READS and seen.is_stored else []
         phrases = dict.fromkeys(_find_attacks_by_rules(seen, self.clock))
         taken = [one.tenure for one in events if one.kind is EventKind.ACQUIRED and one.tenure]
         if any(one.may_be_stolen or one.is_over_unshown for one in taken):

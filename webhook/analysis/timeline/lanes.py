@@ -52,7 +52,7 @@ class TimelineBuilder(Struct):
         """Take in one item, and return the lease that it is about; the observations of one lease come in order."""
         self.histories.bounds.latest = self.clock
         if isinstance(seen, AboutInput):
-            self.histories.take(seen)
+            self.histories.add(seen)
         elif isinstance(seen, FenceReport):
             return self._observe_fenced((seen.namespace, seen.name), seen)
         elif isinstance(seen, Observation) and seen.kind == "Lease" and seen.act is not Act.COLLECTION:
@@ -141,7 +141,7 @@ class TimelineBuilder(Struct):
         if lane is None:
             return None
         kept = max(MIN_TICKS, self.max_ticks // len(self._leases))
-        events = self.histories.feed(seen)
+        events = self.histories.add(seen)
         try:
             lane.observe(seen, events, self.clock, kept, self.histories.bounds.first_request)
         except Exception as error:  # noqa: BLE001 - see _draw_safely

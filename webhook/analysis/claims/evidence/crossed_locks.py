@@ -76,7 +76,7 @@ def find_crossed_locks(histories: ClusterHistory, history: LeaseHistory) -> Cros
         crossed
         for who, run in history.requests.read_runs.runs.items()
         if who.pod and history.requests.read_runs.find(who) is run
-        for other, tenure in histories.find_tenures_of_process(who)
+        for other, tenure in histories.index.find_tenures_of_process(who)
         if other is not history and tenure.processes.is_process_known
         if tenure.until is not None or _is_live(other, histories.bounds.logged_until)
         for crossed in _compare(histories, history, run, other, tenure)

@@ -162,7 +162,7 @@ def find_lease_renewed_meanwhile(evidence: SilenceEvidence) -> LeaseHistory | No
     """Return another lease, of any namespace, that the process of a holder renewed while it was silent."""
     tenure, start, end = evidence.tenure, evidence.start, evidence.end
     own = tenure.processes.own if tenure is not None else None
-    for other, held in evidence.histories.find_tenures_of_process(own) if own is not None and own.pod else ():
+    for other, held in evidence.histories.index.find_tenures_of_process(own) if own is not None and own.pod else ():
         if held is not tenure and held.since < end and held.last_renewal > start + (end - start) // 4:
             return other
     return None

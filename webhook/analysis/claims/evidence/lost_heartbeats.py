@@ -41,7 +41,7 @@ def find_lost_heartbeats(
     histories: ClusterHistory, history: LeaseHistory, start: int, end: int
 ) -> LostHeartbeats | None:
     """Return which heartbeats stopped when a lease was last renewed at `start`, if others went on until `end`."""
-    heartbeats = histories.find_heartbeats()
+    heartbeats = histories.index.heartbeats
     gone_on = heartbeats.count_others_that_went_on(history, start, end)
     stops = (
         heartbeats.find_stops(history, start, start + (history.renewals.usual or SECOND) + SECOND) if gone_on else []

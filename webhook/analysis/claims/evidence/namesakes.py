@@ -52,7 +52,7 @@ def find_namesake(histories: ClusterHistory, history: LeaseHistory) -> Namesake 
 
 
 def _find_namesakes(histories: ClusterHistory, history: LeaseHistory) -> Iterator[Namesake]:
-    for namespace in histories.list_namespaces_of(history.name):
+    for namespace in histories.index.list_namespaces_of(history.name):
         tenure = histories.get_history((namespace, history.name)).current_tenure
         if tenure is not None and namespace != history.namespace:
             yield Namesake(namespace, history.name, tenure.find_renewer(tenure.last_renewal), tenure.last_renewal)

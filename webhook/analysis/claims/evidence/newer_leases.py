@@ -74,7 +74,7 @@ def find_newer_lease(
 
 def _find_leads(histories: ClusterHistory, history: LeaseHistory, tenure: Tenure, now: int) -> Iterator[NewerLease]:
     """Yield the leases of the namespace that were created before the last renewal of its holder, and are renewed."""
-    for other in histories.list_of_namespace(history.namespace):
+    for other in histories.index.list_of_namespace(history.namespace):
         created = _find_creation(other)
         if created is not None and tenure.since < created <= tenure.last_renewal and _is_renewed(other, now):
             yield NewerLease(_name(other), created)
@@ -86,7 +86,7 @@ def _find_by_account(histories: ClusterHistory, history: LeaseHistory, own: Writ
         return
     first, asked = history.tenures[0].since, set(history.requests.accounts.get(own.user, ()))
     asked.update(pod for one in history.tenures for pod in one.processes.pods)
-    for other, tenure in histories.find_tenures_of_user(own.user):
+    for other, tenure in histories.index.find_tenures_of_user(own.user):
         created, renewer = _find_creation(other), tenure.processes.own
         is_present = other.namespace == history.namespace and tenure is other.current_tenure
         if not is_present or created is None or created <= first or renewer is None or not _is_renewed(other, now):

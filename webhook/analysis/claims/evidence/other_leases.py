@@ -245,7 +245,7 @@ def _find_own_manager(history: LeaseHistory, start: int, end: int) -> str:
 
 def diagnose_snapshot(histories: ClusterHistory, history: LeaseHistory, now: int) -> Diagnosis:
     """Return why an expired lease is not renewed, from a dump, which has only the last renewal of each lease."""
-    others = histories.compare_silent_with_others(history, now)
+    others = histories.index.compare_silent_with_others(history, now)
     own = (Cause.STOPPED, Cause.API_SERVER, *HIDDEN)
     if not others.is_known:
         return Diagnosis(Blame.UNKNOWN, WITHOUT_EVIDENCE, (*own, Cause.NETWORK))

@@ -41,7 +41,7 @@ def find_late_renewals(histories: ClusterHistory, history: LeaseHistory) -> Iter
         # By clocks that differ, it may have been shorter.
         if tenure is None or silence.length - history.skew < estimate_deadline(silence.duration):
             continue
-        step = histories.find_server_clock_step(history, silence.start, silence.end)
+        step = histories.index.find_server_clock_step(history, silence.start, silence.end)
         if step is not None and silence.length + step.by < estimate_deadline(silence.duration):
             continue
         is_claimed = tenure.is_claimed

@@ -153,7 +153,7 @@ def find_server_clock(
     histories: ClusterHistory, history: LeaseHistory, status: LeaseStatus | None, now: int
 ) -> ClockStep | None:
     """Return the step of an API server's clock by which that of a holder, which was right before, seems to be off."""
-    step = histories.find_server_clock_step(history, 0, now)
+    step = histories.index.find_server_clock_step(history, 0, now)
     ahead = status.ahead if status else None
     return step if step is not None and ahead is not None and abs(ahead - step.by) <= 2 * TOLERANCE else None
 

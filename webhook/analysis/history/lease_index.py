@@ -1,0 +1,127 @@
+"""All leases by what is asked of them: whose they are, where they are, and which of them stopped together.
+
+In: the leases of an input, as they are known until another item is added. Out: those that answer a question. Each lease
+is explained by others, so each index is built once, when it is asked for.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.admission.rules.change import NODE_LEASES
+from webhook.analysis.heartbeats import is_identity_of_api_server
+from webhook.analysis.history.comparison import (
+    OverdueLeases,
+    compare_renewals,
+    find_common_clock_step,
+    find_last_renewal,
+)
+from webhook.analysis.history.heartbeat_stops import Heartbeats
+from webhook.analysis.history.holders.tenure import Tenure
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.renewals import OtherLeases
+from webhook.analysis.history.sight.clock_steps import ClockStep
+from webhook.analysis.history.stored_leases import Key, StoredLeases
+from webhook.analysis.inputs.items import Writer
+from webhook.kubernetes.request import cached
+
+MAX_COMPARED: Final = 200
+"""Other leases that a lease is compared with if there are twice as many or more; of fewer all are."""
+
+
+class LeaseIndex(Struct, dict=True):
+    """Indexes of leases: `followed` are those that something else than a list shows, `stored` the others."""
+
+    followed: Mapping[Key, LeaseHistory]
+    stored: StoredLeases
+    until: int | None
+    """The last moment that an API server's clock shows."""
+    _overdue: OverdueLeases | None = None
+
+    def find_tenures_of_user(self, user: str) -> Sequence[tuple[LeaseHistory, Tenure]]:
+        """Return the tenures of a user's processes, with the leases that they had."""
+        return self._tenures_by_user.get(user, ())
+
+    @cached
+    def _tenures_by_user(self) -> dict[str, list[tuple[LeaseHistory, Tenure]]]:
+        found: dict[str, list[tuple[LeaseHistory, Tenure]]] = {}
+        for history, tenure in self._list_tenures():
+            owner = tenure.processes.own.user if tenure.processes.own else ""
+            found.setdefault(owner, []).append((history, tenure))
+        return found
+
+    def find_tenures_of_process(self, who: Writer) -> Iterator[tuple[LeaseHistory, Tenure]]:
+        """Yield the tenures of a pod, with the leases that it had: many pods may have one account."""
+        by_pod = self._tenures_by_pod
+        found = by_pod.get((who.user, who.uid), {}) | by_pod.get((who.user, who.pod), {})
+        return (found[number] for number in sorted(found) if who.is_same(found[number][1].processes.own))
+
+    @cached
+    def _tenures_by_pod(self) -> dict[tuple[str, str], dict[int, tuple[LeaseHistory, Tenure]]]:
+        """Tenures by the user, and the name or the uid of the pod; their numbers keep them in order."""
+        found: dict[tuple[str, str], dict[int, tuple[LeaseHistory, Tenure]]] = {}
+        for number, (history, tenure) in enumerate(self._list_tenures()):
+            own = tenure.processes.own or Writer()
+            for known in {own.pod, own.uid} - {""}:
+                found.setdefault((own.user, known), {})[number] = history, tenure
+        return found
+
+    def _list_tenures(self) -> Iterator[tuple[LeaseHistory, Tenure]]:
+        return ((history, tenure) for history in self.followed.values() for tenure in history.tenures)
+
+    def list_of_namespace(self, namespace: str) -> Sequence[LeaseHistory]:
+        """Return the leases of a namespace that are followed."""
+        return self._by_namespace.get(namespace, ())
+
+    @cached
+    def _by_namespace(self) -> dict[str, list[LeaseHistory]]:
+        found: dict[str, list[LeaseHistory]] = {}
+        for history in self.followed.values():
+            found.setdefault(history.namespace, []).append(history)
+        return found
+
+    def list_namespaces_of(self, name: str) -> Sequence[str]:
+        """Return the namespaces that have a lease of a name, in order."""
+        return self._namespaces_by_name.get(name, ())
+
+    @cached
+    def _namespaces_by_name(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for namespace, name in sorted([*self.followed, *self.stored.numbers]):
+            found.setdefault(name, []).append(namespace)
+        return found
+
+    @cached
+    def heartbeats(self) -> Heartbeats:
+        """The heartbeats of nodes and API servers."""
+        found = self.followed.values()
+        known = [
+            one for one in found if one.namespace == NODE_LEASES or is_identity_of_api_server(one.namespace, one.name)
+        ]
+        return Heartbeats.of(known, self.until)
+
+    def compare_with_others(self, history: LeaseHistory, start: int, end: int) -> OtherLeases:
+        """Return how many other leases were late, and how many were renewed as usual, between two instants.
+
+        If there are many, a sample is compared, evenly spread: after an outage each lease is compared with all others.
+        """
+        step = max(1, len(self._keys) // MAX_COMPARED)
+        sample = (self.followed[key] for key in islice(self._keys, 0, None, step))
+        return compare_renewals(history, sample, start, end, is_sample=step > 1)
+
+    @cached
+    def _keys(self) -> list[Key]:
+        return sorted(self.followed)
+
+    def find_server_clock_step(self, history: LeaseHistory, start: int, end: int) -> ClockStep | None:
+        """Return the step of an API server's clock between two instants; None if there is none."""
+        return find_common_clock_step(history, self.followed.values(), start, end)
+
+    def compare_silent_with_others(self, history: LeaseHistory, now: int) -> OtherLeases:
+        """Return how many other held leases were last renewed when an expired one was, and how many after it."""
+        if self._overdue is None or self._overdue.now != now:
+            renewals = (find_last_renewal(one, now) for one in self.followed.values())
+            self._overdue = OverdueLeases.of([one for one in renewals if one] + list(self.stored.last_renewals()), now)
+        return self._overdue.compare_with(history)
