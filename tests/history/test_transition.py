@@ -1,5 +1,6 @@
 """What the next state of a lease does to its holder, from one renewal with one thing changed."""
 
+from itertools import product
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from tests.factories import make_entry, to_bytes
-from webhook.analysis.history.holders.transition import NextState, Transition
+from webhook.analysis.history.holders.transition import TRANSITIONS, After, Before, NextState, Transition
 from webhook.analysis.inputs.items import Act, InputKind, Observation, Place
 from webhook.kubernetes.managed_fields import list_entries
 from webhook.kubernetes.objects import Lease, LeaseSpec
@@ -57,8 +58,27 @@ def test_across_a_gap_nothing_is_concluded(new: LeaseSpec) -> None:
     assert next_state(HELD, new, is_gap=True).classify(is_released=False) is Transition.RESUMPTION
 
 
-def test_a_holder_that_is_still_named_after_its_release_is_not_robbed() -> None:
-    assert next_state(HELD, OTHER).classify(is_released=True) is Transition.CLAIM
+def test_every_two_states_have_a_transition() -> None:
+    assert TRANSITIONS.keys() == set(product(Before, After))
+
+
+@pytest.mark.parametrize(
+    ("new", "transition"),
+    [
+        pytest.param(OTHER, Transition.CLAIM, id="another holder does not rob it"),
+        pytest.param(RENEWED, Transition.RENEWAL, id="it renews"),
+        pytest.param(HELD, Transition.NONE, id="nothing changes"),
+        pytest.param(FREE, Transition.RELEASE, id="it is removed"),
+    ],
+)
+def test_of_a_holder_that_is_still_named_after_its_release(new: LeaseSpec, transition: Transition) -> None:
+    assert next_state(HELD, new).classify(is_released=True) is transition
+
+
+def test_a_heartbeat_that_never_named_a_holder_is_renewed_by_its_writer() -> None:
+    renewed = replace(FREE, renew_time=NOW)
+    assert next_state(FREE, renewed, is_nameless=True).classify(is_released=False) is Transition.RENEWAL
+    assert next_state(FREE, FREE, is_nameless=True).classify(is_released=False) is Transition.NONE
 
 
 def test_the_manager_is_that_of_the_only_entry_that_changed() -> None:

@@ -1,11 +1,12 @@
 """The next state of a lease beside the one that it follows, and what it does to the holder.
 
-In: two states and what showed them. Out: a frozen value, and one of a few kinds by the table below. `states` does what
+In: two states and what showed them. Out: a frozen value, and its kind by the table `TRANSITIONS`. `states` does what
 follows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum, auto
+from typing import Final
 
 from msgspec import Struct
 
@@ -30,13 +31,52 @@ class Transition(Enum):
     RESUMPTION = auto()
     """What was written since the state before was not seen."""
     NONE = auto()
-    """Whatever was written, neither the holder nor the last renewal changed."""
+    """Neither the holder nor the last renewal changed, but perhaps something else."""
+
+
+class Before(Enum):
+    """Who held the lease before, as far as is known."""
+
+    NO_STATE = auto()
+    """The lease did not exist, or was not known."""
+    UNSEEN = auto()
+    """Writes since the state before were not seen."""
+    FREE = auto()
+    RELEASED = auto()
+    """It names a holder, which had released it."""
+    HELD = auto()
+
+
+class After(Enum):
+    """Who holds the lease, compared with the state before."""
+
+    FREE = auto()
+    SAME = auto()
+    """The same holder, or none of a heartbeat that never named one; renewTime is as before, or gone."""
+    RENEWED = auto()
+    """The same holder, or none as of such a heartbeat, with another renewTime."""
+    ANOTHER = auto()
+
+
+TRANSITIONS: Final[Mapping[tuple[Before, After], Transition]] = {
+    **{(Before.NO_STATE, after): Transition.BEGINNING for after in After},
+    **{(Before.UNSEEN, after): Transition.RESUMPTION for after in After},
+    **{(before, After.SAME): Transition.NONE for before in (Before.FREE, Before.RELEASED, Before.HELD)},
+    **{(before, After.RENEWED): Transition.RENEWAL for before in (Before.FREE, Before.RELEASED, Before.HELD)},
+    (Before.FREE, After.FREE): Transition.NONE,
+    (Before.FREE, After.ANOTHER): Transition.CLAIM,
+    (Before.RELEASED, After.FREE): Transition.RELEASE,
+    (Before.RELEASED, After.ANOTHER): Transition.CLAIM,
+    (Before.HELD, After.FREE): Transition.RELEASE,
+    (Before.HELD, After.ANOTHER): Transition.TAKING,
+}
+"""What a state does to the holder of the state before: each combination has an entry."""
 
 
 class NextState(Struct, frozen=True):
-    """The state `lease` with its `entries`, after the state `before` with those that were `known`, None if none was.
+    """A new state (`lease`, `entries`), and the one that it follows (`before`, `known`), None if there was none.
 
-    `seen` shows it, by an `act` that is STORED if it does not show what wrote it. It was written at `at` at the
+    `seen` shows it, by an `act` that is STORED if that does not show what wrote it. It was written at `at` at the
     earliest, or as far as is known at `moment`, by `writer`. `is_gap`: writes between the two were not seen. `is_new`:
     the lease did not exist before.
     """
@@ -103,28 +143,22 @@ class NextState(Struct, frozen=True):
         return normalize(self.new.renew_time) != normalize(self.old.renew_time)
 
     def classify(self, *, is_released: bool) -> Transition:
-        """Classify what it does to the holder; `is_released`: one that is still named had released the lease.
+        """Return what it does to the holder, by the table; `is_released`: a holder that is still named released it."""
+        return TRANSITIONS[self._find_before(is_released=is_released), self._find_after()]
 
-        | between the states | the holder before | the holder | renewTime | transition |
-        |---|---|---|---|---|
-        | there was none before | | any, or none | | BEGINNING |
-        | writes are missing | any, or none | any, or none | | RESUMPTION |
-        | nothing | one | none | | RELEASE |
-        | nothing | none, or one that had released it | another one | | CLAIM |
-        | nothing | one | another one | | TAKING |
-        | nothing | one | the same | another one | RENEWAL |
-        | nothing | one | the same | as before, or gone | NONE |
-        | nothing | none | none, and no one ever was, as in a heartbeat | another one | RENEWAL |
-        | nothing | none | none | | NONE |
-        """
+    def _find_before(self, *, is_released: bool) -> Before:
         if self.before is None:
-            return Transition.BEGINNING
+            return Before.NO_STATE
         if self.is_gap:
-            return Transition.RESUMPTION
-        holder, holder_before = self.holder, self.old.holder_identity or ""
-        if holder == holder_before:
-            is_renewed = self.is_held and self.has_other_renew_time and normalize(self.new.renew_time) is not None
-            return Transition.RENEWAL if is_renewed else Transition.NONE
-        if not holder:
-            return Transition.RELEASE
-        return Transition.TAKING if holder_before and not is_released else Transition.CLAIM
+            return Before.UNSEEN
+        if not self.old.holder_identity:
+            return Before.FREE
+        return Before.RELEASED if is_released else Before.HELD
+
+    def _find_after(self) -> After:
+        if self.holder != (self.old.holder_identity or ""):
+            return After.ANOTHER if self.holder else After.FREE
+        if not self.is_held:
+            return After.FREE
+        is_renewed = self.has_other_renew_time and normalize(self.new.renew_time) is not None
+        return After.RENEWED if is_renewed else After.SAME

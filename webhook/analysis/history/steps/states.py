@@ -4,10 +4,10 @@ In: a step, and a state that it shows. Out: that state is the present one, and i
 `transition`: `beginning`, `resuming`, `taking_over` or `renewing`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum, auto
 from typing import Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from webhook.admission.rules.expiry import date_last_renewal
@@ -43,19 +43,32 @@ from webhook.kubernetes.managed_fields import Entry
 from webhook.kubernetes.objects import Lease
 
 
-class Gap(Struct, frozen=True):
-    """What is missing between the state that is known and the next one.
+class Missing(Enum):
+    """What is missing between the state that is known and the next one."""
 
-    `is_gap`: what was written between the two was not seen. `is_skip`: the next one follows another one, which is
-    hidden, or not known. `is_doubtful`: a write of the holder is missing that was answered as failed, so it was stored.
-    """
+    NOTHING = auto()
+    UNSEEN_WRITES = auto()
+    """Writes between the two were not seen."""
+    UNKNOWN_PREDECESSOR = auto()
+    """Writes were not seen: the next state follows one that is hidden, or not known."""
+    STORED_FAILURE = auto()
+    """A write of the holder was stored although its answer says that it failed; its request was seen."""
 
-    is_gap: bool = False
-    is_skip: bool = False
-    is_doubtful: bool = False
+    @property
+    def is_gap(self) -> bool:
+        """Whether writes between the two states were not seen."""
+        return self in {Missing.UNSEEN_WRITES, Missing.UNKNOWN_PREDECESSOR}
 
 
-_NOTHING_MISSING: Final = Gap()
+_FOLLOWERS: Final[Mapping[Transition, Callable[[Step, NextState], object]]] = {
+    Transition.RENEWAL: renew,
+    Transition.TAKING: take_from_holder,
+    Transition.CLAIM: claim,
+    Transition.RELEASE: release,
+    Transition.BEGINNING: begin_state,
+    Transition.RESUMPTION: resume,
+}
+"""What each transition does to tenures; NONE does nothing."""
 
 
 def take_state(step: Step, lease: Lease, entries: Sequence[Entry], act: Act) -> None:
@@ -86,10 +99,10 @@ def _move_to(step: Step, lease: Lease, entries: Sequence[Entry], act: Act) -> Ne
         if not (history.is_deleted or history.continuity.sight is Visibility.STORE_RESTORED):
             overlap = measure_overlap(lease, history.stored_write)
             history.existence.overlap = max(history.existence.overlap, overlap)
-    gap = _find_gap(history, seen, lease, act, is_other=is_other)
-    _apply_gap(step, gap)
+    missing = _find_missing(history, seen, lease, act, is_other=is_other)
+    _note_missing(step, missing)
     # A review of a creation comes before it is known whether the lease exists.
-    if not gap.is_gap and (is_other or (act is Act.CREATED and history.kind is not InputKind.REVIEW)):
+    if not missing.is_gap and (is_other or (act is Act.CREATED and history.kind is not InputKind.REVIEW)):
         delete_unseen(step)
     was_deleted = history.is_deleted
     if act is Act.CREATED and not history.tenures:
@@ -114,31 +127,30 @@ def _move_to(step: Step, lease: Lease, entries: Sequence[Entry], act: Act) -> Ne
         at=moment or history.at or 0,
         moment=moment,
         writer=None if is_old_state else seen.writer,
-        is_gap=gap.is_gap,
+        is_gap=missing.is_gap,
         is_new=was_deleted or act is Act.CREATED,
         is_nameless=history.is_nameless,
         is_before_sent=is_before_sent,
     )
 
 
-def _find_gap(history: LeaseHistory, seen: Observation, lease: Lease, act: Act, *, is_other: bool) -> Gap:
+def _find_missing(history: LeaseHistory, seen: Observation, lease: Lease, act: Act, *, is_other: bool) -> Missing:
     """Find what is missing between the state that is known and the next one."""
     if history.lease is None or history.is_deleted:
-        return _NOTHING_MISSING
+        return Missing.NOTHING
     if history.continuity.is_cut(seen):
-        return Gap(is_gap=True, is_skip=True)
+        return Missing.UNKNOWN_PREDECESSOR
     if _names_another(history.lease, lease) and history.continuity.hide_since_own_write():
-        return Gap(is_gap=True)
+        return Missing.UNSEEN_WRITES
     if seen.is_order_unsure and _names_another(history.lease, lease):
-        return Gap(is_gap=True)
+        return Missing.UNSEEN_WRITES
     if not (seen.replaces and history.continuity.version):
         is_gap = history.continuity.has_gap_between(seen, history.lease, lease, act, is_other=is_other)
-        return Gap(is_gap=True) if is_gap else _NOTHING_MISSING
+        return Missing.UNSEEN_WRITES if is_gap else Missing.NOTHING
     # A request names the state that it replaces.
     if seen.replaces == history.continuity.version:
-        return _NOTHING_MISSING
-    is_explained = _is_explained_by_failure(history)
-    return Gap(is_gap=not is_explained, is_skip=not is_explained, is_doubtful=is_explained)
+        return Missing.NOTHING
+    return Missing.STORED_FAILURE if _is_explained_by_failure(history) else Missing.UNKNOWN_PREDECESSOR
 
 
 def _is_explained_by_failure(history: LeaseHistory) -> bool:
@@ -157,11 +169,11 @@ def _names_another(before: Lease, after: Lease) -> bool:
     return (before.spec.holder_identity or "") != (after.spec.holder_identity or "")
 
 
-def _apply_gap(step: Step, gap: Gap) -> None:
+def _note_missing(step: Step, missing: Missing) -> None:
     """Remember what a write shows to be missing before it."""
-    if gap.is_skip:
+    if missing is Missing.UNKNOWN_PREDECESSOR:
         step.history.continuity.note_skip(step.seen)
-    if gap.is_doubtful:
+    if missing is Missing.STORED_FAILURE:
         step.write = replace(step.write, is_doubtful=True)
 
 
@@ -179,21 +191,9 @@ def _note_log(step: Step, state: NextState) -> None:
 
 def _follow_holder(step: Step, state: NextState) -> None:
     """Have the next state renew, end or begin a tenure, or do neither."""
-    match state.classify(is_released=step.history.vacancy.how is Handover.RELEASED):
-        case Transition.RENEWAL:
-            renew(step, state)
-        case Transition.TAKING:
-            take_from_holder(step, state)
-        case Transition.CLAIM:
-            claim(step, state)
-        case Transition.RELEASE:
-            release(step, state)
-        case Transition.BEGINNING:
-            begin_state(step, state)
-        case Transition.RESUMPTION:
-            resume(step, state)
-        case _:
-            pass
+    transition = state.classify(is_released=step.history.vacancy.how is Handover.RELEASED)
+    if transition is not Transition.NONE:
+        _FOLLOWERS[transition](step, state)
 
 
 def _note_facts(step: Step, tenure: Tenure, state: NextState) -> None:
