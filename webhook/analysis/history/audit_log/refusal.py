@@ -4,8 +4,8 @@ All instants are microseconds since 1970 by the clocks of API servers.
 """
 
 import re
-from enum import StrEnum
-from typing import Final
+from enum import Enum, StrEnum, auto
+from typing import Final, Self
 
 from msgspec import Struct
 
@@ -71,6 +71,28 @@ class RefusedBy(StrEnum):
     OTHER = "other"
 
 
+class RequestKind(Enum):
+    """What a request was to do to a lease."""
+
+    READ = auto()
+    CREATION = auto()
+    UPDATE = auto()
+    RELEASE = auto()
+    """An update that would have left no holder."""
+    DELETION = auto()
+
+    @classmethod
+    def of(cls, seen: Observation) -> Self:
+        """Return the kind of a request that a log shows."""
+        if seen.act is Act.READ:
+            return cls.READ
+        if seen.act is Act.DELETED:
+            return cls.DELETION
+        if seen.verb == "create":
+            return cls.CREATION
+        return cls.RELEASE if seen.refused_holder == "" else cls.UPDATE
+
+
 class Refusal(Struct, frozen=True):
     """A write that was not stored, or an answer that was slow (`code` is then one of success)."""
 
@@ -81,11 +103,7 @@ class Refusal(Struct, frozen=True):
     writer: Writer
     source: str = ""
     """The address and the program that it came from, as far as a log says."""
-    is_read: bool = False
-    is_creation: bool = False
-    is_deletion: bool = False
-    is_release: bool = False
-    """The write would have left no holder, so its writer asked to give the lease up."""
+    request: RequestKind = RequestKind.UPDATE
     asked_holder: str = ""
     """The holder that an update asked for, shortened; "" for none, or if a log does not show it."""
     was_stored: bool | None = False
@@ -114,10 +132,7 @@ class Refusal(Struct, frozen=True):
             took=answer.took,
             writer=seen.writer or Writer(),
             source=seen.source,
-            is_read=seen.act is Act.READ,
-            is_creation=seen.verb == "create",
-            is_deletion=seen.act is Act.DELETED,
-            is_release=seen.refused_holder == "",
+            request=RequestKind.of(seen),
             asked_holder=truncate(seen.refused_holder or "", MAX_MESSAGE),
             was_stored=seen.was_stored,
             log=seen.log_path,
@@ -125,6 +140,26 @@ class Refusal(Struct, frozen=True):
             slow_part=find_slow_part(answer.annotations) if answer.took > SLOW else "",
             was_authorized=answer.annotations.get(_DECISION) == _ALLOWED,
         )
+
+    @property
+    def is_read(self) -> bool:
+        """Whether it was to read the lease."""
+        return self.request is RequestKind.READ
+
+    @property
+    def is_creation(self) -> bool:
+        """Whether it was to create the lease."""
+        return self.request is RequestKind.CREATION
+
+    @property
+    def is_deletion(self) -> bool:
+        """Whether it was to delete the lease."""
+        return self.request is RequestKind.DELETION
+
+    @property
+    def is_release(self) -> bool:
+        """Whether it was to leave no holder, so its writer asked to give the lease up."""
+        return self.request is RequestKind.RELEASE
 
     @property
     def is_anonymous(self) -> bool:
