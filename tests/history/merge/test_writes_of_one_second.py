@@ -57,7 +57,7 @@ def is_joined(history: LeaseHistory) -> bool:
 def test_as_many_writes_as_states_are_joined_in_the_order_of_one_log() -> None:
     history = follow(hand_over())
     assert is_joined(history)
-    assert history.unlogged_since is None
+    assert history.unlogged is None
     assert history.tenures[0].removal.is_own is True
 
 

@@ -403,10 +403,9 @@ class ClusterHistory(Struct):
 
         Another API server answered these, or a policy or a collector left them out; it may have answered others, too.
         """
-        if history.unlogged_since is None:
-            return False
+        unlogged = history.unlogged
         # A stamp has whole seconds: what may have come after the end of the log need not be in it.
-        return (history.unlogged_by or history.unlogged_since) <= self.bounds.logged_until
+        return unlogged is not None and (unlogged.by or unlogged.since) <= self.bounds.logged_until
 
     def is_watched_at(self, history: LeaseHistory, at: int) -> bool:
         """Return whether a watch shows all writes to a lease until an instant: it shows a later one, if of another."""

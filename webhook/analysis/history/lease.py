@@ -41,6 +41,17 @@ class ShownByRead(Struct, frozen=True, gc=False):
     is_from_cache: bool = False
 
 
+class UnloggedWrites(Struct, frozen=True):
+    """Writes after the first request of a log that something else shows, and the log does not."""
+
+    since: int
+    """When the first one was made at the earliest."""
+    by: int | None
+    """When the first one was stored at the latest; None if that is not known."""
+    until: int
+    """When the last one was made."""
+
+
 class LeaseHistory(Struct):
     """Everything that is known about one lease. `at` is the latest moment at which it was observed."""
 
@@ -78,12 +89,8 @@ class LeaseHistory(Struct):
     """The last renewal by the log, if the latest state has no stamp of it."""
     stored_write: Write = Write()
     """The latest one that was stored: when others were answered says nothing of what follows them."""
-    unlogged_since: int | None = None
-    """The first write that a watch shows after the first request of a log, and the log does not."""
-    unlogged_by: int | None = None
-    """When this was stored at the latest."""
-    unlogged_until: int | None = None
-    """The last one of these writes."""
+    unlogged: UnloggedWrites | None = None
+    """The writes that a watch or a read shows, and a log lacks; None if there are none."""
     read: ShownByRead | None = None
     """The read that shows the latest state; None if the write that made it is known."""
     watch: str = ""

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from webhook.analysis.history.audit_log.requests import note_request_of_holder
 from webhook.analysis.history.events import EventKind, LeaseEvent
 from webhook.analysis.history.holders.rival import estimate_patience
-from webhook.analysis.history.lease import LeaseHistory, ShownByRead
+from webhook.analysis.history.lease import LeaseHistory, ShownByRead, UnloggedWrites
 from webhook.analysis.history.sight.bounds import Bounds
 from webhook.analysis.history.sight.continuity import Visibility, VisibilityChange
 from webhook.analysis.history.sight.dating import estimate_write
@@ -71,9 +71,8 @@ def _take_stored(step: Step) -> None:
     read_at = step.seen.read_at
     history.read = None if read_at is None else ShownByRead(read_at, step.seen.is_from_cache)
     if _is_unlogged(step):
-        history.unlogged_until = step.write.at
-        if history.unlogged_since is None:
-            history.unlogged_since, history.unlogged_by = step.write.earliest, step.write.latest
+        first = history.unlogged or UnloggedWrites(step.write.earliest, step.write.latest, step.write.at)
+        history.unlogged = replace(first, until=step.write.at)
     if history.current_tenure is not None:
         history.current_tenure.note_asked(history.requests.rewritten.asked_holder)
     if not _is_edit(before, history.lease, step.seen):

@@ -93,10 +93,9 @@ def _describe_hidden(account: Account) -> str:
 
 def _describe_unlogged_time(account: Account) -> str:
     """Say when writes were made that a log lacks, as the end of a sentence."""
-    since, until = account.history.unlogged_since, account.history.unlogged_until
-    assert since is not None
-    assert until is not None
-    start, end = format_clocks(account.now, since, until)
+    unlogged = account.history.unlogged
+    assert unlogged is not None
+    start, end = format_clocks(account.now, unlogged.since, unlogged.until)
     return f", at {start}" if start == end else f", from {start} to {end}"
 
 
