@@ -15,7 +15,7 @@ from webhook.analysis.claims.evidence.cause_sentences import describe_cause
 from webhook.analysis.claims.evidence.owners import describe_added_owners
 from webhook.analysis.claims.evidence.silences import find_late_renewals, find_lost_leaders
 from webhook.analysis.claims.findings.missed_renewals import describe_delay
-from webhook.analysis.claims.findings.thefts import is_passed_on
+from webhook.analysis.claims.findings.passed_on import is_passed_on
 from webhook.analysis.claims.handovers import (
     describe_address_of_end,
     describe_dating_of,

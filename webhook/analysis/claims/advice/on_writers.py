@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from webhook.admission.policy.model import is_always_exempt
 from webhook.admission.rules.change import CLEANUP_CONTROLLERS, GARBAGE_COLLECTOR, NAMESPACE_CONTROLLER, NODE_LEASES
 from webhook.analysis.audit.leases import find_named_pod
 from webhook.analysis.claims.claim import Advice
@@ -183,3 +184,13 @@ def advise_after_sharing(history: LeaseHistory, tenure: Tenure) -> Advice:
         return Advice(sentence, f"{where} get pods,nodes -o wide")
     sentence = "Give each replica an identity of its own, such as its pod's name:"
     return Advice(sentence, f"{where} describe pods {pods}" if pods else f"{where} get pods")
+
+
+def describe_strict(who: Writer) -> str:
+    """Say what preset strict does with a steal or a release by another; without stamps a denial weakens to a warning.
+
+    It denies neither to a user whom every policy exempts.
+    """
+    if is_always_exempt(UserInfo(who.user, who.groups)):
+        return ""
+    return " (preset strict denies it, if the lease has stamps)"

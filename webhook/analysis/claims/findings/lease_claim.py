@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from webhook.analysis.claims.arguments import drop_unknown
-from webhook.analysis.claims.claim import Advice, Claim
+from webhook.analysis.claims.arguments import bound_write, drop_unknown
+from webhook.analysis.claims.claim import Advice, Claim, WriteAuthor
 from webhook.analysis.claims.diagnosis import Diagnosis
 from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.history.lease import LeaseHistory
@@ -62,3 +62,13 @@ def list_possible_causes(cause: Diagnosis) -> Mapping[str, object]:
         if len(cause.possible_causes) == 1
         else {"causes": list(cause.possible_causes)}
     )
+
+
+def list_arguments_of_replacement(before: Tenure, after: Tenure) -> Mapping[str, object]:
+    """Return what a claim about two holders, the second of which replaced the first, says for programs."""
+    return {
+        "identity": find_identity(after),
+        "previous": find_identity(before),
+        "by": WriteAuthor(after.processes.taken_by),
+        **bound_write(after.taking_write),
+    }

@@ -1,29 +1,26 @@
 """Claims about leases that were taken while they were live."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from enum import Enum, auto
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.admission.policy.model import is_always_exempt
-from webhook.analysis.claims.advice.on_mutation import advise_on_mutation
-from webhook.analysis.claims.advice.on_writers import advise_on_writer
-from webhook.analysis.claims.arguments import bound_write
-from webhook.analysis.claims.claim import Advice, Claim, WriteAuthor
+from webhook.analysis.claims.advice.on_writers import advise_on_writer, describe_strict
+from webhook.analysis.claims.claim import Advice, Claim
 from webhook.analysis.claims.commands import (
-    MUTATORS,
     make_command_for_audit_log,
     make_command_for_log_of_holder,
     make_command_for_pod_of_writer,
 )
-from webhook.analysis.claims.findings.lease_claim import MAX_NAMED, find_identity, make_claim
+from webhook.analysis.claims.findings.false_expiry import SET_BACK, FalseExpiry, explain_false_expiry
+from webhook.analysis.claims.findings.lease_claim import MAX_NAMED, list_arguments_of_replacement, make_claim
+from webhook.analysis.claims.findings.passed_on import ONE_POD, claim_passing_on, is_passed_on
 from webhook.analysis.claims.handovers import (
     find_duration_edit,
     is_from_one_pod,
-    is_handed_over,
-    is_next_name,
     is_written_beside,
     takes_back,
 )
@@ -33,20 +30,10 @@ from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.inputs.items import Writer
-from webhook.analysis.inputs.rewriting import HOLDER_IDENTITY, RENEW_TIME
 from webhook.findings import Severity
-from webhook.kubernetes.request import UserInfo
+from webhook.kubernetes.request import cached
 from webhook.kubernetes.times import SECOND, format_length
-from webhook.text.commands import make_kubectl_prefix
 
-_MIN_CLOCK_ERROR: Final = 2 * SECOND
-"""How far a clock must be off to be reported."""
-_SET_BACK: Final = "set-back"
-_CONCLUSION: Final = "the lease looked expired to the new holder, if that compares renewTime with its own clock"
-_ONE_POD: Final = (
-    "both were written with the token of one pod: unless two processes have it, or its container restarted, "
-    "one process led throughout and its identity changed"
-)
 _BESIDE: Final = (
     "The elector of that pod went on as if it held the lease: another process there, or another one with its token, "
     "may have written that"
@@ -103,142 +90,206 @@ def _describe_taking(after: Tenure, other: Writer | None, stranger: Writer | Non
 
 def claim_replacement(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Claim:
     """Return the claim that a holder was replaced while it still held the lease: by itself, or by another one."""
-    false_expiry = _explain_false_expiry(history, before, after, now)
     if is_passed_on(history, before, after, now):
-        claim = _claim_hand_over if is_handed_over(after, before) else _claim_next_name
-        return claim(history, before, after, now)
-    if false_expiry is not None and false_expiry.cause == _SET_BACK and before.has_expired_at(after.since):
-        return _claim_taking_from_silent(history, before, after, now, false_expiry=false_expiry)
-    return _claim_theft(history, before, after, now, false_expiry=false_expiry)
+        return claim_passing_on(history, before, after, now)
+    theft = _Theft(history, before, after, now, explain_false_expiry(history, before, after, now))
+    return _claim_taking_from_silent(theft) if theft.is_from_silent else _claim_theft(theft)
 
 
-def is_passed_on(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> bool:
-    """Return whether the pod of a holder wrote the next one in, or its own next name: nobody took the lease from it."""
-    is_own = is_handed_over(after, before) or is_next_name(history.tenures, after, before)
-    return is_own and _explain_false_expiry(history, before, after, now) is None
+class _Case(Enum):
+    """What explains that a holder took a lease that another one still had."""
+
+    FALSE_EXPIRY = auto()
+    """The lease looked expired to it."""
+    TAKEN_BACK = auto()
+    """The pod of the holder took back what had been written in from there."""
+    RENAMED = auto()
+    """Both were written with the token of one pod."""
+    ANSWERED = auto()
+    """It answers a write that only named the holder before."""
+    WRITTEN_IN = auto()
+    """Another process than the one that renews it wrote it in."""
+    UNSHOWN = auto()
+    """The input does not show who wrote it in."""
+    TAKEN = auto()
+    """It took the lease itself."""
 
 
-def _claim_taking_from_silent(
-    history: LeaseHistory, before: Tenure, after: Tenure, now: int, *, false_expiry: "_FalseExpiry"
-) -> Claim:
+class _Explanation(Struct, frozen=True):
+    """What a claim of a theft says and advises; `cause` is one of the causes of `lease-stolen`."""
+
+    message: str
+    advice: Advice
+    cause: str = "stolen"
+
+
+class _Theft(Struct, frozen=True, dict=True):
+    """A replacement of `before`, which still held the lease, by `after`, and why the lease looked expired to that."""
+
+    history: LeaseHistory
+    before: Tenure
+    after: Tenure
+    now: int
+    false_expiry: FalseExpiry | None
+
+    @property
+    def is_set_back(self) -> bool:
+        """Whether another writer had set renewTime back."""
+        return self.false_expiry is not None and self.false_expiry.cause == SET_BACK
+
+    @property
+    def is_from_silent(self) -> bool:
+        """Whether the holder had let the lease expire, and another writer had written it since."""
+        return self.is_set_back and self.before.has_expired_at(self.after.since)
+
+    @property
+    def other(self) -> Writer | None:
+        """Who wrote the new holder in, if that is another process than the one that renews as it."""
+        return self.after.processes.doubtful_taker
+
+    @property
+    def stranger(self) -> Writer | None:
+        """Who took the lease as its own identity, if that is another user than the one that held it."""
+        return None if self.other else _find_stranger(self.before, self.after)
+
+    @property
+    def is_one_name(self) -> bool:
+        """Whether only the names say who took it, and they begin alike."""
+        return self.after.processes.taken_by is None and _begin_alike(self.before.holder, self.after.holder)
+
+    @cached
+    def edit(self) -> LeaseEvent | None:
+        """The write that made the lease last as long as it did; None if none did."""
+        return find_duration_edit(self.history, self.before, self.after)
+
+    @property
+    def took(self) -> str:
+        """`at 12:00:05Z db-1 took the lease`."""
+        at = format_clock(self.after.since, self.now)
+        at += "" if self.after.is_dated else " or later (the input does not say when)"
+        return f"at {at} {_describe_taking(self.after, self.other, self.stranger)}"
+
+    @property
+    def held(self) -> str:
+        """`while db-0 still held it, 10 s before it expired`."""
+        holder = format_name(self.before.holder)
+        if not self.after.is_dated:
+            return f", which {holder} may still have held"
+        duration = self.before.duration
+        last = self.before.last_renewal if self.is_set_back else self.before.kept_until
+        left = last + duration * SECOND - self.after.since if duration else None
+        early = "" if left is None else f", {_describe_time_left(self.before, self.after, left)} before it expired"
+        if self.edit is not None:
+            early += " by the duration that its holder wrote"
+        elif self.is_set_back:
+            early += " by its holder's last renewal"
+        return f" while {holder} still held it{early}"
+
+    @property
+    def sentence(self) -> str:
+        """When and by whom it was taken from whom, with what is known of both, without a full stop."""
+        doubt = _describe_doubt(self.before, self.now)
+        facts = _describe_other_duration(self.before, self.after) + _describe_copy(self.after)
+        facts += _describe_addresses(self.history, self.other) or _describe_own_address(self.history, self.stranger)
+        return f"{self.took}{self.held}: {doubt}{facts}"
+
+
+def _claim_taking_from_silent(theft: _Theft) -> Claim:
     """Return the claim that one took a lease that its holder had let expire, and another writer had written since."""
+    before, after, false_expiry = theft.before, theft.after, theft.false_expiry
+    assert false_expiry is not None
     silent = format_length(after.since - before.last_renewal)
     took = _describe_taking(after, None, _find_stranger(before, after))
     message = (
-        f"at {format_clock(after.since, now)} {took}, which {format_name(before.holder)} had not renewed for {silent}"
+        f"at {format_clock(after.since, theft.now)} {took}, "
+        f"which {format_name(before.holder)} had not renewed for {silent}. {false_expiry.text}"
     )
-    return make_claim(
-        *(history, "lease-stolen", Severity.WARNING, f"{message}. {false_expiry.text}", false_expiry.advice, _SET_BACK),
-        over_since=after.since,
-        arguments=_list_arguments(before, after),
-    )
+    return _make_claim(theft, Severity.WARNING, _Explanation(message, false_expiry.advice, SET_BACK))
 
 
-def _list_arguments(before: Tenure, after: Tenure) -> Mapping[str, object]:
-    return {
-        "identity": find_identity(after),
-        "previous": find_identity(before),
-        "by": WriteAuthor(after.processes.taken_by),
-        **bound_write(after.taking_write),
-    }
-
-
-def _claim_hand_over(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Claim:
-    other = after.processes.taken_by or Writer()
-    message = (
-        f"at {format_clock(after.since, now)} {format_name(before.holder)} "
-        f"handed the lease over to {format_name(after.holder)}: "
-        f"{describe_writer(other)} wrote it in, without a release"
-    )
-    sentence = "If that was intended, no action is needed. To see what it logged:"
-    advice = Advice(sentence, make_command_for_log_of_holder(history.namespace, other.pod or before.holder))
-    return make_claim(
-        *(history, "handed-over", Severity.INFO, message, advice),
-        over_since=after.since,
-        arguments=_list_arguments(before, after),
-    )
-
-
-def _claim_next_name(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Claim:
-    """Return the claim that one pod wrote another name in place of the one that it had written before."""
-    pod = after.processes.taken_by or Writer()
-    message = (
-        f"at {format_clock(after.since, now)} {format_name(after.holder)} followed {format_name(before.holder)}: "
-        f"{_ONE_POD}"
-    )
-    rewritten = history.requests.rewritten.found.get(HOLDER_IDENTITY)
-    sentence = "If its program changes its name, no action is needed. To see what it logged:"
-    advice = Advice(sentence, make_command_for_log_of_holder(history.namespace, pod.pod or before.holder))
-    return make_claim(
-        *(history, "handed-over", Severity.INFO, message, advise_on_mutation(rewritten) if rewritten else advice),
-        over_since=after.since,
-        arguments=_list_arguments(before, after),
-    )
-
-
-def _claim_theft(
-    history: LeaseHistory, before: Tenure, after: Tenure, now: int, *, false_expiry: "_FalseExpiry | None"
-) -> Claim:
+def _claim_theft(theft: _Theft) -> Claim:
     """Return the claim that one took a lease that another one still held."""
-    is_set_back = false_expiry is not None and false_expiry.cause == _SET_BACK
-    duration, last = before.duration, before.last_renewal if is_set_back else before.kept_until
-    left = last + duration * SECOND - after.since if duration else None
-    cause = "stolen"
-    other = after.processes.doubtful_taker
-    is_one_pod = is_from_one_pod(after, before)
-    is_one_name = after.processes.taken_by is None and _begin_alike(before.holder, after.holder)
-    stranger = None if other else _find_stranger(before, after)
-    took = _describe_taking(after, other, stranger)
-    early = "" if left is None else f", {_describe_time_left(before, after, left)} before it expired"
-    edit = find_duration_edit(history, before, after)
-    if edit is not None:
-        early += " by the duration that its holder wrote"
-    elif is_set_back:
-        early += " by its holder's last renewal"
-    at, held = format_clock(after.since, now), f" while {format_name(before.holder)} still held it{early}"
-    if not after.is_dated:
-        at, held = (
-            f"{at} or later (the input does not say when)",
-            f", which {format_name(before.holder)} may still have held",
-        )
-    message = f"at {at} {took}{held}: {_describe_doubt(before, now)}"
-    message += _describe_other_duration(before, after) + _describe_copy(after)
-    message += _describe_addresses(history, other) or _describe_own_address(history, stranger)
-    if false_expiry is not None:
-        message, cause, advice = f"{message}. {false_expiry.text}", false_expiry.cause, false_expiry.advice
-    elif is_one_pod:
-        is_back = takes_back(after, before)
-        written = f" back: {format_name(before.holder)}, written in from the same pod at "
-        message = f"at {at} {took}{held}; {_ONE_POD}"
-        if is_back:
-            message = f"at {at} {took}{written}{format_clock(before.since, now)}, had not renewed it"
-        cause, advice = "stolen" if is_back else "renamed", _advise_on_one_pod(history, before, after)
-    elif before.was_left_as_written and before.processes.doubtful_taker and not other:
-        # Who takes back what another one wrote in answers that write.
-        advice = _advise_on_other_taker(history, before.holder, before.processes.doubtful_taker, is_beside=False)
-        advice = replace(advice, sentence=f"{_advise_against_copy(before)}{advice.sentence}")
-    elif other:
-        is_beside = is_written_beside(after, before)
-        message += f". {_BESIDE}" if is_beside else ""
-        advice = _advise_on_other_taker(history, after.holder, other, is_beside=is_beside)
-        advice = replace(advice, sentence=f"{_advise_against_copy(after)}{advice.sentence}")
-    elif after.processes.taken_by is None:
-        is_led = not _was_left_to_expire(history, after, now)
-        message += _describe_renaming(after, is_one_name=is_one_name) if is_led else ""
-        message += f". The input does not show who wrote it{_describe_manager(before, after)}"
-        advice = Advice(
-            "The audit log shows who wrote it:",
-            make_command_for_audit_log(history.namespace, history.name),
-        )
-    else:
-        advice = _advise_on_taker(history, before, after, edit)
-    is_error = after.is_dated and not (is_one_pod or is_one_name)
-    severity = Severity.ERROR if is_error else Severity.WARNING
+    is_one = is_from_one_pod(theft.after, theft.before) or theft.is_one_name
+    severity = Severity.ERROR if theft.after.is_dated and not is_one else Severity.WARNING
+    return _make_claim(theft, severity, _EXPLANATIONS[_classify(theft)](theft))
+
+
+def _make_claim(theft: _Theft, severity: Severity, explanation: _Explanation) -> Claim:
     return make_claim(
-        *(history, "lease-stolen", severity, message, advice, cause),
-        over_since=after.since,
-        arguments=_list_arguments(before, after),
+        *(theft.history, "lease-stolen", severity, explanation.message, explanation.advice, explanation.cause),
+        over_since=theft.after.since,
+        arguments=list_arguments_of_replacement(theft.before, theft.after),
     )
+
+
+def _classify(theft: _Theft) -> _Case:
+    before, after = theft.before, theft.after
+    if theft.false_expiry is not None:
+        return _Case.FALSE_EXPIRY
+    if is_from_one_pod(after, before):
+        return _Case.TAKEN_BACK if takes_back(after, before) else _Case.RENAMED
+    if before.was_left_as_written and before.processes.doubtful_taker and not theft.other:
+        return _Case.ANSWERED
+    if theft.other:
+        return _Case.WRITTEN_IN
+    return _Case.UNSHOWN if after.processes.taken_by is None else _Case.TAKEN
+
+
+def _explain_by_false_expiry(theft: _Theft) -> _Explanation:
+    assert theft.false_expiry is not None
+    message = f"{theft.sentence}. {theft.false_expiry.text}"
+    return _Explanation(message, theft.false_expiry.advice, theft.false_expiry.cause)
+
+
+def _explain_taking_back(theft: _Theft) -> _Explanation:
+    written = f"written in from the same pod at {format_clock(theft.before.since, theft.now)}"
+    message = f"{theft.took} back: {format_name(theft.before.holder)}, {written}, had not renewed it"
+    return _Explanation(message, _advise_on_one_pod(theft.history, theft.before, theft.after))
+
+
+def _explain_renaming(theft: _Theft) -> _Explanation:
+    advice = _advise_on_one_pod(theft.history, theft.before, theft.after)
+    return _Explanation(f"{theft.took}{theft.held}; {ONE_POD}", advice, "renamed")
+
+
+def _explain_answer(theft: _Theft) -> _Explanation:
+    """Explain by a write that named the holder before: who takes back what another one wrote in answers that."""
+    writer = theft.before.processes.doubtful_taker
+    assert writer is not None
+    advice = _advise_on_other_taker(theft.history, theft.before.holder, writer, is_beside=False)
+    return _Explanation(theft.sentence, _add_advice_against_copy(advice, theft.before))
+
+
+def _explain_by_other_writer(theft: _Theft) -> _Explanation:
+    assert theft.other is not None
+    is_beside = is_written_beside(theft.after, theft.before)
+    advice = _advise_on_other_taker(theft.history, theft.after.holder, theft.other, is_beside=is_beside)
+    message = f"{theft.sentence}. {_BESIDE}" if is_beside else theft.sentence
+    return _Explanation(message, _add_advice_against_copy(advice, theft.after))
+
+
+def _explain_by_unshown_writer(theft: _Theft) -> _Explanation:
+    is_led = not _was_left_to_expire(theft.history, theft.after, theft.now)
+    renaming = _describe_renaming(theft.after, is_one_name=theft.is_one_name) if is_led else ""
+    manager = _describe_manager(theft.before, theft.after)
+    message = f"{theft.sentence}{renaming}. The input does not show who wrote it{manager}"
+    command = make_command_for_audit_log(theft.history.namespace, theft.history.name)
+    return _Explanation(message, Advice("The audit log shows who wrote it:", command))
+
+
+def _explain_taking(theft: _Theft) -> _Explanation:
+    return _Explanation(theft.sentence, _advise_on_taker(theft.history, theft.before, theft.after, theft.edit))
+
+
+_EXPLANATIONS: Final[Mapping[_Case, Callable[[_Theft], _Explanation]]] = {
+    _Case.FALSE_EXPIRY: _explain_by_false_expiry,
+    _Case.TAKEN_BACK: _explain_taking_back,
+    _Case.RENAMED: _explain_renaming,
+    _Case.ANSWERED: _explain_answer,
+    _Case.WRITTEN_IN: _explain_by_other_writer,
+    _Case.UNSHOWN: _explain_by_unshown_writer,
+    _Case.TAKEN: _explain_taking,
+}
 
 
 def _advise_on_one_pod(history: LeaseHistory, before: Tenure, after: Tenure) -> Advice:
@@ -276,9 +327,9 @@ def _describe_copy(after: Tenure) -> str:
     return f"; the renewTime written with it was {format_length(after.copied_age)} old" if after.copied_age else ""
 
 
-def _advise_against_copy(written: Tenure) -> str:
-    """Return what to do if an old state was written in, as whoever applies a stored copy of a lease does each time."""
-    return f"{_NO_COPY} " if written.copied_age else ""
+def _add_advice_against_copy(advice: Advice, written: Tenure) -> Advice:
+    """Begin with what to do if an old state was written in, as whoever applies a stored copy of a lease does."""
+    return replace(advice, sentence=f"{_NO_COPY} {advice.sentence}") if written.copied_age else advice
 
 
 def _describe_own_address(history: LeaseHistory, stranger: Writer | None) -> str:
@@ -310,70 +361,6 @@ def _describe_addresses(history: LeaseHistory, other: Writer | None) -> str:
         f". Requests with the token of its pod came from {shown}: unless they pass through proxies or NAT, or it has "
         "several interfaces, another one has its token"
     )
-
-
-class _FalseExpiry(Struct, frozen=True):
-    """Why a lease that was live looked expired to the one that took it, if that compares renewTime with its clock."""
-
-    text: str
-    cause: str
-    advice: Advice
-
-
-def _explain_false_expiry(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> _FalseExpiry | None:
-    if (set_back := _explain_time_set_back(history, before, after, now)) is not None:
-        return set_back
-    rewritten = history.requests.rewritten.found.get(RENEW_TIME)
-    if rewritten:
-        if not rewritten.earliest <= after.since <= rewritten.latest + (before.duration or 0) * SECOND:
-            return None
-        text = f"Its renewTime was not stored as requested, so {_CONCLUSION}"
-        return _FalseExpiry(text, "rewritten", advise_on_mutation(rewritten))
-    ahead = before.own_clock_ahead
-    if ahead is None or ahead >= -_MIN_CLOCK_ERROR:
-        return None
-    behind = f"{format_length(-ahead)} behind the API server's"
-    if _are_equally_off(history, ahead):
-        text = (
-            f"The renewTimes of several holders were equally off, {behind} clock, which points to a webhook or policy "
-            f"that changes renewTime, or to a time zone, rather than to wrong clocks; so {_CONCLUSION}"
-        )
-        return _FalseExpiry(text, "clock", Advice("See what changes renewTime, such as a mutating webhook:", MUTATORS))
-    advice = Advice(
-        f"Correct the clock of the node of {format_name(before.holder)}; "
-        f"{format_name(after.holder)} should wait until the lease has not changed for its whole duration. "
-        "To see which nodes they run on:",
-        f"{make_kubectl_prefix(history.namespace)} get pods -o wide",
-    )
-    return _FalseExpiry(f"The old holder's clock is {behind}, so {_CONCLUSION}", "clock", advice)
-
-
-def _explain_time_set_back(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> _FalseExpiry | None:
-    """Explain by another writer that set renewTime back after the holder's last renewal, so that the lease expired."""
-    claimed, taker = before.renew_time_of_other, after.processes.taken_by
-    if not before.is_last_by_other or before.renewed_by_other is None or claimed is None or not before.duration:
-        return None
-    at, changer = before.renewed_by_other
-    is_own = after.processes.doubtful_taker is None and taker is not None and not taker.is_same(changer)
-    has_looked_expired = claimed + before.duration * SECOND <= after.since + _MIN_CLOCK_ERROR
-    if not (is_own and changer.user and has_looked_expired) or at - claimed <= _MIN_CLOCK_ERROR:
-        return None
-    text = (
-        f"{describe_writer(changer)} had set its renewTime to {format_clock(claimed, now)} "
-        f"at {format_clock(at, now)}, so {_CONCLUSION}"
-    )
-    advice = advise_on_writer(f"Find out why {describe_user(changer)} set its renewTime back.", history, changer)
-    return _FalseExpiry(text, _SET_BACK, advice)
-
-
-def _are_equally_off(history: LeaseHistory, ahead: int) -> bool:
-    """Return whether the clocks of several holders seem to be off by the same, which clocks that are wrong are not."""
-    alike = {
-        one.holder
-        for one in history.tenures
-        if one.own_clock_ahead is not None and abs(one.own_clock_ahead - ahead) < _MIN_CLOCK_ERROR
-    }
-    return len(alike) > 1
 
 
 def _advise_on_taker(history: LeaseHistory, before: Tenure, after: Tenure, edit: LeaseEvent | None) -> Advice:
@@ -410,16 +397,6 @@ def _describe_time_left(before: Tenure, after: Tenure, left: int) -> str:
     return format_bound(
         left + max(0, latest - before.last_extension.at) + max(0, after.since - after.taking_write.earliest)
     )
-
-
-def describe_strict(who: Writer) -> str:
-    """Say what preset strict does with a steal or a release by another; without stamps a denial weakens to a warning.
-
-    It denies neither to a user whom every policy exempts.
-    """
-    if is_always_exempt(UserInfo(who.user, who.groups)):
-        return ""
-    return " (preset strict denies it, if the lease has stamps)"
 
 
 def _describe_manager(before: Tenure, after: Tenure) -> str:
