@@ -32,7 +32,7 @@ from webhook.analysis.inputs.items import (
     RelatedWrite,
 )
 from webhook.analysis.inputs.our_objects import MAX_NAME, decode_our_object
-from webhook.analysis.inputs.patches import SpecChanges, leaves_spec, list_marks, read_spec_changes
+from webhook.analysis.inputs.patches import Mark, SpecChanges, leaves_spec, list_marks, read_spec_changes
 from webhook.analysis.inputs.pod_activity import GROUP_MARKER, PodsWithLeases, interpret_pod_activity
 from webhook.analysis.inputs.pod_requests import interpret_pod_status, may_be_pod_request
 from webhook.analysis.inputs.related_writes import interpret_related_write, may_be_related_write
@@ -99,47 +99,89 @@ def interpret_event(
     document: Document,
 ) -> Observation | FenceReport | PodDeletion | PodRequest | PodActivity | RelatedWrite | None:
     """Return what one event says of leases, candidates, a fence or a pod; None if it is about something else."""
-    data = document.text
-    event = decode_event(data)
-    # Who is not authenticated is answered, and logged, before the request is handled (`filters/authn_audit.go`).
-    is_refused_at_once = event.stage == "ResponseStarted" and event.response_status.code == 401
-    # A watch may go on when the log ends.
-    is_begun = event.stage == "ResponseStarted" and event.verb == "watch"
-    if event.stage != "ResponseComplete" and not (is_refused_at_once or is_begun):
+    event = decode_event(document.text)
+    if not _is_answered(event):
         return None
-    reference, act = event.object_ref, _find_act(event)
-    kind = KIND_OF.get(reference.resource)
-    # No subresource of a lease stores anything.
-    if kind is None or reference.api_group != GROUP or reference.subresource or act is None:
-        if _FENCE_MARKER in data:
-            return _interpret_fence(event, document)
-        return (
-            _interpret_pod_request(event)
-            or interpret_related_write(event)
-            or interpret_pod_status(event)
-            or interpret_pod_activity(event)
-        )
+    kind, act = _find_kind(event), _find_act(event)
+    if kind is None or act is None:
+        return _interpret_other_request(event, document)
     if event.verb == "patch" and event.response_status.code == HTTPStatus.CREATED:
         act = Act.CREATED  # an apply creates what does not exist
+    return _interpret_request(event, document, kind, act)
+
+
+def _is_answered(event: AuditEvent) -> bool:
+    """Return whether an event is the last one of its request, or of one that need not have another."""
+    if event.stage != "ResponseStarted":
+        return event.stage == "ResponseComplete"
+    # A client that is not authenticated is answered, and logged, before the request is handled
+    # (`filters/authn_audit.go`). A watch may outlast the log.
+    return event.response_status.code == 401 or event.verb == "watch"
+
+
+def _find_kind(event: AuditEvent) -> str | None:
+    """Return the kind of our object that a request is about; None if there is none."""
+    reference = event.object_ref
+    # No subresource of a lease stores anything.
+    is_ours = reference.api_group == GROUP and not reference.subresource
+    return KIND_OF.get(reference.resource) if is_ours else None
+
+
+def _interpret_other_request(
+    event: AuditEvent, document: Document
+) -> FenceReport | PodDeletion | PodRequest | PodActivity | RelatedWrite | None:
+    """Return what a request says that is about no lease and no candidate."""
+    if _FENCE_MARKER in document.text:
+        return _interpret_fence(event, document)
+    return (
+        _interpret_pod_request(event)
+        or interpret_related_write(event)
+        or interpret_pod_status(event)
+        or interpret_pod_activity(event)
+    )
+
+
+class _Shown(Struct, frozen=True):
+    """The object that an event shows: as it was stored, or as it was sent."""
+
+    object: Lease | LeaseCandidate | None = None
+    metadata: ObjectMeta = ObjectMeta()
+    problem: str = ""
+    resource_version: str = ""
+    rewritings: tuple[Rewriting, ...] = ()
+
+
+class _Requested(Struct, frozen=True):
+    """What a write asked for of which an event shows no object."""
+
+    asked: Lease | None = None
+    patched_renew_time: str = ""
+    spec_changes: SpecChanges | None = None
+    is_beside_spec: bool = False
+    marks: tuple[Mark, ...] = ()
+
+
+_NOTHING_SHOWN: Final = _Shown()
+_NOTHING_REQUESTED: Final = _Requested()
+
+
+def _interpret_request(event: AuditEvent, document: Document, kind: str, act: Act) -> Observation:
+    """Return what a request for a lease or a candidate did."""
+    reference = event.object_ref
     answered, asked = event.answered_at, times.get_instant(times.normalize(event.request_received_timestamp))
-    shown = _choose_object(event, act)
-    stored, named, problem = None, ObjectMeta(), ""
-    if shown is not None:
-        stored, named, problem = decode_our_object(kind, reference.api_version, shown)
-    if stored is not None and shown is event.request_object:
-        # It has the stamps of an earlier write, or any that the client invented.
-        stored = replace(stored, metadata=replace(stored.metadata, managed_fields=NULL))
-    is_dry_run = find_dry_run(event)
-    is_beside_spec = shown is None and act is Act.UPDATED and _is_beside_spec(event)
+    raw = _choose_object(event, act)
+    shown = _NOTHING_SHOWN if raw is None else _read_object(event, kind, raw)
+    requested = _read_request(event, kind, act) if raw is None else _NOTHING_REQUESTED
+    is_deletion, is_dry_run = act is Act.DELETED, find_dry_run(event)
     return Observation(
         place=document.place,
         input_kind=InputKind.AUDIT_LOG,
         act=act,
         kind=kind,
-        namespace=reference.namespace or named.namespace or "",
-        name=reference.name or named.name or "",
-        object=stored,
-        problem=problem,
+        namespace=reference.namespace or shown.metadata.namespace or "",
+        name=reference.name or shown.metadata.name or "",
+        object=shown.object,
+        problem=shown.problem,
         at=answered if answered is not None else asked,
         verb=event.verb,
         refused_holder=_find_refused_holder(event, kind),
@@ -152,21 +194,48 @@ def interpret_event(
             event.annotations or NO_TEXTS,
         ),
         is_dry_run=is_dry_run is True,
-        is_surely_not_dry_run=act is not Act.DELETED or is_dry_run is not None or is_never_dry(event),
+        is_surely_not_dry_run=not is_deletion or is_dry_run is not None or is_never_dry(event),
         collection_deletion=_find_collection_deletion(event) if event.verb == "deletecollection" else None,
-        uid=named.uid or reference.uid or (_find_deleted_uid(event) if act is Act.DELETED else ""),
-        # The object of a request has the version that it replaces.
-        resource_version=(named.resource_version or "") if shown is event.response_object else "",
+        uid=shown.metadata.uid or reference.uid or (_find_deleted_uid(event) if is_deletion else ""),
+        resource_version=shown.resource_version,
         replaces=reference.resource_version if event.verb == "update" else "",
         version=reference.api_version,
         source=event.source,
         is_from_cache=event.is_from_cache,
         answered_object=_find_answered_object(event) if act is Act.READ else b"",
         user=event.requester,
-        rewritings=tuple(_find_rewritings(event, stored)) if shown is event.response_object else (),
-        asked=_find_asked(event, kind) if shown is None and act in {Act.CREATED, Act.UPDATED} else None,
-        patched_renew_time=_find_patched_renew_time(event) if shown is None and act is Act.UPDATED else "",
-        spec_changes=_find_spec_changes(event, kind) if shown is None and act is Act.UPDATED else None,
+        rewritings=shown.rewritings,
+        asked=requested.asked,
+        patched_renew_time=requested.patched_renew_time,
+        spec_changes=requested.spec_changes,
+        is_beside_spec=requested.is_beside_spec,
+        marks=requested.marks,
+    )
+
+
+def _read_object(event: AuditEvent, kind: str, raw: Raw) -> _Shown:
+    """Return the object that an event shows, which is `raw`."""
+    found, metadata, problem = decode_our_object(kind, event.object_ref.api_version, raw)
+    if raw is event.response_object:
+        rewritings = tuple(_find_rewritings(event, found))
+        return _Shown(found, metadata, problem, metadata.resource_version or "", rewritings)
+    if found is not None:
+        # It has the stamps of an earlier write, or any that the client invented, and the version that it replaces.
+        found = replace(found, metadata=replace(found.metadata, managed_fields=NULL))
+    return _Shown(found, metadata, problem)
+
+
+def _read_request(event: AuditEvent, kind: str, act: Act) -> _Requested:
+    """Return what a write asked for, as far as its request shows that."""
+    if act is Act.CREATED:
+        return _Requested(_find_asked(event, kind))
+    if act is not Act.UPDATED:
+        return _NOTHING_REQUESTED
+    is_beside_spec = _is_beside_spec(event)
+    return _Requested(
+        asked=_find_asked(event, kind),
+        patched_renew_time=_find_patched_renew_time(event),
+        spec_changes=_find_spec_changes(event, kind),
         is_beside_spec=is_beside_spec,
         marks=list_marks(bytes(event.request_object)) if is_beside_spec else (),
     )

@@ -1,9 +1,11 @@
 """Writes of a log to what a lease's holders depend on, where what happened to the lease may have to do with them."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
+
+from msgspec import Struct
 
 from webhook.admission.rules.change import NODE_LEASES
 from webhook.analysis.claims.evidence.failing_requests import DEFINITION, FailingRun
@@ -16,7 +18,7 @@ from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.inputs.items import PodRequest, RelatedWrite, Writer
 from webhook.analysis.inputs.related_writes import STATUS_WRITTEN, WORKLOADS
 from webhook.kubernetes.generated_names import GENERATED
-from webhook.kubernetes.request import NODE_CONTROLLER, UserInfo
+from webhook.kubernetes.request import NODE_CONTROLLER, UserInfo, cached
 from webhook.kubernetes.times import MINUTE, SECOND
 
 _NEAR: Final = 2 * MINUTE
@@ -60,6 +62,8 @@ _REFUSING: Final = frozenset({*_POLICIES, *_WEBHOOKS, "ResourceQuota"})
 _TERMINATING: Final = "because it is being terminated"
 """What refuses a creation in a namespace that is being deleted."""
 _OVER_QUOTA: Final = "exceeded quota"
+_Run = tuple[int | None, int]
+"""When the first and the last refusal of a run came; None if the first may be forgotten."""
 _Silence = tuple[int, int, Tenure | None]
 """From when to when a holder, if it is known which one, did not renew."""
 _WITHOUT_PARAMETERS: Final = "no params found"
@@ -117,32 +121,54 @@ def find_related_writes(
     # Each lease of an input asks this, and most writes are of other namespaces.
     places = {"", history.namespace, *(one[0] for one in accounts if one)}
     near = sorted((one for one in writes if one.namespace in places), key=lambda one: (one.at, one.kind, one.name))
-    kinds = {one.kind for one in near if one.namespace in {"", history.namespace}}
-    runs = {kind: list(_find_runs(history, _REFUSALS_OF[kind])) for kind in kinds if kind in _REFUSALS_OF}
-    silences = list(_find_silences(history)) if any(one.kind == _NETWORK for one in near) else []
-    for write in near:
-        is_here = write.namespace in {"", history.namespace}
-        is_of_lease = _is_of_process(write, processes)
-        is_other = write.kind != _ACCOUNT and is_here
-        is_of_lease = is_of_lease or (is_other and _may_explain(write, runs.get(write.kind, ())))
-        is_of_lease = is_of_lease or (is_other and find_end_of_refusals(write, history) > 0)
-        is_of_lease = is_of_lease or _may_have_taken_token(write, processes, runs.get(_ACCOUNT, ()))
-        is_of_lease = is_of_lease or (write.kind == _NETWORK and _may_explain_silence(write, silences))
-        is_of_lease = is_of_lease or (is_other and _may_explain_failures(write, failing))
-        is_of_lease = is_of_lease or (write.kind == _SETTINGS and _may_explain_edit(write, history, processes))
-        is_of_lease = is_of_lease or (
-            write.kind == _NODE and _is_of_node_of_holder(write, history) and not _is_said_by_status(write, near)
-        )
-        if is_of_lease or _may_explain_pods(write, refused_pods):
-            yield write
+    scene = _Scene(history, near, processes, refused_pods, failing)
+    return (write for write in near if any(is_related(write, scene) for is_related in _RELATIONS))
 
 
-def _may_explain_edit(write: RelatedWrite, history: LeaseHistory, processes: Iterable[Writer]) -> bool:
+class _Scene(Struct, frozen=True, dict=True):
+    """A lease, the writes that may have to do with it, and what they may explain."""
+
+    history: LeaseHistory
+    near: Sequence[RelatedWrite]
+    """Writes of the whole cluster, and of the namespaces of the lease and of its processes."""
+    processes: Sequence[Writer]
+    """The processes that held the lease or asked for it in vain."""
+    refused_pods: Sequence[PodRequest]
+    failing: Sequence[FailingRun]
+
+    @cached
+    def runs(self) -> Mapping[str, Sequence[_Run]]:
+        """By kind of object, the runs of refusals that it may have to do with."""
+        kinds = {one.kind for one in self.near if one.namespace in {"", self.history.namespace}}
+        return {kind: list(_find_runs(self.history, _REFUSALS_OF[kind])) for kind in kinds if kind in _REFUSALS_OF}
+
+    @cached
+    def silences(self) -> Sequence[_Silence]:
+        """The times in which the lease was not renewed."""
+        return list(_find_silences(self.history))
+
+    def is_here(self, write: RelatedWrite) -> bool:
+        """Return whether a write is of the whole cluster, or of the namespace of the lease, and not of an account."""
+        return write.kind != _ACCOUNT and write.namespace in {"", self.history.namespace}
+
+
+def _may_explain_refusals(write: RelatedWrite, scene: _Scene) -> bool:
+    """Return whether an object may have refused what was asked for the lease, or granted it."""
+    return scene.is_here(write) and _may_explain(write, scene.runs.get(write.kind, ()))
+
+
+def _may_help(write: RelatedWrite, scene: _Scene) -> bool:
+    """Return whether a write may have been meant to end refusals that went on."""
+    return find_end_of_refusals(write, scene.history) > 0
+
+
+def _may_explain_edit(write: RelatedWrite, scene: _Scene) -> bool:
     """Return whether a ConfigMap that is named after a workload was written just before its pod changed a duration.
 
     What its own account writes is its work.
     """
-    if write.namespace != history.namespace or write.verb == "deleted":
+    history, processes = scene.history, scene.processes
+    if write.kind != _SETTINGS or write.namespace != history.namespace or write.verb == "deleted":
         return False
     changes = [one for one in history.edits if _DURATION in one.text and 0 <= one.at - write.at <= _UNTIL_READ]
     own = [one for one in processes if one.pod and any(one.is_same(edit.writer) for edit in changes)]
@@ -155,8 +181,15 @@ def is_of_node(write: RelatedWrite, history: LeaseHistory) -> bool:
     return write.kind == _NODE and history.namespace == NODE_LEASES and write.name == history.name
 
 
-def _is_of_node_of_holder(write: RelatedWrite, history: LeaseHistory) -> bool:
+def _may_explain_by_node(write: RelatedWrite, scene: _Scene) -> bool:
+    """Return whether a write is about the node of a holder, and no write of its status says why it was made."""
+    is_of_holder = write.kind == _NODE and _is_of_node_of_holder(write, scene)
+    return is_of_holder and not _is_said_by_status(write, scene.near)
+
+
+def _is_of_node_of_holder(write: RelatedWrite, scene: _Scene) -> bool:
     """Return whether a write is about the node of a holder, and was made about when that was silent, or was deleted."""
+    history = scene.history
     is_own = is_of_node(write, history)
     # Of most leases, most nodes are others.
     if not is_own and all(one.processes.node != write.name for one in history.tenures):
@@ -166,7 +199,7 @@ def _is_of_node_of_holder(write: RelatedWrite, history: LeaseHistory) -> bool:
     ends = ((one.last_renewal, one.until, one) for one in history.tenures if one.is_deleted and one.until is not None)
     return any(
         start - _NEAR <= write.at <= end and (is_own or (tenure is not None and tenure.processes.node == write.name))
-        for start, end, tenure in (*_find_silences(history), *ends)
+        for start, end, tenure in (*scene.silences, *ends)
     )
 
 
@@ -175,9 +208,9 @@ def _list_processes(history: LeaseHistory) -> Sequence[Writer]:
     return list(dict.fromkeys((*own, *(one.writer.process for one in history.requests.refusals))))
 
 
-def _is_of_process(write: RelatedWrite, processes: Iterable[Writer]) -> bool:
+def _is_of_process(write: RelatedWrite, scene: _Scene) -> bool:
     """Return whether an object is the account, or the workload, of a process that held the lease or asked for it."""
-    for process in processes:
+    for process in scene.processes:
         account = UserInfo(process.user).service_account
         if account is None or write.namespace != account[0] or process.impersonator:
             continue
@@ -188,16 +221,14 @@ def _is_of_process(write: RelatedWrite, processes: Iterable[Writer]) -> bool:
     return False
 
 
-def _may_have_taken_token(
-    write: RelatedWrite, processes: Iterable[Writer], runs: Iterable[tuple[int | None, int]]
-) -> bool:
+def _may_have_taken_token(write: RelatedWrite, scene: _Scene) -> bool:
     """Return whether a write changed the account of a process when requests without credentials began or ended.
 
     An account says whether its pods get a token.
     """
-    accounts = (UserInfo(one.user).service_account for one in processes)
+    accounts = (UserInfo(one.user).service_account for one in scene.processes)
     is_account = write.kind == _ACCOUNT and (write.namespace, write.name) in accounts
-    return is_account and _may_explain(write, runs)
+    return is_account and _may_explain(write, scene.runs.get(_ACCOUNT, ()))
 
 
 def _is_pod_of(pod: str, workload: RelatedWrite) -> bool:
@@ -206,7 +237,7 @@ def _is_pod_of(pod: str, workload: RelatedWrite) -> bool:
     return rest != pod and _PODS[workload.kind].fullmatch(rest) is not None
 
 
-def _find_runs(history: LeaseHistory, is_like: Callable[[Refusal], bool]) -> Iterator[tuple[int | None, int]]:
+def _find_runs(history: LeaseHistory, is_like: Callable[[Refusal], bool]) -> Iterator[_Run]:
     """Yield when the first and the last one of each run of refusals came; None if the first may be forgotten."""
     for first, last in _find_known_runs(history, is_like):
         yield None if history.requests.has_forgotten_since(first - _NEAR) else first, last
@@ -221,7 +252,7 @@ def _find_known_runs(history: LeaseHistory, is_like: Callable[[Refusal], bool]) 
         yield from ((run[0], run[-1]) for run in split_runs(found, apart=_NEAR, time=lambda at: at))
 
 
-def _may_explain(write: RelatedWrite, runs: Iterable[tuple[int | None, int]]) -> bool:
+def _may_explain(write: RelatedWrite, runs: Iterable[_Run]) -> bool:
     """Return whether an object may grant or refuse what was refused, and was written when that began or ended.
 
     What was written in the middle of a run neither caused the refusals nor ended them.
@@ -251,23 +282,23 @@ def find_end_of_refusals(write: RelatedWrite, history: LeaseHistory) -> int:
     return max((last for first, last in runs if first < write.at < last - _UNTIL_KNOWN), default=0)
 
 
-def _may_explain_failures(write: RelatedWrite, failing: Iterable[FailingRun]) -> bool:
+def _may_explain_failures(write: RelatedWrite, scene: _Scene) -> bool:
     """Return whether a write may have had a holder's other requests fail, or succeed again."""
     runs = [
         (None if one.is_cut else one.first, one.last)
-        for one in failing
+        for one in scene.failing
         if (write.kind in _RIGHTS and one.failure.lacks_rights)
         or (write.kind == DEFINITION and one.failure.code == 404 and write.name == one.failure.resource)
     ]
-    return _may_explain(write, runs)
+    return scene.is_here(write) and _may_explain(write, runs)
 
 
-def _may_explain_silence(write: RelatedWrite, silences: Iterable[_Silence]) -> bool:
+def _may_explain_silence(write: RelatedWrite, scene: _Scene) -> bool:
     """Return whether a policy was written when renewals ended, or just before they went on."""
-    return any(
+    return write.kind == _NETWORK and any(
         (write.verb != "deleted" and start - _NEAR <= write.at <= start + _UNTIL_CUT_OFF)
         or (write.verb != "created" and end - _NEAR <= write.at <= end)
-        for start, end, _ in silences
+        for start, end, _ in scene.silences
     )
 
 
@@ -282,12 +313,12 @@ def _find_silences(history: LeaseHistory) -> Iterator[_Silence]:
         yield holder.last_renewal, history.moment, holder
 
 
-def _may_explain_pods(write: RelatedWrite, refused: Sequence[PodRequest]) -> bool:
+def _may_explain_pods(write: RelatedWrite, scene: _Scene) -> bool:
     """Return whether an object refuses what pods were refused for at about that time."""
     words = _REFUSALS_OF_PODS.get(write.kind)
     times = [
         pod.at
-        for pod in refused
+        for pod in scene.refused_pods
         if words is not None and words in pod.message and write.namespace in {"", pod.namespace}
     ]
     return bool(times) and times[0] - _NEAR <= write.at <= times[-1] + _NEAR
@@ -324,3 +355,15 @@ _REFUSALS_OF_PODS: Final = {
     "Namespace": "violates PodSecurity",
 }
 """What the answer says to the creation of a pod that each kind of object has refused."""
+_RELATIONS: Final[tuple[Callable[[RelatedWrite, _Scene], bool], ...]] = (
+    _is_of_process,
+    _may_explain_refusals,
+    _may_help,
+    _may_have_taken_token,
+    _may_explain_silence,
+    _may_explain_failures,
+    _may_explain_edit,
+    _may_explain_by_node,
+    _may_explain_pods,
+)
+"""How a write may have to do with a lease."""
