@@ -215,25 +215,27 @@ def _make_request(
         contradiction = _find_contradiction_of_kind(resource, kind)
     subject = old if new is None else new
     metadata = NO_METADATA if subject is None else subject.metadata
+    if not (surrogates or contradiction):
+        contradiction = _find_contradiction_of_objects(wire, kind.kind, resource.version, new, old)
     return AdmissionRequest(
-        uid,
-        operation,
-        resource.resource,
-        kind.kind,
-        resource.version or "",
-        resource.group or "",
-        wire.sub_resource or "",
-        wire.namespace or metadata.namespace or "",
-        wire.name or metadata.name or "",
-        decode_user(wire.user_info),
-        new,
-        old,
-        specs,
-        options,
-        tuple(errors),
-        surrogates or contradiction or _find_contradiction_of_objects(wire, kind.kind, resource.version, new, old),
-        api_version,
-        body,
+        uid=uid,
+        operation=operation,
+        resource=resource.resource,
+        kind=kind.kind,
+        version=resource.version or "",
+        group=resource.group or "",
+        sub_resource=wire.sub_resource or "",
+        namespace=wire.namespace or metadata.namespace or "",
+        name=wire.name or metadata.name or "",
+        user=decode_user(wire.user_info),
+        new=new,
+        old=old,
+        specs=specs,
+        options=options,
+        object_errors=tuple(errors),
+        contradiction=surrogates or contradiction,
+        api_version=api_version,
+        body=body,
     )
 
 

@@ -32,34 +32,64 @@ def find_status(
     `logged` is a renewal after that, which a log shows. `is_seen_created`: the input shows how the lease was created.
     `is_list_only`: it shows one moment only.
     """
-    status, holder = find_state_of_lease(lease, entries, now, logged), succession.holder
-    if is_nameless_heartbeat(lease.spec) and succession.has_named_holder:
-        return replace(status, state=LeaseState.RELEASED, takeable_at=status.last_renewal)
-    if is_nameless_heartbeat(lease.spec) and is_seen_created and not (holder and holder.processes.renewals):
-        # Who creates a lease for an election may write all but the holder.
-        return replace(status, state=LeaseState.NEVER_HELD, takeable_at=status.last_renewal)
+    holder = succession.holder
+    of_state = find_state_of_lease(lease, entries, now, logged)
+    heartbeat = _find_state_of_heartbeat(lease, succession, is_seen_created=is_seen_created)
+    if heartbeat is not None:
+        return replace(of_state, state=heartbeat, takeable_at=of_state.last_renewal)
     known = date_known_renewal(holder, is_list_only=is_list_only)
-    if known is not None and abs((status.last_renewal or known) - known) > SECOND:
-        # Whoever may write it can date it back, or ahead; and an API server that asks a holder to step down stamps it.
-        status = find_state_of_lease(lease, entries, now, known, is_last=True)
-        if holder and status.state is LeaseState.EXPIRED and not has_expired(known, holder.duration, now):
-            status = replace(status, state=LeaseState.UNKNOWN)  # its holder does not know a shorter duration
-    elif known is not None:
-        status = replace(status, is_disputed=False)
+    status = _correct_renewal(of_state, lease, entries, holder, now, known)
+    status = replace(status, state=_correct_state(status, lease, entries, succession, is_seen_created=is_seen_created))
+    return status if is_list_only else replace(status, ahead=_find_clock(status, holder))
+
+
+def _find_state_of_heartbeat(lease: Lease, succession: Succession, *, is_seen_created: bool) -> LeaseState | None:
+    """Return the state of a lease that has no holder as a heartbeat has none, but is of an election; else None."""
+    if not is_nameless_heartbeat(lease.spec):
+        return None
+    if succession.has_named_holder:
+        return LeaseState.RELEASED
+    holder = succession.holder
+    # A client that creates a lease for an election may write all but the holder.
+    return LeaseState.NEVER_HELD if is_seen_created and not (holder and holder.processes.renewals) else None
+
+
+def _correct_renewal(
+    status: LeaseStatus, lease: Lease, entries: Sequence[Entry], holder: Tenure | None, now: int, known: int | None
+) -> LeaseStatus:
+    """Return the status by the last renewal that an API server dates, if one is known."""
+    if known is None:
+        return status
+    if abs((status.last_renewal or known) - known) <= SECOND:
+        return replace(status, is_disputed=False)
+    # Whoever may write it can date it back, or ahead; and an API server that asks a holder to step down stamps it.
+    status = find_state_of_lease(lease, entries, now, known, is_last=True)
+    if holder and status.state is LeaseState.EXPIRED and not has_expired(known, holder.duration, now):
+        return replace(status, state=LeaseState.UNKNOWN)  # its holder does not know a shorter duration
+    return status
+
+
+def _correct_state(
+    status: LeaseStatus, lease: Lease, entries: Sequence[Entry], succession: Succession, *, is_seen_created: bool
+) -> LeaseState:
+    """Return the state by what is known of the holders before."""
     if status.state is LeaseState.EXPIRED and is_constant(entries) and not status.from_stamps:
-        status = replace(status, state=LeaseState.UNKNOWN)  # its holder's clock alone does not say that
+        return LeaseState.UNKNOWN  # its holder's clock alone does not say that
     if status.state is LeaseState.NEVER_HELD and succession.tenures:
-        status = replace(status, state=LeaseState.RELEASED)  # someone removed all that its holders wrote
+        return LeaseState.RELEASED  # someone removed all that its holders wrote
     is_blank = normalize(lease.spec.acquire_time) is None and not lease.spec.lease_transitions
     if status.state is LeaseState.RELEASED and is_seen_created and not succession.tenures and is_blank:
-        # Who creates a lease for a coordinated election writes renewTime, and no holder.
-        status = replace(status, state=LeaseState.NEVER_HELD)
-    if is_list_only:
-        return status
+        # A client that creates a lease for a coordinated election writes renewTime, and no holder.
+        return LeaseState.NEVER_HELD
+    return status.state
+
+
+def _find_clock(status: LeaseStatus, holder: Tenure | None) -> int | None:
+    """Return by how much the holder's clock is ahead; None if it is not known."""
     # Several processes that take turns to renew have a clock each.
     ahead = holder.clock.ahead if holder and not holder.processes.has_several_writers else None
     is_over = status.ahead == 0  # by the present state; what renewals before a gap showed need not last
-    return replace(status, ahead=0 if ahead and is_over else ahead)
+    return 0 if ahead and is_over else ahead
 
 
 def doubt_expiry(status: LeaseStatus, now: int, skew: int) -> LeaseStatus:

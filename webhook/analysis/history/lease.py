@@ -188,8 +188,11 @@ class LeaseHistory(Struct):
     @property
     def is_nameless(self) -> bool:
         """True if it is a heartbeat, and never named a holder."""
-        is_of_shape = self.lease is not None and is_nameless_heartbeat(self.lease.spec)
-        return is_of_shape and not self.succession.has_named_holder
+        return self.lease is not None and self.is_nameless_in(self.lease)
+
+    def is_nameless_in(self, lease: Lease) -> bool:
+        """Return whether a state is that of a heartbeat which never named a holder."""
+        return is_nameless_heartbeat(lease.spec) and not self.succession.has_named_holder
 
     @property
     def duration(self) -> int | None:

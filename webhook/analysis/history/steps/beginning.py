@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from webhook.admission.rules.expiry import BOUND, truncate_to_seconds
 from webhook.analysis.history.events import EventKind
 from webhook.analysis.history.holders.first_state import read_first_state
-from webhook.analysis.history.holders.tenure import Handover
+from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.holders.transition import NextState
 from webhook.analysis.history.status import date_renewal
 from webhook.analysis.history.steps.step import Step
@@ -24,47 +24,68 @@ from webhook.kubernetes.times import SECOND, get_readable_instant, normalize, st
 def begin_state(step: Step, state: NextState) -> None:
     """Begin with a state before which the lease did not exist, or was not known."""
     if state.is_held:
-        _begin_holder(step, state, state.holder)
+        _begin_holder(step, state)
     _report_creation(step, state)
 
 
-def _begin_holder(step: Step, state: NextState, holder: str) -> None:
-    history = step.history
-    tenure, spec, writer = history.current_tenure, state.new, state.writer
-    if tenure and tenure.is_stand_in and tenure.holder and (not holder or holder.startswith(tenure.holder)):
+def _begin_holder(step: Step, state: NextState) -> None:
+    history, tenure = step.history, step.history.current_tenure
+    if tenure is not None and _names_stand_in(tenure, state.holder):
         # A log without objects showed who writes; now a watch shows the holder identity, or that there is none.
-        tenure.name_holder(holder)
+        tenure.name_holder(state.holder)
     elif history.vacancy.how is Handover.DELETED or state.is_new:
-        is_unseen = history.vacancy.how is Handover.UNKNOWN
-        how = Handover.DELETED if history.vacancy.how is Handover.DELETED else Handover.CREATED
-        # After a gap the first state need not be the one that was created.
-        is_first = not history.continuity.is_after_gap or step.write.is_logged
-        if state.act is Act.UPDATED or (history.existence.is_creation_hidden and state.act is not Act.CREATED):
-            is_first = False  # what is updated was created before
-        at = state.moment or date_renewal(spec, state.entries) or 0
-        tenure = begin_tenure(step, holder, at, how if is_first else Handover.UNKNOWN, writer)
-        if not is_first:
-            tenure.begin_unseen()
-        if is_unseen or not is_first:
-            tenure.forget_previous()
+        _begin_as_created(step, state)
     else:
-        first = read_first_state(state.lease, state.entries, step.write, state.moment, history.kind)
-        # A patch is answered with the state that it found if it changed nothing.
-        is_renewer = state.seen.verb != "patch" and _may_be_renewal(state.entries, step.write)
-        tenure = begin_tenure(
-            step, holder, first.since, Handover.SEEN, writer if is_renewer else None, seen=first.last_renewal
-        )
-        tenure.begin_before_input(is_unseen=first.is_unseen, is_since_own=first.is_since_own)
-        if first.is_unseen and step.write.dating is Dating.STAMP:
-            # Any write until the latest stamp may have been a renewal.
-            stamped = (state.seen.latest_stamp or 0) + SECOND
-            tenure.extend(replace(step.write, latest=max(step.write.latest or 0, stamped)))
-        if not is_renewer:
-            tenure.extend(replace(tenure.last_extension, writer=None))
-        tenure.note_claimed(get_readable_instant(normalize(spec.renew_time)))
-        forget_undated(step, tenure)
-        if first.is_as_chosen:
-            history.renewals.forget()  # the API server made what looks like its last renewal
+        _begin_as_seen(step, state)
+
+
+def _names_stand_in(tenure: Tenure, holder: str) -> bool:
+    """Return whether a holder may be the one for which the writer of a lease stands in."""
+    is_alike = bool(tenure.holder) and (not holder or holder.startswith(tenure.holder))
+    return tenure.is_stand_in and is_alike
+
+
+def _begin_as_created(step: Step, state: NextState) -> None:
+    """Begin a tenure with a lease that was created, perhaps after another one of its name was deleted."""
+    vacancy = step.history.vacancy
+    is_first = _is_as_created(step, state)
+    is_unseen = vacancy.how is Handover.UNKNOWN
+    how = Handover.DELETED if vacancy.how is Handover.DELETED else Handover.CREATED
+    at = state.moment or date_renewal(state.new, state.entries) or 0
+    tenure = begin_tenure(step, state.holder, at, how if is_first else Handover.UNKNOWN, state.writer)
+    if not is_first:
+        tenure.begin_unseen()
+    if is_unseen or not is_first:
+        tenure.forget_previous()
+
+
+def _is_as_created(step: Step, state: NextState) -> bool:
+    """Return whether a state is the one that was created."""
+    if state.act is Act.UPDATED or (step.history.existence.is_creation_hidden and state.act is not Act.CREATED):
+        return False  # what is updated was created before
+    # After a gap the first state need not be the one that was created.
+    return not step.history.continuity.is_after_gap or step.write.is_logged
+
+
+def _begin_as_seen(step: Step, state: NextState) -> None:
+    """Begin a tenure with the first state of an input, which was held already."""
+    history = step.history
+    first = read_first_state(state.lease, state.entries, step.write, state.moment, history.kind)
+    # A patch is answered with the state that it found if it changed nothing.
+    is_renewer = state.seen.verb != "patch" and _may_be_renewal(state.entries, step.write)
+    writer = state.writer if is_renewer else None
+    tenure = begin_tenure(step, state.holder, first.since, Handover.SEEN, writer, seen=first.last_renewal)
+    tenure.begin_before_input(is_unseen=first.is_unseen, is_since_own=first.is_since_own)
+    if first.is_unseen and step.write.dating is Dating.STAMP:
+        # Any write until the latest stamp may have been a renewal.
+        stamped = (state.seen.latest_stamp or 0) + SECOND
+        tenure.extend(replace(step.write, latest=max(step.write.latest or 0, stamped)))
+    if not is_renewer:
+        tenure.extend(replace(tenure.last_extension, writer=None))
+    tenure.note_claimed(get_readable_instant(normalize(state.new.renew_time)))
+    forget_undated(step, tenure)
+    if first.is_as_chosen:
+        history.renewals.forget()  # the API server made what looks like its last renewal
 
 
 def _report_creation(step: Step, state: NextState) -> None:

@@ -75,7 +75,7 @@ def take_state(step: Step, lease: Lease, entries: Sequence[Entry], act: Act) -> 
     """Take in the next state of the lease; the observation shows it, or shows it as the state before."""
     history, seen = step.history, step.seen
     is_same_path = not history.continuity.paths.isdisjoint(seen.paths)
-    state = _move_to(step, lease, entries, act)
+    state = _replace_current_state(step, lease, entries, act)
     _note_log(step, state)
     is_dated_by_stamp = state.before is not None and seen.at is None
     history.stamped = find_stamp_between(state.old, state.new, state.known, entries) if is_dated_by_stamp else 0
@@ -84,54 +84,71 @@ def take_state(step: Step, lease: Lease, entries: Sequence[Entry], act: Act) -> 
     if history.current_tenure:
         _note_facts(step, history.current_tenure, state)
     if not state.is_gap:
-        _examine(step, state, is_same_path=is_same_path)
+        _record_idle_write(step, state)
+        _record_changes(step, state, is_same_path=is_same_path)
     advance_at(step, state.moment or None)
 
 
-def _move_to(step: Step, lease: Lease, entries: Sequence[Entry], act: Act) -> NextState:
+def _replace_current_state(step: Step, lease: Lease, entries: Sequence[Entry], act: Act) -> NextState:
     """Make a state the present one; return it beside the one before, which may have been deleted unseen."""
-    history, seen = step.history, step.seen
-    is_old_state = lease is seen.old
-    uid = history.lease.metadata.uid if history.lease else None
-    is_other = is_other_uid(uid, lease.metadata.uid)
+    history = step.history
+    is_other = is_other_uid(history.lease.metadata.uid if history.lease else None, lease.metadata.uid)
     if is_other:
-        history.existence.replace_uid(uid, lease.metadata.uid)
-        if not (history.is_deleted or history.continuity.sight is Visibility.STORE_RESTORED):
-            overlap = measure_overlap(lease, history.stored_write)
-            history.existence.overlap = max(history.existence.overlap, overlap)
-    missing = _find_missing(history, seen, lease, act, is_other=is_other)
+        _note_other_uid(history, lease)
+    missing = _find_missing(history, step.seen, lease, act, is_other=is_other)
     _note_missing(step, missing)
     # A review of a creation comes before it is known whether the lease exists.
     if not missing.is_gap and (is_other or (act is Act.CREATED and history.kind is not InputKind.REVIEW)):
         delete_unseen(step)
-    was_deleted = history.is_deleted
-    if act is Act.CREATED and not history.tenures:
-        history.existence.is_seen_created = True
-    before, known = (None, ()) if was_deleted else (history.lease, history.entries)
-    is_before_sent = history.is_as_sent
+    state = _make_next_state(history, step.seen, lease, entries, act, is_gap=missing.is_gap)
+    _apply(step, state, is_other=is_other)
+    return state
+
+
+def _note_other_uid(history: LeaseHistory, lease: Lease) -> None:
+    """Note that the lease is another one than the one that is known, and whether both existed at once."""
+    history.existence.replace_uid(history.lease.metadata.uid if history.lease else None, lease.metadata.uid)
+    if not (history.is_deleted or history.continuity.sight is Visibility.STORE_RESTORED):
+        overlap = measure_overlap(lease, history.stored_write)
+        history.existence.overlap = max(history.existence.overlap, overlap)
+
+
+def _make_next_state(
+    history: LeaseHistory, seen: Observation, lease: Lease, entries: Sequence[Entry], act: Act, *, is_gap: bool
+) -> NextState:
+    """Return a state beside the one that the history still has as the present one."""
+    is_old_state = lease is seen.old
     moment: int | None = history.moment
     if is_old_state:
         moment = None if history.known_state.has_same_renewal(lease) else date_state(lease.spec, entries)
-        step.write = date_state_before(moment, history.at or 0, step.write.skew)
-    history.lease, history.entries = lease, entries
-    history.existence.restore(is_other=is_other)
-    history.continuity.path, history.continuity.version = seen.place.path, seen.resource_version
-    history.continuity.paths = frozenset(seen.paths)
     return NextState(
         seen=seen,
         act=act,
         lease=lease,
         entries=entries,
-        before=before,
-        known=known,
+        before=None if history.is_deleted else history.lease,
+        known=() if history.is_deleted else history.entries,
         at=moment or history.at or 0,
         moment=moment,
         writer=None if is_old_state else seen.writer,
-        is_gap=missing.is_gap,
-        is_new=was_deleted or act is Act.CREATED,
-        is_nameless=history.is_nameless,
-        is_before_sent=is_before_sent,
+        is_gap=is_gap,
+        is_new=history.is_deleted or act is Act.CREATED,
+        is_nameless=history.is_nameless_in(lease),
+        is_before_sent=history.is_as_sent,
     )
+
+
+def _apply(step: Step, state: NextState, *, is_other: bool) -> None:
+    """Make a state the present one of its history."""
+    history, seen = step.history, state.seen
+    if state.act is Act.CREATED and not history.tenures:
+        history.existence.is_seen_created = True
+    if state.is_before_write:
+        step.write = date_state_before(state.moment, history.at or 0, step.write.skew)
+    history.lease, history.entries = state.lease, state.entries
+    history.existence.restore(is_other=is_other)
+    history.continuity.path, history.continuity.version = seen.place.path, seen.resource_version
+    history.continuity.paths = frozenset(seen.paths)
 
 
 def _find_missing(history: LeaseHistory, seen: Observation, lease: Lease, act: Act, *, is_other: bool) -> Missing:
@@ -219,36 +236,51 @@ def _note_facts(step: Step, tenure: Tenure, state: NextState) -> None:
     tenure.note_preferred_holder(old.preferred_holder, new.preferred_holder, step.write, asker)
 
 
-def _examine(step: Step, state: NextState, *, is_same_path: bool) -> None:
-    """Find what a write did beside the holder and the renewal."""
-    history = step.history
-    before, at = state.before, state.at
+def _record_idle_write(step: Step, state: NextState) -> None:
+    """Record a write that changed neither the holder nor the renewal."""
+    history, tenure = step.history, step.history.current_tenure
     # A write that a log may show is counted there.
     is_idle = not step.events and state.act is Act.UPDATED and not state.seen.may_be_logged
-    if history.current_tenure and is_idle:
-        name = state.writer.name if state.writer and state.writer.user else state.manager
-        is_own = history.current_tenure.is_by(state.writer, state.manager, history.current_tenure.manager)
-        history.idle_writes.append(IdleWrite(at, name, state.writer if is_own is False else None))
-        if state.writer is not None and history.current_tenure.is_by(state.writer):
-            history.current_tenure.processes.unrenewed.append(at)
-    version = state.lease.metadata.resource_version
+    if tenure is None or not is_idle:
+        return
+    name = state.writer.name if state.writer and state.writer.user else state.manager
+    is_own = tenure.is_by(state.writer, state.manager, tenure.manager)
+    history.idle_writes.append(IdleWrite(state.at, name, state.writer if is_own is False else None))
+    if state.writer is not None and tenure.is_by(state.writer):
+        tenure.processes.unrenewed.append(state.at)
+
+
+def _record_changes(step: Step, state: NextState, *, is_same_path: bool) -> None:
+    """Record what a write changed besides the holder and the renewal, and stamps that it invented."""
+    before, version = state.before, state.lease.metadata.resource_version
     if state.act is Act.STORED or (before and version and before.metadata.resource_version == version):
         return
     if before is None or state.seen.old or is_same_path:
-        problem = find_forged_stamps(state.seen, before, state.known, at, is_dated=step.write.is_dated)
-        if problem:
-            record_event(step, EventKind.FORGED, at, writer=state.writer, text=problem)
+        _record_forgery(step, state)
     if before is not None:
         _note_marks(step, state, before)
-        # A stamp has whole seconds, and the write before may have been in the same one.
-        edited = max(at, step.write_before.at) if step.write.may_include(step.write_before.at) else at
-        history.field_changes.extend(find_field_changes(state.old, state.new, edited, state.writer))
-        if edit := describe_changed_fields(state.old, state.new):
-            record_event(step, EventKind.EDITED, edited, writer=state.writer, text=edit)
-            history.edits.append(step.events[-1])
-    if (added := find_added_owners(state, history.latest_tenure, step.write)) is not None:
-        history.added_owners.append(added)
+        _record_edits(step, state)
+    if (added := find_added_owners(state, step.history.latest_tenure, step.write)) is not None:
+        step.history.added_owners.append(added)
         record_event(step, EventKind.OWNED, added.at, writer=added.writer)
+
+
+def _record_forgery(step: Step, state: NextState) -> None:
+    """Record stamps that no API server would have made of the state before."""
+    problem = find_forged_stamps(state.seen, state.before, state.known, state.at, is_dated=step.write.is_dated)
+    if problem:
+        record_event(step, EventKind.FORGED, state.at, writer=state.writer, text=problem)
+
+
+def _record_edits(step: Step, state: NextState) -> None:
+    """Record changes of fields that no renewal changes."""
+    history, at = step.history, state.at
+    # A stamp has whole seconds, and the write before may have been in the same one.
+    edited = max(at, step.write_before.at) if step.write.may_include(step.write_before.at) else at
+    history.field_changes.extend(find_field_changes(state.old, state.new, edited, state.writer))
+    if edit := describe_changed_fields(state.old, state.new):
+        record_event(step, EventKind.EDITED, edited, writer=state.writer, text=edit)
+        history.edits.append(step.events[-1])
 
 
 def _note_marks(step: Step, state: NextState, before: Lease) -> None:
