@@ -4,12 +4,13 @@ What is evaluated, and in which forms it is printed, is in `webhook.cli.checking
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
+from msgspec import Struct
 
 from webhook.admission.policy.file import load
 from webhook.admission.rules.mode import Mode
@@ -115,67 +116,119 @@ _OF_A_CLUSTER = (
 @cluster_options
 @format_option(_FORMAT, FORMATS)
 @click.option("--annotations", metavar="FILE", help=_ANNOTATIONS, shell_complete=complete_files)
-def command(
-    *,
-    paths: tuple[str, ...],
-    old: str | None,
-    ignore: tuple[str, ...],
-    skip_foreign: bool,
-    require: int | None,
-    policy: str | None,
-    against: str | None,
-    all_logs: bool,
-    user: str | None,
-    groups: tuple[str, ...],
-    now: int | None,
-    expect: str | None,
-    write_expected: str | None,
-    fail_on: str,
-    show_allowed: bool,
-    cluster: Cluster,
-    output: str,
-    annotations: str | None,
-) -> int:
-    if groups and not user:
-        raise Failure("--group needs --user: a group alone writes nothing")
-    if paths and cluster.namespace:
-        raise Failure("--namespace is for the cluster: what a PATH has is evaluated whole")
-    _refuse_together(expect, write_expected, against, is_report=bool(annotations) or output not in {"text", "json"})
-    # The file may be in the directory that it is about.
-    ignore = (*ignore, *(Path(one).name for one in (expect, write_expected) if one))
-    first = load(policy)
-    policies = [first] if against is None else [first, load(against)]
-    names = [policy or first.preset] if against is None else [policy or first.preset, against]
-    received = CaptureIndex([path for path in paths if path != STANDARD_INPUT])
+def command(**given: Any) -> int:  # noqa: ANN401 - each option has a parameter of its name in _Options
+    options = _Options(**given)
+    options.refuse_contradictions()
     progress = Progress()
+    run = _read(options, progress)
+    code, evaluated = _choose_mode(options)(run)
+    _print_notes(run, evaluated)
+    if code != _UNREADABLE:
+        _require(evaluated, options.least)
+    return progress.exit_code(code)
+
+
+class _Options(Struct, frozen=True, kw_only=True):
+    """The command line."""
+
+    paths: tuple[str, ...]
+    old: str | None
+    ignore: tuple[str, ...]
+    skip_foreign: bool
+    require: int | None
+    policy: str | None
+    against: str | None
+    all_logs: bool
+    user: str | None
+    groups: tuple[str, ...]
+    now: int | None
+    expect: str | None
+    write_expected: str | None
+    fail_on: str
+    show_allowed: bool
+    cluster: Cluster
+    output: str
+    annotations: str | None
+
+    def refuse_contradictions(self) -> None:
+        """Raise Failure for options that exclude each other, or need others."""
+        if self.groups and not self.user:
+            raise Failure("--group needs --user: a group alone writes nothing")
+        if self.paths and self.cluster.namespace:
+            raise Failure("--namespace is for the cluster: what a PATH has is evaluated whole")
+        given = {"--expect": self.expect, "--write-expected": self.write_expected, "--against": self.against}
+        named = [name for name, value in given.items() if value is not None]
+        if len(named) > 1:
+            raise Failure(f"{' and '.join(named)} exclude each other")
+        if named and (self.annotations or self.output not in {"text", "json"}):
+            raise Failure(f"{named[0]} prints text or json only")
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """What is not read below a directory; a file of expectations may be in the directory that it is about."""
+        return (*self.ignore, *(Path(one).name for one in (self.expect, self.write_expected) if one))
+
+    @property
+    def fails_on(self) -> Mode | None:
+        """The least severe outcome that is a failure; None if none is."""
+        return _LEVELS[self.fail_on]
+
+    @property
+    def least(self) -> int:
+        """How many documents must be evaluated."""
+        return (0 if self.skip_foreign else 1) if self.require is None else self.require
+
+
+class _Run(Struct, frozen=True):
+    """What is evaluated, by policies of these `names`."""
+
+    options: _Options
+    names: Sequence[str]
+    evaluator: Evaluator
+    outcomes: Iterator[list[DocumentOutcome]]
+
+
+def _read(options: _Options, progress: Progress) -> _Run:
+    """Return the outcomes of all that is read, by each policy, which are evaluated once they are asked for."""
+    first = load(options.policy)
+    policies, names = [first], [options.policy or first.preset]
+    if options.against is not None:
+        policies, names = [first, load(options.against)], [*names, options.against]
+    received = CaptureIndex([path for path in options.paths if path != STANDARD_INPUT])
     # A recording has an index, so every file in it is evaluated.
     items = read_for_check(
-        paths, ignore, skip_found=not received.moments, skip_named=skip_foreign, meter=progress.meter
+        options.paths,
+        options.left_out,
+        skip_found=not received.moments,
+        skip_named=options.skip_foreign,
+        meter=progress.meter,
     )
-    history = None if paths else read_for_history((), widen_to_all_namespaces(cluster))
-    evaluator = Evaluator(policies, received, now, make_user_info(user, groups) if user else None, Writes(all_logs))
-    outcomes = progress.track_reading(evaluator.evaluate_all(items, old, history))
-    if write_expected:
-        code, evaluated = _write(outcomes, write_expected)
-    elif expect:
-        code, evaluated = _expect(outcomes, expect, output)
-    elif against is None:
-        with Path(annotations).open("w") if annotations else nullcontext() as file:
-            printer = Printer(output, _LEVELS[fail_on], show_allowed=show_allowed, annotations=file)
-            code, evaluated = _show(outcomes, names[0], printer, evaluator.writes)
-    else:
-        code, evaluated = _compare(outcomes, names, output, evaluator.writes, _LEVELS[fail_on])
-    if not paths and output == "text" and evaluated:
+    history = None if options.paths else read_for_history((), widen_to_all_namespaces(options.cluster))
+    user = make_user_info(options.user, options.groups) if options.user else None
+    evaluator = Evaluator(policies, received, options.now, user, Writes(options.all_logs))
+    outcomes = progress.track_reading(evaluator.evaluate_all(items, options.old, history))
+    return _Run(options, names, evaluator, outcomes)
+
+
+def _choose_mode(options: _Options) -> Callable[[_Run], tuple[int, int]]:
+    """Return what prints the outcomes, and returns the exit code and the number of documents that were evaluated."""
+    if options.write_expected:
+        return _write
+    if options.expect:
+        return _expect
+    return _show if options.against is None else _compare
+
+
+def _print_notes(run: _Run, evaluated: int) -> None:
+    """Print what the input does not show."""
+    options, writes = run.options, run.evaluator.writes
+    if not options.paths and options.output == "text" and evaluated:
         # Beside the counts, which would otherwise be kept without it.
         print(wrap_on_terminal(_OF_A_CLUSTER, 2))
-    if output == "text" and evaluator.is_writer_missing:
+    if options.output == "text" and run.evaluator.is_writer_missing:
         print_message(_NO_WRITER)
-    if unknown := evaluator.writes.unknown:
-        print_message(_UNKNOWN.format(format_count(unknown, "write")) + ("" if all_logs else _NOT_WHOLE))
-    if code != _UNREADABLE:
-        least = 0 if skip_foreign else 1
-        _require(evaluated, least if require is None else require)
-    return progress.exit_code(code)
+    if unknown := writes.unknown:
+        print_message(_UNKNOWN.format(format_count(unknown, "write")) + ("" if options.all_logs else _NOT_WHOLE))
 
 
 def _require(evaluated: int, least: int) -> None:
@@ -184,24 +237,17 @@ def _require(evaluated: int, least: int) -> None:
         raise Failure(f"{evaluated} evaluated, and at least {least} must be: --require {evaluated} lets that pass")
 
 
-def _refuse_together(expect: str | None, write_expected: str | None, against: str | None, *, is_report: bool) -> None:
-    given = {"--expect": expect, "--write-expected": write_expected, "--against": against}
-    named = [name for name, value in given.items() if value is not None]
-    if len(named) > 1:
-        raise Failure(f"{' and '.join(named)} exclude each other")
-    if named and is_report:
-        raise Failure(f"{named[0]} prints text or json only")
-
-
-def _show(outcomes: Iterator[list[DocumentOutcome]], name: str, printer: Printer, writes: Writes) -> tuple[int, int]:
-    """Print what one policy says, and return the exit code and the number of documents that were evaluated."""
-    rules = Counts()
-    for (outcome,) in outcomes:
-        printer.add(outcome)
-        if isinstance(outcome, Evaluation) and outcome.is_past:
-            rules.update(find_rules_and_modes(outcome))
-    printer.finish(format_counts([(name, rules)]), writes.unknown)
-    tally, least = printer.tally, printer.fails_on
+def _show(run: _Run) -> tuple[int, int]:
+    """Print what one policy says."""
+    options, rules = run.options, Counts()
+    with Path(options.annotations).open("w") if options.annotations else nullcontext() as file:
+        printer = Printer(options.output, options.fails_on, show_allowed=options.show_allowed, annotations=file)
+        for (outcome,) in run.outcomes:
+            printer.add(outcome)
+            if isinstance(outcome, Evaluation) and outcome.is_past:
+                rules.update(find_rules_and_modes(outcome))
+        printer.finish(format_counts([(run.names[0], rules)]), run.evaluator.writes.unknown)
+    tally, least = printer.tally, options.fails_on
     has_failed = least is not None and any(tally.levels[level] for level in Mode if level >= least)
     return _exit_code(tally, has_failed=has_failed), tally.levels.total()
 
@@ -212,12 +258,14 @@ def _exit_code(tally: Tally, *, has_failed: bool) -> int:
     return _FAILED if has_failed else 0
 
 
-def _write(outcomes: Iterator[list[DocumentOutcome]], path: str) -> tuple[int, int]:
-    """Write what is to be expected from now on, unless something is unreadable, and return the same."""
+def _write(run: _Run) -> tuple[int, int]:
+    """Write what is to be expected from now on, unless something is unreadable."""
+    path = run.options.write_expected
+    assert path is not None
     if Path(path).exists():
         raise Failure(f"{path} exists: edit the lines that differ, or remove it first")
     comparison, tally = Comparison(path, {}), Tally()
-    for (outcome,) in outcomes:
+    for (outcome,) in run.outcomes:
         tally.count(outcome)
         if isinstance(outcome, Evaluation):
             comparison.compare(outcome)
@@ -231,10 +279,12 @@ def _write(outcomes: Iterator[list[DocumentOutcome]], path: str) -> tuple[int, i
     return 0, tally.levels.total()
 
 
-def _expect(outcomes: Iterator[list[DocumentOutcome]], path: str, output: str) -> tuple[int, int]:
-    """Print what differs from a file of expectations, and return the same."""
+def _expect(run: _Run) -> tuple[int, int]:
+    """Print what differs from a file of expectations."""
+    path, output = run.options.expect, run.options.output
+    assert path is not None
     comparison, tally = Comparison(path, read_expectations(path)), Tally()
-    for (outcome,) in outcomes:
+    for (outcome,) in run.outcomes:
         tally.count(outcome)
         if not isinstance(outcome, Evaluation):
             _print(outcome, output)
@@ -257,13 +307,12 @@ def _expect(outcomes: Iterator[list[DocumentOutcome]], path: str, output: str) -
     return _exit_code(tally, has_failed=unexpected > 0), tally.levels.total()
 
 
-def _compare(
-    outcomes: Iterator[list[DocumentOutcome]], names: Sequence[str], output: str, writes: Writes, fails_on: Mode | None
-) -> tuple[int, int]:
-    """Print what the second policy would change, and return the same."""
+def _compare(run: _Run) -> tuple[int, int]:
+    """Print what the second policy would change."""
+    names, output, writes = run.names, run.options.output, run.evaluator.writes
     tally, changes = Tally(), Counter[str]()
     counts = (Counts(), Counts())
-    for before, after in outcomes:
+    for before, after in run.outcomes:
         tally.count(before)
         if not isinstance(before, Evaluation) or not isinstance(after, Evaluation):
             _print(before, output)
@@ -285,7 +334,7 @@ def _compare(
         print("\n".join([*format_counts(list(zip(names, counts, strict=True))), total]))
     elif tally.skipped:
         print_message(format_skipped(tally.skipped))
-    failures = {Mode.DENY: CHANGES[:1], Mode.WARN: CHANGES[:2], None: ()}[fails_on]
+    failures = {Mode.DENY: CHANGES[:1], Mode.WARN: CHANGES[:2], None: ()}[run.options.fails_on]
     has_failed = any(changes[one] for one in failures)
     return _exit_code(tally, has_failed=has_failed), changes.total()
 
