@@ -4,20 +4,17 @@ In: each observation, and what was reported of the input (a hole in a log, a sto
 the present state of the lease is hidden, and whether a state continues the one before. It knows nothing of holders.
 """
 
-import re
 from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct
 
 from webhook.analysis.history.sight.bounds import Bounds
+from webhook.analysis.history.sight.sources import is_same_source
 from webhook.analysis.history.write import Write
 from webhook.analysis.inputs.items import Act, InputKind, Observation, RecordingGap, parse_number
 from webhook.kubernetes.objects import Lease, LeaseSpec
 from webhook.kubernetes.times import SECOND, normalize
-
-_RECORDED: Final = re.compile(r"(?:leases-\d{15}|latest)\.jsonl(?:\.gz)?")
-"""The files that a recorder writes."""
 
 
 class Visibility(StrEnum):
@@ -36,7 +33,7 @@ class Visibility(StrEnum):
 
 
 class VisibilityChange(StrEnum):
-    """What changes the sight of a lease."""
+    """What changes the visibility of a lease."""
 
     LOG_HAS_HOLE = "log-has-hole"
     LOG_WENT_ON = "log-went-on"
@@ -62,8 +59,8 @@ _TRANSITIONS: Final = {
     (Visibility.BEHIND_WRITE, VisibilityChange.STORE_WAS_RESTORED): Visibility.STORE_RESTORED,
     (Visibility.IN_HOLE, VisibilityChange.HOLDER_HAD_WAITED): Visibility.WHOLE,
     (Visibility.SPARSE, VisibilityChange.HOLDER_HAD_WAITED): Visibility.WHOLE,
-    **{(sight, VisibilityChange.STATE_WAS_SHOWN): Visibility.WHOLE for sight in Visibility},
-    **{(sight, VisibilityChange.WRITE_WAS_HIDDEN): Visibility.BEHIND_WRITE for sight in Visibility},
+    **{(visibility, VisibilityChange.STATE_WAS_SHOWN): Visibility.WHOLE for visibility in Visibility},
+    **{(visibility, VisibilityChange.WRITE_WAS_HIDDEN): Visibility.BEHIND_WRITE for visibility in Visibility},
 }
 """What is not listed changes nothing."""
 
@@ -71,7 +68,7 @@ _TRANSITIONS: Final = {
 class Continuity(Struct):
     """What links the states of one lease that an input shows."""
 
-    sight: Visibility = Visibility.WHOLE
+    visibility: Visibility = Visibility.WHOLE
     hidden_since: int | None = None
     """Since when the present state may be another one than the latest that was shown; None in WHOLE and SPARSE."""
     sparse_since: int | None = None
@@ -123,16 +120,16 @@ class Continuity(Struct):
         self._known_gaps = tuple(gap for gap in bounds.unrecorded if gap.start + SECOND <= write.earliest)
 
     def change(self, change: VisibilityChange, at: int | None = None) -> None:
-        """Apply a change of sight; `at` is when the state became hidden, if the change hides it."""
-        if self.sight is Visibility.WHOLE and change is VisibilityChange.STATE_WAS_SHOWN:
+        """Apply a change of visibility; `at` is when the state became hidden, if the change hides it."""
+        if self.visibility is Visibility.WHOLE and change is VisibilityChange.STATE_WAS_SHOWN:
             return  # as after nearly all writes: the keys of the table take long to hash
-        sight = _TRANSITIONS.get((self.sight, change))
-        if sight is None:
+        visibility = _TRANSITIONS.get((self.visibility, change))
+        if visibility is None:
             return
-        self.sight = sight
-        if sight is Visibility.WHOLE:
+        self.visibility = visibility
+        if visibility is Visibility.WHOLE:
             self.hidden_since = self.sparse_since = None
-        elif sight is Visibility.SPARSE:
+        elif visibility is Visibility.SPARSE:
             self.sparse_since = self.hidden_since if self.sparse_since is None else self.sparse_since
             self.hidden_since = None
         elif change is VisibilityChange.WRITE_IS_MISSING:
@@ -156,7 +153,7 @@ class Continuity(Struct):
 
         Behind a write that the log shows without its content, and where a store was put back, it need not.
         """
-        is_shown = self.sight in {Visibility.WHOLE, Visibility.SPARSE, Visibility.IN_HOLE}
+        is_shown = self.visibility in {Visibility.WHOLE, Visibility.SPARSE, Visibility.IN_HOLE}
         if is_shown and seen.input_kind is InputKind.AUDIT_LOG and seen.replaces and self.version:
             self.has_skipped = True
             self.change(VisibilityChange.WRITE_IS_MISSING)
@@ -189,23 +186,12 @@ class Continuity(Struct):
             return False
         old, new = known.spec, lease.spec
         is_changed = is_other or (new.holder_identity or "") != (old.holder_identity or "")
-        if is_watch and any(_is_same_source(path, other) for path in self.paths for other in seen.paths):
+        if is_watch and any(is_same_source(path, other) for path in self.paths for other in seen.paths):
             if is_retaken(old, new):
                 return True
             if act is not Act.STORED:
                 return is_changed and self.is_after_gap
         return is_changed or normalize(new.renew_time) != normalize(old.renew_time)
-
-
-def _is_same_source(path: str, other: str) -> bool:
-    """Return whether the second of two files goes on where the first one ended."""
-    return path == other or _find_source(path) == _find_source(other)
-
-
-def _find_source(path: str) -> str:
-    """Return what a file is a part of: each file of a recorder goes on where the one before ended."""
-    folder, _, name = path.rpartition("/")
-    return folder if _RECORDED.fullmatch(name) else path
 
 
 def is_retaken(old: LeaseSpec, new: LeaseSpec) -> bool:

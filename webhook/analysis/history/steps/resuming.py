@@ -54,7 +54,7 @@ def resume(step: Step, state: NextState) -> None:
         end_tenure(step, last, Handover.UNKNOWN)
         if not state.is_held or tenure.is_last_unseen:
             tenure.note_end_dated(is_dated=False)
-        if history.continuity.sight is Visibility.STORE_RESTORED:
+        if history.continuity.visibility is Visibility.STORE_RESTORED:
             history.vacancy.forget_since()
     elif not state.is_held:
         # Another one may have held and released it.
@@ -62,7 +62,7 @@ def resume(step: Step, state: NextState) -> None:
     if state.is_held:
         following = _add_unseen(step, tenure, state, at, is_new=not resumed.may_go_on)
         following.note_resumption(
-            is_after_restore=history.continuity.sight is Visibility.STORE_RESTORED, may_go_on=resumed.may_go_on
+            is_after_restore=history.continuity.visibility is Visibility.STORE_RESTORED, may_go_on=resumed.may_go_on
         )
 
 

@@ -108,7 +108,7 @@ def _replace_current_state(step: Step, lease: Lease, entries: Sequence[Entry], a
 def _note_other_uid(history: LeaseHistory, lease: Lease) -> None:
     """Note that the lease is another one than the one that is known, and whether both existed at once."""
     history.existence.replace_uid(history.lease.metadata.uid if history.lease else None, lease.metadata.uid)
-    if not (history.is_deleted or history.continuity.sight is Visibility.STORE_RESTORED):
+    if not (history.is_deleted or history.continuity.visibility is Visibility.STORE_RESTORED):
         overlap = measure_overlap(lease, history.stored_write)
         history.existence.overlap = max(history.existence.overlap, overlap)
 
