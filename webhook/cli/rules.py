@@ -24,12 +24,12 @@ from webhook.kubernetes.request import KIND_OF, Operation, Resource
 from webhook.text.commands import fill_in
 
 PRESETS: Final = ("standard", "strict")
-"""Those with modes of their own: observe warns where strict denies, and is standard elsewhere."""
+"""The presets with modes of their own: observe warns where strict denies, and is standard elsewhere."""
 
 REFUSED_UPSTREAM: Final = "a current API server refuses the same before it calls a webhook: the rule serves `check`"
 
 _WIDE: Final = 100
-"""Columns of a terminal on which a summary stands beside the modes: on fewer it would be a column of three words."""
+"""Columns of a terminal on which a summary stands next to the modes: on fewer it would be a column of three words."""
 _LINK: Final = re.compile(r"\[([^]]*)\]\([^)]*\)")
 """A link of Markdown in a text that is also a page."""
 _NOT_SENT: Final = "; the shipped match condition keeps plain ones from the webhook, so {} has no effect on those"

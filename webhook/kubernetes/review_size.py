@@ -24,8 +24,8 @@ MAX_STORED_ENTRIES: Final = 50_000
 35 bytes in etcd, for operation, fieldsType, a manager of its own and a set of fields."""
 
 MAX_TOKENS_OF_ENTRIES: Final = 800_000
-"""The same as MAX_TOKENS for managedFields of one object. A stored object has fewer: a field takes 8 bytes in etcd and
-has three, an entry takes 35 and has 13."""
+"""Tokens of managedFields of one object, counted as for MAX_TOKENS. A stored object has fewer: a field takes 8 bytes in
+etcd and has three, an entry takes 35 and has 13."""
 
 MAX_STORED: Final = 1_572_864
 """Bytes of an object in etcd (`--max-request-bytes`), and so the most escapes that its JSON can have."""

@@ -37,7 +37,7 @@ _SUBRESOURCES: Final = (
     *("approval", "attach", "binding", "ephemeralcontainers", "eviction", "exec", "finalize", "log", "portforward"),
     *("proxy", "resize", "scale", "status", "token"),
 )
-"""Those that Kubernetes' own resources have."""
+"""Subresources that Kubernetes' own resources have."""
 _BUILT_IN_RESOURCES: Final = [
     f"{resource}.{group}" if group else resource for group, names in _BUILT_IN.items() for resource in names.split()
 ]

@@ -59,7 +59,7 @@ class Account(Struct, frozen=True):
     candidate_events: tuple[LeaseEvent, ...] = ()
     """What was done to its LeaseCandidates."""
     missing_candidates: frozenset[str] = frozenset()
-    """Those that were deleted, and are not known to be there again."""
+    """The names of its LeaseCandidates that were deleted, and are not known to exist again."""
     refused_candidates: tuple[RefusedCandidate, ...] = ()
     """LeaseCandidates for it that an API server refused, and has not stored since."""
     unserved_at: int | None = None
@@ -67,15 +67,15 @@ class Account(Struct, frozen=True):
     candidates: Candidates | None = None
     """Who asks for it since it is free; None if it is not, or the input does not show that."""
     lacks_requests: bool = False
-    """A watch shows writes to it that a log beside it does not have."""
+    """A watch shows writes to it that a log of the same time lacks."""
     clock_step: ClockStep | None = None
     """When the clock of an API server was set, as several leases show."""
     silent_together: SilentTogether | None = None
     """All who asked for it, if they fell silent together."""
     pod_deletions: tuple[HolderPodDeletion, ...] = ()
-    """Those of the pods of its holders."""
+    """Deletions of the pods of its holders."""
     related_writes: tuple[RelatedWrite, ...] = ()
-    """Those to what its holders depend on."""
+    """Writes to what its holders depend on."""
     gone_pod: str = ""
     """A clause about the deletion of the latest holder's pod, if a log shows that it is gone; else ""."""
     pod_events: tuple[PodEvent, ...] = ()
@@ -118,7 +118,7 @@ class Account(Struct, frozen=True):
 
     @property
     def known_holder(self) -> str:
-        """The same, "" if another one may have followed in what the input does not show."""
+        """The latest holder; "" if another holder may have followed in what the input does not show."""
         tenure = self.history.latest_tenure
         is_hidden = self.status is None and self.history.hidden_since is not None
         return "" if is_hidden and not (tenure and tenure.is_stand_in) else self.holder

@@ -66,7 +66,7 @@ class Diagnosis(Struct, frozen=True):
     refusal: Refusal | None = None
     is_silent: bool = False
     requests: int = 0
-    """Those of its pod that a log shows while it was silent."""
+    """How many requests of its pod a log shows while it was silent."""
     is_alive: bool = False
     """True if its process renewed another lease meanwhile."""
     may_be_stored: bool = False

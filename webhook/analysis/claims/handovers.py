@@ -215,7 +215,7 @@ def describe_dating_of(event: LeaseEvent) -> str:
 
 
 def describe_edit(event: LeaseEvent) -> str:
-    """Return what a write did beside renewals and handovers, by whom, and how well its time is known, as a clause."""
+    """Return what a write did besides renewals and handovers, by whom, and how well its time is known, as a clause."""
     is_foreign = not event.candidate and _TO_FOREIGN_STRATEGY.search(event.text) is not None
     unknown = "; no API server chooses a holder by that" if is_foreign else ""
     return f"{event.text}{describe_by_writer(event.writer)}{describe_dating_of(event)}{unknown}"
@@ -394,7 +394,7 @@ def _describe_before(tenure: Tenure, before: Tenure | None) -> str:
 
 
 def describe_creation(tenure: Tenure) -> str:
-    """Say who created a lease again, as a clause: another one than the holder that it names may have."""
+    """Say who created a lease again, as a clause: that need not be the holder that it names."""
     if (taker := tenure.processes.doubtful_taker) and not tenure.is_stand_in:
         return f"{describe_writer(taker)} created it again with the holder {format_name(tenure.holder)}"
     if tenure.processes.taken_by is None and not tenure.is_stand_in:

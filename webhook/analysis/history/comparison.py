@@ -17,7 +17,7 @@ _TOGETHER: Final = MINUTE
 _CREATING: Final = SECOND
 """A renewal that is stored later than this after its lease was created is one of its own."""
 _NAMED: Final = 2
-"""So many leases are named of those that were late, and of those that were not."""
+"""How many leases are named of those that were late, and of those that were not."""
 _MIN_WITNESSES: Final = 2
 """Other leases that show that a clock was set: what a single client writes shows nothing."""
 
@@ -35,7 +35,7 @@ class OverdueLeases(Struct, frozen=True):
     overdue: list[int]
     """Last renewals of those that were not renewed for half of their duration."""
     overdue_less_half: list[int]
-    """The same, less half of their duration."""
+    """Last renewals of those that were not renewed for half of their duration, less that half."""
     gone_on: list[int]
     """All last renewals less half of the duration: such a lease outlasted what stopped before that."""
 

@@ -1,4 +1,4 @@
-"""The events of a lease beside its handovers: edits, and what changed in them, as text.
+"""The events of a lease besides its handovers: edits, and what changed in them, as text.
 
 All instants are microseconds since 1970 by the clocks of API servers, as far as the input shows those.
 """
@@ -32,7 +32,7 @@ class EventKind(StrEnum):
     """A holder began, as its tenure says: it created the lease, took a released or expired one, or stole it."""
     RENEWED = "renewed"
     RESUMED = "resumed"
-    """It goes on after writes that were not seen, and was not renewed since the last renewal that was seen."""
+    """Its holder still has it after writes that were not seen, without a renewal since the last one that was seen."""
     MISSED = "missed"
     """Writes from then on were not seen, up to the next event."""
     EXPIRED = "expired"

@@ -88,7 +88,7 @@ class ClusterHistory(Struct):
     _served: dict[str, int | None] = field(default_factory=dict)
     """By version of LeaseCandidates, when an API server last answered that it does not serve it; None if it does."""
     updating: set[str] = field(default_factory=set)
-    """Users of whom an audit log has an update of a lease, whatever it was answered: a policy may leave out others'."""
+    """Users of whom an audit log has an update of a lease, stored or not: a policy may leave out others'."""
     bounds: Bounds = field(default_factory=Bounds)
     has_managed_fields: bool = False
     stamped: frozenset[str] = frozenset()
@@ -97,7 +97,7 @@ class ClusterHistory(Struct):
     """The numbers of rules for a lease, as a policy file says."""
     _continuation: LogContinuation = field(default_factory=LogContinuation)
     watched_until: dict[str, int] = field(default_factory=dict)
-    """By watch, when the latest write was made that it shows: what happened until then, whatever a log lacks."""
+    """By watch, when the latest write was made that it shows: until then it shows what a log may lack."""
     _missing: dict[tuple[str, Writer], set[Key]] = field(default_factory=dict)
     """By namespace and pod, the leases that it asked for in vain."""
     _index: LeaseIndex | None = None
@@ -129,7 +129,7 @@ class ClusterHistory(Struct):
         return sorted(self.list_keys_unsorted())
 
     def list_keys_unsorted(self) -> list[Key]:
-        """Return the names of all leases in the order in which they are looked at fastest: as blocks have them."""
+        """Return the names of all leases, unsorted: in this order, each block of stored leases is read once."""
         return [*self.leases, *self.stored.numbers]
 
     def get_history(self, key: Key) -> LeaseHistory:
@@ -210,7 +210,7 @@ class ClusterHistory(Struct):
             said.remove(min(said))
 
     def _note_dependency_request(self, seen: PodDeletion | PodRequest | PodActivity | RelatedWrite) -> None:
-        """Remember a request about what holders depend on."""
+        """Record a request about a pod, or about another object that a holder depends on."""
         activity = find_activity(seen) if isinstance(seen, PodDeletion | PodRequest) else None
         if activity is not None:
             self.pod_activities.add(activity)
@@ -297,7 +297,10 @@ class ClusterHistory(Struct):
             self.candidates.pop(key, None)
 
     def is_of_a_lease(self, seen: Observation) -> bool:
-        """Return whether it is of a lease: a creation without a name is refused, and a dry run stores nothing."""
+        """Return whether an observation is of a lease that exists, or may exist now.
+
+        A creation without a name is refused, and a dry run of an unknown lease stores nothing.
+        """
         key = (seen.namespace, seen.name)
         is_known = key in self.leases or key in self.stored.numbers
         return bool(seen.name) and (is_known or not seen.is_dry_run)

@@ -1,4 +1,4 @@
-"""The heartbeats of nodes and API servers beside each other: which stopped at one time, and how many went on.
+"""The heartbeats of nodes and API servers, compared: which stopped at one time, and how many did not.
 
 In: the leases of a cluster, which may be those of thousands of nodes, each of which asks about the others after an
 outage. So stops are kept in order of time, and of very many heartbeats a sample says whether others went on.
@@ -43,7 +43,7 @@ class Heartbeats(Struct, frozen=True):
     stops: Sequence[Stop]
     longest_usual: int
     compared: Sequence[LeaseHistory]
-    """Those that are looked at for whether they went on."""
+    """The heartbeats that are compared with those that stopped."""
     is_sample: bool
 
     @classmethod

@@ -11,4 +11,4 @@ class IdleWrite(Struct, frozen=True, gc=False):
     at: int
     name: str
     foreign: Writer | None = None
-    """Who wrote, if the input shows that it was another one than the holder."""
+    """The writer, if the input shows that it was not the holder."""

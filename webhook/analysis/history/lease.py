@@ -35,7 +35,7 @@ MAX_OTHERS: Final = 1000
 
 
 class ShownByRead(Struct, frozen=True, gc=False):
-    """A read that was answered at an instant with a state of which the input lacks the write."""
+    """A read that shows a state which no write in the input made; it was answered at an instant."""
 
     at: int
     is_from_cache: bool = False
@@ -69,7 +69,7 @@ class LeaseHistory(Struct):
     moment: int = 0
     """Estimated time of the latest write, in microseconds since 1970; unlike `at`, it may go back."""
     write: Write = Write()
-    """That of the latest observation."""
+    """The write of the latest observation."""
     skew: int = 0
     """The least difference between the clocks of the API servers, in microseconds, as far as is known."""
     existence: Existence = field(default_factory=Existence)
@@ -79,7 +79,7 @@ class LeaseHistory(Struct):
     requests: Requests = field(default_factory=Requests)
     idle_writes: deque[IdleWrite] = field(default_factory=partial(deque, (), MAX_OTHERS))
     field_changes: deque[FieldChange] = field(default_factory=partial(deque, (), MAX_FIELD_CHANGES))
-    """Fields of coordinated elections that were set or cleared beside the holder."""
+    """Fields of coordinated elections, other than the holder, that were set or cleared."""
     edits: deque[LeaseEvent] = field(default_factory=partial(deque, (), MAX_REFUSALS))
     marks: deque[MarkedLease] = field(default_factory=partial(deque, (), MAX_MARKS))
     added_owners: deque[AddedOwners] = field(default_factory=partial(deque, (), MAX_REFUSALS))
@@ -102,7 +102,7 @@ class LeaseHistory(Struct):
 
     @property
     def kind(self) -> InputKind:
-        """That of the latest observation."""
+        """The kind of the input with the latest observation."""
         return self.continuity.kind
 
     @property
@@ -302,7 +302,7 @@ class LeaseHistory(Struct):
         self.continuity.change(VisibilityChange.LOG_HAS_HOLE, since)
 
     def mark_visible(self, since: int) -> None:
-        """Remember that the log went on from then on, so what was taken for a hole after that is none."""
+        """Note that the log continued from then on, so what was taken for a hole after that is none."""
         if self.hidden_since is not None and self.hidden_since >= since:
             self.continuity.change(VisibilityChange.LOG_WENT_ON)
 

@@ -140,7 +140,7 @@ def _note_visibility(step: Step, *, goes_on: bool) -> None:
 
 
 def _is_change_hidden(step: Step) -> bool:
-    """Return whether a log does not show what a write changed, nor a watch or reviews beside it."""
+    """Return whether neither a log shows what a write changed, nor a watch or reviews of the same time."""
     history, seen = step.history, step.seen
     if seen.object is not None or seen.is_beside_spec or history.lease is None:
         return False

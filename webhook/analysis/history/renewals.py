@@ -81,7 +81,7 @@ class Renewals(Struct):
     unseen: tuple[Silence, ...] = ()
     """Times in which the input does not show whether it was renewed, the latest."""
     longest: int = 0
-    """The longest time without a renewal by a holder that went on, in microseconds."""
+    """The longest time without a renewal by a holder that renewed again, in microseconds."""
     tenures: int = 0
     """How many there were."""
     has_several_clocks: bool = False
@@ -171,7 +171,7 @@ class Renewals(Struct):
         self.restart(at)
 
     def rejoin_holder(self, since: int) -> None:
-        """Take back that a new holder began at a time: the one before goes on."""
+        """Take back that a new holder began at a time: the previous holder had not stopped."""
         self.tenures -= 1
         for kept in (self.silences, self._early):
             found = [replace(one, tenure_number=min(one.tenure_number, self.tenures)) for one in kept]
@@ -280,7 +280,7 @@ class OtherLeases(Struct, frozen=True):
     paused: int = 0
     silent_for: int = 0
     repeated: int = 0
-    """Those that were late without another holder: one process that ends leaves all of its leases."""
+    """How many were late without another holder: one process that ends leaves all of its leases."""
     named_late: tuple[tuple[str, str], ...] = ()
     """A few of those that were late, and of those that were on time, by namespace and name."""
     named_on_time: tuple[tuple[str, str], ...] = ()
@@ -297,7 +297,7 @@ class OtherLeases(Struct, frozen=True):
 
     @property
     def most_paused(self) -> bool:
-        """Whether most of those that went on had missed renewals first: then what all share may have been away."""
+        """Whether most leases that were on time had missed renewals first: then what all share may have been away."""
         return 2 * self.paused > self.on_time
 
     @property

@@ -89,7 +89,7 @@ def find_state_of_lease(
 ) -> LeaseStatus:
     """Return the status of a lease at `now`; `logged` is a renewal after this state, which a log shows.
 
-    `is_last`: it was the last one, whatever the stamps of the state say.
+    `is_last`: it was the last one, even if the stamps of the state say otherwise.
     """
     spec = lease.spec
     holder = spec.holder_identity or ""

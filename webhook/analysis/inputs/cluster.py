@@ -107,7 +107,7 @@ class Cluster(Struct, frozen=True):
 
     @property
     def timeout_seconds(self) -> float | None:
-        """The same in seconds; None for no limit."""
+        """The limit of one request in seconds; None for no limit."""
         found = TIMEOUT.fullmatch(self.request_timeout)
         return int(found[1]) * _UNITS[found[2]] or None if found else None
 

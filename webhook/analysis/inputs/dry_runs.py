@@ -79,7 +79,7 @@ def find_dry_run(event: "AuditEvent") -> bool | None:
 
 
 def is_never_dry(event: "AuditEvent") -> bool:
-    """Return whether a part of Kubernetes that deletes in earnest made a request, and not somebody who acts as one."""
+    """Return whether a part of Kubernetes that deletes in earnest made a request, and nobody impersonating it."""
     writer = event.writer
     is_known = writer.user in _NEVER_DRY or writer.user.startswith(NODE_USER)
     return is_known and not writer.impersonator and "dryRun" not in event.query

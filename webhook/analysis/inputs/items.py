@@ -267,7 +267,7 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     """A write that a log shows, and not what was stored, left the spec as it was: a patch of annotations and labels
     alone, or an update that changed nothing."""
     marks: tuple[Mark, ...] = ()
-    """Those that such a patch set."""
+    """The annotations and labels that such a patch set."""
 
     @cached
     def entries(self) -> Sequence[Entry]:
@@ -305,12 +305,12 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
 
     @property
     def log_path(self) -> str:
-        """The path of the log that has the request, whatever else shows the same write."""
+        """The path of the log that has the request, even if something else shows the same write."""
         return self.log or self.place.path
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The paths of the inputs that show the state: a watch goes on from it, whichever else shows it."""
+        """The paths of all inputs that show the state: each watch among them continues from it."""
         return (self.place.path, *self.shown_by)
 
     @property

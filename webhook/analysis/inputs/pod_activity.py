@@ -79,7 +79,7 @@ def _find_moment(line: bytes) -> tuple[bytes, int]:
 
 
 def interpret_pod_activity(event: "AuditEvent") -> PodActivity | None:
-    """Return a request that a pod made with its own token; None of any other, and of one that goes on for long.
+    """Return a request that a pod made with its own token; None of any other, and of one that lasts long.
 
     Of what a user wrote as another one, no more is known than that.
     """

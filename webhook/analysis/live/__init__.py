@@ -1,1 +1,1 @@
-"""A timeline that goes on: observations as they come, and the server of the page that shows them."""
+"""A timeline that grows: observations as they come, and the server of the page that shows them."""

@@ -28,7 +28,7 @@ class LiveLeases:
         `find_limits` returns the numbers of rules that the file has for a lease.
         """
         self.status = ""
-        """Why the watch has ended; "" while it goes on."""
+        """Why the watch has ended; "" while it lasts."""
         self._lock = threading.Lock()
         self._histories = ClusterHistory(stamped=frozenset(stamps or ()), find_limits=find_limits)
         self._reader = StampReader(stamps or {})

@@ -268,7 +268,7 @@ def _limit(lane: Lane, most: int) -> Lane:
 
 
 def cut_lane(lane: Lane, begins: int, ends: int) -> Lane:
-    """Cut a lane to what happened within; a span that began before keeps its beginning, one that goes on has no end."""
+    """Cut a lane to what happened within; a span that began before keeps its beginning, an ongoing one has no end."""
     moments, buckets = lane.ticks.moments, lane.ticks.buckets
     first_moment, first_bucket = bisect_left(moments, begins), bisect_left(buckets, begins, key=attrgetter("ends"))
     last_bucket = bisect_right(buckets, ends, key=attrgetter("begins"))

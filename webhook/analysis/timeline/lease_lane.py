@@ -477,7 +477,7 @@ def _is_as_created(entries: Sequence[Entry], created: int) -> bool:
 
 
 def _is_removed_live(tenure: Tenure) -> bool:
-    """Return whether another one removed a holder whose lease had not expired: it most likely goes on as the leader."""
+    """Return whether another one removed a holder whose lease had not expired: it most likely still leads."""
     return not tenure.had_expired and tenure.removal.is_likely_foreign
 
 

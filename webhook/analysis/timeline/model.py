@@ -188,7 +188,7 @@ class Mark(Struct, frozen=True, gc=False):
 
 
 class Bucket(Struct, frozen=True, gc=False):
-    """So many renewals, the first at `begins`, the last at `ends`."""
+    """A number of renewals, the first at `begins`, the last at `ends`."""
 
     begins: int
     ends: int
@@ -232,7 +232,7 @@ class Gap(Struct, frozen=True, gc=False):
     """The lease is that of a node, or a heartbeat without a holder: who renews it reports by it and leads nothing."""
 
     def text(self, until: int) -> str:
-        """Return the caption of the gap, which stays the same as time goes on."""
+        """Return the caption of the gap, which stays the same as time passes."""
         what = "no heartbeat" if self.is_node else "no leader"
         if self.is_open:
             # A lease does not show whether a holder that stopped to renew it leads on.

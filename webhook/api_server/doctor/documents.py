@@ -227,7 +227,7 @@ LISTED_KINDS: Final = {
 }
 """The resources that kubectl lists of a cluster, and their kinds."""
 LISTED_BESIDE: Final = {"services,endpointslices": ("Service", "EndpointSlice")}
-"""The same, of the namespaces of webhooks."""
+"""The resources that kubectl lists of the namespaces of webhooks, and their kinds."""
 
 _MAX_TEXT: Final = 100
 """Characters of a text that are shown whole; of a longer one where it differs."""

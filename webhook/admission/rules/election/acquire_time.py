@@ -16,7 +16,7 @@ from webhook.kubernetes.times import SECOND, format_span, get_readable_instant, 
 
 
 class AcquireTimeShiftLimits(ShiftLimits, frozen=True):
-    """The same with another default."""
+    """`ShiftLimits` with another default."""
 
     above_seconds: SecondsOfShift = 1
 

@@ -28,7 +28,7 @@ class RenewTimeFutureLimits(FutureLimits, frozen=True):
 
 
 class CandidateFutureLimits(FutureLimits, frozen=True):
-    """The same of a candidate; the election works in windows of 5 s."""
+    """How far the renewTime of a candidate may lie ahead: the election works in windows of 5 s."""
 
     warn_above_seconds: SecondsAheadToWarn = 10
 

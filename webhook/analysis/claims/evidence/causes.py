@@ -72,7 +72,7 @@ def _diagnose_appointment(evidence: SilenceEvidence) -> Diagnosis | None:
 
 
 def _diagnose_idle_writes(tenure: Tenure, start: int, end: int) -> Diagnosis | None:
-    """Return the cause if its process went on to write the lease for most of that time, without another renewTime."""
+    """Return the cause if its process still wrote the lease for most of that time, without another renewTime."""
     idle = [at for at in tenure.processes.unrenewed if start < at < end]
     if len(idle) < MIN_OTHER_WRITES or idle[-1] < start + (end - start) // 2:
         return None

@@ -1,4 +1,4 @@
-"""Requests of holders beside their leases that failed again and again: who leads then need not be able to work."""
+"""Requests of holders, besides those for their leases, that failed again and again: such a leader may not work."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise

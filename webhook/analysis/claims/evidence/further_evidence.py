@@ -139,7 +139,7 @@ def add_signs_of_life(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
 
 
 def add_other_requests(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
-    """Return the cause of a silence, with what the pod asked of the API server meanwhile beside the lease."""
+    """Return the cause of a silence, with what the pod asked the API server for meanwhile, besides the lease."""
     found = evidence.other_requests
     if not found or cause.blame not in {Blame.CLIENT, Blame.UNKNOWN}:
         return cause

@@ -14,7 +14,7 @@ from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.kubernetes.times import SECOND, format_length
 
 _MIN_TIMES: Final = 3
-"""So often in a row, and never for long: a rolling restart does that once or twice."""
+"""How often in a row, and never for long: a rolling restart does that once or twice."""
 
 
 class Loop(Struct, frozen=True):

@@ -17,7 +17,7 @@ _NAMED: Final = 3
 
 
 class LostHeartbeats(Struct, frozen=True):
-    """The heartbeats that stopped together, by the last renewal of the latest, and how many of others went on."""
+    """The heartbeats that stopped together, by the last renewal of the latest, and how many others did not."""
 
     leases: tuple[tuple[str, str], ...]
     since: int

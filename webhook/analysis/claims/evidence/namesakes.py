@@ -15,7 +15,7 @@ from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.request import UserInfo
 
 _COMPONENT: Final = "system:"
-"""So begin the users of service accounts and components."""
+"""How the users of service accounts and components begin."""
 
 
 class Namesake(Struct, frozen=True):

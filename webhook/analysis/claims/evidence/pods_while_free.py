@@ -1,6 +1,6 @@
 """What a log shows of pods while no one held a lease: which could not be created, wait for a node, or had a kubelet.
 
-Each is listed beside what happened to the lease, and is never given as its cause.
+Each is listed along with what happened to the lease, and is never given as its cause.
 """
 
 import re

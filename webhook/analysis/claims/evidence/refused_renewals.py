@@ -120,7 +120,7 @@ def _has_no_other_writes(history: LeaseHistory, tenure: Tenure, start: int, end:
 
 
 def list_possible_causes(compared: OtherLeases, hidden: Sequence[Cause]) -> tuple[Cause, ...]:
-    """Return the causes that are left beside what the answers show."""
+    """Return the causes that are possible besides what the answers show."""
     return (Cause.STOPPED, Cause.API_SERVER, *(() if compared.on_time else (Cause.NETWORK,)), *hidden)
 
 

@@ -158,7 +158,7 @@ def _may_explain_refusals(write: RelatedWrite, scene: _Scene) -> bool:
 
 
 def _may_help(write: RelatedWrite, scene: _Scene) -> bool:
-    """Return whether a write may have been meant to end refusals that went on."""
+    """Return whether a write may have been meant to end refusals that did not end."""
     return find_end_of_refusals(write, scene.history) > 0
 
 
@@ -267,7 +267,7 @@ def _may_explain(write: RelatedWrite, runs: Iterable[_Run]) -> bool:
 
 
 def find_end_of_refusals(write: RelatedWrite, history: LeaseHistory) -> int:
-    """Return until when refusals went on that had begun before a write that may have been meant to help; 0 if none did.
+    """Return when the last refusal came that a write may have been meant to end, and did not; 0 if there is none.
 
     It is of the namespace of the lease: what is written of a whole cluster all the time need not be about these.
     """
@@ -294,7 +294,7 @@ def _may_explain_failures(write: RelatedWrite, scene: _Scene) -> bool:
 
 
 def _may_explain_silence(write: RelatedWrite, scene: _Scene) -> bool:
-    """Return whether a policy was written when renewals ended, or just before they went on."""
+    """Return whether a policy was written when renewals ended, or just before they began again."""
     return write.kind == _NETWORK and any(
         (write.verb != "deleted" and start - _NEAR <= write.at <= start + _UNTIL_CUT_OFF)
         or (write.verb != "created" and end - _NEAR <= write.at <= end)

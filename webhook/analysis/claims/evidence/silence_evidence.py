@@ -88,7 +88,7 @@ class SilenceEvidence:
 
     @property
     def silence(self) -> Silence:
-        """The same time, and how long the lease lasts."""
+        """From when to when the holder was silent, and how long the lease lasts."""
         return Silence(self.start, self.end, (self.tenure.duration if self.tenure else None) or self.history.duration)
 
     @cached_property

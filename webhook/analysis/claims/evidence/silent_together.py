@@ -18,7 +18,7 @@ from webhook.analysis.inputs.items import InputKind, Writer
 from webhook.kubernetes.times import SECOND
 
 _PATIENCE: Final = 1.5
-"""So many times its longest interval a process may have been about to ask again."""
+"""For how many times its longest interval a process may have been about to ask again."""
 _MISSED: Final = 3
 """A process is silent once it has missed so many requests."""
 

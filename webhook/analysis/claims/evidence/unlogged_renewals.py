@@ -42,7 +42,7 @@ def describe_unlogged(
 ) -> Unlogged | None:
     """Return what an input has not that might be renewals of an expired lease; None if it need not lack any.
 
-    A watch of the lease that goes on shows its renewals, whatever a log lacks.
+    A watch of the lease that has not ended shows its renewals, even if a log lacks them.
     """
     if status is None or status.state is not LeaseState.EXPIRED or status.takeable_at is None or history.is_list_only:
         return None

@@ -1,4 +1,4 @@
-"""Claims about processes that take a lease from each other again and again: each goes on as the leader."""
+"""Claims about processes that take a lease from each other again and again: each still acts as the leader."""
 
 from collections.abc import Sequence
 from itertools import pairwise

@@ -80,7 +80,7 @@ def claim_deletion(
 
 
 def _find_last_mark(history: LeaseHistory, before: Tenure) -> MarkedLease | None:
-    """Return the last label or annotation that another one than its holder put on a lease shortly before it was gone.
+    """Return the last label or annotation that someone other than its holder put on a lease shortly before its end.
 
     What prunes objects goes by such marks.
     """
@@ -153,7 +153,7 @@ def _may_lead_on(before: Tenure, after: Tenure | None) -> bool:
 
 
 def _advise(history: LeaseHistory, before: Tenure, collection_deletions: Sequence[Observation]) -> Advice:
-    """Return what to do about a deletion; unless it is known whose it was, it may be one of the others."""
+    """Return what to do about a deletion; if the deleter is unknown, a deletion of many leases may have caused it."""
     who = before.deleted_by
     if _may_be_by_its_holder(before) and UserInfo(who.user if who else "").service_account:
         return advise_on_user_of_electors("Whether its holder deleted it is not known.", history, who or Writer())

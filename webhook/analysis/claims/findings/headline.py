@@ -66,7 +66,7 @@ def _describe_state(account: "Account", status: LeaseStatus, holder: str, *, is_
 
 
 def _describe_read(account: "Account") -> str:
-    """Say which read shows the state, of which the input lacks the write."""
+    """Say which read shows the state, as no write in the input made it."""
     read = account.history.read
     return "" if read is None else f", as a read at {format_clock(read.at, account.now)} shows"
 

@@ -136,7 +136,7 @@ def drop_repeated(
     may_lack_renewals: bool,
     is_server_clock: bool,
 ) -> list[ReportFinding]:
-    """Return what a stored lease shows beside its history, without a guess at what the history shows.
+    """Return what a stored lease shows besides its history, without a guess at what the history shows.
 
     `may_lack_renewals`: a log lacks requests, and a renewal may be one of them, so the lease need not have expired.
     `is_server_clock`: the clock of an API server was set, by which that of the holder seems to be off.

@@ -1,4 +1,4 @@
-"""What stands beside the id of a finding: whether it goes on, and what of its kind came before."""
+"""What stands next to the id of a finding: whether it is ongoing, and what of its kind came before."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -8,14 +8,14 @@ from webhook.analysis.claims.words import describe_writer, format_clock, format_
 from webhook.findings import ReportFinding
 
 _ENDS: Final = {"renewal-late": "ended", "identity-shared": "last seen", "lease-contended": "ended"}
-"""Findings that last. Any other one is of a moment, which its sentence has: it neither ends nor goes on."""
+"""Findings that last. Any other one is of a moment, which its sentence has: it cannot end."""
 
 _OF_REQUESTS: Final = ("write-", "read-")
-"""So begin the checks of findings that are about who made requests."""
+"""How the checks of findings begin that are about who made requests."""
 
 
 def is_ongoing(finding: ReportFinding) -> bool:
-    """Return whether a finding lasts, and went on at the end of the input."""
+    """Return whether a finding lasts, and had not ended by the end of the input."""
     return isinstance(finding, Claim) and finding.check in _ENDS and finding.over_since == 0
 
 

@@ -112,7 +112,7 @@ def _claim_removed_holder(history: LeaseHistory, before: Tenure, after: Tenure |
 
 
 def find_preferred_holders(history: LeaseHistory, now: int) -> Iterator[Claim]:
-    """Yield a finding for the latest write by which another one than an API server asked a holder to step down."""
+    """Yield a finding for the latest write by which someone other than an API server asked a holder to step down."""
     foreign = [
         one
         for one in history.edits

@@ -129,7 +129,7 @@ def _find_end(tenure: Tenure, times: Sequence[int], lasts: int) -> int:
 
 
 def _describe_following(tenure: Tenure, now: int) -> str:
-    """Say that a user went on where another one had renewed: a process may get other credentials."""
+    """Say that a user continued where another one had renewed: a process may get other credentials."""
     processes = tenure.processes
     other = processes.sharers[-1]
     before = f", and {describe_writer(processes.own)} no more" if processes.own else ""

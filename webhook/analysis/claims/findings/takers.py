@@ -189,7 +189,7 @@ class _LateTakeover(Struct, frozen=True, dict=True):
 
     @cached_property
     def nameless(self) -> Sequence[Refusal]:
-        """Those without accepted credentials, which may be its own."""
+        """Refused requests without accepted credentials, which may be its own."""
         return [one for one in self.refused if one.by is RefusedBy.CREDENTIALS and not one.writer.user]
 
     @cached_property

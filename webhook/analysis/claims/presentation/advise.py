@@ -70,7 +70,7 @@ _PATIENCE: Final = 30 * SECOND
 RISKS: Final = frozenset({"timing-tight"})
 """Findings about what may cost a leader its lease one day: nothing that happened."""
 _MIN_WRITES: Final = 3
-"""Fewer writes beside a holder's are listed, and lead to no advice."""
+"""Fewer writes by others than the holder are listed, and lead to no advice."""
 LOSSES: Final = frozenset({"leader-lost", "renewal-late"})
 """Findings about a holder that lost the lease, or nearly did."""
 _EXPLAINED: Final = frozenset(
@@ -272,7 +272,7 @@ def _find_node(namespace: str, name: str, lease: Lease | None) -> str:
 
 
 def _find_pressing_error(account: Account) -> ReportFinding | None:
-    """Return the error to answer: one that goes on, else one after which no holder renewed and then lost the lease."""
+    """Return the error to answer: an ongoing one, else one after which no holder renewed and then lost the lease."""
     errors = [one for one in account.findings if one.severity is Severity.ERROR]
     over = [one for one in errors if isinstance(one, Claim) and one.is_over]
     going_on = [one for one in errors if one not in over]
@@ -499,7 +499,7 @@ def _describe_unlogged(account: Account) -> str | None:
 
 
 def _find_frequent_writer(account: Account) -> Writer | None:
-    """Return who last wrote a lease again and again beside the holder, and left it and its renewals as they were."""
+    """Return who besides the holder last wrote a lease again and again, and left holder and renewals as they were."""
     found = [one.foreign.process for one in account.history.idle_writes if one.foreign is not None]
     found = [one for one in found if one.user != API_SERVER]
     return next((one for one in reversed(found) if found.count(one) >= _MIN_WRITES), None)

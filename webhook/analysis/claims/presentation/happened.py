@@ -44,7 +44,7 @@ MAX_EVENTS: Final = 16
 MAX_GAPS: Final = 4
 _MAX_LATEST: Final = 2
 _MAX_RELATED: Final = 4
-"""Of writes beside the lease, the cause of an incident is often an earlier one than what ended it."""
+"""Of writes to other objects than the lease, the cause of an incident is often an earlier one than what ended it."""
 _MAX_LOGS: Final = 2
 _MIN_CONFLICTS: Final = 5
 """Who only wants to be the next holder loses a race or two."""
@@ -134,7 +134,7 @@ def list_latest(account: Account) -> Iterator[Line]:
 
 
 def _list_failing(account: Account) -> list[_Event]:
-    """Return what its holders asked for beside it that failed again and again."""
+    """Return what its holders asked for besides the lease that failed again and again."""
     return [(one.first, one.describe(account.tenure, account.now)) for one in account.failing]
 
 
@@ -194,7 +194,7 @@ def _list_changed_user(account: Account) -> list[_Event]:
 
 
 def _list_odd_renewals(history: LeaseHistory) -> list[_Event]:
-    """Return who renewed it beside the last two holders, too rarely for a finding that says so."""
+    """Return who besides the last two holders renewed it, too rarely for a finding that says so."""
     found = []
     for tenure in [*history.tenures][-2:]:
         for other, seen in tenure.processes.others.items():
@@ -304,7 +304,7 @@ def _list_related_writes(account: Account, *, are_latest: bool = False) -> list[
 
 
 def _describe_vain(account: Account, group: Sequence[RelatedWrite]) -> str:
-    """Say that what a write may have been meant to help went on after it."""
+    """Say that a write did not end what it may have been meant to end."""
     end = find_end_of_refusals(group[-1], account.history)
     return f", after which refusals went on until {format_clock(end, account.now)}" if end else ""
 
@@ -478,7 +478,7 @@ def _list_slow_writes(history: LeaseHistory) -> Iterator[_Event]:
 
 
 def _list_accepted_writes(history: LeaseHistory) -> Iterator[_Event]:
-    """Yield who wrote beside the holder what a log does not show."""
+    """Yield who besides the holder made writes whose content a log does not show."""
     in_turn = [one for one in history.rival.turns if one.is_in_turn]
     yield from ((one.since, describe_turns(one, history.moment)) for one in in_turn)
     others = [
@@ -501,7 +501,7 @@ def _list_accepted_writes(history: LeaseHistory) -> Iterator[_Event]:
 
 
 def _list_other_writes(history: LeaseHistory) -> list[_Event]:
-    """Return who wrote again and again beside the holder, and left it and its renewals as they were."""
+    """Return who besides the holder wrote again and again, and left holder and renewals as they were."""
     taken_back = find_taken_back(history)
     foreign = [
         (one.at, one.foreign.process)

@@ -66,7 +66,7 @@ def list_facts(account: Account, *, verbose: bool = True) -> Iterator[Line]:
 
 
 def _list_askers(account: Account) -> Iterator[Line]:
-    """Yield who asks for a lease beside the replicas of its holder."""
+    """Yield who asks for a lease besides the replicas of its holder."""
     if others := find_other_askers(account):
         yield Line("Also asks", others.describe())
     for waiting in find_waiting_pods(account):

@@ -74,7 +74,7 @@ def is_by_force(deletion: PodDeletion) -> bool:
 
 
 def is_kubelet(writer: Writer) -> bool:
-    """Return whether a writer is a kubelet, and nobody who acts as one."""
+    """Return whether a writer is a kubelet, and not someone who impersonates one."""
     return writer.user.startswith(NODE_USER) and not writer.impersonator
 
 

@@ -23,7 +23,7 @@ _TIMEOUT: Final = 504
 _UNKNOWN: Final = re.compile(r"timed out|deadline exceeded|context canceled|leader changed")
 """What an API server says that does not know what became of a request to etcd."""
 _BEFORE_STORAGE: Final = "failed calling webhook"
-"""So it says of a write that came no further than to its admission."""
+"""How an API server answers a write that got no further than admission."""
 
 
 def has_failed(seen: Observation) -> bool:

@@ -1,4 +1,4 @@
-"""What pods asked for again and again beside leases that failed, as an audit log shows it: the latest of each kind."""
+"""Requests of pods, besides those for leases, that failed again and again in an audit log: the latest of each kind."""
 
 from collections.abc import Iterable, Sequence
 from operator import attrgetter

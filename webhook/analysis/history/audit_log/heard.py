@@ -23,7 +23,7 @@ class Heard(Struct):
     """When a process was last heard that is not kept, because many others were heard later."""
 
     def note_request(self, seen: Observation) -> None:
-        """Take in a request, whatever it was."""
+        """Add a request of any kind."""
         who = seen.writer.process if seen.writer else Writer()
         times = self.times.get(who)
         if times is None:

@@ -23,7 +23,7 @@ class EndedLog(Struct, frozen=True):
 
 
 class SilentLog(Struct, frozen=True):
-    """A log that has no answer from `start` to `end`, in microseconds since 1970, while another one goes on."""
+    """A log that has no answer from `start` to `end`, in microseconds since 1970, while another log has some."""
 
     path: str
     start: int
@@ -63,7 +63,7 @@ class LogSpans(Struct):
             self._spans[path] = at, at
 
     def find_ended(self, start: int, end: int) -> EndedLog | None:
-        """Return a log that ends in the first half of a time, while another one goes on until its end.
+        """Return a log that ends in the first half of a time, while another log continues until its end.
 
         None if there is none, or several, or if a log begins where it ends, which may be its next part.
         """
@@ -78,7 +78,7 @@ class LogSpans(Struct):
         return ended[0] if goes_on and all(first < at - _JOINT for first, _ in spans.values()) else None
 
     def find_silent(self, path: str, start: int, end: int) -> SilentLog | None:
-        """Return a log if it has no answer for most of a time, and goes on after that, while another one has some."""
+        """Return a log if it has no answer for most of a time, and some after that, while another log has some."""
         for since, until in self._pauses.get(path, ()):
             if 4 * (min(until, end) - max(since, start)) >= 3 * (end - start) > 0:
                 is_alone = not any(self._goes_on(other, since, until) for other in self._spans if other != path)

@@ -1,4 +1,4 @@
-"""What pods asked the API server beside leases, as far as an audit log is read for it: the latest requests of each."""
+"""What pods asked the API server for besides leases, as far as an audit log is read for it: the latest of each."""
 
 from collections.abc import Collection, Sequence
 from operator import attrgetter

@@ -1,4 +1,4 @@
-"""What an audit log shows of pods beside their deletion, the latest: who was refused, has a status, or got a node."""
+"""What an audit log shows of pods besides their deletion, the latest: who was refused, has a status, or got a node."""
 
 from collections import deque
 from collections.abc import Collection, Sequence

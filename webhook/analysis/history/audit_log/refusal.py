@@ -39,7 +39,7 @@ UNAPPLIED_PATCH: Final = "the server rejected our request due to an error in our
 """The answer to a JSON patch that does not fit what is stored. Source: kubernetes/apiserver
 `pkg/endpoints/handlers/patch.go`, and `NewGenericServerResponse` of apimachinery."""
 _APPLY_CONFLICT: Final = "Apply failed with "
-"""So begins the answer to a server-side apply of fields that others own. Source: `NewApplyConflict` of apimachinery."""
+"""How the answer to a server-side apply of others' fields begins. Source: `NewApplyConflict` of apimachinery."""
 _WEBHOOK: Final = re.compile(r'admission webhook "([^"]{1,253})" denied the request')
 _FAILED_WEBHOOK: Final = re.compile(r'failed calling webhook "([^"]{1,253})"')
 _FORBIDDEN: Final = r'[a-z0-9./-]{1,253}(?: "[^"]{0,253}")? is forbidden: '

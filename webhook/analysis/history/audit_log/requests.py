@@ -1,4 +1,4 @@
-"""What an audit log shows of a lease beside what was written: who reads it, what was refused, from where it came.
+"""What an audit log shows of a lease besides what was written: who reads it, what was refused, from where it came.
 
 In: each observation of the log. Out: what a reader may count; it changes nothing of who holds the lease.
 """
@@ -103,7 +103,7 @@ class Requests(Struct):
         (self._conflicts if refusal.is_of_other_state else self._refusals).append(refusal)
 
     def note_request(self, seen: Observation) -> None:
-        """Remember from where a process made a request."""
+        """Record a request of any kind, and where its process made it from."""
         self.is_logged = True
         if len(self.logs) < MAX_LISTED:
             self.logs.add(seen.log_path)

@@ -25,7 +25,7 @@ class RewrittenField(Struct):
     stored: str = ""
     writer: Writer = Writer()
     webhooks: dict[MutatingWebhook, None] = field(default_factory=dict)
-    """Those that the log names, in the order in which it does."""
+    """The webhooks that the log names, in its order."""
     is_named: bool = True
     """The log names a webhook for every one of these writes."""
 

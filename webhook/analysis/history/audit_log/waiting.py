@@ -41,7 +41,7 @@ class Waiting(Struct):
     """Processes that asked before that; of many, the first ones."""
 
     def note_request(self, seen: Observation) -> None:
-        """Take in a request, whatever it was."""
+        """Add a request of any kind."""
         who = seen.writer.process if seen.writer else Writer()
         if who not in self.asking and len(self.asking) >= MAX_LISTED:
             self.is_whole = False

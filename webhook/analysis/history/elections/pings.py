@@ -14,7 +14,7 @@ _Key = tuple[str, str]
 
 
 class Ping(Struct, frozen=True):
-    """The first one that a candidate has not answered, at an instant in microseconds since 1970.
+    """The first ping that a candidate left unanswered; `at` is in microseconds since 1970.
 
     `source` is the path of the input that shows it.
     """
@@ -33,7 +33,7 @@ class Pings(Struct):
     unanswered: dict[_Key, Ping] = field(default_factory=dict)
 
     def take(self, seen: Observation, before: LeaseCandidate | None, at: int | None) -> None:
-        """Take in a stored state that follows another one, if that is known, written at an instant, if that is."""
+        """Add a stored state. `before` is the state before it and `at` the time of the write, each None if unknown."""
         key, now = (seen.namespace, seen.name), seen.object
         if seen.act is Act.DELETED:
             self.unanswered.pop(key, None)
@@ -47,7 +47,7 @@ class Pings(Struct):
             self.unanswered.setdefault(key, ping)
 
     def list_of(self, namespace: str, lease: str) -> tuple[Ping, ...]:
-        """Return those of the candidates of a lease, the first one first."""
+        """Return the unanswered pings of the candidates of a lease, the oldest first."""
         found = (one for (place, _), one in self.unanswered.items() if place == namespace and one.lease == lease)
         return tuple(sorted(found, key=lambda one: one.at))
 

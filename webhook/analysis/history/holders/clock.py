@@ -12,7 +12,7 @@ class HolderClock(Struct, frozen=True):
     ahead: int | None = None
     """None unless two writes agree, or the clock is right."""
     ahead_at_last: int | None = None
-    """The same by the latest write alone."""
+    """By how much the clock is ahead, by the latest write alone."""
 
     def measure(self, ahead: int | None, skew: int) -> "HolderClock":
         """Return what is known after a write: one odd renewTime may be that of a late request, or another writer's.

@@ -24,7 +24,7 @@ MIN_RENEWALS: Final = 3
 
 
 class OtherProcess(Struct):
-    """A process that renewed a lease beside its holder's own: how often, and when first and last.
+    """A process that renewed a lease besides its holder's own: how often, and when first and last.
 
     `backward` of these moved renewTime back by more than the duration, which renews nothing. The first renewal was
     stored at `earliest` or later, the last one at `latest` or before. `is_followed`: the holder's own renewed after it.
@@ -52,7 +52,7 @@ class HolderProcesses(Struct):
     identity: str
     """The text of the holder."""
     namespace: str = ""
-    """That of the lease."""
+    """The holderIdentity of the lease."""
     own: Writer | None = None
     """The process that took the lease, or, if another writer named the holder, the one that renews; None if unknown."""
     is_process_known: bool = False
@@ -159,7 +159,7 @@ class HolderProcesses(Struct):
         other.backward += 1 if is_set_back else 0
 
     def merge_concurrent_process(self, newcomer: "HolderProcesses", renewed: OtherProcess) -> None:
-        """Go on after another process had been taken for the next one of this name, and has `renewed` it."""
+        """Add a process that had been taken for the next one of this name, and has `renewed` the lease."""
         assert self.own is not None
         assert newcomer.own is not None
         others = {**newcomer.others, newcomer.own: renewed}
@@ -341,14 +341,14 @@ class HolderProcesses(Struct):
 
     @property
     def is_never_renewed(self) -> bool:
-        """Whether no process is known to have renewed it, and another one than the pod that it names wrote it in."""
+        """Whether no process is known to have renewed it, and a writer other than the pod that it names wrote it in."""
         return self.taken_by is not None and not self.renewals and not self.is_pod(self.taken_by)
 
     # Who renews it beside.
 
     @property
     def sharers(self) -> list[Writer]:
-        """Who renewed it beside its own process, and not only once or twice, the last one last."""
+        """The processes that renewed it besides its own, and not only once or twice, the latest last."""
         often = [
             (other.last, writer)
             for writer, other in self.others.items()

@@ -1,4 +1,4 @@
-"""How a holder was removed from a lease that goes on to exist: by itself, which is a release, or by another writer.
+"""How a holder was removed from a lease that still exists: by itself, which is a release, or by another writer.
 
 Who is removed by another writer may go on as the leader, so what a reader is told depends on which of the two it was.
 """
@@ -32,5 +32,5 @@ class Removal(Struct, frozen=True):
 
     @property
     def is_likely_foreign(self) -> bool:
-        """Whether another writer removed the holder, or the field manager hints so: it most likely goes on to lead."""
+        """Whether another writer removed the holder, or the field manager hints so: it most likely still leads."""
         return self.is_own is False or self.is_under_other_manager

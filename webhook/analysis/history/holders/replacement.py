@@ -17,7 +17,7 @@ from webhook.kubernetes.times import SECOND
 def is_replacement(tenures: Sequence[Tenure], writer: Writer | None, at: int) -> bool:
     """Return whether a writer, another pod that renews under the same identity at `at`, follows the latest holder.
 
-    If two renewed under one name, the one before goes on alone, until the present one has let the lease expire.
+    If two renewed under one name, the previous pod alone counts, until the present one has let the lease expire.
     """
     tenure = tenures[-1]
     if not tenure.holder or not tenure.processes.is_replaced_by(writer):
@@ -28,7 +28,7 @@ def is_replacement(tenures: Sequence[Tenure], writer: Writer | None, at: int) ->
 
 
 def is_going_on_beside(tenures: Sequence[Tenure], writer: Writer | None) -> bool:
-    """Return whether the pod that the latest holder seemed to have replaced goes on to renew, as it did before.
+    """Return whether the pod that the latest holder seemed to have replaced still renews, as it did before.
 
     A single renewal may be one that was sent before, and held back on its way. Who comes back when its lease would have
     expired had stopped.

@@ -28,7 +28,7 @@ class Resumption(Struct, frozen=True):
     at: int
     last: int
     is_kept: bool
-    """The holder before goes on."""
+    """The previous holder still has the lease."""
     may_go_on: bool
     """It does, or it may: nothing shows that it took the lease again."""
     is_missed: bool

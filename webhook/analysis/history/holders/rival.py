@@ -46,7 +46,7 @@ class Turns(Struct):
 
 
 class Rival(Struct):
-    """One writer beside the holder, since the last write of that."""
+    """A writer other than the holder, since the last write of the holder."""
 
     verb: str = ""
     """How the holder writes."""

@@ -72,11 +72,11 @@ class Succession(Struct):
         return is_replacement(self.tenures, writer, at)
 
     def is_going_on_beside(self, writer: Writer | None) -> bool:
-        """Return whether the pod that the present holder seemed to have replaced goes on to renew."""
+        """Return whether the pod that the present holder seemed to have replaced still renews."""
         return is_going_on_beside(self.tenures, writer)
 
     def rejoin(self) -> Tenure:
-        """Take back that the latest holder replaced the one before, which goes on; return the tenure of that."""
+        """Take back that the latest holder replaced the previous one, which still renews; return the tenure of that."""
         newcomer, tenure = self.tenures.pop(), self.tenures[-1]
         self.handovers[newcomer.began] -= 1
         tenure.merge_concurrent_process(newcomer)

@@ -63,7 +63,7 @@ class Tenure(Struct):
     is_dated: bool = True
     """False if the input does not say when it began: then it was at `since` or later."""
     is_end_dated: bool = True
-    """False if it does not say when the holder was removed: then it was at `until` or later."""
+    """False if the input does not say when the holder was removed: then it was at `until` or later."""
     taking_write: Write = Write()
     """The write that put the holder there, or first showed it."""
     last_renewal_write: Write | None = None
@@ -82,7 +82,7 @@ class Tenure(Struct):
     """The time at which another writer shortened the duration; 0 if none did since the last renewal."""
     is_stand_in: bool = False
     term: int | None = None
-    """The latest one that the API server stamped, where stamps are believed."""
+    """The latest term that the API server stamped, where stamps are believed."""
     is_renaming: bool = False
     """The write that put it there renewed the lease, and left acquireTime and leaseTransitions, as no elector does."""
     may_have_been_expired: bool = False
@@ -92,11 +92,11 @@ class Tenure(Struct):
     is_after_turns: bool = False
     """It had written the lease in turn with the one before: a log without objects does not show who held it then."""
     is_written_between: bool = False
-    """A log without objects shows a write of another one of its account after the last one of the holder before."""
+    """A log without objects shows a write by another process of its account after the previous holder's last one."""
     is_unseen: bool = False
-    """The input began again after another one had held the lease, and does not show when this one took it, or how."""
+    """The input has a gap between this tenure and the one before: when and how this one began is unknown."""
     taken_manager: str = ""
-    """The field manager of that write: a hint."""
+    """The field manager of the write that put the holder there: a hint."""
     is_since_own: bool = False
     """Its holder wrote `since` itself, as field managers show, though the lease was held when the input begins."""
     is_coordinated: bool = False
@@ -108,7 +108,7 @@ class Tenure(Struct):
     is_deleted: bool = False
     """It ended because the lease was deleted."""
     is_deletion_sure: bool = True
-    """Unless it is, that may have been a dry run."""
+    """False if the deletion may have been a dry run."""
     deleted_by: Writer | None = None
     created: int | None = None
     """When the lease was created with it as the holder, by an API server's clock in whole seconds; None if it was not,
@@ -130,7 +130,7 @@ class Tenure(Struct):
     renewed_by_other: tuple[int, Writer] | None = None
     """The time and the writer of the last renewal that another made in the holder's place."""
     renew_time_of_other: int | None = None
-    """The renewTime that this one wrote; None if the input does not show it."""
+    """The renewTime that `renewed_by_other` wrote; None if the input does not show it."""
     waited: tuple[int, ...] = ()
     """When its process asked for the lease, from the previous write up to and including the taking one."""
     waited_since: int | None = None
@@ -146,7 +146,7 @@ class Tenure(Struct):
     is_before_previous: bool = False
     """The holder before it is the one after it, too."""
     is_last_by_other: bool = False
-    """That was after the last renewal by its own process; times do not show it where API servers' clocks differ."""
+    """The latest renewal was by another writer. Times alone do not say so where the clocks of API servers differ."""
 
     def begin_seen(self, writer: Writer | None, manager: str = "") -> None:
         """Remember who wrote the state with which the input begins, and the field manager that put the holder there."""
@@ -220,7 +220,7 @@ class Tenure(Struct):
         self.is_renaming = is_same and new.acquire_time is not None
 
     def merge_concurrent_process(self, newcomer: "Tenure") -> None:
-        """Go on after another process that renews under its name had been taken for the next holder."""
+        """Add another process that renews under its name, and had been taken for the next holder."""
         self.until, self.ended, self.is_end_dated, self.is_before_previous = None, None, True, False
         self.processes.merge_concurrent_process(
             newcomer.processes,
@@ -317,7 +317,7 @@ class Tenure(Struct):
         self.is_ambiguous = self.is_ambiguous or is_other
 
     def has_other_manager(self, manager: str) -> bool:
-        """Return whether the field manager of a renewal is known to be another one than that of the one before."""
+        """Return whether the field manager of a renewal is known to differ from that of the renewal before."""
         return self.manager != "" and manager not in {"", self.manager}
 
     def follow_manager(self, manager: str) -> None:

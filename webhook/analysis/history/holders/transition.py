@@ -1,4 +1,4 @@
-"""The next state of a lease beside the one that it follows, and what it does to the holder.
+"""The next state of a lease, with the state that it follows, and what it does to the holder.
 
 In: two states and what showed them. Out: a frozen value, and its kind by the table `TRANSITIONS`. `states` does what
 follows.

@@ -29,13 +29,13 @@ class Bounds(Struct):
     may_be_older: bool = False
     """A list does not say when it was taken, and most of its leases were last renewed together, long before."""
     is_over: bool = False
-    """Nothing was observed after the end of what was read, as of a file; of a watch that goes on, time passes, too."""
+    """Nothing follows what was read, such as a file; False for a live watch, during which time passes."""
     unrecorded: deque[RecordingGap] = field(default_factory=partial(deque, (), MAX_LISTED))
     """The latest gaps in what a recorder saw."""
     skew: int = 0
     """The least difference between the clocks of the API servers, as far as is known."""
     is_skewed_within: bool = False
-    """Whether they do within one input, which several of them wrote."""
+    """Whether the clocks differ within a single input, so that several API servers wrote it."""
     is_log_leaky: bool = False
     """An audit log lacks requests here and there, as one does whose collector drops events."""
     log_spans: LogSpans = field(default_factory=LogSpans)
@@ -49,16 +49,16 @@ class Bounds(Struct):
     _undated: int = 0
     """The latest stamp in the last event, or in the states that come first, if no API server surely made it."""
     _created: int = 0
-    """The latest creation of a lease that a watch shows: an API server dates it, whatever a client asks for."""
+    """The latest creation of a lease that a watch shows: an API server dates it, and no client does."""
     _requests: int = 0
     _first_request: int = 0
     _last_request: int = 0
     _claimed: dict[tuple[str, str], int] = field(default_factory=dict)
     """Times of the two leases with the latest states; a client may have invented them."""
     _resumed: dict[tuple[str, str], int] = field(default_factory=dict)
-    """The same of states that follow what was not seen, by their stamps: another write may have moved one since."""
+    """Times of states that follow what was not seen, by their stamps: another write may have moved one since."""
     _of_candidates: dict[tuple[str, str], int] = field(default_factory=dict)
-    """The same of LeaseCandidates that a watch shows beside leases."""
+    """Times of LeaseCandidates that a watch shows together with leases."""
     _first_event: int | None = None
     _states: list[int] = field(default_factory=list)
 
@@ -162,7 +162,7 @@ class Bounds(Struct):
         return since
 
     def note_continuation(self, since: int) -> None:
-        """Note that the log went on from then on: what were taken for holes after that are none."""
+        """Note that the log continued from then on: what was taken for holes after that is none."""
         while self.holes and self.holes[-1][0] >= since:
             self._bridged.append(self.holes.pop())
 
@@ -176,7 +176,7 @@ class Bounds(Struct):
         return any(begin < end and start < until for begin, until in self.holes)
 
     def was_sparse(self, start: int, end: int) -> bool:
-        """Return whether a part of a time was taken for a hole in an audit log, until a renewal showed it went on."""
+        """Return whether a part of a time was taken for a hole in an audit log, until a renewal showed otherwise."""
         return any(begin < end and start < until for begin, until in self._bridged)
 
     def begins(self, ends: int) -> int:

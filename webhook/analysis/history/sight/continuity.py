@@ -23,7 +23,7 @@ class Visibility(StrEnum):
     WHOLE = "whole"
     """Nothing says that a write is missing."""
     SPARSE = "sparse"
-    """An audit log was without a request for a time, in which another lease was renewed as usual: it went on."""
+    """An audit log was without a request for a time, in which another lease was renewed as usual: it did not stop."""
     IN_HOLE = "in-hole"
     """An audit log may lack what was written since."""
     STORE_RESTORED = "put-back"
@@ -70,7 +70,7 @@ class Continuity(Struct):
 
     visibility: Visibility = Visibility.WHOLE
     hidden_since: int | None = None
-    """Since when the present state may be another one than the latest that was shown; None in WHOLE and SPARSE."""
+    """Since when the present state may differ from the latest that was shown; None in WHOLE and SPARSE."""
     sparse_since: int | None = None
     """Since when an audit log was sparse, if nothing was written to the lease after that."""
     has_skipped: bool = False
@@ -87,7 +87,7 @@ class Continuity(Struct):
     is_after_gap: bool = False
     """A recorder did not see a part of the time between the latest observation and the one before."""
     kind: InputKind = InputKind.DUMP
-    """That of the latest observation."""
+    """The kind of the input with the latest observation."""
     kind_before: InputKind = InputKind.DUMP
     path: str = ""
     """The input that showed the latest state."""
@@ -98,7 +98,7 @@ class Continuity(Struct):
     _revision: int = 0
     """The highest resourceVersion shown so far; 0 if none was."""
     _known_gaps: tuple[RecordingGap, ...] = ()
-    """Those after which a state was seen: what followed that is recorded."""
+    """Gaps after which a state was seen: what followed it is recorded."""
 
     def begin(self, seen: Observation, write: Write, before: Write, bounds: Bounds) -> None:
         """Begin with an observation of a write, after the one `before`."""

@@ -21,11 +21,11 @@ class Existence(Struct):
 
     is_deleted: bool = False
     is_deletion_sure: bool = True
-    """Unless it is, the last deletion may have been a dry run."""
+    """False if the last deletion may have been a dry run."""
     deleted_at: int = 0
     """The time of its last deletion, in microseconds since 1970."""
     deleted_by: Writer | None = None
-    """Who asked for that; None if the input does not show it."""
+    """Who asked for the last deletion; None if the input does not show it."""
     is_seen_created: bool = False
     """The input shows how it was created."""
     is_creation_hidden: bool = False
@@ -48,7 +48,7 @@ class Existence(Struct):
             self.marked_at, self._marked_by = at, writer
 
     def find_deleter(self, seen: Observation) -> Writer | None:
-        """Return who deleted it: who removes the last finalizer does not, another one has before."""
+        """Return who asked for the deletion, who need not be the writer that removed the last finalizer."""
         return seen.writer if seen.act is Act.DELETED else self._marked_by
 
     def delete(self, at: int, by: Writer | None = None, *, is_surely_not_dry_run: bool = True) -> None:

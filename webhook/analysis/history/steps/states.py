@@ -90,7 +90,7 @@ def take_state(step: Step, lease: Lease, entries: Sequence[Entry], act: Act) -> 
 
 
 def _replace_current_state(step: Step, lease: Lease, entries: Sequence[Entry], act: Act) -> NextState:
-    """Make a state the present one; return it beside the one before, which may have been deleted unseen."""
+    """Make a state the present one; return it with the state before, if the lease was not deleted in between."""
     history = step.history
     is_other = is_other_uid(history.lease.metadata.uid if history.lease else None, lease.metadata.uid)
     if is_other:
@@ -106,7 +106,7 @@ def _replace_current_state(step: Step, lease: Lease, entries: Sequence[Entry], a
 
 
 def _note_other_uid(history: LeaseHistory, lease: Lease) -> None:
-    """Note that the lease is another one than the one that is known, and whether both existed at once."""
+    """Note that the lease is not the one that is known, by its uid, and whether both existed at once."""
     history.existence.replace_uid(history.lease.metadata.uid if history.lease else None, lease.metadata.uid)
     if not (history.is_deleted or history.continuity.visibility is Visibility.STORE_RESTORED):
         overlap = measure_overlap(lease, history.stored_write)
@@ -116,7 +116,7 @@ def _note_other_uid(history: LeaseHistory, lease: Lease) -> None:
 def _make_next_state(
     history: LeaseHistory, seen: Observation, lease: Lease, entries: Sequence[Entry], act: Act, *, is_gap: bool
 ) -> NextState:
-    """Return a state beside the one that the history still has as the present one."""
+    """Return a state with the one before, which the history still has as the present one."""
     is_old_state = lease is seen.old
     moment: int | None = history.moment
     if is_old_state:
@@ -284,7 +284,7 @@ def _record_edits(step: Step, state: NextState) -> None:
 
 
 def _note_marks(step: Step, state: NextState, before: Lease) -> None:
-    """Remember the labels and annotations that another one than the holder put on the lease."""
+    """Remember the labels and annotations that a writer other than the holder put on the lease."""
     history, writer = step.history, state.writer if state.writer and state.writer.user else None
     tenure = history.current_tenure
     if tenure is None or (writer is not None and tenure.is_by(writer)):
