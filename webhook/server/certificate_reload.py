@@ -1,31 +1,25 @@
-"""TLS of the reviews' port: the lowest version, client certificates, and certificates that change at run time."""
+"""Certificates of the reviews' port that change at run time: each newer good pair is served from then on."""
 
 import datetime as dt
 import os
 import ssl
-import subprocess
-import sys
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Final
-
-from msgspec import DecodeError, json
 
 from webhook.certificates.files import (
     LEAF_CERTIFICATE,
     LEAF_KEY,
     MAX_FILE,
     Certificate,
-    Inspection,
-    InspectionRequest,
     Pair,
     Unusable,
     read_pair,
 )
-from webhook.server.logs import LOG
+from webhook.server.certificate_inspection import inspect_apart
+from webhook.server.tls_context import make_context
 
 WARN_BEFORE_EXPIRY: Final = dt.timedelta(hours=24)
-_INSPECTION_SECONDS: Final = 30  # it takes a tenth of one where the processor is not busy
 
 
 class CertificateReloader:
@@ -65,10 +59,10 @@ class CertificateReloader:
         self.poll()
         if self._context is None and self._last_good.exists():
             pem = self._last_good.read_bytes()
-            self._context = _context(self._last_good, self._client_ca_pem())
-            self.current = _inspect_apart(Pair(chain=pem, key=pem)).check_dates(_now())
+            self._context = make_context(self._last_good, self._client_ca_pem())
+            self.current = inspect_apart(Pair(chain=pem, key=pem)).check_dates(_now())
         if self._context is None and self._tried is not None:
-            self._serve(*self._tried, _inspect_apart(self._tried[0]).check_dates(_now()))
+            self._serve(*self._tried, inspect_apart(self._tried[0]).check_dates(_now()))
         if self._context is None:
             raise Unusable(self.error)
 
@@ -82,7 +76,7 @@ class CertificateReloader:
                 return None
             self._tried = None
             names = self.current.service_names if self.current else frozenset[str]()
-            certificate = _inspect_apart(pair, names).check_dates(_now())
+            certificate = inspect_apart(pair, names).check_dates(_now())
             self._tried = tried
             if not certificate.problems:
                 self._serve(pair, client_ca, certificate)
@@ -137,14 +131,14 @@ class CertificateReloader:
         content = pair.key + b"\n" + pair.chain
         if self._last_good.exists() and self._last_good.read_bytes() == content:
             # Another worker has written it. A worker must start on a full disk, or gunicorn ends all of them.
-            self._context = _context(self._last_good, client_ca)
+            self._context = make_context(self._last_good, client_ca)
             self.current = certificate
             return
         candidate = self._memory / f"candidate-{os.getpid()}.pem"
         try:
             with open(candidate, "wb", opener=partial(os.open, mode=0o600)) as file:
                 file.write(content)
-            self._context = _context(candidate, client_ca)
+            self._context = make_context(candidate, client_ca)
         except BaseException:
             candidate.unlink(missing_ok=True)
             raise
@@ -162,49 +156,6 @@ class CertificateReloader:
         if b"-----BEGIN CERTIFICATE-----" not in pem:
             raise Unusable(f"{self._client_ca} holds no certificate in PEM")
         return pem
-
-
-# A worker inherits what its master remembers; a pair that becomes valid is not inspected again.
-@lru_cache(maxsize=1)
-def _inspect_apart(pair: Pair, names: frozenset[str] = frozenset()) -> Certificate:
-    """Inspect a pair in a process of its own, because cryptography would stay in memory with 9 MiB. Raises Unusable."""
-    request = json.encode(InspectionRequest(pair, names))
-    # It imports from where we do; -P: not from the working directory.
-    command, paths = [sys.executable, "-P", "-m", "webhook.certificates.inspect"], os.pathsep.join(sys.path)
-    try:
-        done = subprocess.run(  # noqa: S603 - a module of our own
-            command,
-            input=request,
-            capture_output=True,
-            check=True,
-            env={**os.environ, "PYTHONPATH": paths},
-            timeout=_INSPECTION_SECONDS,
-        )
-        inspection = json.decode(done.stdout, type=Inspection)
-    except (OSError, subprocess.SubprocessError, DecodeError) as error:
-        # A limit on processes, say, or a Python that cannot be started in this way, must not cost a certificate.
-        LOG.warning("the server itself inspects a certificate", extra={"fields": {"problem": str(error)}})
-        from webhook.certificates.inspect import inspect  # noqa: PLC0415 - see above
-
-        return inspect(pair, names)
-    if inspection.certificate is None:
-        raise Unusable(inspection.unusable)
-    return inspection.certificate
-
-
-def _context(pem: Path, client_ca: bytes) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION | ssl.OP_NO_TICKET
-    # kube-apiserver keeps no sessions; tickets would be two records for each handshake that are never used, and without
-    # them there is no early data.
-    context.num_tickets = 0
-    context.set_alpn_protocols(["http/1.1"])
-    context.load_cert_chain(pem)
-    if client_ca:
-        context.verify_mode = ssl.CERT_REQUIRED
-        context.load_verify_locations(cadata=client_ca.decode("ascii", "replace"))
-    return context
 
 
 def _now() -> dt.datetime:
