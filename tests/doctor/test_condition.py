@@ -5,7 +5,7 @@ from importlib.resources import files
 import pytest
 
 from tests.doctor.shipped import condition, entry, verified_expression
-from webhook.api_server.doctor.checks import MAX_CHARACTERS, check_condition, is_without_renewals
+from webhook.api_server.doctor.match_condition import MAX_CHARACTERS, check_condition, is_without_renewals
 from webhook.findings import ReportFinding
 
 TEXTS = [
