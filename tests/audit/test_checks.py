@@ -226,7 +226,9 @@ def test_what_time_does(document: Document, after: int, expected: dict[str, str]
         pytest.param(1, None, {}, id="one second"),
     ],
 )
-def test_timings(duration: int, interval: float | None, expected: dict[str, str]) -> None:
+def test_what_is_said_of_a_duration_and_an_interval(
+    duration: int, interval: float | None, expected: dict[str, str]
+) -> None:
     lease = make_lease(put("spec.leaseDurationSeconds", duration))
     assert checks(audited(lease, now=NOW, interval=interval)) == expected
 
@@ -337,7 +339,9 @@ POD = "checkout-6d5f9c-x2x8p"
         pytest.param(set(), set(), node_lease(), 4, {}, id="no nodes are known"),
     ],
 )
-def test_orphans(pods: set[str], nodes: set[str], document: Document, after: int, expected: dict[str, str]) -> None:
+def test_which_stored_leases_have_lost_their_pod_or_node(
+    pods: set[str], nodes: set[str], document: Document, after: int, expected: dict[str, str]
+) -> None:
     inventory = Inventory(NOW + after * SECOND, pods={"shop": pods} if pods else {}, nodes=nodes)
     assert orphans(inventory, document) == expected
 

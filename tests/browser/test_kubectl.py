@@ -38,5 +38,5 @@ LATE = Cause("FieldValueInvalid", "Invalid value: too late", "spec.renewTime")
         ),
     ],
 )
-def test_text(verdict: Verdict, lines: list[str]) -> None:
+def test_a_verdict_is_shown_as_kubectl_prints_it(verdict: Verdict, lines: list[str]) -> None:
     assert format_as_kubectl(verdict, LEASE).splitlines() == lines

@@ -807,7 +807,7 @@ FAR_DUMP = (
 )
 
 
-def test_words() -> None:
+def test_how_times_lengths_and_counts_are_written() -> None:
     now = 1_795_000_000 * SECOND
     assert format_clock(now - 60 * SECOND, now) == "11:05:40Z"
     assert format_clock(now - 86_400 * SECOND, now) == "2026-11-17T11:06:40Z"

@@ -43,7 +43,9 @@ def test_one_fence_in_another_mode(capsys: pytest.CaptureFixture[str]) -> None:
         pytest.param(["gone.yaml"], "gone.yaml", id="no such file"),
     ],
 )
-def test_refusals(capsys: pytest.CaptureFixture[str], arguments: list[str], words: str) -> None:
+def test_arguments_that_make_no_fence_are_refused(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
     code, out, err = run(capsys, "export", "fence", *arguments)
     assert (code, out) == (2, "")
     assert words in err

@@ -82,7 +82,9 @@ def test_the_binding_of_a_real_elector(capsys: pytest.CaptureFixture[str]) -> No
     ],
     ids=str,
 )
-def test_refusals(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_arguments_that_suggest_nothing_are_refused(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     code, out, err = run(capsys, *arguments)
     assert (code, out) == (2, "")
     assert words in err

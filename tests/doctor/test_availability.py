@@ -54,5 +54,7 @@ def found(entry: WebhookEntry) -> list[str]:
         ),
     ],
 )
-def test_dangers(changes: dict[str, Any], annotations: dict[str, str], expected: list[str]) -> None:
+def test_which_dangers_an_outage_of_the_webhook_has(
+    changes: dict[str, Any], annotations: dict[str, str], expected: list[str]
+) -> None:
     assert found(entry(annotations, **changes)) == expected

@@ -44,7 +44,7 @@ def trusting(ca_bundle: str | None, annotations: dict[str, str] | None = None) -
         pytest.param(None, 0, ["ca-bundle-missing"], id="absent"),
     ],
 )
-def test_bundle(ca_bundle: str | None, days_later: int, checks: list[str]) -> None:
+def test_what_is_wrong_with_a_ca_bundle(ca_bundle: str | None, days_later: int, checks: list[str]) -> None:
     later = NOW + dt.timedelta(days=days_later)
     assert [one.check for one in check_bundle(trusting(ca_bundle), later)] == checks
 

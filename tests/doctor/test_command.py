@@ -98,7 +98,9 @@ def test_what_the_api_server_refuses_is_malformed(
         pytest.param(b"[" * 100_000, "nested too deeply", id="nested without end"),
     ],
 )
-def test_unreadable(content: bytes, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_input_that_cannot_be_read_is_an_error(
+    content: bytes, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "x.yaml"
     path.write_bytes(content)
     assert main(["doctor", "--input", str(path)]) == 2

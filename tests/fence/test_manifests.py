@@ -119,7 +119,9 @@ def test_namespaces_are_selected_by_the_label_that_nobody_can_change() -> None:
         pytest.param({"mode": "audit"}, "Ignore", "Allow", ["Audit"], id="audit never refuses"),
     ],
 )
-def test_modes(keys: dict[str, Any], failure_policy: str, not_found: str, actions: list[str]) -> None:
+def test_what_each_setting_makes_of_a_failure_and_of_a_missing_lease(
+    keys: dict[str, Any], failure_policy: str, not_found: str, actions: list[str]
+) -> None:
     policy, binding = parts(**keys)
     assert policy["failurePolicy"] == failure_policy
     assert binding["paramRef"]["parameterNotFoundAction"] == not_found

@@ -65,7 +65,7 @@ AN_HOUR_AHEAD = format_micro_time(NOW + 3600 * SECOND)
         pytest.param((put(RENEWED, "2025-11-20T21:00:00.000000Z"),), LeaseState.LIVE, id="nine hours ahead"),
     ],
 )
-def test_states(tweaks: tuple[Tweak, ...], state: LeaseState) -> None:
+def test_the_state_of_a_lease_by_its_fields(tweaks: tuple[Tweak, ...], state: LeaseState) -> None:
     assert status_after(*tweaks).state is state
 
 
@@ -78,10 +78,24 @@ def test_a_released_lease_with_its_holder_left_in_it() -> None:
 @pytest.mark.parametrize(
     ("tweak", "rule", "until"),
     [
-        (put("spec.leaseTransitions", 2**31 - 1), "transitions-jump", None),
-        (put("spec.leaseDurationSeconds", 2**31 - 1), "duration-too-long", NOW + (2**31 - 1) * SECOND),
-        (put(RENEWED, "2025-11-22T12:00:00.000000Z"), "renew-time-in-future", NOW + (2 * 86400 + 15) * SECOND),
-        (put(RENEWED, "10000-01-01T00:59:59.999999Z"), "time-unreadable", None),
+        pytest.param(
+            put("spec.leaseTransitions", 2**31 - 1), "transitions-jump", None, id="no further holder can be counted"
+        ),
+        pytest.param(
+            put("spec.leaseDurationSeconds", 2**31 - 1),
+            "duration-too-long",
+            NOW + (2**31 - 1) * SECOND,
+            id="it lasts for decades",
+        ),
+        pytest.param(
+            put(RENEWED, "2025-11-22T12:00:00.000000Z"),
+            "renew-time-in-future",
+            NOW + (2 * 86400 + 15) * SECOND,
+            id="it was renewed in two days",
+        ),
+        pytest.param(
+            put(RENEWED, "10000-01-01T00:59:59.999999Z"), "time-unreadable", None, id="its time has a year too many"
+        ),
     ],
 )
 def test_a_frozen_lease_says_why_and_until_when(tweak: Tweak, rule: str, until: int | None) -> None:

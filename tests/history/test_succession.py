@@ -153,3 +153,9 @@ def test_the_oldest_tenures_are_forgotten_and_all_are_counted() -> None:
     succession = held(*(f"db-{number}" for number in range(MAX_TENURES + 1)))
     assert len(succession.tenures) == succession.changes == MAX_TENURES
     assert succession.handovers == {Handover.SEEN: 1, Handover.RELEASED: MAX_TENURES}
+
+
+def test_an_identity_is_not_joined_by_writers_at_no_time() -> None:
+    tenure = Tenure(HolderProcesses("a"), 0, Handover.SEEN, 0)
+    assert tenure.processes.pods == []
+    assert tenure.processes.others == {}

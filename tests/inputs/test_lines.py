@@ -74,7 +74,7 @@ def line(text: str, number: int, path: str) -> int:
         pytest.param('{"a":\n\t"b"}', 0, "a", 1, id="JSON with tabs"),
     ],
 )
-def test_line(text: str, number: int, path: str, expected: int) -> None:
+def test_the_line_at_which_a_field_is_found(text: str, number: int, path: str, expected: int) -> None:
     if expected:
         assert line(text, number, path) == expected
     else:

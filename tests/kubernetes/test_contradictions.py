@@ -130,7 +130,7 @@ def contradiction(review: Document) -> str:
         ),
     ],
 )
-def test_contradictory(review: Document, text: str) -> None:
+def test_a_request_that_contradicts_itself_is_refused(review: Document, text: str) -> None:
     assert contradiction(review) == text
 
 
@@ -157,7 +157,7 @@ def test_contradictory(review: Document, text: str) -> None:
         pytest.param(put("apiVersion", "admission.k8s.io/v1beta1"), id="v1beta1"),
     ],
 )
-def test_legal(tweak: Tweak) -> None:
+def test_a_request_that_may_be_sent_contradicts_nothing(tweak: Tweak) -> None:
     review = changed(make_review(), tweak)
     request = decode(to_bytes(review))
     assert request.contradiction == ""

@@ -98,7 +98,7 @@ def refused(body: bytes) -> tuple[int, str]:
         ),
     ],
 )
-def test_malformed(body: bytes, text: str) -> None:
+def test_a_body_that_is_no_review_is_refused(body: bytes, text: str) -> None:
     assert refused(body) == (400, text)
 
 

@@ -62,7 +62,7 @@ def decided(policy: Policy, rule: str, namespace: str = "", name: str = "") -> l
         ),
     ],
 )
-def test_layer(rule: str, lease: tuple[str, str], expected: list[tuple[str, Any, str]]) -> None:
+def test_which_layer_decides_a_mode(rule: str, lease: tuple[str, str], expected: list[tuple[str, Any, str]]) -> None:
     assert decided(MADE, rule, *lease) == expected
 
 

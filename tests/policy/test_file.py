@@ -44,7 +44,7 @@ def assert_reloaded(policy_file: PolicyFile, result: str | None, text: str, erro
         pytest.param(str(DATA / "shop.yaml"), "strict", id="a file"),
     ],
 )
-def test_load(name: str | None, preset: str) -> None:
+def test_a_name_or_a_file_is_loaded(name: str | None, preset: str) -> None:
     assert load(name).preset == preset
     assert PolicyFile(name).current.preset == preset
 

@@ -78,5 +78,5 @@ TODAY = 1_800_000_000_000_000
         ),
     ],
 )
-def test_notes(keys: dict[str, Any], expected: list[str]) -> None:
+def test_what_is_odd_about_a_policy(keys: dict[str, Any], expected: list[str]) -> None:
     assert list_oddities(policy(**keys), TODAY) == expected

@@ -320,7 +320,7 @@ def refusal(text: str) -> str:
         ),
     ],
 )
-def test_words(text: str, words: str) -> None:
+def test_how_a_policy_is_refused(text: str, words: str) -> None:
     assert refusal(text) == words
 
 

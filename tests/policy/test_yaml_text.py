@@ -38,7 +38,7 @@ from webhook.admission.policy.schema import PolicyError
         pytest.param("a\n...\n", "a", id="an end of document"),
     ],
 )
-def test_value(text: str, value: Any) -> None:
+def test_the_value_of_a_text(text: str, value: Any) -> None:
     assert read(text) == value
 
 

@@ -40,7 +40,7 @@ def difference(policy: Policy, policies: ExportedPolicies, body: bytes, received
 @pytest.mark.uncounted
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("preset", ["observe", "strict"])
-def test_recordings(preset: str, step: int) -> None:
+def test_policies_decide_recordings_as_the_engine_does(preset: str, step: int) -> None:
     policy = load(preset)
     policies = ExportedPolicies(policy)
     reviews = ((one.file, one.body_without_exemption(), one.received) for one in recordings())

@@ -114,8 +114,10 @@ POD: Final = {"authentication.kubernetes.io/pod-name": ["op-0"]}
     [
         pytest.param("['${pod}_*']", "", "op-0_1", POD, None, id="of the pod"),
         pytest.param("['${pod}_*']", "", "op-1_1", POD, "deny", id="of another pod"),
-        pytest.param("['${pod}_*']", "", "op-0_1", {}, "warn", id="no pod"),
-        pytest.param("['${pod}_*']", ", require_pod: true", "op-0_1", {}, "deny", id="no pod, which is required"),
+        pytest.param("['${pod}_*']", "", "op-0_1", {}, "warn", id="a template of pods and a token without one"),
+        pytest.param(
+            "['${pod}_*']", ", require_pod: true", "op-0_1", {}, "deny", id="a token without a pod, which is required"
+        ),
         pytest.param("['a.b?[c*']", "", "a.bx[c\n$", {}, None, id="a glob of odd characters"),
         pytest.param("['a.b?[c*']", "", "aXbx[c", {}, "deny", id="a dot is a dot"),
         pytest.param(
@@ -125,7 +127,9 @@ POD: Final = {"authentication.kubernetes.io/pod-name": ["op-0"]}
         pytest.param("['x*']", "", "x" * 5000, {}, "deny", id="a long holder"),
     ],
 )
-def test_a_binding(holder: str, more: str, new: str, extra: dict[str, Any], mode: str | None) -> None:
+def test_a_binding_decides_who_may_take_a_lease(
+    holder: str, more: str, new: str, extra: dict[str, Any], mode: str | None
+) -> None:
     request = update(put("spec.holderIdentity", new), extra=extra)
     assert broken(BOUND.format(holder, more), request).get("identity-binding") == mode
 
@@ -380,7 +384,9 @@ def test_the_clock_of_a_stamped_renewal_is_its_stamp(written: str, renew_time: s
     assert broken(STAMPS, request).get("renew-time-in-future") == mode
 
 
-@pytest.mark.parametrize(
+RENEW: Final = put("spec.renewTime", "2025-11-20T12:00:02.000000Z")
+ACQUIRE: Final = put("spec.acquireTime", "2025-11-20T12:00:02.000000Z")
+by_writers = pytest.mark.parametrize(
     ("user", "extra", "stamps", "mode"),
     [
         pytest.param("ann", KEEPER, STAMPS, None, id="its writer"),
@@ -392,21 +398,53 @@ def test_the_clock_of_a_stamped_renewal_is_its_stamp(written: str, renew_time: s
         pytest.param("ann", KEEPER, "", "deny", id="without stamps"),
     ],
 )
-def test_the_stamped_writer_of_a_held_lease_sets_and_removes_owners_and_cuts_it(
+"""Who writes a held lease, where stamps are believed or not, and the mode of what only its stamped writer may do."""
+
+
+@by_writers
+def test_an_owner_is_set_by_the_stamped_writer_of_a_held_lease(
     user: str, extra: dict[str, Any], stamps: str, mode: str | None
 ) -> None:
     added = update(stamped(), PUT_BACK, old=(stamped(),), user=user, extra=extra)
-    removed = update(stamped(), drop("metadata.ownerReferences"), old=(stamped(), PUT_BACK), user=user, extra=extra)
     assert broken(stamps, added).get("owner-reference-added") == mode
+
+
+@by_writers
+def test_an_owner_is_removed_by_the_stamped_writer_of_a_held_lease(
+    user: str, extra: dict[str, Any], stamps: str, mode: str | None
+) -> None:
+    removed = update(stamped(), drop("metadata.ownerReferences"), old=(stamped(), PUT_BACK), user=user, extra=extra)
     assert broken(stamps, removed).get("owner-reference-removed") == mode
-    for cut in (put("spec.leaseDurationSeconds", 1), drop("spec.leaseDurationSeconds"), drop("spec.renewTime")):
-        request = update(stamped(), cut, old=(stamped(),), user=user, extra=extra)
-        assert broken(stamps, request).get("duration-shortened") == mode
-    undated = put("spec.renewTime", "2025-11-20T12:00:02.000000Z"), drop("spec.leaseDurationSeconds")
-    request = update(stamped(), *undated, old=(stamped(),), user=user, extra=extra)
-    assert broken(stamps, request).get("duration-shortened") == (mode and "warn")
-    heartbeat = put("spec.acquireTime", "2025-11-20T12:00:02.000000Z"), drop("spec.renewTime")
-    request = update(stamped(), *heartbeat, old=(stamped(),), user=user, extra=extra)
+
+
+@by_writers
+@pytest.mark.parametrize(
+    "cut",
+    [
+        pytest.param(put("spec.leaseDurationSeconds", 1), id="to a second"),
+        pytest.param(drop("spec.leaseDurationSeconds"), id="by leaving out the duration"),
+        pytest.param(drop("spec.renewTime"), id="by leaving out the renewal"),
+    ],
+)
+def test_a_held_lease_is_cut_by_its_stamped_writer(
+    user: str, extra: dict[str, Any], stamps: str, mode: str | None, cut: Tweak
+) -> None:
+    request = update(stamped(), cut, old=(stamped(),), user=user, extra=extra)
+    assert broken(stamps, request).get("duration-shortened") == mode
+
+
+@by_writers
+@pytest.mark.parametrize(
+    "tweaks",
+    [
+        pytest.param((RENEW, drop("spec.leaseDurationSeconds")), id="a renewal without a duration"),
+        pytest.param((ACQUIRE, drop("spec.renewTime")), id="a heartbeat without a renewal"),
+    ],
+)
+def test_a_cut_that_a_client_may_make_by_renewing_is_a_warning_for_others(
+    user: str, extra: dict[str, Any], stamps: str, mode: str | None, tweaks: tuple[Tweak, ...]
+) -> None:
+    request = update(stamped(), *tweaks, old=(stamped(),), user=user, extra=extra)
     assert broken(stamps, request).get("duration-shortened") == (mode and "warn")
 
 

@@ -48,7 +48,7 @@ TIME = "metadata.managedFields[0].time"
         pytest.param(3600, 2_000_000, id="an hour"),
     ],
 )
-def test_tolerance(duration: int | None, tolerance: int) -> None:
+def test_how_much_clocks_may_differ_by_duration(duration: int | None, tolerance: int) -> None:
     assert find_tolerance(duration) == tolerance
 
 

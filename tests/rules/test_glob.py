@@ -32,7 +32,7 @@ from webhook.admission.rules.holders import holder_matches, is_literal, matches
         pytest.param("db", "db\n", False, id="a newline at the end counts"),
     ],
 )
-def test_covers(pattern: str, text: str, covered: bool) -> None:
+def test_which_texts_a_pattern_covers(pattern: str, text: str, covered: bool) -> None:
     assert matches(pattern, text) is covered
 
 
@@ -70,7 +70,7 @@ def test_many_wildcards_against_a_long_holder_end_soon() -> None:
         pytest.param("${pod}", "a", "[a]", False, id="brackets in a pod's name too"),
     ],
 )
-def test_holder(template: str, holder: str, pod: str, covered: bool) -> None:
+def test_which_holders_a_template_covers(template: str, holder: str, pod: str, covered: bool) -> None:
     assert holder_matches(template, holder, pod) is covered
 
 

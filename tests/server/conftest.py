@@ -6,7 +6,7 @@ lists what the second way lacks, test by test, with the reason: those are skippe
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final
@@ -14,6 +14,7 @@ from typing import Final
 import pytest
 
 from tests.server.harness import Server, running, running_gthread
+from webhook.server.logs import LOG, STDOUT
 
 LACKING: Final[dict[str, str]] = json.loads((Path(__file__).parents[1] / "data" / "server-gthread.json").read_text())
 """Reasons by test, with its other parameters if only some of its cases are lacking."""
@@ -26,6 +27,15 @@ Start = Callable[..., AbstractContextManager[Server]]
 def start(request: pytest.FixtureRequest) -> Start:
     """Return what starts the service: `start(directory of the certificates, **options)`."""
     return WAYS[request.param]
+
+
+@pytest.fixture
+def the_log_as_it_was() -> Iterator[None]:
+    """A service takes the log of its process over."""
+    handlers, level, propagate = list(LOG.handlers), LOG.level, LOG.propagate
+    yield
+    STDOUT.stop()
+    LOG.handlers, LOG.level, LOG.propagate = handlers, level, propagate
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

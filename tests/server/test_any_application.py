@@ -261,7 +261,7 @@ def test_the_blocks_of_a_response_to_http_1_0_end_with_the_connection(address: t
         pytest.param("/slow", 503, b"the response took too long\n", id="a response that takes too long"),
     ],
 )
-def test_responses(address: tuple[int, Path], path: str, status: int, body: bytes) -> None:
+def test_each_form_of_a_response_arrives_whole(address: tuple[int, Path], path: str, status: int, body: bytes) -> None:
     answered, headers, text = get(address, path)
     assert (answered, text) == (status, body)
     if path == "/length":

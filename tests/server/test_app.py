@@ -1,10 +1,6 @@
 """The Flask application: its routes, and its two ways to the same answer."""
 
-import gc
 import io
-import threading
-import weakref
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -21,8 +17,6 @@ from webhook.kubernetes.request import MAX_REQUEST
 from webhook.kubernetes.review_size import OPENING
 from webhook.server import reviewer
 from webhook.server.app import ReviewApp, create_app, make_review_app
-from webhook.server.hooks import Readiness
-from webhook.server.logs import LOG, STDOUT
 from webhook.server.reviewer import ReviewResponse, respond
 from webhook.server.service import MAX_ON_LOOP, Service
 from webhook.server.settings import Options
@@ -30,6 +24,7 @@ from webhook.server.settings import Options
 BODY = REVIEW.partition(b"\r\n\r\n")[2]
 JSON = "application/json"
 STEAL = (FOLDER / "1.36.3/kubectl-unusual/18-update-steal-unexpired-by-other-namespace.json").read_bytes()
+pytestmark = pytest.mark.usefixtures("the_log_as_it_was")
 Answer = tuple[str, list[tuple[str, str]], bytes]
 
 
@@ -61,15 +56,6 @@ def answer(way: Any, environ: dict[str, Any]) -> Answer:
     body = b"".join(blocks)
     status, headers = head
     return status, headers, body
-
-
-@pytest.fixture(autouse=True)
-def the_log_as_it_was() -> Iterator[None]:
-    """A service takes the log of its process over."""
-    handlers, level, propagate = list(LOG.handlers), LOG.level, LOG.propagate
-    yield
-    STDOUT.stop()
-    LOG.handlers, LOG.level, LOG.propagate = handlers, level, propagate
 
 
 @pytest.fixture
@@ -177,18 +163,20 @@ def test_a_path_with_escapes_is_the_path_that_it_means(client: FlaskClient) -> N
         pytest.param(MAX_REQUEST + 1, OPENING, 400, id="a larger one in the form of an API server"),
     ],
 )
-def test_sizes(client: FlaskClient, size: int, beginning: bytes, status: int) -> None:
+def test_a_body_is_refused_by_its_size_and_beginning(
+    client: FlaskClient, size: int, beginning: bytes, status: int
+) -> None:
     assert client.post("/validate", data=beginning.ljust(size), content_type=JSON).status_code == status
 
 
 def test_each_refused_request_is_counted_once() -> None:
-    reviewing = service()
-    client = make_review_app(reviewing).test_client()
+    used = service()
+    client = make_review_app(used).test_client()
     client.get("/x")
     client.get("/validate")
     client.post("/validate", data=BODY, content_type="text/plain")
     client.post("/validate", data=b"{}", content_type=JSON)
-    counted = reviewing.metrics.exposition().decode()
+    counted = used.metrics.exposition().decode()
     for kind in ("path", "method", "media-type", "body"):
         assert f'lease_webhook_malformed_total{{class="{kind}"}} 1.0' in counted
 
@@ -202,71 +190,16 @@ def test_probes_and_metrics_share_the_address_of_reviews(client: FlaskClient) ->
 
 
 def test_an_application_of_their_own_has_the_probes_and_nothing_else() -> None:
-    reviewing = service()
-    reviews = make_review_app(reviewing).test_client()
-    assert isinstance(reviewing.health, Flask)
-    health = reviewing.health.test_client()
+    used = service()
+    reviews = make_review_app(used).test_client()
+    assert isinstance(used.health, Flask)
+    health = used.health.test_client()
     assert [health.get(path).text for path in ("/livez", "/readyz")] == ["ok\n"] * 2
     assert health.get("/x").text == "not found; try /livez, /readyz or /metrics\n"
     refused = health.post("/livez")
     assert (refused.status_code, refused.text, refused.headers["Allow"]) == (405, "use GET\n", "GET, HEAD")
     assert health.post("/validate", data=BODY).status_code == 404
     assert reviews.get("/livez").status_code == 404
-
-
-def test_readiness_is_that_of_the_server_and_of_the_policy(tmp_path: Any) -> None:
-    class Broken:
-        def readiness(self) -> Readiness:
-            return Readiness(["certificate: expired"], ["certificate: another warning"])
-
-    file = tmp_path / "policy.yaml"
-    file.write_text('apiVersion: lease-webhook/v1\nmode: "off"\n')
-    reviewing = Service(Options(), PolicyFile(str(file)))
-    client = make_review_app(reviewing)
-    assert isinstance(reviewing.health, Flask)
-    health = reviewing.health.test_client()
-    warning = "warning: policy: mode is off, every write is allowed; remove it to evaluate writes again\n"
-    assert (health.get("/readyz").status_code, health.get("/readyz").text) == (200, f"ok\n{warning}")
-    client.server_hooks.start(Broken())  # type: ignore[union-attr]
-    ready = health.get("/readyz")
-    assert (ready.status_code, ready.text) == (
-        503,
-        f"certificate: expired\n{warning}warning: certificate: another warning\n",
-    )
-    assert health.get("/livez").status_code == 200
-
-
-def test_a_changed_policy_is_used(tmp_path: Any) -> None:
-    file = tmp_path / "policy.yaml"
-    file.write_text("apiVersion: lease-webhook/v1\npreset: observe\n")
-    reviewing = Service(Options(policy_poll_seconds=0.01), PolicyFile(str(file)))
-    client = make_review_app(reviewing).test_client()
-    assert b'"allowed":true' in client.post("/validate", data=STEAL, content_type=JSON).data
-    file.write_text("apiVersion: lease-webhook/v1\npreset: strict\n")
-    due = reviewing.run_upkeep(0.0, 0.0)
-    reviewing.run_upkeep(due, due)
-    assert b'"allowed":false' in client.post("/validate", data=STEAL, content_type=JSON).data
-    file.write_text("nonsense")
-    for _ in range(2):
-        due = reviewing.run_upkeep(due, due)
-    reasons, warnings = reviewing.readiness()
-    assert not reasons
-    assert len(warnings) == 1
-    assert warnings[0].startswith("policy: ")
-    assert b'"allowed":false' in client.post("/validate", data=STEAL, content_type=JSON).data
-
-
-def test_the_upkeep_of_a_service_ends_with_it() -> None:
-    reviewing = service()
-    reviewing.start_threads()
-    reviewing.start_threads()
-    (upkeep,) = [one for one in threading.enumerate() if one.name == "upkeep" and one.is_alive()][-1:]
-    gone = weakref.ref(reviewing)
-    del reviewing
-    gc.collect()
-    assert gone() is None
-    upkeep.join(5)
-    assert not upkeep.is_alive()
 
 
 def test_a_bug_in_a_route_is_a_500_without_a_trace() -> None:

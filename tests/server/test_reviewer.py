@@ -61,7 +61,7 @@ def raises(body: bytes, policy: Policy, now: int) -> ReviewResponse:
         pytest.param("timeout=3s&timeout=9s", 2.0, id="the first counts"),
     ],
 )
-def test_budget(query: str, seconds: float) -> None:
+def test_the_time_that_a_query_leaves(query: str, seconds: float) -> None:
     assert read_budget(query) == pytest.approx(seconds)
 
 

@@ -28,7 +28,9 @@ RANDOM = [f"host_{number:04x}-{number:04x}" for number in range(20)]
         pytest.param([], ["a"], [], id="nothing"),
     ],
 )
-def test_templates(holders: list[tuple[str, str | None]], pods: list[str], templates: list[str]) -> None:
+def test_templates_are_as_narrow_as_the_holders_allow(
+    holders: list[tuple[str, str | None]], pods: list[str], templates: list[str]
+) -> None:
     suggested = find_templates(holders, pods)
     assert suggested == (tuple(templates), ())
 

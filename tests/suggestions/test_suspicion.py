@@ -35,6 +35,18 @@ def suspicions(*items: Item) -> list[tuple[str, ...]]:
         ({"event": "steal"}, ()),
         ({"anything": "takeover-before-expiry=deny"}, ()),
     ],
+    ids=[
+        "a takeover, only audited",
+        "a long duration, warned of",
+        "a jump that would be denied",
+        "a bound lease, warned of",
+        "a bound lease, denied",
+        "rules without an attack",
+        "a preferred holder in a creation",
+        "a preferred holder in an edit",
+        "a steal without rules",
+        "another annotation",
+    ],
 )
 def test_what_the_webhook_noted(texts: dict[str, str], attacks: tuple[str, ...]) -> None:
     assert suspicions(audited("update", annotated(**texts))) == [attacks]

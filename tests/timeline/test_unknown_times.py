@@ -247,7 +247,7 @@ def choose(server: FakeServer, holder: str) -> None:
     server.write("shop/db", spec, "kube-apiserver", "system:apiserver", "")
 
 
-def test_who_was_chosen_and_has_not_renewed_lets_a_lease_expire_before_another_one_makes_it_last_longer() -> None:
+def test_a_chosen_holder_that_never_renews_is_overdue_before_an_edit_extends_the_lease() -> None:
     server = FakeServer()
     other = server.elector("b", "shop/other")
     choose(server, "a")

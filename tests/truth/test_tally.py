@@ -48,7 +48,7 @@ def test_an_input_on_which_reading_fails_is_a_crash_of_every_command(monkeypatch
     history = play(KILLED)
     given = input_of(history, Kind.LOG)
     assert given is not None
-    monkeypatch.setattr(ClusterHistory, "take", fail)
+    monkeypatch.setattr(ClusterHistory, "add", fail)
     evaluations = list(evaluate(history, given))
     assert [(one.command, one.id, one.is_true) for one in evaluations] == [
         (command, CRASH, False) for command in COMMANDS

@@ -19,7 +19,7 @@ from webhook.admission.policy.schema import PolicyError
         pytest.param("https://example.com/{rule}/x-{rule}", "https://example.com/RULE/x-RULE", id="the id twice"),
     ],
 )
-def test_accepted(written: str, page: str) -> None:
+def test_an_address_of_pages_is_accepted(written: str, page: str) -> None:
     assert policy(docs_url=written).find_page("RULE") == page
 
 
@@ -58,7 +58,7 @@ def test_none_is_empty() -> None:
         pytest.param("https://a/" + "{rule}" * 200_000 + "!", id="the id many times"),
     ],
 )
-def test_refused(written: str) -> None:
+def test_any_other_address_is_refused(written: str) -> None:
     with pytest.raises(PolicyError) as caught:
         parse(text(docs_url=written))
     assert caught.value.path == "docs_url"
@@ -66,7 +66,7 @@ def test_refused(written: str) -> None:
     assert str(caught.value).isprintable()
 
 
-def test_words() -> None:
+def test_the_refusal_of_an_address_says_what_it_must_be() -> None:
     with pytest.raises(PolicyError) as caught:
         parse("apiVersion: lease-webhook/v1\ndocs_url: docs.example.com\n")
     assert str(caught.value) == (

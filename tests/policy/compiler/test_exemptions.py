@@ -57,7 +57,7 @@ def test_built_in(user: str, groups: tuple[str, ...], expected: bool) -> None:
         pytest.param({"namespaces": ["bank"]}, False, id="anybody elsewhere"),
     ],
 )
-def test_entry(keys: dict[str, Any], expected: bool) -> None:
+def test_whom_an_entry_exempts(keys: dict[str, Any], expected: bool) -> None:
     assert exempts([{**ENTRY, **keys}], "ann", "ops") is expected
 
 
@@ -75,7 +75,7 @@ def test_a_service_account_is_the_user_of_its_token() -> None:
         pytest.param(JANUARY_31 + DAY, False, id="the day after"),
     ],
 )
-def test_until(now: int, expected: bool) -> None:
+def test_until_when_an_entry_exempts(now: int, expected: bool) -> None:
     assert exempts([{**ENTRY, "users": ["ann"], "until": "2027-01-31"}], now=now) is expected
 
 

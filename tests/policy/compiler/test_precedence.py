@@ -153,7 +153,7 @@ def test_numbers_come_from_the_last_layer_that_names_them() -> None:
         pytest.param("standard", "off", Mode.OFF, id="the kill switch"),
     ],
 )
-def test_cap(preset: str, mode: str, cap: Mode) -> None:
+def test_a_mode_of_the_policy_caps_every_rule(preset: str, mode: str, cap: Mode) -> None:
     assert policy(preset=preset, mode=mode).mode is cap
 
 

@@ -28,7 +28,7 @@ def test_a_status_that_is_not_listed_is_named() -> None:
     assert list_oddities(policy(fences=[here], stamps=STAMPS), 0) == []
 
 
-def test_notes() -> None:
+def test_what_is_odd_about_fences() -> None:
     compiled = policy(fences=[{**FENCE, "missing_lease": "deny"}, {**FENCE, **NODE}], bindings=[BOUND])
     assert list_oddities(compiled, 0) == [
         (

@@ -83,7 +83,7 @@ PODLESS = by_service_account("shop", "checkout")
         ),
     ],
 )
-def test_bound(review: Document, tier: object) -> None:
+def test_who_may_write_a_bound_lease(review: Document, tier: object) -> None:
     expected = {(FORBIDDEN, "spec.holderIdentity", tier)} if tier else set()
     assert said("identity-binding", review, binding=BOUND) == expected
     assert said("identity-binding", review) == set(), "without a binding the rule is silent"

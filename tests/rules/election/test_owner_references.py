@@ -58,7 +58,7 @@ def owned(*owners: Document | None) -> Tweak:
         ),
     ],
 )
-def test_added(review: Document) -> None:
+def test_an_owner_that_another_one_adds_is_denied(review: Document) -> None:
     assert said(RULE, review) == DENIED
 
 
@@ -102,7 +102,7 @@ def test_what_an_elector_may_put_back_is_a_warning(review: Document) -> None:
         ),
     ],
 )
-def test_free(review: Document) -> None:
+def test_an_owner_that_takes_nothing_from_the_holder_is_allowed(review: Document) -> None:
     assert said(RULE, review) == set()
 
 

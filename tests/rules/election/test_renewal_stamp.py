@@ -256,7 +256,7 @@ TAMPERED_UPDATES = {
 
 
 @pytest.mark.parametrize("name", TAMPERED_UPDATES)
-def test_tampered(name: str) -> None:
+def test_stamps_that_no_api_server_makes_are_denied(name: str) -> None:
     assert said("renewal-stamp-tampered", TAMPERED_UPDATES[name]) == TAMPERED
 
 
@@ -370,7 +370,7 @@ HONEST_UPDATES = {
 
 
 @pytest.mark.parametrize("name", HONEST_UPDATES)
-def test_honest(name: str) -> None:
+def test_stamps_of_honest_updates_are_allowed(name: str) -> None:
     assert said("renewal-stamp-tampered", HONEST_UPDATES[name]) == set()
 
 

@@ -55,7 +55,7 @@ ENTRY = "metadata.managedFields[0].time"
         ),
     ],
 )
-def test_unreadable(review: Document, field: str) -> None:
+def test_a_time_that_a_client_cannot_read_is_denied(review: Document, field: str) -> None:
     assert said("time-unreadable", review) == {(INVALID, field, DENY)}
 
 
@@ -96,7 +96,7 @@ def test_unreadable(review: Document, field: str) -> None:
         pytest.param(candidate_updated(put(PING, None)), id="no pingTime"),
     ],
 )
-def test_silent(review: Document) -> None:
+def test_a_time_that_each_client_reads_is_allowed(review: Document) -> None:
     assert said("time-unreadable", review) == set()
 
 

@@ -1,0 +1,56 @@
+"""The rhythm of renewals: one or two at once, without those that were counted before, and whatever the clock says."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.history.fake_server import SECOND, FakeServer
+from tests.history.observing import LEASE, follow_watch
+from webhook.analysis.history.holders.tenure import Handover
+from webhook.analysis.history.renewals import Renewals
+from webhook.analysis.inputs.items import CountedRenewals
+
+
+def make_renewals(*intervals: float) -> Renewals:
+    renewals, at = Renewals(), 0
+    renewals.restart(at)
+    for interval in intervals:
+        at += int(interval * SECOND)
+        renewals.add(at)
+    return renewals
+
+
+@pytest.mark.parametrize("pair", [(1.8, 0.3), (0.3, 1.8), (1.3, 0.8)], ids=str)
+def test_two_rhythms_are_told_from_twelve_renewals_on(pair: tuple[float, float]) -> None:
+    assert make_renewals(*pair * 6).is_doubled
+    assert not make_renewals(*pair * 4).is_doubled
+
+
+@given(st.lists(st.floats(1.7, 2.4), min_size=10, max_size=40))
+def test_one_rhythm_with_jitter_is_not_two(intervals: list[float]) -> None:
+    assert not make_renewals(*intervals).is_doubled
+
+
+def test_intervals_that_differ_without_order_are_not_two_rhythms() -> None:
+    assert not make_renewals(2, 0.3, 1, 2, 0.5, 2, 2, 0.2, 2, 1).is_doubled
+
+
+def test_what_another_record_has_shown_is_not_counted_twice() -> None:
+    renewals = make_renewals(*[2] * 10)
+    renewals.resume(CountedRenewals([2 * SECOND] * 3), 12 * SECOND)
+    assert (renewals.count, renewals.last) == (10, 20 * SECOND)
+    renewals.resume(CountedRenewals([2 * SECOND] * 3), 28 * SECOND)
+    assert (renewals.count, renewals.last) == (12, 26 * SECOND)
+
+
+def test_a_clock_that_is_off_does_not_move_the_start_of_a_watch() -> None:
+    server = FakeServer()
+    a = server.elector("a", "shop/db", ahead=-40.0)
+    a.lead(20)
+    server.elector("b", "shop/db").lead(4)
+    before, _ = follow_watch(server).leases[LEASE].tenures
+    assert before.began is Handover.SEEN
+    assert abs(before.since - server.now + 24 * SECOND) < 2 * SECOND
+    assert before.clock.ahead is not None
+    assert -41 * SECOND < before.clock.ahead < -39 * SECOND
+    assert before.manager == "operator"

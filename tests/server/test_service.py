@@ -1,0 +1,73 @@
+"""What a process of the server holds: readiness, a policy that changes, and the thread that keeps both up."""
+
+import gc
+import threading
+import weakref
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from tests.server.test_app import JSON, STEAL
+from webhook.admission.policy.file import PolicyFile
+from webhook.server.app import make_review_app
+from webhook.server.hooks import Readiness
+from webhook.server.service import Service
+from webhook.server.settings import Options
+
+pytestmark = pytest.mark.usefixtures("the_log_as_it_was")
+
+
+def test_readiness_is_that_of_the_server_and_of_the_policy(tmp_path: Any) -> None:
+    class Broken:
+        def readiness(self) -> Readiness:
+            return Readiness(["certificate: expired"], ["certificate: another warning"])
+
+    file = tmp_path / "policy.yaml"
+    file.write_text('apiVersion: lease-webhook/v1\nmode: "off"\n')
+    service = Service(Options(), PolicyFile(str(file)))
+    app = make_review_app(service)
+    assert isinstance(service.health, Flask)
+    health = service.health.test_client()
+    warning = "warning: policy: mode is off, every write is allowed; remove it to evaluate writes again\n"
+    assert (health.get("/readyz").status_code, health.get("/readyz").text) == (200, f"ok\n{warning}")
+    app.server_hooks.start(Broken())  # type: ignore[union-attr]
+    ready = health.get("/readyz")
+    assert (ready.status_code, ready.text) == (
+        503,
+        f"certificate: expired\n{warning}warning: certificate: another warning\n",
+    )
+    assert health.get("/livez").status_code == 200
+
+
+def test_a_changed_policy_is_used(tmp_path: Any) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text("apiVersion: lease-webhook/v1\npreset: observe\n")
+    service = Service(Options(policy_poll_seconds=0.01), PolicyFile(str(file)))
+    client = make_review_app(service).test_client()
+    assert b'"allowed":true' in client.post("/validate", data=STEAL, content_type=JSON).data
+    file.write_text("apiVersion: lease-webhook/v1\npreset: strict\n")
+    due = service.run_upkeep(0.0, 0.0)
+    service.run_upkeep(due, due)
+    assert b'"allowed":false' in client.post("/validate", data=STEAL, content_type=JSON).data
+    file.write_text("nonsense")
+    for _ in range(2):
+        due = service.run_upkeep(due, due)
+    reasons, warnings = service.readiness()
+    assert not reasons
+    assert len(warnings) == 1
+    assert warnings[0].startswith("policy: ")
+    assert b'"allowed":false' in client.post("/validate", data=STEAL, content_type=JSON).data
+
+
+def test_the_upkeep_of_a_service_ends_with_it() -> None:
+    service = Service(Options(), PolicyFile("standard"))
+    service.start_threads()
+    service.start_threads()
+    (upkeep,) = [one for one in threading.enumerate() if one.name == "upkeep" and one.is_alive()][-1:]
+    gone = weakref.ref(service)
+    del service
+    gc.collect()
+    assert gone() is None
+    upkeep.join(5)
+    assert not upkeep.is_alive()
