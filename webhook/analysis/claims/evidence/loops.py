@@ -20,21 +20,21 @@ _MIN_TIMES: Final = 3
 class Loop(Struct, frozen=True):
     """Tenures in a row, each of which the same process or pod began, and ended soon with a release.
 
-    `is_logged`: an audit log shows that process; else it is the one that the names hint at. `is_sure`: it shows that
-    all were released, and not removed by another one.
+    `is_logged`: an audit log shows that process; else it is the one that the names hint at. `is_release_known`: it
+    shows that all were released, and not removed by another one.
     """
 
     who: str
     tenures: tuple[Tenure, ...]
     is_logged: bool
-    is_sure: bool
+    is_release_known: bool
 
     def describe(self, now: int) -> str:
         """`pod db-0 took it and released it 5 times until 12:00:42Z, each time after 6 s to 8 s`."""
         lasted = sorted((one.until or one.since) - one.since for one in self.tenures)
         shortest, longest = (format_length(one // SECOND * SECOND) for one in (lasted[0], lasted[-1]))
         after = shortest if shortest == longest else f"{shortest} to {longest}"
-        released = "released it" if self.is_sure else "released it, or was removed,"
+        released = "released it" if self.is_release_known else "released it, or was removed,"
         until = format_clock(self.tenures[-1].until or now, now)
         who = self.who if self.is_logged else f"{self.who} (by what its holders are called)"
         return f"{who} took it and {released} {len(self.tenures)} times until {until}, each time after {after}"
@@ -67,7 +67,7 @@ def find_loop(tenures: Sequence[Tenure], now: int) -> Loop | None:
     if len(run) < _MIN_TIMES or is_lock or not is_current:
         return None
     is_logged = all(one.processes.own is not None for one in run)
-    return Loop(who, tuple(run), is_logged, is_sure=all(one.removal.is_own is True for one in run))
+    return Loop(who, tuple(run), is_logged, is_release_known=all(one.removal.is_own is True for one in run))
 
 
 def name_taker(tenure: Tenure) -> str:
