@@ -486,6 +486,13 @@ def test_wrong_types_are_named_and_the_lease_is_not_lost() -> None:
     assert only(items(make_lease(put("metadata.name", 7)))).name == ""
 
 
+def test_wrong_types_in_what_a_log_shows_as_sent_are_named() -> None:
+    sent = make_lease(put("spec.leaseDurationSeconds", "15"))
+    observation = only(items(make_event(put("requestObject", sent), drop("responseObject"))))
+    assert (observation.object, observation.resource_version) == (None, "")
+    assert observation.problem == "spec.leaseDurationSeconds must be an integer, not a string"
+
+
 def test_wrong_types_in_a_review_are_named() -> None:
     observation = only(items(make_review(new=make_lease(put("spec.leaseTransitions", "a")))))
     assert "spec.leaseTransitions" in observation.problem
