@@ -23,7 +23,8 @@ from tests.factories import (
     to_bytes,
 )
 from webhook.admission.policy.file import load
-from webhook.admission.rules.finding import MAX_FINDINGS, first_findings
+from webhook.admission.rules.answer_limits import MAX_FINDINGS
+from webhook.admission.rules.finding import first_findings
 from webhook.kubernetes.field import FieldError, invalid
 from webhook.server.reviewer import respond
 

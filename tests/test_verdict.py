@@ -14,7 +14,15 @@ from tests.rules.findings import by_node, by_service_account, by_user, take, upd
 from tests.test_evaluate import ABSURD, OBSERVE, STANDARD, STEAL, STRICT, UNSTAMPED, evaluated, policy
 from webhook.admission.policy.file import load
 from webhook.admission.policy.model import Policy
-from webhook.admission.rules.finding import MAX_FINDINGS, Statement, escape_braces
+from webhook.admission.rules.answer_limits import (
+    MAX_CAUSE_BYTES,
+    MAX_FINDINGS,
+    MAX_MESSAGE_BYTES,
+    MAX_MESSAGE_SENTENCES,
+    MAX_WARNING_CHARACTERS,
+    MAX_WARNINGS_CHARACTERS,
+)
+from webhook.admission.rules.finding import Statement, escape_braces
 from webhook.admission.verdict import Verdict, encode
 from webhook.kubernetes.request import AdmissionRequest
 from webhook.server.reviewer import respond
@@ -175,6 +183,19 @@ def long_names(holder: str, lease: str, user: str) -> list[Document]:
 BOUND = "bindings:\n- {namespace: shop, lease: checkout, writers: [shop/checkout], holder: ['${pod}_%s']}" % ("y" * 300)
 NAMES = st.text(st.sampled_from('aé"\\{}\u200b\U000e0100\x00 '), max_size=600)
 UNDER = [OBSERVE, STANDARD, STRICT, policy(BOUND, "observe"), policy("docs_url: https://e.com/" + "x" * 100, "strict")]
+
+
+def test_each_limit_of_an_answer_cuts_what_the_one_before_leaves() -> None:
+    assert MAX_MESSAGE_SENTENCES < MAX_FINDINGS
+    assert MAX_MESSAGE_BYTES < MAX_CAUSE_BYTES
+    assert MAX_WARNING_CHARACTERS < MAX_WARNINGS_CHARACTERS
+
+
+def test_a_message_repeats_the_first_causes_alone() -> None:
+    labels = {f"a b{number}": "" for number in range(MAX_FINDINGS)}
+    denied = evaluated(make_review(new=make_lease(put("metadata.labels", labels))), STRICT)
+    assert (denied.code, len(denied.causes)) == (422, MAX_FINDINGS)
+    assert denied.message.count("(lease webhook, rule ") == MAX_MESSAGE_SENTENCES
 
 
 def test_a_denial_names_the_first_of_too_many_findings() -> None:

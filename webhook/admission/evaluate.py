@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from webhook.admission.policy.model import Policy
+from webhook.admission.rules.answer_limits import MAX_FINDINGS
 from webhook.admission.rules.change import change_made_by
-from webhook.admission.rules.finding import MAX_FINDINGS, Finding
+from webhook.admission.rules.finding import Finding
 from webhook.admission.rules.mode import Mode
 from webhook.admission.rules.registry import CHECKS, OBJECT_TYPES_RULE
 from webhook.admission.rules.rule import Rule

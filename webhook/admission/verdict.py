@@ -12,6 +12,13 @@ import msgspec
 from msgspec import Struct
 
 from webhook.admission.policy.model import Policy
+from webhook.admission.rules.answer_limits import (
+    MAX_CAUSE_BYTES,
+    MAX_MESSAGE_BYTES,
+    MAX_MESSAGE_SENTENCES,
+    MAX_WARNING_CHARACTERS,
+    MAX_WARNINGS_CHARACTERS,
+)
 from webhook.admission.rules.finding import ELLIPSIS, Statement
 from webhook.admission.rules.mode import Mode
 from webhook.admission.rules.registry import find_denying_rules
@@ -20,20 +27,7 @@ from webhook.kubernetes.formats import MAX_NAME
 from webhook.kubernetes.request import AdmissionRequest
 from webhook.text.quoting import escape, truncate
 
-MAX_WARNING_LENGTH: Final = 256
-"""Characters to which the API server cuts warnings that exceed a budget: `pkg/endpoints/filters/warning.go`."""
-
-MAX_TOTAL_WARNING_LENGTH: Final = 4096
-"""Characters of all warnings of a request; kube-apiserver drops what goes beyond."""
-
-MAX_CAUSES: Final = 24 * 1024
-"""Bytes of JSON that causes may take; the whole response stays below 64 KiB."""
-
-MAX_MESSAGE: Final = 12 * 1024
-"""Bytes of JSON that the sentences of a message may take."""
-
 MORE: Final = "lease webhook: more findings than fit into warnings; fix these first"
-_MAX_SENTENCES: Final = 10
 
 
 Outcome = Literal["allowed", "warned", "denied"]
@@ -126,7 +120,7 @@ def _make_fact(group: list[Result]) -> Fact:
 
 def list_causes(denying: Iterable[Fact], policy: Policy) -> tuple[Cause, ...]:
     """Return one cause for each fact; each stands alone, because kubectl shows either the causes or the message."""
-    return tuple(_take_first([_make_cause(fact, policy) for fact in denying], MAX_CAUSES))
+    return tuple(_take_first([_make_cause(fact, policy) for fact in denying], MAX_CAUSE_BYTES))
 
 
 def _make_cause(fact: Fact, policy: Policy) -> Cause:
@@ -139,7 +133,7 @@ def _make_cause(fact: Fact, policy: Policy) -> Cause:
 def format_message(denied: Sequence[Cause]) -> str:
     """Return the sentences of a denial as the API server lists several errors."""
     sentences = _take_first(
-        drop_repetitions(f"{one.field}: {one.message}" for one in denied[:_MAX_SENTENCES]), MAX_MESSAGE
+        drop_repetitions(f"{one.field}: {one.message}" for one in denied[:MAX_MESSAGE_SENTENCES]), MAX_MESSAGE_BYTES
     )
     return sentences[0] if len(sentences) == 1 else f"[{', '.join(sentences)}]"
 
@@ -147,9 +141,9 @@ def format_message(denied: Sequence[Cause]) -> str:
 def list_warnings(warning: Iterable[Fact], policy: Policy, *, admitted: bool) -> tuple[str, ...]:
     """Return the warnings that kube-apiserver shows; the last one says that there are more if it would drop some."""
     texts = drop_repetitions(_format_warning(fact, policy, admitted=admitted) for fact in warning)
-    if sum(map(len, texts)) <= MAX_TOTAL_WARNING_LENGTH:
+    if sum(map(len, texts)) <= MAX_WARNINGS_CHARACTERS:
         return tuple(texts)
-    return (*texts[: MAX_TOTAL_WARNING_LENGTH // MAX_WARNING_LENGTH - 1], MORE)
+    return (*texts[: MAX_WARNINGS_CHARACTERS // MAX_WARNING_CHARACTERS - 1], MORE)
 
 
 def _format_warning(fact: Fact, policy: Policy, *, admitted: bool) -> str:
@@ -159,13 +153,13 @@ def _format_warning(fact: Fact, policy: Policy, *, admitted: bool) -> str:
     happened, error = fact.decisive.happened, fact.decisive.error
     page = policy.find_page(fact.decisive.rule)
     if admitted and happened is not None:
-        text = start + happened.shorten(MAX_WARNING_LENGTH - len(start), page)
+        text = start + happened.shorten(MAX_WARNING_CHARACTERS - len(start), page)
     else:
         text = f"{start}{error.in_warning}"
-    text = truncate(text, MAX_WARNING_LENGTH - len(ELLIPSIS)) if len(text) > MAX_WARNING_LENGTH else text
+    text = truncate(text, MAX_WARNING_CHARACTERS - len(ELLIPSIS)) if len(text) > MAX_WARNING_CHARACTERS else text
     # A link is worth no word of the sentence.
     linked = f"{text}; see {page}"
-    return linked if policy.docs_url and page not in text and len(linked) <= MAX_WARNING_LENGTH else text
+    return linked if policy.docs_url and page not in text and len(linked) <= MAX_WARNING_CHARACTERS else text
 
 
 def _explain_why_not_denied(fact: Fact, policy: Policy) -> str:

@@ -14,7 +14,7 @@ from tests.rules.findings import (
     printed,
     update,
 )
-from webhook.admission.rules.finding import MAX_FINDINGS
+from webhook.admission.rules.answer_limits import MAX_FINDINGS
 
 UID, CREATED, DELETED = "metadata.uid", "metadata.creationTimestamp", "metadata.deletionTimestamp"
 LABELS, ANNOTATIONS, OWNERS = "metadata.labels", "metadata.annotations", "metadata.ownerReferences"

@@ -6,6 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from webhook.admission.rules.answer_limits import MAX_FINDINGS
 from webhook.admission.rules.mode import Mode
 from webhook.kubernetes.field import FieldError
 from webhook.text.quoting import LazyText, quote, quote_within, render
@@ -59,9 +60,6 @@ class Finding(Struct, frozen=True, gc=False):
 
 
 NO_FINDINGS: Final[tuple[Finding, ...]] = ()
-
-MAX_FINDINGS: Final = 50
-"""Findings that a verdict carries, and that one rule makes: an object may have hundreds of thousands of wrong items."""
 
 
 def first_findings(errors: Iterable[FieldError]) -> tuple[Finding, ...]:

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final
 
+from webhook.admission.rules.answer_limits import MAX_FINDINGS
 from webhook.admission.rules.change import CandidateChange, LeaseChange
-from webhook.admission.rules.finding import MAX_FINDINGS, NO_FINDINGS, Finding, Statement
+from webhook.admission.rules.finding import NO_FINDINGS, Finding, Statement
 from webhook.admission.rules.in_cel import RuleInCel
 from webhook.admission.rules.mode import Mode
 from webhook.admission.rules.occasions import ALL_EVENTS, BOTH, WRITES

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final
 
+from webhook.admission.rules.answer_limits import MAX_FINDINGS
 from webhook.admission.rules.change import Change, Condition
-from webhook.admission.rules.finding import MAX_FINDINGS, NO_FINDINGS, Finding, first_findings
+from webhook.admission.rules.finding import NO_FINDINGS, Finding, first_findings
 from webhook.admission.rules.occasions import ANY_OPERATION, BOTH, CREATE, UPDATE, WRITES
 from webhook.admission.rules.rule import make_parity_rule
 from webhook.admission.rules.texts import Texts
