@@ -137,6 +137,14 @@ def test_the_upgrade_notes_of_each_version_answer_every_question() -> None:
         assert list(answers) == QUESTIONS
 
 
+def test_the_changelog_counts_nothing_that_the_next_change_adds_to() -> None:
+    numbers = r"(?:\d+|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
+    counted = re.findall(
+        rf"\b{numbers} (?:new|more) (?:\w+ )?\w+s\b", (ROOT / "CHANGELOG.md").read_text(), re.IGNORECASE
+    )
+    assert counted == []
+
+
 def test_every_action_is_pinned_by_its_digest() -> None:
     files = [*(ROOT / ".github" / "workflows").glob("*.yml"), ROOT / "action.yml"]
     used = [line for file in files for line in re.findall(r"uses: (.+)", file.read_text())]
