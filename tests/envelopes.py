@@ -153,6 +153,35 @@ def logcli(lines: Sequence[str]) -> list[Any]:
     return [{"labels": {"job": "audit"}, "line": line, "timestamp": _moment(line)} for line in lines]
 
 
+def datadog(lines: Sequence[str]) -> list[Any]:
+    """Return the events as logs of Datadog, each alone: it parses a line that is JSON."""
+    return [
+        {
+            "id": "AwAAAZqhGk1",
+            "type": "log",
+            "attributes": {
+                "timestamp": _moment(line),
+                "service": "kube-apiserver",
+                "status": "info",
+                "tags": ["source:kubernetes.audit"],
+                "attributes": json.loads(line),
+            },
+        }
+        for line in lines
+    ]
+
+
+def datadog_search(lines: Sequence[str]) -> Any:
+    """Return the events as Datadog's API answers a search."""
+    return {"data": datadog(lines), "meta": {"elapsed": 132, "page": {}, "status": "done"}}
+
+
+def datadog_text(lines: Sequence[str]) -> Any:
+    """Return the events as Datadog's API answers where the line was not parsed."""
+    logs = [{"type": "log", "attributes": {"message": line, "attributes": {"hostname": "cp-1"}}} for line in lines]
+    return {"data": logs}
+
+
 def vector(lines: Sequence[str]) -> list[Any]:
     """Vector's source `file`, encoded as JSON."""
     return [{"file": "/var/log/audit.log", "host": "cp-1", "message": line, "source_type": "file"} for line in lines]
@@ -182,6 +211,9 @@ ENVELOPES: Final[dict[str, Callable[[Sequence[str]], Any]]] = {
     "loki-query.json": loki,
     "loki-push.json": loki_push,
     "logcli.jsonl": logcli,
+    "datadog.jsonl": datadog,
+    "datadog-search.json": datadog_search,
+    "datadog-text.json": datadog_text,
     "vector.jsonl": vector,
     "fluent-bit.jsonl": fluent_bit,
     "elasticsearch.json": elasticsearch,

@@ -1,6 +1,7 @@
 """`why` says of an audit log in an envelope what it says of the log itself; a hostile envelope costs itself alone."""
 
 import gzip
+import itertools
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -55,11 +56,16 @@ def test_google_shows_the_holders_and_the_times() -> None:
         assert answer.get(key) == expected.get(key), key
 
 
-@pytest.mark.parametrize("key", envelopes._KEYS)
+def test_each_key_of_a_service_has_one_place_in_the_order() -> None:
+    hint = "KEYS_IN_ORDER of webhook/analysis/inputs/envelopes.py says which of an object's keys is read"
+    assert sorted(envelopes.KEYS_IN_ORDER) == sorted({key for one in envelopes.SERVICES for key in one.keys}), hint
+
+
+@pytest.mark.parametrize("key", envelopes.KEYS_IN_ORDER)
 def test_each_key_of_a_service_is_needed_for_an_example(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     examples = [wrapped(name, recorded()[:2]) for name in ENVELOPES]
     before = [list(read("in", [data])) for data in examples]
-    monkeypatch.setattr(envelopes, "_KEYS", [one for one in envelopes._KEYS if one != key])
+    monkeypatch.setattr(envelopes, "KEYS_IN_ORDER", [one for one in envelopes.KEYS_IN_ORDER if one != key])
     assert [list(read("in", [data])) for data in examples] != before
 
 
@@ -99,9 +105,24 @@ def test_an_object_that_two_services_could_read_has_its_events_once() -> None:
     assert len(list(envelopes.find_events(json.dumps({"hits": {"hits": [both, both]}}).encode()))) == 2
 
 
-def test_a_service_without_events_leaves_an_object_to_the_next() -> None:
-    line = {"message": "kube-apiserver-audit", "log": EVENT}
+@pytest.mark.parametrize(("first", "second"), [*itertools.pairwise(envelopes.KEYS_IN_ORDER)])
+def test_of_two_keys_with_events_the_first_in_order_is_read(first: str, second: str) -> None:
+    other = json.dumps(json.loads(EVENT) | {"auditID": "other"})
+    line = {second: other, first: EVENT}
     assert list(envelopes.find_events(json.dumps(line).encode())) == [EVENT.encode()]
+
+
+@pytest.mark.parametrize(("first", "second"), [*itertools.pairwise(envelopes.KEYS_IN_ORDER)])
+def test_a_key_without_events_leaves_an_object_to_the_next(first: str, second: str) -> None:
+    line = {first: "kube-apiserver-audit", second: EVENT}
+    assert list(envelopes.find_events(json.dumps(line).encode())) == [EVENT.encode()]
+
+
+def test_a_log_of_datadog_whose_message_was_cut_off_is_read_from_its_attributes() -> None:
+    (log,) = ENVELOPES["datadog.jsonl"]([EVENT])
+    log["attributes"]["message"] = EVENT[:300]
+    (found,) = envelopes.find_events(json.dumps(log).encode())
+    assert json.loads(found) == json.loads(EVENT)
 
 
 def google(**changes: Any) -> list[Item]:
@@ -216,7 +237,7 @@ def test_hostile_envelopes_are_read_to_their_end(data: bytes) -> None:
     assert len(items) < 5
 
 
-KEYS = st.sampled_from(sorted({*envelopes._KEYS} | {"kind", "apiVersion", "protoPayload", "x"}))
+KEYS = st.sampled_from(sorted({*envelopes.KEYS_IN_ORDER} | {"kind", "apiVersion", "protoPayload", "x"}))
 LEAVES = st.sampled_from([EVENT, EVENT[:200], "text", 5, None, True, 1e308, "{", "[", '"', "{}"]) | st.text(max_size=5)
 VALUES = st.recursive(
     LEAVES,

@@ -1,7 +1,8 @@
 """Audit events in the objects in which log services and collectors deliver them.
 
 CloudWatch, Azure, Loki, Vector and others put the line of the log, as a string, somewhere into objects and arrays of
-their own. Google Cloud makes an object of another form of each event, whose parts are mapped back.
+their own, Datadog and Elasticsearch the event itself. Google Cloud makes an object of another form of each event, whose
+parts are mapped back.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -68,11 +69,28 @@ SERVICES: Final = (
         "its query API, `logcli query -o jsonl`",
         ("data.result[].values", "streams[].values", "line"),
     ),
+    LogService(
+        "Datadog",
+        "its API (`POST /api/v2/logs/events/search`), or the logs of its answers, one for each line",
+        ("data[].attributes.attributes", "data[].attributes.message"),
+    ),
     LogService("Vector, Fluent Bit, Filebeat", "JSON, one object for each line", ("message", "log")),
     LogService("Elasticsearch, OpenSearch", "a search", ("hits.hits[]._source",)),
 )
-"""The services whose envelopes are opened. Of an object's keys, the first in this order that holds events is read."""
-_KEYS: Final = tuple(dict.fromkeys(key for service in SERVICES for key in service.keys))
+"""The services whose envelopes are opened, in the order of docs/why.md."""
+
+KEYS_IN_ORDER: Final = (
+    # What holds objects of a service, which no event has.
+    "events", "logEvents", "records", "data", "result", "results", "streams", "hits",
+    # The event itself, or what else a service keeps of a log: before a text, which a service may have cut off.
+    "_source", "attributes", "properties",
+    # Texts, which may be a name of the log instead of its line.
+    "message", "@message", "value", "values", "line", "log", "log_s",
+)  # fmt: skip
+"""The keys of all services, by priority: of several that an object has, the first that holds an event is read alone.
+
+A key of several services has one place, because nobody asks which service it was.
+"""
 
 
 class _Principal(Struct, frozen=True, rename="camel"):
@@ -146,7 +164,7 @@ def _open_envelope(text: bytes) -> Iterable[Iterable[bytes]] | None:
         return [_read_google_entry(text)]
     kind, version = (msgspec.json.decode(envelope.get(key, _NOTHING)) for key in ("kind", "apiVersion"))
     if kind is None:
-        return ([bytes(envelope[key])] for key in _KEYS if key in envelope)
+        return ([bytes(envelope[key])] for key in KEYS_IN_ORDER if key in envelope)
     return None if kind == "Event" and str(version).startswith(AUDIT) else []
 
 
