@@ -143,16 +143,18 @@ HOLDER_IDENTITY_MISMATCH: Final = Rule(
     ),
     reads=("spec.holderIdentity",),
     in_cel=RuleInCel(
-        broken="variables.pod != '' && variables.holder != '' && size(variables.rests) == 0",
+        broken="""
+        variables.pod != '' && variables.holder != '' && size(variables.holder) <= 4096 && size(variables.rests) == 0
+        """,
         message="""
         spec.holderIdentity: Forbidden: holder {!variables.holder} must begin with the name of the writing pod,
         {!variables.pod}; set the elector's identity to the pod name, or lower the mode of this rule
         """,
+        lacks="A holder of more than 4096 characters is not compared.",
         variables={
             # What follows the pod's name, for each of its names with which the holder begins.
             "rests": """
-            [variables.pod, variables.host].filter(n, n != "" && variables.holder.startsWith(n)
-            && size(variables.holder) <= 4096)
+            [variables.pod, variables.host].filter(n, n != "" && variables.holder.startsWith(n))
             .map(n, variables.holder.substring(size(n))).filter(r, !r.matches("^[0-9A-Za-z]"))
             """,
         },

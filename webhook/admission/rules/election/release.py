@@ -52,14 +52,17 @@ FOREIGN_RELEASE: Final = Rule(
     ),
     reads=(*EXPIRY_FIELDS,),
     in_cel=RuleInCel(
-        broken="variables.live && variables.pod != '' && !variables.namesPod && !variables.isStampedWriter",
+        broken="""
+        variables.live && variables.pod != '' && size(variables.oldHolder) <= 4096 && !variables.namesPod &&
+        !variables.isStampedWriter
+        """,
         message="{variables.released} pod {!variables.pod}; {variables.wait}",
-        lacks=_DATED_BY_STAMPS,
+        lacks=f"{_DATED_BY_STAMPS} A holder of more than 4096 characters is not compared.",
         variables={
             # What follows the pod's name, for each of its names with which the old holder begins.
             "oldRests": """
             [variables.pod, variables.host]
-            .filter(n, n != "" && variables.oldHolder.startsWith(n) && size(variables.oldHolder) <= 4096)
+            .filter(n, n != "" && variables.oldHolder.startsWith(n))
             .map(n, variables.oldHolder.substring(size(n))).filter(r, !r.matches("^[0-9A-Za-z]"))
             """,
             # No other pod has a name that begins with this one's and continues so.
