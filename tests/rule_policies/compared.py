@@ -1,5 +1,6 @@
 """What the engine says of a review, as far as the table of docs/policies-only.md says that a policy says it, too."""
 
+import re
 from typing import Final
 
 from tests.factories import Document
@@ -23,19 +24,29 @@ def verdict_of(body: bytes, policy: Policy, received: int) -> Verdict:
 
 
 _LISTS: Final = ("finalizers", "managedFields", "ownerReferences")
+_LEFT_OUT_IF_EMPTY: Final = (*_LISTS, "labels", "annotations")
+_OFFSET: Final = re.compile(r"[+-]\d\d:\d\d$")
 
 
 def is_sent(request: Document, body: bytes) -> bool:
     """True if an API server may send such a request: it names the writer, and leaves out what is null but times.
 
-    It makes an empty item of one that is null, and its validation refuses that.
+    It makes an empty item of one that is null, and its validation refuses that. It leaves out what of metadata is
+    empty, and writes times in UTC.
     """
     objects = [request.get(name) or {} for name in ("object", "oldObject")]
     specs = [one.get("spec") or {} for one in objects]
     nulls = [name for spec in specs for name, value in spec.items() if value is None and not name.endswith("Time")]
     lists = [(one.get("metadata") or {}).get(name) or () for one in objects for name in _LISTS]
-    has_nulls = bool(nulls) or any(item is None for items in lists for item in items)
-    return bool(request.get("userInfo")) and not has_nulls and b'"0001-01-01T' not in body
+    has_no_items = any(not isinstance(item, dict | str) for items in lists for item in items)
+    entries = [entry for one in objects for entry in (one.get("metadata") or {}).get("managedFields") or ()]
+    has_nulls = bool(nulls) or has_no_items or not all(isinstance(one, dict) for one in entries)
+    is_empty = any(
+        (one.get("metadata") or {}).get(name, "x") in ({}, []) for one in objects for name in _LEFT_OUT_IF_EMPTY
+    )
+    is_in_utc = not any(_OFFSET.search(str(spec.get(name))) for spec in specs for name in ("renewTime", "pingTime"))
+    is_as_written = is_in_utc and not is_empty and not has_nulls
+    return bool(request.get("userInfo")) and is_as_written and b'"0001-01-01T' not in body
 
 
 def expected(verdict: Verdict, request: Document) -> Found:
@@ -68,5 +79,7 @@ def texts(verdict: Verdict) -> dict[str, str]:
 def _is_unsaid(rule: str, field: str, request: Document) -> bool:
     """Return whether a policy says nothing or something else, as the rule says in its file."""
     return any(
-        module.NOT_IN_CEL[rule](request, field) for module in modules() if rule in getattr(module, "NOT_IN_CEL", ())
+        module.WHERE_CEL_DIFFERS[rule](request, field)
+        for module in modules()
+        if rule in getattr(module, "WHERE_CEL_DIFFERS", ())
     )

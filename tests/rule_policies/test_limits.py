@@ -48,5 +48,5 @@ def test_the_policy_and_the_engine_have_the_same_number(rule: str, name: str) ->
     ends = (high, high | {name: LOW}) if name.startswith("warn_") else (low | {name: HIGH}, low)
     answers = [answers_of(rule, limits) for limits in ends]
     assert all(engine == policy for each in answers for engine, policy in each)
-    hint = "no pinned write depends on the number: add one to FURTHER_WRITES of the tests of the rule"
+    hint = "no pinned write depends on the number: add one to WRITES_IT_SPEAKS_OF of the tests of the rule"
     assert answers[0] != answers[1], hint

@@ -1,4 +1,4 @@
-"""What a policy of the API server cannot date, for `NOT_IN_CEL` of the modules that test the rules."""
+"""What a policy of the API server cannot date, for `WHERE_CEL_DIFFERS` of the modules that test the rules."""
 
 import json
 from typing import Any, Final
@@ -7,11 +7,18 @@ from tests.factories import Document
 
 MAX_ENTRIES: Final = 50
 """Entries of managedFields that an expression looks at."""
+MAX_HOLDER: Final = 4096
+"""Characters of a holder that an expression compares with a name."""
 
 
 def find_objects(request: Document) -> tuple[Document, Document]:
     """Return the new and the old object of a request, empty where there is none."""
     return request.get("object") or {}, request.get("oldObject") or {}
+
+
+def has_long_holder(request: Document) -> bool:
+    """Return whether a holder has more characters than an expression compares."""
+    return any(len((one.get("spec") or {}).get("holderIdentity") or "") > MAX_HOLDER for one in find_objects(request))
 
 
 def is_undated(request: Document, _field: str = "") -> bool:
@@ -57,6 +64,12 @@ def is_usual_time(time: Any) -> bool:
     return isinstance(time, str) and len(time) == 20 and "1970" <= time < "2200"
 
 
+def is_fraction(request: Document, _field: str = "") -> bool:
+    """Return whether a time of a spec is no whole second: a policy compares these."""
+    times = [(one.get("spec") or {}).get("renewTime") for one in find_objects(request)]
+    return any(not str(time).endswith(".000000Z") for time in times if time)
+
+
 def has_year_0(request: Document, _field: str = "") -> bool:
     """Return whether a time of a spec is of the year 0000, which counts as absent in CEL."""
     specs = [one.get("spec") or {} for one in find_objects(request)]
@@ -66,8 +79,12 @@ def has_year_0(request: Document, _field: str = "") -> bool:
 def find_owners(document: Document, field: str) -> list[Document]:
     """Return the entries of managedFields that own a field of the spec."""
     name = json.dumps(f"f:{field}")
-    entries = _find_entries(document)
-    return [one for one in entries if name in json.dumps((one.get("fieldsV1") or {}).get("f:spec") or {})]
+    return [one for one in _find_entries(document) if name in json.dumps(_find_owned(one))]
+
+
+def _find_owned(entry: Document) -> Any:
+    fields = entry.get("fieldsV1")
+    return fields.get("f:spec") if isinstance(fields, dict) else None
 
 
 def _find_entries(document: Document) -> list[Document]:

@@ -19,7 +19,7 @@ def _find_writes() -> Iterator[tuple[str, Document]]:
         for case in getattr(module, "WORDING", ()):
             rule, review, *_ = case.values
             yield rule, review
-        for rule, reviews in getattr(module, "FURTHER_WRITES", {}).items():
+        for rule, reviews in getattr(module, "WRITES_IT_SPEAKS_OF", {}).items():
             yield from ((rule, review) for review in reviews)
     for case in test_api_sentences.cases("writes"):
         kind, version, write = case.values

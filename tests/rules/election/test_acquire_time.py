@@ -69,4 +69,4 @@ def is_of_fractions(request: Document, _field: str) -> bool:
     return new == old or dates_in_cel.has_year_0(request)
 
 
-NOT_IN_CEL = {"acquire-time-changed": is_of_fractions}
+WHERE_CEL_DIFFERS = {"acquire-time-changed": is_of_fractions}

@@ -90,7 +90,7 @@ WORDING = [
     ),
 ]
 
-FURTHER_WRITES = {
+WRITES_IT_SPEAKS_OF = {
     "apiserver-lease-writer": [
         update(wording.RENEWAL, drop("metadata.labels"), old=[wording.IDENTITY], review=[wording.SERVER])
     ]

@@ -214,3 +214,15 @@ WORDING = [
         id="a candidate changed",
     ),
 ]
+
+
+def is_of_an_item(_request: Document, field: str) -> bool:
+    """Each item is validated before a policy is evaluated."""
+    return field.startswith("spec.preferredStrategies[")
+
+
+WHERE_CEL_DIFFERS = {"candidate-preferred-strategies": is_of_an_item}
+TEXT_DIFFERS_IN_CEL = {
+    "candidate-lease-name-format": r": (a lowercase RFC 1123 subdomain .*|must be a valid name of a Lease.*)",
+    "candidate-strategies-unique": r"\[\d+\]",
+}

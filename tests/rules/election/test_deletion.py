@@ -116,4 +116,4 @@ WORDING = [
     ),
 ]
 
-FURTHER_WRITES = {"live-lease-deleted": [finalized(put("spec.leaseDurationSeconds", 20))]}
+WRITES_IT_SPEAKS_OF = {"live-lease-deleted": [finalized(put("spec.leaseDurationSeconds", 20))]}

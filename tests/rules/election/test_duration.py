@@ -159,4 +159,5 @@ WORDING = [
     ),
 ]
 
-FURTHER_WRITES = {"duration-shortened": [update(drop(DURATION), put(RENEW, at(SECOND)))]}
+TEXT_DIFFERS_IN_CEL = {"duration-shortened": r" \(\d+ s left\)"}
+WRITES_IT_SPEAKS_OF = {"duration-shortened": [update(drop(DURATION), put(RENEW, at(SECOND)))]}

@@ -396,6 +396,6 @@ WORDING = [
     ),
 ]
 
-FURTHER_WRITES = {
+WRITES_IT_SPEAKS_OF = {
     "foreign-writer": [update(put("metadata.ownerReferences", [wording.OWNER]), old=wording.STAMPED)],
 }

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.factories import HOLDER, Document, drop, make_lease, make_review, put
-from tests.rules import wording
+from tests.rules import dates_in_cel, wording
 from tests.rules.findings import (
     DENY,
     FORBIDDEN,
@@ -108,3 +108,10 @@ WORDING = [
         id="not the writer's pod",
     ),
 ]
+
+
+def is_beyond_cel(request: Document, _field: str) -> bool:
+    return dates_in_cel.has_long_holder(request)
+
+
+WHERE_CEL_DIFFERS = {"holder-identity-mismatch": is_beyond_cel}

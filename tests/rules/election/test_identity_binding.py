@@ -187,4 +187,4 @@ def is_long_holder(request: Document, _field: str) -> bool:
     return len(str((new.get("spec") or {}).get("holderIdentity") or "")) > 4096
 
 
-NOT_IN_CEL = {"identity-binding": is_long_holder}
+WHERE_CEL_DIFFERS = {"identity-binding": is_long_holder}

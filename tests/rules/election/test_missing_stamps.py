@@ -103,14 +103,19 @@ WORDING = [
     ),
 ]
 
-FURTHER_WRITES = {"lease-created-empty": [make_review(new=make_lease(drop("metadata.managedFields"), drop("spec")))]}
+WRITES_IT_SPEAKS_OF = {
+    "lease-created-empty": [make_review(new=make_lease(drop("metadata.managedFields"), drop("spec")))]
+}
 
 
 def is_beyond_cel(request: Document, _field: str) -> bool:
     new, old = dates_in_cel.find_objects(request)
     owners = dates_in_cel.find_owners(new, "holderIdentity") + dates_in_cel.find_owners(old, "renewTime")
     are_usual = all(dates_in_cel.is_usual_time(one.get("time")) for one in owners)
-    return dates_in_cel.has_many_entries(new, old) or not are_usual
+    is_stamped = any(
+        one.get("manager") == "lease-webhook-stamp" for one in old.get("metadata", {}).get("managedFields", ())
+    )
+    return dates_in_cel.has_many_entries(new, old) or not are_usual or is_stamped
 
 
-NOT_IN_CEL = {"lease-without-stamps": is_beyond_cel}
+WHERE_CEL_DIFFERS = {"lease-without-stamps": is_beyond_cel}

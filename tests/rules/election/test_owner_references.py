@@ -194,7 +194,7 @@ WORDING = [
     ),
 ]
 
-FURTHER_WRITES = {
+WRITES_IT_SPEAKS_OF = {
     "owner-reference-added": [update(wording.RENEWAL, put("metadata.ownerReferences", [wording.OWNER]))],
     "owner-reference-removed": [update(owned(), put("spec.leaseDurationSeconds", 20), old=[owned(OWNER)])],
 }
@@ -205,4 +205,4 @@ def has_many_owners(request: Document, _field: str) -> bool:
     return sum(len(one.get("metadata", {}).get("ownerReferences") or ()) for one in objects) > 100
 
 
-NOT_IN_CEL = {"owner-reference-added": has_many_owners, "owner-reference-removed": has_many_owners}
+WHERE_CEL_DIFFERS = {"owner-reference-added": has_many_owners, "owner-reference-removed": has_many_owners}

@@ -105,4 +105,12 @@ WORDING = [
     ),
 ]
 
-NOT_IN_CEL = dict.fromkeys(("foreign-release", "foreign-release-across-namespaces"), dates_in_cel.is_undated)
+
+def is_beyond_cel(request: Document, _field: str) -> bool:
+    return dates_in_cel.is_undated(request) or dates_in_cel.has_long_holder(request)
+
+
+WHERE_CEL_DIFFERS = {
+    "foreign-release": is_beyond_cel,
+    "foreign-release-across-namespaces": dates_in_cel.is_undated,
+}

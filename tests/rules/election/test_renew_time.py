@@ -185,17 +185,23 @@ WORDING = [
     ),
 ]
 
-FURTHER_WRITES = {"renew-time-backwards": [update(put("spec.renewTime", at(-7200 * SECOND)), wording.EDIT)]}
+WRITES_IT_SPEAKS_OF = {"renew-time-backwards": [update(put("spec.renewTime", at(-7200 * SECOND)), wording.EDIT)]}
 
 
 def is_without_clock(request: Document, _field: str) -> bool:
     owners = dates_in_cel.find_owners(dates_in_cel.find_objects(request)[0], "renewTime")
-    return len(owners) != 1 or not dates_in_cel.is_clock(owners[0]) or dates_in_cel.has_year_0(request)
+    return len(owners) != 1 or not dates_in_cel.is_clock(owners[0]) or is_of_fractions(request)
 
 
-NOT_IN_CEL = {
+def is_of_fractions(request: Document, _field: str = "") -> bool:
+    return dates_in_cel.has_year_0(request) or dates_in_cel.is_fraction(request)
+
+
+WHERE_CEL_DIFFERS = {
     "renew-time-in-future": is_without_clock,
-    "renew-time-backwards": dates_in_cel.has_year_0,
+    "renew-time-backwards": is_of_fractions,
     "candidate-renew-time-in-future": is_without_clock,
-    "candidate-renew-time-backwards": dates_in_cel.has_year_0,
+    "candidate-renew-time-backwards": is_of_fractions,
 }
+_CLOCK_AND_SPAN = r" \(\d\d:\d\d:\d\dZ\)|, is .* ahead; .*"
+TEXT_DIFFERS_IN_CEL = dict.fromkeys(("renew-time-in-future", "candidate-renew-time-in-future"), _CLOCK_AND_SPAN)

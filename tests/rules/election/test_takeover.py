@@ -284,6 +284,6 @@ WORDING = [
     ),
 ]
 
-NOT_IN_CEL = dict.fromkeys(
+WHERE_CEL_DIFFERS = dict.fromkeys(
     ("takeover-before-expiry", "takeover-by-node", "takeover-across-namespaces"), dates_in_cel.is_undated
 )

@@ -153,4 +153,4 @@ def is_of_an_entry(_request: Document, field: str) -> bool:
     return field.startswith("metadata.managedFields")
 
 
-NOT_IN_CEL = {"time-unreadable": is_of_an_entry}
+WHERE_CEL_DIFFERS = {"time-unreadable": is_of_an_entry}
