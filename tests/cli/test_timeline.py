@@ -15,7 +15,9 @@ from tests.history.fake_server import FakeServer, together
 from tests.inputs.fake_kubectl import Install, fake
 from webhook.analysis.timeline import lanes
 from webhook.analysis.timeline.downsampling import SpanRecord
+from webhook.cli import audit, why
 from webhook.cli.main import main
+from webhook.cli.options import FORMATS_OF_OTHERS
 from webhook.cli.timeline import EXAMPLE, EXAMPLE_FILES
 
 __all__ = ["fake"]
@@ -167,6 +169,35 @@ def test_a_file_that_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = run(capsys, "--input", "/nowhere/x.json")
     assert code == 2
     assert "/nowhere/x.json: No such file or directory" in err
+
+
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [
+        ("json", "for that format write --format json"),
+        ("html", "for that format write --format html"),
+        ("yaml", "formats are html and json"),
+        ("wide", "formats are html and json"),
+    ],
+)
+def test_a_format_is_no_name_of_a_file(
+    name: str,
+    how: str,
+    watched: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(capsys, "--input", watched, "-o", name)
+    assert (code, out, list(tmp_path.glob(name))) == (2, "", [])
+    assert err == f"lease-webhook: -o {name} would be a file of that name: {how}; for the file write -o ./{name}\n"
+    assert run(capsys, "--input", watched, "-o", f"./{name}")[0] == 0
+    assert (tmp_path / name).read_text().startswith("<!DOCTYPE html>")
+
+
+def test_each_format_of_other_commands_that_look_at_leases_is_known() -> None:
+    assert {*audit.FORMATS, *why.FORMATS} == {*FORMATS_OF_OTHERS}
 
 
 def test_a_place_that_cannot_be_written(watched: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -34,6 +34,10 @@ def complete_directories(_ctx: click.Context, _param: click.Parameter, incomplet
     return [CompletionItem(incomplete, type="dir")]
 
 
+FORMATS_OF_OTHERS: Final = ("text", "json", "yaml", "wide", "name")
+"""What `-o` may be in commands where it is the format, as kubectl has it: no name of a file in one where it is not."""
+
+
 def complete_policies(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     # Bash's function forgets what came before a file.
     presets = (CompletionItem(preset) for preset in PRESETS if preset.startswith(incomplete))

@@ -25,7 +25,14 @@ from webhook.analysis.timeline.model import Timeline, make_timeline_json
 from webhook.analysis.timeline.page import render
 from webhook.cli import reading
 from webhook.cli.absence import refuse_absence, suggest_name
-from webhook.cli.options import Command, complete_files, parse_endpoint, parse_lease_name, parse_moment
+from webhook.cli.options import (
+    FORMATS_OF_OTHERS,
+    Command,
+    complete_files,
+    parse_endpoint,
+    parse_lease_name,
+    parse_moment,
+)
 from webhook.cli.progress import Progress
 from webhook.cli.terminal import Failure, print_message
 
@@ -52,6 +59,7 @@ Examples:
 Exit codes: 0 it was drawn, 2 no lease was found, or nothing could be read.
 """
 
+_FORMATS: Final = ("html", "json")
 _PAGE: Final = "lease-timeline.html"
 _OUTPUT: Final = f"where to write it; unless given, {_PAGE} on a terminal, else standard output, as with -"
 EXAMPLE: Final = Path(__file__).parent / "example"
@@ -64,7 +72,7 @@ _ENDING: Final = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHU
 @click.command("timeline", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
 @reading.leases_and_inputs
 @click.option("-o", "--output", "place", metavar="FILE", default="", help=_OUTPUT, shell_complete=complete_files)
-@click.option("--format", "output", type=click.Choice(("html", "json")), default="html", help="html unless given")
+@click.option("--format", "output", type=click.Choice(_FORMATS), default="html", help="html unless given")
 @click.option("--example", "is_example", is_flag=True, help="draw a recorded election instead of an input")
 @click.option("--serve", "is_live", is_flag=True, help="serve the page, and follow what happens")
 @click.option("--bind", "address", metavar="HOST:PORT", default=None, help="with --serve; 127.0.0.1 unless given")
@@ -86,6 +94,11 @@ def command(
     policy: str | None,
     cluster: Cluster,
 ) -> int:
+    if place in {*_FORMATS, *FORMATS_OF_OTHERS}:
+        how = (
+            f"for that format write --format {place}" if place in _FORMATS else f"formats are {' and '.join(_FORMATS)}"
+        )
+        raise Failure(f"-o {place} would be a file of that name: {how}; for the file write -o ./{place}")
     if is_example:
         if inputs:
             raise Failure("--example is an input of its own: it takes no file")
