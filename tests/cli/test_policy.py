@@ -2,12 +2,14 @@
 
 import io
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tools.docs.policy_schema import make_text
-from webhook.admission.policy.schema import RULE_IDS
+from tools.docs.policy_schema import make_json_schema, make_text
+from webhook.admission.policy.schema import PLAIN_SETTINGS, RULE_IDS
 from webhook.cli.main import main
 
 SHOP = str(Path(__file__).parent.parent / "data" / "policies" / "shop.yaml")
@@ -138,6 +140,28 @@ def test_both_commands_say_where_the_rules_are_explained(tmp_path: Path, capsys:
     assert capsys.readouterr().out.endswith(", docs_url https://docs.example.com/rules/{rule}.md\n")
     assert main(["policy", "show", str(path)]) == 0
     assert ", docs_url https://docs.example.com/rules/{rule}.md\n" in capsys.readouterr().out
+
+
+def list_plain_settings() -> Iterator[Any]:
+    """Yield each with a value, but for those that the first words of both commands say in their own way."""
+    properties = make_json_schema()["$defs"]["PolicyDocument"]["properties"]
+    for name in PLAIN_SETTINGS:
+        about = properties[name]
+        value = about.get("enum", [about.get("minimum", "https://docs.example.com")])[-1]
+        yield pytest.param(name, value, id=name)
+
+
+@pytest.mark.parametrize(("name", "value"), [*list_plain_settings()])
+def test_both_commands_say_what_each_plain_setting_is(
+    name: str, value: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text(f"apiVersion: lease-webhook/v1\n{name}: {json.dumps(value)}\n")
+    for command in ("check", "show"):
+        assert main(["policy", command, str(path)]) == 0
+        assert f"{name} {value}" in capsys.readouterr().out or (name, value) == ("mode", "off")
+        assert main(["policy", command, str(path), "--format", "json"]) == 0
+        assert json.loads(capsys.readouterr().out)[name] == value
 
 
 def test_schema_is_the_one_in_the_package(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,7 @@ from tools.docs.policy_schema import make_json_schema
 from tools.docs.policy_schema import make_text as json_schema_text
 from webhook.admission.policy import parse as document
 from webhook.admission.policy.parse import make_preset, parse
-from webhook.admission.policy.schema import PRESETS, RULE_IDS, PolicyError
+from webhook.admission.policy.schema import PLAIN_SETTINGS, PRESETS, RULE_IDS, PolicyError
 
 VALIDATOR = jsonschema.Draft202012Validator(make_json_schema(), format_checker=jsonschema.FormatChecker())
 
@@ -36,6 +36,26 @@ def test_every_rule_of_single_writes_is_explained() -> None:
     rules = make_json_schema()["$defs"]["Rules"]["properties"]
     assert set(rules) == set(RULE_IDS)
     assert rules["strategy-writer"]["description"].startswith("spec.strategy ")
+
+
+@pytest.mark.parametrize("name", PLAIN_SETTINGS)
+def test_a_plain_setting_is_valid_to_its_ends_and_not_beyond(name: str) -> None:
+    about = make_json_schema()["$defs"]["PolicyDocument"]["properties"][name]
+    good = about.get("enum") or [about[end] for end in ("minimum", "maximum") if end in about]
+    bad = [about["minimum"] - 1, about["maximum"] + 1] if "minimum" in about else ["\n", 1]
+    for values, is_good in ((good, True), (bad, False)):
+        for value in values:
+            document = {"apiVersion": "lease-webhook/v1", name: value}
+            assert VALIDATOR.is_valid(document) is is_good, value
+            assert is_parsed(document) is is_good, value
+
+
+def is_parsed(document: Any) -> bool:
+    try:
+        parse(json.dumps(document))
+    except PolicyError:
+        return False
+    return True
 
 
 @pytest.mark.parametrize("name", PRESETS)

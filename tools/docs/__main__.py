@@ -48,6 +48,7 @@ def main() -> None:
     audit_page.PAGE.write_text(audit_page.make_page())
     promises_page.PAGE.write_text(promises_page.make_page())
     claims_page.PAGE.write_text(claims_page.make_page())
+    json_output.SCHEMA.write_text(json_output.make_text())
     json_output.PAGE.write_text(json_output.make_page())
     chart_values.PAGE.write_text(chart_values.make_page())
     log_services.PAGE.write_text(log_services.make_page())

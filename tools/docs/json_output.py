@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from tools.docs.pages import DOCS, replace_generated
+from tools.docs.policy_schema import make_json_schema
+from webhook.admission.policy.schema import PLAIN_SETTINGS
 
 PAGE: Final = DOCS / "json-output.md"
 SCHEMA: Final = DOCS / "json-output.schema.json"
@@ -13,9 +15,27 @@ _REFERENCE: Final = "#/$defs/"
 
 
 def make_schema() -> dict[str, Any]:
-    """Return the contract."""
+    """Return the contract: what the file says, and the settings of a policy that it does not have yet."""
     document: dict[str, Any] = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    policy = document["$defs"]["policy"]
+    known, others = {}, dict(policy["properties"])
+    while policy["required"][-1] not in known:
+        name = next(iter(others))
+        known[name] = others.pop(name)
+    settings = make_json_schema()["$defs"]["PolicyDocument"]["properties"]
+    for name in PLAIN_SETTINGS:
+        if name not in known:
+            kind = "integer" if settings[name].get("type") == "integer" else "string"
+            text = f"The setting of the file, null if it has none: {settings[name]['description']}"
+            known[name] = {"type": [kind, "null"], "description": text}
+            policy["required"].append(name)
+    policy["properties"] = known | others
     return document
+
+
+def make_text() -> str:
+    """Return the text of the contract."""
+    return json.dumps(make_schema(), indent=1, ensure_ascii=False) + "\n"
 
 
 def make_page() -> str:

@@ -57,8 +57,19 @@ def _list_keys() -> Iterator[str]:
 
 
 def _format_form(about: Mapping[str, Any]) -> str:
-    words = ", ".join(f"`{word}`" for word in about.get("enum", ()))
-    return words or {"array": "a list"}.get(about.get("type", ""), "a text" if "pattern" in about else "a mapping")
+    """Return what a key may be, in words; raises ValueError for a kind that has none yet."""
+    match about:
+        case {"enum": words}:
+            return ", ".join(f"`{word}`" for word in words)
+        case {"type": "integer", "minimum": least, "maximum": most}:
+            return f"{least} to {most}"
+        case {"type": "string"}:
+            return "a text"
+        case {"type": "array"}:
+            return "a list"
+        case {"$ref": _}:
+            return "a mapping"
+    raise ValueError(f"no words for {dict(about)}: add a case to _format_form, and both ends to a number")
 
 
 def _format_default(about: Mapping[str, Any]) -> str:

@@ -8,12 +8,12 @@ from importlib.resources import files as package_files
 from typing import Any, Final
 
 import click
-from msgspec import Struct, to_builtins
+from msgspec import UNSET, Struct, to_builtins
 
 from webhook.admission.policy.explain import SettingSource, explain, find_applying, list_oddities
 from webhook.admission.policy.file import DEFAULT_PRESET, LARGEST, PolicyFileError, load, load_text
 from webhook.admission.policy.model import Policy
-from webhook.admission.policy.schema import ANYWHERE, MODE
+from webhook.admission.policy.schema import ANYWHERE, MODE, PLAIN_SETTINGS
 from webhook.admission.rules.mode import Mode
 from webhook.analysis.inputs.items import STANDARD_INPUT
 from webhook.cli.options import Command, complete_files, complete_policies, format_option, parse_lease_name
@@ -71,18 +71,20 @@ def _print_check(path: str, policy: Policy, output: str) -> None:
 
 def _summarize(policy: Policy) -> str:
     cap = "everything allowed (mode: off)" if policy.mode is Mode.OFF else f"rules in mode {policy.mode.word} at most"
-    docs = f", docs_url {escape(policy.docs_url)}" if policy.docs_url else ""
-    return f"preset {policy.preset}, hash {policy.digest}, {cap}, without_stamps {policy.document.without_stamps}{docs}"
+    shown = {name: value for name, value in _find_plain_settings(policy).items() if value not in {"", None}}
+    rest = "".join(f", {name} {escape(str(value))}" for name, value in shown.items())
+    return f"preset {policy.preset}, hash {policy.digest}, {cap}{rest}"
 
 
 def _describe_head(policy: Policy) -> dict[str, Any]:
-    return {
-        "preset": policy.preset,
-        "hash": policy.digest,
-        "mode": policy.mode.word,
-        "without_stamps": policy.document.without_stamps,
-        "docs_url": policy.docs_url,
-    }
+    head = {"preset": policy.preset, "hash": policy.digest, "mode": policy.mode.word}
+    return head | _find_plain_settings(policy)
+
+
+def _find_plain_settings(policy: Policy) -> dict[str, Any]:
+    """Return what the file sets besides preset and mode; None, or "" for the first of them, for what it does not."""
+    values = {name: getattr(policy.document, name) for name in PLAIN_SETTINGS if name not in {"preset", "mode"}}
+    return {name: None if value is UNSET else value for name, value in values.items()} | {"docs_url": policy.docs_url}
 
 
 @click.command(

@@ -95,9 +95,9 @@ def command(
     cluster: Cluster,
 ) -> int:
     if place in {*_FORMATS, *FORMATS_OF_OTHERS}:
-        how = (
-            f"for that format write --format {place}" if place in _FORMATS else f"formats are {' and '.join(_FORMATS)}"
-        )
+        how = f"formats are {' and '.join(_FORMATS)}"
+        if place in _FORMATS:
+            how = f"for that format write --format {place}"
         raise Failure(f"-o {place} would be a file of that name: {how}; for the file write -o ./{place}")
     if is_example:
         if inputs:

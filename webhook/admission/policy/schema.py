@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import date
 from typing import Annotated, Any, Final, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, field, to_builtins
+from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, field, inspect, to_builtins
 from msgspec.structs import fields
 
 from webhook.admission.rules.mode import Mode
@@ -336,6 +336,24 @@ class PolicyDocument(Struct, frozen=True, forbid_unknown_fields=True):
         ]
         | UnsetType
     ) = UNSET
+
+
+def _is_plain(kind: inspect.Type) -> bool:
+    if isinstance(kind, inspect.Metadata):
+        return _is_plain(kind.type)
+    if isinstance(kind, inspect.UnionType):
+        return any(_is_plain(one) for one in kind.types)
+    return isinstance(kind, inspect.LiteralType | inspect.StrType | inspect.IntType)
+
+
+def _list_plain_settings() -> tuple[str, ...]:
+    document = inspect.type_info(PolicyDocument)
+    assert isinstance(document, inspect.StructType)
+    return tuple(one.name for one in document.fields if one.name != "api_version" and _is_plain(one.type))
+
+
+PLAIN_SETTINGS: Final = _list_plain_settings()
+"""The keys that are a word, a text or a number: commands, the contract of their JSON and the tests have each."""
 
 
 def parse_mode(word: str) -> Mode:
