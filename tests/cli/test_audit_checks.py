@@ -7,24 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.factories import Document, make_lease, put
+from tests.audit.examples import EXAMPLES, NOON
+from tests.factories import Document
 from tests.rules.pinned_writes import pinned_writes
-from tests.truth.predicates import LOGS, NOON, STORED
 from webhook.analysis.audit.leases import STORED_RULES
 from webhook.analysis.claims.registry import PROBLEMS
 from webhook.cli.main import main
 from webhook.findings import Severity
 
 DATA = Path(__file__).parent.parent / "data"
-OF_RULES: dict[str, list[Document]] = {
-    "lease-preferred-holder": [make_lease(put("spec.preferredHolder", "x"))],
-    "lease-strategy": [make_lease(put("spec.strategy", "x"))],
-    "object-metadata": [make_lease(put("metadata.labels", {"a b": "c"}))],
-    "object-name": [make_lease(put("metadata.name", "A"))],
-}
-"""Objects that break rules of which an API server sends no such write."""
-SEEDS: dict[str, Sequence[Document]] = {**STORED, **OF_RULES}
-"""Objects of a dump, by the check that must find what is wrong with them."""
+DUMPS: dict[str, Sequence[Document]] = {check: one.dump for check, one in EXAMPLES.items() if one.dump}
 
 DENIED: dict[str, list[Document]] = {
     rule: [
@@ -32,22 +24,9 @@ DENIED: dict[str, list[Document]] = {
         for name, review in pinned_writes()
         if name == rule and review["request"].get("object")
     ]
-    for rule in STORED_RULES.keys() - SEEDS.keys()
+    for rule in STORED_RULES.keys() - DUMPS.keys()
 }
 """By rule, the objects that its own tests expect it to deny: stored, each has the same defect."""
-
-ELSEWHERE = {
-    "clusters-mixed",
-    "handed-over",
-    "holder-removed",
-    "lease-contended",
-    "preferred-holder-foreign",
-    "stamp-missing",
-    "stored-other-than-asked",
-    "token-ahead",
-    "token-old",
-}
-"""Found by tests/cli/test_stamps.py, tests/cli/test_tokens.py, and modules of tests/claims."""
 
 
 def severities_of(check: str) -> Collection[Severity]:
@@ -70,13 +49,19 @@ def find_checks(capsys: pytest.CaptureFixture[str], *arguments: str) -> set[str]
 
 
 def test_every_check_has_an_example() -> None:
-    assert PROBLEMS.keys() | STORED_RULES.keys() == SEEDS.keys() | DENIED.keys() | LOGS.keys() | ELSEWHERE
+    hint = "a finding has an example in tests/audit/examples.py; of a rule, the writes of its tests may be one"
+    assert PROBLEMS.keys() | STORED_RULES.keys() == EXAMPLES.keys() | DENIED.keys(), hint
 
 
-@pytest.mark.parametrize("check", SEEDS)
+def test_a_module_that_is_said_to_test_a_finding_names_it() -> None:
+    modules = {check: one.tested_in for check, one in EXAMPLES.items() if one.tested_in}
+    assert [check for check, path in modules.items() if f'"{check}"' not in Path(path).read_text()] == []
+
+
+@pytest.mark.parametrize("check", DUMPS)
 def test_a_seeded_defect_is_found(check: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     dump = tmp_path / "dump.json"
-    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": SEEDS[check]}))
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": DUMPS[check]}))
     assert check in find_checks(capsys, "--input", str(dump), "--now", NOON)
 
 
@@ -95,10 +80,10 @@ HOSTILE = "{name}'; reboot; --all {lease}{kubectl}"
 """A name that ends its word, adds a command, and looks like what stands for other names."""
 
 
-@pytest.mark.parametrize("check", [*SEEDS, *sorted(DENIED)])
+@pytest.mark.parametrize("check", [*DUMPS, *sorted(DENIED)])
 def test_names_are_words_of_the_commands(check: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Read the advice as a shell does: anybody may write a file, and in a cluster a candidate's leaseName."""
-    renamed = json.loads(json.dumps(SEEDS.get(check) or DENIED[check]))
+    renamed = json.loads(json.dumps(DUMPS.get(check) or DENIED[check]))
     for lease in (document for document in renamed if document["kind"] in {"Lease", "LeaseCandidate"}):
         lease["metadata"]["name"] += HOSTILE
         if lease["metadata"]["namespace"] == "shop":
@@ -114,6 +99,13 @@ def test_names_are_words_of_the_commands(check: str, tmp_path: Path, capsys: pyt
     assert all(word.rstrip(",").removesuffix(";").endswith(HOSTILE) for word in named)
 
 
-@pytest.mark.parametrize("check", LOGS)
+@pytest.mark.parametrize("check", [check for check, one in EXAMPLES.items() if one.log])
 def test_an_incident_is_found_in_its_log(check: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert check in find_checks(capsys, "--input", str(DATA / LOGS[check]))
+    assert check in find_checks(capsys, "--input", str(DATA / EXAMPLES[check].log))
+
+
+@pytest.mark.parametrize("check", [check for check, one in EXAMPLES.items() if one.watch])
+def test_a_finding_is_in_its_watch(check: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    watch = tmp_path / "watch.json"
+    watch.write_text("".join(json.dumps({"type": "MODIFIED", "object": one}) + "\n" for one in EXAMPLES[check].watch))
+    assert check in find_checks(capsys, "--input", str(watch), "--now", NOON)

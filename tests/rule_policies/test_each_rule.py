@@ -186,7 +186,7 @@ def find_clock(request: Document) -> int:
 
 
 def is_constant_entry(entry: Document) -> bool:
-    return entry.get("manager") == STAMP_ENTRY["manager"]
+    return bool(entry.get("manager") == STAMP_ENTRY["manager"])
 
 
 def clauses() -> Iterator[Any]:
