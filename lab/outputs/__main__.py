@@ -1,14 +1,12 @@
 """Compare the output of every command on every recorded input with the stored one: `make outputs`.
 
 The stored output is the contract of a restructuring: text, JSON and exit codes stay equal, and an intended change is a
-change of the stored file, which a reviewer reads (`--update` writes it). Exit code 1 if anything differs.
+change of a stored file, which a reviewer reads (`--update` writes it). Exit code 1 if anything differs.
 """
 
 import argparse
 import contextlib
 import difflib
-import gzip
-import hashlib
 import io
 import itertools
 import multiprocessing
@@ -16,34 +14,18 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Final
 
-import msgspec
-from msgspec import Struct
-
 from lab.outputs.commands import ROOT, Invocation, list_invocations
+from lab.outputs.stored import FOLDER, Output, make_output, read_outputs, write_outputs
 from webhook.admission.policy.file import load
 from webhook.admission.policy.schema import PRESETS
 from webhook.cli.main import main as run_command
 
-STORED: Final = Path(__file__).with_name("stored.jsonl.gz")
-MAX_KEPT: Final = 20_000
-"""Characters of one output that are stored; the rest counts through its digest."""
 MAX_SHOWN: Final = 600
 """Characters of one line of a difference."""
 _LEAD: Final = 60
 """Characters that are shown before the first that differs, of a longer line."""
-
-
-class Output(Struct, frozen=True):
-    """What one command printed."""
-
-    command: str
-    code: int
-    out: str
-    err: str
-    digest: str
 
 
 class _Text(io.TextIOWrapper):
@@ -87,8 +69,7 @@ def compute_output(invocation: Invocation) -> Output:
     finally:
         sys.stdin = before
     output, complained = (_mask(text.get_text()) for text in (out, err))
-    digest = hashlib.sha256(f"{output}\0{complained}".encode()).hexdigest()[:16]
-    return Output(invocation.text, code, output[:MAX_KEPT], complained[:MAX_KEPT], digest)
+    return make_output(invocation.text, code, output, complained)
 
 
 def compute_outputs(invocations: Sequence[Invocation]) -> Iterator[Output]:
@@ -100,18 +81,15 @@ def compute_outputs(invocations: Sequence[Invocation]) -> Iterator[Output]:
 def _find_differences(stored: Output, now: Output) -> Iterator[str]:
     if stored.code != now.code:
         yield f"exit code {stored.code}, now {now.code}"
-    for name, before, after in (("out", stored.out, now.out), ("err", stored.err, now.err)):
-        yield from _compare_lines(name, before.splitlines(), after.splitlines())
-    if stored.out == now.out and stored.err == now.err and stored.digest != now.digest:
-        yield "the part that is not stored differs"
+    yield from _compare_lines(stored.lines, now.lines)
 
 
-def _compare_lines(name: str, before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
+def _compare_lines(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
     """Yield the lines that differ, each after its old form, from shortly before the place where they differ."""
     for tag, old_start, old_end, start, end in difflib.SequenceMatcher(None, before, after).get_opcodes():
         if tag == "equal":
             continue
-        yield f"{name}, line {start + 1}"
+        yield f"line {start + 1}"
         for old, new in itertools.zip_longest(before[old_start:old_end], after[start:end]):
             same = sum(
                 1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(old or "", new or "", strict=False))
@@ -137,10 +115,7 @@ def main() -> int:
     if options.list:
         print("\n".join(one.text for one in invocations))
         return 0
-    stored: dict[str, Output] = {}
-    if STORED.exists():
-        lines = gzip.decompress(STORED.read_bytes()).splitlines()
-        stored = {one.command: one for one in (msgspec.json.decode(line, type=Output) for line in lines)}
+    stored = dict(read_outputs())
     new = {text: one for text, one in stored.items() if options.only not in text} if options.update else {}
     different = 0
     for now in compute_outputs(invocations):
@@ -157,9 +132,7 @@ def main() -> int:
     for text in obsolete:
         print(f"\n$ lease-webhook {text}\nno longer run")
     if options.update:
-        encoded = b"\n".join(msgspec.json.encode(new[text]) for text in sorted(new))
-        STORED.write_bytes(gzip.compress(encoded, mtime=0))
-        print(f"stored: {len(new)} outputs")
+        print(f"stored: {len(new)} outputs in {write_outputs(new.values())} files of {FOLDER.relative_to(ROOT)}")
         return 0
     print(f"\n{len(invocations)} commands, {different + len(obsolete)} different")
     return 1 if different or obsolete else 0

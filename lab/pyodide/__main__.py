@@ -18,8 +18,9 @@ from typing import Final
 import msgspec
 import yaml
 
-from lab.outputs.__main__ import Output, compute_output, compute_outputs
+from lab.outputs.__main__ import compute_output, compute_outputs
 from lab.outputs.commands import Invocation, list_invocations
+from lab.outputs.stored import Output
 from lab.pyodide import left_out
 from lab.pyodide.left_out import NAMES
 from lab.pyodide.outputs import WITHOUT
@@ -100,8 +101,7 @@ def _compare_outputs(site: Path) -> bool:
     for invocation, actual in different:
         print(
             f"\n$ lease-webhook {invocation.text}\n  in Pyodide: exit code {actual.code}",
-            actual.out[:600],
-            actual.err[:600],
+            "\n".join(actual.lines)[:600],
         )
     print(f"{len(inside) - len(different)} commands print the same in Pyodide, {len(different)} do not", end="")
     print(f" ({time.monotonic() - began:.0f} s)")
