@@ -3,6 +3,7 @@
 Of some of them the rule speaks, too, of the others it must be silent, and its CEL with it.
 """
 
+import copy
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from itertools import combinations, product
@@ -86,6 +87,8 @@ def list_neighbors(review: Document) -> Iterator[tuple[str, Document]]:
         with suppress(KeyError, IndexError, TypeError, ValueError):
             yield name, changed(review, change)
     yield from _change_two(review, changes)
+    if review["request"]["operation"] == "CREATE":
+        yield "an edit of what was there", changed(review, _make_edit)
     owners = {name: change for name, change in changes.items() if "node" in name}
     for (where, place), (who, writer) in product(PLACES.items(), WRITERS.items()):
         moved = changed(review, place, writer)
@@ -93,6 +96,15 @@ def list_neighbors(review: Document) -> Iterator[tuple[str, Document]]:
         for what, change in owners.items() if "node" in who else ():
             with suppress(KeyError, TypeError, ValueError):
                 yield f"{where}, {who}, {what}", changed(moved, change)
+
+
+def _make_edit(review: Document) -> None:
+    request = review["request"]
+    request["operation"], request["oldObject"] = "UPDATE", copy.deepcopy(request["object"])
+    request["options"] = request["options"] | {"kind": "UpdateOptions"}
+    request["object"].setdefault("metadata", {})["labels"] = {"edited": "yes"}
+    if request["object"]["kind"] == "Lease":
+        put("object.spec.acquireTime", "2025-11-20T11:30:00.000000Z")(request)
 
 
 def _change_two(review: Document, changes: Mapping[str, Tweak]) -> Iterator[tuple[str, Document]]:

