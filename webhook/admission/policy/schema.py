@@ -339,11 +339,8 @@ class PolicyDocument(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _is_plain(kind: inspect.Type) -> bool:
-    if isinstance(kind, inspect.Metadata):
-        return _is_plain(kind.type)
-    if isinstance(kind, inspect.UnionType):
-        return any(_is_plain(one) for one in kind.types)
-    return isinstance(kind, inspect.LiteralType | inspect.StrType | inspect.IntType)
+    plain = kind.type if isinstance(kind, inspect.Metadata) else kind
+    return isinstance(plain, inspect.LiteralType | inspect.StrType | inspect.IntType)
 
 
 def _list_plain_settings() -> tuple[str, ...]:
