@@ -112,7 +112,7 @@ UNNOTICED: Final[dict[str, set[str]]] = {
     "candidate-preferred-strategies": {"broken 1", "broken 2"},
     "candidate-renew-time-backwards": {"broken 2"},
     "candidate-renew-time-in-future": {"broken 1", "broken 3", "warned 1", "warned 3"},
-    "candidate-strategies-unique": {"repeated 1", "repeated 2", "repeated 3"},
+    "candidate-strategies-unique": {"repeated 1", "repeated 2"},
     "duration-shortened": {"broken 2", "cut 1", "isCut 3", "warned 1", "warned 2"},
     "foreign-release": {"broken 3", "broken 5", "namesPod 2", "oldRests 1"},
     "foreign-release-across-namespaces": {"broken 3"},
