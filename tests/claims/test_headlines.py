@@ -278,3 +278,40 @@ def test_requests_of_who_wrote_a_holder_in_are_not_that_holder_s() -> None:
         "ops/ops from pod ops-0 wrote db-1_1 into it 45 s after it had expired at 11:07:15Z: the log does not show "
         "whether it ran then, and asked for the lease"
     )
+
+
+def _find_waiters(server: FakeServer) -> list[tuple[str, str]]:
+    facts = list_facts(account(follow_log(server), server.now))
+    return [(line.label, line.text) for line in facts if line.label in {"Waiting", "Waited"}]
+
+
+def test_a_replica_that_has_stopped_reading_the_lease_waited_for_it() -> None:
+    server, (db, *_) = shop()
+    replicas = [server.elector(f"db-{number}", "shop/db") for number in range(1, 7)]
+    db.lead(20)
+    for _ in range(4):
+        for replica in replicas[1:]:
+            replica.ask()
+        db.lead(2)
+    (first, *_) = replicas
+    for _ in range(3):
+        first.ask()
+        db.lead(4)
+    assert _find_waiters(server) == [
+        ("Waiting", "db-1 (reads the lease again and again)"),
+        (
+            "Waited",
+            ", ".join(f"db-{number} (read it until 11:07:06Z, on average every 2 s)" for number in range(2, 6))
+            + " and 1 more",
+        ),
+    ]
+
+
+def test_a_replica_waits_whose_rhythm_is_not_known() -> None:
+    server = FakeServer()
+    db, replica = server.elector("db-0", "shop/db", duration=60), server.elector("db-1", "shop/db")
+    db.take()
+    for _ in range(3):
+        replica.ask()
+        db.lead(20)
+    assert _find_waiters(server) == [("Waiting", "db-1 (reads the lease again and again)")]

@@ -14,6 +14,7 @@ from webhook.analysis.claims.findings.other_askers import find_other_askers
 from webhook.analysis.claims.findings.silent_together_claim import describe_silent_together
 from webhook.analysis.claims.findings.waiting_pods import find_waiting_pods
 from webhook.analysis.claims.words import describe_writer, format_age, format_clock, format_clocks, format_name
+from webhook.analysis.history.audit_log.read_runs import ReadRun
 from webhook.analysis.history.holders.tenure import Handover
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState, LeaseStatus, date_naming
@@ -23,6 +24,8 @@ from webhook.text.commands import quote_name
 
 MAX_WAITING: Final = 4
 _MIN_READS: Final = 3
+_MIN_SILENCE: Final = 5 * SECOND
+"""Who reads each second may be late by more than two of them."""
 
 
 class Line(Struct, frozen=True):
@@ -163,7 +166,8 @@ def _list_rhythm(account: Account) -> Iterator[Line]:
         label, whose = ("Its writes", "writer") if is_standing_in else ("Renewals", "holder")
         by = "" if account.is_nameless else f" by the same {whose}"
         yield Line(label, f"typically every {usually}; longest gap between two{by}: {longest}")
-    waiting = list(_list_waiting(account))
+    found = list(_list_waiting(account))
+    waiting = [format_name(reader) for reader, run in found if not _is_over(account, run)]
     if waiting:
         more = f" and {len(waiting) - MAX_WAITING} more" if len(waiting) > MAX_WAITING else ""
         read = "reads" if len(waiting) == 1 else "read"
@@ -171,6 +175,23 @@ def _list_rhythm(account: Account) -> Iterator[Line]:
         is_coordinated = account.history.lease is not None and bool(account.history.lease.spec.strategy)
         label = "Readers" if is_coordinated else "Waiting"
         yield Line(label, f"{', '.join(waiting[:MAX_WAITING])}{more} ({read} the lease again and again)")
+    waited = [
+        f"{format_name(reader)} ({_describe_run(account, run)})" for reader, run in found if _is_over(account, run)
+    ]
+    if waited:
+        more = f" and {len(waited) - MAX_WAITING} more" if len(waited) > MAX_WAITING else ""
+        yield Line("Waited", f"{', '.join(waited[:MAX_WAITING])}{more}")
+
+
+def _is_over(account: Account, run: ReadRun | None) -> bool:
+    """Return whether who read the lease at intervals has let more than two of them pass until the log ends."""
+    return run is not None and account.logged_until - run.last > max(2 * run.apart, _MIN_SILENCE)
+
+
+def _describe_run(account: Account, run: ReadRun | None) -> str:
+    """`read it until 12:00:42Z, typically every 10 s`: what a log shows of reads that have ended."""
+    assert run is not None
+    return f"read it until {format_clock(run.last, account.now)}, on average every {format_length(run.apart)}"
 
 
 def _list_touch(account: Account) -> Iterator[Line]:
@@ -211,8 +232,11 @@ def _list_unverified(account: Account) -> Iterator[Line]:
             yield Line("Stamp says", f"{said} ({why})")
 
 
-def _list_waiting(account: Account) -> Iterator[str]:
-    """Yield which other pods read the lease again and again while the present holder had it, and still did."""
+def _list_waiting(account: Account) -> Iterator[tuple[str, ReadRun | None]]:
+    """Yield which other pods read the lease again and again while the present holder had it, with their latest reads.
+
+    The reads are None if they do not show how often it asks.
+    """
     tenure = account.tenure
     if tenure is None or tenure.processes.own is None or not tenure.processes.own.pod:
         return
@@ -225,7 +249,7 @@ def _list_waiting(account: Account) -> Iterator[str]:
             and reader not in tenure.processes.pods
         )
         if reader not in refused and is_peer and is_still and number >= _MIN_READS and at >= tenure.since:
-            yield format_name(reader)
+            yield reader, account.history.requests.read_runs.find_of_pod(reader)
 
 
 def _format_since(account: Account) -> str:

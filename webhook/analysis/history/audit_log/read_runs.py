@@ -24,6 +24,11 @@ class ReadRun(Struct):
     last: int
     number: int = 1
 
+    @property
+    def apart(self) -> int:
+        """How far apart the reads are, on average, in microseconds."""
+        return (self.last - self.first) // max(self.number - 1, 1)
+
 
 class ReadRuns(Struct):
     """The latest run of each process; of many processes, the first ones are kept."""
@@ -42,3 +47,8 @@ class ReadRuns(Struct):
         """Return the latest run of a process; None if it did not read often."""
         run = next((run for one, run in self.runs.items() if one.is_same(who)), None)
         return run if run is not None and run.number >= MIN_READS else None
+
+    def find_of_pod(self, pod: str) -> ReadRun | None:
+        """Return the latest run of the processes of a pod; None if that is no more than one read."""
+        latest = max((run for who, run in self.runs.items() if who.pod == pod), key=lambda run: run.last, default=None)
+        return latest if latest is not None and latest.number > 1 else None
