@@ -261,7 +261,22 @@ def test_a_webhook_that_fails_is_no_outage_of_the_api_server(leads: bool) -> Non
         "The API server could not store its writes: at least 7 requests answered with 500, the last one" in lost.message
     )
     assert "slow or unavailable" not in lost.message
-    assert "See why webhook guard.vendor.example" in advise(answer)
+    assert (
+        "Webhook guard.vendor.example failed for writes of the lease until 11:07:36Z, and they have succeeded since. "
+        "See why it failed: " in advise(answer)
+    )
+
+
+def test_a_webhook_that_failed_until_the_end_fails() -> None:
+    server, (db, *others) = shop()
+    together(20, db, *others)
+    for _ in range(10):
+        server.wait(2)
+        db.fail(500, 'Internal error occurred: failed calling webhook "guard.vendor.example": connection refused')
+    assert (
+        "See why webhook guard.vendor.example, which the API server calls for writes of the lease, fails: "
+        in advise(account(follow_log(server), server.now))
+    )
 
 
 @pytest.mark.parametrize("is_shared", [True, False], ids=["one address", "two addresses"])

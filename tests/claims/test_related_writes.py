@@ -658,3 +658,31 @@ def test_a_config_map_that_was_written_just_before_a_duration_changed_is_listed(
 )
 def test_a_config_map_that_need_not_be_of_its_settings_is_not_listed(output: str) -> None:
     assert "ConfigMap" not in output
+
+
+@pytest.mark.parametrize(
+    ("message", "kind", "is_renewed", "is_told"),
+    [
+        (UNREACHED, "validatingwebhookconfigurations", True, True),
+        (UNREACHED, "validatingwebhookconfigurations", False, False),
+        (WEBHOOK, "validatingwebhookconfigurations", True, False),
+        (UNREACHED, "namespaces", True, False),
+    ],
+    ids=["then renewed", "not renewed since", "refused by a webhook", "a namespace"],
+)
+def test_a_configuration_that_was_written_after_the_last_failure_of_a_webhook_is_said_to_be(
+    message: str, kind: str, *, is_renewed: bool, is_told: bool
+) -> None:
+    server, (db, mail, cart) = shop()
+    together(20, db, mail, cart)
+    for _ in range(8):
+        server.wait(2)
+        db.fail(500 if message == UNREACHED else 403, message)
+    server.wait(1)
+    log_write(server, kind, ADMISSION if kind != "namespaces" else "", put("verb", "update"))
+    server.wait(1)
+    for _ in range(3 if is_renewed else 0):
+        together(2, db, mail, cart)
+    output = explain(server)
+    assert " was updated by alice@example.org" in output
+    assert (", after the last write of the lease that failed because of a webhook" in output) is is_told

@@ -24,7 +24,7 @@ from webhook.analysis.claims.commands import (
 )
 from webhook.analysis.claims.diagnosis import Blame, Cause, Diagnosis
 from webhook.analysis.claims.evidence.api_servers import API_SERVERS
-from webhook.analysis.claims.words import describe_user, describe_writer, format_name
+from webhook.analysis.claims.words import describe_user, describe_writer, format_clock, format_name
 from webhook.analysis.history.audit_log.latency import BY_WEBHOOKS
 from webhook.analysis.history.audit_log.refusal import AUTHORIZATION_FAILED, Refusal
 from webhook.analysis.history.holders.tenure import Tenure
@@ -184,8 +184,7 @@ def _advise_on_pod(tenure: Tenure, pod: Pod, *, is_lost: bool) -> Advice:
 def _advise_after_outage(cause: Diagnosis, history: LeaseHistory, tenure: Tenure, *, now: int) -> Advice:
     """Return where to look if it was not the holder; at its pod as well, if that may have stopped by itself."""
     if cause.refusal and cause.refusal.failed_webhook:
-        webhook = format_name(cause.refusal.failed_webhook)
-        return Advice(f"See why webhook {webhook}, which the API server calls for each write, fails:", WEBHOOKS)
+        return _advise_on_failed_webhook(cause.refusal, history, now=now)
     if cause.is_of_its_writes and cause.refusal and cause.refusal.slow_part in BY_WEBHOOKS:
         return Advice("See which webhooks the API server calls for each write, and why they are slow:", WEBHOOKS)
     if cause.is_of_its_writes and cause.refusal and cause.refusal.reason == AUTHORIZATION_FAILED:
@@ -204,6 +203,17 @@ def _advise_after_outage(cause: Diagnosis, history: LeaseHistory, tenure: Tenure
         )
         return Advice(sentence, f"{_READY}; {WEBHOOKS}")
     return _add_pod_that_may_have_stopped(_NEXT_STEPS[cause.blame], cause, history, tenure, now=now)
+
+
+def _advise_on_failed_webhook(refusal: Refusal, history: LeaseHistory, *, now: int) -> Advice:
+    """Return where to look for why the API server could not call a webhook, which need not be so any more."""
+    webhook = format_name(refusal.failed_webhook)
+    failed = (one.at for one in history.requests.refusals if one.failed_webhook == refusal.failed_webhook)
+    last = max(failed, default=refusal.at)
+    if max((one.last_renewal for one in history.tenures), default=0) > last:
+        until = f"until {format_clock(last, now)}, and they have succeeded since"
+        return Advice(f"Webhook {webhook} failed for writes of the lease {until}. See why it failed:", WEBHOOKS)
+    return Advice(f"See why webhook {webhook}, which the API server calls for writes of the lease, fails:", WEBHOOKS)
 
 
 def _add_pod_that_may_have_stopped(

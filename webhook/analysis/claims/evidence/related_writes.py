@@ -282,6 +282,13 @@ def find_end_of_refusals(write: RelatedWrite, history: LeaseHistory) -> int:
     return max((last for first, last in runs if first < write.at < last - _UNTIL_KNOWN), default=0)
 
 
+def is_after_last_failure(write: RelatedWrite, history: LeaseHistory) -> bool:
+    """Return whether a webhook's configuration was written after the last failure to call one, before a renewal."""
+    failed = max((one.at for one in history.requests.refusals if one.failed_webhook), default=0)
+    is_renewed = any(one.last_renewal > write.at for one in history.tenures)
+    return write.kind in _WEBHOOKS and 0 < failed <= write.at and is_renewed
+
+
 def _may_explain_failures(write: RelatedWrite, scene: _Scene) -> bool:
     """Return whether a write may have had a holder's other requests fail, or succeed again."""
     runs = [

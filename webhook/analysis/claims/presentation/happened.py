@@ -14,7 +14,12 @@ from webhook.analysis.claims.evidence.api_servers import describe_end
 from webhook.analysis.claims.evidence.failed_writes import describe_stored
 from webhook.analysis.claims.evidence.loops import find_loop
 from webhook.analysis.claims.evidence.owners import describe_added_owners, is_by_holder
-from webhook.analysis.claims.evidence.related_writes import describe_related_write, find_end_of_refusals, is_new
+from webhook.analysis.claims.evidence.related_writes import (
+    describe_related_write,
+    find_end_of_refusals,
+    is_after_last_failure,
+    is_new,
+)
 from webhook.analysis.claims.evidence.writers_in_turn import describe_turns
 from webhook.analysis.claims.findings.changed_user import find_changed_user
 from webhook.analysis.claims.findings.single_readers import find_single_readers
@@ -296,15 +301,17 @@ def _list_related_writes(account: Account, *, are_latest: bool = False) -> list[
     lines = [
         (
             group[0].at,
-            describe_related_write(group[0], _count_times(group, account.now)) + _describe_vain(account, group),
+            describe_related_write(group[0], _count_times(group, account.now)) + _describe_effect(account, group),
         )
         for group in groups
     ]
     return sorted(lines, key=_TIME)
 
 
-def _describe_vain(account: Account, group: Sequence[RelatedWrite]) -> str:
-    """Say that a write did not end what it may have been meant to end."""
+def _describe_effect(account: Account, group: Sequence[RelatedWrite]) -> str:
+    """Say that what a write may have been meant to help went on after it, or had failed for the last time before it."""
+    if is_after_last_failure(group[0], account.history):
+        return ", after the last write of the lease that failed because of a webhook"
     end = find_end_of_refusals(group[-1], account.history)
     return f", after which refusals went on until {format_clock(end, account.now)}" if end else ""
 
