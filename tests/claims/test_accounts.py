@@ -510,7 +510,7 @@ def test_a_clock_that_is_off_is_reported() -> None:
     server, (db, *_) = shop()
     db.ahead = -30
     db.lead(20)
-    assert "Clock: the holder's is 30" in text(account(follow_watch(server), server.now))
+    assert "Clock: its renewTime is 30" in text(account(follow_watch(server), server.now))
 
 
 @pytest.mark.parametrize(

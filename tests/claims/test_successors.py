@@ -22,7 +22,7 @@ def test_a_webhook_that_fails_every_successor_is_named() -> None:
     server = fail_successor(FAILED)
     advice = advise(account(follow_log(server), server.now))
     assert advice.startswith(
-        "No other can take the lease while webhook guard.example.com, called for such writes, fails."
+        "No other can take the lease while webhook guard.example.com, called for each write, fails."
     )
     assert advice.endswith("lease-webhook doctor")
 

@@ -79,7 +79,7 @@ def dump(tmp_path: Path) -> str:
 
 def test_a_list_shows_who_renews_it_and_when(dump: str, policy: str, capsys: pytest.CaptureFixture[str]) -> None:
     output = run(capsys, "why", "shop/db", "--verbose", "--input", dump, "--policy", policy, "--now", AT)
-    assert "Clock the holder's is 9 h 0 min ahead of the API server's" in output
+    assert "Clock its renewTime is 9 h 0 min ahead of the API server's clock" in output
     # A client can write all of this where the policy file lists a namespace that is not labeled.
     assert "Stamp says shop/db from the pod with uid uid-of-db-0 wrote it at 2026-11-18T11:07:" in output
     assert (

@@ -295,7 +295,8 @@ def _describe_gap(tenure: Tenure, before: Tenure | None, previous: str) -> str:
     is_free = tenure.began in {Handover.RELEASED, Handover.CLAIMED} and not is_removed
     if is_free and tenure.is_chosen and tenure.processes.renewals:
         return f"; {format_name(tenure.holder)} first renewed it {bound} later"
-    if tenure.began is Handover.EXPIRED and before is not None and before.was_left_as_written:
+    is_as_written = before is not None and before.was_left_as_written and before.kept_until >= before.since
+    if tenure.began is Handover.EXPIRED and is_as_written:
         return f"; not renewed for {bound} after {previous} was written into it"
     return f"; {'the lease was free' if is_free else 'not renewed'} for {bound}"
 
@@ -381,7 +382,9 @@ def _describe_replacement(tenure: Tenure, before: Tenure | None, took: str, prev
     is_own = tenure.processes.taken_by is not None and tenure.processes.doubtful_taker is None
     if is_own and before is not None and before.was_left_as_written and not is_one_pod:
         return f"{took} from {previous}, which had been written in and had not renewed it"
-    return f"{took} {'from' if is_own else 'in place of'} {previous}, which still held it: {led}"
+    # That a process led under a name that no one renewed is not known.
+    doubt = "" if tenure.was_left_as_written and tenure.until is not None and not is_one_pod else f": {led}"
+    return f"{took} {'from' if is_own else 'in place of'} {previous}, which still held it{doubt}"
 
 
 def _describe_before(tenure: Tenure, before: Tenure | None) -> str:

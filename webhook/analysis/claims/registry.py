@@ -202,7 +202,13 @@ _INCIDENTS: Final = (
         ("identity", "previous", "earliest", "latest", "by"),
         Problem(
             "a lease was taken from its holder, so two may have led at once",
-            {Severity.ERROR: "", Severity.WARNING: "if it has no known time, or one pod may have written both names"},
+            {
+                Severity.ERROR: "",
+                Severity.WARNING: (
+                    "if it has no known time, one pod may have written both names, "
+                    "or no process of the name that was written in is known"
+                ),
+            },
         ),
     ),
     Kind(

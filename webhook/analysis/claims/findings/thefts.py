@@ -3,11 +3,13 @@
 import re
 from collections.abc import Callable, Mapping
 from enum import Enum, auto
+from itertools import chain
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from webhook.admission.rules.holders import names_pod
 from webhook.analysis.claims.advice.on_writers import advise_on_writer, describe_strict
 from webhook.analysis.claims.claim import Advice, Claim
 from webhook.analysis.claims.commands import (
@@ -15,6 +17,7 @@ from webhook.analysis.claims.commands import (
     make_command_for_log_of_holder,
     make_command_for_pod_of_writer,
 )
+from webhook.analysis.claims.evidence.workload_names import name_workload
 from webhook.analysis.claims.findings.false_expiry import SET_BACK, FalseExpiry, explain_false_expiry
 from webhook.analysis.claims.findings.lease_claim import MAX_NAMED, list_arguments_of_replacement, make_claim
 from webhook.analysis.claims.findings.passed_on import ONE_POD, claim_passing_on, is_passed_on
@@ -71,6 +74,25 @@ def _was_left_to_expire(history: LeaseHistory, after: Tenure, now: int) -> bool:
         return following.began is Handover.EXPIRED
     is_over = now - after.kept_until >= after.duration * SECOND
     return is_over and not history.may_lack_writes(after.kept_until, now)
+
+
+def _has_no_process(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> bool:
+    """Return whether a log of pods that ask for the lease has no request of one of the name that was written in.
+
+    That name is like that of a pod of the holder before, and no one renewed it until it expired.
+    """
+    own = before.processes.own
+    if own is None or not before.processes.names_own_pod or after.processes.doubtful_taker is None:
+        return False
+    name = _END_OF_POD.split(after.holder, maxsplit=1)[0]
+    if name_workload(name) != name_workload(own.pod) or not history.has_reads_of_holders:
+        return False
+    pods = {
+        *chain.from_iterable(history.requests.accounts.values()),
+        *(one.writer.pod for one in history.requests.refusals),
+    }
+    is_seen = any(pod and names_pod(after.holder, pod) for pod in pods)
+    return not is_seen and _was_left_to_expire(history, after, now)
 
 
 def _begin_alike(holder: str, other: str) -> bool:
@@ -158,6 +180,11 @@ class _Theft(Struct, frozen=True, dict=True):
         return self.after.processes.taken_by is None and _begin_alike(self.before.holder, self.after.holder)
 
     @cached
+    def is_of_no_process(self) -> bool:
+        """Whether no process is known to have led under the name that was written in."""
+        return _has_no_process(self.history, self.before, self.after, self.now)
+
+    @cached
     def edit(self) -> LeaseEvent | None:
         """The write that made the lease last as long as it did; None if none did."""
         return find_duration_edit(self.history, self.before, self.after)
@@ -189,6 +216,8 @@ class _Theft(Struct, frozen=True, dict=True):
     def sentence(self) -> str:
         """When and by whom it was taken from whom, with what is known of both, without a full stop."""
         doubt = _describe_doubt(self.before, self.now)
+        if self.is_of_no_process:
+            doubt = f"the log has no request of a pod named as {format_name(self.after.holder)}"
         facts = _describe_other_duration(self.before, self.after) + _describe_copy(self.after)
         facts += _describe_addresses(self.history, self.other) or _describe_own_address(self.history, self.stranger)
         return f"{self.took}{self.held}: {doubt}{facts}"
@@ -209,7 +238,7 @@ def _claim_taking_from_silent(theft: _Theft) -> Claim:
 
 def _claim_theft(theft: _Theft) -> Claim:
     """Return the claim that one took a lease that another one still held."""
-    is_one = is_from_one_pod(theft.after, theft.before) or theft.is_one_name
+    is_one = is_from_one_pod(theft.after, theft.before) or theft.is_one_name or theft.is_of_no_process
     severity = Severity.ERROR if theft.after.is_dated and not is_one else Severity.WARNING
     return _make_claim(theft, severity, _EXPLANATIONS[_classify(theft)](theft))
 

@@ -566,7 +566,7 @@ def _advise_on_rejected_successors(account: Account, status: LeaseStatus) -> Adv
         after = advise_after_refusal(history, refusal, account.now)
         return Advice(f"No other can take the lease while its writes are refused. {after.sentence}", after.command)
     if webhook := find_failing_webhook(history, status):
-        sentence = f"No other can take the lease while webhook {format_name(webhook)}, called for such writes, fails"
+        sentence = f"No other can take the lease while webhook {format_name(webhook)}, called for each write, fails"
         return Advice(f"{sentence}. To see it:", WEBHOOKS)
     return advise_on_refused_candidates(account.refused_candidates) if account.refused_candidates else None
 

@@ -152,7 +152,7 @@ def _list_state(account: Account, *, verbose: bool) -> Iterator[Line]:
         yield from _list_takeable_time(account, status)
     if verbose and status.ahead is not None and abs(status.ahead) > 2 * SECOND and status.block is None:
         direction = "ahead of" if status.ahead > 0 else "behind"
-        yield Line("Clock", f"the holder's is {format_length(abs(status.ahead))} {direction} the API server's")
+        yield Line("Clock", f"its renewTime is {format_length(abs(status.ahead))} {direction} the API server's clock")
     if not status.from_stamps and status.last_renewal is not None:
         yield Line("Evidence", f"the holder's own clock: {_describe_missing_stamps(account.history, now)}")
 
