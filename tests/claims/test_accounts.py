@@ -457,6 +457,17 @@ def test_a_release_and_who_follows() -> None:
     assert output.index("db-0_1 released it\n") < output.index("db-1_1 took it")
 
 
+def test_an_expired_lease_whose_renew_time_is_ahead_may_not_be_taken_by_all() -> None:
+    server, (db, mail, cart) = shop()
+    db.ahead = 240
+    together(60, db, mail, cart)
+    together(60, mail, cart)
+    output = text(account(follow_watch(server), server.now))
+    waits = "a client that compares renewTime with its own clock may wait until 11:11:54Z"
+    assert f"Can be taken: now, since 11:07:55Z, 15 s after the last renewal; {waits}\n" in output
+    assert "longest gap between two by the same holder: up to 3 s\n" in output
+
+
 def test_a_dump_of_a_dead_leader() -> None:
     server, (db, mail, cart) = shop()
     together(60, db, mail, cart)

@@ -13,7 +13,14 @@ from webhook.analysis.claims.evidence.cause_sentences import describe_cause
 from webhook.analysis.claims.findings.other_askers import find_other_askers
 from webhook.analysis.claims.findings.silent_together_claim import describe_silent_together
 from webhook.analysis.claims.findings.waiting_pods import find_waiting_pods
-from webhook.analysis.claims.words import describe_writer, format_age, format_clock, format_clocks, format_name
+from webhook.analysis.claims.words import (
+    describe_writer,
+    format_age,
+    format_bound,
+    format_clock,
+    format_clocks,
+    format_name,
+)
 from webhook.analysis.history.audit_log.read_runs import ReadRun
 from webhook.analysis.history.holders.tenure import Handover
 from webhook.analysis.history.lease import LeaseHistory
@@ -160,7 +167,11 @@ def _list_state(account: Account, *, verbose: bool) -> Iterator[Line]:
 def _list_rhythm(account: Account) -> Iterator[Line]:
     usual = account.history.interval
     if usual is not None:
-        longest, usually = format_length(account.history.renewals.longest), format_length(int(usual * SECOND))
+        gap, usually = account.history.renewals.longest, format_length(int(usual * SECOND))
+        # Only a renewTime of the same second refines a stamp.
+        is_coarse = account.status is not None and abs(account.status.ahead or 0) >= SECOND
+        is_stamped = account.history.kind is not InputKind.AUDIT_LOG
+        longest = format_bound(gap + SECOND) if is_coarse and is_stamped else format_length(gap)
         longest += ", as far as was recorded" if account.history.is_partial else ""
         is_standing_in = account.tenure is not None and account.tenure.is_stand_in
         label, whose = ("Its writes", "writer") if is_standing_in else ("Renewals", "holder")
@@ -323,7 +334,7 @@ def _list_takeable_time(account: Account, status: LeaseStatus) -> Iterator[Line]
         yield Line("Expires", f"{format_clock(at, now)} ({format_age(at, now)}) unless renewed")
     elif at is not None and status.state is LeaseState.EXPIRED:
         when = f"now{by}, since {format_clock(at, now)}, {status.duration} s after the last renewal"
-        yield Line("Can be taken", when)
+        yield Line("Can be taken", f"{when}{_describe_other_clocks(account, status)}")
     elif (last := account.last_rejection) is not None and not account.doubt.may_lack_renewals:
         expired = (
             f"it expired at {format_clock(status.takeable_at or 0, now)}, {status.duration} s after the last renewal"
@@ -333,6 +344,16 @@ def _list_takeable_time(account: Account, status: LeaseStatus) -> Iterator[Line]
             "Can be taken",
             f"not known: {expired}, and every write since by others of its user failed or was refused, {answer}",
         )
+
+
+def _describe_other_clocks(account: Account, status: LeaseStatus) -> str:
+    """Say until when an expired lease looks live by a renewTime that is ahead; "" if it does not."""
+    lease, now = account.history.lease, account.now
+    claimed = get_readable_instant(normalize(lease.spec.renew_time)) if lease is not None else None
+    until = 0 if claimed is None else claimed + (status.duration or 0) * SECOND
+    if until <= now:
+        return ""
+    return f"; a client that compares renewTime with its own clock may wait until {format_clock(until, now)}"
 
 
 def quote_events(account: Account) -> Iterator[Line]:
