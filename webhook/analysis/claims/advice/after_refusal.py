@@ -21,6 +21,7 @@ from webhook.analysis.history.audit_log.addresses import get_address
 from webhook.analysis.history.audit_log.refusal import UNAUTHENTICATED, Refusal, RefusedBy
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState
+from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.request import NODE_USER
 from webhook.text.commands import make_kubectl_prefix, quote_for_shell, quote_name
 from webhook.text.quoting import quote
@@ -31,6 +32,7 @@ _VERB: Final = re.compile(r'^[^"]*(?:"[^"]*" )?is forbidden: User "[^"]*" cannot
 _QUOTA: Final = re.compile(r" is forbidden: exceeded quota: ([a-z0-9.-]{1,253}),")
 """`exceeded quota` of kubernetes `staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go`."""
 _FORBIDDEN: Final = 403
+_IMPERSONATE: Final = "impersonate"
 _MAX_NAMED: Final = 3
 
 
@@ -191,8 +193,15 @@ def _advise_on_missing_rights(history: LeaseHistory, refusal: Refusal) -> Advice
     who = format_name(refusal.writer.name) or "the writer"
     if history.namespace == NODE_LEASES and refusal.writer.user.startswith(NODE_USER):
         return _advise_on_refused_node(history, refusal, who)
+    if refusal.impersonated:
+        sentence = f"{who} lacked the right to act as {format_name(refusal.impersonated)}."
+        return advise_on_writer(sentence, history, _make_impersonated(refusal))
     found = _VERB.search(refusal.message)
     verb = found[1] if found else "update"
+    if verb == _IMPERSONATE:
+        sentence = f"{who} lacked a right to act as another user, or as one of a group. To see its rights:"
+        options = make_options_to_act_as(refusal.writer.user, refusal.writer.groups)
+        return Advice(sentence, f"kubectl auth can-i --list -n {quote_name(history.namespace)}{options}")
     known = {one.processes.own.user for one in history.tenures if one.processes.own}
     if refusal.by is RefusedBy.RIGHTS and refusal.reason:
         sentence = f"An authorizer refused it, and gave the reason {quote(refusal.reason)}; ask who runs that."
@@ -215,6 +224,11 @@ def _advise_on_missing_rights(history: LeaseHistory, refusal: Refusal) -> Advice
         what = f"{who} lacked the right to {verb} the lease; give it that, if it is to lead."
     sentence = f"{what} To see whether it may {verb} it now:"
     return Advice(sentence, make_command_for_rights(verb, history.namespace, history.name, refusal.writer))
+
+
+def _make_impersonated(refusal: Refusal) -> Writer:
+    """Return as whom a refused request was made, and by whom."""
+    return Writer(refusal.impersonated, impersonator=refusal.writer.user, impersonator_groups=refusal.writer.groups)
 
 
 def _advise_on_admission(history: LeaseHistory, refusal: Refusal) -> Advice:

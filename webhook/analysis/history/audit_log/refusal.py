@@ -45,6 +45,11 @@ _FAILED_WEBHOOK: Final = re.compile(r'failed calling webhook "([^"]{1,253})"')
 _FORBIDDEN: Final = r'[a-z0-9./-]{1,253}(?: "[^"]{0,253}")? is forbidden: '
 _POLICY: Final = re.compile(rf"{_FORBIDDEN}ValidatingAdmissionPolicy '([^']{{1,253}})'")
 _RIGHTS: Final = re.compile(rf'{_FORBIDDEN}User "[^"]*" cannot ')
+_IMPERSONATION: Final = re.compile(
+    r'(users|serviceaccounts) "([^"]{1,253})" is forbidden: User "[^"]*" cannot impersonate resource "\1" '
+    r'in API group ""(?: in the namespace "([^"]{1,63})")?'
+)
+"""Source: kubernetes `staging/src/k8s.io/apiserver/pkg/endpoints/filters/impersonation.go`."""
 _OWNER: Final = re.compile(rf"{_FORBIDDEN}cannot set an ownerRef on a resource you can't delete")
 _BLOCKED_OWNER: Final = re.compile(rf"{_FORBIDDEN}cannot set blockOwnerDeletion ")
 """Source: kubernetes `plugin/pkg/admission/gc/gc_admission.go`, the plugin OwnerReferencesPermissionEnforcement."""
@@ -252,6 +257,14 @@ class Refusal(Struct, frozen=True):
     def lacks_rights(self) -> bool:
         """True if a right is missing: to do this, or one that admission asks for besides."""
         return self.by is RefusedBy.RIGHTS or self.lacks_deletion or self.lacks_finalizers
+
+    @property
+    def impersonated(self) -> str:
+        """The user as which its writer asked and may not ask, "" if it asked as itself: the answer names it."""
+        found = _IMPERSONATION.match(self.message)
+        if found is None:
+            return ""
+        return f"system:serviceaccount:{found[3]}:{found[2]}" if found[3] else found[2]
 
     @property
     def by(self) -> RefusedBy:
