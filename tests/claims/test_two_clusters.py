@@ -1,11 +1,15 @@
 """The audit log of two clusters that have a lease of the same name, as a log service with one index shows them."""
 
+from copy import deepcopy
+
 import pytest
 
 from tests.claims.accounts import account, text
 from tests.history.fake_server import FakeServer
-from tests.history.observing import cluster_of, follow_log
+from tests.history.observing import cluster_of, follow_log, observe_all
+from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account
+from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.status import LeaseState
 
 
@@ -51,3 +55,64 @@ def test_a_lease_that_was_deleted_and_created_again_is_of_one_cluster() -> None:
     server.elector("db-1", "shop/db").lead(30)
     found = account(follow_log(server), server.now)
     assert [one.check for one in found.findings][:1] == ["lease-deleted"]
+
+
+def fork(*, waits: float = 20, lasts: float = 60, are_linked: bool = True) -> Account:
+    """Two logs of API servers whose stores were one until a moment: in each a leader goes on, or takes the lease.
+
+    `waits`: after how long the second leader takes it; `are_linked`: requests name the state that they replace.
+    """
+    first = FakeServer()
+    db = first.elector("db-0", "shop/db")
+    db.lead(20)
+    second = deepcopy(first)
+    second.log, second.revision = [], second.revision + 3
+    db.lead(waits + lasts)
+    second.wait(waits)
+    second.elector("db-5", "shop/db").lead(lasts)
+    for event in [] if are_linked else second.log:
+        event["objectRef"].pop("resourceVersion", None)
+    return read_both(first, second)
+
+
+def read_both(first: FakeServer, second: FakeServer) -> Account:
+    histories = ClusterHistory()
+    logs = (read(f"{name}/audit.log", [one.audit_log()]) for name, one in (("cp-1", first), ("cp-2", second)))
+    observe_all(histories, *logs)
+    return account(histories, max(first.now, second.now))
+
+
+def test_logs_of_api_servers_that_share_no_store_are_read_alone() -> None:
+    found = fork()
+    said = text(found)
+    assert said.startswith("two logs show different writes to it at the same time, as of API servers that share no ")
+    assert [one.check for one in found.findings] == ["clusters-mixed"]
+    assert "every write since 11:07:20Z replaced the one before it in that log" in said
+    assert "its holder is db-0_1 in cp-1/audit.log and db-5_1 in cp-2/audit.log. " in said
+    assert "Not shown" not in said
+    assert "ADVICE Compare the lease at each API server's own address. To read one log at a time: lease-webhook" in said
+
+
+def hand_over(*, behind: float) -> Account:
+    """One store: the second leader writes through another API server, whose clock is behind."""
+    first = FakeServer()
+    first.elector("db-0", "shop/db").lead(60)
+    second = deepcopy(first)
+    second.log = []
+    second.wait(20 - behind)
+    second.elector("db-5", "shop/db").lead(60)
+    return read_both(first, second)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [fork(lasts=20), fork(are_linked=False), hand_over(behind=0), hand_over(behind=70)],
+    ids=[
+        "both are of one time for less than clocks may differ",
+        "requests do not name what they replace",
+        "one log goes on where the other ends",
+        "a clock is behind",
+    ],
+)
+def test_logs_that_may_be_of_one_store_are_read_together(found: Account) -> None:
+    assert "clusters-mixed" not in [one.check for one in found.findings]

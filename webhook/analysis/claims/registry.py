@@ -341,11 +341,13 @@ _INCIDENTS: Final = (
     Kind(
         "clusters-mixed",
         "the input is of several clusters, or clocks of its API servers differ by more than five seconds",
-        "uids that change back and forth, or a log of writes to a lease after another one was created",
+        "uids that change back and forth, a log of writes to a lease after another one was created, or two logs of one "
+        "time with writes that exclude each other",
         (),
         Problem(
-            "a lease changes its UID back and forth, or was written after another one of its name was created: the "
-            "input is of several clusters, or clocks differ, and nothing else is said of it",
+            "a lease changes its UID back and forth, was written after another one of its name was created, or was "
+            "written at once by API servers that share no etcd: the input is of several clusters, or clocks differ, "
+            "and nothing else is said of it",
             {Severity.ERROR: ""},
         ),
     ),

@@ -24,6 +24,7 @@ from webhook.analysis.history.sight.clock_steps import ClockSteps
 from webhook.analysis.history.sight.continuity import Continuity, VisibilityChange
 from webhook.analysis.history.sight.dating import KnownState
 from webhook.analysis.history.sight.existence import Existence
+from webhook.analysis.history.sight.separate_stores import SeparateStores
 from webhook.analysis.history.status import RELEASED_DURATION, LeaseState, LeaseStatus
 from webhook.analysis.history.write import Write
 from webhook.analysis.inputs.items import InputKind
@@ -73,6 +74,7 @@ class LeaseHistory(Struct):
     skew: int = 0
     """The least difference between the clocks of the API servers, in microseconds, as far as is known."""
     existence: Existence = field(default_factory=Existence)
+    stores: SeparateStores = field(default_factory=SeparateStores)
     continuity: Continuity = field(default_factory=Continuity)
     succession: Succession = field(default_factory=Succession)
     renewals: Renewals = field(default_factory=Renewals)
@@ -123,7 +125,7 @@ class LeaseHistory(Struct):
     @property
     def is_mixed(self) -> bool:
         """Whether the input is of several clusters, so that nothing is known."""
-        return self.existence.is_mixed or self.existence.overlap > 0
+        return self.existence.is_mixed or self.existence.overlap > 0 or self.stores.found is not None
 
     @property
     def vacancy(self) -> Vacancy:

@@ -63,6 +63,7 @@ def _take_stored(step: Step) -> None:
     """Take in what a write stored."""
     history, before = step.history, step.history.lease
     goes_on = _goes_on(step)
+    history.stores.hear(step.seen)
     _store_state_before(step)
     _store(step)
     history.stored_write = step.write

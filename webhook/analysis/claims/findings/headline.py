@@ -32,6 +32,8 @@ def make_headline(account: "Account") -> str:
     accepted = history.requests.accepted
     holder = format_name(account.holder) if account.holder else "no one"
     later = accepted[-1][1] if accepted and accepted[-1][0] > (account.last_renewal or 0) else None
+    if history.stores.found is not None:
+        return "two logs show different writes to it at the same time, as of API servers that share no etcd"
     if history.is_mixed:
         doubt = "" if history.existence.is_mixed else ", or the clocks of API servers differ"
         return f"the input shows leases of several clusters under this name{doubt}"

@@ -23,10 +23,12 @@ from webhook.analysis.claims.findings.rewritten import find_rewritten_fields
 from webhook.analysis.claims.findings.sharing import find_replaced_pod, find_second_writers
 from webhook.analysis.claims.findings.takers import find_late_takers
 from webhook.analysis.claims.findings.thefts import claim_replacement
+from webhook.analysis.claims.words import format_clock, format_name
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.sight.clock_steps import TOLERANCE, ClockStep
+from webhook.analysis.history.sight.separate_stores import Series
 from webhook.analysis.history.status import LeaseStatus
 from webhook.analysis.inputs.items import InputKind
 from webhook.analysis.inputs.rewriting import RENEW_TIME
@@ -50,9 +52,11 @@ def _find_in_history(
     if history.is_list_only and len(history.tenures) < 2 and not history.requests.fenced:
         return
     if history.is_mixed:
-        message = _describe_mixture(history)
+        message = _describe_mixture(history, now)
         command = make_command_for_audit_log(history.namespace, history.name)
         advice = Advice("Give the input of one cluster alone:", command)
+        if history.stores.found is not None:
+            advice = Advice("Compare the lease at each API server's own address. To read one log at a time:", command)
         yield make_claim(history, "clusters-mixed", Severity.ERROR, message, advice)
         return
     late = list(silences.find_late_renewals(histories, history))
@@ -73,13 +77,33 @@ def _find_in_history(
     yield from find_fenced_writes(history, now)
 
 
-def _describe_mixture(history: LeaseHistory) -> str:
+def _describe_mixture(history: LeaseHistory, now: int) -> str:
+    if history.stores.found is not None:
+        return _describe_series(history.stores.found, now)
     if history.existence.is_mixed:
         return "its UID changes back and forth: the input is of several clusters, so nothing can be concluded"
     overlap = format_length(history.existence.overlap // SECOND * SECOND)
     return (
         f"one lease of this name was written until {overlap} after another one had been created: the input is of "
         "several clusters, or the clocks of its API servers differ by as much, so nothing can be concluded"
+    )
+
+
+def _describe_series(found: tuple[Series, Series], now: int) -> str:
+    """Say what each of two logs shows, and that both cannot be of one store."""
+    first, second = found
+    names = [one.log.rpartition("/")[2] for one in found]
+    shown = [format_name(one) for one in (names if names[0] != names[1] else (first.log, second.log))]
+    since = format_clock(max(first.since, second.since), now)
+    held = " and ".join(
+        f"{format_name(one.holder)} in {log}" if one.holder else f"no holder in {log}"
+        for one, log in zip(found, shown, strict=True)
+    )
+    return (
+        f"in each of two logs, every write since {since} replaced the one before it in that log, and by their "
+        f"resourceVersions the writes of the other one would lie between them: its holder is {held}. These are API "
+        "servers that share no etcd, with a leader in each perhaps, or several clusters, so nothing can be concluded "
+        "from both together"
     )
 
 

@@ -85,6 +85,8 @@ def _list_askers(account: Account) -> Iterator[Line]:
 
 def _describe_hidden(account: Account) -> str:
     """Say what the input does not show of a lease, "" if nothing tells that."""
+    if account.history.is_mixed:
+        return ""
     if account.doubt.is_log_leaky:
         return "the log lacks some requests: it has writes that follow others that it does not have"
     if account.doubt.unlogged:
