@@ -209,6 +209,14 @@ def _advise_on_missing_rights(history: LeaseHistory, refusal: Refusal) -> Advice
             return Advice(f"{sentence} {who} has written the lease since then.")
         command = make_command_for_rights(verb, history.namespace, history.name, refusal.writer)
         return Advice(f"{sentence} To see whether {who} may {verb} it now:", command)
+    if refusal.missing_roles and _has_written_since(history, refusal):
+        kind, name = refusal.missing_roles[0]
+        sentence = (
+            f"{who} has written the lease since; {kind} {format_name(name)} was missing when it was refused. "
+            "To see it, and which field managers wrote it:"
+        )
+        place = f"{make_kubectl_prefix(history.namespace) if kind == 'Role' else 'kubectl'} get {kind.lower()}"
+        return Advice(sentence, f"{place} {quote_name(name)} -o yaml --show-managed-fields")
     if refusal.by is RefusedBy.RIGHTS and _has_written_since(history, refusal):
         sentence = (
             f"{who} has written the lease since. To see what gives it rights, and which field managers wrote that:"

@@ -1,11 +1,12 @@
 """Writes of a log to what a lease's holders depend on, where what happened to the lease may have to do with them."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from webhook.admission.rules.change import NODE_LEASES
 from webhook.analysis.claims.evidence.failing_requests import DEFINITION, FailingRun
@@ -28,6 +29,7 @@ Refusals of one process that lie further apart are of different runs.
 """
 _UNTIL_KNOWN: Final = 10 * SECOND
 """What was changed may take effect only after so long."""
+_ROLES: Final = frozenset({"Role", "ClusterRole"})
 _RIGHTS: Final = frozenset({"Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"})
 _PODS: Final = {
     "Deployment": re.compile(rf"(?:[4-9bcdf]{{1,10}}|{GENERATED}{{8,10}})-{GENERATED}{{5}}"),
@@ -122,7 +124,35 @@ def find_related_writes(
     places = {"", history.namespace, *(one[0] for one in accounts if one)}
     near = sorted((one for one in writes if one.namespace in places), key=lambda one: (one.at, one.kind, one.name))
     scene = _Scene(history, near, processes, refused_pods, failing)
-    return (write for write in near if any(is_related(write, scene) for is_related in _RELATIONS))
+    missing = _find_missing(near, history)
+    for write in near:
+        # If the rights were of a role that was deleted, as the answers say, no other role matters.
+        is_other_role = bool(missing) and write.kind in _ROLES and (write.kind, write.name) not in missing
+        if not is_other_role and any(is_related(write, scene) for is_related in _RELATIONS):
+            yield replace(write, is_sure=True) if _is_known_gone(write, near, history) else write
+
+
+def _find_missing(writes: Iterable[RelatedWrite], history: LeaseHistory) -> Collection[tuple[str, str]]:
+    """Return the roles that were missing when requests were refused, of those that were deleted."""
+    missing = {role for one in history.requests.refusals for role in one.missing_roles}
+    return {(one.kind, one.name) for one in writes if one.verb == "deleted"} & missing
+
+
+def _is_known_gone(write: RelatedWrite, writes: Iterable[RelatedWrite], history: LeaseHistory) -> bool:
+    """Return whether a deletion was no dry run: the object was missing soon after it, or was created again."""
+    if write.verb != "deleted":
+        return False
+    role = write.kind, write.name
+    is_missing = any(
+        write.at < one.received <= write.at + _NEAR and role in one.missing_roles for one in history.requests.refusals
+    )
+    return is_missing or any(
+        one.verb == "created" and one.is_sure and one.at > write.at and _is_of_same(one, write) for one in writes
+    )
+
+
+def _is_of_same(write: RelatedWrite, other: RelatedWrite) -> bool:
+    return (write.kind, write.namespace, write.name) == (other.kind, other.namespace, other.name)
 
 
 class _Scene(Struct, frozen=True, dict=True):

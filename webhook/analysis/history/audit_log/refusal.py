@@ -45,6 +45,9 @@ _FAILED_WEBHOOK: Final = re.compile(r'failed calling webhook "([^"]{1,253})"')
 _FORBIDDEN: Final = r'[a-z0-9./-]{1,253}(?: "[^"]{0,253}")? is forbidden: '
 _POLICY: Final = re.compile(rf"{_FORBIDDEN}ValidatingAdmissionPolicy '([^']{{1,253}})'")
 _RIGHTS: Final = re.compile(rf'{_FORBIDDEN}User "[^"]*" cannot ')
+_ROLES: Final = {"clusterrole": "ClusterRole", "role": "Role"}
+_MISSING_ROLE: Final = re.compile(r'(clusterrole|role)\.rbac\.authorization\.k8s\.io "([^"]{1,253})" not found')
+"""What RBAC adds to a refusal. Source: kubernetes `plugin/pkg/auth/authorizer/rbac/rbac.go`."""
 _IMPERSONATION: Final = re.compile(
     r'(users|serviceaccounts) "([^"]{1,253})" is forbidden: User "[^"]*" cannot impersonate resource "\1" '
     r'in API group ""(?: in the namespace "([^"]{1,63})")?'
@@ -257,6 +260,12 @@ class Refusal(Struct, frozen=True):
     def lacks_rights(self) -> bool:
         """True if a right is missing: to do this, or one that admission asks for besides."""
         return self.by is RefusedBy.RIGHTS or self.lacks_deletion or self.lacks_finalizers
+
+    @property
+    def missing_roles(self) -> tuple[tuple[str, str], ...]:
+        """The kinds and names of roles that RBAC looked for, as a binding names them, and did not find."""
+        text = self.message.partition(_RBAC)[2] if self.by is By.RIGHTS else ""
+        return tuple((_ROLES[kind], name) for kind, name in _MISSING_ROLE.findall(text))
 
     @property
     def impersonated(self) -> str:
