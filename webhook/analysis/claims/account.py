@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from webhook.admission.rules.stamps import NAMES, is_constant
 from webhook.analysis.claims.diagnosis import Diagnosis
+from webhook.analysis.claims.evidence.alike_leases import AlikeLease
 from webhook.analysis.claims.evidence.candidates import Candidates
 from webhook.analysis.claims.evidence.crossed_locks import CrossedLocks
 from webhook.analysis.claims.evidence.expiry_doubts import ExpiryDoubt
@@ -94,6 +95,8 @@ class Account(Struct, frozen=True):
     """The lease that may have come in its place, if it has expired and no one is known to want it."""
     namesake: Namesake | None = None
     """A lease of its name in another namespace, if it does not exist."""
+    alike: AlikeLease | None = None
+    """Another held lease that is named like it, if both were held at the same time."""
     unanswered: UnansweredPing | None = None
     """The latest ping of a candidate of its coordinated election that was not answered."""
     is_stored_heartbeat: bool = False

@@ -8,6 +8,7 @@ from webhook.analysis.audit.leases import Subject, check_stamps, check_stored_ob
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.diagnosis import Blame, Diagnosis
 from webhook.analysis.claims.evidence import causes, other_leases
+from webhook.analysis.claims.evidence.alike_leases import find_alike_lease
 from webhook.analysis.claims.evidence.candidates import find_candidates
 from webhook.analysis.claims.evidence.crossed_locks import find_crossed_locks
 from webhook.analysis.claims.evidence.expiry_doubts import ExpiryDoubt, find_expiry_doubt
@@ -100,6 +101,7 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
         shown_until=bounds.until or 0,
         unanswered=find_unanswered_ping(histories, history),
         namesake=find_namesake(histories, history),
+        alike=find_alike_lease(histories, history, now),
         newer=None if doubt.may_lack_renewals else find_newer_lease(histories, history, status, now),
     )
 

@@ -70,6 +70,8 @@ def list_facts(account: Account, *, verbose: bool = True) -> Iterator[Line]:
         yield Line("Together", together)
     if account.unanswered is not None:
         yield Line("Candidate", account.unanswered.describe(account.now))
+    if account.alike is not None:
+        yield Line("Like it", account.alike.describe(account.now))
     if account.newer is not None:
         yield Line("Newer lease", account.newer.describe(account.now))
     yield from _list_rhythm(account) if verbose else ()

@@ -1,0 +1,99 @@
+"""Another held lease that is named like one that is held: two applications that were to have one may have one each.
+
+An operator that is installed twice has a lease of the same name in each namespace, which was created as the second one
+came; most leases of one name were there before. A lock whose name has the number of a run is another one for each run.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.admission.rules.change import NODE_LEASES
+from webhook.analysis.claims.words import format_clock, format_name
+from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.holders.tenure import Handover
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.status import LeaseState
+from webhook.kubernetes.times import MINUTE, stamp_of
+
+_RUN: Final = re.compile(r"[0-9]{6,}")
+"""Numbers of shards, zones and versions are shorter."""
+
+_RECENT: Final = 15 * MINUTE
+"""Most leases of one name are those of applications that have been there for long."""
+
+
+class AlikeLease(Struct, frozen=True):
+    """A lease that is held by another holder, and was renewed at `renewed` while the one in question was held.
+
+    `created` is when it was created, in microseconds since 1970, if that was shortly before.
+    """
+
+    name: str
+    holder: str
+    renewed: int
+    created: int | None = None
+    is_writer: bool = False
+    """A log without objects shows who wrote it."""
+
+    def describe(self, now: int) -> str:
+        """`operators/db, created at 12:00:02Z, is held too, by db-0, which renewed it at 12:03:00Z`."""
+        created = "" if self.created is None else f", created at {format_clock(self.created, now)},"
+        at = format_clock(self.renewed, now)
+        if self.is_writer:
+            return f"{self.name}{created} is written too, by {format_name(self.holder)}, the last time at {at}"
+        return f"{self.name}{created} is held too, by {format_name(self.holder)}, and was renewed at {at}"
+
+
+def find_alike_lease(histories: ClusterHistory, history: LeaseHistory, now: int) -> AlikeLease | None:
+    """Return the one that was renewed last; None if there is none, or the lease in question is not held."""
+    if history.current_tenure is None or history.namespace == NODE_LEASES or history.is_heartbeat:
+        return None
+    found = [*_find_of_same_name(histories, history, now), *_find_of_other_runs(histories, history, now)]
+    return max(found, key=lambda one: one.renewed, default=None)
+
+
+def _find_of_same_name(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iterator[AlikeLease]:
+    """Yield the leases of the same name in other namespaces that were created shortly before."""
+    for namespace in histories.list_namespaces_of(history.name):
+        other = histories.get_history((namespace, history.name))
+        created = _find_creation(other)
+        if namespace != history.namespace and created is not None and now - created <= _RECENT:
+            yield from _describe_held(history, other, now, created)
+
+
+def _find_of_other_runs(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iterator[AlikeLease]:
+    """Yield the leases of the same namespace whose names differ only in the number of a run."""
+    found = [*_RUN.finditer(history.name)]
+    for other in histories.list_of_namespace(history.namespace) if found else ():
+        name = other.name
+        is_alike = any(
+            name.startswith(history.name[: one.start()])
+            and name.endswith(history.name[one.end() :])
+            and len(name) == len(history.name)
+            and name[one.start() : one.end()].isdigit()
+            for one in found
+        )
+        if is_alike and other is not history:
+            yield from _describe_held(history, other, now, None)
+
+
+def _find_creation(other: LeaseHistory) -> int | None:
+    """Return when a lease was created; None if the input does not show that."""
+    if other.lease is not None:
+        return stamp_of(other.lease.metadata.creation_timestamp)
+    first = other.tenures[0] if other.tenures else None
+    return first.since if first is not None and first.began is Handover.CREATED else None
+
+
+def _describe_held(history: LeaseHistory, other: LeaseHistory, now: int, created: int | None) -> Iterator[AlikeLease]:
+    tenure, own, status = other.current_tenure, history.current_tenure, other.status(now)
+    if tenure is None or own is None:
+        return
+    is_held = status is not None and status.state is LeaseState.LIVE
+    is_held = is_held or (tenure.is_writer and now - tenure.last_renewal <= MINUTE)
+    if is_held and tenure.processes.renewals and tenure.holder != own.holder and tenure.last_renewal > own.since:
+        name = format_name(f"{other.namespace}/{other.name}")
+        yield AlikeLease(name, tenure.holder, tenure.last_renewal, created, is_writer=tenure.is_writer)
