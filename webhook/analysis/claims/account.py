@@ -19,6 +19,7 @@ from webhook.analysis.claims.evidence.pods_while_free import PodEvent
 from webhook.analysis.claims.evidence.silent_together import SilentTogether
 from webhook.analysis.claims.evidence.successors import find_last_rejection
 from webhook.analysis.claims.evidence.unanswered_pings import UnansweredPing
+from webhook.analysis.claims.evidence.write_pauses import WritePause
 from webhook.analysis.history.audit_log.refusal import Refusal
 from webhook.analysis.history.elections.refused_candidates import RefusedCandidate
 from webhook.analysis.history.events import LeaseEvent
@@ -97,6 +98,8 @@ class Account(Struct, frozen=True):
     """A lease of its name in another namespace, if it does not exist."""
     alike: AlikeLease | None = None
     """Another held lease that is named like it, if both were held at the same time."""
+    pause: WritePause | None = None
+    """The longest time without a write, if a log shows nothing else of it."""
     unanswered: UnansweredPing | None = None
     """The latest ping of a candidate of its coordinated election that was not answered."""
     is_stored_heartbeat: bool = False

@@ -68,13 +68,20 @@ def list_facts(account: Account, *, verbose: bool = True) -> Iterator[Line]:
     yield from _list_askers(account)
     if together:
         yield Line("Together", together)
+    yield from _list_further(account)
+    yield from _list_rhythm(account) if verbose else ()
+
+
+def _list_further(account: Account) -> Iterator[Line]:
+    """Yield what else is known of it, and of leases that may belong to it."""
     if account.unanswered is not None:
         yield Line("Candidate", account.unanswered.describe(account.now))
+    if account.pause is not None:
+        yield Line("Pause", account.pause.describe(account.now))
     if account.alike is not None:
         yield Line("Like it", account.alike.describe(account.now))
     if account.newer is not None:
         yield Line("Newer lease", account.newer.describe(account.now))
-    yield from _list_rhythm(account) if verbose else ()
 
 
 def _list_askers(account: Account) -> Iterator[Line]:

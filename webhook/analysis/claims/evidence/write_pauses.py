@@ -1,0 +1,46 @@
+"""The longest pause in the writes of a lease that a log without objects shows: how long the lease lasts, it does not.
+
+So nothing is said of whether it expired, and the pause is all that is known.
+"""
+
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.analysis.claims.words import format_clock, format_leases
+from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.kubernetes.times import SECOND, format_length
+
+_SHORTEST: Final = 30 * SECOND
+_TIMES: Final = 3
+"""So many times its usual interval: a write or two that are lost are no pause."""
+
+
+class WritePause(Struct, frozen=True):
+    """A time without a write by the same writer before and after it; `others` are leases that paused as well."""
+
+    start: int
+    end: int
+    others: str = ""
+
+    def describe(self, now: int) -> str:
+        """`it was not written for 40 s, from 12:00:02Z until 12:00:42Z; nor was kube-node-lease/b for most of that`."""
+        length = format_length(self.end - self.start)
+        when = f"from {format_clock(self.start, now)} until {format_clock(self.end, now)}"
+        others = f"; late at the same time: {self.others}" if self.others else ""
+        return f"it was not written for {length}, {when}{others}"
+
+
+def find_write_pause(histories: ClusterHistory, history: LeaseHistory) -> WritePause | None:
+    """Return the longest one; None if a log shows the lease itself, or has a hole then, or there was none."""
+    usual, tenure = history.renewals.usual, history.current_tenure
+    if history.lease is not None or tenure is None or not tenure.is_writer or usual is None:
+        return None
+    pause = max(history.renewals.silences, key=lambda one: one.length, default=None)
+    if pause is None or pause.length < max(_SHORTEST, _TIMES * usual):
+        return None
+    if pause.start < tenure.since or histories.bounds.has_hole(pause.start, pause.end):
+        return None
+    compared = histories.compare_with_others(history, pause.start, pause.end)
+    return WritePause(pause.start, pause.end, format_leases(compared.named_late, compared.late))
