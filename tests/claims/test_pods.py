@@ -187,6 +187,23 @@ def test_the_kubelet_of_a_silent_holder_was_alive_when_it_wrote_the_status_of_it
     assert f"{KUBELET}: the kubelet was alive then; a container may have ended or restarted" in output
 
 
+@pytest.mark.parametrize("is_taken", [True, False], ids=["and another one wrote it", "and nobody wrote it"])
+def test_the_kubelet_of_a_writer_that_went_silent_is_told_of(is_taken: bool) -> None:
+    server = lose((HOLDER, ()), is_taken=is_taken)
+    output = text(account(follow_metadata(server), server.now))
+    of_writer = KUBELET.replace("as the holder's is", "as that of its writer is")
+    assert f"{of_writer}: the kubelet was alive then" in output
+
+
+def test_the_kubelet_of_a_writer_that_another_one_followed_at_once_is_not_told_of() -> None:
+    server, *_ = lead()
+    server.wait(1)
+    log_status(server, HOLDER)
+    server.wait(1)
+    server.elector("db-1", "shop/db").lead(60)
+    assert "wrote the status of a pod" not in text(account(follow_metadata(server), server.now))
+
+
 def test_several_writes_of_a_kubelet_are_counted() -> None:
     assert f"{KUBELET}, 2 times until 11:07:08Z: the kubelet was alive" in explain(lose((HOLDER, ()), (HOLDER, ())))
 

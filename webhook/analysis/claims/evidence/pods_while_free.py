@@ -110,6 +110,11 @@ def _is_silent(history: LeaseHistory, tenure: Tenure, now: int) -> bool:
     return now - tenure.last_renewal > max(DURATION * SECOND, 2 * (history.renewals.usual or 0))
 
 
+def _was_followed_late(tenure: Tenure, after: Tenure) -> bool:
+    """Return whether another writer came after a while, of a log without objects: that does not show how."""
+    return tenure.is_writer and after.is_writer and after.since - tenure.last_renewal >= DURATION * SECOND
+
+
 def _has_expired(history: LeaseHistory, now: int) -> bool:
     status = history.status(now)
     return status is not None and status.state is LeaseState.EXPIRED
@@ -237,7 +242,9 @@ def _is_by_scheduler(request: PodRequest) -> bool:
 def _list_kubelets(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iterator[PodEvent]:
     """Yield that a kubelet wrote the status of the pod of a holder that no longer renewed the lease."""
     for tenure, after in _pair(list(history.tenures)):
-        is_lost = after.began is Handover.EXPIRED if after is not None else _has_expired(history, now)
+        is_lost = _is_silent(history, tenure, now)
+        if after is not None:
+            is_lost = after.began is Handover.EXPIRED or _was_followed_late(tenure, after)
         own = tenure.processes.own if is_lost and tenure.processes.is_process_known else None
         if own is None or histories.deleted_pods.list_deletions_by(own):
             continue
@@ -317,7 +324,8 @@ def _list_of_act(act: PodAct, requests: Sequence[PodRequest], now: int) -> Itera
 def _describe_kubelet(found: Sequence[PodRequest], tenure: Tenure, now: int) -> str:
     first, last = found[0], found[-1]
     again = f", {len(found)} times until {format_clock(last.at, now)}" if len(found) > 1 else ""
+    whose = "as that of its writer is" if tenure.is_writer else "as the holder's is"
     return (
         f"the kubelet of node {name_node(first)} wrote the status of a pod named {format_name(first.name)}, "
-        f"as the holder's is{again}: {describe_kubelet_writes(found, tenure.last_renewal, now)}"
+        f"{whose}{again}: {describe_kubelet_writes(found, tenure.last_renewal, now)}"
     )
