@@ -90,6 +90,8 @@ class Account(Struct, frozen=True):
     """Other requests of its holders that failed again and again."""
     idle: IdleHolder | None = None
     """The present holder, if it renews and no longer writes anything else."""
+    worked_at: int | None = None
+    """When the pod of its holder last wrote something else, shortly before the end of a log."""
     crossed: CrossedLocks | None = None
     """Another lease whose holder asked for this one, while the holder of this one asked for that."""
     newer: NewerLease | None = None

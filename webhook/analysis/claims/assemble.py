@@ -15,7 +15,7 @@ from webhook.analysis.claims.evidence.expiry_doubts import ExpiryDoubt, find_exp
 from webhook.analysis.claims.evidence.failing_requests import find_failing_requests
 from webhook.analysis.claims.evidence.gone_pods import find_gone_pod
 from webhook.analysis.claims.evidence.holder_pods import find_holder_pod_deletions
-from webhook.analysis.claims.evidence.idle_holders import find_idle_holder
+from webhook.analysis.claims.evidence.idle_holders import find_idle_holder, find_last_work
 from webhook.analysis.claims.evidence.namesakes import find_namesake
 from webhook.analysis.claims.evidence.newer_leases import find_newer_lease
 from webhook.analysis.claims.evidence.pods_while_free import find_refused_pods, list_pod_events
@@ -97,6 +97,7 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
         pod_events=list_pod_events(histories, history, refused_pods, now),
         failing=failing,
         idle=find_idle_holder(histories, history, now),
+        worked_at=find_last_work(histories, history, now),
         crossed=find_crossed_locks(histories, history),
         logged_until=bounds.logged_until,
         shown_until=bounds.until or 0,

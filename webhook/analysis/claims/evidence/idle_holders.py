@@ -75,6 +75,19 @@ def find_idle_holder(histories: ClusterHistory, history: LeaseHistory, now: int)
     return IdleHolder(account[0], own.pod, last, longest, last - writes[0])
 
 
+def find_last_work(histories: ClusterHistory, history: LeaseHistory, now: int) -> int | None:
+    """Return when the pod of the present holder last wrote anything but leases and Events; None if it need not work.
+
+    That was shortly before the end of the log.
+    """
+    tenure, until = history.current_tenure, min(now, histories.bounds.logged_until)
+    own = tenure.processes.own if tenure is not None and tenure.processes.is_sure else None
+    if tenure is None or own is None:
+        return None
+    found = histories.pod_activities.list_between(own, max(tenure.since, until - _SHORTEST), until)
+    return max((one.at for one in found if one.is_write), default=None)
+
+
 def _have_ended(writes: Sequence[int], since: int, until: int) -> bool:
     """Return whether writes that came regularly have not come for much longer than before.
 

@@ -423,7 +423,10 @@ def _advise_when_renewed(account: Account, status: LeaseStatus) -> Advice:
         return advise_on_writer(sentence, history, stranger)
     if not status.holder:
         return Advice("It is renewed; whether the process behind it works, a lease does not show.")
-    return Advice("It is held and renewed; whether its holder works, a lease does not show.")
+    work = ""
+    if account.worked_at is not None:
+        work = f", but its pod wrote other objects, the last time at {format_clock(account.worked_at, account.now)}"
+    return Advice(f"It is held and renewed; whether its holder works, a lease does not show{work}.")
 
 
 def _advise_on_deleted_home(account: Account) -> Advice | None:
