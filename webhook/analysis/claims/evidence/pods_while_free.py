@@ -197,12 +197,14 @@ def _list_waiting(
 def _list_idle(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iterator[PodEvent]:
     """Yield that pods of the workload of an expired lease got nodes, and never asked for it: they may elect otherwise.
 
-    No one else asks for it, either, as far as the log shows, which has reads of it by its holders.
+    No one else asks for it, either, as far as the log shows.
     """
     status = history.status(now)
     expired = status.takeable_at if status is not None and status.state is LeaseState.EXPIRED else None
-    is_read = expired is not None and history.has_reads_of_holders
-    if expired is None or not is_read or not is_asked_for_no_more(histories, history, expired):
+    if expired is None or not is_asked_for_no_more(histories, history, expired):
+        return
+    # Who asks for a lease that has expired writes it, so a log without reads shows that, too.
+    if not history.has_reads_of_holders and now - expired < _UNTIL_ASKING:
         return
     if find_newer_lease(histories, history, status, now) is not None:
         return  # which says more
@@ -218,7 +220,7 @@ def _list_idle(histories: ClusterHistory, history: LeaseHistory, now: int) -> It
         which = "pod" if len(bound) == 1 else "pods"
         text = (
             f"{which} {named}{more} of its workload got a node, and the log has no request for the lease from there: "
-            "it may elect by another lease, or no longer, for example"
+            "it may not run, or elect by another lease, or no longer, for example"
         )
         yield PodEvent(min(bound)[0], text)
 
