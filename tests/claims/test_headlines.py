@@ -315,3 +315,19 @@ def test_a_replica_waits_whose_rhythm_is_not_known() -> None:
         replica.ask()
         db.lead(20)
     assert _find_waiters(server) == [("Waiting", "db-1 (reads the lease again and again)")]
+
+
+@pytest.mark.parametrize(
+    "names", ["abc", "abcd", "abcde"], ids=["twice", "three times", "so often that advice says it"]
+)
+def test_the_latest_of_several_changes_of_the_holder_says_how_many_there_were(names: str) -> None:
+    server = FakeServer()
+    for name in names:
+        elector = server.elector(name, "shop/db")
+        elector.lead(20)
+        elector.release()
+        server.wait(1)
+    server.elector(names[-1], "shop/db").lead(4)
+    (handover,) = (one.text for one in list_latest(account(follow_log(server), server.now)) if " took it " in one.text)
+    said = "; as far as the input shows, the holder changed 3 times"
+    assert handover.endswith(said) is (len(names) == 4)

@@ -30,6 +30,7 @@ from webhook.analysis.claims.handovers import (
     describe_edit,
     describe_handover,
     describe_renewals_of_another,
+    find_frequent_changes,
     has_lost_race,
     is_next_name,
 )
@@ -67,6 +68,7 @@ _IS_OF_ELECTION: Final = re.compile(r"(?:(?:strategy|preferredHolder) \S+ -> \S+
 _MIN_OTHER_WRITES: Final = 3
 _REDIRECTION: Final = 300
 _PAIR: Final = 2
+_MANY_CHANGES: Final = 3
 _MANY: Final = 4
 _TIME: Final = itemgetter(0)
 _Event = tuple[int, str]
@@ -172,7 +174,11 @@ def _find_last_handover(history: LeaseHistory) -> list[_Event]:
     previous = before[0]
     if previous is None:
         return _list_recreation(history)
-    handover = (last.since, describe_handover(last, previous))
+    text = describe_handover(last, previous)
+    # The advice counts those that are frequent.
+    if history.changes >= _MANY_CHANGES and find_frequent_changes(history.tenures, history.moment) is None:
+        text += f"; as far as the input shows, the holder changed {history.changes} times"
+    handover = (last.since, text)
     if previous.is_deleted and last.began is Handover.CLAIMED and previous.until is not None:
         # Who held it lost it then, and another one created it without a holder.
         return [(previous.until, describe_end(history, previous)), handover]
