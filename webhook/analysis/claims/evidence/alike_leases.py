@@ -57,7 +57,7 @@ def find_alike_lease(histories: ClusterHistory, history: LeaseHistory, now: int)
 
 def _find_of_same_name(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iterator[AlikeLease]:
     """Yield the leases of the same name in other namespaces that were created shortly before."""
-    for namespace in histories.list_namespaces_of(history.name):
+    for namespace in histories.index.list_namespaces_of(history.name):
         other = histories.get_history((namespace, history.name))
         created = _find_creation(other)
         if namespace != history.namespace and created is not None and now - created <= _RECENT:
@@ -67,7 +67,7 @@ def _find_of_same_name(histories: ClusterHistory, history: LeaseHistory, now: in
 def _find_of_other_runs(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iterator[AlikeLease]:
     """Yield the leases of the same namespace whose names differ only in the number of a run."""
     found = [*_RUN.finditer(history.name)]
-    for other in histories.list_of_namespace(history.namespace) if found else ():
+    for other in histories.index.list_of_namespace(history.namespace) if found else ():
         name = other.name
         is_alike = any(
             name.startswith(history.name[: one.start()])
@@ -93,7 +93,7 @@ def _describe_held(history: LeaseHistory, other: LeaseHistory, now: int, created
     if tenure is None or own is None:
         return
     is_held = status is not None and status.state is LeaseState.LIVE
-    is_held = is_held or (tenure.is_writer and now - tenure.last_renewal <= MINUTE)
+    is_held = is_held or (tenure.is_stand_in and now - tenure.last_renewal <= MINUTE)
     if is_held and tenure.processes.renewals and tenure.holder != own.holder and tenure.last_renewal > own.since:
         name = format_name(f"{other.namespace}/{other.name}")
-        yield AlikeLease(name, tenure.holder, tenure.last_renewal, created, is_writer=tenure.is_writer)
+        yield AlikeLease(name, tenure.holder, tenure.last_renewal, created, is_writer=tenure.is_stand_in)

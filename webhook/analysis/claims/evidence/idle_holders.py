@@ -81,7 +81,7 @@ def find_last_work(histories: ClusterHistory, history: LeaseHistory, now: int) -
     That was shortly before the end of the log.
     """
     tenure, until = history.current_tenure, min(now, histories.bounds.logged_until)
-    own = tenure.processes.own if tenure is not None and tenure.processes.is_sure else None
+    own = tenure.processes.own if tenure is not None and tenure.processes.is_process_known else None
     if tenure is None or own is None:
         return None
     found = histories.pod_activities.list_between(own, max(tenure.since, until - _SHORTEST), until)

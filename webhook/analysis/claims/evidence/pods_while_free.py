@@ -112,7 +112,7 @@ def _is_silent(history: LeaseHistory, tenure: Tenure, now: int) -> bool:
 
 def _was_followed_late(tenure: Tenure, after: Tenure) -> bool:
     """Return whether another writer came after a while, of a log without objects: that does not show how."""
-    return tenure.is_writer and after.is_writer and after.since - tenure.last_renewal >= DURATION * SECOND
+    return tenure.is_stand_in and after.is_stand_in and after.since - tenure.last_renewal >= DURATION * SECOND
 
 
 def _has_expired(history: LeaseHistory, now: int) -> bool:
@@ -326,7 +326,7 @@ def _list_of_act(act: PodAct, requests: Sequence[PodRequest], now: int) -> Itera
 def _describe_kubelet(found: Sequence[PodRequest], tenure: Tenure, now: int) -> str:
     first, last = found[0], found[-1]
     again = f", {len(found)} times until {format_clock(last.at, now)}" if len(found) > 1 else ""
-    whose = "as that of its writer is" if tenure.is_writer else "as the holder's is"
+    whose = "as that of its writer is" if tenure.is_stand_in else "as the holder's is"
     return (
         f"the kubelet of node {name_node(first)} wrote the status of a pod named {format_name(first.name)}, "
         f"{whose}{again}: {describe_kubelet_writes(found, tenure.last_renewal, now)}"

@@ -129,7 +129,7 @@ def find_related_writes(
         # If the rights were of a role that was deleted, as the answers say, no other role matters.
         is_other_role = bool(missing) and write.kind in _ROLES and (write.kind, write.name) not in missing
         if not is_other_role and any(is_related(write, scene) for is_related in _RELATIONS):
-            yield replace(write, is_sure=True) if _is_known_gone(write, near, history) else write
+            yield replace(write, is_surely_not_dry_run=True) if _is_known_gone(write, near, history) else write
 
 
 def _find_missing(writes: Iterable[RelatedWrite], history: LeaseHistory) -> Collection[tuple[str, str]]:
@@ -147,7 +147,8 @@ def _is_known_gone(write: RelatedWrite, writes: Iterable[RelatedWrite], history:
         write.at < one.received <= write.at + _NEAR and role in one.missing_roles for one in history.requests.refusals
     )
     return is_missing or any(
-        one.verb == "created" and one.is_sure and one.at > write.at and _is_of_same(one, write) for one in writes
+        one.verb == "created" and one.is_surely_not_dry_run and one.at > write.at and _is_of_same(one, write)
+        for one in writes
     )
 
 

@@ -35,12 +35,12 @@ class WritePause(Struct, frozen=True):
 def find_write_pause(histories: ClusterHistory, history: LeaseHistory) -> WritePause | None:
     """Return the longest one; None if a log shows the lease itself, or has a hole then, or there was none."""
     usual, tenure = history.renewals.usual, history.current_tenure
-    if history.lease is not None or tenure is None or not tenure.is_writer or usual is None:
+    if history.lease is not None or tenure is None or not tenure.is_stand_in or usual is None:
         return None
     pause = max(history.renewals.silences, key=lambda one: one.length, default=None)
     if pause is None or pause.length < max(_SHORTEST, _TIMES * usual):
         return None
     if pause.start < tenure.since or histories.bounds.has_hole(pause.start, pause.end):
         return None
-    compared = histories.compare_with_others(history, pause.start, pause.end)
+    compared = histories.index.compare_with_others(history, pause.start, pause.end)
     return WritePause(pause.start, pause.end, format_leases(compared.named_late, compared.late))

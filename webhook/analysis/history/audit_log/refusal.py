@@ -264,7 +264,7 @@ class Refusal(Struct, frozen=True):
     @property
     def missing_roles(self) -> tuple[tuple[str, str], ...]:
         """The kinds and names of roles that RBAC looked for, as a binding names them, and did not find."""
-        text = self.message.partition(_RBAC)[2] if self.by is By.RIGHTS else ""
+        text = self.message.partition(_RBAC)[2] if self.by is RefusedBy.RIGHTS else ""
         return tuple((_ROLES[kind], name) for kind, name in _MISSING_ROLE.findall(text))
 
     @property
