@@ -19,7 +19,7 @@ from webhook.analysis.history.status import (
 from webhook.analysis.history.write import Write
 from webhook.kubernetes.managed_fields import Entry
 from webhook.kubernetes.objects import Lease, LeaseSpec
-from webhook.kubernetes.times import SECOND, normalize
+from webhook.kubernetes.times import SECOND
 
 
 class Resumption(Struct, frozen=True):
@@ -60,17 +60,11 @@ def read_resumption(
     # of the API server that chose the holder, if that had renewed it.
     named = {date_naming(entries) for entries in owners}
     is_led = tenure is not None and tenure.last_renewal_write is not None and bool(after.spec.strategy)
-    is_alike = after.spec.acquire_time is not None or (is_led and _is_one(named))
-    is_kept = may_go_on and (is_alike or _is_unrenewed(before.spec, after.spec))
+    is_kept = may_go_on and (after.spec.acquire_time is not None or (is_led and _is_one(named)))
     usual = longest_usual or (after.spec.lease_duration_seconds or 0) * SECOND
     return Resumption(
         at=at, last=last, is_kept=is_kept, may_go_on=may_go_on, is_missed=not is_kept or at - last > usual
     )
-
-
-def _is_unrenewed(before: LeaseSpec, after: LeaseSpec) -> bool:
-    """Return whether nobody renewed the lease between two states: whoever takes it writes another renewTime."""
-    return normalize(before.renew_time) == normalize(after.renew_time) is not None
 
 
 def _is_one(stamps: set[int | None]) -> bool:

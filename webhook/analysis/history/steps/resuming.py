@@ -85,12 +85,13 @@ def _add_unseen(step: Step, before: Tenure | None, state: NextState, at: int, *,
     """Add a holder that took the lease by a time, unseen; without `is_new` it may continue the tenure before."""
     history = step.history
     spec, named = state.new, date_naming(state.entries)
-    # A patch may leave the holder that it found, whoever sent it.
+    # A patch may leave the holder that it found, whoever sent it, and so does what leaves renewTime as it was.
     is_named_with = named is not None and may_renew_with(step.write, named)
-    writer = state.writer if state.seen.verb != "patch" or is_named_with else None
+    is_left = before is not None and before.holder == state.holder and not state.has_other_renew_time
+    writer = state.writer if not is_left and (state.seen.verb != "patch" or is_named_with) else None
     tenure = begin_tenure(step, state.holder, at, Handover.UNKNOWN, writer, is_new=is_new)
     renewed, is_dated = date_resumed_renewal(spec, state.entries, step.write, at)
-    tenure.resume(renewed, is_seen=is_dated)
+    tenure.resume(renewed, is_seen=is_dated and not is_left)
     tenure.note_claimed(get_readable_instant(normalize(spec.renew_time)))
     forget_undated(step, tenure)
     if before and before.holder == state.holder and not (writer and writer.user):
