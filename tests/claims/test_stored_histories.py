@@ -22,6 +22,8 @@ from tests.truth.stored import play_stored
         ("a-renewal-whose-fraction-is-cut-changes-nothing", Kind.SENT),
         ("a-webhook-that-moves-renewTime-hides-whose-patch-made-a-state", Kind.SENT),
         ("a-creation-in-a-hole-of-the-log-is-not-the-update-after-it", Kind.HOLE),
+        ("a-read-is-answered-before-a-removal-that-only-a-stamp-dates", Kind.SENT),
+        ("a-renewal-hidden-before-a-request-to-step-down", Kind.SENT),
         ("a-removal-after-patches-has-the-stamp-of-an-earlier-write", Kind.SENT),
         ("stamps-dated-ahead-before-the-lease-is-deleted", Kind.SENT),
     ],

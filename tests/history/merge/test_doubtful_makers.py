@@ -296,6 +296,82 @@ def test_a_late_renewal_whose_request_is_not_known_is_drawn_once_and_after_the_l
     assert len(lane.ticks.moments) == 6
 
 
+def test_a_renewal_is_not_said_to_be_late_by_two_clocks() -> None:
+    server = FakeServer()
+    db = server.elector("db-0", DB)
+    db.lead(10)
+    server.wait(30)
+    db.renew()
+    server.wait(0.1)
+    add_patch(server, "evil")
+    for event in server.log:
+        hide(event)
+    assert [one.kind for one in draw(server).spans] == [SpanKind.HELD]
+
+
+def move_by_webhook(server: FakeServer) -> Document:
+    """Have the latest state stored with a renewTime 5 min before the one asked for; return the request."""
+    asked, stored = server.log[-1], copy.deepcopy(server.leases[DB])
+    show_request(asked)
+    asked["annotations"] = {"mutation.webhook.admission.k8s.io/round_0_index_0": '{"webhook":"a","mutated":true}'}
+    stored["spec"]["renewTime"] = format_micro_time(server.now - 300_000_000)
+    server.events[-1], server.leases[DB] = (server.now, "MODIFIED", stored), stored
+    return asked
+
+
+def test_an_update_that_asks_again_for_what_a_webhook_moved_did_not_make_the_next_state() -> None:
+    server = FakeServer()
+    db = server.elector("db-0", DB)
+    db.lead(10)
+    server.wait(2)
+    db.renew()
+    again = copy.deepcopy(move_by_webhook(server))
+    again["objectRef"]["resourceVersion"] = server.leases[DB]["metadata"]["resourceVersion"]
+    server.wait(0.1)
+    again["requestReceivedTimestamp"] = again["stageTimestamp"] = format_micro_time(server.now)
+    server.log.append(again)
+    server.wait(0.1)
+    server.write(DB, {**server.leases[DB]["spec"], "leaseDurationSeconds": 120}, "kubectl", "alice", "")
+    hide(server.log[-1])
+    assert find_editor(follow(server)) == "alice"
+
+
+def test_an_update_that_names_what_a_watch_lacks_did_not_make_the_state_after_that() -> None:
+    server = FakeServer()
+    server.elector("db-0", DB).lead(20)
+    del server.events[5]
+    for event in server.log:
+        show_request(event)
+        event["annotations"] = {"mutation.webhook.admission.k8s.io/round_0_index_0": '{"webhook":"a","mutated":true}'}
+    (tenure,) = follow(server).tenures
+    assert [one.pod for one in tenure.processes.writers] == ["db-0"]
+
+
+def test_a_state_whose_stamps_are_all_of_before_what_a_log_has_is_dated_by_its_place() -> None:
+    server = FakeServer()
+    db = server.elector("db-0", DB)
+    db.lead(4)
+    server.write(DB, {**server.leases[DB]["spec"], "leaseDurationSeconds": 20}, "kubectl", "alice", "")
+    db.duration = 20
+    db.lead(20)
+    last = server.now
+    server.wait(0.5)
+    for user in ("evil", "mallory"):
+        server.wait(0.5)
+        if user == "evil":
+            server.write(DB, {**server.leases[DB]["spec"], "leaseDurationSeconds": 1}, "kubectl-edit", user, "")
+            server.leases[DB]["metadata"]["managedFields"][:] = [
+                one for one in server.leases[DB]["metadata"]["managedFields"] if one["time"] < "2026-11-18T11:06:50Z"
+            ]
+        else:
+            server.log_request(DB, "patch", user, user, {})
+        make_patch(server.log[-1])
+    for event in server.log:
+        hide(event)
+    edit = follow(server).edits[-1]
+    assert (edit.text, edit.at, edit.is_dated) == ("leaseDurationSeconds 20 -> 1", last, False)
+
+
 def test_who_sent_an_update_that_may_have_changed_nothing_did_not_write_in_what_a_patch_may_have() -> None:
     server = FakeServer()
     server.elector("db-0", DB).lead(10)
@@ -386,3 +462,22 @@ def test_a_renewal_that_only_a_clock_that_is_ahead_dates_is_not_said_to_be_the_l
     for event in server.log:
         hide(event)
     assert account(follow_all(server, managed_fields=False), server.now).last_renewal is None
+
+
+@pytest.mark.parametrize("is_request_shown", [False, True], ids=["at Metadata", "at Request"])
+@pytest.mark.parametrize("by", ["evil", "alice"], ids=["by the thief", "by another one"])
+def test_an_update_that_changes_nothing_hides_no_theft(by: str, is_request_shown: bool) -> None:
+    server = FakeServer()
+    server.elector("db-0", DB).lead(20)
+    server.wait(1.2)
+    stored = server.leases[DB]
+    server.log_request(DB, "update", by, by, stored)
+    server.log[-1]["objectRef"]["resourceVersion"] = stored["metadata"]["resourceVersion"]
+    server.wait(1.2)
+    server.elector("evil-0", DB, user="evil").take()
+    for event in server.log:
+        if is_request_shown:
+            show_request(event)
+        else:
+            hide(event)
+    assert follow(server).tenures[-1].began is Handover.STOLEN

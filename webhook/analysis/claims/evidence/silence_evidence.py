@@ -253,23 +253,12 @@ class SilenceEvidence:
         Where several holders are of one user, and the tokens name no pod, only who leads writes before the expiry. A
         process that begins in the same pod, once that of the holder has ended, asks for another name.
         """
-        if self.tenure is None:
-            return True
-        if self.tenure.is_by(answer.writer) is not True:
-            return self._is_by_impersonator(answer)
+        if self.tenure is None or self.tenure.is_by(answer.writer) is not True:
+            return self.tenure is None or _is_refused_for(self.tenure, answer)
         if is_under_another_name(self.tenure, answer):
             return False
         expiry = self.start + (self.silence.duration or 0) * SECOND
         return not self._is_user_shared or (not answer.is_read and answer.received <= expiry)
-
-    def _is_by_impersonator(self, answer: Refusal) -> bool:
-        """Return whether who acted as the holder was refused to act as it: the answer names that user."""
-        own = self.tenure.processes.own if self.tenure is not None else None
-        return (
-            own is not None
-            and bool(own.impersonator)
-            and (own.user, own.impersonator) == (answer.impersonated, answer.writer.user)
-        )
 
     @cached_property
     def _is_user_shared(self) -> bool:
@@ -338,3 +327,11 @@ def list_answers(own: Sequence[Refusal]) -> Iterator[Cause]:
 def list_refusals(answers: Sequence[Refusal]) -> Iterator[Cause]:
     """Yield the causes that refusals among some answers show, each once."""
     yield from dict.fromkeys(REFUSED[one.by] for one in answers if one.is_denied)
+
+
+def _is_refused_for(tenure: Tenure, answer: Refusal) -> bool:
+    """Return whether who acted as the holder was refused to act as it: the answer names that user."""
+    own = tenure.processes.own
+    if own is None or not own.impersonator:
+        return False
+    return (own.user, own.impersonator) == (answer.impersonated, answer.writer.user)

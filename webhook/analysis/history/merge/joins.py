@@ -64,16 +64,19 @@ def join_requests(states: list[DatedItem], rest: Sequence[DatedItem]) -> list[Da
 def _mark_unchanging(states: Sequence[DatedItem], others: Iterable[DatedItem]) -> None:
     """Mark the updates that changed nothing, or may have: what is stored is replaced once, whoever names it."""
     replaced = {one.observation.replaces for one in states if one.is_stored_write and one.observation.replaces}
-    updates = [
-        one for one in others if one.is_stored_write and one.observation.object is None and one.observation.replaces
-    ]
+    updates = [one for one in others if one.is_stored_write and _is_unanswered(one.observation)]
     times = Counter(one.observation.replaces for one in updates)
     for one in updates:
         named = one.observation.replaces
         if named in replaced:
-            one.item = replace(one.observation, is_beside_spec=True)
+            one.item = replace(one.observation, object=None, is_beside_spec=True)
         elif times[named] > 1:
-            one.item = replace(one.observation, may_change_nothing=True)
+            one.item = replace(one.observation, object=None, may_change_nothing=True)
+
+
+def _is_unanswered(seen: Observation) -> bool:
+    """Return whether a log shows of an update what it replaced, and not what was stored."""
+    return bool(seen.replaces) and (seen.object is None or is_as_sent(seen))
 
 
 def _mark_logged(states: Iterable[DatedItem], writes: Sequence[DatedItem]) -> None:

@@ -87,7 +87,9 @@ def _follow_rival(step: Step, tenure: Tenure, at: int, writer: Writer) -> None:
 def take_hidden_write(step: Step, at: int) -> None:
     """Take in such a write to a lease that is known: a renewal, unless another input shows it."""
     history, seen = step.history, step.seen
-    tenure, history.continuity.version = history.current_tenure, ""
+    tenure = history.current_tenure
+    if not (seen.may_change_nothing and history.continuity.is_shown_beside):
+        history.continuity.version = ""
     history.requests.hidden.append(at)
     if tenure and seen.writer and not seen.may_change_nothing:
         _take_hidden_write_by(step, seen.writer, tenure, seen.verb, at)
@@ -113,7 +115,9 @@ def _take_hidden_write_by(step: Step, writer: Writer, tenure: Tenure, verb: str,
 def take_write_beside_spec(step: Step, at: int) -> None:
     """Take in a patch that left the spec as it was, though the log does not show what that is: it renews nothing."""
     history, writer = step.history, step.seen.writer or Writer()
-    tenure, history.continuity.version = history.current_tenure, ""
+    tenure = history.current_tenure
+    if step.seen.verb == "patch":
+        history.continuity.version = ""  # labels are stored as another version
     is_own = tenure is not None and tenure.is_by(writer)
     history.idle_writes.append(IdleWrite(at, writer.name, None if is_own else writer))
     if not is_own:
