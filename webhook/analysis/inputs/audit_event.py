@@ -1,8 +1,9 @@
 """An event of an audit log as an API server writes it: `pkg/apis/audit/v1/types.go` of kubernetes/apiserver."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 import msgspec
 from msgspec import Raw, Struct
@@ -17,6 +18,7 @@ NO_POD: Final = "a token without a pod"
 _LEVELS_WITH_BODIES: Final = frozenset({"Request", "RequestResponse"})
 _TRUNCATED: Final = "audit.k8s.io/truncated"
 """The annotation of an event whose objects were left out because it was too long."""
+_INVALID_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 NOTHING: Final = bytes(NULL)
 """An object that an event does not show."""
 
@@ -96,8 +98,10 @@ class AuditEvent(Struct, frozen=True, rename="camel"):
 
     @property
     def query(self) -> Mapping[str, Sequence[str]]:
-        """The parameters of the request."""
-        return parse_qs(urlsplit(self.request_uri).query, keep_blank_values=True)
+        """The parameters, as an API server reads them: a request has no fragment, and what is invalid is skipped."""
+        parts = self.request_uri.partition("?")[2].split("&")
+        valid = [one for one in parts if not _INVALID_ESCAPE.search(one) and ";" not in one]
+        return parse_qs("&".join(valid), keep_blank_values=True)
 
     @property
     def is_from_cache(self) -> bool:
