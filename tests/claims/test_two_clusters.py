@@ -5,6 +5,7 @@ from copy import deepcopy
 import pytest
 
 from tests.claims.accounts import account, text
+from tests.factories import Tweak, changed, drop, put
 from tests.history.fake_server import FakeServer
 from tests.history.observing import cluster_of, follow_log, observe_all
 from tests.inputs.reading import read
@@ -57,10 +58,10 @@ def test_a_lease_that_was_deleted_and_created_again_is_of_one_cluster() -> None:
     assert [one.check for one in found.findings][:1] == ["lease-deleted"]
 
 
-def fork(*, waits: float = 20, lasts: float = 60, are_linked: bool = True) -> Account:
+def fork(*, waits: float = 20, lasts: float = 60, are_linked: bool = True, is_patched: bool = False) -> Account:
     """Two logs of API servers whose stores were one until a moment: in each a leader goes on, or takes the lease.
 
-    `waits`: after how long the second leader takes it; `are_linked`: requests name the state that they replace.
+    `waits`: after how long the second leader takes it; `are_linked`: requests name the state that they replace; `is_patched`: someone patches it in vain every 20 s.
     """
     first = FakeServer()
     db = first.elector("db-0", "shop/db")
@@ -69,7 +70,11 @@ def fork(*, waits: float = 20, lasts: float = 60, are_linked: bool = True) -> Ac
     second.log, second.revision = [], second.revision + 3
     db.lead(waits + lasts)
     second.wait(waits)
-    second.elector("db-5", "shop/db").lead(lasts)
+    elector = second.elector("db-5", "shop/db")
+    for _ in range(int(lasts // 20)):
+        elector.lead(20)
+        if is_patched:
+            second.log_request("shop/db", "patch", "alice", "", deepcopy(second.leases["shop/db"]))
     for event in [] if are_linked else second.log:
         event["objectRef"].pop("resourceVersion", None)
     return read_both(first, second)
@@ -91,6 +96,36 @@ def test_logs_of_api_servers_that_share_no_store_are_read_alone() -> None:
     assert "its holder is db-0_1 in cp-1/audit.log and db-5_1 in cp-2/audit.log. " in said
     assert "Not shown" not in said
     assert "ADVICE Compare the lease at each API server's own address. To read one log at a time: lease-webhook" in said
+
+
+def test_who_patches_a_lease_without_a_change_hides_no_separate_store() -> None:
+    assert [one.check for one in fork(is_patched=True).findings] == ["clusters-mixed"]
+
+
+def create_by_update(*tweaks: Tweak) -> Account:
+    """One store: the second leader deletes the lease, and names the last state of the first log as it creates it."""
+    server = FakeServer()
+    server.elector("db-0", "shop/db").lead(60)
+    first, second = deepcopy(server), server
+    second.log = []
+    thief = second.elector("db-5", "shop/db")
+    thief.lead(60)
+    second.delete("shop/db")
+    start = len(second.log)
+    thief.lead(60)
+    tail, second.log = second.log[start:], second.log[:start]
+    named = put("objectRef.resourceVersion", first.leases["shop/db"]["metadata"]["resourceVersion"])
+    first.log += [changed(tail[0], put("verb", "update"), named, *tweaks), *tail[1:]]
+    return read_both(first, second)
+
+
+@pytest.mark.parametrize(
+    "tweaks",
+    [(put("responseStatus.code", 201), drop("responseObject.metadata.uid")), ()],
+    ids=["the answer says so", "it has another UID"],
+)
+def test_an_update_that_creates_replaces_nothing(tweaks: tuple[Tweak, ...]) -> None:
+    assert "clusters-mixed" not in [one.check for one in create_by_update(*tweaks).findings]
 
 
 def hand_over(*, behind: float) -> Account:

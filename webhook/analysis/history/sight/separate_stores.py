@@ -8,6 +8,7 @@ In: the writes of logs. Out: two logs, and the holder in each of them.
 """
 
 from bisect import bisect_left, bisect_right
+from http import HTTPStatus
 from typing import Final
 
 from msgspec import Struct, field
@@ -29,6 +30,7 @@ class Series(Struct):
 
     log: str
     since: int
+    uid: str = ""
     until: int = 0
     holder: str = ""
     revisions: list[int] = field(default_factory=list)
@@ -40,6 +42,10 @@ class Series(Struct):
         self.revisions.append(revision)
         if len(self.revisions) > 2 * _MAX_WRITES:
             del self.revisions[:_MAX_WRITES]
+
+    def is_of_other(self, uid: str) -> bool:
+        """Return whether it is of another object of that name, as far as UIDs are known."""
+        return "" not in {self.uid, uid} and self.uid != uid
 
     def excludes(self, revision: int) -> bool:
         """Return whether a write would lie between two that follow each other."""
@@ -70,10 +76,13 @@ class SeparateStores(Struct):
         series = self._series.get(log)
         if series is None and len(self._series) >= _MAX_LOGS:
             return
-        if series is None or replaced != series.revisions[-1]:
+        if series is not None and series.revisions[-1] == revision:
+            return  # it changed nothing
+        is_creation = _is_creation(seen)
+        if series is None or is_creation or replaced != series.revisions[-1] or series.is_of_other(seen.uid):
             self._pairs = {pair for pair in self._pairs if log not in pair}
-            series = self._series[log] = Series(log, at)
-            series.revisions.extend([replaced] if 0 < replaced < revision else [])
+            series = self._series[log] = Series(log, at, seen.uid)
+            series.revisions.extend([replaced] if 0 < replaced < revision and not is_creation else [])
         series.add(seen, at, revision)
         for other in self._series.values():
             if other is not series:
@@ -89,3 +98,8 @@ class SeparateStores(Struct):
         if pair in self._pairs and are_long and together >= _SHORTEST:
             first, second = sorted((series, other), key=lambda one: one.log)
             self.found = first, second
+
+
+def _is_creation(seen: Observation) -> bool:
+    """Return whether a write replaced nothing: an update may create, whatever its request says that it replaces."""
+    return seen.answer is not None and seen.answer.code == HTTPStatus.CREATED
