@@ -61,7 +61,8 @@ def test_a_lease_that_was_deleted_and_created_again_is_of_one_cluster() -> None:
 def fork(*, waits: float = 20, lasts: float = 60, are_linked: bool = True, is_patched: bool = False) -> Account:
     """Two logs of API servers whose stores were one until a moment: in each a leader goes on, or takes the lease.
 
-    `waits`: after how long the second leader takes it; `are_linked`: requests name the state that they replace; `is_patched`: someone patches it in vain every 20 s.
+    `waits`: after how long the second leader takes it; `are_linked`: requests name the state that they replace;
+    `is_patched`: someone patches it in vain every 20 s.
     """
     first = FakeServer()
     db = first.elector("db-0", "shop/db")

@@ -7,9 +7,12 @@ from typing import Final
 
 from msgspec import Struct
 
+from webhook.analysis.claims.evidence.failed_writes import may_have_stored
 from webhook.analysis.claims.words import format_clock, format_leases
+from webhook.analysis.history.audit_log.refusal import Refusal
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.renewals import Silence
 from webhook.kubernetes.times import SECOND, format_length
 
 _SHORTEST: Final = 30 * SECOND
@@ -18,22 +21,28 @@ _TIMES: Final = 3
 
 
 class WritePause(Struct, frozen=True):
-    """A time without a write by the same writer before and after it; `others` are leases that paused as well."""
+    """A time without an accepted write, by the same writer before and after it; `others` are leases that paused too.
+
+    Another API server, whose log is not in the input, may have accepted some.
+    """
 
     start: int
     end: int
     others: str = ""
 
     def describe(self, now: int) -> str:
-        """`it was not written for 40 s, from 12:00:02Z until 12:00:42Z; nor was kube-node-lease/b for most of that`."""
+        """`the log has no accepted write of it for 40 s, from 12:00:02Z until 12:00:42Z`, and who was late too."""
         length = format_length(self.end - self.start)
         when = f"from {format_clock(self.start, now)} until {format_clock(self.end, now)}"
         others = f"; late at the same time: {self.others}" if self.others else ""
-        return f"it was not written for {length}, {when}{others}"
+        return f"the log has no accepted write of it for {length}, {when}{others}"
 
 
 def find_write_pause(histories: ClusterHistory, history: LeaseHistory) -> WritePause | None:
-    """Return the longest one; None if a log shows the lease itself, or has a hole then, or there was none."""
+    """Return the longest one; None if a log shows the lease itself, or has a hole then, or there was none.
+
+    Nor is there if one was answered that it failed, and may have been stored.
+    """
     usual, tenure = history.renewals.usual, history.current_tenure
     if history.lease is not None or tenure is None or not tenure.is_stand_in or usual is None:
         return None
@@ -42,5 +51,12 @@ def find_write_pause(histories: ClusterHistory, history: LeaseHistory) -> WriteP
         return None
     if pause.start < tenure.since or histories.bounds.has_hole(pause.start, pause.end):
         return None
+    if history.requests.has_forgotten_since(pause.start) or may_have_stored(_list_failed(history, pause)):
+        return None
     compared = histories.index.compare_with_others(history, pause.start, pause.end)
     return WritePause(pause.start, pause.end, format_leases(compared.named_late, compared.late))
+
+
+def _list_failed(history: LeaseHistory, pause: Silence) -> list[Refusal]:
+    """Return the requests that were refused or failed meanwhile."""
+    return [one for one in history.requests.refusals if pause.start <= one.at and one.received <= pause.end]
