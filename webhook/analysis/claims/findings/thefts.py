@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Mapping
 from enum import Enum, auto
-from itertools import chain
 from typing import Final
 
 from msgspec import Struct
@@ -87,12 +86,10 @@ def _has_no_process(history: LeaseHistory, before: Tenure, after: Tenure, now: i
     name = _END_OF_POD.split(after.holder, maxsplit=1)[0]
     if name_workload(name) != name_workload(own.pod) or not history.has_reads_of_holders:
         return False
-    pods = {
-        *chain.from_iterable(history.requests.accounts.values()),
-        *(one.writer.pod for one in history.requests.refusals),
-    }
-    is_seen = any(pod and names_pod(after.holder, pod) for pod in pods)
-    return not is_seen and _was_left_to_expire(history, after, now)
+    heard = history.requests.heard
+    # A token need not name its pod.
+    is_seen = any(names_pod(after.holder, one.pod) if one.pod else one.user == own.user for one in heard.times)
+    return not is_seen and not heard.has_forgotten and _was_left_to_expire(history, after, now)
 
 
 def _begin_alike(holder: str, other: str) -> bool:

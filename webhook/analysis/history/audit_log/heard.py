@@ -22,6 +22,11 @@ class Heard(Struct):
     forgotten_until: int = 0
     """When a process was last heard that is not kept, because many others were heard later."""
 
+    @property
+    def has_forgotten(self) -> bool:
+        """Whether there were more processes than are kept."""
+        return self.forgotten_until > 0
+
     def note_request(self, seen: Observation) -> None:
         """Add a request of any kind."""
         who = seen.writer.process if seen.writer else Writer()
