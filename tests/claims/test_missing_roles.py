@@ -84,6 +84,19 @@ def test_beside_a_deleted_role_no_other_role_is_told_of(message: str, *, is_told
     assert ("ClusterRole metrics was updated" in explain(lose_role(message))) is is_told
 
 
+def test_a_role_that_another_account_lacks_leaves_other_roles_to_be_told_of() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    log_write(server, "clusterroles", "leaders", "delete")
+    log_write(server, "roles", "db", "update", "RequestResponse")
+    other = server.elector("x-0", "shop/db", user="system:serviceaccount:other:x")
+    for _ in range(10):
+        server.wait(2)
+        db.fail(403, FORBIDDEN)
+        other.fail(403, miss("clusterrole", "leaders"), verb="get")
+    assert "Role shop/db was updated by alice@example.org\n" in explain(server)
+
+
 @pytest.mark.parametrize(
     ("kind", "named", "command"),
     [

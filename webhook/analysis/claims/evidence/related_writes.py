@@ -133,9 +133,16 @@ def find_related_writes(
 
 
 def _find_missing(writes: Iterable[RelatedWrite], history: LeaseHistory) -> Collection[tuple[str, str]]:
-    """Return the roles that were missing when requests were refused, of those that were deleted."""
-    missing = {role for one in history.requests.refusals for role in one.missing_roles}
-    return {(one.kind, one.name) for one in writes if one.verb == "deleted"} & missing
+    """Return the roles that were missing when requests were refused, of those that were deleted.
+
+    None if a user was refused for lack of a right and no answer to it names such a role: it may have lost another one.
+    """
+    deleted = {(one.kind, one.name) for one in writes if one.verb == "deleted"}
+    by_user: dict[str, set[tuple[str, str]]] = {}
+    for one in history.requests.refusals:
+        if one.lacks_rights:
+            by_user.setdefault(one.writer.user, set()).update(deleted.intersection(one.missing_roles))
+    return set().union(*by_user.values()) if all(by_user.values()) else set()
 
 
 def _is_known_gone(write: RelatedWrite, writes: Iterable[RelatedWrite], history: LeaseHistory) -> bool:
