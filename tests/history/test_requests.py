@@ -5,6 +5,7 @@ import pytest
 from tests.history.fake_server import SECOND, START, FakeServer
 from tests.history.observing import LEASE, follow_log, follow_metadata, follow_watch, observe_all
 from tests.inputs.reading import read
+from webhook.analysis.history.audit_log.requests import MAX_REFUSALS, Requests
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.processes import MAX_REQUESTS_AFTER_LOSS
 from webhook.analysis.history.sight.bounds import MAX_LISTED
@@ -95,3 +96,44 @@ def test_of_very_many_logs_the_first_ones_are_remembered() -> None:
     requests = histories.leases[LEASE].requests
     assert sorted(requests.logs) == [f"log-{number:02}" for number in range(MAX_LISTED)]
     assert set().union(*requests.authenticating.values()) == requests.logs
+
+
+def flood(*users: str, number: int = MAX_REFUSALS + 1) -> Requests:
+    """The requests of a lease whose holder a webhook refused, before users ask for it often, and may not."""
+    server = FakeServer()
+    db = server.elector("db-0", "shop/db")
+    db.lead(20)
+    db.fail(403, "no")
+    for user in users:
+        asking = server.elector("x-0", "shop/db", user=user)
+        for _ in range(number):
+            server.wait(0.01)
+            asking.fail(403, "forbidden", verb="get")
+    return follow_log(server).leases[LEASE].requests
+
+
+def is_write_kept(requests: Requests) -> bool:
+    return any(not one.is_read for one in requests.refusals)
+
+
+def test_refused_reads_of_who_never_held_it_displace_no_other_refusal() -> None:
+    requests = flood("evil", "mallory")
+    assert is_write_kept(requests)
+    assert len(requests.refusals) == 2 * MAX_REFUSALS + 1
+    assert not requests.has_forgotten_since(0)
+    assert not requests.may_have_forgotten_refusals("alice")
+    assert all(requests.has_forgotten_since(0, user) for user in ("evil", "mallory"))
+    assert all(map(requests.may_have_forgotten_refusals, ("evil", "mallory")))
+
+
+def test_refused_reads_of_who_held_it_are_among_its_refusals() -> None:
+    requests = flood("system:serviceaccount:shop:db")
+    assert not is_write_kept(requests)
+    assert requests.has_forgotten_since(0)
+
+
+def test_refused_reads_of_very_many_users_are_kept_together() -> None:
+    requests = flood(*(f"user-{number:02}" for number in range(MAX_LISTED + 2)), number=60)
+    assert len([one for one in requests.refusals if one.is_read]) == MAX_LISTED * 60 + MAX_REFUSALS
+    assert not requests.may_have_forgotten_refusals("user-00")
+    assert requests.has_forgotten_since(0, "user-17")

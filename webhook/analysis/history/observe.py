@@ -50,7 +50,7 @@ def _take(step: Step) -> None:
     if history.is_deleted and (seen.shows_absence or (seen.act is Act.CREATED and seen.is_stored)):
         confirm_deletion(step)
     if seen.act is Act.READ:
-        history.requests.take_read(seen, history.renewals)
+        history.requests.take_read(seen, history.renewals, history.tenures)
     else:
         history.requests.take_write(seen)
     if seen.shows_absence:

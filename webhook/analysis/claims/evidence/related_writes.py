@@ -277,17 +277,17 @@ def _is_pod_of(pod: str, workload: RelatedWrite) -> bool:
 
 def _find_runs(history: LeaseHistory, is_like: Callable[[Refusal], bool]) -> Iterator[_Run]:
     """Yield when the first and the last one of each run of refusals came; None if the first may be forgotten."""
-    for first, last in _find_known_runs(history, is_like):
-        yield None if history.requests.has_forgotten_since(first - _NEAR) else first, last
+    for who, first, last in _find_known_runs(history, is_like):
+        yield None if history.requests.has_forgotten_since(first - _NEAR, who.user) else first, last
 
 
-def _find_known_runs(history: LeaseHistory, is_like: Callable[[Refusal], bool]) -> Iterator[tuple[int, int]]:
-    """Yield when the first and the last one came of each run of refusals that are remembered."""
+def _find_known_runs(history: LeaseHistory, is_like: Callable[[Refusal], bool]) -> Iterator[tuple[Writer, int, int]]:
+    """Yield whose each run of refusals is that are remembered, and when the first and the last one of it came."""
     times: dict[Writer, list[int]] = {}
     for refusal in filter(is_like, history.requests.refusals):
         times.setdefault(refusal.writer.process, []).append(refusal.at)
-    for found in times.values():
-        yield from ((run[0], run[-1]) for run in split_runs(found, apart=_NEAR, time=lambda at: at))
+    for who, found in times.items():
+        yield from ((who, run[0], run[-1]) for run in split_runs(found, apart=_NEAR, time=lambda at: at))
 
 
 def _may_explain(write: RelatedWrite, runs: Iterable[_Run]) -> bool:
@@ -317,7 +317,7 @@ def find_end_of_refusals(write: RelatedWrite, history: LeaseHistory) -> int:
     runs = _find_known_runs(
         history, lambda one: is_like(one) and one.at > history.find_last_renewal_by(one.writer.user)
     )
-    return max((last for first, last in runs if first < write.at < last - _UNTIL_KNOWN), default=0)
+    return max((last for _, first, last in runs if first < write.at < last - _UNTIL_KNOWN), default=0)
 
 
 def is_after_last_failure(write: RelatedWrite, history: LeaseHistory) -> bool:

@@ -97,7 +97,7 @@ def _claim_refused_reads(history: LeaseHistory, group: Sequence[Refusal], now: i
     last = group[-1]
     who = _describe_senders(history, group)
     by = _REFUSED_BY.get(last.by) or (f" by {last.by.value} {last.name}" if last.name else "")
-    least = "at least " if history.requests.may_have_forgotten_refusals else ""
+    least = "at least " if history.requests.may_have_forgotten_refusals(last.writer.user) else ""
     message = (
         f"{least}{len(group)} reads by {who} refused with {last.code}{by}, the last one at {format_clock(last.at, now)}"
     )
@@ -119,7 +119,7 @@ def _claim_refusals(history: LeaseHistory, group: Sequence[Refusal], now: int) -
     last, codes = group[-1], " and ".join(map(str, sorted({one.code for one in group})))
     by = _REFUSED_BY.get(last.by) or (f" by {last.by.value} {last.name}" if last.name else "")
     who = _describe_senders(history, group)
-    least = "at least " if history.requests.may_have_forgotten_refusals else ""
+    least = "at least " if history.requests.may_have_forgotten_refusals(last.writer.user) else ""
     message = (
         f"{least}{format_count(len(group), 'write')} by {who} refused with {codes}{by}, "
         f"the last one at {format_clock(last.at, now)}"

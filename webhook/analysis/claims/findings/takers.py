@@ -185,7 +185,8 @@ class _LateTakeover(Struct, frozen=True, dict=True):
     @property
     def least(self) -> str:
         """`at least ` before a number of answers, if some of that time may be remembered no longer, else ""."""
-        return "at least " if self.history.requests.has_forgotten_since(self.since) else ""
+        own = self.after.processes.own or Writer()
+        return "at least " if self.history.requests.has_forgotten_since(self.since, own.user, "") else ""
 
     @cached_property
     def nameless(self) -> Sequence[Refusal]:

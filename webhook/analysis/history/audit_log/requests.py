@@ -4,7 +4,9 @@ In: each observation of the log. Out: what a reader may count; it changes nothin
 """
 
 from collections import deque
+from collections.abc import Iterable, Sequence
 from functools import partial
+from itertools import chain
 from operator import attrgetter
 from typing import Final
 
@@ -61,6 +63,11 @@ class Requests(Struct):
     _refusals: deque[Refusal] = field(default_factory=partial(deque, (), MAX_REFUSALS))
     _conflicts: deque[Refusal] = field(default_factory=partial(deque, (), MAX_REFUSALS))
     """Kept apart: who shares an identity conflicts every few seconds, and that must not displace what was refused."""
+    _reads: dict[str, deque[Refusal]] = field(default_factory=dict)
+    """By user that never held it, its reads that were refused or failed; under "" of those without a name, and of more.
+
+    Anyone may ask: who has no right to must not displace what holders were refused.
+    """
     fenced: deque[FenceReport] = field(default_factory=partial(deque, (), MAX_REFUSALS))
     """Writes that a fence refused."""
     accepted: deque[tuple[int, Writer]] = field(default_factory=partial(deque, (), MAX_REFUSALS))
@@ -82,16 +89,23 @@ class Requests(Struct):
     @property
     def refusals(self) -> list[Refusal]:
         """Requests that were refused or failed, or were answered late, the latest, in order."""
-        return sorted((*self._refusals, *self._conflicts), key=attrgetter("at"))
+        kept = (self._refusals, self._conflicts, *self._reads.values())
+        return sorted(chain.from_iterable(kept), key=attrgetter("at"))
 
-    def has_forgotten_since(self, at: int) -> bool:
-        """Return whether some that came after an instant, in microseconds since 1970, are remembered no longer."""
-        return any(len(kept) == MAX_REFUSALS and kept[0].at > at for kept in (self._refusals, self._conflicts))
+    def has_forgotten_since(self, at: int, *users: str) -> bool:
+        """Return whether some that came after an instant, in microseconds since 1970, are remembered no longer.
 
-    @property
-    def may_have_forgotten_refusals(self) -> bool:
-        """Whether there may have been more that were refused or failed than are remembered, without conflicts."""
-        return len(self._refusals) == MAX_REFUSALS
+        Of the reads of users that never held it, those of `users`; "" for those without a name.
+        """
+        found = (self._refusals, self._conflicts, *map(self._find_reads_of, users))
+        return any(len(kept) == MAX_REFUSALS and kept[0].at > at for kept in found)
+
+    def may_have_forgotten_refusals(self, user: str) -> bool:
+        """Return whether more of a user's may have been refused or failed than are remembered, without conflicts."""
+        return any(len(kept) == MAX_REFUSALS for kept in (self._refusals, self._find_reads_of(user)))
+
+    def _find_reads_of(self, user: str) -> Sequence[Refusal]:
+        return self._reads.get(user, self._reads.get("", deque()))
 
     @property
     def may_have_forgotten_fenced(self) -> bool:
@@ -133,8 +147,17 @@ class Requests(Struct):
             self.rewritten.take(seen)
             self.addresses.take(seen)
 
-    def take_read(self, seen: Observation, renewals: Renewals) -> None:
-        """Remember a read; a client that reads before it writes has its refusals and failures there."""
+    def _remember_read(self, refusal: Refusal) -> None:
+        """Remember a read that was refused or failed, of a user that never held it."""
+        user = refusal.writer.user
+        key = user if user in self._reads or len(self._reads) < MAX_LISTED else ""
+        self._reads.setdefault(key, deque(maxlen=MAX_REFUSALS)).append(refusal)
+
+    def take_read(self, seen: Observation, renewals: Renewals, tenures: Iterable[Tenure]) -> None:
+        """Remember a read; a client that reads before it writes has its refusals and failures there.
+
+        `tenures` are those of its holders so far.
+        """
         self._note_reader(seen)
         if seen.answer and seen.answer.is_stored and seen.answer.took <= SLOW and _is_overdue(renewals, seen.at or 0):
             reader = seen.writer.process if seen.writer else Writer()
@@ -143,7 +166,8 @@ class Requests(Struct):
         if refusal is None or refusal.code < 400:
             return
         if refusal.code != NOT_FOUND:
-            self.remember(refusal)
+            is_of_holder = _has_held(refusal.writer.user, tenures)
+            (self.remember if is_of_holder else self._remember_read)(refusal)
             return
         self._note_absence(at)
 
@@ -189,7 +213,7 @@ class Requests(Struct):
 
         No request from the same addresses and programs had a name in that log: its API server may know none of them.
         """
-        refused = [one for one in self._refusals if one.code == code and not one.writer.user]
+        refused = [one for one in self.refusals if one.code == code and not one.writer.user]
         logs, sources = {one.log for one in refused}, {one.source for one in refused}
         accepting = {path for source in sources for path in self.authenticating.get(source, ())}
         return next(iter(logs)) if len(logs) == 1 and accepting and not logs & accepting else ""
@@ -202,6 +226,11 @@ class Requests(Struct):
         """Return whether no other process was heard from there."""
         own = tenure.processes.own if tenure else None
         return own is not None and all(one.is_same(own) for one in self.sources.get(source, ()))
+
+
+def _has_held(user: str, tenures: Iterable[Tenure]) -> bool:
+    """Return whether a process of a user held the lease."""
+    return any(one.processes.own is not None and one.processes.own.user == user for one in tenures)
 
 
 def _is_turned_away(seen: Observation) -> bool:
