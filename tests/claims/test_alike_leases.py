@@ -88,6 +88,42 @@ def test_the_lease_of_another_run_is_told_of(name: str, other: str, *, is_told: 
     assert (f"Like it: shop/{other} is held too, by b-0_1, and was renewed at 11:07:00Z\n" in said) is is_told
 
 
+def test_of_several_alike_the_one_that_was_renewed_last_is_named_and_the_others_are_counted() -> None:
+    server = FakeServer()
+    db, *others = (server.elector(f"db-{number}", f"{place}/db") for number, place in enumerate(("shop", "a", "b")))
+    db.lead(20)
+    together(20, db, *others)
+    server.wait(1)
+    others[1].renew()
+    said = text(account(follow_log(server), server.now))
+    assert (
+        "Like it: b/db, created at 11:07:00Z, is held too, by db-2_1, and was renewed at 11:07:21Z; and 1 more\n"
+        in said
+    )
+
+
+def count_runs(number: int) -> str:
+    """What is said of a lease among those of other runs."""
+    server = FakeServer()
+    electors = [server.elector(f"a-{one}", f"shop/import-{299_000 + one}") for one in range(number)]
+    for one in electors:
+        one.take()
+    server.wait(2)
+    for one in electors:
+        one.renew()
+    histories = follow_log(server)
+    return text(make_account(histories, histories.leases["shop", "import-299000"], server.now))
+
+
+@pytest.mark.parametrize(
+    ("number", "more"),
+    [(2, ""), (3, "; and 1 more"), (199, "; and 197 more"), (200, "; and at least 198 more")],
+    ids=["one", "two", "as many as are compared", "more"],
+)
+def test_the_leases_of_other_runs_are_counted(number: int, more: str) -> None:
+    assert f", and was renewed at 11:06:42Z{more}\n" in count_runs(number)
+
+
 @pytest.mark.parametrize("lease", ["kube-node-lease/db", "shop/db"], ids=["of a node", "released"])
 def test_a_lease_that_no_one_may_take_or_no_one_holds_has_none_like_it(lease: str) -> None:
     server = FakeServer()

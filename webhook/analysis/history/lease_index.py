@@ -4,6 +4,7 @@ In: the leases of an input, as they are known until another item is added. Out: 
 is explained by others, so each index is built once, when it is asked for.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
@@ -29,6 +30,19 @@ from webhook.kubernetes.request import cached
 
 MAX_COMPARED: Final = 200
 """Other leases that a lease is compared with if there are twice as many or more; of fewer all are."""
+
+_RUN: Final = re.compile(r"[0-9]{6,}")
+"""Numbers of shards, zones and versions are shorter."""
+
+
+def _list_patterns(name: str) -> list[str]:
+    """Return a name with each number of a run replaced, and of as many letters: no name of an object has a `#`."""
+    found = _RUN.finditer(name)
+    return [f"{name[: one.start()]}{'#' * (one.end() - one.start())}{name[one.end() :]}" for one in found]
+
+
+def _find_last_renewal(history: LeaseHistory) -> int:
+    return history.current_tenure.last_renewal if history.current_tenure is not None else 0
 
 
 class LeaseIndex(Struct, dict=True):
@@ -91,6 +105,26 @@ class LeaseIndex(Struct, dict=True):
         found: dict[str, list[str]] = {}
         for namespace, name in sorted([*self.followed, *self.stored.numbers]):
             found.setdefault(name, []).append(namespace)
+        return found
+
+    def list_of_other_runs(self, history: LeaseHistory) -> list[LeaseHistory]:
+        """Return the leases of the same namespace whose names differ only in the number of a run.
+
+        Of many, those that were renewed last: they may be as many as the input has leases.
+        """
+        found: dict[str, LeaseHistory] = {}
+        for pattern in _list_patterns(history.name):
+            found |= {one.name: one for one in self._by_pattern.get((history.namespace, pattern), ())[:MAX_COMPARED]}
+        found.pop(history.name, None)
+        return list(found.values())
+
+    @cached
+    def _by_pattern(self) -> Mapping[Key, Sequence[LeaseHistory]]:
+        """By namespace, and name without the digits of a run, those that were renewed last first."""
+        found: dict[Key, list[LeaseHistory]] = {}
+        for history in sorted(self.followed.values(), key=_find_last_renewal, reverse=True):
+            for pattern in _list_patterns(history.name):
+                found.setdefault((history.namespace, pattern), []).append(history)
         return found
 
     @cached

@@ -4,22 +4,20 @@ An operator that is installed twice has a lease of the same name in each namespa
 came; most leases of one name were there before. A lock whose name has the number of a run is another one for each run.
 """
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from webhook.admission.rules.change import NODE_LEASES
 from webhook.analysis.claims.words import format_clock, format_name
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import Handover
 from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.lease_index import MAX_COMPARED
 from webhook.analysis.history.status import LeaseState
 from webhook.kubernetes.times import MINUTE, stamp_of
-
-_RUN: Final = re.compile(r"[0-9]{6,}")
-"""Numbers of shards, zones and versions are shorter."""
 
 _RECENT: Final = 15 * MINUTE
 """Most leases of one name are those of applications that have been there for long."""
@@ -37,22 +35,30 @@ class AlikeLease(Struct, frozen=True):
     created: int | None = None
     is_writer: bool = False
     """A log without objects shows who wrote it."""
+    others: int = 0
+    """How many more there are."""
+    are_all_counted: bool = True
 
     def describe(self, now: int) -> str:
         """`operators/db, created at 12:00:02Z, is held too, by db-0, which renewed it at 12:03:00Z`."""
         created = "" if self.created is None else f", created at {format_clock(self.created, now)},"
         at = format_clock(self.renewed, now)
+        more = f"; and {'' if self.are_all_counted else 'at least '}{self.others} more" if self.others else ""
         if self.is_writer:
-            return f"{self.name}{created} is written too, by {format_name(self.holder)}, the last time at {at}"
-        return f"{self.name}{created} is held too, by {format_name(self.holder)}, and was renewed at {at}"
+            return f"{self.name}{created} is written too, by {format_name(self.holder)}, the last time at {at}{more}"
+        return f"{self.name}{created} is held too, by {format_name(self.holder)}, and was renewed at {at}{more}"
 
 
 def find_alike_lease(histories: ClusterHistory, history: LeaseHistory, now: int) -> AlikeLease | None:
     """Return the one that was renewed last; None if there is none, or the lease in question is not held."""
     if history.current_tenure is None or history.namespace == NODE_LEASES or history.is_heartbeat:
         return None
-    found = [*_find_of_same_name(histories, history, now), *_find_of_other_runs(histories, history, now)]
-    return max(found, key=lambda one: one.renewed, default=None)
+    runs = histories.index.list_of_other_runs(history)
+    of_runs = (alike for one in runs for alike in _describe_held(history, one, now, None))
+    found = [*_find_of_same_name(histories, history, now), *of_runs]
+    latest = max(found, key=lambda one: one.renewed, default=None)
+    are_all_counted = len(runs) < MAX_COMPARED - 1  # the lease itself may be among so many
+    return latest and replace(latest, others=len(found) - 1, are_all_counted=are_all_counted)
 
 
 def _find_of_same_name(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iterator[AlikeLease]:
@@ -62,22 +68,6 @@ def _find_of_same_name(histories: ClusterHistory, history: LeaseHistory, now: in
         created = _find_creation(other)
         if namespace != history.namespace and created is not None and now - created <= _RECENT:
             yield from _describe_held(history, other, now, created)
-
-
-def _find_of_other_runs(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iterator[AlikeLease]:
-    """Yield the leases of the same namespace whose names differ only in the number of a run."""
-    found = [*_RUN.finditer(history.name)]
-    for other in histories.index.list_of_namespace(history.namespace) if found else ():
-        name = other.name
-        is_alike = any(
-            name.startswith(history.name[: one.start()])
-            and name.endswith(history.name[one.end() :])
-            and len(name) == len(history.name)
-            and name[one.start() : one.end()].isdigit()
-            for one in found
-        )
-        if is_alike and other is not history:
-            yield from _describe_held(history, other, now, None)
 
 
 def _find_creation(other: LeaseHistory) -> int | None:
