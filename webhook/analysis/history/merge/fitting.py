@@ -44,6 +44,14 @@ class LoggedRequests:
     """The patches of which a log shows the renewTime that they asked for, by that."""
 
 
+@dataclass(frozen=True)
+class ExactTimes:
+    """The exact times nearest to that of a state: -1 without any before it, None without any after it."""
+
+    before: int
+    after: int | None
+
+
 def group_requests(items: Sequence[DatedItem]) -> LoggedRequests:
     """Return those of what a log shows that may have made states."""
     writes = sorted(filter(_is_exact_write, items), key=_get_time_of_answer)
@@ -57,12 +65,18 @@ def group_requests(items: Sequence[DatedItem]) -> LoggedRequests:
 
 
 def find_fitting(
-    requests: LoggedRequests, states: Sequence[DatedItem], number: int, *, used: Collection[int]
+    requests: LoggedRequests,
+    states: Sequence[DatedItem],
+    number: int,
+    *,
+    used: Collection[int],
+    exact: ExactTimes,
 ) -> Sequence[DatedItem]:
     """Return the requests that fit the state at a number best; those whose id is in `used` made other states."""
     state = states[number]
     if state.is_deletion:
-        return _find_deletions([one for one in requests.deletions if id(one) not in used], states, number)
+        deletions = [one for one in requests.deletions if id(one) not in used]
+        return _find_deletions(deletions, states, number, exact=exact)
     stamp = find_stamp_of_write(states, number)
     if stamp is None:
         near = requests.successors.get(_find_replaced(states, number), ())
@@ -72,33 +86,35 @@ def find_fitting(
     if known := _select_known_makers(makers, states, number):
         return known
     if stamp is None:
-        makers += [one for one in _find_patches(requests.patches, used, states, number) if one not in makers]
+        fitting = {id(one) for one in makers}
+        asking = _find_patches(requests.patches, used, states, number, exact=exact)
+        makers += [one for one in asking if id(one) not in fitting]
     if not makers:
-        return _find_only_patch(requests, used, states, number)
-    return [*makers, *_find_possible_patches(requests, states, number, near=near, used=used, makers=makers)]
+        return _find_only_patch(requests, used, states, number, exact=exact)
+    if stamp is None:
+        near = _list_writes_while_current(requests, states, number, exact=exact)
+    return [*makers, *_find_possible_patches(near, states, number, used=used, makers=makers)]
 
 
 def _find_possible_patches(
-    requests: LoggedRequests,
+    near: Sequence[DatedItem],
     states: Sequence[DatedItem],
     number: int,
     *,
-    near: Sequence[DatedItem],
     used: Collection[int],
     makers: Sequence[DatedItem],
 ) -> Iterator[DatedItem]:
-    """Yield the patches that may have made a state as well as the writes that fit it.
+    """Yield those of the writes near a state that are patches, and may have made it as well as the writes that fit it.
 
     Such a write may have changed nothing, and a patch names no state that it replaces. Where a webhook or policy
     changed what was asked for, a patch may have asked for anything.
     """
-    state = states[number].observation
-    is_rewritten = not any(is_as_asked(one.observation, state) for one in makers)
-    between = near if state.latest_stamp is not None else _list_writes_while_current(requests, states, number)
-    for one in between:
-        seen = one.observation
-        is_open = seen.verb == "patch" and not seen.is_beside_spec and id(one) not in used and one not in makers
-        if is_open and (is_rewritten or not has_set_another(seen, states, number)):
+    is_rewritten = not any(is_as_asked(one.observation, states[number].observation) for one in makers)
+    fitting = {id(one) for one in makers}
+    for one in near:
+        is_patch = one.observation.verb == "patch" and not one.observation.is_beside_spec
+        is_open = is_patch and id(one) not in used and id(one) not in fitting
+        if is_open and (is_rewritten or not has_set_another(one.observation, states, number)):
             yield one
 
 
@@ -112,7 +128,9 @@ def _select_known_makers(fitting: list[DatedItem], states: Sequence[DatedItem], 
     return [one for one in fitting if is_known_maker(one.observation, states, number)]
 
 
-def _find_deletions(deletions: Sequence[DatedItem], states: Sequence[DatedItem], number: int) -> Sequence[DatedItem]:
+def _find_deletions(
+    deletions: Sequence[DatedItem], states: Sequence[DatedItem], number: int, *, exact: ExactTimes
+) -> Sequence[DatedItem]:
     """Return the deletions that may be the one of a state: by the times of the states before and after it.
 
     Whoever writes managedFields dates what it writes as it likes. By exact times alone only one may be meant.
@@ -121,9 +139,7 @@ def _find_deletions(deletions: Sequence[DatedItem], states: Sequence[DatedItem],
     after = states[number + 1].time if number + 1 < len(states) else None
     if fitting := [one for one in deletions if _is_between(before, one.time, after)]:
         return fitting
-    before = find_exact_time(states, range(number - 1, -1, -1), -1)
-    after = find_exact_time(states, range(number + 1, len(states)), None)
-    fitting = [one for one in deletions if _is_between(before, one.time, after)]
+    fitting = [one for one in deletions if _is_between(exact.before, one.time, exact.after)]
     return fitting if len(fitting) == 1 else ()
 
 
@@ -143,24 +159,25 @@ def _find_patches(
     used: Collection[int],
     states: Sequence[DatedItem],
     number: int,
+    *,
+    exact: ExactTimes,
 ) -> Sequence[DatedItem]:
     """Return the patches that may have made a renewal without a stamp: those that asked for its renewTime."""
     if not is_renewal(states, number):
         return []
     asking = [one for one in patches.get(get_renew_time(states[number]), ()) if id(one) not in used]
-    before = find_exact_time(states, range(number - 1, -1, -1), -1)
-    return [one for one in asking if one.time >= before - JITTER] or asking
+    return [one for one in asking if one.time >= exact.before - JITTER] or asking
 
 
 def _find_only_patch(
-    requests: LoggedRequests, used: Collection[int], states: Sequence[DatedItem], number: int
+    requests: LoggedRequests, used: Collection[int], states: Sequence[DatedItem], number: int, *, exact: ExactTimes
 ) -> Sequence[DatedItem]:
     """Return the patch that made a state, if no other write may have at that time.
 
     It made the state of what there was before, or left renewTime as it was and asked for the same. Those whose id is in
     `used` made other states.
     """
-    some = _list_writes_while_current(requests, states, number)
+    some = _list_writes_while_current(requests, states, number, exact=exact)
     near = [one for one in some if id(one) not in used and (one.observation.verb == "patch" or is_hidden_write(one))]
     stamp = find_stamp_of_write(states, number)
     if len(some) > _MAX_NEAR or not near or (stamp is not None and near[0].time < stamp):
@@ -177,7 +194,7 @@ def _find_only_patch(
 
 
 def _list_writes_while_current(
-    requests: LoggedRequests, states: Sequence[DatedItem], number: int
+    requests: LoggedRequests, states: Sequence[DatedItem], number: int, *, exact: ExactTimes
 ) -> Sequence[DatedItem]:
     """Return the writes that may have come when the state before was current, and before another one replaced this one.
 
@@ -186,13 +203,9 @@ def _list_writes_while_current(
     replaced, own, writes = _find_replaced(states, number), states[number].revision, requests.writes
     found = requests.successors.get(replaced, ()) if replaced else ()
     replacing = requests.successors.get(own, ()) if own else ()
-    begins = [
-        find_exact_time(states, range(number - 1, -1, -1), -1),
-        *(one.time - one.observation.took for one in found),
-    ]
-    ends = [find_exact_time(states, range(number + 1, len(states)), None), *map(_get_time_of_answer, replacing)]
-    begin = bisect_left(writes, max(begins) - TOLERANCE, key=_get_time_of_answer)
-    last = min((one for one in ends if one is not None), default=None)
+    first = max(exact.before, *(one.time - one.observation.took for one in found), -1)
+    ends = [*map(_get_time_of_answer, replacing), *(() if exact.after is None else (exact.after,))]
+    begin, last = bisect_left(writes, first - TOLERANCE, key=_get_time_of_answer), min(ends, default=None)
     end = len(writes) if last is None else bisect_right(writes, last + TOLERANCE, key=_get_time_of_answer)
     return writes[begin : min(end, begin + _MAX_NEAR + 1)]
 

@@ -9,7 +9,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from webhook.analysis.history.merge.dated import TOLERANCE, DatedItem, by_time, is_as_sent
-from webhook.analysis.history.merge.fitting import find_exact_time, find_fitting, group_requests
+from webhook.analysis.history.merge.fitting import ExactTimes, find_exact_time, find_fitting, group_requests
 from webhook.analysis.history.merge.makers import is_stamped_by
 from webhook.analysis.inputs.items import Observation
 from webhook.analysis.inputs.rewriting import HOLDER_IDENTITY, RENEW_TIME
@@ -29,10 +29,13 @@ def join_requests(states: list[DatedItem], rest: Sequence[DatedItem]) -> list[Da
     makers: dict[int, tuple[DatedItem, DatedItem]] = {}
     requests = group_requests(rest)
     shown = [number for number, state in enumerate(states) if not state.is_exact]
+    before, after = -1, _list_exact_times_after(states)
     for number, state in enumerate(states):
         if state.is_exact:
+            before = state.time
             continue
-        fitting = find_fitting(requests, states, number, used=used)
+        exact = ExactTimes(before, after[number])
+        fitting = find_fitting(requests, states, number, used=used, exact=exact)
         if fitting and len({one.observation.writer for one in fitting}) == 1:
             # An update that changed nothing found the same state, and came first; a patch that did came last.
             is_first = (
@@ -44,6 +47,7 @@ def join_requests(states: list[DatedItem], rest: Sequence[DatedItem]) -> list[Da
             used.add(id(maker))
             makers[number] = maker, state
             states[number] = maker.join_with(state)
+            before = states[number].time
     for number, maker in _find_makers_in_turn(states, requests.writes, used):
         used.add(id(maker))
         makers[number] = maker, states[number]
@@ -59,6 +63,16 @@ def join_requests(states: list[DatedItem], rest: Sequence[DatedItem]) -> list[Da
             _forget_what_was_sent(seen)
     _mark_logged([states[number] for number in shown], requests.writes)
     return others
+
+
+def _list_exact_times_after(states: Sequence[DatedItem]) -> list[int | None]:
+    """Return for each state the time of the first one after it that is exact, None without any."""
+    times: list[int | None] = []
+    after: int | None = None
+    for state in reversed(states):
+        times.append(after)
+        after = state.time if state.is_exact else after
+    return times[::-1]
 
 
 def _mark_unchanging(states: Sequence[DatedItem], others: Iterable[DatedItem]) -> None:
