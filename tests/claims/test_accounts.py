@@ -52,7 +52,7 @@ def test_a_crash_is_the_fault_of_the_client() -> None:
 
 
 def test_of_many_leases_a_sample_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webhook.analysis.history.lease_index.MAX_COMPARED", 3)
+    monkeypatch.setattr("webhook.analysis.history.history_index.MAX_COMPARED", 3)
     server = FakeServer()
     electors = [server.elector("db-0", "shop/db"), *(server.elector(name, f"shop/{name}") for name in "abcdefgh")]
     together(60, *electors)

@@ -134,6 +134,16 @@ def test_a_lease_that_a_list_shows_after_a_question_is_in_the_next_answer() -> N
     assert histories.index.compare_silent_with_others(expired, NOW) == OtherLeases(on_time=1)
 
 
+def test_a_lease_that_only_a_list_shows_is_followed_once_for_all_of_its_name() -> None:
+    histories = ClusterHistory()
+    for namespace in ("shop", "store", "depot"):
+        take_list(histories, put("metadata.namespace", namespace))
+    shop, store = (histories.get_history((namespace, "checkout")) for namespace in ("shop", "store"))
+    (depot, seen_from_shop), (also_depot, _) = map(histories.index.list_namesakes, (shop, store))
+    assert (depot.namespace, seen_from_shop.namespace) == ("depot", "store")
+    assert also_depot is depot
+
+
 def test_names_in_turns_from_many_blocks() -> None:
     """In the order of names, leases of a list are in other blocks again and again."""
     histories = ClusterHistory()

@@ -22,8 +22,8 @@ from webhook.analysis.history.elections.candidates import read_event
 from webhook.analysis.history.elections.pings import Pings
 from webhook.analysis.history.elections.refused_candidates import RefusedCandidates
 from webhook.analysis.history.events import LeaseEvent
+from webhook.analysis.history.history_index import HistoryIndex
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.lease_index import LeaseIndex
 from webhook.analysis.history.observe import observe
 from webhook.analysis.history.sight.bounds import MAX_LISTED, Bounds
 from webhook.analysis.history.stored_leases import Key, StoredLeases
@@ -100,7 +100,7 @@ class ClusterHistory(Struct):
     """By watch, when the latest write was made that it shows: until then it shows what a log may lack."""
     _missing: dict[tuple[str, Writer], set[Key]] = field(default_factory=dict)
     """By namespace and pod, the leases that it asked for in vain."""
-    _index: LeaseIndex | None = None
+    _index: HistoryIndex | None = None
     """None until it is asked for, and after anything else was added."""
 
     @property
@@ -142,10 +142,10 @@ class ClusterHistory(Struct):
         return history
 
     @property
-    def index(self) -> LeaseIndex:
+    def index(self) -> HistoryIndex:
         """All leases by what is asked of them."""
         if self._index is None:
-            self._index = LeaseIndex(self.leases, self.stored, self.bounds.until)
+            self._index = HistoryIndex(self.leases, self.stored, self.bounds.until, self.get_history)
         return self._index
 
     def add(self, seen: Item) -> list[LeaseEvent]:

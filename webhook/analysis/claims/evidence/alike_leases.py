@@ -4,7 +4,7 @@ An operator that is installed twice has a lease of the same name in each namespa
 came; most leases of one name were there before. A lock whose name has the number of a run is another one for each run.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from msgspec import Struct
@@ -13,9 +13,9 @@ from msgspec.structs import replace
 from webhook.admission.rules.change import NODE_LEASES
 from webhook.analysis.claims.words import format_clock, format_name
 from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.history_index import MAX_COMPARED
 from webhook.analysis.history.holders.tenure import Handover
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.lease_index import MAX_COMPARED
 from webhook.analysis.history.status import LeaseState
 from webhook.kubernetes.times import MINUTE, stamp_of
 
@@ -53,20 +53,19 @@ def find_alike_lease(histories: ClusterHistory, history: LeaseHistory, now: int)
     """Return the one that was renewed last; None if there is none, or the lease in question is not held."""
     if history.current_tenure is None or history.namespace == NODE_LEASES or history.is_heartbeat:
         return None
-    runs = histories.index.list_of_other_runs(history)
+    namesakes, runs = histories.index.list_namesakes(history), histories.index.list_of_other_runs(history)
     of_runs = (alike for one in runs for alike in _describe_held(history, one, now, None))
-    found = [*_find_of_same_name(histories, history, now), *of_runs]
+    found = [*_find_of_same_name(namesakes, history, now), *of_runs]
     latest = max(found, key=lambda one: one.renewed, default=None)
-    are_all_counted = len(runs) < MAX_COMPARED - 1  # the lease itself may be among so many
+    are_all_counted = max(len(namesakes), len(runs)) < MAX_COMPARED - 1  # the lease itself may be among so many
     return latest and replace(latest, others=len(found) - 1, are_all_counted=are_all_counted)
 
 
-def _find_of_same_name(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iterator[AlikeLease]:
+def _find_of_same_name(namesakes: Iterable[LeaseHistory], history: LeaseHistory, now: int) -> Iterator[AlikeLease]:
     """Yield the leases of the same name in other namespaces that were created shortly before."""
-    for namespace in histories.index.list_namespaces_of(history.name):
-        other = histories.get_history((namespace, history.name))
+    for other in namesakes:
         created = _find_creation(other)
-        if namespace != history.namespace and created is not None and now - created <= _RECENT:
+        if created is not None and now - created <= _RECENT:
             yield from _describe_held(history, other, now, created)
 
 

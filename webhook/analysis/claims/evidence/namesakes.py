@@ -52,10 +52,10 @@ def find_namesake(histories: ClusterHistory, history: LeaseHistory) -> Namesake 
 
 
 def _find_namesakes(histories: ClusterHistory, history: LeaseHistory) -> Iterator[Namesake]:
-    for namespace in histories.index.list_namespaces_of(history.name):
-        tenure = histories.get_history((namespace, history.name)).current_tenure
-        if tenure is not None and namespace != history.namespace:
-            yield Namesake(namespace, history.name, tenure.find_renewer(tenure.last_renewal), tenure.last_renewal)
+    for other in histories.index.list_namesakes(history):
+        tenure = other.current_tenure
+        if tenure is not None:
+            yield Namesake(other.namespace, other.name, tenure.find_renewer(tenure.last_renewal), tenure.last_renewal)
 
 
 def _is_renewed_from(lease: Namesake, namespace: str) -> bool:

@@ -5,11 +5,11 @@ is explained by others, so each index is built once, when it is asked for.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from webhook.admission.rules.change import NODE_LEASES
 from webhook.analysis.heartbeats import is_identity_of_api_server
@@ -45,14 +45,17 @@ def _find_last_renewal(history: LeaseHistory) -> int:
     return history.current_tenure.last_renewal if history.current_tenure is not None else 0
 
 
-class LeaseIndex(Struct, dict=True):
+class HistoryIndex(Struct, dict=True):
     """Indexes of leases: `followed` are those that something else than a list shows, `stored` the others."""
 
     followed: Mapping[Key, LeaseHistory]
     stored: StoredLeases
     until: int | None
     """The last moment that an API server's clock shows."""
+    follow: Callable[[Key], LeaseHistory]
+    """Follows a lease that only a list shows, at the cost of reading it again."""
     _overdue: OverdueLeases | None = None
+    _by_name: dict[str, Sequence[LeaseHistory]] = field(default_factory=dict)
 
     def find_tenures_of_user(self, user: str) -> Sequence[tuple[LeaseHistory, Tenure]]:
         """Return the tenures of a user's processes, with the leases that they had."""
@@ -106,6 +109,23 @@ class LeaseIndex(Struct, dict=True):
         for namespace, name in sorted([*self.followed, *self.stored.numbers]):
             found.setdefault(name, []).append(namespace)
         return found
+
+    def list_namesakes(self, history: LeaseHistory) -> Sequence[LeaseHistory]:
+        """Return the leases of the same name in other namespaces: of many, those that were renewed last.
+
+        Of those that only a list shows, which is not known: as many as are left are followed, once for all that ask.
+        """
+        namespaces = self.list_namespaces_of(history.name)
+        if all(one == history.namespace for one in namespaces):
+            return ()
+        found = self._by_name.get(history.name)
+        if found is None:
+            keys = [(namespace, history.name) for namespace in namespaces]
+            followed = [self.followed[key] for key in keys if key in self.followed]
+            latest = sorted(followed, key=_find_last_renewal, reverse=True)[:MAX_COMPARED]
+            stored = [key for key in keys if key not in self.followed][: MAX_COMPARED - len(latest)]
+            found = self._by_name[history.name] = [*latest, *map(self.follow, stored)]
+        return [one for one in found if one.namespace != history.namespace]
 
     def list_of_other_runs(self, history: LeaseHistory) -> list[LeaseHistory]:
         """Return the leases of the same namespace whose names differ only in the number of a run.
