@@ -25,10 +25,15 @@ with_and_without_stamps = pytest.mark.parametrize(
 )
 
 
-def follow_all(server: FakeServer, *, managed_fields: bool = True) -> ClusterHistory:
-    histories, watch = ClusterHistory(), server.watch(managed_fields=managed_fields)
+def observe(target: ClusterHistory | TimelineBuilder, server: FakeServer, *, managed_fields: bool) -> None:
+    """Have a target observe a watch of the server and its log."""
     lines = b"".join(json.dumps(one).encode() + b"\n" for one in server.log)
-    observe_all(histories, read("watch", [watch]), read("log", [lines]))
+    observe_all(target, read("watch", [server.watch(managed_fields=managed_fields)]), read("log", [lines]))
+
+
+def follow_all(server: FakeServer, *, managed_fields: bool = True) -> ClusterHistory:
+    histories = ClusterHistory()
+    observe(histories, server, managed_fields=managed_fields)
     return histories
 
 
@@ -274,46 +279,43 @@ def test_who_takes_a_lease_that_its_holder_s_own_clock_alone_dates_has_not_stole
 
 def draw(server: FakeServer) -> Lane:
     """Draw what a watch without managedFields and the log show."""
-    builder, watch = TimelineBuilder(LATEST), server.watch(managed_fields=False)
-    lines = b"".join(json.dumps(one).encode() + b"\n" for one in server.log)
-    observe_all(builder, read("watch", [watch]), read("log", [lines]))
+    builder = TimelineBuilder(LATEST)
+    observe(builder, server, managed_fields=False)
     (lane,) = builder.timeline(server.now).lanes
     return lane
 
 
-def test_a_late_renewal_whose_request_is_not_known_is_drawn_once_and_after_the_lease_expired() -> None:
+def renew_late(*, seconds: float) -> FakeServer:
+    """Have a holder renew 30 s late, and evil send a patch so long after that, in a log without objects."""
     server = FakeServer()
     db = server.elector("db-0", DB)
     db.lead(10)
     server.wait(30)
     db.renew()
-    server.wait(2.5)
+    server.wait(seconds)
     add_patch(server, "evil")
     for event in server.log:
         hide(event)
-    lane = draw(server)
+    return server
+
+
+def test_a_late_renewal_whose_request_is_not_known_is_drawn_once_and_after_the_lease_expired() -> None:
+    lane = draw(renew_late(seconds=2.5))
     assert [one.kind for one in lane.spans] == [SpanKind.HELD, SpanKind.OVERDUE, SpanKind.HELD]
     assert len(lane.ticks.moments) == 6
 
 
 def test_a_renewal_is_not_said_to_be_late_by_two_clocks() -> None:
-    server = FakeServer()
-    db = server.elector("db-0", DB)
-    db.lead(10)
-    server.wait(30)
-    db.renew()
-    server.wait(0.1)
-    add_patch(server, "evil")
-    for event in server.log:
-        hide(event)
-    assert [one.kind for one in draw(server).spans] == [SpanKind.HELD]
+    assert [one.kind for one in draw(renew_late(seconds=0.1)).spans] == [SpanKind.HELD]
+
+
+MUTATED = {"mutation.webhook.admission.k8s.io/round_0_index_0": '{"webhook":"a","mutated":true}'}
 
 
 def move_by_webhook(server: FakeServer) -> Document:
     """Have the latest state stored with a renewTime 5 min before the one asked for; return the request."""
     asked, stored = server.log[-1], copy.deepcopy(server.leases[DB])
     show_request(asked)
-    asked["annotations"] = {"mutation.webhook.admission.k8s.io/round_0_index_0": '{"webhook":"a","mutated":true}'}
     stored["spec"]["renewTime"] = format_micro_time(server.now - 300_000_000)
     server.events[-1], server.leases[DB] = (server.now, "MODIFIED", stored), stored
     return asked
@@ -325,7 +327,9 @@ def test_an_update_that_asks_again_for_what_a_webhook_moved_did_not_make_the_nex
     db.lead(10)
     server.wait(2)
     db.renew()
-    again = copy.deepcopy(move_by_webhook(server))
+    asked = move_by_webhook(server)
+    asked["annotations"] = MUTATED
+    again = copy.deepcopy(asked)
     again["objectRef"]["resourceVersion"] = server.leases[DB]["metadata"]["resourceVersion"]
     server.wait(0.1)
     again["requestReceivedTimestamp"] = again["stageTimestamp"] = format_micro_time(server.now)
@@ -342,7 +346,7 @@ def test_an_update_that_names_what_a_watch_lacks_did_not_make_the_state_after_th
     del server.events[5]
     for event in server.log:
         show_request(event)
-        event["annotations"] = {"mutation.webhook.admission.k8s.io/round_0_index_0": '{"webhook":"a","mutated":true}'}
+        event["annotations"] = MUTATED
     (tenure,) = follow(server).tenures
     assert [one.pod for one in tenure.processes.writers] == ["db-0"]
 
@@ -376,10 +380,10 @@ def test_who_sent_an_update_that_may_have_changed_nothing_did_not_write_in_what_
     server = FakeServer()
     server.elector("db-0", DB).lead(10)
     server.wait(0.5)
-    again = copy.deepcopy(server.log[-1])
+    replaced = server.log[-1]["objectRef"]["resourceVersion"]
     server.log_request(DB, "update", "system:serviceaccount:shop:db", "db-0", {})
     server.log[-1]["objectRef"]["resourceVersion"] = server.leases[DB]["metadata"]["resourceVersion"]
-    assert again["objectRef"]["resourceVersion"] != server.log[-1]["objectRef"]["resourceVersion"]
+    assert replaced != server.log[-1]["objectRef"]["resourceVersion"]
     server.wait(0.5)
     server.write(DB, {**server.leases[DB]["spec"], "holderIdentity": "old"}, "kubectl", "evil", "")
     make_patch(server.log[-1])
@@ -394,14 +398,11 @@ def test_a_patch_may_have_made_what_a_webhook_changed_whatever_it_asked_for() ->
     db.lead(20)
     server.wait(2)
     db.renew()
-    asked, at = server.log.pop(), server.now
-    stored = copy.deepcopy(server.leases[DB])
-    show_request(asked)
-    stored["spec"]["renewTime"] = format_micro_time(at - 300_000_000)
-    server.events[-1], server.leases[DB] = (server.now, "MODIFIED", stored), stored
+    move_by_webhook(server)
+    asked, stored = server.log.pop(), server.leases[DB]
     again = copy.deepcopy(asked)
     again["objectRef"]["resourceVersion"] = stored["metadata"]["resourceVersion"]
-    spec = {**stored["spec"], "leaseDurationSeconds": 120, "renewTime": format_micro_time(at - 600_000_000)}
+    spec = {**stored["spec"], "leaseDurationSeconds": 120, "renewTime": format_micro_time(server.now - 600_000_000)}
     server.write(DB, spec, "kubectl", "alice", "")
     edit = server.log.pop()
     make_patch(edit, leaseDurationSeconds=120, renewTime=stored["spec"]["renewTime"])
