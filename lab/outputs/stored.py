@@ -16,12 +16,12 @@ MAX_LINE: Final = 600
 _BLOCK: Final = 100
 _FILES: Final = (".gz", ".json", ".jsonl", ".yaml", ".md")
 _FOLDERS: Final = ("tests", "docs", "deploy", "webhook")
-"""Where inputs are."""
+"""The folder of the inputs."""
 _COMMAND: Final = "$ lease-webhook "
 
 
 class Output(Struct, frozen=True):
-    """What one command printed: its lines, each after `| ` or, of standard error, `! `, and long ones abridged."""
+    """The lines that one command printed, after `| `, or `! ` for standard error; long ones are abridged."""
 
     command: str
     code: int

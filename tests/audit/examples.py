@@ -1,4 +1,4 @@
-"""An example of each finding of `audit`, in which it finds it.
+"""Inputs in which `audit` reports each of its findings.
 
 `EXAMPLES` has objects that are read as a dump at NOON (`dump`), those that a watch shows one after the other (`watch`),
 the log of an incident in tests/data (`log`), or the module that tests the finding because it takes more than that
@@ -16,7 +16,7 @@ NOON: Final = "2025-11-20T12:00:04Z"
 
 
 class Example(Struct, frozen=True, kw_only=True):
-    """What leads to a finding, in one of these forms."""
+    """An input in one of four forms, in which `audit` reports the finding."""
 
     dump: Sequence[Document] = ()
     watch: Sequence[Document] = ()

@@ -11,7 +11,7 @@ DB = "shop/db"
 
 
 def hold(other: str, *, view: View = follow_log, before: float = 0, after: float = 20, lasts: float = 40) -> str:
-    """What is said of shop/db, `before` which another lease is created, `after` which that is renewed no more."""
+    """Return the text about shop/db; another lease is created `before` it, and renewed until `after` seconds."""
     server = FakeServer()
     if before:
         server.elector("db-5", other).lead(2)
@@ -103,7 +103,7 @@ def test_of_several_alike_the_one_that_was_renewed_last_is_named_and_the_others_
 
 
 def count_runs(number: int) -> str:
-    """What is said of a lease among those of other runs."""
+    """Return the text about a lease among those of other runs."""
     server = FakeServer()
     electors = [server.elector(f"a-{one}", f"shop/import-{299_000 + one}") for one in range(number)]
     for one in electors:

@@ -1,4 +1,4 @@
-"""Refusals that name a role which RBAC did not find: it was deleted, and others need not be told of."""
+"""Refusals that name a role which RBAC did not find: the text names that role, and no others."""
 
 from typing import Any
 

@@ -21,7 +21,7 @@ def flood(server: FakeServer, *users: Elector, number: int = 150) -> None:
 
 
 def lose(*, is_flooded: bool) -> str:
-    """What is said of a lease whose holder a webhook refuses, until another one takes it."""
+    """Return the text about a lease that another process takes after a webhook has refused its holder."""
     server, (db, *others) = shop()
     together(20, db, *others)
     for _ in range(8):
@@ -67,7 +67,7 @@ def test_of_reads_without_accepted_credentials_the_latest_are_counted() -> None:
 
 @pytest.mark.parametrize(("number", "is_told"), [(20, True), (150, False)], ids=["few", "more than are remembered"])
 def test_what_may_have_begun_the_refusals_of_one_that_never_held_it(number: int, *, is_told: bool) -> None:
-    """Where the first of them is forgotten, no change of a role is just before it."""
+    """If the first refusal is forgotten, no role is reported as changed just before it."""
     server, (db, *others) = shop()
     together(20, db, *others)
     reader = server.elector("x-0", "shop/db", user="system:serviceaccount:shop:x")

@@ -24,7 +24,7 @@ CREATES = [
 ]
 
 
-def found(entry: WebhookEntry) -> list[str]:
+def find_dangers(entry: WebhookEntry) -> list[str]:
     return [finding.check for check in DANGERS for finding in check(entry)]
 
 
@@ -57,4 +57,4 @@ def found(entry: WebhookEntry) -> list[str]:
 def test_which_dangers_an_outage_of_the_webhook_has(
     changes: dict[str, Any], annotations: dict[str, str], expected: list[str]
 ) -> None:
-    assert found(entry(annotations, **changes)) == expected
+    assert find_dangers(entry(annotations, **changes)) == expected

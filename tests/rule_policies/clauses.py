@@ -15,7 +15,7 @@ _AND, _OR = "&&", "||"
 
 
 class _Operand(Struct):
-    """Where an operand is, and the operators around it; None at an end of its expression."""
+    """The span of an operand, and the operators on both sides; None at an end of its expression."""
 
     start: int
     end: int

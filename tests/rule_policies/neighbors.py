@@ -13,7 +13,7 @@ from tests.factories import KEEPER, STAMP_ENTRY, Document, Tweak, changed, drop,
 from tests.rules.findings import by_node, by_service_account, by_user, in_namespace
 
 STAMP_SUFFIX: Final = "1a2b3c4d"
-MOST_PAIRS: Final = 100
+MAX_PAIRS: Final = 100
 POD_UID: Final = "pod-1"
 NUMBERS: Final[Mapping[str, Callable[[int], int]]] = {
     "a little more": lambda number: number + 1,
@@ -110,7 +110,7 @@ def _make_edit(review: Document) -> None:
 def _change_two(review: Document, changes: Mapping[str, Tweak]) -> Iterator[tuple[str, Document]]:
     """Yield some of the writes that differ by two things, the same ones each time."""
     pairs = [*combinations(changes.items(), 2)]
-    for (one, first), (other, second) in pairs[:: max(1, len(pairs) // MOST_PAIRS)]:
+    for (one, first), (other, second) in pairs[:: max(1, len(pairs) // MAX_PAIRS)]:
         with suppress(KeyError, IndexError, TypeError, ValueError):
             yield f"{one}, {other}", changed(review, first, second)
     has_both = all(review["request"].get(side) for side in ("object", "oldObject"))

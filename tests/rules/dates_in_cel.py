@@ -65,7 +65,7 @@ def is_usual_time(time: Any) -> bool:
 
 
 def is_fraction(request: Document, _field: str = "") -> bool:
-    """Return whether a time of a spec is no whole second: a policy compares these."""
+    """Return whether a renewTime has a fraction of a second: policies compare whole seconds."""
     times = [(one.get("spec") or {}).get("renewTime") for one in find_objects(request)]
     return any(not str(time).endswith(".000000Z") for time in times if time)
 

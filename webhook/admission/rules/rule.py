@@ -67,7 +67,7 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
     reads: tuple[str, ...]
     """The fields on which the answer depends: paths, or names of options of the request, as in `fields.py`."""
     in_cel: RuleInCel
-    """What an API server is told."""
+    """The rule as a CEL expression, for ValidatingAdmissionPolicies."""
 
     @cached
     def id(self) -> str:

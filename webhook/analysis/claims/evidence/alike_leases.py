@@ -50,7 +50,7 @@ class AlikeLease(Struct, frozen=True):
 
 
 def find_alike_lease(histories: ClusterHistory, history: LeaseHistory, now: int) -> AlikeLease | None:
-    """Return the one that was renewed last; None if there is none, or the lease in question is not held."""
+    """Return the alike lease that was renewed last; None if there is none, or the lease in question is not held."""
     if history.current_tenure is None or history.namespace == NODE_LEASES or history.is_heartbeat:
         return None
     namesakes, runs = histories.index.list_namesakes(history), histories.index.list_of_other_runs(history)

@@ -1,6 +1,6 @@
-"""The longest pause in the writes of a lease that a log without objects shows: how long the lease lasts, it does not.
+"""The longest pause in the writes of a lease, from a log without objects.
 
-So nothing is said of whether it expired, and the pause is all that is known.
+Such a log does not show the duration of the lease, and so not whether it expired.
 """
 
 from typing import Final
@@ -17,7 +17,7 @@ from webhook.kubernetes.times import SECOND, format_length
 
 _SHORTEST: Final = 30 * SECOND
 _TIMES: Final = 3
-"""So many times its usual interval: a write or two that are lost are no pause."""
+"""A pause is at least this many usual intervals: one or two missing writes do not count."""
 
 
 class WritePause(Struct, frozen=True):
@@ -39,9 +39,9 @@ class WritePause(Struct, frozen=True):
 
 
 def find_write_pause(histories: ClusterHistory, history: LeaseHistory) -> WritePause | None:
-    """Return the longest one; None if a log shows the lease itself, or has a hole then, or there was none.
+    """Return the longest pause; None if there was none, if the log shows the lease itself, or if it has a hole then.
 
-    Nor is there if one was answered that it failed, and may have been stored.
+    A write that failed in it may have been stored: then there may have been no pause.
     """
     usual, tenure = history.renewals.usual, history.current_tenure
     if history.lease is not None or tenure is None or not tenure.is_stand_in or usual is None:

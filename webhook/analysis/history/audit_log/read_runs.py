@@ -49,6 +49,6 @@ class ReadRuns(Struct):
         return run if run is not None and run.number >= MIN_READS else None
 
     def find_of_pod(self, pod: str) -> ReadRun | None:
-        """Return the latest run of the processes of a pod; None if that is no more than one read."""
+        """Return the latest run of the processes of a pod; None if there is only one read."""
         latest = max((run for who, run in self.runs.items() if who.pod == pod), key=lambda run: run.last, default=None)
         return latest if latest is not None and latest.number > 1 else None

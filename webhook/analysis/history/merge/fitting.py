@@ -12,11 +12,11 @@ from webhook.analysis.history.merge.dated import JITTER, TOLERANCE, DatedItem, i
 from webhook.analysis.history.merge.makers import (
     find_stamp_of_write,
     get_renew_time,
-    has_set_another,
+    has_made,
+    has_made_another,
     is_as_asked,
     is_known_maker,
     is_renewal,
-    makes_of_before,
     may_have_made,
 )
 from webhook.analysis.inputs.items import Act, parse_number
@@ -104,7 +104,7 @@ def _find_possible_patches(
     used: Collection[int],
     makers: Sequence[DatedItem],
 ) -> Iterator[DatedItem]:
-    """Yield those of the writes near a state that are patches, and may have made it as well as the writes that fit it.
+    """Yield the patches near a state that may have made it, too, beside the writes that fit it.
 
     Such a write may have changed nothing, and a patch names no state that it replaces. Where a webhook or policy
     changed what was asked for, a patch may have asked for anything.
@@ -114,7 +114,7 @@ def _find_possible_patches(
     for one in near:
         is_patch = one.observation.verb == "patch" and not one.observation.is_beside_spec
         is_open = is_patch and id(one) not in used and id(one) not in fitting
-        if is_open and (is_rewritten or not has_set_another(one.observation, states, number)):
+        if is_open and (is_rewritten or not has_made_another(one.observation, states, number)):
             yield one
 
 
@@ -183,7 +183,7 @@ def _find_only_patch(
     if len(some) > _MAX_NEAR or not near or (stamp is not None and near[0].time < stamp):
         return ()
     if len({one.observation.writer for one in near}) == 1 and all(
-        makes_of_before(one.observation, states, number) for one in near
+        has_made(one.observation, states, number) for one in near
     ):
         return near[:1]  # those after it changed nothing
     if len(near) > 1:

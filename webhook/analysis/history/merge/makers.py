@@ -17,9 +17,9 @@ def may_have_made(request: Observation, states: Sequence[DatedItem], number: int
     state = states[number].observation
     if _has_replaced_another(request, states, number):
         return False
-    if _has_set(request, states, number):
+    if _has_made_in_time(request, states, number):
         return True
-    if has_set_another(request, states, number):
+    if has_made_another(request, states, number):
         return False
     if request.patched_renew_time:
         return _may_have_patched(request, states, number)
@@ -61,14 +61,14 @@ def _may_have_patched(request: Observation, states: Sequence[DatedItem], number:
     return stamp is None or _is_in_request(request, stamp)
 
 
-def _has_set(request: Observation, states: Sequence[DatedItem], number: int) -> bool:
-    """Return whether a patch makes a state of the one before it, and an API server may have stamped it so."""
+def _has_made_in_time(request: Observation, states: Sequence[DatedItem], number: int) -> bool:
+    """Return whether a patch turns the state before into this one, and an API server may have stamped it so."""
     stamp = find_stamp_of_write(states, number)
-    return stamp is not None and _is_in_request(request, stamp) and makes_of_before(request, states, number)
+    return stamp is not None and _is_in_request(request, stamp) and has_made(request, states, number)
 
 
-def makes_of_before(request: Observation, states: Sequence[DatedItem], number: int) -> bool:
-    """Return whether a patch changes the state before a state to that one."""
+def has_made(request: Observation, states: Sequence[DatedItem], number: int) -> bool:
+    """Return whether a patch turns the state before into this one."""
     before, shown = states[number - 1].observation.object if number else None, states[number].observation.object
     if request.spec_changes is None or not isinstance(before, Lease) or not isinstance(shown, Lease):
         return False
@@ -76,8 +76,8 @@ def makes_of_before(request: Observation, states: Sequence[DatedItem], number: i
     return is_change and patch_spec(before.spec, request.spec_changes) == shown.spec
 
 
-def has_set_another(request: Observation, states: Sequence[DatedItem], number: int) -> bool:
-    """Return whether a patch made something else than a state, of what there was before, as far as a log shows it."""
+def has_made_another(request: Observation, states: Sequence[DatedItem], number: int) -> bool:
+    """Return whether a patch turns the state before into something other than this state, as far as a log shows it."""
     shown = states[number].observation.object
     if request.spec_changes is None or not isinstance(shown, Lease):
         return False
@@ -153,9 +153,9 @@ def is_as_asked(request: Observation, state: Observation) -> bool:
 
 
 def is_known_maker(request: Observation, states: Sequence[DatedItem], number: int) -> bool:
-    """Return whether a write that may have made a state asked for it, and was given what there was before.
+    """Return whether a write surely made a state: it asked for exactly this one.
 
-    It is a creation, or an update that names the state before, which was another one.
+    It is a creation, or an update that names the state before, which has another spec.
     """
     asked = request.object if request.asked is None else request.asked
     shown = states[number].observation.object
@@ -169,7 +169,7 @@ def is_known_maker(request: Observation, states: Sequence[DatedItem], number: in
 
 
 def _has_replaced_another(request: Observation, states: Sequence[DatedItem], number: int) -> bool:
-    """Return whether a request replaced a revision before that of the state before a state, or one after its own."""
+    """Return whether a request replaced a revision older than the state before this one, or as new as this one."""
     replaced, own = parse_number(request.replaces), states[number].revision
     before = states[number - 1].revision if number else 0
     return replaced > 0 and own > 0 and not before <= replaced < own
