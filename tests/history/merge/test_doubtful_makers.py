@@ -427,6 +427,26 @@ def test_a_log_dates_renewals_though_another_writer_s_stamp_is_later() -> None:
     assert last.dating is Dating.LOG
 
 
+def test_a_log_dates_the_second_of_two_renewals_in_one_second_though_another_stamp_is_later() -> None:
+    server = FakeServer()
+    db = server.elector("db-0", DB)
+    db.lead(4)
+    server.write(DB, {**server.leases[DB]["spec"], "leaseDurationSeconds": 20}, "kubectl", "alice", "")
+    for entry in server.leases[DB]["metadata"]["managedFields"]:
+        if entry["manager"] == "kubectl":
+            entry["time"] = "2026-11-18T11:09:00Z"
+    db.duration = 20
+    server.wait(2)
+    db.renew()
+    server.wait(0.1)
+    db.renew()
+    for event in server.log:
+        hide(event)
+    last = follow(server).tenures[-1].last_renewal_write
+    assert last is not None
+    assert (last.dating, last.at) == (Dating.LOG, server.now)
+
+
 def test_for_how_long_a_lease_was_free_is_not_known_if_only_its_holder_s_own_clock_dates_the_end() -> None:
     server = FakeServer()
     db = server.elector("db-0", DB, ahead=3600)

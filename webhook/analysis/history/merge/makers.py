@@ -43,13 +43,16 @@ def may_have_made(request: Observation, states: Sequence[DatedItem], number: int
 def find_stamp_of_write(states: Sequence[DatedItem], number: int) -> int | None:
     """Return the latest stamp that a state has, and the one before it has not; None if it has no stamps.
 
-    Clocks of API servers differ: the stamp of an earlier write may be the latest of all.
+    Clocks of API servers differ: the stamp of an earlier write may be the latest of all. Of two writes by one manager
+    in one second, the second one adds no stamp: a renewal has that of the owner of renewTime.
     """
     state = states[number].observation
     # Another write may take fields from an entry, which keeps its stamp.
     before = {(one.manager, one.stamp) for one in states[number - 1].observation.entries} if number else ()
-    latest = find_latest_stamp([one for one in state.entries if (one.manager, one.stamp) not in before])
-    return state.latest_stamp if latest is None else latest
+    stamp = find_latest_stamp([one for one in state.entries if (one.manager, one.stamp) not in before])
+    if stamp is None and is_renewal(states, number):
+        stamp = find_latest_stamp([one for one in state.entries if one.owns_renew_time])
+    return state.latest_stamp if stamp is None else stamp
 
 
 def _may_have_patched(request: Observation, states: Sequence[DatedItem], number: int) -> bool:
