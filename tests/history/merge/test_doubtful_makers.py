@@ -1,6 +1,7 @@
 """Several requests of a log that may have made one state of a watch: what clients choose does not say which did."""
 
 import copy
+import itertools
 import json
 from typing import Any
 
@@ -237,12 +238,12 @@ def test_who_wrote_a_holder_in_by_one_of_several_patches_did_so_after_the_state_
     last = server.now
     for event in server.log:
         hide(event)
-    for holder in ("old", "older", "older", "older"):
+    for holder, user in itertools.product(("old", "older"), ("argocd", "flux")):
         server.wait(20)
-        add_patch(server, "argocd", holderIdentity=holder)
+        add_patch(server, user, holderIdentity=holder)
         if server.leases[DB]["spec"]["holderIdentity"] != holder:
             server.log.pop()
-            server.write(DB, {**server.leases[DB]["spec"], "holderIdentity": holder}, "argocd", "argocd", "argocd-0")
+            server.write(DB, {**server.leases[DB]["spec"], "holderIdentity": holder}, user, user, f"{user}-0")
             make_patch(server.log[-1], holderIdentity=holder)
     history = follow(server, managed_fields=False)
     assert history.tenures[1].since == last
@@ -472,6 +473,36 @@ def test_who_sends_a_patch_again_made_the_state_by_the_first_one() -> None:
     make_patch(server.log[-1], leaseDurationSeconds=1)
     (edit,) = follow(server, managed_fields=False).edits
     assert (edit.writer.user if edit.writer else "", edit.at) == ("alice", at)
+
+
+def test_a_patch_made_a_state_if_the_others_of_that_time_asked_for_other_ones() -> None:
+    server = FakeServer()
+    edit_duration(server)
+    at = server.now
+    server.wait(10)
+    renewed = format_micro_time(server.now)
+    server.write(DB, {**server.leases[DB]["spec"], "renewTime": renewed}, "kubectl", "mallory", "")
+    make_patch(server.log[-1], renewTime=renewed)
+    (edit,) = follow(server, managed_fields=False).edits
+    assert (edit.writer.user if edit.writer else "", edit.at) == ("alice", at)
+
+
+def test_a_patch_that_asked_for_the_renewal_before_did_not_make_the_next_one_whatever_else_it_asked_for() -> None:
+    server = FakeServer()
+    db = server.elector("db-0", DB)
+    db.lead(10)
+    server.wait(0.1)
+    renewed = server.leases[DB]["spec"]["renewTime"]
+    add_patch(server, "alice", renewTime=renewed, strategy="OldestEmulationVersion")
+    patch = server.log[-1]
+    server.wait(2)
+    db.renew()
+    for event in server.log:
+        if event is not patch:
+            hide(event)
+    last = follow(server, managed_fields=False).tenures[-1].last_renewal_write
+    assert last is not None
+    assert last.dating is Dating.LOG
 
 
 def test_a_renewal_that_only_a_clock_that_is_ahead_dates_is_not_said_to_be_the_last_one() -> None:
