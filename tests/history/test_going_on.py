@@ -32,6 +32,13 @@ def test_what_one_did_before_and_since_is_one_time() -> None:
     assert processes.others[NEW] == make_other(7, 1, 9)
 
 
+def test_what_an_unknown_writer_renewed_meanwhile_is_taken_for_its_own() -> None:
+    processes = HolderProcesses("db", own=OWN, renewals=5)
+    new = HolderProcesses("db", own=NEW, renewals=4, unknown_renewals=1, others={OWN: make_other(1, 7, 7)})
+    processes.merge_concurrent_process(new, make_other(new.known_renewals, 6, 9))
+    assert (processes.renewals, processes.known_renewals, processes.others[NEW].count) == (7, 6, 3)
+
+
 def test_no_more_are_remembered_than_are_kept() -> None:
     known = {Writer("u", uid=f"x{number}"): make_other(1, 1, 1) for number in range(MAX_WRITERS)}
     assert go_on(dict(known), {}).others.keys() == known.keys()

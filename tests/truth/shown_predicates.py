@@ -466,8 +466,10 @@ def _duration(facts: Facts, claim: Claim) -> bool:
 def _usual(facts: Facts, claim: Claim) -> bool:
     """For a log without objects, the table shows who wrote the lease last, and how often that writer does."""
     if claim.get("are_writers"):
-        pairs = [pair for pair in pairwise(facts.writes) if pair[0].process.writer == pair[1].process.writer]
-        gaps = [later.begin - earlier.end for earlier, later in pairs]
+        writers = {one.process.writer for one in facts.writes}
+        # Of two that write in turn, each one's writes are as far apart as if it were alone.
+        own = [[one for one in facts.writes if one.process.writer == writer] for writer in writers]
+        gaps = [later.begin - earlier.end for writes in own for earlier, later in pairwise(writes)]
         return any(gap <= claim["seconds"] * SECOND + POINT for gap in gaps)
     return PREDICATES["renewal-interval"](facts, claim)
 

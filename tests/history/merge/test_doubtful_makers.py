@@ -12,6 +12,7 @@ from tests.factories import Document
 from tests.history.fake_server import FakeServer
 from tests.history.observing import LATEST, observe_all
 from tests.inputs.reading import read
+from webhook.analysis.claims.handovers import describe_renewals_of_another
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import Handover
 from webhook.analysis.history.lease import LeaseHistory
@@ -503,6 +504,24 @@ def test_a_patch_that_asked_for_the_renewal_before_did_not_make_the_next_one_wha
     last = follow(server, managed_fields=False).tenures[-1].last_renewal_write
     assert last is not None
     assert last.dating is Dating.LOG
+
+
+def test_a_renewal_whose_writer_is_not_known_is_counted_for_neither_of_two_pods() -> None:
+    server = FakeServer()
+    db, twin = server.elector("db", DB), server.elector("twin", DB)
+    twin.identity = db.identity
+    db.take()
+    for elector in (db, twin, db, twin, db, twin, db):
+        server.wait(1.1)
+        elector.renew()
+    for event in server.log:
+        hide(event)
+    del server.log[3]
+    (tenure,) = follow(server, managed_fields=False).tenures
+    (other, seen), *_ = tenure.processes.others.items()
+    assert "from pod twin renewed it as db_1, at least 3 times until" in describe_renewals_of_another(
+        tenure, other, seen, server.now
+    )
 
 
 def test_a_renewal_that_only_a_clock_that_is_ahead_dates_is_not_said_to_be_the_last_one() -> None:

@@ -412,7 +412,9 @@ def describe_renewals_of_another(tenure: Tenure, other: Writer, seen: OtherProce
     """Say how often a process renewed a lease that it did not take, as a clause."""
     if seen.backward == seen.count:
         return f"{describe_writer(other)} set its renewTime back"
-    times = f"{format_count(seen.count, 'time')} until {format_clock(seen.last, now)}" if seen.count > 1 else "once"
+    least = "at least " if tenure.processes.unknown_renewals else ""
+    several = f"{least}{format_count(seen.count, 'time')} until {format_clock(seen.last, now)}"
+    times = several if seen.count > 1 else f"{least}once"
     renewed = f"{describe_writer(other)} renewed it as {format_name(tenure.holder)}, {times}"
     if tenure.began is Handover.SEEN and not seen.is_before and tenure.processes.own is not None:
         return f"{renewed}: before, {describe_writer(tenure.processes.own)} renewed it as that"

@@ -116,8 +116,9 @@ def _count_renewals(tenure: Tenure, writer: Writer) -> str:
     """Say how often one of several processes renewed it under its name, as far as was seen."""
     other = tenure.processes.others.get(writer)
     # The write that made the first state of an input may have been one, too.
-    least = "at least " if other is None and tenure.began is Handover.SEEN else ""
-    return least + format_count(tenure.processes.renewals if other is None else other.count, "renewal")
+    is_first = other is None and tenure.began is Handover.SEEN
+    least = "at least " if is_first or tenure.processes.unknown_renewals else ""
+    return least + format_count(tenure.processes.known_renewals if other is None else other.count, "renewal")
 
 
 def _find_end(tenure: Tenure, times: Sequence[int], lasts: int) -> int:

@@ -58,7 +58,9 @@ class HolderProcesses(Struct):
     is_process_known: bool = False
     """The process is surely the one whose pod the holder names, or took the lease and renewed it."""
     renewals: int = 0
-    """By its own process, as far as they were seen."""
+    """By its own process, as far as they were seen; those of unknown writers are taken for its own."""
+    unknown_renewals: int = 0
+    """Renewals by unknown writers among these: they may be another one's."""
     is_last_known: bool = True
     """Its latest renewal is known to be by its own process."""
     taken_by: Writer | None = None
@@ -120,16 +122,17 @@ class HolderProcesses(Struct):
         """
         if writer is None or not writer.user:
             self.renewals, self.is_last_known = self.renewals + 1, False
+            self.unknown_renewals += 1
             return True
         own = self.own
         if own is None or own.is_same(writer) or not self.identity:
             self._renew_by_own(writer)
             return True
         if self._is_after_who_wrote_it_in(own, writer):
-            if self.renewals:
+            if so_far.count:
                 so_far.is_before = writer.process not in self.others
                 self.others[own] = so_far
-                self.renewals = 0
+            self.renewals = self.unknown_renewals = 0
             self._renew_by_own(writer)
             return True
         self._renew_by_other(writer, at, within, is_set_back=is_set_back)
@@ -163,7 +166,8 @@ class HolderProcesses(Struct):
         assert self.own is not None
         assert newcomer.own is not None
         others = {**newcomer.others, newcomer.own: renewed}
-        self.renewals += others.pop(self.own).count
+        self.renewals += others.pop(self.own).count + newcomer.unknown_renewals
+        self.unknown_renewals += newcomer.unknown_renewals
         for who, seen in others.items():
             if who in self.others:
                 self.others[who].add(seen)
@@ -192,6 +196,11 @@ class HolderProcesses(Struct):
         self.conflicted_after_loss = at if self.conflicted_after_loss is None else self.conflicted_after_loss
 
     # Whose write it was.
+
+    @property
+    def known_renewals(self) -> int:
+        """How many renewals its own process is known to have made."""
+        return self.renewals - self.unknown_renewals
 
     def is_pod(self, writer: Writer) -> bool:
         """Return whether a writer may be the pod that the holder names; who acts as another user could name any pod.
@@ -359,7 +368,7 @@ class HolderProcesses(Struct):
     @property
     def has_several_writers(self) -> bool:
         """Whether its own process renewed it, and another one again and again."""
-        return bool(self.renewals and self.sharers)
+        return bool(self.known_renewals and self.sharers)
 
     @property
     def renews_in_turns(self) -> bool:

@@ -225,7 +225,7 @@ class Tenure(Struct):
         self.processes.merge_concurrent_process(
             newcomer.processes,
             OtherProcess(
-                newcomer.processes.renewals,
+                newcomer.processes.known_renewals,
                 newcomer.since,
                 newcomer.last_renewal,
                 newcomer.taking_write.earliest,
@@ -460,7 +460,7 @@ class Tenure(Struct):
     ) -> bool:
         """Remember who renewed; return False if that was another process than the holder's: `HolderProcesses.renew`."""
         since, last = self.since, self.last_renewal
-        so_far = OtherProcess(self.processes.renewals, since, last, min(since, self.taking_write.earliest), last)
+        so_far = OtherProcess(self.processes.known_renewals, since, last, min(since, self.taking_write.earliest), last)
         return self.processes.renew(writer, at, within or (at, at), so_far=so_far, is_set_back=is_set_back)
 
     def is_by(self, writer: Writer | None, manager: str = "", own_manager: str = "") -> bool | None:
