@@ -80,6 +80,20 @@ def test_a_chosen_holder_that_never_came_was_not_a_leader_to_lose() -> None:
     assert lost == ["a_1"]
 
 
+def test_who_takes_up_a_choice_follows_no_pod_that_had_its_name_before() -> None:
+    server, first = start_coordinated()
+    second = server.elector("b", "shop/db")
+    for elector, uid in ((second, "1"), (first, "2"), (second, "3")):
+        server.uids[elector.pod] = uid
+        server.wait(17)
+        chooses(server, elector.identity)
+        server.wait(17)
+        elector.renew(strategy=STRATEGY)
+    tenures = follow_log(server).leases["shop", "db"].tenures
+    assert [one.holder for one in tenures] == ["a_1", "b_1", "a_1", "b_1"]
+    assert (tenures[-1].is_chosen, tenures[-1].processes.renewals, tenures[-1].processes.others) == (True, 1, {})
+
+
 def test_an_election_that_stalls_says_how_to_go_on() -> None:
     server, _ = start_coordinated()
     writes(server, preferredHolder="b_1")

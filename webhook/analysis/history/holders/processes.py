@@ -97,6 +97,10 @@ class HolderProcesses(Struct):
         self.own = writer.process if is_named or known is None or known.is_same(writer) else known
         self.is_process_known = is_named or known is not None
 
+    def forget_process(self) -> None:
+        """Forget which process had this identity before: who renews next is its own."""
+        self.own, self.is_process_known = None, False
+
     def begin_with_renewal(self, before: "HolderProcesses") -> None:
         """Begin with a renewal by another pod than that of the processes before, under their identity."""
         self.is_process_known, self.renewals = True, 1

@@ -239,6 +239,15 @@ class Tenure(Struct):
         """Forget the holder before: another one may have had the lease in between."""
         self.previous = ""
 
+    def note_taking_up(self, writer: Writer | None) -> None:
+        """Note who is about to renew: of a chosen identity, the first pod to do so is its process.
+
+        An API server chooses a name, which another pod of the account may have had before.
+        """
+        is_untaken = self.is_chosen and not self.processes.renewals
+        if is_untaken and self.processes.is_replaced_by(writer) and self.processes.may_share(writer):
+            self.processes.forget_process()
+
     def extend(self, write: Write) -> None:
         """Remember a renewal, whoever made it."""
         self.last_extension = write

@@ -46,6 +46,7 @@ def renew(step: Step, state: NextState) -> None:
     if history.succession.is_going_on_beside(writer):
         history.renewals.rejoin_holder(tenure.since)
         tenure = history.succession.rejoin()
+    tenure.note_taking_up(writer)
     if history.succession.is_replaced_by(writer, at):
         _replace(step, tenure, at, writer)
         return
