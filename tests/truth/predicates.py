@@ -114,13 +114,6 @@ def _does_not_exist(facts: Facts, _: Claim) -> bool:
     return not facts.writes or not facts.writes[-1].is_there
 
 
-def _never_renewed(facts: Facts, claim: Claim) -> bool:
-    identity = claim["identity"]
-    placed = facts.placing(identity)
-    later = [one for one in facts.writes if placed is not None and one.at > placed.at]
-    return not any(one.is_renewal and facts.is_own(one, identity) and one.after.holder == identity for one in later)
-
-
 @_is("renewal-interval")
 def _renewal_interval(facts: Facts, claim: Claim) -> bool:
     gaps = [
@@ -402,15 +395,26 @@ def _candidates_not_served(facts: Facts, claim: Claim) -> bool:
 def _not_taken_up(facts: Facts, claim: Claim) -> bool:
     identity = claim.get("identity", facts.holder)
     if "to" not in claim:
-        placed = facts.placing(identity)
-        is_chosen = placed is not None and placed.process.role is Role.API_SERVER
-        return is_chosen and facts.holder == identity and _never_renewed(facts, {"identity": identity})
+        chosen = _find_choice(facts, identity)
+        if chosen is None or facts.holder != identity:
+            return False
+        return not any(one.is_renewal and facts.is_own(one, identity) for one in facts.writes if one.at > chosen.at)
     begin, end = facts.earliest(claim, "from", 0), facts.earliest(claim, "to", END)
     near = [one for one in facts.writes if one.puts == identity and abs(one.at - begin) <= SECOND + POINT]
     if not near or near[-1].process.role is not Role.API_SERVER:
         return False
     later = (one for one in facts.writes if near[-1].at < one.at <= end and one.after.holder == identity)
     return not any(one.is_renewal and facts.is_own(one, identity) for one in later)
+
+
+def _find_choice(facts: Facts, identity: str) -> Write | None:
+    """Return the write of an API server that chose an identity last; None if another one put that there since.
+
+    An API server moves renewTime only when it chooses. It may name who is there: a webhook gives all one name.
+    """
+    named = (one for one in reversed(facts.writes) if one.after.holder == identity)
+    chosen = next((one for one in named if one.puts or (one.is_renewal and one.process.role is Role.API_SERVER)), None)
+    return chosen if chosen is not None and chosen.process.role is Role.API_SERVER else None
 
 
 @_is("election-stalled")
