@@ -488,6 +488,21 @@ def test_a_patch_made_a_state_if_the_others_of_that_time_asked_for_other_ones() 
     assert (edit.writer.user if edit.writer else "", edit.at) == ("alice", at)
 
 
+def test_a_patch_that_changed_nothing_before_the_state_that_was_replaced_is_not_taken_for_the_next_one() -> None:
+    server = FakeServer()
+    edit_duration(server)
+    server.wait(1)
+    server.log_request(DB, "patch", "alice", "", {})
+    make_patch(server.log[-1], leaseDurationSeconds=1)
+    server.wait(0.5)
+    renewed = server.now
+    server.elector("db-0", DB, duration=15).renew()
+    server.wait(0.5)
+    server.write(DB, {**server.leases[DB]["spec"], "leaseDurationSeconds": 1}, "kubectl", "alice", "")
+    make_patch(server.log[-1], leaseDurationSeconds=1)
+    assert follow(server, managed_fields=False).edits[-1].at >= renewed
+
+
 def test_a_patch_that_asked_for_the_renewal_before_did_not_make_the_next_one_whatever_else_it_asked_for() -> None:
     server = FakeServer()
     db = server.elector("db-0", DB)
