@@ -12,6 +12,7 @@ from tests.factories import Document
 from tests.history.fake_server import FakeServer
 from tests.history.observing import LATEST, observe_all
 from tests.inputs.reading import read
+from webhook.analysis.claims.findings.collect import find_claims
 from webhook.analysis.claims.handovers import describe_renewals_of_another
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import Handover
@@ -501,6 +502,22 @@ def test_a_patch_that_changed_nothing_before_the_state_that_was_replaced_is_not_
     server.write(DB, {**server.leases[DB]["spec"], "leaseDurationSeconds": 1}, "kubectl", "alice", "")
     make_patch(server.log[-1], leaseDurationSeconds=1)
     assert follow(server, managed_fields=False).edits[-1].at >= renewed
+
+
+def test_a_late_renewal_that_a_log_dates_is_not_said_to_be_by_its_writers_clock() -> None:
+    server = FakeServer()
+    db = server.elector("db-0", DB, ahead=3600)
+    db.lead(20)
+    last = server.now
+    server.wait(40)
+    db.renew()
+    server.wait(5)
+    server.log_request(DB, "patch", "velero", "", {})
+    for event in server.log:
+        hide(event)
+    claims = find_claims(account(follow_all(server, managed_fields=False), server.now))
+    (late,) = (one.arguments for one in claims if one.check == "renewal-late")
+    assert (late["from"], late["to"], "how" in late) == (last, last + 40_000_000, False)
 
 
 def test_a_patch_that_asked_for_the_renewal_before_did_not_make_the_next_one_whatever_else_it_asked_for() -> None:

@@ -48,6 +48,8 @@ class Silence(Struct, frozen=True):
 
     doubt: int = 0
     """By how much longer it may have been: a write is stored between its request and its answer, or in a second."""
+    is_claimed: bool = False
+    """Only the clock of the writer dates the renewals around it."""
 
     @property
     def length(self) -> int:
@@ -89,10 +91,11 @@ class Renewals(Struct):
     _early: list[Silence] = field(default_factory=list)
     _usual: int | None = None
 
-    def add(self, at: int, duration: int | None = None, doubt: int = 0) -> int | None:
+    def add(self, at: int, duration: int | None = None, doubt: int = 0, *, is_claimed: bool = False) -> int | None:
         """Take in one renewal after another; return the microseconds of a silence before it.
 
-        `duration` is how many seconds the lease lasted until then, `doubt` that of a silence before it.
+        `duration` is how many seconds the lease lasted until then, `doubt` that of a silence before it. `is_claimed`:
+        its writer's clock alone dates it.
         """
         if self.last is None:
             self.restart(at)
@@ -104,13 +107,14 @@ class Renewals(Struct):
             self.has_several_clocks = self.has_several_clocks or at < self.last - SECOND
             return None
         gap, longest = at - self.last, self.longest_usual
+        silence = Silence(self.last, at, duration, self.tenures, doubt, is_claimed=is_claimed)
         if longest is None:
-            self._early.append(Silence(self.last, at, duration, self.tenures, doubt))
+            self._early.append(silence)
         self.longest = max(self.longest, gap)
         self.latest.append(gap)
         is_silence = longest is not None and gap > longest
         if is_silence:
-            self.silences.append(Silence(self.last, at, duration, self.tenures, doubt))
+            self.silences.append(silence)
         else:
             self.intervals.append(gap)
             self._usual = None

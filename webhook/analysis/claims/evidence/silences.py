@@ -44,15 +44,20 @@ def find_late_renewals(histories: ClusterHistory, history: LeaseHistory) -> Iter
         step = histories.index.find_server_clock_step(history, silence.start, silence.end)
         if step is not None and silence.length + step.by < estimate_deadline(silence.duration):
             continue
-        is_claimed = tenure.is_claimed
         is_one_clock = not (history.renewals.has_several_clocks or tenure.renewed_by_other or tenure.is_coordinated)
-        if is_claimed and (not is_one_clock or _may_be_ended_by_another(history, silence)):
+        if silence.is_claimed and (not is_one_clock or _may_be_ended_by_another(history, silence)):
             continue
         if tenure.processes.is_renewed_by_another(silence.start, silence.end):
             continue
         cause = diagnose(histories, history, tenure, silence.start, silence.end)
         yield MissedRenewals(
-            silence.start, silence.end, silence.duration, doubt=silence.doubt, tenure=tenure, cause=cause
+            silence.start,
+            silence.end,
+            silence.duration,
+            doubt=silence.doubt,
+            is_claimed=silence.is_claimed,
+            tenure=tenure,
+            cause=cause,
         )
 
 

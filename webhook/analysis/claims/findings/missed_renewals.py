@@ -111,8 +111,7 @@ def _describe_other_write(history: LeaseHistory, missed: silences.MissedRenewals
 
 def claim_late_renewal(history: LeaseHistory, missed: silences.MissedRenewals, now: int) -> Claim:
     """Return the claim that a holder renewed late, and why."""
-    is_claimed = missed.tenure.is_claimed
-    since = f", from {format_clock(missed.start, now)} on{' by its own clock' if is_claimed else ''}"
+    since = f", from {format_clock(missed.start, now)} on{' by its own clock' if missed.is_claimed else ''}"
     is_beat = history.is_heartbeat
     is_harmless = is_beat and missed.longest < (missed.duration or 0) * SECOND
     message = f"{describe_delay(history, missed, since, is_beat=is_beat)}{_describe_other_write(history, missed, now)}"
@@ -126,7 +125,7 @@ def claim_late_renewal(history: LeaseHistory, missed: silences.MissedRenewals, n
             "identity": find_identity(missed.tenure),
             "from": missed.start,
             "to": missed.end,
-            "how": Dating.WRITER_CLOCK.value if is_claimed else None,
+            "how": Dating.WRITER_CLOCK.value if missed.is_claimed else None,
             **list_possible_causes(missed.cause),
         },
     )

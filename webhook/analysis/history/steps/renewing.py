@@ -109,7 +109,9 @@ def _count_renewal(step: Step, tenure: Tenure, state: NextState) -> None:
     if is_restarted:
         history.renewals.restart(at)
     is_counted = history.kind is not InputKind.REVIEW and not is_restarted and step.write.is_dated
-    silence = history.renewals.add(at, tenure.duration, doubt) if is_counted else None
+    silence = None
+    if is_counted:
+        silence = history.renewals.add(at, tenure.duration, doubt, is_claimed=step.write.is_claimed)
     record_event(step, EventKind.RENEWED, at, writer=writer, silence=silence)
 
 
