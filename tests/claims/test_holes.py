@@ -88,7 +88,7 @@ def test_a_holder_that_another_one_may_have_followed_is_not_the_previous_one(is_
         Handover.UNKNOWN,
         "db-0_1",
     )
-    assert after.is_unseen
+    assert after.beginning.is_unseen
     taken = [one for one in claims(server) if one["claim"] in {"taken", "lease-stolen", "leader-lost"}]
     assert [one["identity"] for one in taken] == ["db-0_1"]
 

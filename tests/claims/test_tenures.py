@@ -257,7 +257,7 @@ def test_a_holder_that_took_the_lease_again_in_what_was_missed_began_anew() -> N
     server.events[seen:] = [(server.now, "ADDED", server.leases["shop/db"])]
     first.lead(10)
     history = follow_watch(server).leases[LEASE]
-    assert [(one.holder, one.began, one.is_unseen) for one in history.tenures] == [
+    assert [(one.holder, one.began, one.beginning.is_unseen) for one in history.tenures] == [
         ("db-0_1", Handover.SEEN, False),
         ("db-0_1", Handover.UNKNOWN, True),
     ]

@@ -2,6 +2,8 @@
 
 from tests.factories import NOW, Tweak, drop, put
 from tests.history.test_status import lease_of
+from webhook.analysis.history.holders.beginning import Beginning
+from webhook.analysis.history.holders.duration import HeldDuration
 from webhook.analysis.history.holders.processes import HolderProcesses
 from webhook.analysis.history.holders.succession import Succession
 from webhook.analysis.history.holders.tenure import Handover, Tenure
@@ -17,7 +19,12 @@ LATER = NOW + 60 * SECOND
 def held(*, since: int = NOW, began: Handover = Handover.CLAIMED, dating: Dating = Dating.LOG) -> Tenure:
     write = Write(since, since, since, dating)
     return Tenure(
-        HolderProcesses("checkout-7d4b9c-x2x8p_8c1"), since, began, since, taking_write=write, last_extension=write
+        HolderProcesses("checkout-7d4b9c-x2x8p_8c1"),
+        since,
+        began,
+        since,
+        beginning=Beginning(write),
+        last_extension=write,
     )
 
 
@@ -39,7 +46,7 @@ def test_a_state_that_was_dated_back_keeps_the_renewal_that_a_log_dates() -> Non
 def test_a_holder_that_does_not_know_a_shorter_duration_may_still_lead() -> None:
     tenure = held(since=LATER - 30 * SECOND)  # longer ago than the 15 s that the lease now says
     assert status_after(tenure=tenure).state is LeaseState.EXPIRED
-    tenure.duration = 60
+    tenure.held_duration = HeldDuration(60)
     assert status_after(tenure=tenure).state is LeaseState.UNKNOWN
 
 

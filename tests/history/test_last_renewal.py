@@ -3,6 +3,7 @@
 import pytest
 
 from tests.history.test_succession import SECOND, log
+from webhook.analysis.history.holders.beginning import Beginning
 from webhook.analysis.history.holders.processes import HolderProcesses
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.write import Write
@@ -21,5 +22,5 @@ def test_a_write_before_any_renewal(own: Writer | None, writer: Writer | None, i
     processes, taken = HolderProcesses("db-0_1"), log(1)
     processes.own = own
     written = Write(at=taken.at, writer=writer)
-    tenure = Tenure(processes, SECOND, Handover.CLAIMED, SECOND, taking_write=taken, last_extension=written)
+    tenure = Tenure(processes, SECOND, Handover.CLAIMED, SECOND, beginning=Beginning(taken), last_extension=written)
     assert tenure.is_renewed_last_by_own is is_own

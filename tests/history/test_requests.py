@@ -83,8 +83,8 @@ def test_who_deleted_the_lease_is_remembered() -> None:
     server.delete("shop/db", "jane")
     (tenure,) = follow_log(server).leases[LEASE].tenures
     assert tenure.is_deleted
-    assert tenure.deleted_by is not None
-    assert tenure.deleted_by.name == "jane"
+    assert tenure.deletion.by is not None
+    assert tenure.deletion.by.name == "jane"
 
 
 def test_of_very_many_logs_the_first_ones_are_remembered() -> None:

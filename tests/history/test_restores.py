@@ -52,7 +52,7 @@ def test_a_holder_after_the_restore_is_not_accused(show: Callable[[FakeServer], 
     histories = history_of(show(server))
     answer = account(histories, server.now)
     last = histories.leases[LEASE].tenures[-1]
-    assert (last.holder, last.is_unseen, last.leaderless) == (second.identity, True, None)
+    assert (last.holder, last.beginning.is_unseen, last.leaderless) == (second.identity, True, None)
     assert {one.check for one in answer.findings} == {"leader-lost", "timing-tight"}
     sentence = (
         "resourceVersions went back to an earlier value: etcd was put back to an earlier state, or these are several"

@@ -2,6 +2,7 @@
 
 import pytest
 
+from webhook.analysis.history.holders.beginning import Beginning
 from webhook.analysis.history.holders.processes import HolderProcesses
 from webhook.analysis.history.holders.succession import MAX_TENURES, Succession
 from webhook.analysis.history.holders.tenure import API_SERVER, Handover, Tenure
@@ -18,7 +19,9 @@ def log(at: int) -> Write:
 
 def tenure(holder: str, since: int, how: Handover = Handover.RELEASED) -> Tenure:
     at = since * SECOND
-    return Tenure(HolderProcesses(holder, "shop"), at, how, at, taking_write=log(since), last_extension=log(since))
+    return Tenure(
+        HolderProcesses(holder, "shop"), at, how, at, beginning=Beginning(log(since)), last_extension=log(since)
+    )
 
 
 def held(*holders: str) -> Succession:
@@ -101,7 +104,7 @@ def test_the_time_without_a_leader_is_that_from_an_end_to_the_next_begin() -> No
 )
 def test_a_deletion_came_after_the_write_before(is_dated: bool, is_claimed: bool, earliest: int) -> None:
     succession = held("a")
-    succession.tenures[0].note_deletion(None, is_dated=is_dated, marked_at=0, last_finalizer_by=None)
+    succession.tenures[0].note_end_dated(is_dated=is_dated)
     before = Write(7 * SECOND, 7 * SECOND, None, Dating.WRITER_CLOCK if is_claimed else Dating.LOG)
     ended = succession.end(10 * SECOND, Handover.DELETED, log(10), before)
     assert ended is not None

@@ -18,6 +18,7 @@ from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.claims.presentation.happened import list_events
 from webhook.analysis.history.events import EventKind
 from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.holders.beginning import Beginning
 from webhook.analysis.history.holders.processes import MAX_WRITERS, HolderProcesses
 from webhook.analysis.history.holders.tenure import API_SERVER, Handover, Tenure
 from webhook.analysis.history.lease import LeaseHistory
@@ -165,7 +166,7 @@ def test_a_writer_is_known_by_its_own_field_manager_if_the_input_shows_no_user(
 
 def test_who_put_a_holder_there_is_not_compared_with_who_removes_it() -> None:
     assert Tenure(HolderProcesses("a_1"), 0, Handover.CREATED, 0).is_by(None, "kubectl", "operator") is None
-    seen = Tenure(HolderProcesses("a_1"), 0, Handover.SEEN, 0, is_since_own=True)
+    seen = Tenure(HolderProcesses("a_1"), 0, Handover.SEEN, 0, beginning=Beginning(is_since_own=True))
     assert seen.is_by(None, "kubectl", "operator") is None
     assert seen.is_by(None, "operator", "operator") is True
 

@@ -202,7 +202,7 @@ def _of_metrics(read: Reading) -> Iterator[Shown]:
             key = (sample.labels["namespace"], sample.labels["lease"])
             how = {"how": sample.labels["how"]} if "how" in sample.labels else {}
             # Where a writer's clock dates a holder, no metric counts the time before it.
-            is_claimed = any(one.taking_write.is_claimed for one in read.histories.leases[key].tenures)
+            is_claimed = any(one.beginning.write.is_claimed for one in read.histories.leases[key].tenures)
             is_whole = read.given.kind not in SOME_WRITES and not is_claimed
             times = {"now": format_micro_time(now), "value": sample.value, "is_whole": is_whole}
             yield key, {"claim": f"metric-{name.replace('_', '-')}", **times, **how}

@@ -34,7 +34,7 @@ def list_datings(history: LeaseHistory) -> set[Dating]:
     """Return what dates the beginning of the first tenure, and its last renewal."""
     tenure = history.tenures[0]
     assert tenure.last_renewal_write
-    return {tenure.taking_write.dating, tenure.last_renewal_write.dating}
+    return {tenure.beginning.write.dating, tenure.last_renewal_write.dating}
 
 
 def test_a_log_dates_a_renewal_that_has_the_renew_time_that_was_sent() -> None:
@@ -203,4 +203,4 @@ def test_a_lease_that_was_created_unseen_was_not_made_by_the_first_write_that_is
             event["level"] = "Metadata"
     histories = ClusterHistory()
     observe_all(histories, read("log", [server.audit_log()]))
-    assert histories.leases["shop", "db"].tenures[-1].is_unseen
+    assert histories.leases["shop", "db"].tenures[-1].beginning.is_unseen

@@ -48,7 +48,7 @@ def is_joined(history: LeaseHistory) -> bool:
     first, second = history.tenures
     pods = [
         first.removal.writer and first.removal.writer.pod,
-        second.taking_write.writer and second.taking_write.writer.pod,
+        second.beginning.write.writer and second.beginning.write.writer.pod,
     ]
     assert pods in ([None, None], ["db-0", "db-1"])
     return pods == ["db-0", "db-1"]
@@ -111,4 +111,4 @@ def test_what_the_stamps_exclude_is_not_joined() -> None:
         for entry in document["metadata"]["managedFields"]:
             entry["time"] = "2026-11-18T11:07:07Z"
     history = follow(server)
-    assert history.tenures[1].taking_write.writer is None
+    assert history.tenures[1].beginning.write.writer is None

@@ -186,7 +186,7 @@ def _is_given_up(tenure: Tenure) -> bool:
 
 def _is_by_taker(tenure: Tenure) -> bool:
     """Return whether the field manager that wrote a holder in removed it."""
-    return bool(tenure.removal.manager) and tenure.removal.manager == tenure.taken_manager
+    return bool(tenure.removal.manager) and tenure.removal.manager == tenure.beginning.manager
 
 
 def name_taking(tenure: Tenure, before: Tenure | None, *, is_seen_created: bool) -> str:
@@ -194,7 +194,7 @@ def name_taking(tenure: Tenure, before: Tenure | None, *, is_seen_created: bool)
 
     That nobody had held it is known only of a lease whose creation was seen.
     """
-    is_undated = tenure.began is Handover.STOLEN and not tenure.is_dated
+    is_undated = tenure.began is Handover.STOLEN and not tenure.beginning.is_dated
     is_past_unseen = tenure.began is Handover.CLAIMED and (before is not None or not is_seen_created)
     return "unknown" if tenure.is_unclear or is_undated or is_past_unseen else _HOW[tenure.began]
 
@@ -237,8 +237,10 @@ def describe_dating_of_end(tenure: Tenure) -> str:
 
 
 def _describe_dating_of_start(tenure: Tenure) -> str:
-    is_claimed = tenure.taking_write.is_claimed and tenure.began is not Handover.SEEN and not tenure.is_unseen
-    return describe_dating(is_dated=tenure.is_dated, is_claimed=is_claimed)
+    is_claimed = (
+        tenure.beginning.write.is_claimed and tenure.began is not Handover.SEEN and not tenure.beginning.is_unseen
+    )
+    return describe_dating(is_dated=tenure.beginning.is_dated, is_claimed=is_claimed)
 
 
 def describe_handover(tenure: Tenure, before: Tenure | None) -> str:
@@ -247,7 +249,7 @@ def describe_handover(tenure: Tenure, before: Tenure | None) -> str:
     if not tenure.holder:
         begun = "was created" if tenure.began is Handover.CREATED else "was there"
         return f"it {begun} without a holder{describe_by_writer(tenure.processes.taken_by)}"
-    if tenure.is_over_unshown:
+    if tenure.beginning.is_over_unshown:
         took, who = _describe_taker(tenure)
         gap = _describe_gap(tenure, before, format_name(tenure.previous))
         return f"{took}{who} after {format_name(tenure.previous)}, {_UNSHOWN}{gap}{term}"
@@ -304,7 +306,7 @@ def _describe_gap(tenure: Tenure, before: Tenure | None, previous: str) -> str:
 def _describe_taker(tenure: Tenure) -> tuple[str, str]:
     """Say who took a lease, or wrote its holder in: a clause, and what process that is as a part that may follow."""
     holder, taker, other = format_name(tenure.holder), tenure.processes.taken_by, tenure.processes.doubtful_taker
-    if tenure.is_unseen:
+    if tenure.beginning.is_unseen:
         return f"{holder} came to hold it", ""  # who wrote the state that shows it need not have put it there
     if other:
         return f"{describe_writer(other)} wrote {holder} into it", ""
@@ -318,7 +320,7 @@ def _describe_any_handover(tenure: Tenure, before: Tenure | None) -> str:
     holder = format_name(tenure.holder)
     previous = format_name(tenure.previous) if tenure.previous else "the holder before"
     gap = _describe_gap(tenure, before, previous)
-    if tenure.is_after_restore or tenure.may_go_on:
+    if tenure.beginning.is_after_restore or tenure.beginning.may_go_on:
         return _describe_resumption(tenure)
     if tenure.is_chosen and tenure.began is not Handover.SEEN:
         return f"{_describe_choosing(tenure)} {holder}{_describe_choice(tenure, before).format(previous)}{gap}"
@@ -330,7 +332,7 @@ def _describe_any_handover(tenure: Tenure, before: Tenure | None) -> str:
     match tenure.began:
         case Handover.SEEN:
             # It may have taken the lease after the input begins, which need not show what was there before.
-            return f"{holder} {'took it, as it wrote itself' if tenure.is_since_own else _HELD_AT_FIRST}{who}"
+            return f"{holder} {'took it, as it wrote itself' if tenure.beginning.is_since_own else _HELD_AT_FIRST}{who}"
         case Handover.CREATED:
             return (
                 f"{describe_writer(other)} created it with the holder {holder}"
@@ -343,7 +345,7 @@ def _describe_any_handover(tenure: Tenure, before: Tenure | None) -> str:
             return _describe_replacement(tenure, before, f"{took}{who}", previous)
         case Handover.DELETED:
             return f"{describe_creation(tenure)}{who} after it was deleted{unheld}"
-        case Handover.UNKNOWN if not tenure.is_unseen:
+        case Handover.UNKNOWN if not tenure.beginning.is_unseen:
             return f"{holder} held it by then{who}{gap}"
         case Handover.RELEASED if before is not None and before.is_release_known:
             is_foreign = before.removal.is_own is False and before.holder != tenure.holder
@@ -354,7 +356,7 @@ def _describe_any_handover(tenure: Tenure, before: Tenure | None) -> str:
 
 def _describe_resumption(tenure: Tenure) -> str:
     """Say who held a lease after what was not seen, where no write is known to have put it there."""
-    if not tenure.is_after_restore:
+    if not tenure.beginning.is_after_restore:
         return f"{format_name(tenure.holder)} held it as before, or took it again at a time that was not recorded"
     led = (
         f"; {format_name(tenure.previous)}, the holder before, may have led until it noticed" if tenure.previous else ""
@@ -369,7 +371,7 @@ def _describe_choice(tenure: Tenure, before: Tenure | None) -> str:
     """Say why an API server chose a holder, with a place for the name of the one before."""
     if tenure.began is Handover.RELEASED and before is not None and before.removal.is_own:
         return " after {} released it"
-    is_recorded = tenure.began is not Handover.UNKNOWN or tenure.is_unseen
+    is_recorded = tenure.began is not Handover.UNKNOWN or tenure.beginning.is_unseen
     return _CHOSEN.get(tenure.began, "") if is_recorded else ""
 
 
@@ -402,8 +404,8 @@ def describe_creation(tenure: Tenure) -> str:
         return f"{describe_writer(taker)} created it again with the holder {format_name(tenure.holder)}"
     if tenure.processes.taken_by is None and not tenure.is_stand_in:
         # Another one may have, also under its field manager.
-        is_hint = tenure.taken_manager and tenure.manager not in {"", tenure.taken_manager}
-        by = f"field manager {format_name(tenure.taken_manager)} created it" if is_hint else "it was created"
+        is_hint = tenure.beginning.manager and tenure.manager not in {"", tenure.beginning.manager}
+        by = f"field manager {format_name(tenure.beginning.manager)} created it" if is_hint else "it was created"
         return f"{by} again with the holder {format_name(tenure.holder)}"
     return f"{format_name(tenure.holder)} created it again"
 
@@ -425,9 +427,9 @@ def _describe_first_write(tenure: Tenure) -> str:
     """Say when someone first wrote a lease that the log does not show, as a clause."""
     who = f" ({describe_writer(tenure.processes.taken_by)})" if tenure.processes.taken_by else ""
     gap = ""
-    if tenure.is_after_turns:
+    if tenure.beginning.is_after_turns:
         gap = f"; before, it and {format_name(tenure.previous)} wrote it in turn"
-    elif tenure.leaderless is not None and not tenure.is_written_between:
+    elif tenure.leaderless is not None and not tenure.beginning.is_written_between:
         is_other = tenure.previous not in {"", tenure.holder}
         none = f"neither it nor {format_name(tenure.previous)} wrote it" if is_other else "it had not written it"
         gap = f"; {none} for {format_length(tenure.leaderless)}"
@@ -441,18 +443,17 @@ def _describe_first_write(tenure: Tenure) -> str:
 def describe_ending(tenure: Tenure) -> str:
     """Say how a lease was taken from its holder before it expired, or given up by it, as a clause."""
     holder = format_name(tenure.holder)
-    if tenure.is_deleted and tenure.marked_at:
-        asked = f", which {describe_writer(tenure.deleted_by)} had asked to delete before," if tenure.deleted_by else ""
+    deletion = tenure.deletion
+    if deletion.is_deleted and deletion.marked_at:
+        asked = f", which {describe_writer(deletion.by)} had asked to delete before," if deletion.by else ""
         return f"the lease{asked} was gone with its last finalizer while {holder} held it"
-    if tenure.is_deleted and tenure.is_deleted_by_itself:
-        maybe = "" if tenure.is_deletion_sure else " may have"
+    if deletion.is_deleted and tenure.is_deleted_by_itself:
+        maybe = "" if deletion.is_sure else " may have"
         return f"{holder}{maybe} deleted the lease, as some electors do when they stop"
-    if tenure.is_deleted:
-        deleted = (
-            f"{describe_writer(tenure.deleted_by)} deleted the lease" if tenure.deleted_by else "the lease was deleted"
-        )
-        if not tenure.is_deletion_sure:
-            deleted = f"{describe_writer(tenure.deleted_by or Writer())} may have deleted the lease"
+    if deletion.is_deleted:
+        deleted = f"{describe_writer(deletion.by)} deleted the lease" if deletion.by else "the lease was deleted"
+        if not deletion.is_sure:
+            deleted = f"{describe_writer(deletion.by or Writer())} may have deleted the lease"
         return f"{deleted}, which {holder} wrote last" if tenure.is_stand_in else f"{deleted} while {holder} held it"
     if tenure.removal.may_be_by_another:
         remover = tenure.removal.writer

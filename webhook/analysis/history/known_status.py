@@ -107,6 +107,6 @@ def date_known_renewal(holder: Tenure | None, *, is_list_only: bool) -> int | No
     """
     if holder is None or holder.is_last_unseen:
         return None
-    is_shown = not (is_list_only if holder.began is Handover.SEEN else holder.is_unseen)
+    is_shown = not (is_list_only if holder.began is Handover.SEEN else holder.beginning.is_unseen)
     renewal = holder.last_extension if holder.last_renewal_write is None and is_shown else holder.last_renewal_write
     return holder.kept_until if renewal is not None and renewal.is_dated_by_a_server else None

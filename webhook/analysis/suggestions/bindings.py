@@ -191,7 +191,7 @@ class AllWrites(Struct):
         events = self._histories.add(seen) if seen.act not in _READS and seen.is_stored else []
         phrases = dict.fromkeys(_find_attacks_by_rules(seen, self.clock))
         taken = [one.tenure for one in events if one.kind is EventKind.ACQUIRED and one.tenure]
-        if any(one.may_be_stolen or one.is_over_unshown for one in taken):
+        if any(one.may_be_stolen or one.beginning.is_over_unshown for one in taken):
             phrases[TOOK] = None
         return tuple(phrases)
 

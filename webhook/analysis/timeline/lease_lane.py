@@ -111,13 +111,13 @@ class LeaseLane(Struct):
         tenure, duration = self.history.latest_tenure, self.history.duration
         if tenure is None or self.history.kind is InputKind.REVIEW or not duration or duration < 0:
             return None
-        if not tenure.is_dated and not tenure.processes.renewals:
+        if not tenure.beginning.is_dated and not tenure.processes.renewals:
             return None  # it may have been taken at any time since, and the one before may have held it until then
         renewed = tenure.kept_until if self.claimed is None else self.claimed
         if self._is_renewal_unknown(tenure):
             latest = self._latest_renewal(tenure)
             return None if latest is None else latest + duration * SECOND
-        return max(renewed + duration * SECOND, tenure.shortened_at)
+        return max(renewed + duration * SECOND, tenure.held_duration.shortened_at)
 
     def _is_renewal_unknown(self, tenure: Tenure) -> bool:
         """Return whether the input does not show when its holder, or another one, renewed it last."""
@@ -368,13 +368,13 @@ class LeaseLane(Struct):
         is_begun = self.spans.present is not None and self.spans.present.begins == tenure.since
         is_begun = is_begun and tenure.processes.renewals <= 1
         is_whole = all(one.end <= tenure.since for one in self.history.renewals.unseen)
-        return tenure.is_chosen and is_begun and is_whole and not (tenure.is_stand_in or tenure.is_unseen)
+        return tenure.is_chosen and is_begun and is_whole and not (tenure.is_stand_in or tenure.beginning.is_unseen)
 
     def _turn_overdue(self, tenure: Tenure | None, at: int) -> None:
         """Say that a holder that is removed had let the lease expire before, if it had."""
-        duration = tenure.least_duration if tenure else None
+        duration = tenure.held_duration.least if tenure else None
         if tenure and duration and not tenure.is_last_unseen:
-            expired = max(tenure.kept_until + duration * SECOND, tenure.shortened_at)
+            expired = max(tenure.kept_until + duration * SECOND, tenure.held_duration.shortened_at)
             if expired < at and self.spans.present and self.spans.present.kind is SpanKind.HELD:
                 self.spans.turn(SpanKind.OVERDUE, expired)
 
@@ -411,7 +411,7 @@ class LeaseLane(Struct):
         long, or that writes were refused or failed: its holder may have lost it, and taken it again.
         """
         moment, begun = self.history.moment, self.begun
-        if self._is_renewal_unknown(tenure) and not tenure.is_since_own:
+        if self._is_renewal_unknown(tenure) and not tenure.beginning.is_since_own:
             return max(since, self._latest_write)
         is_long = begun is not None and moment - begun > estimate_deadline(tenure.duration or self.history.duration)
         if is_long or any(one.is_denied or one.has_failed for one in self.history.requests.refusals):
@@ -431,7 +431,7 @@ class LeaseLane(Struct):
     def _turn_unrecorded(self, tenure: Tenure) -> None:
         """Say that a lease which was free may have been taken at any time, if its next holder took it unseen."""
         free = self.spans.present
-        if free is not None and free.kind is SpanKind.LEADERLESS and tenure.is_unseen:
+        if free is not None and free.kind is SpanKind.LEADERLESS and tenure.beginning.is_unseen:
             reason = f"{format_name(self.holder)} took it in this time, and {_UNKNOWN_TIME}"
             self.spans.begin(SpanKind.UNRECORDED, free.begins, reason=reason)
 
@@ -445,7 +445,7 @@ class LeaseLane(Struct):
             since = self._find_begin(tenure, min(since, renewed))
             if since < renewed and not self._is_renewal_unknown(tenure):
                 self.ticks.add(renewed, max_ticks)
-        elif tenure.is_unseen and not tenure.has_unseen_renewals and tenure.last_renewal < since:
+        elif tenure.beginning.is_unseen and not tenure.has_unseen_renewals and tenure.last_renewal < since:
             self.ticks.add(tenure.last_renewal, max_ticks)
         self._turn_unrecorded(tenure)
         if tenure.began is Handover.UNKNOWN and len(self.history.tenures) > 1:
@@ -453,7 +453,7 @@ class LeaseLane(Struct):
         status = self.history.status(since)
         manager = status.manager if status else ""
         held, reason = self._held()
-        if held in {SpanKind.HELD, SpanKind.UNRECORDED} and not tenure.is_dated:
+        if held in {SpanKind.HELD, SpanKind.UNRECORDED} and not tenure.beginning.is_dated:
             held, reason = SpanKind.UNRECORDED, f"{format_name(self.holder)} took it in this time, and {_UNKNOWN_TIME}"
         if tenure.began is Handover.SEEN and held is SpanKind.HELD:
             reason = _BY_FIRST_STATE

@@ -27,16 +27,16 @@ def _describe_deletion(tenure: Tenure) -> str:
 
     Each API server is that user, and one deletes what others left behind. Which of them did is not known.
     """
-    who = tenure.deleted_by
+    who = tenure.deletion.by
     if who is None:
         return "the lease of an API server was deleted"
-    deleted = "deleted" if tenure.is_deletion_sure else "may have deleted"
+    deleted = "deleted" if tenure.deletion.is_sure else "may have deleted"
     return f"{describe_writer(who)} {deleted} the lease of an API server{_ENDS if who.user == API_SERVER else ''}"
 
 
 def advise_after_end_of_api_server(tenure: Tenure | None) -> Advice:
     """Return what to do: nothing for the lease, as each API server that runs has one."""
-    is_own = tenure is not None and tenure.deleted_by is not None and tenure.deleted_by.user == API_SERVER
+    is_own = tenure is not None and tenure.deletion.by is not None and tenure.deletion.by.user == API_SERVER
     sentence = "No one elects by the lease of an API server, which creates it again while it runs."
     if is_own:
         sentence = "No one elects by it, and an API server that ends deletes its own: nothing is missing if one ended."

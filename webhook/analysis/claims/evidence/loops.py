@@ -86,7 +86,7 @@ def name_taker(tenure: Tenure) -> str:
 
 def _is_short(tenure: Tenure) -> bool:
     """Return whether it is known from when to when a holder had a lease, and that was not long."""
-    is_known = tenure.began is not Handover.SEEN and tenure.is_dated and tenure.is_end_dated
+    is_known = tenure.began is not Handover.SEEN and tenure.beginning.is_dated and tenure.is_end_dated
     return is_known and (tenure.until or tenure.since) - tenure.since <= FREQUENT_WITHIN
 
 

@@ -43,7 +43,7 @@ def find_owner_that_held(history: LeaseHistory, before: Tenure) -> OwnerReferenc
     )
     if (added is not None and not is_by_holder(added)) or pod.namespace != history.namespace:
         return None
-    for owner in before.owners:
+    for owner in before.deletion.owners:
         is_pod = owner.kind == "Pod" and owner.api_version == "v1" and bool(pod.name) and owner.name == pod.name
         is_same_uid = own is not None and bool(own.uid) and own.uid == owner.uid
         if is_pod and (is_same_uid or _GENERATED.fullmatch(pod.name)):

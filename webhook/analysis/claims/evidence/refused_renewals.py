@@ -114,7 +114,7 @@ def _has_no_other_writes(history: LeaseHistory, tenure: Tenure, start: int, end:
 
     A write that conflicts then is based on a state before that renewal, of which the answer may not have arrived.
     """
-    is_renewed_by_other = tenure.renewed_by_other is not None and start <= tenure.renewed_by_other[0] < end
+    is_renewed_by_other = tenure.renewed_by_other is not None and start <= tenure.renewed_by_other.at < end
     times = (*(one.at for one in history.idle_writes), *(at for at, _ in history.requests.accepted))
     return not is_renewed_by_other and not any(start <= at < end for at in times)
 

@@ -351,7 +351,7 @@ def _find_silences(history: LeaseHistory) -> Iterator[_Silence]:
     """Yield from when to when a lease was not renewed for so long that most clients give up, or that it expired."""
     yield from ((one.start, one.end, history.find_tenure_of_silence(one)) for one in history.late_silences)
     for before, after in pairwise(history.tenures):
-        if after.began is Handover.EXPIRED or after.may_have_been_expired:
+        if after.began is Handover.EXPIRED or after.beginning.may_have_been_expired:
             yield before.last_of_identity, after.since, before
     holder = history.current_tenure
     if holder is not None and holder.duration and history.moment - holder.last_renewal > holder.duration * SECOND:

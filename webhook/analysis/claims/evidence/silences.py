@@ -70,10 +70,10 @@ def find_lost_leaders(histories: ClusterHistory, history: LeaseHistory) -> Itera
     """Yield the times for which holders did not renew until the lease expired and another one took it, oldest first."""
     for before, after in pairwise(history.tenures):
         # Two writers' clocks say nothing of the time between their writes.
-        is_claimed = after.taking_write.is_claimed or (
+        is_claimed = after.beginning.write.is_claimed or (
             before.last_renewal_write is not None and before.last_renewal_write.is_claimed
         )
-        if (after.began is Handover.EXPIRED or after.may_have_been_expired) and not is_claimed:
+        if (after.began is Handover.EXPIRED or after.beginning.may_have_been_expired) and not is_claimed:
             start, end = before.last_of_identity, after.since
             cause = diagnose(histories, history, before, start, end)
             if after.processes.is_from_pod_of(before.processes):

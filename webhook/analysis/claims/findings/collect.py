@@ -142,9 +142,9 @@ def _find_expiry(account: Account, takeable: int) -> int | None:
         since = max(takeable, latest or 0) if [one for one in owned if one] == [whole] else None
         if since is None or history.is_list_only or tenure is None or tenure.began is Handover.SEEN:
             return since
-        return None if tenure.taking_write.latest is None else max(since, tenure.taking_write.latest)
+        return None if tenure.beginning.write.latest is None else max(since, tenure.beginning.write.latest)
     since = takeable + max(0, tenure.duration - (history.duration or 0)) * SECOND
-    return max(since, tenure.taking_write.latest or since)
+    return max(since, tenure.beginning.write.latest or since)
 
 
 def _claim_free(account: Account, status: LeaseStatus) -> Claim:
@@ -163,10 +163,10 @@ def _claim_free(account: Account, status: LeaseStatus) -> Claim:
 def _collect_holder(account: Account, status: LeaseStatus) -> Iterator[Claim]:
     history, now, tenure = account.history, account.now, account.tenure
     first = _find_first_of_identity(history.tenures)
-    if tenure and first and first.began is not Handover.SEEN and not first.is_unseen:
-        within = bound_write(first.taking_write)
-        by = _find_writer(first.taking_write)
-        text = f"held since {format_clock(first.since, now)}{describe_by_writer(first.taking_write.writer)}"
+    if tenure and first and first.began is not Handover.SEEN and not first.beginning.is_unseen:
+        within = bound_write(first.beginning.write)
+        by = _find_writer(first.beginning.write)
+        text = f"held since {format_clock(first.since, now)}{describe_by_writer(first.beginning.write.writer)}"
         if within:
             yield _make_fact(account, "held-since", text, identity=tenure.holder, by=by, **within)
     renewed = tenure.last_renewal_write if tenure else None
@@ -249,10 +249,10 @@ def _find_writer(write: Write) -> WriteAuthor:
 
 
 def _collect_tenure(account: Account, before: Tenure | None, tenure: Tenure) -> Iterator[Claim]:
-    if not tenure.holder or tenure.is_stand_in or tenure.is_unseen or tenure.began is Handover.SEEN:
+    if not tenure.holder or tenure.is_stand_in or tenure.beginning.is_unseen or tenure.began is Handover.SEEN:
         return
-    within, text = bound_write(tenure.taking_write), describe_handover(tenure, before)
-    by = _find_writer(tenure.taking_write)
+    within, text = bound_write(tenure.beginning.write), describe_handover(tenure, before)
+    by = _find_writer(tenure.beginning.write)
     if not within:
         return
     if tenure.began is Handover.REPLACED:
@@ -275,7 +275,7 @@ def _collect_tenure(account: Account, before: Tenure | None, tenure: Tenure) -> 
             text,
             at=tenure.since,
             identity=tenure.holder,
-            by=WriteAuthor(tenure.processes.taken_by, "" if tenure.processes.taken_by else tenure.taken_manager),
+            by=WriteAuthor(tenure.processes.taken_by, "" if tenure.processes.taken_by else tenure.beginning.manager),
             **within,
         )
     how = name_taking(tenure, before, is_seen_created=account.history.existence.is_seen_created)

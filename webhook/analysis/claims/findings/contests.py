@@ -48,7 +48,7 @@ class Contest(Struct, frozen=True):
     @property
     def is_as_asked(self) -> bool:
         """Whether a log shows of some of them what they asked, and not what was stored before."""
-        return any(one.is_over_unshown for one in self.tenures)
+        return any(one.beginning.is_over_unshown for one in self.tenures)
 
     def is_ongoing(self, now: int) -> bool:
         """Return whether the last one holds it, and the other one may be about to take it, by how it went so far."""
@@ -78,8 +78,10 @@ def find_contest(tenures: Sequence[Tenure]) -> Contest | None:
 def _is_taken_while_live(before: Tenure, after: Tenure) -> bool:
     """Return whether another process took the lease itself, as far as is known, while its holder still held it."""
     # A log of requests does not show what was stored: by what was asked, it was held.
-    is_taken = after.began is Handover.STOLEN or (after.is_over_unshown and after.processes.taken_by is not None)
-    is_own = is_taken and after.is_dated and after.processes.doubtful_taker is None
+    is_taken = after.began is Handover.STOLEN or (
+        after.beginning.is_over_unshown and after.processes.taken_by is not None
+    )
+    is_own = is_taken and after.beginning.is_dated and after.processes.doubtful_taker is None
     return is_own and before.holder != after.holder and not after.processes.is_from_pod_of(before.processes)
 
 
@@ -93,7 +95,7 @@ def _describe_copies(contest: Contest) -> str:
     if len(old) != 1 or old[0].copied_age is None:
         return ""
     age = format_length(old[0].copied_age)
-    manager = f", with the field manager {format_name(old[0].taken_manager)}" if old[0].taken_manager else ""
+    manager = f", with the field manager {format_name(old[0].beginning.manager)}" if old[0].beginning.manager else ""
     return (
         f". Each time {format_name(old[0].holder)} was written in{manager}, renewTime was old, {age} at last, and no "
         "renewal followed, as if a stored copy of the lease was written, such as a manifest"

@@ -50,7 +50,7 @@ def claim_deletion(
         return
     end = after.since if after is not None else now
     collection_deletions = (
-        [] if before.deleted_by else histories.list_collection_deletions(history.namespace, before.last_renewal, end)
+        [] if before.deletion.by else histories.list_collection_deletions(history.namespace, before.last_renewal, end)
     )
     message = _describe_deletion(history, before, after, now)
     if collection_deletions:
@@ -73,8 +73,8 @@ def claim_deletion(
         arguments={
             "previous": find_identity(before),
             "identity": find_identity(after) if after else None,
-            "by": WriteAuthor(before.deleted_by),
-            **bound_write(before.ended, after.taking_write if after else None),
+            "by": WriteAuthor(before.deletion.by),
+            **bound_write(before.ended, after.beginning.write if after else None),
         },
     )
 
@@ -116,10 +116,10 @@ def _find_consequence(
     if _is_of_deleted_namespace(history, before):
         said = "; the pods of a deleted namespace are deleted before anything is created there again"
         return Severity.WARNING, said
-    if before.deleted_by is None and owner:
+    if before.deletion.by is None and owner:
         unless = "unless that pod was gone, or deleted the lease itself, two may have led at once"
         return Severity.WARNING, f": the owner of the deleted lease was pod {owner.name}, which held it; {unless}"
-    if before.deleted_by is None or _may_be_by_its_holder(before):
+    if before.deletion.by is None or _may_be_by_its_holder(before):
         return Severity.WARNING, ": if the holder did not delete it itself, as some do, two may have led at once"
     if _is_collected(before):
         said = f": two may have led at once, unless the owner was the pod of {format_name(before.holder)}"
@@ -133,13 +133,13 @@ def _find_consequence(
 
 def _may_be_by_its_holder(before: Tenure) -> bool:
     """Return whether the user of a holder deleted the lease, and it cannot be known which of its processes did."""
-    own, who = before.processes.own, before.deleted_by
+    own, who = before.processes.own, before.deletion.by
     return before.is_deleted_by_itself is None and own is not None and who is not None and own.user == who.user
 
 
 def _is_collected(before: Tenure) -> bool:
     """Return whether the garbage collector deleted the lease, as no owner of it exists."""
-    return before.deleted_by is not None and before.deleted_by.user == GARBAGE_COLLECTOR
+    return before.deletion.by is not None and before.deletion.by.user == GARBAGE_COLLECTOR
 
 
 def _may_lead_on(before: Tenure, after: Tenure | None) -> bool:
@@ -154,10 +154,10 @@ def _may_lead_on(before: Tenure, after: Tenure | None) -> bool:
 
 def _advise(history: LeaseHistory, before: Tenure, collection_deletions: Sequence[Observation]) -> Advice:
     """Return what to do about a deletion; if the deleter is unknown, a deletion of many leases may have caused it."""
-    who = before.deleted_by
+    who = before.deletion.by
     if _may_be_by_its_holder(before) and UserInfo(who.user if who else "").service_account:
         return advise_on_user_of_electors("Whether its holder deleted it is not known.", history, who or Writer())
-    if not before.is_deletion_sure:
+    if not before.deletion.is_sure:
         return advise_after_doubtful_deletion(history)
     if who and who.name:
         return advise_after_deletion(history, before, who)
@@ -178,7 +178,7 @@ def _describe_collection_deletion(collection_deletion: Observation, now: int) ->
 
 def _is_of_deleted_namespace(history: LeaseHistory, tenure: Tenure) -> bool:
     """Return whether the pods of a holder were deleted with the lease, before anything could be created there again."""
-    deleter, own = tenure.deleted_by, tenure.processes.own
+    deleter, own = tenure.deletion.by, tenure.processes.own
     place = UserInfo(own.user).service_account if own and own.pod else None
     is_namespace = deleter is not None and deleter.user == NAMESPACE_CONTROLLER
     return is_namespace and place is not None and place[0] == history.namespace
@@ -186,25 +186,25 @@ def _is_of_deleted_namespace(history: LeaseHistory, tenure: Tenure) -> bool:
 
 def _describe_deletion(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> str:
     """Say who deleted a held lease, and when it was gone: with finalizers that is when the last of them is removed."""
-    who, last = before.deleted_by, before.last_finalizer_by
+    who, last = before.deletion.by, before.deletion.last_finalizer_by
     by = f"{describe_writer(who)} deleted the lease" if who and who.name else "the lease was deleted"
     by += ", as no owner that it named exists," if _is_collected(before) else ""
     is_open = not before.is_end_dated or (history.kind is InputKind.WATCH and not who)
-    doubt = "" if before.is_deletion_sure else f" ({UNLESS_DRY_RUN})"
+    doubt = "" if before.deletion.is_sure else f" ({UNLESS_DRY_RUN})"
     at = doubt if before.until is None else f" {_describe_time(before.until, after, now, is_open=is_open)}{doubt}"
     held = "renewed it" if is_named_for_heartbeats(history.namespace, history.name) else "held it"
     if before.is_stand_in:
         held = "wrote it regularly" if before.last_renewal > before.since else "had written it last"
-    if not before.marked_at or (before.until or 0) - before.marked_at < SECOND:
+    if not before.deletion.marked_at or (before.until or 0) - before.deletion.marked_at < SECOND:
         return f"{by}{at} while {format_name(before.holder)} {held}"
     remover = f", when {describe_writer(last)} removed the last one," if last and last.user else ""
-    asked = f"{by} at {format_clock(before.marked_at, now)}, but it had finalizers"
+    asked = f"{by} at {format_clock(before.deletion.marked_at, now)}, but it had finalizers"
     return f"{asked}: it was gone{at}{remover} while {format_name(before.holder)} {held}"
 
 
 def _describe_time(until: int, after: Tenure | None, now: int, *, is_open: bool) -> str:
     """Say when a lease was deleted: if `is_open` at `until` or later, and before it was created again."""
-    created = after.created if after is not None else None
+    created = after.beginning.created if after is not None else None
     if is_open and created is not None and created // SECOND > until // SECOND:
         return f"between {' and '.join(format_clocks(now, until, created))}"
     return f"at {format_clock(until, now)}{' or later' if is_open else ''}"
@@ -215,11 +215,11 @@ def _describe_time_of_creation(before: Tenure, after: Tenure, now: int) -> str:
     if before.is_end_dated and after.leaderless is not None:
         return f"{format_length(after.leaderless)} later" if after.leaderless >= SHORTEST else "at once"
     ended = before.ended
-    if ended is not None and ended.is_exact and after.taking_write.is_exact and ended.at <= after.taking_write.at:
+    if ended is not None and ended.is_exact and after.beginning.write.is_exact and ended.at <= after.beginning.write.at:
         # Without a renewTime, the log alone says for how long it was gone.
-        return f"{format_length(after.taking_write.at - ended.at)} later"
-    if after.created is not None:
-        return f"at {format_clock(after.created, now)}"
+        return f"{format_length(after.beginning.write.at - ended.at)} later"
+    if after.beginning.created is not None:
+        return f"at {format_clock(after.beginning.created, now)}"
     # What first shows its holder need not be the creation.
     at = format_clock(after.since, now)
-    return f"by {at}" if after.is_dated else f"at {at} or later"
+    return f"by {at}" if after.beginning.is_dated else f"at {at} or later"

@@ -61,10 +61,10 @@ def explain_false_expiry(history: LeaseHistory, before: Tenure, after: Tenure, n
 
 def _explain_time_set_back(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> FalseExpiry | None:
     """Explain by another writer that set renewTime back after the holder's last renewal, so that the lease expired."""
-    claimed, taker = before.renew_time_of_other, after.processes.taken_by
-    if not before.is_last_by_other or before.renewed_by_other is None or claimed is None or not before.duration:
+    other, taker = before.renewed_by_other, after.processes.taken_by
+    if not before.is_last_by_other or other is None or other.renew_time is None or not before.duration:
         return None
-    at, changer = before.renewed_by_other
+    at, changer, claimed = other.at, other.writer, other.renew_time
     is_own = after.processes.doubtful_taker is None and taker is not None and not taker.is_same(changer)
     has_looked_expired = claimed + before.duration * SECOND <= after.since + _MIN_CLOCK_ERROR
     if not (is_own and changer.user and has_looked_expired) or at - claimed <= _MIN_CLOCK_ERROR:

@@ -109,7 +109,7 @@ def _describe_deletion(account: "Account") -> str:
         absent = account.history.requests.absent
         return f": {format_count(absent[0], 'request')} answered with 404" if absent else ""
     return _describe_since(tenure.until, account.now) + (
-        f" by {describe_writer(tenure.deleted_by)}" if tenure.deleted_by else ""
+        f" by {describe_writer(tenure.deletion.by)}" if tenure.deletion.by else ""
     )
 
 
@@ -182,7 +182,7 @@ def _describe_live(account: "Account", status: LeaseStatus, holder: str) -> str:
         return f"{least}{len(pods)} pods renew it as {holder}{named}"
     if not account.is_renewed_last and tenure and tenure.renewed_by_other:
         return (
-            f"{holder} holds it, and {describe_writer(tenure.renewed_by_other[1])} renewed it last, "
+            f"{holder} holds it, and {describe_writer(tenure.renewed_by_other.writer)} renewed it last, "
             "which is not known to be its process"
         )
     if account.written_later is not None:
@@ -192,7 +192,7 @@ def _describe_live(account: "Account", status: LeaseStatus, holder: str) -> str:
         who = describe_holder_or_another(tenure) if tenure else holder
         return f"{who} has not renewed it{_describe_lateness(account, account.last_renewal)}{until}"
     since = ""
-    if tenure and tenure.is_since_known and tenure.began is not Handover.SEEN and not tenure.is_unseen:
+    if tenure and tenure.is_since_known and tenure.began is not Handover.SEEN and not tenure.beginning.is_unseen:
         since = f" since {format_clock(tenure.since, now)}"
     # A holder's own clock may say that it will be.
     is_past = account.last_renewal is not None and account.last_renewal <= now

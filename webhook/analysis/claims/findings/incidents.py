@@ -149,7 +149,11 @@ def _find_in_pairs(
 
 def _was_never_taken_up(history: LeaseHistory, before: Tenure, after: Tenure) -> bool:
     """Return whether the input shows that a chosen holder did not renew the lease before another one had it."""
-    is_followed = after.began in {Handover.EXPIRED, Handover.PREFERRED} and after.is_dated and not after.is_unseen
+    is_followed = (
+        after.began in {Handover.EXPIRED, Handover.PREFERRED}
+        and after.beginning.is_dated
+        and not after.beginning.is_unseen
+    )
     return before.is_never_taken_up and is_followed and history.kind is not InputKind.REVIEW
 
 

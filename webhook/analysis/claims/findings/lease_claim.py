@@ -70,5 +70,5 @@ def list_arguments_of_replacement(before: Tenure, after: Tenure) -> Mapping[str,
         "identity": find_identity(after),
         "previous": find_identity(before),
         "by": WriteAuthor(after.processes.taken_by),
-        **bound_write(after.taking_write),
+        **bound_write(after.beginning.write),
     }

@@ -201,20 +201,20 @@ def claim_loss(history: LeaseHistory, missed: silences.MissedRenewals, after: Te
     before, cause, unled = missed.tenure, missed.cause, after.leaderless or 0
     is_exact = (
         after.is_exact
-        and not after.may_have_been_expired
+        and not after.beginning.may_have_been_expired
         and before.last_renewal_write is not None
         and before.last_renewal_write.is_exact
     )
     later = format_length(unled) if is_exact else format_bound(unled)
-    taken = "the lease" if after.may_have_been_expired else "the expired lease"
-    doubt = ": whether it had expired is not known" if after.may_have_been_expired else ""
+    taken = "the lease" if after.beginning.may_have_been_expired else "the expired lease"
+    doubt = ": whether it had expired is not known" if after.beginning.may_have_been_expired else ""
     follower, at = format_name(after.holder), format_clock(after.since, now)
     if after.is_chosen:
         silent = format_length(missed.length) if is_exact else format_bound(missed.length + SECOND)
         followed = f"the API server chose {follower} at {at}; no holder had renewed it for {silent} by then"
     else:
         is_other = before.duration is not None and before.duration != history.duration
-        lasted = f" (it lasted {before.duration} s)" if is_other and not after.may_have_been_expired else ""
+        lasted = f" (it lasted {before.duration} s)" if is_other and not after.beginning.may_have_been_expired else ""
         # Another one may write a holder in, which need not know of it.
         other = after.processes.doubtful_taker
         took = f"{describe_writer(other)} wrote {follower} into" if other else f"{follower} took"
@@ -237,7 +237,7 @@ def claim_loss(history: LeaseHistory, missed: silences.MissedRenewals, after: Te
             "previous": find_identity(before),
             "from": missed.start,
             "to": after.since,
-            "how": "unknown" if after.may_have_been_expired else None,
+            "how": "unknown" if after.beginning.may_have_been_expired else None,
             **list_possible_causes(cause),
         },
     )
@@ -276,7 +276,7 @@ def _describe_substitute(before: Tenure, now: int) -> str:
     """Say who renewed a lease in the place of its holder after that had done so for the last time."""
     if before.renewed_by_other is None or before.kept_until <= before.last_renewal + SECOND:
         return ""
-    who = describe_writer(before.renewed_by_other[1])
+    who = describe_writer(before.renewed_by_other.writer)
     return f" ({who} went on in its name until {format_clock(before.kept_until, now)})"
 
 

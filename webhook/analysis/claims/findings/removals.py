@@ -104,7 +104,7 @@ def _claim_removed_holder(history: LeaseHistory, before: Tenure, after: Tenure |
     advice = Advice("The audit log shows who removed it:", make_command_for_audit_log(history.namespace, history.name))
     if who is not None and who.user:
         advice = advise_on_writer(f"Find out which program of {describe_user(who)} removed it.", history, who)
-    within, renewal = {**bound_write(before.ended)}, before.last_renewal_write or before.taking_write
+    within, renewal = {**bound_write(before.ended)}, before.last_renewal_write or before.beginning.write
     if "earliest" in within and not renewal.is_claimed:
         within["earliest"] = max(within["earliest"], renewal.earliest)  # which came before the removal
     arguments = {"previous": find_identity(before), "how": None if is_dated else "unknown", **within}

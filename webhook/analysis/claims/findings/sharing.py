@@ -186,7 +186,7 @@ def _find_applications(history: LeaseHistory, status: LeaseStatus | None, now: i
         managers -= {one.holder for one in history.tenures}
         managers = {one for one in managers if not one.startswith("kubectl")}
         # Who never wrote a holder is no application that elects, unless an API server writes that for it.
-        naming = {one.taken_manager for one in history.tenures if one.taken_manager}
+        naming = {one.beginning.manager for one in history.tenures if one.beginning.manager}
         if naming and not any(one.is_coordinated for one in history.tenures):
             managers &= naming
         if len(managers) < 2 or "kube-apiserver" in managers:
@@ -268,7 +268,10 @@ def _has_passed_on(history: LeaseHistory) -> bool:
 
     So it is with a new version under another account. Of two applications, the one that waits asks for it.
     """
-    if any(one.may_be_stolen or one.may_have_been_expired or one.is_over_unshown for one in history.tenures):
+    if any(
+        one.may_be_stolen or one.beginning.may_have_been_expired or one.beginning.is_over_unshown
+        for one in history.tenures
+    ):
         return False
     names = [_find_program(one) for one in history.tenures]
     followed = [one for one, _ in groupby(filter(None, names))]

@@ -105,7 +105,7 @@ def _measure_lateness(history: LeaseHistory, before: Tenure, after: Tenure) -> i
     """
     if not before.duration or before.has_unseen_renewals or after.is_chosen:
         return None
-    if not after.taking_write.is_dated_by_a_server or after.holder == before.holder:
+    if not after.beginning.write.is_dated_by_a_server or after.holder == before.holder:
         return None
     if after.processes.is_own_taking is False:
         return None  # another one wrote it in
@@ -114,13 +114,13 @@ def _measure_lateness(history: LeaseHistory, before: Tenure, after: Tenure) -> i
     late, patience = 0, max(SHORTEST, 2 * (history.renewals.usual or 0))
     if after.began is Handover.EXPIRED and before.last_extension.is_dated_by_a_server:
         late = (
-            after.taking_write.earliest
+            after.beginning.write.earliest
             - (before.last_extension.latest or before.last_extension.at)
             - before.duration * SECOND
         )
         patience = max(patience, before.duration * SECOND)
     elif after.began is Handover.RELEASED and before.ended is not None and before.ended.is_dated_by_a_server:
-        late = after.taking_write.earliest - (before.ended.latest or before.ended.at)
+        late = after.beginning.write.earliest - (before.ended.latest or before.ended.at)
     # By API servers whose clocks differ it need not have been late.
     by_holders = late + min(0, measure_clocks_of_both(history, before, after))
     return late if by_holders > patience else None
@@ -228,10 +228,10 @@ def _claim_late_taker(
     own, other = after.processes.own, after.processes.doubtful_taker
     is_heard = own is not None and own.user in history.requests.users and not history.requests.is_watched
     is_whole = is_heard and not histories.lacks_requests(history) and not bounds.has_hole(since, after.since)
-    has_waited = after.waited_since is not None and after.waited_since <= since
+    has_waited = after.requests_before.since is not None and after.requests_before.since <= since
     # Of tokens that name no pod, several processes may have one user.
     is_logged = (
-        after.taking_write.is_logged and is_whole and has_waited and own is not None and bool(own.uid or own.pod)
+        after.beginning.write.is_logged and is_whole and has_waited and own is not None and bool(own.uid or own.pod)
     )
     is_logged = is_logged and other is None  # else it is not known whose requests these were
     late = _LateTakeover(
@@ -261,7 +261,7 @@ def _claim_late_taker(
     is_released = after.began is Handover.RELEASED
     ended = before.ended if is_released and before.ended else before.last_extension
     free_at = ended.at if is_released else before.kept_until + (before.duration or 0) * SECOND
-    bound = "" if after.taking_write.is_exact and ended.is_exact else "at least "
+    bound = "" if after.beginning.write.is_exact and ended.is_exact else "at least "
     freed = "it was freed" if is_released else "it had expired"
     took = f"{describe_writer(other)} wrote {late.taker} into it" if other else f"{late.taker} took it"
     message = f"{took} {bound}{format_length(lateness)} after {freed} at {format_clock(free_at, now)}: {text}"
@@ -294,7 +294,11 @@ def _explain_first_request(late: _LateTakeover) -> _Explanation | None:
 
 def _describe_absence(late: _LateTakeover, since: int, until: int) -> str:
     """Say from when until when a taker made no request: one that was heard before may have run then."""
-    begin = f"from {format_clock(since, late.now)} " if since > late.since or late.after.has_asked_before else ""
+    begin = (
+        f"from {format_clock(since, late.now)} "
+        if since > late.since or late.after.requests_before.has_asked_earlier
+        else ""
+    )
     return f"{begin}until {format_clock(until, late.now)}"
 
 
@@ -361,15 +365,17 @@ def _explain_requests(late: _LateTakeover) -> _Explanation | None:
     """Explain by a taker that asked all the time."""
     if not late.is_logged:
         return None
-    least = "at least " if len(late.after.waited) >= MAX_TIMES else ""
+    least = "at least " if len(late.after.requests_before.times) >= MAX_TIMES else ""
     # The last request is that by which it took the lease.
-    asked = least + format_count(len([one for one in sorted(late.after.waited)[:-1] if one > late.since]), "time")
+    asked = least + format_count(
+        len([one for one in sorted(late.after.requests_before.times)[:-1] if one > late.since]), "time"
+    )
     return _Explanation("asking", f"its pod had asked for it {asked} meanwhile")
 
 
 def _explain_nothing(late: _LateTakeover) -> _Explanation:
     own = late.after.processes.own
-    if own is not None and not (own.uid or own.pod) and late.after.taking_write.is_logged:
+    if own is not None and not (own.uid or own.pod) and late.after.beginning.write.is_logged:
         if address := _describe_address(late, own):
             return _Explanation("unknown", address)
         text = "its requests name no pod, so the log does not show which process asked for the lease, and which ran"
@@ -422,7 +428,7 @@ def _describe_requests_of_pod(late: _LateTakeover) -> str:
         number = f"at least {late.conflicts} of its updates"
         return f"its pod asked for the lease, and {number} conflicted with other writes (409)"
     # The last request is that by which it took the lease.
-    asked = [one for one in sorted(late.after.waited)[:-1] if one > late.since]
+    asked = [one for one in sorted(late.after.requests_before.times)[:-1] if one > late.since]
     if not asked:
         return ""
     times, first = format_count(len(asked), "time"), format_clock(asked[0], late.now)
@@ -460,8 +466,8 @@ def _has_waited_once(after: Tenure, since: int) -> bool:
 
 def _find_first_request(after: Tenure, since: int) -> int | None:
     """Return when the taker first asked for the lease, if that could be taken by then; None if it may have before."""
-    first = min(after.waited, default=since)
-    return first if first > since and len(after.waited) < MAX_TIMES else None
+    first = min(after.requests_before.times, default=since)
+    return first if first > since and len(after.requests_before.times) < MAX_TIMES else None
 
 
 def _find_silence(after: Tenure, since: int) -> tuple[int, int] | None:
@@ -469,6 +475,9 @@ def _find_silence(after: Tenure, since: int) -> tuple[int, int] | None:
 
     If it made more than are remembered, it is not known when it made the first of them.
     """
-    times: Sequence[int] = sorted(one for one in after.waited if one <= after.since)
-    points = [*([since] if len(after.waited) < MAX_TIMES else []), *(one for one in times if one > since)]
+    times: Sequence[int] = sorted(one for one in after.requests_before.times if one <= after.since)
+    points = [
+        *([since] if len(after.requests_before.times) < MAX_TIMES else []),
+        *(one for one in times if one > since),
+    ]
     return max(pairwise(points), key=lambda pair: pair[1] - pair[0], default=None)

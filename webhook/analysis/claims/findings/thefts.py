@@ -59,7 +59,7 @@ def _find_stranger(before: Tenure, after: Tenure) -> Writer | None:
 
 def _describe_renaming(after: Tenure, *, is_one_name: bool) -> str:
     """Say that one process may have changed its name; "" if nothing hints at that."""
-    if after.is_renaming:
+    if after.beginning.is_renaming:
         return f"; or {_RENAMED}"
     return f"; or {_ALIKE}" if is_one_name else ""
 
@@ -190,14 +190,14 @@ class _Theft(Struct, frozen=True, dict=True):
     def took(self) -> str:
         """`at 12:00:05Z db-1 took the lease`."""
         at = format_clock(self.after.since, self.now)
-        at += "" if self.after.is_dated else " or later (the input does not say when)"
+        at += "" if self.after.beginning.is_dated else " or later (the input does not say when)"
         return f"at {at} {_describe_taking(self.after, self.other, self.stranger)}"
 
     @property
     def held(self) -> str:
         """`while db-0 still held it, 10 s before it expired`."""
         holder = format_name(self.before.holder)
-        if not self.after.is_dated:
+        if not self.after.beginning.is_dated:
             return f", which {holder} may still have held"
         duration = self.before.duration
         last = self.before.last_renewal if self.is_set_back else self.before.kept_until
@@ -236,7 +236,7 @@ def _claim_taking_from_silent(theft: _Theft) -> Claim:
 def _claim_theft(theft: _Theft) -> Claim:
     """Return the claim that one took a lease that another one still held."""
     is_one = is_from_one_pod(theft.after, theft.before) or theft.is_one_name or theft.is_of_no_process
-    severity = Severity.ERROR if theft.after.is_dated and not is_one else Severity.WARNING
+    severity = Severity.ERROR if theft.after.beginning.is_dated and not is_one else Severity.WARNING
     return _make_claim(theft, severity, _EXPLANATIONS[_classify(theft)](theft))
 
 
@@ -342,7 +342,7 @@ def _describe_other_duration(before: Tenure, after: Tenure) -> str:
 
     So did `tryAcquireOrRenew` of client-go once.
     """
-    own = after.processes.doubtful_taker is None and after.taking_write.is_logged
+    own = after.processes.doubtful_taker is None and after.beginning.write.is_logged
     if not own or before.duration is None or after.duration is None or after.duration >= before.duration:
         return ""
     return f"; it lasted {before.duration} s and lasts {after.duration} s since: some electors wait for their own only"
@@ -421,11 +421,11 @@ def _describe_time_left(before: Tenure, after: Tenure, left: int) -> str:
         return format_length(left)
     latest = before.last_extension.latest if before.last_extension.latest is not None else before.last_extension.at
     return format_bound(
-        left + max(0, latest - before.last_extension.at) + max(0, after.since - after.taking_write.earliest)
+        left + max(0, latest - before.last_extension.at) + max(0, after.since - after.beginning.write.earliest)
     )
 
 
 def _describe_manager(before: Tenure, after: Tenure) -> str:
     """Return the field manager of a write, which its writer chose, unless it is the one that renewed before."""
-    manager = after.taken_manager
+    manager = after.beginning.manager
     return f"; its field manager was {format_name(manager)}" if manager and manager != before.manager else ""

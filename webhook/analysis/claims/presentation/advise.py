@@ -189,7 +189,7 @@ def _advise_without_lease(account: Account) -> Advice:
     writes = [one for one in history.requests.refusals if one.is_denied_write]
     refused = [one for one in writes if one.received > history.existence.deleted_at]
     lacks_rights = bool(refused) and refused[-1].by is RefusedBy.RIGHTS
-    deleted_by = tenure.deleted_by if history.is_deleted and tenure else None
+    deleted_by = tenure.deletion.by if history.is_deleted and tenure else None
     if tenure and deleted_by and deleted_by.user in CLEANUP_CONTROLLERS and not lacks_rights:
         return advise_after_deletion(history, tenure, deleted_by)
     if refused and (history.is_deleted or history.requests.absent):
@@ -251,7 +251,7 @@ def _advise_on_deleted_lease(account: Account) -> Advice:
         return advise_after_doubtful_deletion(history)
     if is_identity_of_api_server(history.namespace, history.name):
         return advise_after_end_of_api_server(tenure)
-    if (tenure is None or tenure.deleted_by is None) and (
+    if (tenure is None or tenure.deletion.by is None) and (
         node := _find_node(history.namespace, history.name, history.lease)
     ):
         sentence = (
@@ -380,7 +380,7 @@ def _advise_after_restore(account: Account) -> Advice | None:
     """Return what to do after etcd was restored; None if it was not, or if the trouble ended later."""
     held = account.tenure
     ends = [one.over_since for one in account.findings if isinstance(one, Claim) and one.over_since is not None]
-    if held is None or not held.is_after_restore or any(end == 0 or end > held.since for end in ends):
+    if held is None or not held.beginning.is_after_restore or any(end == 0 or end > held.since for end in ends):
         return None
     beside = f"{format_name(held.previous)} may have led beside it until it noticed; " if held.previous else ""
     lost = "writes made after the restored state are lost."
@@ -496,7 +496,7 @@ def _describe_unlogged(account: Account) -> str | None:
         return f"It is held and renewed, as the answer to a read shows, and the log lacks its renewals. {collect}"
     if account.lacks_requests:
         return f"It is held and renewed, and the log lacks requests for it. {collect}"
-    if account.tenure is not None and account.tenure.is_over_unshown:
+    if account.tenure is not None and account.tenure.beginning.is_over_unshown:
         return "It is held and renewed. At level RequestResponse, a log shows what was stored before it took it."
     return None
 

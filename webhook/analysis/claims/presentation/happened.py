@@ -427,7 +427,7 @@ def _describe_end(history: LeaseHistory, tenure: Tenure, after: Tenure | None) -
 
 def _comes_to_delete(tenure: Tenure, after: Tenure | None) -> bool:
     """Return whether a holder that is heard again has not asked for the lease, but deletes it at once."""
-    own, deleter = tenure.processes.own, after.deleted_by if after else None
+    own, deleter = tenure.processes.own, after.deletion.by if after else None
     if own is None or after is None or after.until is None or not own.is_same(deleter):
         return False
     return after.until - SECOND <= tenure.processes.requests_after_loss[0] <= after.until
@@ -436,7 +436,7 @@ def _comes_to_delete(tenure: Tenure, after: Tenure | None) -> bool:
 def _describe_last_sign(tenure: Tenure) -> str:
     """Say what made a lease live for the last time, as the end of a clause."""
     if tenure.renewed_by_other and tenure.kept_until != tenure.last_renewal:
-        return f"the last renewal by {describe_writer(tenure.renewed_by_other[1])}"
+        return f"the last renewal by {describe_writer(tenure.renewed_by_other.writer)}"
     if tenure.kept_until < tenure.since:
         return f"the last renewal, before {format_name(tenure.holder)} was written into it"
     if tenure.was_left_as_written or tenure.is_never_taken_up:

@@ -219,9 +219,9 @@ def _describe_run(account: Account, run: ReadRun | None) -> str:
 def _list_touch(account: Account) -> Iterator[Line]:
     """Yield who renewed the lease after its holder had."""
     if account.tenure and account.tenure.renewed_by_other and not account.is_renewed_last:
-        at, other = account.tenure.renewed_by_other
-        when = f"{format_clock(at, account.now)}, {format_age(at, account.now)}"
-        yield Line("Renewed for it", f"{when}, by {describe_writer(other)}, which is not known as the holder")
+        other = account.tenure.renewed_by_other
+        when = f"{format_clock(other.at, account.now)}, {format_age(other.at, account.now)}"
+        yield Line("Renewed for it", f"{when}, by {describe_writer(other.writer)}, which is not known as the holder")
 
 
 def _describe_missing_stamps(history: LeaseHistory, now: int) -> str:
@@ -278,16 +278,16 @@ def _format_since(account: Account) -> str:
     tenure, now = account.tenure, account.now
     is_seen = tenure is not None and tenure.began is Handover.SEEN and not tenure.is_stand_in
     is_late = account.written_later is not None
-    if tenure is not None and is_seen and not is_late and not (tenure.is_since_own and tenure.since <= now):
+    if tenure is not None and is_seen and not is_late and not (tenure.beginning.is_since_own and tenure.since <= now):
         return _describe_first_sight(account)
-    is_own_clock = is_seen or (tenure is not None and tenure.taking_write.is_claimed)
+    is_own_clock = is_seen or (tenure is not None and tenure.beginning.write.is_claimed)
     by_own_clock = ", as it wrote itself" if is_own_clock else ""
-    by_own_clock = "; it was not recorded when" if tenure and tenure.is_unseen else by_own_clock
+    by_own_clock = "; it was not recorded when" if tenure and tenure.beginning.is_unseen else by_own_clock
     if account.written_later is not None:
         written = format_clock(account.written_later, now)
         said = f"its metadata, which a client may edit, says that it was written at {written}, after the last renewal"
         return f", since when is not known: {said}"
-    if tenure and not tenure.is_dated:
+    if tenure and not tenure.beginning.is_dated:
         return f", since {format_clock(tenure.since, now)} or later: the input does not say when"
     # Of the first write of a log without objects, nothing says that it was the first one.
     least = " at least" if tenure and tenure.is_stand_in and tenure.began is Handover.SEEN else ""

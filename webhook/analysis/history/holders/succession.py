@@ -89,7 +89,7 @@ class Succession(Struct):
         the renewals of a holder, too.
         """
         before = self.latest
-        leaderless = self.vacancy.fill(tenure.since, tenure.began, tenure.taking_write, before)
+        leaderless = self.vacancy.fill(tenure.since, tenure.began, tenure.beginning.write, before)
         if before is not None and before.is_never_taken_up and shows_renewals:
             # Who was chosen and did not renew it led no more than who held it before.
             is_known = leaderless is not None and before.leaderless is not None

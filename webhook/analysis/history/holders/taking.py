@@ -82,7 +82,7 @@ def find_taking(tenure: Tenure | None, old: LeaseSpec, known: Sequence[Entry], w
 
 def _is_renewal_unknown(tenure: Tenure, write: Write) -> bool:
     # What nothing dates, or a holder's own clock, cannot be compared with the API server's clock.
-    last = tenure.last_renewal_write or tenure.taking_write
+    last = tenure.last_renewal_write or tenure.beginning.write
     is_inherited_claimed = tenure.inherited is not None and tenure.last_extension.is_claimed
     is_compared = last.is_dated and not (last.is_claimed or is_inherited_claimed)
     return tenure.is_last_unseen or (not is_compared and write.is_dated_by_a_server)
@@ -119,7 +119,7 @@ def classify_write(
     less = max(0, write.at - write.earliest + last - at - skew)
     more = max(0, (write.latest or write.at) - write.at + at - first - skew)
     how = classify_taking(kept_until, duration, write.at, less=less, more=more, is_dated=is_dated)
-    if tenure is None or tenure.shorter is None:
+    if tenure is None or tenure.held_duration.shorter is None:
         return how
-    other = classify_taking(kept_until, tenure.shorter, write.at, less=less, more=more, is_dated=is_dated)
+    other = classify_taking(kept_until, tenure.held_duration.shorter, write.at, less=less, more=more, is_dated=is_dated)
     return how if how is other else Handover.UNKNOWN

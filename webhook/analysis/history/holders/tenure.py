@@ -3,21 +3,24 @@
 All instants are microseconds since 1970 by the clocks of API servers, as far as the input shows those.
 """
 
-from collections.abc import Iterable
 from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from webhook.analysis.history.audit_log.addresses import Elsewhere
+from webhook.analysis.history.holders.beginning import Beginning, RequestsBefore
 from webhook.analysis.history.holders.clock import HolderClock
+from webhook.analysis.history.holders.deletion import DeletionOfHeld
+from webhook.analysis.history.holders.duration import HeldDuration
 from webhook.analysis.history.holders.processes import HolderProcesses, OtherProcess
 from webhook.analysis.history.holders.removal import Removal
+from webhook.analysis.history.holders.renewal_by_other import RenewalByOther
 from webhook.analysis.history.holders.step_down import StepDown
 from webhook.analysis.history.status import has_expired
 from webhook.analysis.history.write import Write
 from webhook.analysis.inputs.items import Writer
-from webhook.kubernetes.objects import LeaseSpec, OwnerReference
 from webhook.kubernetes.times import SECOND
 
 API_SERVER: Final = "system:apiserver"
@@ -59,105 +62,55 @@ class Tenure(Struct):
     last_renewal: int
     previous: str = ""
     leaderless: int | None = None
-    until: int | None = None
-    is_dated: bool = True
-    """False if the input does not say when it began: then it was at `since` or later."""
-    is_end_dated: bool = True
-    """False if the input does not say when the holder was removed: then it was at `until` or later."""
-    taking_write: Write = Write()
-    """The write that put the holder there, or first showed it."""
-    last_renewal_write: Write | None = None
-    """The last renewal by the holder; None before the first one that was seen."""
-    claimed: int | None = None
-    """renewTime of the state that first showed it: a later write under the same field manager moves the stamp."""
-    has_unseen_renewals: bool = False
-    """The input does not show when it was last renewed, only that it still held the lease at `last_renewal`."""
-    ended: Write | None = None
-    """The write that removed or replaced the holder, or deleted the lease."""
-    duration: int | None = None
-    """Seconds that the lease lasts, without what another writer took from them."""
-    shorter: int | None = None
-    """Fewer seconds, if a writer that may be the holder wrote them with its last renewal."""
-    shortened_at: int = 0
-    """The time at which another writer shortened the duration; 0 if none did since the last renewal."""
+    beginning: Beginning = Beginning()
+    requests_before: RequestsBefore = RequestsBefore()
     is_stand_in: bool = False
-    term: int | None = None
-    """The latest term that the API server stamped, where stamps are believed."""
-    is_renaming: bool = False
-    """The write that put it there renewed the lease, and left acquireTime and leaseTransitions, as no elector does."""
-    may_have_been_expired: bool = False
-    """It took the lease when that may have expired: by clocks that may differ, or by a write that may have failed."""
-    is_over_unshown: bool = False
-    """It took the lease when that was live by the requests of a log, which does not show what was stored then."""
-    is_after_turns: bool = False
-    """It had written the lease in turn with the one before: a log without objects does not show who held it then."""
-    is_written_between: bool = False
-    """A log without objects shows a write by another process of its account after the previous holder's last one."""
-    is_unseen: bool = False
-    """The input has a gap between this tenure and the one before: when and how this one began is unknown."""
-    taken_manager: str = ""
-    """The field manager of the write that put the holder there: a hint."""
-    is_since_own: bool = False
-    """Its holder wrote `since` itself, as field managers show, though the lease was held when the input begins."""
     is_coordinated: bool = False
     """The lease has a strategy: API servers choose its holders."""
-    removal: Removal = Removal()
-    """The write that removed the holder, if one did."""
-    step_down: StepDown = StepDown()
-    """Whether the holder was asked to step down."""
-    is_deleted: bool = False
-    """It ended because the lease was deleted."""
-    is_deletion_sure: bool = True
-    """False if the deletion may have been a dry run."""
-    deleted_by: Writer | None = None
-    created: int | None = None
-    """When the lease was created with it as the holder, by an API server's clock in whole seconds; None if it was not,
-    or the input does not show that."""
-    owners: tuple[OwnerReference, ...] = ()
-    """The owners that it named when it was deleted, unless another field manager than the holder's wrote them."""
-    marked_at: int = 0
-    """When the deletion of a lease with finalizers was asked for; 0 if it had none."""
-    last_finalizer_by: Writer | None = None
+
+    held_duration: HeldDuration = HeldDuration()
+    last_renewal_write: Write | None = None
+    """The last renewal by the holder; None before the first one that was seen."""
+    has_unseen_renewals: bool = False
+    """The input does not show when it was last renewed, only that it still held the lease at `last_renewal`."""
     manager: str = ""
     """The field manager of its last renewal."""
     clock: HolderClock = HolderClock()
+    term: int | None = None
+    """The latest term that the API server stamped, where stamps are believed."""
     is_ambiguous: bool = False
     """The input does not show who renewed it, and field managers or leaseTransitions differ: others may have."""
     inherited: int | None = None
     """The last renewal before it, if the write that put the holder there left renewTime as it was."""
     last_extension: Write = Write()
     """The last renewal, whoever made it, or what put the holder there."""
-    renewed_by_other: tuple[int, Writer] | None = None
-    """The time and the writer of the last renewal that another made in the holder's place."""
-    renew_time_of_other: int | None = None
-    """The renewTime that `renewed_by_other` wrote; None if the input does not show it."""
-    waited: tuple[int, ...] = ()
-    """When its process asked for the lease, from the previous write up to and including the taking one."""
-    waited_since: int | None = None
-    """When the previous write was made: who asked before is not known. None if no request of its process was heard."""
-    has_asked_before: bool = False
-    """Its process was heard before the previous write, too."""
-    asked_holder: str = ""
-    """The holder that its latest write asked for, if another one was stored: of a log with the objects of requests."""
-    is_after_restore: bool = False
-    """The store had been put back to an earlier state just before: no write of then put it there."""
-    may_go_on: bool = False
-    """After what was not seen, nothing shows that another one had the lease since the tenure before, of its name."""
-    is_before_previous: bool = False
-    """The holder before it is the one after it, too."""
+    renewed_by_other: RenewalByOther | None = None
     is_last_by_other: bool = False
     """The latest renewal was by another writer. Times alone do not say so where the clocks of API servers differ."""
+    asked_holder: str = ""
+    """The holder that its latest write asked for, if another one was stored: of a log with the objects of requests."""
+
+    step_down: StepDown = StepDown()
+    until: int | None = None
+    ended: Write | None = None
+    """The write that removed or replaced the holder, or deleted the lease."""
+    is_end_dated: bool = True
+    """False if the input does not say when the holder was removed: then it was at `until` or later."""
+    removal: Removal = Removal()
+    deletion: DeletionOfHeld = DeletionOfHeld()
+    is_before_previous: bool = False
+    """The holder before it is the one after it, too."""
 
     def begin_seen(self, writer: Writer | None, manager: str = "") -> None:
         """Remember who wrote the state with which the input begins, and the field manager that put the holder there."""
         if not self.is_coordinated:
-            self.taken_manager = manager
+            self.beginning = replace(self.beginning, manager=manager)
         if writer is not None and writer.user and writer.user != API_SERVER:
             self.processes.begin_seen(writer)
 
     def begin(self, writer: Writer | None, manager: str = "", known: Writer | None = None) -> None:
         """Remember who wrote the holder into the lease; `known` is the process that had this identity before."""
-        self.taken_manager = manager
+        self.beginning = replace(self.beginning, manager=manager)
         if writer is None or not writer.user:
             self.processes.begin(None, known)
             return
@@ -181,43 +134,23 @@ class Tenure(Struct):
 
     def begin_before_input(self, *, is_unseen: bool, is_since_own: bool) -> None:
         """Note what the first state of an input shows: not its last renewal, or that the holder wrote `since`."""
-        self.has_unseen_renewals, self.is_since_own = is_unseen, is_since_own
+        self.has_unseen_renewals = is_unseen
+        self.beginning = replace(self.beginning, is_since_own=is_since_own)
 
-    def note_claimed(self, renewed: int | None) -> None:
+    def note_renew_time(self, renewed: int | None) -> None:
         """Remember renewTime of the state that first showed it."""
-        self.claimed = renewed
+        self.beginning = replace(self.beginning, renew_time=renewed)
 
     def begin_unseen(self) -> None:
         """Note that the input does not show how it took the lease; the holder seen before may be this one."""
-        self.is_unseen = True
+        self.beginning = replace(self.beginning, is_unseen=True)
         if self.previous == self.holder:
             self.previous = ""
-
-    def note_resumption(self, *, is_after_restore: bool, may_go_on: bool) -> None:
-        """Note how it follows what was not seen: as its store was put back, or perhaps without having ended."""
-        self.is_after_restore, self.may_go_on = is_after_restore, may_go_on
 
     def begin_with_renewal(self, write: Write, before: "Tenure") -> None:
         """Note that it began with a renewal by its own process, which follows another one under the same name."""
         self.processes.begin_with_renewal(before.processes)
         self.last_renewal_write = write
-
-    def note_possible_expiry(self, *, may_have_been_expired: bool) -> None:
-        """Note whether the lease may have expired when it took it."""
-        self.may_have_been_expired = may_have_been_expired
-
-    def note_unshown(self, *, is_unshown: bool) -> None:
-        """Note whether it took a lease that was live by what clients had sent, and not by what was stored."""
-        self.is_over_unshown = is_unshown
-
-    def note_writers_before(self, *, is_in_turn: bool, is_between: bool) -> None:
-        """Note who wrote a lease, of which the log shows no object, before this one alone did."""
-        self.is_after_turns, self.is_written_between = is_in_turn, is_between
-
-    def note_renaming(self, old: LeaseSpec, new: LeaseSpec) -> None:
-        """Note whether the write that put it there, a renewal, left the other fields that an elector writes then."""
-        is_same = (old.acquire_time, old.lease_transitions) == (new.acquire_time, new.lease_transitions)
-        self.is_renaming = is_same and new.acquire_time is not None
 
     def merge_concurrent_process(self, newcomer: "Tenure") -> None:
         """Add another process that renews under its name, and had been taken for the next holder."""
@@ -228,7 +161,7 @@ class Tenure(Struct):
                 newcomer.processes.known_renewals,
                 newcomer.since,
                 newcomer.last_renewal,
-                newcomer.taking_write.earliest,
+                newcomer.beginning.write.earliest,
                 newcomer.last_extension.latest or newcomer.last_renewal,
             ),
         )
@@ -278,18 +211,14 @@ class Tenure(Struct):
         """Remember the term that the API server stamped, if it did."""
         self.term = self.term if term is None else term
 
-    def note_waiting(self, since: int, times: Iterable[int], *, has_asked_before: bool) -> None:
-        """Remember when its process asked for the lease since the last write before, which was at `since`."""
-        self.waited_since, self.waited, self.has_asked_before = since, tuple(times), has_asked_before
-
     def note_asked(self, holder: str) -> None:
         """Remember which holder the latest write asked for, "" if that one was stored."""
         self.asked_holder = holder
 
     def note_renewal_by_other(self, at: int, writer: Writer | None, renew_time: int | None = None) -> None:
         """Remember a renewal that another made in the holder's place, and the renewTime that it wrote."""
-        self.renewed_by_other, self.is_last_by_other = (at, writer or Writer()), True
-        self.renew_time_of_other = renew_time
+        self.renewed_by_other = RenewalByOther(at, writer or Writer(), renew_time)
+        self.is_last_by_other = True
 
     def inherit(self, before: "Tenure") -> None:
         """Take over the last renewal of the holder before: who wrote this one in left the lease to expire as it was."""
@@ -304,18 +233,11 @@ class Tenure(Struct):
         `managers` are the field managers of the last renewal after and before the write at `at`, which `is_renewed` if
         it was one itself.
         """
-        is_own = is_renewed and self.is_by(writer, *managers)
+        is_own = is_renewed and self.is_by(writer, *managers) is True
         is_unheld = self.processes.is_own_taking is not True and not self.processes.renewals
         may_be_own = is_renewed and self.processes.may_renew(writer)
         # Of a holder that was written in and has not renewed, no process knows another duration.
-        if not is_own and (may_be_own or is_unheld) and seconds != self.shorter:
-            self.shorter, self.shortened_at = seconds, at
-        if is_own or self.duration is None or (seconds or 0) > self.duration:
-            self.duration = seconds
-
-    def confirm_duration(self) -> None:
-        """Note that a renewal kept the duration, or that its holder wrote it."""
-        self.shorter, self.shortened_at = None, 0
+        self.held_duration = self.held_duration.follow(seconds, at, is_own=is_own, may_be_own=may_be_own or is_unheld)
 
     def note_manager(self, manager: str) -> None:
         """Remember the field manager of its last renewal."""
@@ -362,34 +284,17 @@ class Tenure(Struct):
             elsewhere=elsewhere,
         )
 
-    def note_deletion(
-        self, by: Writer | None, *, is_dated: bool, marked_at: int, last_finalizer_by: Writer | None
-    ) -> None:
-        """Note that the lease was deleted, by whom, and whether the input says when.
-
-        If it had finalizers, it was asked for at `marked_at`, and is gone once a write removes the last of them.
-        """
-        self.is_deleted, self.deleted_by, self.is_end_dated = True, by, is_dated
-        self.marked_at, self.last_finalizer_by = marked_at, last_finalizer_by if marked_at else None
-
-    def note_owners(self, owners: Iterable[OwnerReference]) -> None:
-        """Remember the owners that the lease named when it was deleted."""
-        self.owners = tuple(owners)
-
-    def note_creation(self, at: int | None) -> None:
-        """Remember when the lease was created with it as the holder, None if the input does not show that."""
-        self.created = at
-
     @property
     def is_deleted_by_itself(self) -> bool | None:
         """True if its process deleted the lease, as some do when they stop, False if another did, None if unknown.
 
         A user without a pod may be any process with its credentials, and of several that renew others may lead on.
         """
-        if self.deleted_by is None or not self.deleted_by.user:
+        by = self.deletion.by
+        if by is None or not by.user:
             return None
-        is_own = self.processes.is_by(self.deleted_by)
-        is_alone = bool(self.deleted_by.pod or self.deleted_by.uid) and not self.processes.others
+        is_own = self.processes.is_by(by)
+        is_alone = bool(by.pod or by.uid) and not self.processes.others
         return is_own if is_own is not True or is_alone else None
 
     def end(self, at: int, write: Write) -> None:
@@ -406,21 +311,26 @@ class Tenure(Struct):
         return self.processes.identity
 
     @property
-    def least_duration(self) -> int | None:
-        """Seconds that it lasts at least: less than `duration` if who wrote fewer may be its holder."""
-        return self.duration if self.shorter is None or self.duration is None else min(self.duration, self.shorter)
+    def duration(self) -> int | None:
+        """Seconds that the lease lasts, without what another writer took from them."""
+        return self.held_duration.seconds
+
+    @property
+    def is_deleted(self) -> bool:
+        """True if it ended because the lease was deleted."""
+        return self.deletion.is_deleted
 
     @property
     def is_exact(self) -> bool:
         """Whether a log says when it began: a stamp has whole seconds."""
-        return self.taking_write.is_exact
+        return self.beginning.write.is_exact
 
     @property
     def kept_until(self) -> int:
         """The last renewal, whoever made it, or what put the holder there: the one before, if that did not renew."""
         if self.inherited is not None and self.renewed_by_other is None and self.last_renewal == self.since:
             return self.inherited
-        return max(self.last_renewal, self.renewed_by_other[0] if self.renewed_by_other else 0)
+        return max(self.last_renewal, self.renewed_by_other.at if self.renewed_by_other else 0)
 
     @property
     def is_last_unseen(self) -> bool:
@@ -443,8 +353,9 @@ class Tenure(Struct):
     @property
     def last_of_identity(self) -> int:
         """The last renewal by its process, or by another writer that may be one of its identity."""
-        at, who = self.renewed_by_other or (0, None)
-        return max(self.last_renewal, at) if self.processes.may_renew_last(who) else self.last_renewal
+        other = self.renewed_by_other
+        may_be_own = other is not None and self.processes.may_renew_last(other.writer)
+        return max(self.last_renewal, other.at) if other is not None and may_be_own else self.last_renewal
 
     def find_renewer(self, at: int) -> Writer | None:
         """Return who made the renewal of an instant, or put the holder there then; None if that is not known."""
@@ -456,7 +367,7 @@ class Tenure(Struct):
             writes.append(
                 (self.last_renewal, (self.last_renewal_write.writer if self.last_renewal_write else None) or by_own)
             )
-        writes += [self.renewed_by_other] if self.renewed_by_other else []
+        writes += [(self.renewed_by_other.at, self.renewed_by_other.writer)] if self.renewed_by_other else []
         writes += [(self.since, self.processes.taken_by)] if is_seen_taken else []
         when, who = min(reversed(writes), key=lambda write: abs(write[0] - at))
         if abs(when - at) > SECOND:
@@ -469,7 +380,9 @@ class Tenure(Struct):
     ) -> bool:
         """Remember who renewed; return False if that was another process than the holder's: `HolderProcesses.renew`."""
         since, last = self.since, self.last_renewal
-        so_far = OtherProcess(self.processes.known_renewals, since, last, min(since, self.taking_write.earliest), last)
+        so_far = OtherProcess(
+            self.processes.known_renewals, since, last, min(since, self.beginning.write.earliest), last
+        )
         return self.processes.renew(writer, at, within or (at, at), so_far=so_far, is_set_back=is_set_back)
 
     def is_by(self, writer: Writer | None, manager: str = "", own_manager: str = "") -> bool | None:
@@ -491,8 +404,8 @@ class Tenure(Struct):
     def is_since_known(self) -> bool:
         """True if it is held since `since`, False if that is only the latest moment at which it was taken."""
         is_first_state = self.began is Handover.SEEN and not self.is_stand_in
-        is_dated = self.is_dated and not (self.taking_write.is_claimed or self.is_unseen)
-        return self.is_since_own if is_first_state else is_dated
+        is_dated = self.beginning.is_dated and not (self.beginning.write.is_claimed or self.beginning.is_unseen)
+        return self.beginning.is_since_own if is_first_state else is_dated
 
     @property
     def is_end_known(self) -> bool:
@@ -502,12 +415,12 @@ class Tenure(Struct):
         if self.ended.is_dated:
             return self.is_end_dated and not self.ended.is_claimed
         # What nothing dates ended it at its last renewal or later, which its own clock alone may date, or nothing.
-        return self.is_end_dated and self.is_dated and not self.is_claimed
+        return self.is_end_dated and self.beginning.is_dated and not self.is_claimed
 
     @property
     def has_own_manager(self) -> bool:
         """True if it was renewed under the field manager of its last renewal, as far as is known."""
-        return self.processes.renewals > 0 or (self.began is Handover.SEEN and self.is_since_own)
+        return self.processes.renewals > 0 or (self.began is Handover.SEEN and self.beginning.is_since_own)
 
     @property
     def is_chosen(self) -> bool:
@@ -515,13 +428,13 @@ class Tenure(Struct):
         if not (self.is_coordinated or self.is_stand_in):
             return False
         by = self.processes.taken_by
-        return self.taken_manager == "kube-apiserver" if by is None else by.user == API_SERVER
+        return self.beginning.manager == "kube-apiserver" if by is None else by.user == API_SERVER
 
     @property
     def is_never_taken_up(self) -> bool:
         """True if the API server chose it, and the input shows that no process has renewed it since."""
         is_seen = self.began is not Handover.SEEN and not (
-            self.is_unseen or self.has_unseen_renewals or self.is_stand_in
+            self.beginning.is_unseen or self.has_unseen_renewals or self.is_stand_in
         )
         return self.is_chosen and is_seen and not self.processes.renewals and self.renewed_by_other is None
 
@@ -529,20 +442,20 @@ class Tenure(Struct):
     def may_be_stolen(self) -> bool:
         """True if it took the lease from a live holder, or may have, because the input does not say when."""
         return self.began is Handover.STOLEN or (
-            self.began is Handover.UNKNOWN and not (self.is_dated or self.is_unseen)
+            self.began is Handover.UNKNOWN and not (self.beginning.is_dated or self.beginning.is_unseen)
         )
 
     @property
     def is_unclear(self) -> bool:
         """True if it took the lease from another holder, and it is not known whether the lease had expired."""
         is_taken = self.began is Handover.UNKNOWN and bool(self.previous) and self.leaderless is None
-        return self.may_have_been_expired or (is_taken and not (self.is_unseen or self.is_stand_in))
+        return self.beginning.may_have_been_expired or (is_taken and not (self.beginning.is_unseen or self.is_stand_in))
 
     @property
     def is_after_no_duration(self) -> bool:
         """True if it took the lease from another holder, and nothing said until when that one had it."""
-        is_taken = self.began is Handover.UNKNOWN and bool(self.previous) and self.is_dated
-        return is_taken and self.duration is None and not (self.is_unseen or self.is_stand_in)
+        is_taken = self.began is Handover.UNKNOWN and bool(self.previous) and self.beginning.is_dated
+        return is_taken and self.duration is None and not (self.beginning.is_unseen or self.is_stand_in)
 
     @property
     def is_release_known(self) -> bool:
@@ -568,7 +481,7 @@ class Tenure(Struct):
     @property
     def was_left_as_written(self) -> bool:
         """True if it was written in, by another one as far as is known, and no renewal followed."""
-        is_seen = not (self.has_unseen_renewals or self.is_unseen or self.is_chosen or self.is_claimed)
+        is_seen = not (self.has_unseen_renewals or self.beginning.is_unseen or self.is_chosen or self.is_claimed)
         return self.processes.is_never_renewed or (self.is_only_named and self.renewed_by_other is None and is_seen)
 
     @property
@@ -599,6 +512,6 @@ class Tenure(Struct):
             return bool(who.is_own_taking or who.renewals)
         if who.taken_by is not None and who.own is not None:
             return who.own.is_same(who.taken_by) or who.names_own_pod
-        if self.began is Handover.SEEN and (self.is_since_own or who.names_own_pod):
+        if self.began is Handover.SEEN and (self.beginning.is_since_own or who.names_own_pod):
             return True
-        return not self.taken_manager or self.manager in {"", self.taken_manager}
+        return not self.beginning.manager or self.manager in {"", self.beginning.manager}

@@ -53,7 +53,7 @@ class Vacancy(Struct):
             self.leaderless += bound_time_between(last, at, write, held) if how is Handover.DELETED else unled
         # Of a holder that was not seen to take or renew it, what was seen first need not be its renewal.
         is_unseen = held is not None and (
-            held.has_unseen_renewals or (held.is_unseen and held.last_renewal_write is None)
+            held.has_unseen_renewals or (held.beginning.is_unseen and held.last_renewal_write is None)
         )
         return unled if not is_unseen and _is_length_known(since, at, how, write) else None
 
@@ -66,7 +66,7 @@ def _is_by_other_clock(held: Tenure | None, since: int, write: Write) -> bool:
     """Return whether a writer's own clock dates the end of a tenure, and an API server's the write that came after."""
     if held is None or write.is_claimed or not write.is_dated:
         return False
-    known = (held.ended, held.last_renewal_write, held.last_extension, held.taking_write)
+    known = (held.ended, held.last_renewal_write, held.last_extension, held.beginning.write)
     ends = [one for one in known if one is not None and one.at == since]
     # What follows such a write, and nothing dates, has its time.
     follows = held.last_extension.is_claimed
@@ -82,7 +82,7 @@ def bound_time_between(last: int, since: int, write: Write, held: Tenure | None)
     if not write.is_dated:
         return max(0, since - last)
     before = _find_write(held, last)
-    is_renewal = held is None or held.last_renewal_write is not None or held.claimed is None
+    is_renewal = held is None or held.last_renewal_write is not None or held.beginning.renew_time is None
     # When it was renewed last is of no interest where a log shows how it ended.
     is_end = held is not None and before is not None and before is held.ended
     if (is_renewal or is_end) and before is not None and before.is_exact and write.is_exact:
@@ -93,7 +93,7 @@ def bound_time_between(last: int, since: int, write: Write, held: Tenure | None)
 
 def _find_write(held: Tenure | None, at: int) -> Write | None:
     """Return the write of a tenure that an API server dates to a time."""
-    known = (held.ended, held.last_renewal_write, held.last_extension, held.taking_write) if held else ()
+    known = (held.ended, held.last_renewal_write, held.last_extension, held.beginning.write) if held else ()
     return next((one for one in known if one is not None and one.at == at and one.is_dated_by_a_server), None)
 
 
@@ -107,9 +107,9 @@ def _bound_earliest(before: Write | None, last: int, write: Write, held: Tenure 
     # A log without objects has only times of answers.
     earliest = last if write.is_logged else last // SECOND * SECOND
     earliest = earliest if before is None else before.earliest
-    if held is not None and held.last_renewal_write is None and held.claimed is not None:
+    if held is not None and held.last_renewal_write is None and held.beginning.renew_time is not None:
         # Of a state that was there only its stamp says when it was renewed, if that.
-        return min(last // SECOND * SECOND, earliest, max(held.claimed, earliest - MAX_TOLERANCE))
+        return min(last // SECOND * SECOND, earliest, max(held.beginning.renew_time, earliest - MAX_TOLERANCE))
     return earliest
 
 

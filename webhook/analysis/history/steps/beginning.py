@@ -82,7 +82,7 @@ def _begin_as_seen(step: Step, state: NextState) -> None:
         tenure.extend(replace(step.write, latest=max(step.write.latest or 0, stamped)))
     if not is_renewer:
         tenure.extend(replace(tenure.last_extension, writer=None))
-    tenure.note_claimed(get_readable_instant(normalize(state.new.renew_time)))
+    tenure.note_renew_time(get_readable_instant(normalize(state.new.renew_time)))
     forget_undated(step, tenure)
     if first.is_as_chosen:
         history.renewals.forget()  # the API server made what looks like its last renewal

@@ -8,6 +8,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from webhook.analysis.history.events import EventKind, LeaseEvent
+from webhook.analysis.history.holders.deletion import DeletionOfHeld
 from webhook.analysis.history.holders.tenure import Handover
 from webhook.analysis.history.owners import list_owners, may_be_owned_by_choice_of_holder
 from webhook.analysis.history.steps.step import Step
@@ -56,7 +57,7 @@ def confirm_deletion(step: Step) -> None:
     history = step.history
     history.existence.is_deletion_sure = True
     if history.latest_tenure is not None:
-        history.latest_tenure.is_deletion_sure = True
+        history.latest_tenure.deletion = replace(history.latest_tenure.deletion, is_sure=True)
 
 
 def delete_unseen(step: Step) -> None:
@@ -75,14 +76,21 @@ def _delete(step: Step, seen: Observation, at: int) -> None:
         # Who asks again for a deletion that waits for finalizers removes none of them.
         is_request = seen.act is Act.DELETED and seen.writer is not None
         marked_at = 0 if is_request else history.existence.marked_at
-        holder.note_deletion(by, is_dated=is_dated, marked_at=marked_at, last_finalizer_by=seen.writer)
-        holder.is_deletion_sure = seen.is_surely_not_dry_run
         # What a watch shows of a deletion is the lease as it was last.
         is_shown = seen.act is Act.DELETED and isinstance(seen.object, Lease)
         last = seen.object if is_shown else history.lease
         entries = seen.entries if is_shown else history.entries
-        if last is not None and may_be_owned_by_choice_of_holder(entries):
-            holder.note_owners(list_owners(last.metadata.owner_references))
+        is_owned_by_choice = last is not None and may_be_owned_by_choice_of_holder(entries)
+        owners = list_owners(last.metadata.owner_references) if last is not None and is_owned_by_choice else ()
+        holder.note_end_dated(is_dated=is_dated)
+        holder.deletion = DeletionOfHeld(
+            is_deleted=True,
+            by=by,
+            is_sure=seen.is_surely_not_dry_run,
+            marked_at=marked_at,
+            last_finalizer_by=seen.writer if marked_at else None,
+            owners=tuple(owners),
+        )
     step.events.append(LeaseEvent(EventKind.DELETED, at, holder, seen.writer, is_dated=is_dated))
     if holder is not None or history.lease is None:
         end_tenure(step, at, Handover.DELETED)

@@ -3,6 +3,8 @@
 In: a step; `hidden_write` says of which kind it is. Out: tenures of writers, or renewals of the holder that is known.
 """
 
+from msgspec.structs import replace
+
 from webhook.analysis.history.events import EventKind
 from webhook.analysis.history.holders.hidden_write import (
     HiddenWrite,
@@ -76,7 +78,9 @@ def _follow_rival(step: Step, tenure: Tenure, at: int, writer: Writer) -> None:
     is_between = any(
         tenure.last_renewal < one < since and another.user == writer.user for one, another in history.requests.accepted
     )
-    following.note_writers_before(is_in_turn=history.rival.end_turns(), is_between=is_between)
+    following.beginning = replace(
+        following.beginning, is_after_turns=history.rival.end_turns(), is_written_between=is_between
+    )
     tenure.processes.note_requests_after_loss_since(since)
     history.requests.drop_accepted(writer, since)
     for renewed, _ in renewals:

@@ -65,7 +65,7 @@ def _is_expiry_known(step: Step, tenure: Tenure, writer: Writer | None) -> bool:
 
     Who was chosen has not until it takes up the lease; where it is chosen again instead, it had expired.
     """
-    is_taken_up = tenure.is_chosen and not (tenure.processes.renewals or tenure.is_unseen)
+    is_taken_up = tenure.is_chosen and not (tenure.processes.renewals or tenure.beginning.is_unseen)
     is_first = is_taken_up and not (writer is None and _is_renewed_by_chooser(step.history, tenure))
     return is_last_renewal_known(step, tenure) and not is_first
 
@@ -81,7 +81,7 @@ def _note_own_renewal(step: Step, tenure: Tenure, state: NextState) -> bool:
 def _is_renewed_by_chooser(history: LeaseHistory, tenure: Tenure) -> bool:
     """Return whether the field manager of an API server that chose a holder also made the last renewal."""
     manager = find_manager(history.entries, date_last_renewal(history.entries))
-    return tenure.is_chosen and manager != "" and manager == tenure.taken_manager
+    return tenure.is_chosen and manager != "" and manager == tenure.beginning.manager
 
 
 def _count_renewal(step: Step, tenure: Tenure, state: NextState) -> None:
@@ -98,10 +98,10 @@ def _count_renewal(step: Step, tenure: Tenure, state: NextState) -> None:
     is_first = tenure.processes.renewals == 1 and (tenure.is_chosen or tenure.inherited is not None)
     if is_first and tenure.is_chosen and tenure.leaderless is not None:
         # The API server chose it; that it leads is known from its own first renewal.
-        unled = max(0, (step.write.latest or at) - (tenure.taking_write.latest or tenure.since))
+        unled = max(0, (step.write.latest or at) - (tenure.beginning.write.latest or tenure.since))
         tenure.extend_leaderless(unled)
         history.vacancy.extend(unled)
-    last = tenure.last_renewal_write or tenure.taking_write
+    last = tenure.last_renewal_write or tenure.beginning.write
     doubt = _measure_doubt(last, step.write, at)
     # Another clock dates it, or the holder took the lease anew, as one does that does not know its own name.
     is_restarted = is_first or last.is_claimed != step.write.is_claimed or is_retaken(state.old, state.new)

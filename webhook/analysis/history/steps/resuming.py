@@ -61,8 +61,9 @@ def resume(step: Step, state: NextState) -> None:
         history.vacancy.begin(None, Handover.UNKNOWN)
     if state.is_held:
         following = _add_unseen(step, tenure, state, at, is_new=not resumed.may_go_on)
-        following.note_resumption(
-            is_after_restore=history.continuity.visibility is Visibility.STORE_RESTORED, may_go_on=resumed.may_go_on
+        is_after_restore = history.continuity.visibility is Visibility.STORE_RESTORED
+        following.beginning = replace(
+            following.beginning, is_after_restore=is_after_restore, may_go_on=resumed.may_go_on
         )
 
 
@@ -92,7 +93,7 @@ def _add_unseen(step: Step, before: Tenure | None, state: NextState, at: int, *,
     tenure = begin_tenure(step, state.holder, at, Handover.UNKNOWN, writer, is_new=is_new)
     renewed, is_dated = date_resumed_renewal(spec, state.entries, step.write, at)
     tenure.resume(renewed, is_seen=is_dated and not is_left)
-    tenure.note_claimed(get_readable_instant(normalize(spec.renew_time)))
+    tenure.note_renew_time(get_readable_instant(normalize(spec.renew_time)))
     forget_undated(step, tenure)
     if before and before.holder == state.holder and not (writer and writer.user):
         tenure.note_manager(before.manager)

@@ -220,18 +220,21 @@ def _note_facts(step: Step, tenure: Tenure, state: NextState) -> None:
     # After a gap, a renewal may stand beside the duration that another manager wrote.
     is_renewed = state.has_other_renew_time and not is_duration_by_another(state.entries)
     if is_renewed:
-        tenure.confirm_duration()
+        tenure.held_duration = tenure.held_duration.confirm()
     if tenure.duration != new.lease_duration_seconds:
         is_begun = any(one.kind is EventKind.ACQUIRED for one in step.events)
         is_same_write = state.has_other_renew_time or is_begun or state.is_gap
         if not is_same_write and is_last_renewal_known(step, tenure):
             # By what it lasted until then it may have expired before it was made to last longer.
-            report_expiry(step, tenure.least_duration, tenure.kept_until, state.at, tenure.shortened_at)
+            report_expiry(
+                step, tenure.held_duration.least, tenure.kept_until, state.at, tenure.held_duration.shortened_at
+            )
         managers = [find_manager(entries, date_last_renewal(entries)) for entries in (state.entries, state.known)]
         at = step.write.at if state.before else max(step.write.at, date_duration_by_another(state.entries))
         tenure.set_duration(new.lease_duration_seconds, state.writer, *managers, at=at, is_renewed=is_renewed)
         if not state.has_other_renew_time and (new.lease_duration_seconds or 0) < (old.lease_duration_seconds or 0):
-            tenure.shortened_at = step.write.at  # until then it lasted as long as it said before
+            # Until then it lasted as long as it said before.
+            tenure.held_duration = replace(tenure.held_duration, shortened_at=step.write.at)
     asker = None if state.is_gap or state.act is Act.STORED else state.writer
     tenure.note_preferred_holder(old.preferred_holder, new.preferred_holder, step.write, asker)
 

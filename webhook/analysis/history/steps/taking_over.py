@@ -9,6 +9,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from webhook.admission.rules.expiry import date_last_renewal
+from webhook.analysis.history.holders.beginning import RequestsBefore, is_renaming
 from webhook.analysis.history.holders.taking import find_taking
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.holders.transition import NextState
@@ -29,7 +30,7 @@ def claim(step: Step, state: NextState) -> None:
     how = step.history.vacancy.how
     began = how if how in _KEPT_AFTER_VACANCY else Handover.CLAIMED
     following = begin_tenure(step, state.holder, state.at, began, state.writer)
-    _note_waiting(step, following, state.writer)
+    _note_requests_before(step, following, state.writer)
     if how is Handover.UNKNOWN:
         # Before the input showed it again without a holder, another one may have held it.
         following.forget_previous()
@@ -49,12 +50,13 @@ def take_from_holder(step: Step, state: NextState) -> None:
     end_tenure(step, taking.ended, taking.how)
     history.vacancy.begin_earlier(at if taking.kept_until is None else taking.kept_until)
     following = begin_tenure(step, state.holder, at, taking.how, state.writer)
-    following.note_possible_expiry(may_have_been_expired=taking.is_close)
-    following.note_unshown(is_unshown=is_unshown)
-    _note_waiting(step, following, state.writer)
+    following.beginning = replace(
+        following.beginning, may_have_been_expired=taking.is_close, is_over_unshown=is_unshown
+    )
+    _note_requests_before(step, following, state.writer)
     is_stale = following.processes.foreign_taker is not None and state.has_earlier_renew_time
     if before is None or (state.has_other_renew_time and not is_stale):
-        following.note_renaming(state.old, state.new)
+        following.beginning = replace(following.beginning, is_renaming=is_renaming(state.old, state.new))
     else:
         following.inherit(before)
 
@@ -73,11 +75,13 @@ def release(step: Step, state: NextState) -> None:
         history.vacancy.begin(holder.last_renewal, Handover.RELEASED)  # it may have stopped long before
 
 
-def _note_waiting(step: Step, following: Tenure, writer: Writer | None) -> None:
+def _note_requests_before(step: Step, following: Tenure, writer: Writer | None) -> None:
     """Note when the next holder asked for the lease before it took it."""
     waiting = step.history.requests.waiting
     if writer is not None and (asking := waiting.asking.get(writer.process)):
-        following.note_waiting(waiting.since, asking.times, has_asked_before=writer.process in waiting.known)
+        following.requests_before = RequestsBefore(
+            tuple(asking.times), waiting.since, has_asked_earlier=writer.process in waiting.known
+        )
 
 
 def _note_last_manager(step: Step, known: Sequence[Entry]) -> None:

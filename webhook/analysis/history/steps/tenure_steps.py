@@ -5,6 +5,7 @@ In: a step, and what was concluded of it. Out: the events of the step, and the t
 
 from webhook.admission.rules.stamps import is_constant
 from webhook.analysis.history.events import EventKind, LeaseEvent
+from webhook.analysis.history.holders.beginning import Beginning
 from webhook.analysis.history.holders.processes import HolderProcesses
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.status import find_manager_of_write, measure_ahead
@@ -28,13 +29,14 @@ def begin_tenure(
     Without `is_new` it may continue the tenure before.
     """
     history = step.history
+    is_created_again = how is Handover.DELETED and history.lease is not None
+    created = stamp_of(history.lease.metadata.creation_timestamp) if history.lease and is_created_again else None
     tenure = Tenure(
         HolderProcesses(holder, history.namespace),
         since,
         how,
         since if seen is None else seen,
-        is_dated=step.write.is_dated or how is Handover.SEEN,
-        taking_write=step.write,
+        beginning=Beginning(step.write, is_dated=step.write.is_dated or how is Handover.SEEN, created=created),
         last_extension=step.write,
         is_coordinated=history.lease is not None and bool(history.lease.spec.strategy),
     )
@@ -44,8 +46,6 @@ def begin_tenure(
     else:
         known = None if how is Handover.REPLACED else history.succession.find_process(holder, writer)
         tenure.begin(writer, manager, known)
-    if how is Handover.DELETED and history.lease is not None:
-        tenure.note_creation(stamp_of(history.lease.metadata.creation_timestamp))
     measure_clock(step, tenure)
     history.succession.begin(tenure, is_new=is_new, shows_renewals=history.kind is not InputKind.REVIEW)
     history.renewals.restart_with_holder(tenure.last_renewal, has_expired=how is Handover.EXPIRED)

@@ -1,0 +1,44 @@
+"""For how long a lease lasts by what its holder wrote, and by what another writer made of that.
+
+A holder does not know what another one writes into its lease: it counts on its own duration. So fewer seconds by
+another writer shorten the lease for those that wait for it, and not for its holder.
+"""
+
+from msgspec import Struct
+
+
+class HeldDuration(Struct, frozen=True):
+    """The leaseDurationSeconds of one tenure."""
+
+    seconds: int | None = None
+    """Seconds that the lease lasts, without what another writer took from them."""
+    shorter: int | None = None
+    """Fewer seconds, if a writer that may be the holder wrote them with its last renewal."""
+    shortened_at: int = 0
+    """The time at which another writer shortened it, in microseconds since 1970; 0 if none did since the last
+    renewal."""
+
+    @property
+    def least(self) -> int | None:
+        """Seconds that it lasts at least: less than `seconds` if who wrote fewer may be its holder."""
+        return self.seconds if self.shorter is None or self.seconds is None else min(self.seconds, self.shorter)
+
+    def confirm(self) -> "HeldDuration":
+        """Return what holds after a renewal that kept the duration, or whose holder wrote it."""
+        return HeldDuration(self.seconds)
+
+    def follow(self, seconds: int | None, at: int, *, is_own: bool, may_be_own: bool) -> "HeldDuration":
+        """Return what holds after a write at `at` of other `seconds`: `is_own` if the holder wrote it, or it may be.
+
+        | who wrote it | seconds | it lasts | and perhaps |
+        |---|---|---|---|
+        | the holder | any | that | as before |
+        | perhaps the holder | other than `shorter` | the longer of both | that |
+        | another writer | more | that | as before |
+        | another writer | fewer | as before | as before |
+        """
+        shorter, shortened_at = self.shorter, self.shortened_at
+        if not is_own and may_be_own and seconds != shorter:
+            shorter, shortened_at = seconds, at
+        is_longer = is_own or self.seconds is None or (seconds or 0) > self.seconds
+        return HeldDuration(seconds if is_longer else self.seconds, shorter, shortened_at)
