@@ -14,7 +14,8 @@ from webhook.admission.policy.file import PolicyFile
 from webhook.server.app import ReviewApp, make_review_app
 from webhook.server.http.connection import Connection
 from webhook.server.http.message import HttpResponse, Request
-from webhook.server.http.port import PAUSE_SECONDS, Port
+from webhook.server.http.port import Port
+from webhook.server.http.round_robin import PAUSE_SECONDS
 from webhook.server.http.state import ANSWERING
 from webhook.server.service import Service
 from webhook.server.settings import Guards, Options

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from tests.server.connections import Wire, uncounted
-from webhook.server.http import port as shared
+from webhook.server.http import round_robin
 from webhook.server.http.connection import Connection
 from webhook.server.http.message import Head, HttpResponse, RefusedError, Request
 from webhook.server.http.port import Port, Response
@@ -130,7 +130,7 @@ class Driven:
             if any(one.state is STREAMING for one in self.connections):
                 await asyncio.sleep(0)
         while self.port.round_robin:
-            await asyncio.sleep(shared.PAUSE_SECONDS)
+            await asyncio.sleep(round_robin.PAUSE_SECONDS)
 
     def finish(self, error: Exception | None = None) -> None:
         for future in self.later:
@@ -226,13 +226,13 @@ class Driven:
 @contextmanager
 def quiet() -> Iterator[None]:
     """Without pauses, which are for other connections, and without a line for each bug that a play puts in."""
-    pause, level = shared.PAUSE_SECONDS, LOG.level
-    shared.PAUSE_SECONDS = 0.0  # type: ignore[misc]
+    pause, level = round_robin.PAUSE_SECONDS, LOG.level
+    round_robin.PAUSE_SECONDS = 0.0  # type: ignore[misc]
     LOG.setLevel(logging.CRITICAL + 1)
     try:
         yield
     finally:
-        shared.PAUSE_SECONDS = pause  # type: ignore[misc]
+        round_robin.PAUSE_SECONDS = pause  # type: ignore[misc]
         LOG.setLevel(level)
 
 

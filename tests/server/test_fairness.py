@@ -23,11 +23,13 @@ from tests.server.connections import (
 from webhook.kubernetes.request import MAX_REQUEST
 from webhook.kubernetes.review_size import OPENING
 from webhook.server import metrics
-from webhook.server.http import port as shared
+from webhook.server.http import port as port_module
+from webhook.server.http import round_robin
 from webhook.server.http.connection import WIDE_CONNECTION, WIDE_READ
 from webhook.server.http.message import HttpResponse, Request
-from webhook.server.http.port import PAUSE_SECONDS, Port
+from webhook.server.http.port import Port
 from webhook.server.http.request_reader import STEP
+from webhook.server.http.round_robin import PAUSE_SECONDS
 from webhook.server.http.stream import Stream
 from webhook.server.service import MAX_ON_LOOP, Service
 from webhook.server.settings import Guards
@@ -69,7 +71,7 @@ async def test_pipelined_requests_wait_for_the_turns_of_others() -> None:
 
 @in_a_loop
 async def test_between_two_turns_the_worker_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared, "PAUSE_SECONDS", 60)
+    monkeypatch.setattr(round_robin, "PAUSE_SECONDS", 60)
     port = make_port(not_found)
     connection, wire = connect(port)
     connection.data_received(SMALLEST * 5000)
@@ -351,8 +353,8 @@ async def test_a_connection_with_wide_buffers_counts_for_several() -> None:
 
 
 def test_memory_is_trimmed_only_where_the_c_library_can(monkeypatch: pytest.MonkeyPatch) -> None:
-    for trim in (shared._malloc_trim(), None):
-        monkeypatch.setattr(shared, "_malloc_trim", lambda trim=trim: trim)
+    for trim in (port_module._malloc_trim(), None):
+        monkeypatch.setattr(port_module, "_malloc_trim", lambda trim=trim: trim)
         port = make_port()
         port.has_freed_much = True
         port.trim_memory()

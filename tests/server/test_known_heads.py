@@ -14,8 +14,9 @@ from tests.server.connections import (
     make_port,
     request,
 )
+from webhook.server.http.known_heads import KnownHeads
 from webhook.server.http.message import Head, HttpResponse, Request
-from webhook.server.http.port import KnownHeads, Port
+from webhook.server.http.port import Port
 
 HEAD = Head.from_parts(
     b"POST", b"/validate?timeout=10s", [(b"host", b"localhost"), (b"content-length", b"%d" % len(BODY))]

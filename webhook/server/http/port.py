@@ -1,25 +1,20 @@
-"""The part that all connections of one port share: guards, known heads, round robin, and bytes in flight."""
+"""What all connections of one port share: its guards, known heads, turns, and the bytes in flight."""
 
 import asyncio
 import ctypes
 import functools
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any, Final, Protocol
 
-from webhook.server.http.message import REFUSAL_KINDS, UNUSUAL_HEADERS, Head, HttpResponse, RefusedError, Request
+from webhook.server.http.known_heads import KnownHeads
+from webhook.server.http.message import REFUSAL_KINDS, Head, HttpResponse, RefusedError, Request
+from webhook.server.http.round_robin import RoundRobin, TurnTaker
 from webhook.server.http.state import CLOSING, IDLE, READING, State
 from webhook.server.http.stream import Stream
 from webhook.server.logs import LOG, LogThrottle
 from webhook.server.settings import Guards
-
-PAUSE_SECONDS: Final = 0.002
-"""Between two rounds. Those that wait get about half of the worker's time: a process that sleeps now and then is run
-sooner by a busy kernel once a request comes."""
-_ROUND_SECONDS: Final = 0.002
-"""Given to all connections that wait, together, before the event loop looks at the others."""
 
 _SECONDS_BETWEEN_LINES: Final = 10
 """Between two log lines about bad requests; many of them must not cause as many lines."""
@@ -29,99 +24,18 @@ Response = HttpResponse | asyncio.Future[HttpResponse | Stream]
 """A future if the response is made in a thread."""
 
 
-class PortConnection(Protocol):
+class PortConnection(TurnTaker, Protocol):
     """A connection, as far as its port knows it."""
 
     state: State
     expires: float
     weight: int
 
-    def take_turn(self) -> bool:
-        """Read some of what waits; True if there is more."""
-
     def expire(self) -> None:
         """End the connection: called when `expires` has passed."""
 
     def abort(self) -> None:
         """Close without waiting for anything."""
-
-
-class KnownHeads:
-    """Heads that were answered before, so that the same bytes are not parsed and checked again.
-
-    Parsing and checking them costs a third of a review without TLS (`make fast-paths`). kube-apiserver sends the same
-    few headers with each review; only Content-Length differs. The meaning of a head
-    follows from its bytes alone, as long as they stand where a request may begin. Only heads that were answered and
-    left the connection open are kept. The bounds keep what clients can fill with heads of their own at about 4 MiB.
-    """
-
-    MAX_HEADS: Final = 1024
-    MAX_HEAD_BYTES: Final = 512
-    """kube-apiserver's heads have about 250 bytes; one that carries a token is not kept."""
-    MAX_FIELDS: Final = 16
-
-    def __init__(self) -> None:
-        self._heads: dict[bytes, Head] = {}
-
-    def find(self, data: bytes) -> tuple[Head, bytes] | None:
-        """Return head and body of `data`, if it is one whole request, and nothing more, with a known head."""
-        begin = self._begin_of_body(data)
-        head = self._heads.get(data[:begin])
-        if head is None or len(data) != begin + head.length:
-            return None
-        return head, data[begin:]
-
-    def remember(self, data: bytes, head: Head) -> None:
-        """Remember `head`, the last one that was read from `data`, which began where a request may begin.
-
-        The sum shows that `data` was this request alone: with anything before, between or after it would be larger.
-        """
-        begin = self._begin_of_body(data)
-        is_alone = begin > 0 and len(data) == begin + head.length
-        if not is_alone or len(head.fields) > self.MAX_FIELDS or not head.fields.keys().isdisjoint(UNUSUAL_HEADERS):
-            return
-        if len(self._heads) >= self.MAX_HEADS:
-            del self._heads[next(iter(self._heads))]
-        self._heads[data[:begin]] = head
-
-    def _begin_of_body(self, data: bytes) -> int:
-        """Return where a head that is not too long has ended; 0 if none has."""
-        end = data.find(b"\r\n\r\n", 0, self.MAX_HEAD_BYTES)
-        return 0 if end < 0 else end + 4
-
-
-class RoundRobin:
-    """Reads that hold more than a request: each connection reads a little, then the others are served.
-
-    A read may be 256 KiB of pipelined requests, thousands of them. If they were answered in one go, no other connection
-    of this event loop would get a response meanwhile.
-    """
-
-    def __init__(self) -> None:
-        self._waiting: OrderedDict[PortConnection, None] = OrderedDict()
-        self._scheduled = False
-
-    def __len__(self) -> int:
-        return len(self._waiting)
-
-    def add(self, connection: PortConnection) -> None:
-        """Serve a connection in turns until nothing of it waits."""
-        self._waiting[connection] = None
-        if not self._scheduled:
-            self._scheduled = True
-            loop = asyncio.get_running_loop()
-            loop.call_soon(self._serve, loop)
-
-    def _serve(self, loop: asyncio.AbstractEventLoop) -> None:
-        # Not the loop's time, which does not advance within a round.
-        until = time.monotonic() + _ROUND_SECONDS
-        while self._waiting and time.monotonic() < until:
-            connection, _ = self._waiting.popitem(last=False)
-            if connection.take_turn():
-                self._waiting[connection] = None
-        self._scheduled = bool(self._waiting)
-        if self._scheduled:
-            loop.call_later(PAUSE_SECONDS, self._serve, loop)
 
 
 class Port:
