@@ -504,6 +504,20 @@ def test_a_patch_that_changed_nothing_before_the_state_that_was_replaced_is_not_
     assert follow(server, managed_fields=False).edits[-1].at >= renewed
 
 
+def test_which_of_equal_patches_made_a_state_is_not_known_if_nothing_dates_the_one_before() -> None:
+    server = FakeServer()
+    server.elector("db-0", DB, duration=1).lead(10)
+    for duration, user in ((1, "alice"), (20, "carol")):
+        server.wait(0.5)
+        server.log_request(DB, "patch", user, "", {})
+        make_patch(server.log[-1], leaseDurationSeconds=duration)
+    for duration, user in ((20, "bob"), (1, "alice")):
+        server.wait(5)
+        server.write(DB, {**server.leases[DB]["spec"], "leaseDurationSeconds": duration}, "kubectl", user, "")
+        make_patch(server.log[-1], leaseDurationSeconds=duration)
+    assert [one.writer for one in follow(server, managed_fields=False).edits] == [None, None]
+
+
 def test_a_late_renewal_that_a_log_dates_is_not_said_to_be_by_its_writers_clock() -> None:
     server = FakeServer()
     db = server.elector("db-0", DB, ahead=3600)

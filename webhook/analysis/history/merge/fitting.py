@@ -185,8 +185,9 @@ def _find_only_patch(
     stamp = find_stamp_of_write(states, number)
     if not near or (stamp is not None and near[0].time < stamp):
         return ()
-    if near[0].time < exact.before - JITTER and len(near) > 1:
-        return ()  # it came before the state that this one replaced, or by the clock of another API server after that
+    is_replaced_dated = number > 0 and states[number - 1].is_exact
+    if len(near) > 1 and not (is_replaced_dated and near[0].time >= exact.before - JITTER):
+        return ()  # the first one may have come before the state that this one replaced, and made an earlier one
     if len({one.observation.writer for one in near}) == 1 and all(
         has_made(one.observation, states, number) for one in near
     ):
