@@ -178,9 +178,8 @@ def _find_only_patch(
     `used` made other states.
     """
     some = _list_writes_while_current(requests, states, number, exact=exact)
-    if len(some) > _MAX_NEAR:
-        return ()
-    near = [one for one in some if id(one) not in used and (one.observation.verb == "patch" or is_hidden_write(one))]
+    few = some if len(some) <= _MAX_NEAR else ()
+    near = [one for one in few if id(one) not in used and (one.observation.verb == "patch" or is_hidden_write(one))]
     near = [one for one in near if not has_made_another(one.observation, states, number)]
     stamp = find_stamp_of_write(states, number)
     if not near or (stamp is not None and near[0].time < stamp):

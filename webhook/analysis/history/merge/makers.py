@@ -82,11 +82,9 @@ def has_made(request: Observation, states: Sequence[DatedItem], number: int) -> 
 def has_made_another(request: Observation, states: Sequence[DatedItem], number: int) -> bool:
     """Return whether a patch turns the state before into something other than this state, as far as a log shows it."""
     shown = states[number].observation.object
-    if not isinstance(shown, Lease):
-        return False
-    if request.spec_changes is None:
-        asked = request.patched_renew_time
-        return bool(asked) and normalize(asked) != get_renew_time(states[number])
+    asked = request.patched_renew_time
+    if request.spec_changes is None or not isinstance(shown, Lease):
+        return isinstance(shown, Lease) and asked != "" and normalize(asked) != get_renew_time(states[number])
     before = states[number - 1].observation.object if number else None
     known = before if isinstance(before, Lease) and before.metadata.uid == shown.metadata.uid else shown
     patched = patch_spec(known.spec, request.spec_changes)
