@@ -133,6 +133,19 @@ def test_until_when_a_lease_that_was_deleted_later_was_held_is_not_known() -> No
     assert [span.kind for span in spans] == [SpanKind.HELD, SpanKind.UNRECORDED]
 
 
+def test_a_lease_that_had_expired_before_a_hole_is_overdue_until_then() -> None:
+    server, db, mail, _ = shop()
+    together(20, mail)
+    hide_from_log(server, lambda: together(HOLE, db, mail))
+    server.delete("shop/db")
+    together(4, mail)
+    builder = TimelineBuilder(server.now)
+    observe_all(builder, read("log", [server.audit_log()]))
+    spans = next(lane for lane in builder.timeline(server.now).lanes if lane.name == "db").spans
+    assert [span.kind for span in spans] == [SpanKind.HELD, SpanKind.OVERDUE, SpanKind.UNRECORDED]
+    assert spans[1].begins - spans[0].begins == pytest.approx(35_000_000, abs=20_000)
+
+
 def test_who_sends_a_patch_that_leaves_the_holder_did_not_write_it_in() -> None:
     server, _, mail, other = shop()
     hide_from_log(server, lambda: together(HOLE, mail, other))

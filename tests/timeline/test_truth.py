@@ -591,3 +591,22 @@ def test_of_more_marks_than_are_kept_the_oldest_are_counted() -> None:
     (lane,) = read_log(server).lanes
     assert sum(mark.count for mark in lane.marks if mark.kind is MarkKind.DENIED) == MAX_MARKS + 1
     assert any(mark.count > 1 for mark in lane.marks)
+
+
+def test_a_lease_lasts_as_long_as_the_last_of_two_pods_of_one_identity_wrote() -> None:
+    server = FakeServer()
+    long = server.elector("shared", "shop/db", pod="a", duration=60)
+    short = server.elector("shared", "shop/db", pod="b", duration=10)
+    long.lead(4)
+    for _ in range(4):
+        server.wait(1)
+        short.renew()
+        server.wait(1)
+        long.renew()
+    server.wait(1)
+    short.renew()
+    renewed = server.now
+    server.wait(20)
+    short.renew()
+    *_, overdue, _ = read_log(server).lanes[0].spans
+    assert (overdue.kind, overdue.begins - renewed) == (SpanKind.OVERDUE, pytest.approx(10 * SECOND, abs=MARGIN))

@@ -315,6 +315,7 @@ class LeaseLane(Struct):
             case EventKind.RESUMED:
                 self._mark_held(at)
             case EventKind.MISSED:
+                self._turn_overdue(tenure, at)
                 self.spans.turn(SpanKind.UNRECORDED, at)
                 if self.history.current_tenure is None and self.history.write.is_dated:
                     self.spans.begin(SpanKind.LEADERLESS, self.history.moment)
