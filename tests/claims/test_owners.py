@@ -4,6 +4,7 @@ import pytest
 
 from tests.claims.accounts import account, text
 from tests.claims.test_pods import log_status
+from tests.claims.test_related_writes import log_write
 from tests.factories import Document, put
 from tests.history.fake_server import SECOND, FakeServer
 from tests.history.observing import View as Follow
@@ -349,3 +350,65 @@ def test_how_long_a_lock_that_nobody_renews_was_free_after_its_deletion_is_known
     message, _ = find_deleted(follow_log, server)
     assert "alice@example.org deleted the lease at " in message
     assert "while job-7_1 held it; job-8_1 created it again 4.6 s later: two may have led at once" in message
+
+
+def collect(server: FakeServer, *, is_named_again: bool = False) -> FakeServer:
+    """Delete shop/db as its owner, a ReplicaSet, is gone; its holder creates it again, perhaps with another owner."""
+    holder = server.elector("db-0", "shop/db")
+    holder.lead(20)
+    write_owners(server, HOLDER, own_by(("ReplicaSet", "db-7f9c")))
+    server.wait(1.1)
+    log_write(server, "replicasets", "apps", put("objectRef.name", "db-7f9c"))
+    server.wait(0.1)
+    server.delete("shop/db", GARBAGE_COLLECTOR)
+    server.wait(0.2)
+    holder.take()
+    server.wait(0.01)
+    if is_named_again:
+        write_owners(server, HOLDER, own_by(("ReplicaSet", "db-5b8d")))
+    holder.lead(6)
+    return server
+
+
+def test_the_owner_without_which_a_lease_was_deleted_is_named_with_its_deletion() -> None:
+    output = text(account(follow_log(server := collect(FakeServer())), server.now))
+    assert "deleted the lease, as no owner that it named exists (ReplicaSet db-7f9c), at " in output
+    assert "ReplicaSet shop/db-7f9c was deleted by alice@example.org\n" in output
+    assert "To see who may add one: lease-webhook writers shop/db" in output
+
+
+def test_the_deletion_of_another_replica_set_has_nothing_to_do_with_a_lease() -> None:
+    server = FakeServer()
+    log_write(server, "replicasets", "apps", put("objectRef.name", "web-7f9c"))
+    assert "web-7f9c" not in text(account(follow_log(collect(server)), server.now))
+
+
+def test_the_deletion_of_an_owner_long_before_the_lease_was_deleted_did_not_cause_that() -> None:
+    server = FakeServer()
+    log_write(server, "replicasets", "apps", put("objectRef.name", "db-7f9c"))
+    server.wait(300)
+    assert text(account(follow_log(collect(server)), server.now)).count("db-7f9c was deleted") == 1
+
+
+def test_a_lease_goes_with_the_owner_that_it_names_now() -> None:
+    server = collect(FakeServer())
+    write_owners(server, HOLDER, own_by(("ReplicaSet", "db-5b8d")))
+    output = text(account(follow_log(server), server.now))
+    assert "It names ReplicaSet db-5b8d now, and will go with that. To see the field manager that set it: " in output
+
+
+def test_a_watch_shows_which_owner_a_deleted_lease_named() -> None:
+    server = collect(FakeServer())
+    output = text(account(follow_watch(server), server.now))
+    assert "It named ReplicaSet db-7f9c as its owner, and Kubernetes deletes it once that is gone. A watch " in output
+
+
+@pytest.mark.parametrize(
+    ("follow", "created"),
+    [(follow_watch, "it was created again"), (follow_both, "db-0_1 created it again")],
+    ids=["watch", "both"],
+)
+def test_an_owner_that_is_added_within_the_second_of_the_creation_comes_after_it(follow: Follow, created: str) -> None:
+    server = collect(FakeServer(), is_named_again=True)
+    output = text(account(follow(server), server.now))
+    assert output.index(f": {created}") < output.index("the owner ReplicaSet db-5b8d was added")

@@ -50,6 +50,17 @@ def test_they_are_no_renewals() -> None:
     assert "lease-shared" not in said
 
 
+def test_a_patch_of_owners_leaves_the_holder_that_created_the_lease() -> None:
+    server = FakeServer()
+    db = server.elector("db-0", "shop/db")
+    db.take()
+    patch(server, 1, {"metadata": {"ownerReferences": [{"kind": "ReplicaSet", "name": "db-7f9c", "uid": "1"}]}})
+    db.lead(20)
+    found = account(follow_log(hide(server)), server.now)
+    assert [one.holder for one in found.history.tenures] == ["db-0_1"]
+    assert "the input does not show what all writes" not in text(found)
+
+
 def test_they_do_not_hide_who_holds_it() -> None:
     server = FakeServer()
     db = server.elector("db-0", "shop/db")

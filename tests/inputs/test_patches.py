@@ -18,6 +18,7 @@ from webhook.kubernetes.objects import LeaseSpec
         pytest.param(b'{"metadata":{"annotations":{"a":"1"}}}', id="an annotation"),
         pytest.param(b'{"metadata":{"labels":null,"annotations":{}}}', id="labels and annotations"),
         pytest.param(b'{"metadata":{"name":"db","resourceVersion":"7","labels":{"a":"1"}}}', id="a version is named"),
+        pytest.param(b'{"metadata":{"ownerReferences":[{"kind":"ReplicaSet","uid":"1"}]}}', id="an owner"),
         pytest.param(b'[{"op":"add","path":"/metadata/annotations/a","value":"1"}]', id="an operation"),
         pytest.param(
             b'[{"op":"test","path":"/spec/holderIdentity","value":"a"},{"op":"remove","path":"/metadata/labels"}]',
@@ -28,7 +29,7 @@ from webhook.kubernetes.objects import LeaseSpec
         ),
     ],
 )
-def test_a_patch_of_annotations_and_labels_leaves_the_spec(patch: bytes) -> None:
+def test_a_patch_of_annotations_labels_and_owners_leaves_the_spec(patch: bytes) -> None:
     assert leaves_spec(patch)
 
 

@@ -123,7 +123,8 @@ _RELATED: Final = (
         "`by` created, updated, scaled or deleted `object` at `to`, though an update may change nothing; "
         "if `how` is unknown, it may have been a dry run. It is the account of a process "
         "that held the lease or asked for it, or the workload that its pod is named after, "
-        "or the Node of its lease, or it may grant or refuse what was refused for the first time after it, "
+        "or the Node of its lease, or an owner of it that was deleted within two minutes before Kubernetes deleted it, "
+        "or it may grant or refuse what was refused for the first time after it, "
         "or for the last time before it, within two minutes; whether it does is not said",
         "the request in an audit log",
         ("object", "by", "to", "how"),

@@ -11,6 +11,7 @@ from webhook.analysis.history.write import Write
 from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.managed_fields import HOLDER, Entry
 from webhook.kubernetes.objects import OwnerReference
+from webhook.kubernetes.times import SECOND
 
 _OWNERS: Final = "f:ownerReferences"
 
@@ -31,8 +32,11 @@ class AddedOwners(Struct, frozen=True):
     is_claimed: bool
 
 
-def find_added_owners(state: NextState, tenure: Tenure | None, write: Write) -> AddedOwners | None:
-    """Return the owners that `write` added to the state before; None if it added none, or none was known."""
+def find_added_owners(state: NextState, tenure: Tenure | None, write: Write, write_before: Write) -> AddedOwners | None:
+    """Return the owners that `write` added to the state before; None if it added none, or none was known.
+
+    It came after `write_before`, and after the tenure began, though a stamp of the same second has no fraction.
+    """
     if state.before is None or state.before.metadata.owner_references == state.lease.metadata.owner_references:
         return None
     known = {one.uid for one in list_owners(state.before.metadata.owner_references)}
@@ -40,8 +44,9 @@ def find_added_owners(state: NextState, tenure: Tenure | None, write: Write) -> 
     added = tuple((one.kind or "", one.name or "") for one in now if one.uid not in known)
     if not added:
         return None
+    before = max(write_before.at, tenure.since if tenure is not None else 0)
     return AddedOwners(
-        at=state.at,
+        at=max(state.at, before) if before // SECOND == state.at // SECOND else state.at,
         owners=added,
         tenure=tenure,
         writer=state.writer,

@@ -8,8 +8,10 @@ from msgspec import Struct
 
 from webhook.kubernetes.objects import LeaseSpec
 
-_PARTS: Final = frozenset({"annotations", "labels"})
-"""Parts of the metadata that delete nothing, unlike the removal of the last finalizer."""
+_MARKS: Final = frozenset({"annotations", "labels"})
+_PARTS: Final = _MARKS | {"ownerReferences"}
+"""Parts of the metadata that delete nothing, unlike the removal of the last finalizer: what collects garbage does so
+by a request of its own."""
 _NAMES: Final = frozenset({"name", "namespace", "uid", "resourceVersion"})
 """Parts of the metadata that no write changes."""
 _PATHS: Final = tuple(f"/metadata/{part}" for part in sorted(_PARTS))
@@ -34,7 +36,7 @@ def list_marks(patch: bytes) -> tuple[Mark, ...]:
     asked = msgspec.json.decode(patch)
     if isinstance(asked, list):
         return tuple(_list_marks_of_operations(asked))
-    parts = ((part, asked["metadata"].get(part)) for part in sorted(_PARTS))
+    parts = ((part, asked["metadata"].get(part)) for part in sorted(_MARKS))
     pairs = ((part, key, value) for part, values in parts if isinstance(values, dict) for key, value in values.items())
     return tuple(Mark(part.removesuffix("s"), key, value) for part, key, value in pairs if isinstance(value, str))
 
@@ -43,7 +45,7 @@ def _list_marks_of_operations(operations: list[dict[str, object]]) -> Iterator[M
     for one in operations:
         _, _, part, key, *_ = [*_get_text(one, "path").split("/", 3), "", "", ""]
         value = one.get("value")
-        if _get_text(one, "op") in {"add", "replace"} and part in _PARTS and key and isinstance(value, str):
+        if _get_text(one, "op") in {"add", "replace"} and part in _MARKS and key and isinstance(value, str):
             yield Mark(part.removesuffix("s"), key.replace("~1", "/").replace("~0", "~"), value)
 
 
@@ -54,7 +56,7 @@ def _get_text(operation: Mapping[str, object], key: str) -> str:
 
 
 def leaves_spec(patch: bytes) -> bool:
-    """Return whether a patch changes annotations and labels alone; False if that is not known.
+    """Return whether a patch changes annotations, labels and owners alone; False if that is not known.
 
     An apply has `kind`, and takes away what its field manager had applied before and leaves out now.
     """
@@ -71,7 +73,7 @@ def leaves_spec(patch: bytes) -> bool:
 
 
 def _is_beside_spec(operation: object) -> bool:
-    """Return whether an operation of a JSON patch changes an annotation or a label alone, or tests something."""
+    """Return whether an operation of a JSON patch changes an annotation, a label or an owner alone, or tests."""
     if not isinstance(operation, dict):
         return False
     if operation.get("op") == "test":

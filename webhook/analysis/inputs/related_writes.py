@@ -25,6 +25,7 @@ KINDS: Final = {
     ("", "secrets"): "Secret",
     ("apps", "deployments"): "Deployment",
     ("apps", "statefulsets"): "StatefulSet",
+    ("apps", "replicasets"): "ReplicaSet",
     ("networking.k8s.io", "networkpolicies"): "NetworkPolicy",
     ("rbac.authorization.k8s.io", "roles"): "Role",
     ("rbac.authorization.k8s.io", "rolebindings"): "RoleBinding",
@@ -49,6 +50,8 @@ _READ: Final = re.compile(
 )
 """The start of an event about a read, whole, as API servers write it: what comes after that may quote a client."""
 WORKLOADS: Final = frozenset({"Deployment", "StatefulSet"})
+_OWNER: Final = "ReplicaSet"
+"""A kind of which only deletions count: of what it owns, the rest is said of its Deployment."""
 STATUS_WRITTEN: Final = "given another status"
 _DONE: Final = {"create": "created", "update": "updated", "patch": "updated", "delete": "deleted"}
 _VERBS: Final = {"scale": "scaled", "status": STATUS_WRITTEN}
@@ -95,7 +98,7 @@ def interpret_related_write(event: "AuditEvent") -> RelatedWrite | None:
     writer = event.writer
     is_dry_run = find_dry_run(event)
     # Who acts as a controller writes what no controller does.
-    is_usual = writer.user in _CONTROLLERS and not writer.impersonator
+    is_usual = (writer.user in _CONTROLLERS and not writer.impersonator) or kind == _OWNER
     if is_dry_run or (done != "deleted" and (is_usual or (kind == "Node" and not is_of_node))):
         return None
     sent = bytes(event.request_object)

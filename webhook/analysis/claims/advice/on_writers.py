@@ -17,7 +17,12 @@ from webhook.analysis.claims.commands import (
     make_command_for_writers,
     make_options_to_act_as,
 )
-from webhook.analysis.claims.evidence.owners import find_owner_that_held, find_owners_added_to, is_by_holder
+from webhook.analysis.claims.evidence.owners import (
+    find_owner_that_held,
+    find_owners_added_to,
+    is_by_holder,
+    name_present_owners,
+)
 from webhook.analysis.claims.words import describe_user, format_name
 from webhook.analysis.history.holders.tenure import API_SERVER, Tenure
 from webhook.analysis.history.lease import LeaseHistory
@@ -154,6 +159,9 @@ def advise_after_deletion(history: LeaseHistory, before: Tenure, who: Writer) ->
         if added and added.writer and added.writer.name and not is_by_holder(added):
             sentence += f" Find out why {format_name(added.writer.name)} added one."
             return advise_on_writer(sentence, history, added.writer)
+        if owners := name_present_owners(history):
+            sentence += f" It names {owners} now, and will go with that. To see the field manager that set it:"
+            return Advice(sentence, make_command_for_managers(history))
         # Neither a deleted lease nor the next one of its name shows what owners it had.
         return Advice(f"{sentence} To see who may add one:", make_command_for_writers(history))
     return advise_on_writer(f"Decide whether {format_name(who.name)} should delete leases.", history, who)

@@ -1,6 +1,7 @@
 """What is said of owners that a write added to a lease."""
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from webhook.analysis.claims.commands import find_pod
@@ -8,7 +9,7 @@ from webhook.analysis.claims.handovers import describe_dating
 from webhook.analysis.claims.words import describe_by_writer, format_name
 from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.owners import AddedOwners
+from webhook.analysis.history.owners import AddedOwners, list_owners
 from webhook.kubernetes.generated_names import GENERATED
 from webhook.kubernetes.objects import OwnerReference
 
@@ -49,6 +50,18 @@ def find_owner_that_held(history: LeaseHistory, before: Tenure) -> OwnerReferenc
         if is_pod and (is_same_uid or _GENERATED.fullmatch(pod.name)):
             return owner
     return None
+
+
+def name_owners(owners: Sequence[OwnerReference]) -> str:
+    """`ReplicaSet db-7f9c and Pod db-0`; "" if there are none, or too many to be named."""
+    named = (f"{format_name(one.kind or '')} {format_name(one.name or '')}" for one in owners)
+    return " and ".join(named) if len(owners) <= _MAX_NAMED else ""
+
+
+def name_present_owners(history: LeaseHistory) -> str:
+    """Return the owners that a lease names now, which it will go with; "" if it names none, or does not exist."""
+    is_there = history.lease is not None and not history.is_deleted
+    return name_owners(list_owners(history.lease.metadata.owner_references)) if is_there and history.lease else ""
 
 
 def describe_added_owners(added: AddedOwners, at: str = "") -> str:

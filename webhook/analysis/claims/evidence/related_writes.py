@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.admission.rules.change import NODE_LEASES
+from webhook.admission.rules.change import GARBAGE_COLLECTOR, NODE_LEASES
 from webhook.analysis.claims.evidence.failing_requests import DEFINITION, FailingRun
 from webhook.analysis.claims.evidence.runs import split_runs
 from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_by_writer, format_name
@@ -19,6 +19,7 @@ from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.inputs.items import PodRequest, RelatedWrite, Writer
 from webhook.analysis.inputs.related_writes import STATUS_WRITTEN, WORKLOADS
 from webhook.kubernetes.generated_names import GENERATED
+from webhook.kubernetes.objects import OwnerReference
 from webhook.kubernetes.request import NODE_CONTROLLER, UserInfo, cached
 from webhook.kubernetes.times import MINUTE, SECOND
 
@@ -150,6 +151,8 @@ def _is_known_gone(write: RelatedWrite, writes: Iterable[RelatedWrite], history:
     if write.verb != "deleted":
         return False
     role = write.kind, write.name
+    if any(_is_among(write, one.deletion.owners) for one in _list_collected(history, write.at)):
+        return True
     is_missing = any(
         write.at < one.received <= write.at + _NEAR and role in one.missing_roles for one in history.requests.refusals
     )
@@ -217,6 +220,27 @@ def _may_explain_edit(write: RelatedWrite, scene: _Scene) -> bool:
 def is_of_node(write: RelatedWrite, history: LeaseHistory) -> bool:
     """Return whether a write is about the Node of a node's lease, which goes with it."""
     return write.kind == _NODE and history.namespace == NODE_LEASES and write.name == history.name
+
+
+def _is_of_deleted_owner(write: RelatedWrite, scene: _Scene) -> bool:
+    """Return whether an owner of the lease was deleted just before the lease was: Kubernetes then deletes that, too."""
+    collected = _list_collected(scene.history, write.at) if write.verb == "deleted" else ()
+    return write.namespace == scene.history.namespace and any(
+        _is_among(write, one.deletion.owners) for one in collected
+    )
+
+
+def _list_collected(history: LeaseHistory, since: int) -> Iterator[Tenure]:
+    """Yield the holders whose lease was deleted within the next minutes as no owner of it existed."""
+    for one in history.tenures:
+        who, until = one.deletion.by, one.until
+        is_collected = who is not None and who.user == GARBAGE_COLLECTOR
+        if is_collected and until is not None and since <= until <= since + _NEAR:
+            yield one
+
+
+def _is_among(write: RelatedWrite, owners: Iterable[OwnerReference]) -> bool:
+    return any((one.kind, one.name) == (write.kind, write.name) for one in owners)
 
 
 def _may_explain_by_node(write: RelatedWrite, scene: _Scene) -> bool:
@@ -410,5 +434,6 @@ _RELATIONS: Final[tuple[Callable[[RelatedWrite, _Scene], bool], ...]] = (
     _may_explain_edit,
     _may_explain_by_node,
     _may_explain_pods,
+    _is_of_deleted_owner,
 )
 """How a write may have to do with a lease."""

@@ -14,7 +14,12 @@ from webhook.analysis.claims.arguments import bound_write
 from webhook.analysis.claims.claim import Advice, Claim, WriteAuthor
 from webhook.analysis.claims.commands import make_command_for_audit_log
 from webhook.analysis.claims.evidence.gone_pods import find_gone_owner
-from webhook.analysis.claims.evidence.owners import describe_added_owners, find_owner_that_held, find_owners_added_to
+from webhook.analysis.claims.evidence.owners import (
+    describe_added_owners,
+    find_owner_that_held,
+    find_owners_added_to,
+    name_owners,
+)
 from webhook.analysis.claims.findings.lease_claim import find_identity, make_claim
 from webhook.analysis.claims.handovers import SHORTEST, describe_creation
 from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_writer, format_clock, format_clocks, format_name
@@ -166,6 +171,8 @@ def _advise(history: LeaseHistory, before: Tenure, collection_deletions: Sequenc
     sentence = "A watch does not show who deleted it; the audit log does:"
     if history.kind is InputKind.AUDIT_LOG:
         sentence = "The log does not show its deletion. Look for the part of the log that is missing:"
+    if (owners := name_owners(before.deletion.owners)) and find_owner_that_held(history, before) is None:
+        sentence = f"It named {owners} as its owner, and Kubernetes deletes it once that is gone. {sentence}"
     return Advice(sentence, make_command_for_audit_log(history.namespace, history.name))
 
 
@@ -188,7 +195,8 @@ def _describe_deletion(history: LeaseHistory, before: Tenure, after: Tenure | No
     """Say who deleted a held lease, and when it was gone: with finalizers that is when the last of them is removed."""
     who, last = before.deletion.by, before.deletion.last_finalizer_by
     by = f"{describe_writer(who)} deleted the lease" if who and who.name else "the lease was deleted"
-    by += ", as no owner that it named exists," if _is_collected(before) else ""
+    owners = name_owners(before.deletion.owners)
+    by += f", as no owner that it named exists{owners and f' ({owners})'}," if _is_collected(before) else ""
     is_open = not before.is_end_dated or (history.kind is InputKind.WATCH and not who)
     doubt = "" if before.deletion.is_sure else f" ({UNLESS_DRY_RUN})"
     at = doubt if before.until is None else f" {_describe_time(before.until, after, now, is_open=is_open)}{doubt}"
