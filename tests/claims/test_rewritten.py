@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from tests.claims.accounts import account, shop, text
+from tests.claims.test_related_writes import ADMISSION, log_write
+from tests.factories import put
 from tests.history.fake_server import FakeServer, hide_responses, together
 from tests.history.observing import advise, follow_both, follow_log
 from tests.inputs.reading import read
@@ -247,3 +249,41 @@ def test_a_write_that_left_the_lease_as_it_was_is_not_counted() -> None:
     fields.take(seen)
     fields.take(seen)
     assert fields.found["renewTime"].count == 1
+
+
+def test_an_edit_that_was_not_asked_for_is_not_by_who_asked() -> None:
+    server, (db, *others) = shop()
+    together(30, db, *others)
+    for _ in range(3):
+        together(2, *others)
+        db.renew(leaseDurationSeconds=60)
+        ask(server, leaseDurationSeconds=15)
+    output = text(account(follow_log(server), server.now))
+    assert "leaseDurationSeconds 15 -> 60, where shop/db from pod db-0 asked for 15\n" in output
+
+
+def test_what_may_have_changed_writes_is_listed_before_the_first_that_was_changed() -> None:
+    server, (db, *others) = shop()
+    together(30, db, *others)
+    for name, verb in (("calm", "create"), ("old", "delete")):
+        tweaks = put("verb", verb), put("objectRef.name", name), put("objectRef.namespace", "")
+        log_write(server, "mutatingadmissionpolicies", ADMISSION, *tweaks)
+    for _ in range(3):
+        together(2, *others)
+        db.renew(leaseDurationSeconds=60)
+        ask(server, leaseDurationSeconds=15)
+    output = text(account(follow_log(server), server.now))
+    assert "MutatingAdmissionPolicy calm was created by alice@example.org" in output
+    assert "MutatingAdmissionPolicy old" not in output
+
+
+def test_what_changes_writes_now_is_advised_on_before_a_loss_that_is_over() -> None:
+    server, (db, *others) = shop()
+    together(30, db, *others)
+    together(20, *others)
+    follower = server.elector("db-1", "shop/db")
+    follower.take()
+    for _ in range(4):
+        together(2, *others, follower)
+        ask(server, leaseDurationSeconds=300)
+    assert told(server).startswith("Look for a mutating webhook or policy that sets leaseDurationSeconds of leases")

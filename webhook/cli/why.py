@@ -301,7 +301,8 @@ def _format_account(account: Account, as_of: reading.EvaluationTime, *, verbose:
     state = style(account.state.value, fg=STATE_COLORS[account.state])
     yield indent(f"{title}  {state}: {escape(make_headline(account))}", 0, hanging=2)
     status = account.status
-    lasts = [f"duration {status.duration} s"] if status and status.duration is not None else []
+    asked = "" if account.unshown_duration is None else " (asked for; what was stored is not shown)"
+    lasts = [f"duration {status.duration} s{asked}"] if status and status.duration is not None else []
     yield style("; ".join([as_of.text, *lasts, *([] if verbose else ["--verbose: more"])]), dim=True)
     yield from _format_part("", list(list_facts(account, verbose=verbose)))
     yield from _format_part(

@@ -19,6 +19,7 @@ from webhook.analysis.claims.evidence.pods_while_free import PodEvent
 from webhook.analysis.claims.evidence.silent_together import SilentTogether
 from webhook.analysis.claims.evidence.successors import find_last_rejection
 from webhook.analysis.claims.evidence.unanswered_pings import UnansweredPing
+from webhook.analysis.claims.evidence.unshown_durations import UnshownDuration
 from webhook.analysis.claims.evidence.write_pauses import WritePause
 from webhook.analysis.history.audit_log.refusal import Refusal
 from webhook.analysis.history.elections.refused_candidates import RefusedCandidate
@@ -104,6 +105,8 @@ class Account(Struct, frozen=True):
     """The longest time without a write, if a log shows nothing else of it."""
     unanswered: UnansweredPing | None = None
     """The latest ping of a candidate of its coordinated election that was not answered."""
+    unshown_duration: UnshownDuration | None = None
+    """What casts doubt on how long it lasts, by a log of requests; None if nothing does."""
     is_stored_heartbeat: bool = False
     """One list shows a heartbeat, without a history that would say so."""
 

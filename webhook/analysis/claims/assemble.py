@@ -22,6 +22,7 @@ from webhook.analysis.claims.evidence.pods_while_free import find_refused_pods, 
 from webhook.analysis.claims.evidence.related_writes import find_related_writes
 from webhook.analysis.claims.evidence.silent_together import find_silent_together
 from webhook.analysis.claims.evidence.unanswered_pings import find_unanswered_ping
+from webhook.analysis.claims.evidence.unshown_durations import find_unshown_duration
 from webhook.analysis.claims.evidence.write_pauses import find_write_pause
 from webhook.analysis.claims.findings.incidents import drop_repeated, find_incidents, find_server_clock
 from webhook.analysis.claims.findings.refused_candidates import list_refused_candidates
@@ -105,6 +106,7 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
         namesake=find_namesake(histories, history),
         alike=find_alike_lease(histories, history, now),
         pause=find_write_pause(histories, history),
+        unshown_duration=find_unshown_duration(history),
         newer=None if doubt.may_lack_renewals else find_newer_lease(histories, history, status, now),
     )
 

@@ -218,7 +218,12 @@ def describe_edit(event: LeaseEvent) -> str:
     """Return what a write did besides renewals and handovers, by whom, and how well its time is known, as a clause."""
     is_foreign = not event.candidate and _TO_FOREIGN_STRATEGY.search(event.text) is not None
     unknown = "; no API server chooses a holder by that" if is_foreign else ""
-    return f"{event.text}{describe_by_writer(event.writer)}{describe_dating_of(event)}{unknown}"
+    asked = (
+        f", where {describe_writer(event.asker or Writer())} asked for {format_name(event.asked)}"
+        if event.asked
+        else ""
+    )
+    return f"{event.text}{describe_by_writer(event.writer)}{asked}{describe_dating_of(event)}{unknown}"
 
 
 def describe_address_of_end(tenure: Tenure) -> str:

@@ -124,6 +124,7 @@ _RELATED: Final = (
         "if `how` is unknown, it may have been a dry run. It is the account of a process "
         "that held the lease or asked for it, or the workload that its pod is named after, "
         "or the Node of its lease, or an owner of it that was deleted within two minutes before Kubernetes deleted it, "
+        "or it may have had something else stored than was asked for, "
         "or it may grant or refuse what was refused for the first time after it, "
         "or for the last time before it, within two minutes; whether it does is not said",
         "the request in an audit log",

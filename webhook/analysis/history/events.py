@@ -66,6 +66,9 @@ class LeaseEvent(Struct, frozen=True, gc=False):
     is_claimed: bool = False
     candidate: str = ""
     """The LeaseCandidate that was deleted."""
+    asked: str = ""
+    """What the request of `asker` asked for, in place of which something else was stored: `writer` is then None."""
+    asker: Writer | None = None
 
 
 def describe_changed_fields(old: LeaseSpec, new: LeaseSpec) -> str:

@@ -33,6 +33,8 @@ KINDS: Final = {
     ("rbac.authorization.k8s.io", "clusterrolebindings"): "ClusterRoleBinding",
     ("admissionregistration.k8s.io", "validatingwebhookconfigurations"): "ValidatingWebhookConfiguration",
     ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"): "MutatingWebhookConfiguration",
+    ("admissionregistration.k8s.io", "mutatingadmissionpolicies"): "MutatingAdmissionPolicy",
+    ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"): "MutatingAdmissionPolicyBinding",
     ("admissionregistration.k8s.io", "validatingadmissionpolicies"): "ValidatingAdmissionPolicy",
     ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"): "ValidatingAdmissionPolicyBinding",
     ("apiextensions.k8s.io", "customresourcedefinitions"): "CustomResourceDefinition",

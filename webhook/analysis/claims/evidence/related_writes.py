@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from webhook.admission.rules.change import GARBAGE_COLLECTOR, NODE_LEASES
 from webhook.analysis.claims.evidence.failing_requests import DEFINITION, FailingRun
 from webhook.analysis.claims.evidence.runs import split_runs
+from webhook.analysis.claims.evidence.unshown_durations import UnshownDuration, find_unshown_duration
 from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_by_writer, format_name
 from webhook.analysis.history.audit_log.latency import BY_WEBHOOKS
 from webhook.analysis.history.audit_log.refusal import TOO_MANY_REQUESTS, Refusal, RefusedBy
@@ -53,6 +54,10 @@ _REMEDIES: Final = frozenset({"Role", "RoleBinding", "ResourceQuota"})
 """What people write by hand to end refusals, of those that are of a namespace."""
 _POLICIES: Final = frozenset({"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"})
 _WEBHOOKS: Final = frozenset({"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"})
+_MUTATING: Final = frozenset(
+    {"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "MutatingWebhookConfiguration"}
+)
+"""Kinds whose objects have other values stored than are asked for."""
 _NETWORK: Final = "NetworkPolicy"
 """What may cut off the pods of its namespace, by being there or by what it allows no longer."""
 _UNTIL_CUT_OFF: Final = 15 * SECOND
@@ -188,6 +193,11 @@ class _Scene(Struct, frozen=True, dict=True):
         """The times in which the lease was not renewed."""
         return list(_find_silences(self.history))
 
+    @cached
+    def unshown(self) -> UnshownDuration | None:
+        """What casts doubt on how long the lease lasts, by a log of requests."""
+        return find_unshown_duration(self.history)
+
     def is_here(self, write: RelatedWrite) -> bool:
         """Return whether a write is of the whole cluster, or of the namespace of the lease, and not of an account."""
         return write.kind != _ACCOUNT and write.namespace in {"", self.history.namespace}
@@ -228,6 +238,19 @@ def _is_of_deleted_owner(write: RelatedWrite, scene: _Scene) -> bool:
     return write.namespace == scene.history.namespace and any(
         _is_among(write, one.deletion.owners) for one in collected
     )
+
+
+def _may_explain_rewriting(write: RelatedWrite, scene: _Scene) -> bool:
+    """Return whether what changes writes was written just before the first that was stored otherwise than asked.
+
+    A log of requests does not show which one that was; then it may be any of the log.
+    """
+    if write.kind not in _MUTATING:
+        return False
+    doubt = scene.unshown
+    first = [one.earliest for one in scene.history.requests.rewritten.found.values()]
+    is_near = any(one - _NEAR <= write.at <= one for one in first) and write.verb != "deleted"
+    return is_near or (doubt is not None and write.at < doubt.after.since)
 
 
 def _list_collected(history: LeaseHistory, since: int) -> Iterator[Tenure]:
@@ -435,5 +458,6 @@ _RELATIONS: Final[tuple[Callable[[RelatedWrite, _Scene], bool], ...]] = (
     _may_explain_by_node,
     _may_explain_pods,
     _is_of_deleted_owner,
+    _may_explain_rewriting,
 )
 """How a write may have to do with a lease."""

@@ -118,7 +118,8 @@ def _collect_state(account: Account) -> Iterator[Claim]:
         text += "" if since is None else f", since {format_clock(since, now)}"
         yield _make_fact(account, "expired", text, identity=holder, from_=since, to=now, over_since=0)
     is_released = history.lease is not None and is_release(history.lease.spec)
-    if status.state is LeaseState.LIVE and holder and takeable is not None and not is_released:
+    is_shown = account.unshown_duration is None
+    if status.state is LeaseState.LIVE and holder and takeable is not None and not is_released and is_shown:
         yield _make_fact(
             account,
             "expires",

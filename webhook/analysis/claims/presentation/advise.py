@@ -18,6 +18,7 @@ from webhook.analysis.claims.advice.on_writers import (
 )
 from webhook.analysis.claims.claim import REPLACED, Advice, Claim
 from webhook.analysis.claims.commands import (
+    MUTATORS,
     WEBHOOKS,
     find_pod,
     make_command_for_audit_log,
@@ -304,10 +305,7 @@ def _advise_while_held(account: Account, status: LeaseStatus) -> Advice:
     if (advice := _advise_after_restore(account) or loop) is not None:
         return advice
     if known := [one for one in warnings if isinstance(one, Claim)]:
-        replaced = (one for one in reversed(known) if one.cause == REPLACED)
-        # That no one took it for long is often explained by another finding.
-        last = next((one for one in reversed(known) if one.check != "taken-late"), known[-1])
-        return _advise_on_finding(_find_last_loss(account.findings) or next(replaced, last))
+        return _advise_on_mutation(account, known) or _advise_on_warnings(known)
     if status.state is LeaseState.UNKNOWN:
         return _advise_when_unknown(account, status)
     if warnings:
@@ -329,6 +327,26 @@ def _advise_while_held(account: Account, status: LeaseStatus) -> Advice:
     if history.renewals.count < 2:
         why = "The input does not show two renewals by the same process. "
     return _advise_to_check_holder(account, status, why)
+
+
+def _advise_on_warnings(known: Sequence[Claim]) -> Advice:
+    """Return what to do about warnings of a lease that is held: first about a loss."""
+    replaced = (one for one in reversed(known) if one.cause == REPLACED)
+    # That no one took it for long is often explained by another finding.
+    last = next((one for one in reversed(known) if one.check != "taken-late"), known[-1])
+    return _advise_on_finding(_find_last_loss(known) or next(replaced, last))
+
+
+def _advise_on_mutation(account: Account, known: Sequence[Claim]) -> Advice | None:
+    """Return what to do about writes that are not stored as requested, if that may go on while no loss does."""
+    lost = _find_last_loss(known)
+    if lost is not None and not lost.is_over:
+        return None
+    if account.unshown_duration is not None:
+        sentence = "The lease may last longer than is asked for. To see what may change it on its way:"
+        return Advice(sentence, MUTATORS)
+    ongoing = (one for one in known if one.check == "stored-other-than-asked" and one.over_since == 0)
+    return next(map(_advise_on_finding, ongoing), None)
 
 
 def _advise_on_loop(account: Account, start: str) -> Advice | None:

@@ -127,7 +127,7 @@ def list_latest(account: Account) -> Iterator[Line]:
         *_list_single_readers(account),
         *_list_odd_renewals(history)[-_MAX_LATEST:],
     ]
-    shown += _list_two_addresses(history)
+    shown += [*_list_unshown_durations(account), *_list_two_addresses(history)]
     shown += [*_list_conflicts(account)][-_MAX_LATEST:]
     shown += [] if is_told else [*_list_slow_writes(history)][-_MAX_LATEST:]
     shown += [*_list_other_writes(history)[-_MAX_LATEST:], *[*_list_accepted_writes(history)][-_MAX_LATEST:]]
@@ -359,7 +359,7 @@ def _list_all(account: Account) -> Iterator[_Event]:
     for number, (tenure, after) in enumerate(zip(tenures, chain(tenures[1:], [None]), strict=False)):
         # What is of one time stays in this order.
         yield from handovers.get(number, ())
-        yield from _describe_end(history, tenure, after)
+        yield from _describe_end(account, tenure, after)
     yield from _list_silences(history)
     yield from _list_refused_writes(history)
     yield from _list_slow_writes(history)
@@ -396,8 +396,8 @@ def _describe_run(run: Sequence[Tenure]) -> _Event:
     return first.since, f"{names} {format_name(last.holder)}: {who}"
 
 
-def _describe_end(history: LeaseHistory, tenure: Tenure, after: Tenure | None) -> Iterator[_Event]:
-    duration = tenure.duration or 0
+def _describe_end(account: Account, tenure: Tenure, after: Tenure | None) -> Iterator[_Event]:
+    history, duration = account.history, tenure.duration or 0
     if (
         tenure.processes.requests_after_loss
         and tenure.removal.is_own is not True
@@ -422,6 +422,9 @@ def _describe_end(history: LeaseHistory, tenure: Tenure, after: Tenure | None) -
         yield max(at, tenure.since), describe_end(history, tenure)
     elif after and after.began is Handover.EXPIRED and duration > RELEASED_DURATION:
         expired = tenure.kept_until + duration * SECOND
+        if account.unshown_duration is not None and account.unshown_duration.after is after:
+            yield from _list_unshown_durations(account)
+            return
         yield expired, f"the lease expired, {duration} s after {_describe_last_sign(tenure)}"
 
 
@@ -568,6 +571,12 @@ def _list_conflicts(account: Account) -> Iterator[_Event]:
         number = f"{'at least ' if is_cut else ''}{len(several)} {'deletions' if first.is_deletion else 'updates'}"
         until = f"{' from then or earlier' if is_cut else ''} until {format_clock(last, history.moment)}"
         yield first.at, f"{number} by {describe_writer(first.writer)} conflicted (409){until}; {held}"
+
+
+def _list_unshown_durations(account: Account) -> list[_Event]:
+    """Return what casts doubt on how long the lease lasts, by a log of requests."""
+    found = account.unshown_duration
+    return [] if found is None else [(found.since, found.describe(account.now))]
 
 
 def _list_two_addresses(history: LeaseHistory) -> list[_Event]:

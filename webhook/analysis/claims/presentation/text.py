@@ -341,7 +341,7 @@ def _list_takeable_time(account: Account, status: LeaseStatus) -> Iterator[Line]
     elif status.block is not None:
         when = "never, unless it is repaired" if at is None else f"{format_clock(at, now)}, {format_age(at, now)}"
         yield Line("Can be taken", when)
-    elif at is not None and at > now and status.state is LeaseState.LIVE:
+    elif at is not None and at > now and status.state is LeaseState.LIVE and account.unshown_duration is None:
         yield Line("Expires", f"{format_clock(at, now)} ({format_age(at, now)}) unless renewed")
     elif at is not None and status.state is LeaseState.EXPIRED:
         when = f"now{by}, since {format_clock(at, now)}, {status.duration} s after the last renewal"

@@ -284,6 +284,10 @@ def _record_edits(step: Step, state: NextState) -> None:
     history.field_changes.extend(find_field_changes(state.old, state.new, edited, state.writer))
     if edit := describe_changed_fields(state.old, state.new):
         record_event(step, EventKind.EDITED, edited, writer=state.writer, text=edit)
+        asked = ", ".join(one.asked or "none" for one in state.seen.rewritings if f"{one.field} " in edit)
+        if asked:
+            # Who asked for something else did not change it.
+            step.events[-1] = replace(step.events[-1], writer=None, asked=asked, asker=state.writer)
         history.edits.append(step.events[-1])
 
 

@@ -1,0 +1,82 @@
+"""A lease that may last longer than was asked for, by a log of requests: one that waited did not take it for so long.
+
+In: the history of a lease. Out: the latest takeover that came long after the duration that the holder had asked for,
+by a process that asked for the lease all the while. What was stored, such a log does not show: a mutating webhook or
+policy may have changed it.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
+from webhook.analysis.history.holders.tenure import Handover, Tenure
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.inputs.items import Writer
+from webhook.kubernetes.times import SECOND
+
+_PATIENCE: Final = 5 * SECOND
+"""The most that a client waits beyond the duration: two retry periods of client-go, with jitter."""
+_LEAST: Final = 3
+"""Requests by which a process is known to wait."""
+
+
+class UnshownDuration(Struct, frozen=True):
+    """The holder `before` had asked for `asked` seconds, and `after`, which asked `times` times, took it much later."""
+
+    before: Tenure
+    after: Tenure
+    asked: int
+    times: int
+
+    @property
+    def since(self) -> int:
+        """When the duration that was asked for was over, in microseconds since 1970."""
+        return self.before.kept_until + self.asked * SECOND
+
+    def describe(self, now: int) -> str:
+        """Say what casts doubt on the duration, as a clause."""
+        who = describe_writer(self.after.processes.own or Writer())
+        return (
+            f"{self.asked} s, which were asked for, had passed since the last renewal by "
+            f"{format_name(self.before.holder)}; {who} asked for the lease {format_count(self.times, 'time')} from "
+            f"then on, and took it at {format_clock(self.after.since, now)}: the log does not show what was stored, "
+            "and a mutating webhook or policy may have made the lease last longer"
+        )
+
+
+def find_unshown_duration(history: LeaseHistory) -> UnshownDuration | None:
+    """Return the latest takeover that casts doubt on the duration that was asked for; None if there is none."""
+    if not history.is_as_sent:
+        return None
+    pairs = reversed(list(pairwise(history.tenures)))
+    found = (_doubt_duration(history, before, after) for before, after in pairs)
+    return next((one for one in found if one is not None), None)
+
+
+def _doubt_duration(history: LeaseHistory, before: Tenure, after: Tenure) -> UnshownDuration | None:
+    own, duration = after.processes.own, before.duration
+    if after.began is not Handover.EXPIRED or own is None or not own.pod or not duration:
+        return None
+    if before.holder == after.holder or after.processes.is_own_taking is not True or before.has_unseen_renewals:
+        return None
+    since = before.kept_until + duration * SECOND
+    # The last request is that by which it took the lease.
+    asked = [one for one in sorted(after.requests_before.times)[:-1] if one > since]
+    # Who begins to ask, as after a restart, waits for the whole duration first.
+    is_patient = len(asked) >= _LEAST and after.since - asked[0] > duration * SECOND + _PATIENCE
+    if not is_patient or _list_unanswered(history, own, since, after.since) or _was_edited(history, before, after):
+        return None
+    return UnshownDuration(before, after, duration, len(asked))
+
+
+def _list_unanswered(history: LeaseHistory, own: Writer, since: int, until: int) -> Sequence[object]:
+    """Return the requests of a process in a time that were refused or failed, or were answered late."""
+    return [one for one in history.requests.refusals if since < one.at < until and own.is_same(one.writer)]
+
+
+def _was_edited(history: LeaseHistory, before: Tenure, after: Tenure) -> bool:
+    """Return whether the spec was changed meanwhile: an elector of client-go waits again after that."""
+    return any(before.kept_until < one.at <= after.since for one in history.edits)
