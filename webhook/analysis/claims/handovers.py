@@ -112,6 +112,11 @@ def is_from_one_pod(tenure: Tenure, before: Tenure) -> bool:
     return is_one or takes_back(tenure, before)
 
 
+def list_edited_holders(tenures: Iterable[Tenure]) -> list[Tenure]:
+    """Return the holders that an edit wrote in, as far as a watch shows that: no finding says so."""
+    return [one for one in tenures if one.is_unclear and one.is_named_by_edit]
+
+
 def is_next_name(tenures: Iterable[Tenure], tenure: Tenure, before: Tenure) -> bool:
     """Return whether one pod wrote a name over another, and neither of them is named a second time.
 
@@ -265,6 +270,10 @@ def describe_handover(tenure: Tenure, before: Tenure | None) -> str:
             _describe_dating_of_start(tenure),
         )
         gap = "" if tenure.leaderless is None else f"; not renewed for {format_bound(tenure.leaderless)}"
+        if tenure.is_named_by_edit:
+            left = "acquireTime and leaseTransitions" if tenure.beginning.is_renaming else "renewTime"
+            wrote = f"{holder} was written into it in place of {previous}{when}, not as electors do: {left} stayed, and"
+            return f"{wrote} no renewal followed; whether the lease had expired is not known{term}"
         took = f"{_describe_choosing(tenure)} {holder} in place of" if tenure.is_chosen else f"{holder} took it from"
         return f"{took} {previous}{when}: whether it had expired is not known{gap}{term}"
     if tenure.is_after_no_duration:

@@ -47,7 +47,12 @@ from webhook.analysis.claims.findings.other_askers import find_other_askers
 from webhook.analysis.claims.findings.refused_candidates import advise_on_refused_candidates
 from webhook.analysis.claims.findings.taken_back import find_taken_back
 from webhook.analysis.claims.findings.two_addresses import find_two_addresses
-from webhook.analysis.claims.handovers import FrequentChanges, find_frequent_changes, is_used_as_lock
+from webhook.analysis.claims.handovers import (
+    FrequentChanges,
+    find_frequent_changes,
+    is_used_as_lock,
+    list_edited_holders,
+)
 from webhook.analysis.claims.words import (
     describe_user,
     describe_writer,
@@ -423,9 +428,10 @@ def _advise_after_changes(account: Account, status: LeaseStatus, changes: Freque
 
 def _advise_when_renewed(account: Account, status: LeaseStatus) -> Advice:
     history = account.history
-    if changes := find_frequent_changes(history.tenures, account.now):
+    is_edited = bool(list_edited_holders(history.tenures))
+    if not is_edited and (changes := find_frequent_changes(history.tenures, account.now)):
         return _advise_after_changes(account, status, changes)
-    if (advice := _advise_on_deleted_home(account) or _advise_on_work(account)) is not None:
+    if (advice := _advise_on_edit(account) or _advise_on_deleted_home(account) or _advise_on_work(account)) is not None:
         return advice
     if account.candidate_events:
         candidates = f"{make_kubectl_prefix(history.namespace)} get leasecandidates -o yaml"
@@ -445,6 +451,17 @@ def _advise_when_renewed(account: Account, status: LeaseStatus) -> Advice:
     if account.worked_at is not None:
         work = f", but its pod wrote other objects, the last time at {format_clock(account.worked_at, account.now)}"
     return Advice(f"It is held and renewed; whether its holder works, a lease does not show{work}.")
+
+
+def _advise_on_edit(account: Account) -> Advice | None:
+    """Return how to see who edited a holder in, as no elector does; None if no one did, or a finding says so."""
+    edited, history = list_edited_holders(account.history.tenures), account.history
+    if not edited:
+        return None
+    at = format_clock(edited[-1].since, account.now)
+    sentence = f"It is held and renewed, but at {at} a text was written into it that no renewal followed."
+    command = make_command_for_audit_log(history.namespace, history.name)
+    return Advice(f"{sentence} The audit log shows by whom:", command)
 
 
 def _advise_on_deleted_home(account: Account) -> Advice | None:

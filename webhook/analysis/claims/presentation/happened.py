@@ -33,6 +33,7 @@ from webhook.analysis.claims.handovers import (
     find_frequent_changes,
     has_lost_race,
     is_next_name,
+    list_edited_holders,
 )
 from webhook.analysis.claims.presentation.text import Line
 from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_writer, format_clock, format_count, format_name
@@ -134,6 +135,7 @@ def list_latest(account: Account) -> Iterator[Line]:
     if loop := find_loop(history.tenures, account.now):
         shown.append((loop.tenures[0].since, loop.describe(account.now)))
     elif not is_told:
+        shown += _list_edited_holders(history)[-_MAX_LATEST:]
         shown += _find_last_handover(history)
     shown += _list_changed_user(account)
     for at, text in [] if history.is_mixed else sorted(shown, key=_TIME):
@@ -183,6 +185,12 @@ def _find_last_handover(history: LeaseHistory) -> list[_Event]:
         # Who held it lost it then, and another one created it without a holder.
         return [(previous.until, describe_end(history, previous)), handover]
     return [handover]
+
+
+def _list_edited_holders(history: LeaseHistory) -> list[_Event]:
+    """Return how holders before the last one were written in by who edited the lease, as a watch shows that."""
+    edited = list_edited_holders([*history.tenures][:-1])
+    return [(one.since, describe_handover(one, None)) for one in edited]
 
 
 def _list_recreation(history: LeaseHistory) -> list[_Event]:

@@ -485,6 +485,17 @@ class Tenure(Struct):
         return self.processes.is_never_renewed or (self.is_only_named and self.renewed_by_other is None and is_seen)
 
     @property
+    def is_named_by_edit(self) -> bool:
+        """True if the write that put it there is none of an elector, and no renewal followed: someone edited the lease.
+
+        Such a write leaves renewTime, or acquireTime and leaseTransitions, as they were.
+        """
+        is_left = self.inherited is not None and self.renewed_by_other is None and self.duration is not None
+        is_edit = self.beginning.is_renaming or is_left
+        is_unknown = self.processes.taken_by is None and not (self.beginning.is_unseen or self.is_chosen)
+        return is_edit and is_unknown and not (self.processes.renewals or self.has_unseen_renewals)
+
+    @property
     def own_clock_ahead(self) -> int | None:
         """By how much its process's clock is ahead, in microseconds; None if another one may have written renewTime."""
         is_own = self.is_known_to_have_held and not (self.was_left_as_written or self.is_last_by_other)
