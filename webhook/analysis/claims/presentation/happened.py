@@ -25,6 +25,7 @@ from webhook.analysis.claims.findings.changed_user import find_changed_user
 from webhook.analysis.claims.findings.single_readers import find_single_readers
 from webhook.analysis.claims.findings.taken_back import find_taken_back
 from webhook.analysis.claims.findings.two_addresses import find_two_addresses
+from webhook.analysis.claims.findings.vain_edits import find_vain_edits
 from webhook.analysis.claims.handovers import (
     DURATION,
     describe_edit,
@@ -559,7 +560,14 @@ def _name_logs(history: LeaseHistory, refused: Sequence[Refusal]) -> str:
 def _list_conflicts(account: Account) -> Iterator[_Event]:
     """Yield who tried again and again to write a lease that another one held, from a state that had changed by then."""
     history = account.history
-    wanted = [one for one in history.requests.refusals if one.is_of_other_state and one.writer.user != API_SERVER]
+    in_vain = find_vain_edits(history)
+    yield from ((one.first, one.describe(history.moment)) for one in in_vain)
+    told = [refusal for one in in_vain for refusal in one.refused]
+    wanted = [
+        one
+        for one in history.requests.refusals
+        if one.is_of_other_state and one.writer.user != API_SERVER and one not in told
+    ]
     for several in _group_by_tenure(history, wanted, lambda one: (one.at, (one.writer.process, one.is_deletion))):
         tenure, first = history.find_tenure_at(several[0].at), several[0]
         if len(several) < _MIN_CONFLICTS or tenure is None:

@@ -1,0 +1,77 @@
+"""Updates that would have made another one the holder, and conflicted: who edits a lease that its holder renews.
+
+In: the answers that a log shows. Out: whose updates they were, and what they asked for. Electors that lose a race are
+left out: they ask for themselves, when the lease is free or was taken just before.
+"""
+
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.admission.rules.holders import names_pod
+from webhook.analysis.claims.claim import Advice
+from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
+from webhook.analysis.history.audit_log.refusal import Refusal
+from webhook.analysis.history.holders.tenure import API_SERVER, Tenure
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.inputs.items import Writer
+from webhook.kubernetes.times import SECOND
+
+_RACE: Final = 5 * SECOND
+"""How long after a takeover those who lost the race may still be answered."""
+
+
+class VainEdits(Struct, frozen=True):
+    """Updates by one writer that asked for `holder` while `held` was the holder, and conflicted."""
+
+    writer: Writer
+    holder: str
+    held: str
+    refused: tuple[Refusal, ...]
+
+    @property
+    def first(self) -> int:
+        """When the first one was answered, in microseconds since 1970."""
+        return self.refused[0].at
+
+    def describe(self, now: int) -> str:
+        """Say what was asked for in vain, as a clause."""
+        number = format_count(len(self.refused), "update")
+        until = f" until {format_clock(self.refused[-1].at, now)}" if len(self.refused) > 1 else ""
+        return (
+            f"{number} by {describe_writer(self.writer)} to make {format_name(self.holder)} the holder conflicted "
+            f"(409){until}; the lease had the holder {format_name(self.held)} then"
+        )
+
+    def advise(self) -> Advice:
+        """Return what to do instead."""
+        sentence = (
+            f"It is held and renewed, and these updates by {describe_writer(self.writer)} changed nothing. Whoever "
+            "wants another holder should stop the present one, and leave the lease alone."
+        )
+        return Advice(sentence)
+
+
+def find_vain_edits(history: LeaseHistory) -> list[VainEdits]:
+    """Return the updates that would have made another one the holder, by writer and by what they asked for."""
+    groups: dict[tuple[Writer, str, str], list[Refusal]] = {}
+    for one in history.requests.refusals:
+        tenure = history.find_tenure_at(one.received)
+        if tenure is not None and _is_in_vain(history, tenure, one):
+            groups.setdefault((one.writer.process, one.asked_holder, tenure.holder), []).append(one)
+    return [VainEdits(*key, tuple(refused)) for key, refused in groups.items()]
+
+
+def _is_in_vain(history: LeaseHistory, tenure: Tenure, refusal: Refusal) -> bool:
+    """Return whether an update was none of an elector, and would have replaced a holder that renewed the lease."""
+    who = refusal.writer
+    is_other = refusal.has_conflicted and bool(who.user) and refusal.asks_for_other_than(tenure.holder)
+    if not is_other or who.user == API_SERVER or tenure.is_by(who) is not False or tenure.is_stand_in:
+        return False
+    if who.pod and names_pod(refusal.asked_holder, who.pod):
+        return False
+    # A holder that lost the lease renews it once more, before it knows.
+    if any(one.holder == refusal.asked_holder and one.is_by(who) for one in history.tenures):
+        return False
+    is_live = tenure.since + _RACE < refusal.received and refusal.at <= tenure.last_renewal
+    return is_live and not any(one.start <= refusal.at <= one.end + _RACE for one in history.late_silences)
