@@ -208,7 +208,8 @@ _INCIDENTS: Final = (
                 Severity.ERROR: "",
                 Severity.WARNING: (
                     "if it has no known time, one pod may have written both names, "
-                    "or no process of the name that was written in is known"
+                    "no process of the name that was written in is known, "
+                    "or a log of requests does not show what was stored"
                 ),
             },
         ),

@@ -145,6 +145,8 @@ def _advise_without_cause(history: LeaseHistory, tenure: Tenure, cause: Diagnosi
         return _advise_on_silent_node(history)
     if not tenure.holder:
         return advise_on_nameless(history, tenure)
+    if (account := _find_account_beside_pods(history, tenure)) is not None:
+        return _advise_on_account_beside_pods(history, tenure, account)
     pod = find_pod(history, tenure.holder, tenure)
     if not pod.name:
         return _advise_on_holder(history, tenure, is_lost=is_lost) if history.requests.is_logged else _WATCH_ALL
@@ -246,6 +248,8 @@ def _advise_on_silent_client(history: LeaseHistory, tenure: Tenure, cause: Diagn
         return advise_after_sharing(history, tenure)
     if (own := find_user_without_pod(tenure)) is not None:
         return _advise_on_user(history, tenure, own, cause)
+    if (account := _find_account_beside_pods(history, tenure)) is not None:
+        return _advise_on_account_beside_pods(history, tenure, account)
     pod = find_pod(history, tenure.holder, tenure)
     if not pod.name:
         return _advise_on_holder(history, tenure, is_lost=is_lost)
@@ -285,6 +289,24 @@ def _advise_on_user(history: LeaseHistory, tenure: Tenure, own: Writer, cause: D
         f"it writes as {describe_user(own)}, and not with the token of a pod."
     )
     return advise_on_writer(sentence, history, own)
+
+
+def _find_account_beside_pods(history: LeaseHistory, tenure: Tenure) -> Writer | None:
+    """Return the user that renewed with no pod's token, if others held the lease with theirs: it need not be a pod."""
+    own = tenure.processes.own
+    others = (one.processes.own for one in history.tenures if one is not tenure)
+    if own is None or not own.user or own.pod or own.uid or not tenure.processes.renewals:
+        return None
+    return own if any(one is not None and one.pod and one.user != own.user for one in others) else None
+
+
+def _advise_on_account_beside_pods(history: LeaseHistory, tenure: Tenure, account: Writer) -> Advice:
+    """Return how to see what a user may do that renewed in a name which need not be that of a pod."""
+    sentence = (
+        f"Find out what {describe_user(account)} is: it renewed as {format_name(tenure.holder)}, and not with the "
+        "token of a pod."
+    )
+    return advise_on_writer(sentence, history, account)
 
 
 def _advise_on_heard_pod(tenure: Tenure, pod: Pod, cause: Diagnosis, *, is_lost: bool) -> Advice:

@@ -23,6 +23,7 @@ from webhook.analysis.claims.findings.rewritten import find_rewritten_fields
 from webhook.analysis.claims.findings.sharing import find_replaced_pod, find_second_writers
 from webhook.analysis.claims.findings.takers import find_late_takers
 from webhook.analysis.claims.findings.thefts import claim_replacement
+from webhook.analysis.claims.findings.unshown_thefts import claim_unshown_theft
 from webhook.analysis.claims.words import format_clock, format_name
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import Handover, Tenure
@@ -135,6 +136,8 @@ def _find_in_pairs(
     for before, after in pairs:
         if after.may_be_stolen:
             yield claim_replacement(history, before, after, now)
+        elif (unshown := claim_unshown_theft(history, before, after, now)) is not None:
+            yield unshown
         elif after.began is Handover.REPLACED:
             yield from find_replaced_pod(history, before, after, now)
         elif after.began is Handover.DELETED:

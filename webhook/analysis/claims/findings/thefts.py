@@ -49,7 +49,7 @@ _NO_COPY: Final = (
 _RENAMED: Final = "one process led throughout and its identity changed, as acquireTime and leaseTransitions did not"
 
 
-def _find_stranger(before: Tenure, after: Tenure) -> Writer | None:
+def find_stranger(before: Tenure, after: Tenure) -> Writer | None:
     """Return who took the lease as its own identity, if that is another user than the one that held it."""
     taker = after.processes.taken_by
     if before.processes.own is None or taker is None or not taker.user or taker.user == before.processes.own.user:
@@ -169,7 +169,7 @@ class _Theft(Struct, frozen=True, dict=True):
     @property
     def stranger(self) -> Writer | None:
         """Who took the lease as its own identity, if that is another user than the one that held it."""
-        return None if self.other else _find_stranger(self.before, self.after)
+        return None if self.other else find_stranger(self.before, self.after)
 
     @property
     def is_one_name(self) -> bool:
@@ -216,7 +216,7 @@ class _Theft(Struct, frozen=True, dict=True):
         if self.is_of_no_process:
             doubt = f"the log has no request of a pod named as {format_name(self.after.holder)}"
         facts = _describe_other_duration(self.before, self.after) + _describe_copy(self.after)
-        facts += _describe_addresses(self.history, self.other) or _describe_own_address(self.history, self.stranger)
+        facts += _describe_addresses(self.history, self.other) or describe_own_address(self.history, self.stranger)
         return f"{self.took}{self.held}: {doubt}{facts}"
 
 
@@ -225,7 +225,7 @@ def _claim_taking_from_silent(theft: _Theft) -> Claim:
     before, after, false_expiry = theft.before, theft.after, theft.false_expiry
     assert false_expiry is not None
     silent = format_length(after.since - before.last_renewal)
-    took = _describe_taking(after, None, _find_stranger(before, after))
+    took = _describe_taking(after, None, find_stranger(before, after))
     message = (
         f"at {format_clock(after.since, theft.now)} {took}, "
         f"which {format_name(before.holder)} had not renewed for {silent}. {false_expiry.text}"
@@ -358,7 +358,7 @@ def _add_advice_against_copy(advice: Advice, written: Tenure) -> Advice:
     return replace(advice, sentence=f"{_NO_COPY} {advice.sentence}") if written.copied_age else advice
 
 
-def _describe_own_address(history: LeaseHistory, stranger: Writer | None) -> str:
+def describe_own_address(history: LeaseHistory, stranger: Writer | None) -> str:
     """Say from where a user that is no pod took the lease, if no one else asked for it from there; else "".
 
     Behind the address of a proxy, or of a node, there may be many.
@@ -391,7 +391,7 @@ def _describe_addresses(history: LeaseHistory, other: Writer | None) -> str:
 
 def _advise_on_taker(history: LeaseHistory, before: Tenure, after: Tenure, edit: LeaseEvent | None) -> Advice:
     """Return what to do about who took a live lease for itself: first, if there is one, who changed its duration."""
-    changer, stranger = edit.writer if edit else None, _find_stranger(before, after)
+    changer, stranger = edit.writer if edit else None, find_stranger(before, after)
     if changer is not None and changer.user:
         # Who waits for the duration that is stored waits for as long as the lease says.
         return advise_on_writer(f"Find out why {describe_user(changer)} changed how long it lasts.", history, changer)

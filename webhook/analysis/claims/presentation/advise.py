@@ -294,8 +294,17 @@ def _find_pressing_error(account: Account) -> ReportFinding | None:
     if going_on:
         return going_on[0]
     # The latest one is what is shown of those of a kind.
-    ended = [one for one in over if (one.over_since or 0) >= renewed]
+    theft = _find_theft_before(account, lost)
+    ended = [one for one in over if (one.over_since or 0) >= renewed or one is theft]
     return max(ended, key=lambda one: one.over_since or 0, default=None)
+
+
+def _find_theft_before(account: Account, lost: Claim | None) -> Claim | None:
+    """Return the theft by which the holder that lost the lease had come to hold it; None if it had not."""
+    since = lost.arguments.get("from") if lost is not None else None
+    tenure = account.history.find_tenure_at(since) if isinstance(since, int) else None
+    thefts = (one for one in account.findings if isinstance(one, Claim) and one.check == "lease-stolen")
+    return next((one for one in thefts if tenure is not None and one.over_since == tenure.since), None)
 
 
 def _find_last_loss(findings: Sequence[ReportFinding]) -> Claim | None:
@@ -311,7 +320,7 @@ def _advise_while_held(account: Account, status: LeaseStatus) -> Advice:
     if (advice := _advise_after_restore(account) or loop) is not None:
         return advice
     if known := [one for one in warnings if isinstance(one, Claim)]:
-        return _advise_on_mutation(account, known) or _advise_on_warnings(known)
+        return _advise_on_mutation(account, known) or _advise_on_warnings(account, known)
     if status.state is LeaseState.UNKNOWN:
         return _advise_when_unknown(account, status)
     if warnings:
@@ -335,12 +344,13 @@ def _advise_while_held(account: Account, status: LeaseStatus) -> Advice:
     return _advise_to_check_holder(account, status, why)
 
 
-def _advise_on_warnings(known: Sequence[Claim]) -> Advice:
-    """Return what to do about warnings of a lease that is held: first about a loss."""
+def _advise_on_warnings(account: Account, known: Sequence[Claim]) -> Advice:
+    """Return what to do about warnings of a lease that is held: first about a loss, unless a thief lost the lease."""
     replaced = (one for one in reversed(known) if one.cause == REPLACED)
     # That no one took it for long is often explained by another finding.
     last = next((one for one in reversed(known) if one.check != "taken-late"), known[-1])
-    return _advise_on_finding(_find_last_loss(known) or next(replaced, last))
+    lost = _find_last_loss(known)
+    return _advise_on_finding(_find_theft_before(account, lost) or lost or next(replaced, last))
 
 
 def _advise_on_mutation(account: Account, known: Sequence[Claim]) -> Advice | None:

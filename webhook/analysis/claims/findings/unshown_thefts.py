@@ -1,0 +1,59 @@
+"""Claims about a lease that one asked for in another name while it was held, by a log of requests.
+
+Such a log does not show what was stored. That another user asked for it shortly after a renewal, was not refused, and
+the holder's next renewal conflicted, is what a theft looks like there.
+"""
+
+from typing import Final
+
+from webhook.analysis.claims.advice.on_writers import advise_on_writer
+from webhook.analysis.claims.claim import Claim
+from webhook.analysis.claims.findings.lease_claim import list_arguments_of_replacement, make_claim
+from webhook.analysis.claims.findings.thefts import describe_own_address, find_stranger
+from webhook.analysis.claims.words import describe_user, describe_writer, format_clock, format_name
+from webhook.analysis.history.audit_log.refusal import Refusal
+from webhook.analysis.history.holders.tenure import Tenure
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.findings import Severity
+from webhook.kubernetes.times import SECOND, format_length
+
+_UNSHOWN: Final = "What was stored, the log does not show; if that is what was asked for, two may have led at once"
+
+
+def claim_unshown_theft(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Claim | None:
+    """Return the claim that one asked for a lease that another one held, which then conflicted; None if it did not."""
+    stranger = find_stranger(before, after) if after.beginning.is_over_unshown else None
+    refused = _find_conflict(history, before, after) if stranger is not None else None
+    if stranger is None or refused is None:
+        return None
+    later = format_length(after.since - before.kept_until)
+    message = (
+        f"at {format_clock(after.since, now)} {describe_writer(stranger)} asked for the lease as "
+        f"{format_name(after.holder)}, {later} after the last renewal by {format_name(before.holder)}, and was not "
+        f"refused; the next renewal by that one conflicted (409) at {format_clock(refused.at, now)}"
+        f"{describe_own_address(history, stranger)}. {_UNSHOWN}"
+    )
+    sentence = f"Find out why {describe_user(stranger)} asked for the lease while {format_name(before.holder)} held it."
+    advice = advise_on_writer(sentence, history, stranger)
+    return make_claim(
+        *(history, "lease-stolen", Severity.WARNING, message, advice, "stolen"),
+        over_since=after.since,
+        arguments=list_arguments_of_replacement(before, after),
+    )
+
+
+def _find_conflict(history: LeaseHistory, before: Tenure, after: Tenure) -> Refusal | None:
+    """Return the conflict of a renewal by a holder just after another one was asked for in its place; None of none."""
+    own, end = before.processes.own, after.since + (before.duration or 0) * SECOND
+    return next(
+        (
+            one
+            for one in history.requests.refusals
+            if after.since < one.received < end
+            and one.has_conflicted
+            and one.asked_holder == before.holder
+            and own is not None
+            and own.is_same(one.writer)
+        ),
+        None,
+    )
