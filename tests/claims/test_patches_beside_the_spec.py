@@ -10,6 +10,7 @@ from webhook.analysis.claims.findings.headline import make_headline
 
 EXPORTER = "system:serviceaccount:reports:exporter"
 ANNOTATION: Document = {"metadata": {"annotations": {"seq": "1"}}}
+OWNED: Document = {"metadata": {"ownerReferences": [{"kind": "ReplicaSet", "name": "db-7f9c", "uid": "1"}]}}
 MUTATED = {"mutation.webhook.admission.k8s.io/round_0_index_0": '{"configuration":"a","webhook":"b","mutated":true}'}
 
 
@@ -54,10 +55,15 @@ def test_a_patch_of_owners_leaves_the_holder_that_created_the_lease() -> None:
     server = FakeServer()
     db = server.elector("db-0", "shop/db")
     db.take()
-    patch(server, 1, {"metadata": {"ownerReferences": [{"kind": "ReplicaSet", "name": "db-7f9c", "uid": "1"}]}})
+    patch(server, 1, OWNED)
+    at = server.now
+    server.wait(2)
+    db.renew()
+    server.leases["shop/db"]["metadata"]["ownerReferences"] = OWNED["metadata"]["ownerReferences"]
     db.lead(20)
     found = account(follow_log(hide(server)), server.now)
     assert [one.holder for one in found.history.tenures] == ["db-0_1"]
+    assert [one.at for one in found.history.added_owners] == [at]
     assert "the input does not show what all writes" not in text(found)
 
 

@@ -7,7 +7,14 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from webhook.analysis.inputs.patches import Mark, leaves_spec, list_marks, patch_spec, read_spec_changes
+from webhook.analysis.inputs.patches import (
+    Mark,
+    leaves_spec,
+    list_marks,
+    list_owners_of_patch,
+    patch_spec,
+    read_spec_changes,
+)
 from webhook.analysis.inputs.workload_changes import WorkloadChange, describe_workload_change
 from webhook.kubernetes.objects import LeaseSpec
 
@@ -140,6 +147,26 @@ def test_a_list_in_place_of_a_text_is_no_operation_that_is_known(name: str) -> N
     change = {"op": "add", "path": "/spec/holderIdentity", "value": "b"}
     changes = read_spec_changes(json.dumps([{**change, name: ["a"]}]).encode())
     assert changes is None or patch_spec(LeaseSpec(), changes) in {None, LeaseSpec(holder_identity="b")}
+
+
+@pytest.mark.parametrize(
+    ("owners", "uids"),
+    [
+        ([{"kind": "Pod", "uid": "1"}], ["1"]),
+        ([{"$patch": "delete", "uid": "1"}], []),
+        ([{"kind": 1}], []),
+        (None, []),
+        (5, []),
+    ],
+    ids=["an owner", "one that is removed", "a number for a kind", "none", "a number"],
+)
+def test_the_owners_that_a_patch_sets(owners: Any, uids: list[str]) -> None:
+    patch = json.dumps({"metadata": {"ownerReferences": owners}}).encode()
+    assert [one.uid for one in list_owners_of_patch(patch)] == uids
+
+
+def test_operations_do_not_show_all_owners() -> None:
+    assert list_owners_of_patch(b'[{"op":"add","path":"/metadata/ownerReferences","value":[]}]') == ()
 
 
 def test_a_path_that_is_none_names_no_field() -> None:

@@ -85,6 +85,8 @@ class LeaseHistory(Struct):
     edits: deque[LeaseEvent] = field(default_factory=partial(deque, (), MAX_REFUSALS))
     marks: deque[MarkedLease] = field(default_factory=partial(deque, (), MAX_MARKS))
     added_owners: deque[AddedOwners] = field(default_factory=partial(deque, (), MAX_REFUSALS))
+    patched_owners: frozenset[str | None] = frozenset()
+    """The uids of owners that a patch set since the latest state."""
     clock_steps: ClockSteps = field(default_factory=ClockSteps)
     rival: Rival = field(default_factory=Rival)
     logged: int | None = None

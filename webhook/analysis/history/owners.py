@@ -1,6 +1,6 @@
 """The owners that a write added to a lease: Kubernetes deletes what names only owners that do not exist."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -8,9 +8,9 @@ from msgspec import Struct
 from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.history.holders.transition import NextState
 from webhook.analysis.history.write import Write
-from webhook.analysis.inputs.items import Writer
+from webhook.analysis.inputs.items import Observation, Writer
 from webhook.kubernetes.managed_fields import HOLDER, Entry
-from webhook.kubernetes.objects import OwnerReference
+from webhook.kubernetes.objects import Lease, OwnerReference
 from webhook.kubernetes.times import SECOND
 
 _OWNERS: Final = "f:ownerReferences"
@@ -32,16 +32,28 @@ class AddedOwners(Struct, frozen=True):
     is_claimed: bool
 
 
-def find_added_owners(state: NextState, tenure: Tenure | None, write: Write, write_before: Write) -> AddedOwners | None:
+def find_patched_owners(seen: Observation, lease: Lease, tenure: Tenure | None) -> AddedOwners | None:
+    """Return the owners that a patch added to the state before, which a log shows without what was stored."""
+    known = {one.uid for one in list_owners(lease.metadata.owner_references)}
+    added = tuple((one.kind or "", one.name or "") for one in seen.patched_owners if one.uid not in known)
+    if not added or seen.at is None:
+        return None
+    return AddedOwners(seen.at, added, tenure, seen.writer, manager="", is_dated=True, is_claimed=False)
+
+
+def find_added_owners(
+    state: NextState, tenure: Tenure | None, write: Write, write_before: Write, patched: Collection[str | None] = ()
+) -> AddedOwners | None:
     """Return the owners that `write` added to the state before; None if it added none, or none was known.
 
-    It came after `write_before`, and after the tenure began, though a stamp of the same second has no fraction.
+    Those `patched` before are not its own. It came after `write_before`, and after the tenure began, though a stamp of
+    the same second has no fraction.
     """
     if state.before is None or state.before.metadata.owner_references == state.lease.metadata.owner_references:
         return None
     known = {one.uid for one in list_owners(state.before.metadata.owner_references)}
     now = list_owners(state.lease.metadata.owner_references)
-    added = tuple((one.kind or "", one.name or "") for one in now if one.uid not in known)
+    added = tuple((one.kind or "", one.name or "") for one in now if one.uid not in known and one.uid not in patched)
     if not added:
         return None
     before = max(write_before.at, tenure.since if tenure is not None else 0)

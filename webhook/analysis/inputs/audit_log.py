@@ -32,13 +32,20 @@ from webhook.analysis.inputs.items import (
     RelatedWrite,
 )
 from webhook.analysis.inputs.our_objects import MAX_NAME, decode_our_object
-from webhook.analysis.inputs.patches import Mark, SpecChanges, leaves_spec, list_marks, read_spec_changes
+from webhook.analysis.inputs.patches import (
+    Mark,
+    SpecChanges,
+    leaves_spec,
+    list_marks,
+    list_owners_of_patch,
+    read_spec_changes,
+)
 from webhook.analysis.inputs.pod_activity import GROUP_MARKER, PodsWithLeases, interpret_pod_activity
 from webhook.analysis.inputs.pod_requests import interpret_pod_status, may_be_pod_request
 from webhook.analysis.inputs.related_writes import interpret_related_write, may_be_related_write
 from webhook.analysis.inputs.rewriting import Rewriting, find_rewritings, is_mutated, may_be_rewritten
 from webhook.kubernetes import times
-from webhook.kubernetes.objects import Lease, LeaseCandidate, ObjectMeta
+from webhook.kubernetes.objects import Lease, LeaseCandidate, ObjectMeta, OwnerReference
 from webhook.kubernetes.request import GROUP, KIND_OF, NODE_USER, NULL
 from webhook.text.quoting import truncate
 
@@ -159,6 +166,7 @@ class _Requested(Struct, frozen=True):
     spec_changes: SpecChanges | None = None
     is_beside_spec: bool = False
     marks: tuple[Mark, ...] = ()
+    patched_owners: tuple[OwnerReference, ...] = ()
 
 
 _NOTHING_SHOWN: Final = _Shown()
@@ -210,6 +218,7 @@ def _interpret_request(event: AuditEvent, document: Document, kind: str, act: Ac
         spec_changes=requested.spec_changes,
         is_beside_spec=requested.is_beside_spec,
         marks=requested.marks,
+        patched_owners=requested.patched_owners,
     )
 
 
@@ -238,6 +247,7 @@ def _read_request(event: AuditEvent, kind: str, act: Act) -> _Requested:
         spec_changes=_find_spec_changes(event, kind),
         is_beside_spec=is_beside_spec,
         marks=list_marks(bytes(event.request_object)) if is_beside_spec else (),
+        patched_owners=list_owners_of_patch(bytes(event.request_object)) if is_beside_spec else (),
     )
 
 

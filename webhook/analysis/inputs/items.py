@@ -11,7 +11,7 @@ from webhook.admission.rules.stamps import find_latest_stamp
 from webhook.analysis.inputs.patches import Mark, SpecChanges
 from webhook.analysis.inputs.rewriting import Rewriting
 from webhook.kubernetes.managed_fields import Entry, list_entries
-from webhook.kubernetes.objects import Lease, LeaseCandidate, LeaseSpec, ObjectMeta
+from webhook.kubernetes.objects import Lease, LeaseCandidate, LeaseSpec, ObjectMeta, OwnerReference
 from webhook.kubernetes.request import AdmissionRequest, UserInfo, cached
 from webhook.kubernetes.times import SECOND, format_time
 
@@ -268,6 +268,8 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     alone, or an update that changed nothing."""
     marks: tuple[Mark, ...] = ()
     """The annotations and labels that such a patch set."""
+    patched_owners: tuple[OwnerReference, ...] = ()
+    """The owners that such a patch set."""
 
     @cached
     def entries(self) -> Sequence[Entry]:

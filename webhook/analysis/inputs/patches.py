@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from webhook.kubernetes.objects import LeaseSpec
+from webhook.kubernetes.objects import LeaseSpec, OwnerReference
 
 _MARKS: Final = frozenset({"annotations", "labels"})
 _PARTS: Final = _MARKS | {"ownerReferences"}
@@ -39,6 +39,17 @@ def list_marks(patch: bytes) -> tuple[Mark, ...]:
     parts = ((part, asked["metadata"].get(part)) for part in sorted(_MARKS))
     pairs = ((part, key, value) for part, values in parts if isinstance(values, dict) for key, value in values.items())
     return tuple(Mark(part.removesuffix("s"), key, value) for part, key, value in pairs if isinstance(value, str))
+
+
+def list_owners_of_patch(patch: bytes) -> tuple[OwnerReference, ...]:
+    """Return the owners that a merge patch sets which leaves the spec as it is; others may remain beside them."""
+    asked = msgspec.json.decode(patch)
+    found = asked["metadata"].get("ownerReferences") if isinstance(asked, dict) else None
+    try:
+        set_by_it = [one for one in found or () if not (isinstance(one, dict) and "$patch" in one)]
+        return tuple(msgspec.convert(set_by_it, list[OwnerReference]))
+    except (msgspec.ValidationError, TypeError):
+        return ()
 
 
 def _list_marks_of_operations(operations: list[dict[str, object]]) -> Iterator[Mark]:

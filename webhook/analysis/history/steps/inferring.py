@@ -15,6 +15,7 @@ from webhook.analysis.history.holders.hidden_write import (
 from webhook.analysis.history.holders.tenure import API_SERVER, Handover, Tenure
 from webhook.analysis.history.idle_writes import IdleWrite
 from webhook.analysis.history.marks import MarkedLease
+from webhook.analysis.history.owners import find_patched_owners
 from webhook.analysis.history.steps.step import Step
 from webhook.analysis.history.steps.tenure_steps import (
     advance_at,
@@ -126,6 +127,10 @@ def take_write_beside_spec(step: Step, at: int) -> None:
     history.idle_writes.append(IdleWrite(at, writer.name, None if is_own else writer))
     if not is_own:
         history.marks.extend(MarkedLease(at, one, writer) for one in step.seen.marks)
+    if history.lease is not None and (added := find_patched_owners(step.seen, history.lease, history.latest_tenure)):
+        history.added_owners.append(added)
+        history.patched_owners = frozenset(one.uid for one in step.seen.patched_owners)
+        record_event(step, EventKind.OWNED, at, writer=writer)
     advance_at(step, at)
 
 

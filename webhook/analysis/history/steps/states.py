@@ -263,7 +263,8 @@ def _record_changes(step: Step, state: NextState, *, is_same_path: bool) -> None
     if before is not None:
         _note_marks(step, state, before)
         _record_edits(step, state)
-    added = find_added_owners(state, step.history.latest_tenure, step.write, step.history.stored_write)
+    patched, step.history.patched_owners = step.history.patched_owners, frozenset()
+    added = find_added_owners(state, step.history.latest_tenure, step.write, step.history.stored_write, patched)
     if added is not None:
         step.history.added_owners.append(added)
         record_event(step, EventKind.OWNED, added.at, writer=added.writer)
