@@ -58,9 +58,9 @@ def find_unshown_duration(history: LeaseHistory) -> UnshownDuration | None:
 
 def _doubt_duration(history: LeaseHistory, before: Tenure, after: Tenure) -> UnshownDuration | None:
     own, duration = after.processes.own, before.duration
-    if after.began is not Handover.EXPIRED or own is None or not own.pod or not duration:
-        return None
-    if before.holder == after.holder or after.processes.is_own_taking is not True or before.has_unseen_renewals:
+    is_own = after.processes.is_own_taking is True and before.holder != after.holder
+    is_expiry_shown = after.began is Handover.EXPIRED and not before.has_unseen_renewals
+    if own is None or not own.pod or not duration or not (is_own and is_expiry_shown):
         return None
     since = before.kept_until + duration * SECOND
     # The last request is that by which it took the lease.
