@@ -300,11 +300,17 @@ def _find_pressing_error(account: Account) -> ReportFinding | None:
 
 
 def _find_theft_before(account: Account, lost: Claim | None) -> Claim | None:
-    """Return the theft by which the holder that lost the lease had come to hold it; None if it had not."""
-    since = lost.arguments.get("from") if lost is not None else None
+    """Return the theft by which the holder that lost the lease since had come to hold it; None if it had not.
+
+    Of a holder that is known to be a pod, what became of that comes first.
+    """
+    since = lost.arguments.get("from") if lost is not None and lost.is_over else None
     tenure = account.history.find_tenure_at(since) if isinstance(since, int) else None
+    own = tenure.processes.own if tenure is not None else None
+    if tenure is None or account.state is LeaseState.EXPIRED or (own is not None and own.pod):
+        return None
     thefts = (one for one in account.findings if isinstance(one, Claim) and one.check == "lease-stolen")
-    return next((one for one in thefts if tenure is not None and one.over_since == tenure.since), None)
+    return next((one for one in thefts if one.over_since == tenure.since), None)
 
 
 def _find_last_loss(findings: Sequence[ReportFinding]) -> Claim | None:
