@@ -57,7 +57,8 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
         findings += drop_repeated(
             findings, stored, may_lack_renewals=doubt.may_lack_renewals, is_server_clock=is_server_clock
         )
-        findings += check_stamps(subject, histories.stamped, has_managed_fields=histories.has_managed_fields)
+        is_shown = histories.would_show_managed_fields(history)
+        findings += check_stamps(subject, histories.stamped, has_managed_fields=is_shown)
     gone_pod = _describe_gone_pod(histories, history, now)
     if gone_pod or (cause is not None and cause.blame is Blame.POD):
         # A deleted pod has no log.
@@ -141,7 +142,7 @@ def make_account_of_state(
     history = replace(_UNSEEN, namespace=namespace, name=name, renewals=renewals)
     findings = [
         *check_stored_object(subject),
-        *check_stamps(subject, histories.stamped, has_managed_fields=histories.has_managed_fields),
+        *check_stamps(subject, histories.stamped, has_managed_fields=histories.lists_managed_fields),
     ]
     findings.sort(key=lambda one: ORDER[one.severity])
     is_beat = subject.is_heartbeat

@@ -91,6 +91,8 @@ class ClusterHistory(Struct):
     """Users of whom an audit log has an update of a lease, stored or not: a policy may leave out others'."""
     bounds: Bounds = field(default_factory=Bounds)
     has_managed_fields: bool = False
+    lists_managed_fields: bool = False
+    """A watch, a list or a review has managedFields, and not only an audit log: kubectl hides them unless asked."""
     stamped: frozenset[str] = frozenset()
     """Namespaces in which the API server stamps writers, as a policy file says."""
     find_limits: FindLimits = find_default_limits
@@ -179,8 +181,20 @@ class ClusterHistory(Struct):
         self._continuation.note_lease(*key)
         if key in self.leases or not self.stored.add(key, seen):
             return False
-        self.has_managed_fields = self.has_managed_fields or seen.has_managed_fields
+        self._note_managed_fields(seen)
         return True
+
+    def _note_managed_fields(self, seen: Observation) -> None:
+        if not seen.has_managed_fields:
+            return
+        self.has_managed_fields = True
+        is_of_log_alone = seen.input_kind is InputKind.AUDIT_LOG and (seen.has_object_of_log or not seen.is_watched)
+        self.lists_managed_fields = self.lists_managed_fields or not is_of_log_alone
+
+    def would_show_managed_fields(self, history: LeaseHistory) -> bool:
+        """Return whether the input that shows the state of a lease would show its managedFields, if it had any."""
+        is_of_log_alone = history.kind is InputKind.AUDIT_LOG and not history.watch
+        return self.has_managed_fields if is_of_log_alone else self.lists_managed_fields
 
     def _note_recording_gap(self, seen: RecordingGap) -> None:
         self.bounds.unrecorded.append(seen)
@@ -318,7 +332,7 @@ class ClusterHistory(Struct):
         events = observe(history, seen, self.bounds)
         self._confirm_or_clear_log_hole(history, seen, before)
         self.bounds.is_log_leaky = self.bounds.is_log_leaky or history.continuity.is_log_leaky
-        self.has_managed_fields = self.has_managed_fields or seen.has_managed_fields
+        self._note_managed_fields(seen)
         at = None if history.at is None else history.moment
         at = at if seen.at is None else min(seen.at, self.bounds.latest)
         self.bounds.note(seen, at, history.stamped, is_resumed=history.is_resumed)

@@ -243,6 +243,8 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     """A read that an API server may have answered from its memory, without its etcd; of an audit log only."""
     is_watched: bool = False
     """A watch shows the same write as the request of a log."""
+    has_object_of_log: bool = False
+    """The object is that of the log, as what else shows the same write was saved without managedFields."""
     shown_by: tuple[str, ...] = ()
     """The paths of other watches that show the same state."""
     may_be_logged: bool = False

@@ -67,6 +67,8 @@ class DatedItem(Struct):
     def join_with(self, shown: "DatedItem") -> "DatedItem":
         """Return the same write with the object that another input shows of it."""
         request, seen = self.observation, shown.observation
+        # Whoever saved a watch may have left out managedFields, which the answer to the request has.
+        is_fuller = request.has_managed_fields and not seen.has_managed_fields and not is_as_sent(request)
         rewritings = request.rewritings
         asked = request.object if is_as_sent(request) else request.asked
         if isinstance(asked, Lease) and isinstance(seen.object, Lease):
@@ -74,13 +76,14 @@ class DatedItem(Struct):
             rewritings = tuple(find_rewritings(asked.spec, seen.object.spec, annotations))
         item = replace(
             request,
-            object=seen.object,
+            object=request.object if is_fuller else seen.object,
             resource_version=seen.resource_version,
             place=seen.place,
             shown_by=seen.shown_by,
             log=request.log_path,
             rewritings=rewritings,
             is_watched=seen.input_kind is InputKind.WATCH,
+            has_object_of_log=is_fuller,
             is_surely_not_dry_run=True,
         )
         return DatedItem(item, self.time, shown.revision, is_exact=True)
