@@ -511,7 +511,7 @@ def test_a_dump_without_managed_fields() -> None:
     server, (db, *_) = shop()
     db.lead(20)
     answer = account(cluster_of(server.dump(managed_fields=False)), server.now)
-    assert "Evidence: the holder's own clock: the input has no time set by the API server for this lease" in text(
+    assert "Evidence: the holder's own clock: the input has no time of a renewal that the API server set" in text(
         answer
     )
     assert make_account_json(answer)["evidence"] == "holder"

@@ -1,9 +1,12 @@
 """Leases that looked expired: by clocks that are wrong, or because something changes renewTime of all writers."""
 
+import pytest
+
 from tests.claims.accounts import account, shop, text
 from tests.history.fake_server import FakeServer, together
-from tests.history.observing import advise, follow_log, follow_watch
+from tests.history.observing import advise, cluster_of, follow_log, follow_watch
 from webhook.analysis.claims.assemble import make_account
+from webhook.analysis.claims.presentation.happened import list_latest
 from webhook.kubernetes.times import format_micro_time
 
 MUTATORS = "kubectl get mutatingwebhookconfigurations,mutatingadmissionpolicies"
@@ -54,6 +57,68 @@ def test_a_time_that_was_stored_otherwise_long_before_explains_no_theft() -> Non
     together(30, db, *others)
     server.elector("db-1", "shop/db").take()
     assert "looked expired" not in text(account(follow_log(server), server.now))
+
+
+def set_back(seconds: float, *later: float, waits: float = 1) -> FakeServer:
+    """A server on which the clock of db's holder was set back, and perhaps again, before another one took db."""
+    server, (db, *others) = shop()
+    together(20, db, *others)
+    for by in (seconds, *later):
+        db.ahead = -by
+        together(2, db, *others)
+    server.wait(waits)
+    server.elector("db-1", "shop/db").lead(20)
+    return server
+
+
+def test_a_clock_that_was_set_back_in_the_last_renewal_explains_a_theft() -> None:
+    answer = account(follow_log(set_back(45)), set_back(45).now)
+    said = text(answer)
+    assert (
+        "A renewal in the old holder's name at 11:07:02Z had set renewTime back by 43 s, to 11:06:16Z, "
+        "so the lease looked expired to the new holder, if that compares renewTime with its own clock"
+    ) in said
+    assert "11:07:02Z: a renewal as db-0_1 set renewTime back by 43 s, to 11:06:16Z: by a clock that was" in said
+    assert advise(answer).startswith("Check the clock of the node of db-0_1; db-1_1 should wait")
+
+
+@pytest.mark.parametrize(
+    ("server", "why"),
+    [
+        (set_back(0), "the clock goes on"),
+        (set_back(10), "the lease is live by renewTime, too"),
+        (set_back(45, 0), "the clock was set right again"),
+        (set_back(45, 10), "it is behind by less again"),
+    ],
+    ids=lambda one: one if isinstance(one, str) else "",
+)
+def test_a_clock_by_which_the_lease_was_live_explains_no_theft(server: FakeServer, why: str) -> None:
+    assert why
+    assert "looked expired" not in text(account(follow_log(server), server.now))
+
+
+def test_renew_time_that_goes_back_is_said_of_a_watch_without_stamps() -> None:
+    server = set_back(45)
+    answer = account(cluster_of(server.watch(managed_fields=False)), server.now)
+    assert "11:06:59Z: a renewal as db-0_1 set renewTime back by 43 s, to 11:06:16Z" in text(answer)
+    assert "by the clocks of both" not in text(answer)
+    assert advise(answer) == (
+        "It is held and renewed. Check the clock of the node of db-0_1, in whose name renewTime went back: "
+        "kubectl -n shop get pods -o wide"
+    )
+    said = [line.text for line in list_latest(answer)]
+    assert said[0].startswith("a renewal as db-0_1 set renewTime back by 43 s")
+
+
+def test_the_clock_of_a_node_is_that_of_its_heartbeat() -> None:
+    server = FakeServer()
+    node = server.elector("n1", "kube-node-lease/n1", user="system:node:n1", retry=10, duration=40, pod="")
+    node.lead(60)
+    node.ahead = -45
+    node.lead(20)
+    histories = cluster_of(server.watch(managed_fields=False))
+    answer = make_account(histories, histories.leases["kube-node-lease", "n1"], server.now - 45_000_000)
+    assert advise(answer).endswith("in whose name renewTime went back: kubectl describe node n1")
 
 
 # ---- heartbeats, field managers, and the latest handover ------------------------------------------------------------

@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from tests.claims.accounts import account, shop, text
-from tests.history.fake_server import FakeServer
+from tests.history.fake_server import SECOND, START, FakeServer
 from tests.history.observing import cluster_of, follow_log
+from webhook.analysis.claims.account import Account
+from webhook.analysis.claims.presentation.text import Line, list_facts
 
 
 def hide_stamps(server: FakeServer) -> FakeServer:
@@ -66,3 +68,45 @@ def test_before_a_log_begins_the_first_writer_may_have_written_too() -> None:
 
 def test_a_writer_that_created_it_wrote_it_since_then() -> None:
     assert written(is_created=True) == "db-0, since 11:06:40Z (10 s ago)"
+
+
+def follow_stripped(seconds_before: float, **spec: Any) -> Account:
+    """The account by a watch without managedFields, which begins so long after the lease was created."""
+    server, (db, *_) = shop()
+    db.lead(60)
+    db.renew(**spec)
+    server.events = [one for one in server.events if one[0] >= START + int(seconds_before * SECOND)]
+    server.events[0] = (server.events[0][0], "ADDED", server.events[0][2])
+    return account(cluster_of(server.watch(managed_fields=False)), server.now)
+
+
+def test_a_watch_without_managed_fields_shows_what_clients_say_of_when_it_was_taken() -> None:
+    answer = follow_stripped(30, leaseTransitions=1)
+    said = "not known: acquireTime, which clients write, says 11:06:39Z, and leaseTransitions 1"
+    assert f"Held by: db-0_1; since when is {said}" in text(answer)
+    assert Line("Held since", said) in list(list_facts(answer, verbose=False))
+
+
+@pytest.mark.parametrize("acquired", [None, "2027-01-01T00:00:00.000000Z"])
+def test_a_watch_shows_no_acquire_time_that_cannot_be(acquired: str | None) -> None:
+    answer = follow_stripped(30, acquireTime=acquired)
+    assert "Held by: db-0_1; since when is not known\n" in text(answer)
+    assert "Held since" not in {line.label for line in list_facts(answer, verbose=False)}
+
+
+def test_a_lease_that_a_watch_shows_from_its_creation_is_held_since_then() -> None:
+    answer = follow_stripped(0)
+    assert "Held by: db-0_1, since 11:06:40Z, when it was created, as far as the input shows" in text(answer)
+    assert "11:06:40Z: the lease was created (creationTimestamp)" in text(answer)
+    assert "Held since" not in {line.label for line in list_facts(answer, verbose=False)}
+
+
+def test_a_lease_that_was_there_before_is_not_said_to_be_created() -> None:
+    assert "created" not in text(follow_stripped(30))
+
+
+def test_who_followed_another_holder_has_not_held_it_since_its_creation() -> None:
+    server, (db, *_) = shop()
+    db.lead(10)
+    server.elector("db-1", "shop/db").lead(10)
+    assert "created" not in text(account(cluster_of(server.watch(managed_fields=False)), server.now))

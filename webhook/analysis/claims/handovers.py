@@ -17,6 +17,7 @@ from webhook.analysis.claims.words import (
 )
 from webhook.analysis.history.audit_log.refusal import Refusal
 from webhook.analysis.history.events import LeaseEvent
+from webhook.analysis.history.holders.claimed_gap import find_claimed_gap
 from webhook.analysis.history.holders.processes import OtherProcess
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.lease import LeaseHistory
@@ -274,6 +275,7 @@ def describe_handover(tenure: Tenure, before: Tenure | None) -> str:
             left = "acquireTime and leaseTransitions" if tenure.beginning.is_renaming else "renewTime"
             wrote = f"{holder} was written into it in place of {previous}{when}, not as electors do: {left} stayed, and"
             return f"{wrote} no renewal followed; whether the lease had expired is not known{term}"
+        gap = gap or _describe_claimed_gap(tenure, before)
         took = f"{_describe_choosing(tenure)} {holder} in place of" if tenure.is_chosen else f"{holder} took it from"
         return f"{took} {previous}{when}: whether it had expired is not known{gap}{term}"
     if tenure.is_after_no_duration:
@@ -286,7 +288,24 @@ def describe_handover(tenure: Tenure, before: Tenure | None) -> str:
     return (
         _describe_first_write(tenure)
         if tenure.is_stand_in
-        else _describe_any_handover(tenure, before) + term + _describe_dating_of_start(tenure)
+        else _describe_any_handover(tenure, before)
+        + term
+        + _describe_dating_of_start(tenure)
+        + _describe_claimed_gap(tenure, before)
+    )
+
+
+def _describe_claimed_gap(tenure: Tenure, before: Tenure | None) -> str:
+    """Say for how long no one held a lease, or renewed it, if only the clocks of its writers say that."""
+    gap = find_claimed_gap(before, tenure)
+    if gap is None:
+        return ""
+    if gap.is_free:
+        return f"; it was free for {format_length(gap.length)} by the clocks of both" if gap.length >= SHORTEST else ""
+    if not gap.outlasts_lease:
+        return ""
+    return (
+        f"; by the clocks of both it had not been renewed for {format_length(gap.length)}, and lasts {gap.duration} s"
     )
 
 

@@ -42,7 +42,7 @@ def explain_false_expiry(history: LeaseHistory, before: Tenure, after: Tenure, n
         return FalseExpiry(text, "rewritten", advise_on_mutation(rewritten))
     ahead = before.own_clock_ahead
     if ahead is None or ahead >= -_MIN_CLOCK_ERROR:
-        return None
+        return _explain_own_time_set_back(history, before, after, now)
     behind = f"{format_length(-ahead)} behind the API server's"
     if _are_equally_off(history, ahead):
         text = (
@@ -50,13 +50,30 @@ def explain_false_expiry(history: LeaseHistory, before: Tenure, after: Tenure, n
             f"that changes renewTime, or to a time zone, rather than to wrong clocks; so {_CONCLUSION}"
         )
         return FalseExpiry(text, "clock", Advice("See what changes renewTime, such as a mutating webhook:", MUTATORS))
-    advice = Advice(
-        f"Correct the clock of the node of {format_name(before.holder)}; "
+    advice = _advise_on_clock(history, before, after, "Correct")
+    return FalseExpiry(f"The old holder's clock is {behind}, so {_CONCLUSION}", "clock", advice)
+
+
+def _advise_on_clock(history: LeaseHistory, before: Tenure, after: Tenure, what: str) -> Advice:
+    return Advice(
+        f"{what} the clock of the node of {format_name(before.holder)}; "
         f"{format_name(after.holder)} should wait until the lease has not changed for its whole duration. "
         "To see which nodes they run on:",
         f"{make_kubectl_prefix(history.namespace)} get pods -o wide",
     )
-    return FalseExpiry(f"The old holder's clock is {behind}, so {_CONCLUSION}", "clock", advice)
+
+
+def _explain_own_time_set_back(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> FalseExpiry | None:
+    """Explain by renewals of the holder itself that moved renewTime back, so that it had passed by its duration."""
+    back = before.set_back
+    if back is None or back.is_over or before.is_last_by_other or not before.duration:
+        return None
+    if back.latest + before.duration * SECOND > after.since:
+        return None
+    when = format_clock(back.at, now)
+    moved = f"back by {format_length(back.length)}, to {format_clock(back.after, now)}"
+    text = f"A renewal in the old holder's name at {when} had set renewTime {moved}, so {_CONCLUSION}"
+    return FalseExpiry(text, "clock", _advise_on_clock(history, before, after, "Check"))
 
 
 def _explain_time_set_back(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> FalseExpiry | None:

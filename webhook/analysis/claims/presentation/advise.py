@@ -11,6 +11,7 @@ from webhook.analysis.audit.repairs import make_repair_command
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.advice.after_refusal import advise_after_refusal
 from webhook.analysis.claims.advice.after_silence import API_RESOURCES, advise_after_silence, advise_on_nameless
+from webhook.analysis.claims.advice.on_claimed_times import advise_on_claimed_times
 from webhook.analysis.claims.advice.on_writers import (
     advise_after_deletion,
     advise_after_doubtful_deletion,
@@ -459,9 +460,8 @@ def _advise_when_renewed(account: Account, status: LeaseStatus) -> Advice:
         return advice
     if account.is_partial:
         return Advice("It is held and renewed; what the input does not show may have gone wrong.")
-    if (stranger := _find_frequent_writer(account)) is not None:
-        sentence = f"Find out why {describe_user(stranger)} wrote it again and again."
-        return advise_on_writer(sentence, history, stranger)
+    if (odd := _advise_on_frequent_writer(account) or advise_on_claimed_times(history)) is not None:
+        return odd
     if not status.holder:
         return Advice("It is renewed; whether the process behind it works, a lease does not show.")
     work = ""
@@ -553,6 +553,13 @@ def _describe_unlogged(account: Account) -> str | None:
     if account.tenure is not None and account.tenure.beginning.is_over_unshown:
         return "It is held and renewed. At level RequestResponse, a log shows what was stored before it took it."
     return None
+
+
+def _advise_on_frequent_writer(account: Account) -> Advice | None:
+    if (stranger := _find_frequent_writer(account)) is None:
+        return None
+    sentence = f"Find out why {describe_user(stranger)} wrote it again and again."
+    return advise_on_writer(sentence, account.history, stranger)
 
 
 def _find_frequent_writer(account: Account) -> Writer | None:

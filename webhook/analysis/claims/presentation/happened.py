@@ -11,6 +11,7 @@ from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.diagnosis import Blame
 from webhook.analysis.claims.evidence.api_servers import describe_end
+from webhook.analysis.claims.evidence.creations import find_creation_at_first_sight
 from webhook.analysis.claims.evidence.failed_writes import describe_stored
 from webhook.analysis.claims.evidence.loops import find_loop
 from webhook.analysis.claims.evidence.owners import describe_added_owners, is_by_holder
@@ -41,6 +42,7 @@ from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_writer, forma
 from webhook.analysis.history.audit_log.refusal import Refusal
 from webhook.analysis.history.audit_log.requests import MAX_REFUSALS
 from webhook.analysis.history.events import EventKind, LeaseEvent
+from webhook.analysis.history.holders.clock import SetBack
 from webhook.analysis.history.holders.tenure import API_SERVER, Handover, Tenure
 from webhook.analysis.history.lease import MAX_OTHERS, LeaseHistory
 from webhook.analysis.history.status import RELEASED_DURATION
@@ -86,6 +88,7 @@ def list_events(account: Account, most: int = MAX_EVENTS) -> Iterator[Line]:
     found = sorted(
         [
             *_list_recreation(history)[:-1],
+            *_list_creation(history),
             *_list_all(account),
             *_list_changed_user(account),
             *_list_edits(history),
@@ -137,7 +140,10 @@ def list_latest(account: Account) -> Iterator[Line]:
         shown.append((loop.tenures[0].since, loop.describe(account.now)))
     elif not is_told:
         shown += _list_edited_holders(history)[-_MAX_LATEST:]
+        shown += [_describe_set_back(one, one.set_back) for one in [*history.tenures][-2:] if one.set_back is not None]
         shown += _find_last_handover(history)
+    # That a lease is new explains one that is well.
+    shown += [] if any(_is_loud(one) for one in account.findings) else _list_creation(history)
     shown += _list_changed_user(account)
     for at, text in [] if history.is_mixed else sorted(shown, key=_TIME):
         yield Line(format_clock(at, account.now), text)
@@ -192,6 +198,12 @@ def _list_edited_holders(history: LeaseHistory) -> list[_Event]:
     """Return how holders before the last one were written in by who edited the lease, as a watch shows that."""
     edited = list_edited_holders([*history.tenures][:-1])
     return [(one.since, describe_handover(one, None)) for one in edited]
+
+
+def _list_creation(history: LeaseHistory) -> list[_Event]:
+    """Return that a lease was created just before its first state in the input, if nothing else says so."""
+    created = find_creation_at_first_sight(history)
+    return [] if created is None else [(created, "the lease was created (creationTimestamp)")]
 
 
 def _list_recreation(history: LeaseHistory) -> list[_Event]:
@@ -421,6 +433,8 @@ def _describe_end(account: Account, tenure: Tenure, after: Tenure | None) -> Ite
         yield heard[0], f"a request of pod {pod}, the holder before, was received" if is_late else text
     for other, seen in tenure.processes.others.items():
         yield seen.first, describe_renewals_of_another(tenure, other, seen, history.moment)
+    if tenure.set_back is not None:
+        yield _describe_set_back(tenure, tenure.set_back)
     if tenure.until is None:
         return
     is_free = after is not None and after.began in {Handover.RELEASED, Handover.CREATED}
@@ -435,6 +449,13 @@ def _describe_end(account: Account, tenure: Tenure, after: Tenure | None) -> Ite
             yield from _list_unshown_durations(account)
             return
         yield expired, f"the lease expired, {duration} s after {_describe_last_sign(tenure)}"
+
+
+def _describe_set_back(tenure: Tenure, back: SetBack) -> _Event:
+    """Say that a renewal moved renewTime back: a watch without stamps shows that by itself."""
+    at = max(back.at, back.before) if tenure.is_claimed else back.at
+    moved = f"set renewTime back by {format_length(back.length)}, to {format_clock(back.after, at)}"
+    return at, f"a renewal as {format_name(tenure.holder)} {moved}: by a clock that was set back, or an old time"
 
 
 def _comes_to_delete(tenure: Tenure, after: Tenure | None) -> bool:

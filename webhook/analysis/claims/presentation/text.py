@@ -10,6 +10,7 @@ from webhook.admission.rules.stamps import NAMES, Stamp, is_constant
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.diagnosis import Blame
 from webhook.analysis.claims.evidence.cause_sentences import describe_cause
+from webhook.analysis.claims.evidence.creations import find_creation_at_first_sight
 from webhook.analysis.claims.findings.other_askers import find_other_askers
 from webhook.analysis.claims.findings.silent_together_claim import describe_silent_together
 from webhook.analysis.claims.findings.waiting_pods import find_waiting_pods
@@ -46,6 +47,8 @@ def list_facts(account: Account, *, verbose: bool = True) -> Iterator[Line]:
     """Yield the known facts, each with a label; without `verbose` those that the headline does not say."""
     if verbose:
         yield from _list_holding(account)
+    else:
+        yield from _list_acquisition(account)
     if hidden := _describe_hidden(account):
         yield Line("Not shown", hidden)
     yield from _list_clocks(account)
@@ -231,7 +234,7 @@ def _describe_missing_stamps(history: LeaseHistory, now: int) -> str:
         return "the API server's stamps count only with --policy FILE"
     if history.kind is InputKind.AUDIT_LOG:
         return "the log says when requests were answered; the lease itself has no time set by the API server"
-    return "the input has no time set by the API server for this lease"
+    return "the input has no time of a renewal that the API server set"
 
 
 def _list_unverified(account: Account) -> Iterator[Line]:
@@ -299,25 +302,41 @@ def _format_since(account: Account) -> str:
 
 def _describe_first_sight(account: Account) -> str:
     """Say since when it has been held at the latest, if that is all that a state shows."""
+    if (created := find_creation_at_first_sight(account.history)) is not None:
+        return f", since {format_clock(created, account.now)}, when it was created, as far as the input shows"
     stamp = date_naming(account.history.entries) if account.history.lease else None
     if stamp is None or stamp > account.now:
-        acquired = _find_acquire_time(account)
-        by_client = (
-            f": acquireTime, which clients write, says {format_clock(acquired, account.now)}" if acquired else ""
-        )
-        return f"; since when is not known{by_client}"
+        return f"; since when is not known{_describe_acquire_time(account)}"
     # Each renewal dates the holder again where one field manager owns both.
     seen = account.tenure.since if account.tenure is not None else stamp
     return f", since {format_clock(min(stamp, seen), account.now)} at the latest"
 
 
-def _find_acquire_time(account: Account) -> int | None:
-    """Return acquireTime of a lease, if a log shows that the holder renews it, and it is none of the future."""
+def _describe_acquire_time(account: Account) -> str:
+    """Say what acquireTime and leaseTransitions say, as the end of a clause; "" if they say nothing.
+
+    They count if a log, or a watch that was saved without managedFields, shows that the holder renews the lease.
+    """
     tenure, lease, history = account.tenure, account.history.lease, account.history
-    if tenure is None or lease is None or history.kind is not InputKind.AUDIT_LOG or not tenure.processes.renewals:
-        return None
+    if tenure is None or lease is None or not tenure.processes.renewals:
+        return ""
+    is_unstamped = history.kind is InputKind.WATCH and not history.entries
+    if not (is_unstamped or history.kind is InputKind.AUDIT_LOG):
+        return ""
     acquired = get_readable_instant(normalize(lease.spec.acquire_time))
-    return acquired if acquired is not None and acquired <= tenure.last_renewal else None
+    if acquired is None or acquired > tenure.last_renewal:
+        return ""
+    counted = f", and leaseTransitions {lease.spec.lease_transitions}" if lease.spec.lease_transitions else ""
+    return f": acquireTime, which clients write, says {format_clock(acquired, account.now)}{counted}"
+
+
+def _list_acquisition(account: Account) -> Iterator[Line]:
+    """Yield what clients say of when it was taken, if it was held when the input begins and has no stamps."""
+    tenure, history = account.tenure, account.history
+    if tenure is None or tenure.began is not Handover.SEEN or account.state is not LeaseState.LIVE or history.entries:
+        return
+    if find_creation_at_first_sight(history) is None and (said := _describe_acquire_time(account)):
+        yield Line("Held since", f"not known{said}")
 
 
 def _describe_writer(account: Account) -> str:

@@ -1,9 +1,47 @@
 """How far a holder's clock is off, by the renewTime that it writes and the time at which an API server stored it."""
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from webhook.admission.rules.expiry import MAX_TOLERANCE
-from webhook.kubernetes.times import SECOND
+from webhook.kubernetes.objects import LeaseSpec
+from webhook.kubernetes.times import SECOND, get_readable_instant, normalize
+
+
+class SetBack(Struct, frozen=True):
+    """A renewal at `at` that moved renewTime back, from `before` to `after`; microseconds since 1970.
+
+    No clock that goes on does that: it was set back, or an old time was written. `latest` is renewTime as it was
+    written last. `is_over`: it has passed `before` again.
+    """
+
+    at: int
+    before: int
+    after: int
+    latest: int
+    is_over: bool = False
+
+    @property
+    def length(self) -> int:
+        """By how much it moved."""
+        return self.before - self.after
+
+    def follow(self, renewed: int) -> "SetBack":
+        """Return what is known after another renewal, of which this is renewTime."""
+        return replace(self, latest=renewed, is_over=self.is_over or renewed >= self.before)
+
+
+def find_set_back(old: LeaseSpec, new: LeaseSpec, at: int, known: SetBack | None) -> SetBack | None:
+    """Return the latest renewal that moved renewTime back, by more than API servers' clocks differ, None if none did.
+
+    `known` is what was known before the one at `at`.
+    """
+    before, after = (get_readable_instant(normalize(one.renew_time)) for one in (old, new))
+    if before is None or after is None:
+        return known
+    if before - after > MAX_TOLERANCE:
+        return SetBack(at, before, after, after)
+    return known.follow(after) if known is not None else None
 
 
 class HolderClock(Struct, frozen=True):

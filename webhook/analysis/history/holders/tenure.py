@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from webhook.analysis.history.audit_log.addresses import Elsewhere
 from webhook.analysis.history.holders.beginning import Beginning, RequestsBefore
-from webhook.analysis.history.holders.clock import HolderClock
+from webhook.analysis.history.holders.clock import HolderClock, SetBack, find_set_back
 from webhook.analysis.history.holders.deletion import DeletionOfHeld
 from webhook.analysis.history.holders.duration import HeldDuration
 from webhook.analysis.history.holders.processes import HolderProcesses, OtherProcess
@@ -21,6 +21,7 @@ from webhook.analysis.history.holders.step_down import StepDown
 from webhook.analysis.history.status import has_expired
 from webhook.analysis.history.write import Write
 from webhook.analysis.inputs.items import Writer
+from webhook.kubernetes.objects import LeaseSpec
 from webhook.kubernetes.times import SECOND
 
 API_SERVER: Final = "system:apiserver"
@@ -76,6 +77,8 @@ class Tenure(Struct):
     manager: str = ""
     """The field manager of its last renewal."""
     clock: HolderClock = HolderClock()
+    set_back: SetBack | None = None
+    """The latest of its renewals that moved renewTime back; None if none did."""
     term: int | None = None
     """The latest term that the API server stamped, where stamps are believed."""
     is_ambiguous: bool = False
@@ -258,6 +261,10 @@ class Tenure(Struct):
     def measure_clock(self, ahead: int | None, skew: int) -> None:
         """Measure the holder's clock by its latest write."""
         self.clock = self.clock.measure(ahead, skew)
+
+    def note_renew_times(self, old: LeaseSpec, new: LeaseSpec, at: int) -> None:
+        """Note whether one of its renewals moved renewTime back."""
+        self.set_back = find_set_back(old, new, at, self.set_back)
 
     def note_preferred_holder(self, old: str | None, new: str | None, write: Write, writer: Writer | None) -> None:
         """Note whether it is asked to step down, and by whom: `old` and `new` are the values of preferredHolder."""

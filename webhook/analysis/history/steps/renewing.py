@@ -90,6 +90,8 @@ def _count_renewal(step: Step, tenure: Tenure, state: NextState) -> None:
     at, writer = state.at, state.writer
     before, last_at = tenure.clock.ahead_at_last, tenure.last_renewal
     measure_clock(step, tenure)
+    if not is_release(state.new):
+        tenure.note_renew_times(state.old, state.new, at)
     history.clock_steps.take(last_at, at, before, tenure.clock.ahead_at_last)
     if not (writer and writer.user):
         manager = find_manager(history.entries, date_last_renewal(history.entries))
