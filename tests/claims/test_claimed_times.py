@@ -78,6 +78,16 @@ def test_a_lease_that_was_free_for_no_time_is_not_said_to_have_been() -> None:
     assert "it was free" not in text(answer)
 
 
+def test_a_release_that_leaves_renew_time_does_not_say_since_when_the_lease_was_free() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    db.release()
+    server.wait(50)
+    server.elector("db-1", "shop/db").lead(20)
+    assert "released it, or was removed, then or later" in text(explain(server))
+    assert "it was free" not in text(explain(server))
+
+
 def test_no_time_is_told_by_a_clock_that_was_set_back() -> None:
     server, (db, *_) = shop()
     db.lead(20)

@@ -7,6 +7,8 @@ from tests.history.fake_server import FakeServer, together
 from tests.history.observing import advise, cluster_of, follow_log, follow_watch
 from webhook.analysis.claims.assemble import make_account
 from webhook.analysis.claims.presentation.happened import list_latest
+from webhook.analysis.history.holders.clock import find_set_back
+from webhook.kubernetes.objects import LeaseSpec
 from webhook.kubernetes.times import format_micro_time
 
 MUTATORS = "kubectl get mutatingwebhookconfigurations,mutatingadmissionpolicies"
@@ -108,6 +110,11 @@ def test_renew_time_that_goes_back_is_said_of_a_watch_without_stamps() -> None:
     )
     said = [line.text for line in list_latest(answer)]
     assert said[0].startswith("a renewal as db-0_1 set renewTime back by 43 s")
+
+
+def test_a_renewal_without_a_renew_time_sets_no_clock_back() -> None:
+    renewed = LeaseSpec(renew_time="2026-11-18T11:07:00.000000Z")
+    assert find_set_back(renewed, LeaseSpec(), 0, None) is None
 
 
 def test_the_clock_of_a_node_is_that_of_its_heartbeat() -> None:

@@ -15,6 +15,7 @@ def beat() -> FakeServer:
     node.identity = "n1"
     node.lead(120)
     for _, _, document in server.events:
+        document["metadata"]["creationTimestamp"] = "2026-11-18T10:00:00Z"
         document["spec"].pop("acquireTime", None)
         document["spec"].pop("leaseTransitions", None)
         (entry,) = document["metadata"]["managedFields"]

@@ -105,6 +105,21 @@ def test_a_lease_that_was_there_before_is_not_said_to_be_created() -> None:
     assert "created" not in text(follow_stripped(30))
 
 
+def test_a_lease_without_a_time_of_its_creation_is_not_said_to_be_created() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    for _, _, one in server.events:
+        del one["metadata"]["creationTimestamp"]
+    assert "created" not in text(account(cluster_of(server.watch(managed_fields=False)), server.now))
+
+
+def test_what_clients_say_of_when_it_was_taken_is_not_in_the_short_text_where_stamps_say_more() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    answer = account(cluster_of(server.watch()), server.now)
+    assert "Held since" not in {line.label for line in list_facts(answer, verbose=False)}
+
+
 def test_who_followed_another_holder_has_not_held_it_since_its_creation() -> None:
     server, (db, *_) = shop()
     db.lead(10)

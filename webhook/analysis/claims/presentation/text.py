@@ -318,10 +318,9 @@ def _describe_acquire_time(account: Account) -> str:
     They count if a log, or a watch that was saved without managedFields, shows that the holder renews the lease.
     """
     tenure, lease, history = account.tenure, account.history.lease, account.history
-    if tenure is None or lease is None or not tenure.processes.renewals:
-        return ""
     is_unstamped = history.kind is InputKind.WATCH and not history.entries
-    if not (is_unstamped or history.kind is InputKind.AUDIT_LOG):
+    is_shown = is_unstamped or history.kind is InputKind.AUDIT_LOG
+    if tenure is None or lease is None or not is_shown or not tenure.processes.renewals:
         return ""
     acquired = get_readable_instant(normalize(lease.spec.acquire_time))
     if acquired is None or acquired > tenure.last_renewal:
