@@ -164,7 +164,7 @@ def test_an_identity_is_no_name_of_a_program() -> None:
         elector = server.elector(f"db-{number}", "shop/db", manager=f"db-{number}_1")
         together(20, elector, *others)
         elector.release()
-    assert "programs (by field manager)" not in text(account(follow_watch(server), server.now))
+    assert "field managers, which clients choose" not in text(account(follow_watch(server), server.now))
 
 
 # ---- a token that is used elsewhere ---------------------------------------------------------------------------------

@@ -366,3 +366,24 @@ def test_what_cannot_have_had_them_fail_is_not_said(
     output = explain(server)
     assert "by alice@example.org" not in output
     assert "4 requests of pod db-0" in output
+
+
+FULL = 'tenants.example.org "a" is forbidden: exceeded quota: few, requested: count/tenants=1, used: 9, limited: 9'
+OVER_QUOTA = (put("verb", "create"), put("responseStatus", {"code": 403, "message": FULL}))
+
+
+def test_where_a_quota_leaves_no_room_that_quota_is_to_be_looked_at() -> None:
+    server, electors = serve()
+    fail(server, electors, 4, *OVER_QUOTA)
+    output = explain(server)
+    assert FULL in output
+    assert "ResourceQuota few of namespace shop left no room: kubectl -n shop describe resourcequota few" in output
+
+
+def test_where_other_requests_fail_as_well_the_log_may_say_more_than_a_quota() -> None:
+    server, electors = serve()
+    fail(server, electors, 4, *OVER_QUOTA)
+    fail(server, electors, 4, *REFUSED)
+    output = explain(server)
+    assert "Its log may say more: kubectl -n shop logs db-0" in output
+    assert "describe resourcequota" not in output

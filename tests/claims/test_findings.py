@@ -1543,6 +1543,48 @@ def test_what_to_do_is_about_what_happened_last(history: dict[str, bool], expect
     assert expected in advise_after_steal(**history)
 
 
+def advise_after_stranger(*, follow: Any = follow_log, pod: str = "thief-0", **changes: Any) -> tuple[Account, str]:
+    """Return what is said of a lease that a stranger took, renewed and let expire, until its pods had it again."""
+    server = FakeServer()
+    db, other = server.elector("db-0", "shop/db"), server.elector("db-1", "shop/db")
+    settings: dict[str, Any] = {"user": "system:serviceaccount:ci:runner", "manager": "argocd-controller"}
+    thief = server.elector("db-2", "shop/db", **(settings | {"pod": pod} | changes))
+    db.lead(20)
+    thief.lead(20)
+    server.wait(20)
+    other.lead(20)
+    answer = account(follow(server), server.now)
+    assert {"lease-stolen", "leader-lost", "lease-shared"} <= {found.check for found in answer.findings}
+    return answer, advise(answer)
+
+
+@pytest.mark.parametrize("follow", [follow_log, follow_watch], ids=["audit log", "watch"])
+def test_that_a_stranger_lost_what_it_had_stolen_is_no_other_incident(follow: Any) -> None:
+    answer, advice = advise_after_stranger(follow=follow)
+    expected = "Find out why ci/runner took the lease from shop/db" if follow is follow_log else "--input AUDIT-LOG"
+    assert expected in advice
+    (shared,) = (one for one in answer.findings if one.check == "lease-shared")
+    assert isinstance(shared, Claim)
+    assert shared.advice.startswith("Find out first how one of them took it from another that held it.")
+
+
+def test_a_watch_shows_field_managers_and_no_programs() -> None:
+    output = text(advise_after_stranger(follow=follow_watch)[0])
+    assert "; its field manager, which its writer chose, was argocd-controller" in output
+    assert "this lease was held under at least 2 field managers, which clients choose: argocd-controller, " in output
+
+
+def test_a_holder_whose_token_names_no_pod_unlike_others_is_no_pod_to_be_looked_at() -> None:
+    answer, _ = advise_after_stranger(pod="")
+    (lost,) = (one for one in answer.findings if one.check == "leader-lost")
+    assert isinstance(lost, Claim)
+    assert lost.advice == (
+        "Look where db-2_1 runs: it writes as ci/runner, and not with the token of a pod. "
+        "To see what gives ci/runner the right:"
+    )
+    assert lost.fix == "lease-webhook writers shop/db"
+
+
 def test_what_goes_on_comes_before_what_is_over() -> None:
     server, (db, mail, _) = shop()
     together(40, db, mail)

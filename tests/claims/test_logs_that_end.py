@@ -14,7 +14,10 @@ from webhook.analysis.history.audit_log.log_spans import MAX_LOGS, EndedLog, Log
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.kubernetes.times import SECOND
 
-ENDS = "and another goes on: its API server may have ended, or the rest of it is missing"
+ENDS = (
+    "and another goes on, which has no request for the lease from its pod: its API server may have ended, or the rest "
+    "of it is missing"
+)
 FIRST = {"db-0", "mail-0", "news-0", "bill-0"}
 
 
@@ -72,6 +75,29 @@ def test_a_log_that_ends_while_another_goes_on_is_named(is_watched: bool) -> Non
     assert ENDS in output
     assert "For most of that time the log has no answered request for the lease from its pod" not in output
     assert "get leases -l apiserver.kubernetes.io/identity" in output
+
+
+@pytest.mark.parametrize("is_heard", [False, True], ids=["at one API server", "at both"])
+def test_a_pod_that_was_heard_by_one_api_server_only_may_know_no_other(is_heard: bool) -> None:
+    server = lose_a_server()
+    if is_heard:
+        server.elector("db-0", "shop/db").ask()
+        asked = server.log.pop()
+        asked |= {key: server.log[0][key] for key in ("requestReceivedTimestamp", "stageTimestamp")}
+        server.log.insert(0, asked)
+    logs = split_log(server)
+    if is_heard:
+        logs[1].insert(0, logs[0].pop(0))
+    items = [
+        list(read(f"logs/{number}.log", ["\n".join(json.dumps(one, separators=(",", ":")) for one in log).encode()]))
+        for number, log in enumerate(logs, 1)
+    ]
+    histories = ClusterHistory()
+    for item in merge_inputs(*items):
+        histories.add(item)
+    answer = account(histories, server.now)
+    assert ("which has no request for the lease from its pod" in text(answer)) is not is_heard
+    assert ("why its pod asked only the one whose log ends" in advise_with_urgency(answer).sentence) is not is_heard
 
 
 def test_a_log_that_goes_on_shows_what_a_holder_did_not_send() -> None:

@@ -189,3 +189,63 @@ def test_a_lease_that_goes_with_its_node_is_not_created_again(
     assert ("its Node is probably gone: Kubernetes deletes the lease" in advice) is (is_of_node and not is_known)
     assert ("describe node n1" in advice) is (is_of_node and not is_known)
     assert ("Most clients create it" in advice) is not (is_of_node and not is_known)
+
+
+def come_back(name: str = "n2", *, pod: str = "", wait: float = 13, after: float = 120, more: int = 0) -> FakeServer:
+    """A server on which the kubelet of n1 falls silent, and that of another node writes then; `pod` has an address."""
+    server = silent(0)
+    server.wait(wait)
+    nodes = []
+    for number in range(1 + more):
+        other = f"{name}{number or ''}"
+        node = server.elector(other, f"kube-node-lease/{other}", user=f"system:node:{other}", retry=10, duration=40)
+        node.identity, node.pod = other, ""
+        node.take()
+        nodes.append(node)
+    begun = len(server.log)
+    for _ in range(int(after // 10)):
+        server.wait(10)
+        for node in nodes:
+            node.renew()
+    for event in server.log[begun:] if pod else ():
+        event["sourceIPs"] = [pod]
+    return server
+
+
+def explain_node(server: FakeServer) -> str:
+    histories = follow_log(server)
+    answer = make_account(histories, histories.leases[NODE], server.now)
+    return text(answer) + "".join(one.fix for one in answer.findings)
+
+
+def test_a_node_that_writes_from_the_address_of_a_silent_one_may_be_that_machine() -> None:
+    output = explain_node(come_back())
+    assert "Same address: node n2 renews its lease since " in output
+    assert (
+        "the address of this one before: the machine may go on under that name, or the address was given to" in output
+    )
+    assert "ADVICE Its machine may go on as node n2: see there which name its kubelet uses" in output
+    assert "kubectl get nodes n1 n2 -o wide" in output
+    assert "describe node n1" not in output
+
+
+@pytest.mark.parametrize(
+    "server",
+    [come_back(pod="10.9.9.9"), come_back(more=1), come_back(wait=-30), come_back(after=0), silent(120)],
+    ids=["another address", "several at that address", "it was there before", "it fell silent, too", "no other node"],
+)
+def test_a_silent_node_is_described_unless_one_other_writes_from_its_address_since(server: FakeServer) -> None:
+    server.wait(90 if len(server.leases) == 2 and server.log[-1]["verb"] == "create" else 0)
+    output = explain_node(server)
+    assert "Same address" not in output
+    assert "kubectl describe node n1" in output
+
+
+def test_a_node_that_reports_is_no_other_one() -> None:
+    assert "Same address" not in explain_node(come_back(after=20))
+
+
+def test_a_kubelet_with_two_addresses_has_none_that_says_something() -> None:
+    server = come_back()
+    server.log[3]["sourceIPs"] = ["10.9.9.9"]
+    assert "Same address" not in explain_node(server)

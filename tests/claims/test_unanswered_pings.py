@@ -169,3 +169,53 @@ def test_of_a_lease_that_is_not_renewed_until_the_end_the_last_renewals_of_other
     cause = watch_silence(12, ends=True).cause
     assert cause is not None
     assert cause.evidence.startswith("1 other lease went on being renewed")
+
+
+UUID = "2d8f1c9e-0b1a-4c3d-9e8f-7a6b5c4d3e2f"
+
+
+def ping_named(name: str, *, deleted: str = "", maker: str = "") -> str:
+    """Return what is said of a ping of a candidate of a name, whose pod wrote it, or was deleted."""
+    server, first = start_coordinated()
+    server.uids = {"w-0": "uid-w-0"}
+    if maker:
+        event(server, "create", ping(pingTime=None))
+        server.log[-1]["user"] = {"username": first.user, "extra": server._extra(maker)}
+        server.log[-1]["responseObject"]["metadata"]["name"] = name
+        server.log[-1]["objectRef"]["name"] = name
+    event(server, "update", ping(), user=API_SERVER)
+    server.log[-1]["responseObject"]["metadata"]["name"] = name
+    server.log[-1]["objectRef"]["name"] = name
+    if deleted:
+        server.delete_pod(deleted)
+    for _ in first.ticks(20):
+        first.renew(strategy="OldestEmulationVersion")
+    answer = explain(server)
+    return f"{text(answer)} {advise(answer)}"
+
+
+@pytest.mark.parametrize(
+    ("name", "maker", "pod"),
+    [(f"db-1-{UUID}", "", "db-1"), (f"db-1-{UUID}", "w-0", "w-0"), ("db-1", "", "db-1")],
+    ids=["by its name without a UUID", "that a log shows", "by its name"],
+)
+def test_the_log_of_the_pod_of_a_candidate_is_looked_at(name: str, maker: str, pod: str) -> None:
+    assert f"kubectl -n shop logs {pod}" in ping_named(name, maker=maker).splitlines()[-1]
+    assert f"logs {name};" not in ping_named(f"db-1-{UUID}", maker=maker)
+
+
+@pytest.mark.parametrize(
+    ("name", "maker", "deleted", "is_said"),
+    [
+        (f"db-1-{UUID}", "", "db-1", False),
+        (f"db-1-{UUID}", "", "db-2", True),
+        (f"db-1-{UUID}", "w-0", "w-0", False),
+        ("a_1", "", "a", False),
+        ("b_1", "", "a", True),
+    ],
+    ids=["named so", "another", "that wrote it", "that held the lease by its name", "that is not its own"],
+)
+def test_a_candidate_whose_pod_was_deleted_is_not_said_to_be_deaf(
+    name: str, maker: str, deleted: str, is_said: bool
+) -> None:
+    assert ("Candidate: " in ping_named(name, maker=maker, deleted=deleted)) is is_said

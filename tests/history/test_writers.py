@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from tests.claims.accounts import text
 from tests.factories import Document
 from tests.history.fake_server import SECOND, Elector, FakeServer, together
-from tests.history.observing import observe_all
+from tests.history.observing import advise, observe_all
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.assemble import make_account
+from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.handovers import describe_ending
 from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.claims.presentation.happened import list_events
@@ -407,8 +408,20 @@ def on_a_node(*, is_node_silent: bool) -> Account:
 
 def test_a_node_that_was_silent_too_was_cut_off() -> None:
     (lost,) = (one for one in on_a_node(is_node_silent=True).findings if one.check == "leader-lost")
-    assert "for most of it the lease of its node was not renewed" in lost.message
-    assert "the lease of its node was not renewed" in lost.message
+    assert "for most of it the lease of its node, worker-1, was not renewed" in lost.message
+    assert isinstance(lost, Claim)
+    assert lost.advice == "See the node of a_1, which lost the lease, first: if it is only cut off, the pod may run on:"
+    assert lost.fix == "kubectl describe node worker-1"
+
+
+@pytest.mark.parametrize("seconds", [20, 60], ids=["just expired", "expired"])
+def test_an_expired_lease_of_a_pod_whose_node_is_silent_leads_to_that_node(seconds: float) -> None:
+    server = FakeServer(nodes={"a": "worker-1", "kubelet": ""})
+    a, other = server.elector("a", "shop/db"), server.elector("c", "shop/other")
+    node = server.elector("worker-1", "kube-node-lease/worker-1", user="system:node:worker-1")
+    together(80, a, other, node)
+    together(seconds, other)
+    assert "kubectl describe node worker-1" in advise(account(log(server)))
 
 
 def test_a_node_that_is_not_heard_again_was_cut_off() -> None:
@@ -420,7 +433,7 @@ def test_a_node_that_is_not_heard_again_was_cut_off() -> None:
     server.elector("b", "shop/db").take()
     together(4, other)
     (lost,) = (one for one in account(log(server)).findings if one.check == "leader-lost")
-    assert "the lease of its node was not renewed" in lost.message
+    assert "the lease of its node, worker-1, was not renewed" in lost.message
 
 
 def test_a_node_that_was_heard_was_not() -> None:

@@ -15,7 +15,9 @@ from webhook.analysis.claims.evidence.holder_pods import HolderPodDeletion
 from webhook.analysis.claims.evidence.idle_holders import IdleHolder
 from webhook.analysis.claims.evidence.namesakes import Namesake
 from webhook.analysis.claims.evidence.newer_leases import NewerLease
+from webhook.analysis.claims.evidence.other_candidates import OtherCandidates
 from webhook.analysis.claims.evidence.pods_while_free import PodEvent
+from webhook.analysis.claims.evidence.renamed_nodes import RenamedNode
 from webhook.analysis.claims.evidence.silent_together import SilentTogether
 from webhook.analysis.claims.evidence.successors import find_last_rejection
 from webhook.analysis.claims.evidence.unanswered_pings import UnansweredPing
@@ -97,6 +99,8 @@ class Account(Struct, frozen=True):
     """Another lease whose holder asked for this one, while the holder of this one asked for that."""
     newer: NewerLease | None = None
     """The lease that may have come in its place, if it has expired and no one is known to want it."""
+    renamed_node: RenamedNode | None = None
+    """The node that may be this one under another name, if this one does not report any more."""
     namesake: Namesake | None = None
     """A lease of its name in another namespace, if it does not exist."""
     alike: AlikeLease | None = None
@@ -107,6 +111,8 @@ class Account(Struct, frozen=True):
     """The latest ping of a candidate of its coordinated election that was not answered."""
     unshown_duration: UnshownDuration | None = None
     """What casts doubt on how long it lasts, by a log of requests; None if nothing does."""
+    other_candidates: OtherCandidates | None = None
+    """Who asks for it, if its LeaseCandidates are for another lease."""
     is_stored_heartbeat: bool = False
     """One list shows a heartbeat, without a history that would say so."""
 

@@ -18,8 +18,10 @@ from webhook.analysis.claims.evidence.holder_pods import find_holder_pod_deletio
 from webhook.analysis.claims.evidence.idle_holders import find_idle_holder, find_last_work
 from webhook.analysis.claims.evidence.namesakes import find_namesake
 from webhook.analysis.claims.evidence.newer_leases import find_newer_lease
+from webhook.analysis.claims.evidence.other_candidates import find_other_candidates
 from webhook.analysis.claims.evidence.pods_while_free import find_refused_pods, list_pod_events
 from webhook.analysis.claims.evidence.related_writes import find_related_writes
+from webhook.analysis.claims.evidence.renamed_nodes import find_renamed_node
 from webhook.analysis.claims.evidence.silent_together import find_silent_together
 from webhook.analysis.claims.evidence.unanswered_pings import find_unanswered_ping
 from webhook.analysis.claims.evidence.unshown_durations import find_unshown_duration
@@ -35,6 +37,8 @@ from webhook.analysis.inputs.items import InputKind, Observation
 from webhook.findings import ORDER, ReportFinding, Severity
 from webhook.kubernetes.objects import Lease
 
+_SILENT_NODE: Final = frozenset({"expired", "heartbeat-silent"})
+"""Findings about a stored heartbeat of a node that does not report any more."""
 _UNSEEN: Final = LeaseHistory("", "")
 
 
@@ -67,6 +71,10 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
         # The log of a container that has ended would be of another one.
         fixes = [one.fix.removesuffix(" --previous") if one.check == "expired" else one.fix for one in findings]
         findings = [replace(one, fix=fix) for one, fix in zip(findings, fixes, strict=True)]
+    renamed_node = find_renamed_node(histories, history, now)
+    if renamed_node is not None:
+        fix = renamed_node.advise().command
+        findings = [replace(one, fix=fix) if one.check in _SILENT_NODE else one for one in findings]
     findings.sort(key=lambda one: ORDER[one.severity])
     said = histories.election_events.get((history.namespace, history.name), ())
     quoted = tuple(sorted(one for one in said if one[0] <= now))
@@ -75,6 +83,7 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
     is_coordinated = history.lease is not None and bool(history.lease.spec.strategy)
     refused_pods = find_refused_pods(histories, history, now)
     failing = find_failing_requests(histories, history, now)
+    asking = None if doubt.unlogged else find_candidates(histories, history, status)
     deleted = {one.candidate for one in candidates if histories.is_candidate_missing(history.namespace, one.candidate)}
     return Account(
         history,
@@ -89,7 +98,8 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
         missing_candidates=frozenset(deleted),
         refused_candidates=list_refused_candidates(histories, history),
         unserved_at=histories.unserved_at if is_coordinated else None,
-        candidates=None if doubt.unlogged else find_candidates(histories, history, status),
+        candidates=asking,
+        other_candidates=find_other_candidates(histories, history, asking),
         lacks_requests=histories.lacks_shown_requests(history),
         clock_step=clock_step,
         silent_together=None if doubt.unlogged else find_silent_together(histories, history, status),
@@ -104,6 +114,7 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
         logged_until=bounds.logged_until,
         shown_until=bounds.until or 0,
         unanswered=find_unanswered_ping(histories, history),
+        renamed_node=renamed_node,
         namesake=find_namesake(histories, history),
         alike=find_alike_lease(histories, history, now),
         pause=find_write_pause(histories, history),

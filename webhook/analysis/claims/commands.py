@@ -49,6 +49,11 @@ def make_command_for_node(node: str) -> str:
     return f"kubectl describe node {quote_name(node)}"
 
 
+def make_command_for_quota(namespace: str, name: str) -> str:
+    """Return the command that shows a ResourceQuota, what it allows and what is used of it."""
+    return f"{make_kubectl_prefix(namespace)} describe resourcequota {quote_name(name)}"
+
+
 def make_command_for_pod_of_writer(namespace: str, writer: Writer) -> str:
     """Return the command that shows the pod of a writer; `namespace` is that of the lease."""
     where, pod = make_kubectl_prefix(find_namespace_of_writer(namespace, writer)), find_named_pod(writer.pod)
@@ -77,7 +82,7 @@ def find_pod(history: LeaseHistory, holder: str, tenure: Tenure | None) -> Pod:
         and (tenure.processes.is_process_known or tenure.processes.renewals)
     ):
         return Pod(find_namespace_of_writer(history.namespace, own), find_named_pod(own.pod), is_logged=True)
-    if tenure and find_user_without_pod(tenure):
+    if tenure and find_holder_without_pod(history, tenure):
         return Pod(history.namespace, "")
     return Pod(history.namespace, guess_named_pod(holder))
 
@@ -87,6 +92,19 @@ def find_user_without_pod(tenure: Tenure) -> Writer | None:
     own = tenure.processes.own
     is_pod = own is None or own.pod or own.uid or UserInfo(own.user).service_account
     return None if is_pod or not tenure.processes.renewals else own
+
+
+def find_holder_without_pod(history: LeaseHistory, tenure: Tenure) -> Writer | None:
+    """Return the user that a log shows as the holder, if its token names no pod: of a service account, unlike others'.
+
+    Where no token names a pod, each may be of one.
+    """
+    own = tenure.processes.own
+    if own is None or own.pod or own.uid or not tenure.processes.renewals:
+        return None
+    owns = (one.processes.own for one in history.tenures)
+    are_named = any(one is not None and one.pod for one in owns)
+    return own if are_named else find_user_without_pod(tenure)
 
 
 def name_holder(holder: str, pod: Pod) -> str:

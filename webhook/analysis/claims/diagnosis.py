@@ -88,8 +88,12 @@ class Diagnosis(Struct, frozen=True):
     """True if heartbeats of nodes or API servers stopped with it, and others went on: a part of the cluster."""
     has_ended_log: bool = False
     """True if the log of one of several API servers ends in that time."""
+    is_heard_in_ended_log_only: bool = False
+    """True if that log has every request of its process for the lease: it may know no other API server."""
     silent_log: str = ""
     """The name of the log of its API server, if that answered nobody about a lease for most of that time."""
+    silent_node: str = ""
+    """The node of its pod, as its token says, if the lease of that was not renewed for most of that time either."""
     gone: str = ""
     """A clause about the deletion of its pod, if a log shows that it is gone by now; else ""."""
     status_written: tuple[int, ...] = ()

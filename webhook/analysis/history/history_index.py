@@ -147,6 +147,18 @@ class HistoryIndex(Struct, dict=True):
                 found.setdefault((history.namespace, pattern), []).append(history)
         return found
 
+    def list_nodes_at(self, address: str) -> Sequence[LeaseHistory]:
+        """Return the leases of the nodes whose kubelets renew them from one address, and from no other."""
+        return self._nodes_by_address.get(address, ())
+
+    @cached
+    def _nodes_by_address(self) -> dict[str, list[LeaseHistory]]:
+        found: dict[str, list[LeaseHistory]] = {}
+        for history in self.list_of_namespace(NODE_LEASES):
+            if address := history.find_address_of_kubelet():
+                found.setdefault(address, []).append(history)
+        return found
+
     @cached
     def heartbeats(self) -> Heartbeats:
         """The heartbeats of nodes and API servers."""

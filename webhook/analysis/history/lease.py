@@ -27,9 +27,10 @@ from webhook.analysis.history.sight.existence import Existence
 from webhook.analysis.history.sight.separate_stores import SeparateStores
 from webhook.analysis.history.status import RELEASED_DURATION, LeaseState, LeaseStatus
 from webhook.analysis.history.write import Write
-from webhook.analysis.inputs.items import InputKind
+from webhook.analysis.inputs.items import InputKind, Writer
 from webhook.kubernetes.managed_fields import Entry
 from webhook.kubernetes.objects import Lease
+from webhook.kubernetes.request import NODE_USER
 from webhook.kubernetes.times import SECOND
 
 MAX_OTHERS: Final = 1000
@@ -300,6 +301,16 @@ class LeaseHistory(Struct):
         """Return the node of the pod that held it, "" if that is not known."""
         tenure = self.find_tenure_at(at)
         return tenure.processes.node if tenure else ""
+
+    def find_address_of_kubelet(self) -> str:
+        """Return the only address from which the kubelet of a node renewed its lease; "" if there is none, or several.
+
+        A kubelet has the name of its node, and writes without a pod.
+        """
+        own = Writer(f"{NODE_USER}{self.name}")
+        found = [seen.counts for who, seen in self.requests.addresses.by_writer.items() if who.is_same(own)]
+        addresses = {address for counts in found for address in counts}
+        return addresses.pop() if len(addresses) == 1 else ""
 
     def mark_hidden(self, since: int) -> None:
         """Remember that an audit log may lack requests since then."""

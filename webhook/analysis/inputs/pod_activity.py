@@ -28,7 +28,7 @@ _DAY: Final = len("2026-01-02")
 _TIME: Final = len("2026-01-02T03:04:05")
 WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 _WRITE_OR_FAILURE: Final = re.compile(rb'"verb":"(?:create|update|patch|delete)|"code":(?:40[34]|5\d\d)\b')
-_MAX_MESSAGE: Final = 120
+_MAX_MESSAGE: Final = 200
 _WITHOUT_RIGHTS: Final = re.compile(r'[a-z0-9.-]+(?:/[a-z]+)?(?: "[^"]*")? is forbidden: User "[^"]*" cannot ')
 """How an authorizer's refusal begins; a webhook's message may quote it."""
 _REVIEWS: Final = frozenset({"authentication.k8s.io", "authorization.k8s.io"})

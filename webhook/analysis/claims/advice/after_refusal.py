@@ -13,6 +13,7 @@ from webhook.analysis.claims.commands import (
     make_command_for_lease,
     make_command_for_managers,
     make_command_for_node,
+    make_command_for_quota,
     make_command_for_rights,
     make_options_to_act_as,
 )
@@ -28,7 +29,7 @@ from webhook.text.quoting import quote
 
 _POLICIES: Final = "kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings -o yaml"
 _FREE: Final = frozenset({LeaseState.EXPIRED, LeaseState.RELEASED, LeaseState.NEVER_HELD})
-_VERB: Final = re.compile(r'^[^"]*(?:"[^"]*" )?is forbidden: User "[^"]*" cannot ([a-z]{3,20}) resource ')
+_VERBS_TO_LEAD: Final = ("get", "list", "watch", "create", "update", "patch")
 _QUOTA: Final = re.compile(r" is forbidden: exceeded quota: ([a-z0-9.-]{1,253}),")
 """`exceeded quota` of kubernetes `staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go`."""
 _FORBIDDEN: Final = 403
@@ -63,14 +64,18 @@ def advise_after_refusal(history: LeaseHistory, refusal: Refusal, now: int) -> A
         return _advise_on_owned_fields(history, refusal, who, now=now)
     if refusal.is_in_terminated_namespace:
         return _advise_on_terminated_namespace(history, refusal)
-    if quota := _QUOTA.search(refusal.message):
+    if quota := find_quota(refusal.message):
         sentence = f"A ResourceQuota of the namespace left no room for the write of {who}:"
-        return Advice(
-            sentence, f"{make_kubectl_prefix(history.namespace)} describe resourcequota {quote_name(quota[1])}"
-        )
+        return Advice(sentence, make_command_for_quota(history.namespace, quota))
     if refusal.by is RefusedBy.OTHER and refusal.code != _FORBIDDEN:
         return _advise_on_malformed_writes(history, refusal, who)
     return _advise_on_forbidden_writes(history, refusal)
+
+
+def find_quota(message: str) -> str:
+    """Return the ResourceQuota that left no room for an object, as an answer says; "" if it does not."""
+    found = _QUOTA.search(message)
+    return found[1] if found else ""
 
 
 def _advise_on_forbidden_writes(history: LeaseHistory, refusal: Refusal) -> Advice:
@@ -196,8 +201,7 @@ def _advise_on_missing_rights(history: LeaseHistory, refusal: Refusal) -> Advice
     if refusal.impersonated:
         sentence = f"{who} lacked the right to act as {format_name(refusal.impersonated)}."
         return advise_on_writer(sentence, history, _make_impersonated(refusal))
-    found = _VERB.search(refusal.message)
-    verb = found[1] if found else "update"
+    verb = refusal.lacked_verb or "update"
     if verb == _IMPERSONATE:
         sentence = f"{who} lacked a right to act as another user, or as one of a group. To see its rights:"
         options = make_options_to_act_as(refusal.writer.user, refusal.writer.groups)
@@ -229,9 +233,31 @@ def _advise_on_missing_rights(history: LeaseHistory, refusal: Refusal) -> Advice
     elif known and refusal.writer.user not in known:
         what = f"{who} lacked the right, and did not hold the lease in this input."
     else:
-        what = f"{who} lacked the right to {verb} the lease; give it that, if it is to lead."
+        return _advise_on_rights_to_lead(history, refusal, verb)
     sentence = f"{what} To see whether it may {verb} it now:"
     return Advice(sentence, make_command_for_rights(verb, history.namespace, history.name, refusal.writer))
+
+
+def _advise_on_rights_to_lead(history: LeaseHistory, refusal: Refusal, verb: str) -> Advice:
+    """Return which rights a user lacked to lead: who may not read the lease, and reads first, does not try to write."""
+    who, user = format_name(refusal.writer.name) or "the writer", refusal.writer.user
+    since = history.find_last_renewal_by(user)
+    refused = [
+        one
+        for one in history.requests.refusals
+        if one.at > since and one.by is RefusedBy.RIGHTS and one.writer.user == user and not one.writer.impersonator
+    ]
+    found = {one.lacked_verb for one in refused}
+    verbs: list[str] = [one for one in _VERBS_TO_LEAD if one in found] or [verb]
+    rights = "right" if len(verbs) == 1 else "rights"
+    shown = verbs[0] if len(verbs) == 1 else f"{', '.join(verbs[:-1])} and {verbs[-1]}"
+    that = "that" if len(verbs) == 1 else "those"
+    sentence = (
+        f"{who} lacked the {rights} to {shown} the lease; give it {that}, if it is to lead. "
+        f"To see whether it may {shown} it now:"
+    )
+    commands = [make_command_for_rights(one, history.namespace, history.name, refusal.writer) for one in verbs]
+    return Advice(sentence, "; ".join(commands))
 
 
 def _make_impersonated(refusal: Refusal) -> Writer:

@@ -11,6 +11,7 @@ from webhook.analysis.claims.commands import (
     WATCH,
     WEBHOOKS,
     Pod,
+    find_holder_without_pod,
     find_namespace_of_writer,
     find_pod,
     find_user_without_pod,
@@ -31,6 +32,7 @@ from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.inputs.items import Writer
 from webhook.analysis.inputs.rewriting import HOLDER_IDENTITY
+from webhook.kubernetes.request import UserInfo
 from webhook.kubernetes.times import SECOND
 from webhook.text.commands import make_kubectl_prefix
 
@@ -93,6 +95,12 @@ def _advise_on_api_servers(cause: Diagnosis) -> Advice | None:
         return Advice(sentence, API_SERVERS)
     if cause.has_lost_heartbeats and cause.blame is not Blame.CLIENT:
         return Advice("See which nodes and API servers are away, and what they share, such as a zone:", _NODES)
+    if cause.is_heard_in_ended_log_only:
+        sentence = (
+            "See which API servers run now, and why its pod asked only the one whose log ends, as if "
+            "KUBERNETES_SERVICE_HOST named that one:"
+        )
+        return Advice(sentence, API_SERVERS)
     if cause.has_ended_log:
         return Advice("See which API servers run now, and what leads clients to them:", API_SERVERS)
     return Advice("Look at the API server and its etcd:", _READY) if cause.is_shared else None
@@ -145,8 +153,8 @@ def _advise_without_cause(history: LeaseHistory, tenure: Tenure, cause: Diagnosi
         return _advise_on_silent_node(history)
     if not tenure.holder:
         return advise_on_nameless(history, tenure)
-    if (account := _find_account_beside_pods(history, tenure)) is not None:
-        return _advise_on_account_beside_pods(history, tenure, account)
+    if (own := find_holder_without_pod(history, tenure)) is not None and not find_user_without_pod(tenure):
+        return _advise_on_user(history, tenure, own, cause)
     pod = find_pod(history, tenure.holder, tenure)
     if not pod.name:
         return _advise_on_holder(history, tenure, is_lost=is_lost) if history.requests.is_logged else _WATCH_ALL
@@ -246,10 +254,8 @@ def _advise_on_silent_client(history: LeaseHistory, tenure: Tenure, cause: Diagn
         return Advice(sentence, step.command)
     if _is_kept_by_another(tenure):
         return advise_after_sharing(history, tenure)
-    if (own := find_user_without_pod(tenure)) is not None:
+    if (own := find_holder_without_pod(history, tenure)) is not None:
         return _advise_on_user(history, tenure, own, cause)
-    if (account := _find_account_beside_pods(history, tenure)) is not None:
-        return _advise_on_account_beside_pods(history, tenure, account)
     pod = find_pod(history, tenure.holder, tenure)
     if not pod.name:
         return _advise_on_holder(history, tenure, is_lost=is_lost)
@@ -260,6 +266,8 @@ def _advise_on_silent_pod(tenure: Tenure, pod: Pod, cause: Diagnosis, *, is_lost
     """Return where to see what the pod of a silent holder did: it may be gone, have gone on, or have come back."""
     if cause.gone:
         return _advise_on_gone_pod(tenure, pod, cause)
+    if cause.silent_node and not tenure.processes.requests_after_loss:
+        return _advise_on_node_of_pod(tenure, cause.silent_node, is_lost=is_lost)
     if cause.has_gone_on:
         lost = ", which lost the lease," if is_lost else ""
         return _advise_on_logs(
@@ -270,6 +278,13 @@ def _advise_on_silent_pod(tenure: Tenure, pod: Pod, cause: Diagnosis, *, is_lost
     return _advise_on_pod(tenure, pod, is_lost=is_lost)
 
 
+def _advise_on_node_of_pod(tenure: Tenure, node: str, *, is_lost: bool) -> Advice:
+    """Return how to see the node of a silent holder that fell silent, too: one that is only cut off runs its pods."""
+    lost = ", which lost the lease," if is_lost else ""
+    sentence = f"See the node of {format_name(tenure.holder)}{lost} first: if it is only cut off, the pod may run on:"
+    return Advice(sentence, make_command_for_node(node))
+
+
 def _advise_on_holder(history: LeaseHistory, tenure: Tenure, *, is_lost: bool) -> Advice:
     """Return how to see whether a holder that names no pod runs."""
     holder = f"{format_name(tenure.holder)}{', which lost the lease,' if is_lost else ''}"
@@ -278,7 +293,7 @@ def _advise_on_holder(history: LeaseHistory, tenure: Tenure, *, is_lost: bool) -
 
 def _advise_on_user(history: LeaseHistory, tenure: Tenure, own: Writer, cause: Diagnosis) -> Advice:
     """Return where to look for a holder that writes without the token of a pod."""
-    if Cause.REFUSED_CREDENTIALS in cause.possible_causes:
+    if Cause.REFUSED_CREDENTIALS in cause.possible_causes and not UserInfo(own.user).service_account:
         sentence = (
             f"Check whether the credentials of {describe_user(own)}, such as a certificate, have expired. "
             "To see the lease:"
@@ -289,24 +304,6 @@ def _advise_on_user(history: LeaseHistory, tenure: Tenure, own: Writer, cause: D
         f"it writes as {describe_user(own)}, and not with the token of a pod."
     )
     return advise_on_writer(sentence, history, own)
-
-
-def _find_account_beside_pods(history: LeaseHistory, tenure: Tenure) -> Writer | None:
-    """Return the user that renewed with no pod's token, if others held the lease with theirs: it need not be a pod."""
-    own = tenure.processes.own
-    others = (one.processes.own for one in history.tenures if one is not tenure)
-    if own is None or not own.user or own.pod or own.uid or not tenure.processes.renewals:
-        return None
-    return own if any(one is not None and one.pod and one.user != own.user for one in others) else None
-
-
-def _advise_on_account_beside_pods(history: LeaseHistory, tenure: Tenure, account: Writer) -> Advice:
-    """Return how to see what a user may do that renewed in a name which need not be that of a pod."""
-    sentence = (
-        f"Find out what {describe_user(account)} is: it renewed as {format_name(tenure.holder)}, and not with the "
-        "token of a pod."
-    )
-    return advise_on_writer(sentence, history, account)
 
 
 def _advise_on_heard_pod(tenure: Tenure, pod: Pod, cause: Diagnosis, *, is_lost: bool) -> Advice:

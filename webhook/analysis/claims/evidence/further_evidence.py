@@ -124,9 +124,11 @@ def add_ended_log(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:
     if ended is None:
         return cause
     name = format_name(ended.path.rpartition("/")[2])
-    text = f"log {name} ends at {format_clock(ended.at, evidence.end)} and another goes on"
+    is_only = evidence.history.requests.find_logs_of(evidence.tenure) == {ended.path}
+    others = ", which has no request for the lease from its pod" if is_only else ""
+    text = f"log {name} ends at {format_clock(ended.at, evidence.end)} and another goes on{others}"
     text = f"{cause.evidence}; {text}: its API server may have ended, or the rest of it is missing"
-    return replace(cause, evidence=text, has_ended_log=True)
+    return replace(cause, evidence=text, has_ended_log=True, is_heard_in_ended_log_only=is_only)
 
 
 def add_signs_of_life(cause: Diagnosis, evidence: SilenceEvidence) -> Diagnosis:

@@ -77,14 +77,17 @@ def compare_silence(evidence: SilenceEvidence) -> Diagnosis:
             f"{_describe_pause(compared)}, as when the API server or its etcd is slow, or a node cut off, for example"
         )
         return Diagnosis(Blame.UNKNOWN, text, (*own, Cause.NETWORK), is_shared=True)
-    node = _is_node_silent(histories, history, start, end) if is_silent else None
+    is_node_silent = _is_node_silent(histories, history, start, end) if is_silent else None
+    node = history.find_node_at(start)
     of_node = {
-        True: "; for most of it the lease of its node was not renewed",
+        True: f"; for most of it the lease of its node, {format_name(node)}, was not renewed",
         False: ", and so was that of its node",
         None: "",
     }
-    text = f"{describe_punctual(compared)}{of_node[node]}"
-    return Diagnosis(Blame.CLIENT, text, own, is_silent=is_silent, requests=requests or 0)
+    text = f"{describe_punctual(compared)}{of_node[is_node_silent]}"
+    silent_node = node if is_node_silent else ""
+    requests = requests or 0
+    return Diagnosis(Blame.CLIENT, text, own, is_silent=is_silent, requests=requests, silent_node=silent_node)
 
 
 def _describe_candidate_writes(evidence: SilenceEvidence) -> str:

@@ -13,6 +13,7 @@ from webhook.analysis.claims.evidence.failing_requests import DEFINITION, Failin
 from webhook.analysis.claims.evidence.runs import split_runs
 from webhook.analysis.claims.evidence.unshown_durations import UnshownDuration, find_unshown_duration
 from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_by_writer, format_name
+from webhook.analysis.history.audit_log.grants import Binding
 from webhook.analysis.history.audit_log.latency import BY_WEBHOOKS
 from webhook.analysis.history.audit_log.refusal import TOO_MANY_REQUESTS, Refusal, RefusedBy
 from webhook.analysis.history.holders.tenure import Handover, Tenure
@@ -33,6 +34,7 @@ _UNTIL_KNOWN: Final = 10 * SECOND
 """What was changed may take effect only after so long."""
 _ROLES: Final = frozenset({"Role", "ClusterRole"})
 _RIGHTS: Final = frozenset({"Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"})
+_BINDINGS: Final = frozenset({"RoleBinding", "ClusterRoleBinding"})
 _PODS: Final = {
     "Deployment": re.compile(rf"(?:[4-9bcdf]{{1,10}}|{GENERATED}{{8,10}})-{GENERATED}{{5}}"),
     "StatefulSet": re.compile(r"0|[1-9][0-9]{0,9}"),
@@ -161,10 +163,28 @@ def _is_known_gone(write: RelatedWrite, writes: Iterable[RelatedWrite], history:
     is_missing = any(
         write.at < one.received <= write.at + _NEAR and role in one.missing_roles for one in history.requests.refusals
     )
-    return is_missing or any(
-        one.verb == "created" and one.is_surely_not_dry_run and one.at > write.at and _is_of_same(one, write)
-        for one in writes
+    return (
+        is_missing
+        or has_granted(write, history)
+        or any(
+            one.verb == "created" and one.is_surely_not_dry_run and one.at > write.at and _is_of_same(one, write)
+            for one in writes
+        )
     )
+
+
+def has_granted(write: RelatedWrite, history: LeaseHistory) -> bool:
+    """Return whether a binding allowed before this write what was refused to the same user after it, and never since.
+
+    An API server names the binding in its log. What another one does not know yet, it allows for a while.
+    """
+    if write.kind not in _BINDINGS or write.verb not in {"deleted", "updated"}:
+        return False
+    binding = Binding(write.kind, write.namespace, write.name)
+    refused = (one for one in history.requests.refusals if one.by is RefusedBy.RIGHTS and one.received > write.at)
+    lacked = {(one.writer.user, one.lacked_verb) for one in refused if one.received - write.at <= _NEAR}
+    grants = (history.requests.grants.find(*one) for one in lacked)
+    return any(one is not None and one[0] == binding and one[1] <= write.at + _UNTIL_KNOWN for one in grants)
 
 
 def _is_of_same(write: RelatedWrite, other: RelatedWrite) -> bool:

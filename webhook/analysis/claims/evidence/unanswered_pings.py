@@ -1,5 +1,6 @@
 """Candidates of a coordinated election that were pinged and did not answer: an API server chooses none of them."""
 
+import re
 from typing import Final
 
 from msgspec import Struct
@@ -10,8 +11,10 @@ from webhook.analysis.claims.words import format_clock, format_name
 from webhook.analysis.history.elections.pings import Ping
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.times import SECOND
 
+_UUID: Final = re.compile(r"[-_][0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 _SHORTEST: Final = 10 * SECOND
 """A candidate that hears a ping answers at once; an API server waits 5 s."""
 
@@ -22,6 +25,8 @@ class UnansweredPing(Struct, frozen=True):
     namespace: str
     ping: Ping
     until: int
+    pod: str = ""
+    """The pod that wrote the candidate, "" if no log shows it."""
 
     def describe(self, now: int) -> str:
         """Return it as a sentence without its end: what a watch shows need not be a write of an API server."""
@@ -38,7 +43,9 @@ class UnansweredPing(Struct, frozen=True):
             f"An API server chooses only among candidates that answer: see why LeaseCandidate {name} seems not to, "
             "such as because its process does not run, or does not hear pings."
         )
-        logs = make_command_for_log_of_holder(self.namespace, self.ping.candidate)
+        # A name that ends in a UUID is that of a pod, or of a machine, and of one start of its process.
+        named = self.pod or _UUID.sub("", self.ping.candidate)
+        logs = make_command_for_log_of_holder(self.namespace, named)
         if not advice.command:
             return Advice(f"{sentence} {advice.sentence} If it is a pod:", logs)
         return Advice(f"{sentence} {advice.sentence}", f"{logs}; {advice.command}")
@@ -50,7 +57,28 @@ def find_unanswered_ping(histories: ClusterHistory, history: LeaseHistory) -> Un
     if history.lease is None or not history.lease.spec.strategy or bounds.is_log_leaky:
         return None
     for ping in reversed(histories.pings.list_of(history.namespace, history.name)):
+        pod = histories.candidate_makers.find_pod(history.namespace, ping.candidate)
+        if _is_of_gone_pod(histories, history, ping, pod):
+            continue
         until = bounds.logged_until if ping.is_by_server else histories.watched_until.get(ping.source, 0)
         if until - ping.at >= _SHORTEST and not bounds.has_hole(ping.at, until):
-            return UnansweredPing(history.namespace, ping, until)
+            return UnansweredPing(history.namespace, ping, until, pod.pod if pod is not None else "")
     return None
+
+
+def _is_of_gone_pod(histories: ClusterHistory, history: LeaseHistory, ping: Ping, pod: Writer | None) -> bool:
+    """Return whether the pod of a candidate was deleted, so that no one answers; without one, that of its name.
+
+    The LeaseCandidate of a pod that has ended stays for half an hour.
+    """
+    named = pod if pod is not None else _find_holder_of_name(history, ping.candidate)
+    if named is not None:
+        return bool(histories.deleted_pods.list_deletions_by(named))
+    name = _UUID.sub("", ping.candidate)
+    return name != ping.candidate and bool(histories.deleted_pods.list_deletions_of(history.namespace, name, ""))
+
+
+def _find_holder_of_name(history: LeaseHistory, candidate: str) -> Writer | None:
+    """Return the pod that held the lease under the name of a candidate, which an API server gives to its holder."""
+    owns = (one.processes.own for one in reversed(history.tenures) if one.holder == candidate)
+    return next((one for one in owns if one is not None and one.pod), None)

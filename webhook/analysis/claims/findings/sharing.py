@@ -2,14 +2,16 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Final
 
 from webhook.analysis.claims.advice.on_writers import advise_after_sharing, advise_on_writer
 from webhook.analysis.claims.claim import REPLACED, Advice, Claim
-from webhook.analysis.claims.commands import find_user_without_pod, make_command_for_audit_log
+from webhook.analysis.claims.commands import find_holder_without_pod, make_command_for_audit_log
+from webhook.analysis.claims.findings.contests import find_contest
 from webhook.analysis.claims.findings.lease_claim import MAX_NAMED, find_identity, make_claim
 from webhook.analysis.claims.findings.refusals import is_nameless
+from webhook.analysis.claims.findings.thefts import is_taken_by_stranger
 from webhook.analysis.claims.words import describe_user, describe_writer, format_clock, format_count, format_name
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.lease import LeaseHistory
@@ -172,29 +174,22 @@ def _find_applications(history: LeaseHistory, status: LeaseStatus | None, now: i
     held = all(
         len({one.name for one in tenure.processes.writers}) < 2 and not tenure.is_stand_in for tenure in history.tenures
     )
+    verb = "held" if held else "written"
     if any(tenure.processes.writers for tenure in history.tenures):
         if len(users) < 2 or any(user.startswith("system:") for user in users):
             return
         are_accounts = all("/" in user for user in users)
         kind, names = "service accounts" if are_accounts else "users", sorted(users)
+        what = f"at least {len(names)} {kind} have {verb} this lease"
     else:
-        renewed = [one for one in history.tenures if one.last_renewal != one.since]
-        managers = {one.manager for one in renewed if one.until is not None and one.manager}
-        if history.latest_tenure and history.latest_tenure.until is None and status and status.manager:
-            managers.add(status.manager)
-        # Some electors apply the lease under their identity: that names no program. Who edits a lease holds none.
-        managers -= {one.holder for one in history.tenures}
-        managers = {one for one in managers if not one.startswith("kubectl")}
-        # Who never wrote a holder is no application that elects, unless an API server writes that for it.
-        naming = {one.beginning.manager for one in history.tenures if one.beginning.manager}
-        if naming and not any(one.is_coordinated for one in history.tenures):
-            managers &= naming
+        managers = _list_managers(history, status)
         if len(managers) < 2 or "kube-apiserver" in managers:
             return
-        kind, names = "programs (by field manager)", sorted(managers)
+        names = sorted(managers)
+        what = f"this lease was {verb} under at least {len(names)} field managers, which clients choose"
     shown = ", ".join(format_name(one) for one in names[:MAX_NAMED])
     more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
-    message = f"at least {len(names)} {kind} have {'held' if held else 'written'} this lease: {shown}{more}"
+    message = f"{what}: {shown}{more}"
     sentence = (
         "If they are two applications, give each a lease name (election ID) of its own, unless one is meant to wait "
         "for the other. To see what runs there:"
@@ -211,8 +206,11 @@ def _find_applications(history: LeaseHistory, status: LeaseStatus | None, now: i
         message += ": one application of which each replica has its own, or several applications"
         sentence = f"If they are replicas of one application, no action is needed. {sentence}"
         severity = Severity.INFO
+    is_stolen = _is_stolen_once(history)
+    if is_stolen:
+        sentence = "Find out first how one of them took it from another that held it. To see what runs there:"
     advice = Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get pods -o wide")
-    if (found := _find_person(history, now)) is not None:
+    if not is_stolen and (found := _find_person(history, now)) is not None:
         person, when, sentence = found
         message += when
         advice = advise_on_writer(f"{sentence} Find out whether it is meant to lead.", history, person)
@@ -221,20 +219,45 @@ def _find_applications(history: LeaseHistory, status: LeaseStatus | None, now: i
     )
 
 
+def _list_managers(history: LeaseHistory, status: LeaseStatus | None) -> set[str]:
+    """Return the field managers under which holders renewed, or took the lease if a watch shows that."""
+    renewed = [one for one in history.tenures if one.last_renewal != one.since]
+    managers = {one.manager for one in renewed if one.until is not None and one.manager}
+    if history.latest_tenure and history.latest_tenure.until is None and status and status.manager:
+        managers.add(status.manager)
+    # Some electors apply the lease under their identity: that names no program. Who edits a lease holds none.
+    managers -= {one.holder for one in history.tenures}
+    managers = {one for one in managers if not one.startswith("kubectl")}
+    # Who never wrote a holder is no application that elects, unless an API server writes that for it.
+    naming = {one.beginning.manager for one in history.tenures if one.beginning.manager}
+    if naming and not any(one.is_coordinated for one in history.tenures):
+        managers &= naming
+    return managers
+
+
+def _is_stolen_once(history: LeaseHistory) -> bool:
+    """Return whether another one took the lease while its holder was live, and not as two that contest it.
+
+    Two applications that both elect by the lease take it from each other again and again.
+    """
+    is_stolen = any(is_taken_by_stranger(before, after) for before, after in pairwise(history.tenures))
+    return is_stolen and find_contest(list(history.tenures)) is None
+
+
 def _find_person(history: LeaseHistory, now: int) -> tuple[Writer, str, str] | None:
     """Return who holds it without the token of a pod, or held it before one that has such a token.
 
     With that, the end of a message which says when that was, unless it goes on, and a sentence of an advice.
     """
     current = history.current_tenure
-    person = find_user_without_pod(current) if current is not None else None
+    person = find_holder_without_pod(history, current) if current is not None else None
     if person is not None:
         return person, "", f"{describe_user(person)} holds it now, and not with the token of a pod."
     *before, last = history.tenures
     if not any(one.pod for one in last.processes.writers):
         return None
     for tenure in reversed(before):
-        person = find_user_without_pod(tenure)
+        person = find_holder_without_pod(history, tenure)
         if person is not None and tenure.began is not Handover.SEEN:
             who = describe_user(person)
             since, until = (format_clock(one, now) for one in (tenure.since, tenure.last_renewal))

@@ -57,6 +57,16 @@ def find_stranger(before: Tenure, after: Tenure) -> Writer | None:
     return taker
 
 
+def is_taken_by_stranger(before: Tenure, after: Tenure) -> bool:
+    """Return whether a holder took a live lease as another user than the one before; without users, another manager."""
+    if not after.may_be_stolen:
+        return False
+    if after.processes.taken_by is not None:
+        return find_stranger(before, after) is not None
+    manager = after.beginning.manager
+    return bool(manager and before.manager) and manager != before.manager
+
+
 def _describe_renaming(after: Tenure, *, is_one_name: bool) -> str:
     """Say that one process may have changed its name; "" if nothing hints at that."""
     if after.beginning.is_renaming:
@@ -428,4 +438,5 @@ def _describe_time_left(before: Tenure, after: Tenure, left: int) -> str:
 def _describe_manager(before: Tenure, after: Tenure) -> str:
     """Return the field manager of a write, which its writer chose, unless it is the one that renewed before."""
     manager = after.beginning.manager
-    return f"; its field manager was {format_name(manager)}" if manager and manager != before.manager else ""
+    is_other = bool(manager) and manager != before.manager
+    return f"; its field manager, which its writer chose, was {format_name(manager)}" if is_other else ""

@@ -1,6 +1,7 @@
 """Advice about a lease: one or two sentences, and a command that fits the cause."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
 from msgspec.structs import replace
@@ -9,7 +10,7 @@ from webhook.admission.rules.change import CLEANUP_CONTROLLERS, NODE_LEASES
 from webhook.admission.rules.stamps import is_constant
 from webhook.analysis.audit.repairs import make_repair_command
 from webhook.analysis.claims.account import Account
-from webhook.analysis.claims.advice.after_refusal import advise_after_refusal
+from webhook.analysis.claims.advice.after_refusal import advise_after_refusal, find_quota
 from webhook.analysis.claims.advice.after_silence import API_RESOURCES, advise_after_silence, advise_on_nameless
 from webhook.analysis.claims.advice.on_claimed_times import advise_on_claimed_times
 from webhook.analysis.claims.advice.on_writers import (
@@ -21,6 +22,7 @@ from webhook.analysis.claims.claim import REPLACED, Advice, Claim
 from webhook.analysis.claims.commands import (
     MUTATORS,
     WEBHOOKS,
+    Pod,
     find_pod,
     make_command_for_audit_log,
     make_command_for_lease,
@@ -30,12 +32,13 @@ from webhook.analysis.claims.commands import (
     make_command_for_pod,
     make_command_for_pod_of_holder,
     make_command_for_pods,
+    make_command_for_quota,
     name_holder,
 )
 from webhook.analysis.claims.diagnosis import Blame, Cause
 from webhook.analysis.claims.evidence.api_servers import advise_after_end_of_api_server
 from webhook.analysis.claims.evidence.candidates import Candidates, describe_process, join_names
-from webhook.analysis.claims.evidence.failing_requests import find_present_failures
+from webhook.analysis.claims.evidence.failing_requests import FailingRun, find_present_failures
 from webhook.analysis.claims.evidence.holder_pods import find_evictor, is_gone
 from webhook.analysis.claims.evidence.loops import find_loop
 from webhook.analysis.claims.evidence.namesakes import find_askers_without_elector
@@ -47,6 +50,7 @@ from webhook.analysis.claims.findings.changed_user import ChangedUser, find_chan
 from webhook.analysis.claims.findings.other_askers import find_other_askers
 from webhook.analysis.claims.findings.refused_candidates import advise_on_refused_candidates
 from webhook.analysis.claims.findings.taken_back import find_taken_back
+from webhook.analysis.claims.findings.thefts import is_taken_by_stranger
 from webhook.analysis.claims.findings.two_addresses import find_two_addresses
 from webhook.analysis.claims.findings.vain_edits import find_vain_edits
 from webhook.analysis.claims.handovers import (
@@ -91,7 +95,7 @@ def advise(account: Account) -> Advice:
     advice, history = _advise(account), account.history
     if history.is_mixed:
         return advice
-    if account.unanswered is not None:
+    if account.unanswered is not None and account.other_candidates is None:
         return account.unanswered.add_to(advice)
     if advice.command == make_command_for_audit_log(history.namespace, history.name) and history.requests.is_logged:
         sentence = "The log does not show who it was: see whether parts of it are missing. To see the lease:"
@@ -150,6 +154,8 @@ def _advise_while_free(account: Account) -> Advice:
         return loop
     if account.refused_candidates:
         return advise_on_refused_candidates(account.refused_candidates)
+    if account.other_candidates is not None:
+        return account.other_candidates.advise()
     strategy = history.lease.spec.strategy if history.lease is not None else None
     if strategy == OLDEST_EMULATION_VERSION:
         return Advice("An API server names the next holder, one of its candidates:", f"{where} get leasecandidates")
@@ -290,8 +296,13 @@ def _find_pressing_error(account: Account) -> ReportFinding | None:
         end = account.now
     elif lost is not None:
         end = lost.over_since or account.now
-    # Who was written into a lease and never renewed it is lost because of that.
-    renewed = next((one.last_renewal for one in reversed(history.tenures) if one.since < end), 0)
+    # Who was written into a lease and never renewed it is lost because of that, and so is who had stolen it.
+    pairs = list(pairwise(history.tenures))
+    strangers = {
+        id(after) for before, after in pairs if after.until is not None and is_taken_by_stranger(before, after)
+    }
+    led = (one for one in reversed(history.tenures) if one.since < end and id(one) not in strangers)
+    renewed = next((one.last_renewal for one in led), 0)
     if going_on:
         return going_on[0]
     # The latest one is what is shown of those of a kind.
@@ -506,8 +517,17 @@ def _advise_on_work(account: Account) -> Advice | None:
         return account.idle.advise(account.now) if account.idle is not None else None
     pod, last = find_pod(account.history, account.holder, account.tenure), max(one.last for one in failing)
     failed = f"requests of its pod failed, the last one at {format_clock(last, account.now)}"
-    command = make_command_for_log_of_holder(pod.namespace, pod.name)
-    return Advice(f"It is held and renewed, but {failed}. Its log may say more:", command)
+    return _advise_on_failures(f"It is held and renewed, but {failed}.", pod, failing)
+
+
+def _advise_on_failures(sentence: str, pod: Pod, failing: Sequence[FailingRun]) -> Advice:
+    """Return where to look for why requests of a pod failed: at the quota, if that is why; else in its log."""
+    quotas = {(one.failure.namespace, find_quota(one.message)) for one in failing}
+    namespace, quota = quotas.pop()
+    if quota and not quotas:
+        command = make_command_for_quota(namespace, quota)
+        return Advice(f"{sentence} ResourceQuota {format_name(quota)} of namespace {namespace} left no room:", command)
+    return Advice(f"{sentence} Its log may say more:", make_command_for_log_of_holder(pod.namespace, pod.name))
 
 
 def _advise_on_work_of_writer(account: Account) -> Advice | None:
@@ -518,9 +538,8 @@ def _advise_on_work_of_writer(account: Account) -> Advice | None:
     if tenure is None or not failing or tenure.last_renewal < last:
         return None
     pod, at = find_pod(account.history, tenure.holder, tenure), format_clock(last, account.now)
-    command = make_command_for_log_of_holder(pod.namespace, pod.name)
     sentence = f"Its writes of the lease went on, but other requests of its pod failed, the last one at {at}."
-    return Advice(f"{sentence} Its log may say more:", command)
+    return _advise_on_failures(sentence, pod, failing)
 
 
 def _advise_on_users(account: Account) -> Advice | None:
@@ -601,9 +620,17 @@ def _advise_after_expiry(account: Account, status: LeaseStatus) -> Advice:
         return advise_after_silence(cause, history, tenure, now=account.now)
     if (advice := _advise_on_running_pod(account) or _advise_on_candidates(account)) is not None:
         return advice
+    return _advise_on_silent_holder(account, status)
+
+
+def _advise_on_silent_holder(account: Account, status: LeaseStatus) -> Advice:
+    """Return how to see whether a holder runs of which nothing is known since its last renewal, or its node."""
+    history, cause, tenure = account.history, account.cause, account.history.latest_tenure
     if account.gone_pod:
         sentence = f"Its pod was {account.gone_pod}. Check whether another replica runs that can take over:"
         return Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get pods,events")
+    if cause is not None and cause.silent_node and tenure is not None:
+        return advise_after_silence(cause, history, tenure, now=account.now)
     pod = find_pod(history, status.holder, account.tenure)
     holder = name_holder(status.holder, pod)
     sentence = f"Check whether {holder} still runs, and whether another replica runs that can take over:"
@@ -638,6 +665,8 @@ def _advise_on_rejected_successors(account: Account, status: LeaseStatus) -> Adv
 def _advise_on_candidates(account: Account) -> Advice | None:
     """Return what to do about an expired lease that no one asks for, or that one asks for and does not take."""
     found = account.candidates
+    if account.other_candidates is not None:
+        return account.other_candidates.advise()
     if found is None or not account.holder:
         return None
     if not found.asking:
@@ -645,6 +674,10 @@ def _advise_on_candidates(account: Account) -> Advice | None:
         if account.gone_pod:
             sentence = f"Its pod was {account.gone_pod}, and no other replica {asks}: see whether any runs:"
             return Advice(sentence, f"{make_kubectl_prefix(account.history.namespace)} get pods,events")
+        if account.cause is not None and (node := account.cause.silent_node):
+            sentence = f"No other replica {asks}, and the node of the holder is silent, too: see whether any runs:"
+            pods = f"{make_kubectl_prefix(account.history.namespace)} get pods"
+            return Advice(sentence, f"{pods}; {make_command_for_node(node)}")
         pod = find_pod(account.history, account.holder, account.tenure)
         holder = name_holder(account.holder, pod)
         sentence = f"No other replica {asks}: see whether any runs, and whether {holder} still does:"
@@ -670,6 +703,8 @@ def _find_refused_successor(account: Account, status: LeaseStatus) -> Refusal | 
 def _advise_on_heartbeat(account: Account, status: LeaseStatus) -> Advice:
     """Return what to do about a silent heartbeat: no one else would ever take the lease."""
     namespace, lease = account.history.namespace, account.history.lease
+    if account.renamed_node is not None:
+        return account.renamed_node.advise()
     if namespace == NODE_LEASES:
         return Advice("See why the node does not report:", make_command_for_node(account.history.name))
     kind, _, owner = (find_owner(lease) if lease else "").partition(" ")

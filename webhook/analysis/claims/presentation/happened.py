@@ -18,6 +18,7 @@ from webhook.analysis.claims.evidence.owners import describe_added_owners, is_by
 from webhook.analysis.claims.evidence.related_writes import (
     describe_related_write,
     find_end_of_refusals,
+    has_granted,
     is_after_last_failure,
     is_new,
 )
@@ -339,6 +340,8 @@ def _describe_effect(account: Account, group: Sequence[RelatedWrite]) -> str:
     """Say that what a write may have been meant to help went on after it, or had failed for the last time before it."""
     if is_after_last_failure(group[0], account.history):
         return ", after the last write of the lease that failed because of a webhook"
+    if has_granted(group[-1], account.history):
+        return ", which had allowed what was refused after that"
     end = find_end_of_refusals(group[-1], account.history)
     return f", after which refusals went on until {format_clock(end, account.now)}" if end else ""
 

@@ -77,8 +77,12 @@ def list_facts(account: Account, *, verbose: bool = True) -> Iterator[Line]:
 
 def _list_further(account: Account) -> Iterator[Line]:
     """Yield what else is known of it, and of leases that may belong to it."""
-    if account.unanswered is not None:
+    if account.other_candidates is not None:
+        yield Line("Candidates", account.other_candidates.describe(account.now))
+    elif account.unanswered is not None:
         yield Line("Candidate", account.unanswered.describe(account.now))
+    if account.renamed_node is not None:
+        yield Line("Same address", account.renamed_node.describe(account.now))
     if account.pause is not None:
         yield Line("Pause", account.pause.describe(account.now))
     if account.alike is not None:

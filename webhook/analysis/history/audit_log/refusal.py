@@ -18,7 +18,7 @@ SLOW: Final = 1 * SECOND
 """An answer that took longer is remembered: clients give up after a few seconds."""
 MAX_MESSAGE: Final = 400
 MAX_REASON: Final = 100
-_REASON: Final = "authorization.k8s.io/reason"
+AUTHORIZATION_REASON: Final = "authorization.k8s.io/reason"
 """An annotation that the API server writes. Source: kubernetes/apiserver `pkg/endpoints/filters/authorization.go`."""
 AUTHORIZATION_FAILED: Final = "internal error"
 """The reason that it writes if an authorizer failed, and did not refuse."""
@@ -45,6 +45,7 @@ _FAILED_WEBHOOK: Final = re.compile(r'failed calling webhook "([^"]{1,253})"')
 _FORBIDDEN: Final = r'[a-z0-9./-]{1,253}(?: "[^"]{0,253}")? is forbidden: '
 _POLICY: Final = re.compile(rf"{_FORBIDDEN}ValidatingAdmissionPolicy '([^']{{1,253}})'")
 _RIGHTS: Final = re.compile(rf'{_FORBIDDEN}User "[^"]*" cannot ')
+_LACKED: Final = re.compile(r'^[^"]*(?:"[^"]*" )?is forbidden: User "[^"]*" cannot ([a-z]{3,20}) resource ')
 _ROLES: Final = {"clusterrole": "ClusterRole", "role": "Role"}
 _MISSING_ROLE: Final = re.compile(r'(clusterrole|role)\.rbac\.authorization\.k8s\.io "([^"]{1,253})" not found')
 """What RBAC adds to a refusal. Source: kubernetes `plugin/pkg/auth/authorizer/rbac/rbac.go`."""
@@ -132,7 +133,7 @@ class Refusal(Struct, frozen=True):
         if answer is None or (answer.is_stored and answer.took <= SLOW):
             return None
         message = truncate(answer.message, MAX_MESSAGE)
-        reason = truncate(answer.annotations.get(_REASON, ""), MAX_REASON)
+        reason = truncate(answer.annotations.get(AUTHORIZATION_REASON, ""), MAX_REASON)
         return cls(
             at=seen.at or 0,
             code=answer.code,
@@ -260,6 +261,12 @@ class Refusal(Struct, frozen=True):
     def lacks_rights(self) -> bool:
         """True if a right is missing: to do this, or one that admission asks for besides."""
         return self.by is RefusedBy.RIGHTS or self.lacks_deletion or self.lacks_finalizers
+
+    @property
+    def lacked_verb(self) -> str:
+        """What an authorizer did not allow, such as `update`; "" if the answer does not say that."""
+        found = _LACKED.search(self.message)
+        return found[1] if found else ""
 
     @property
     def missing_roles(self) -> tuple[tuple[str, str], ...]:

@@ -14,6 +14,7 @@ from msgspec import Struct, field
 
 from webhook.analysis.history.audit_log.addresses import Elsewhere, WriteAddresses, get_address
 from webhook.analysis.history.audit_log.asking_addresses import AskingAddresses
+from webhook.analysis.history.audit_log.grants import Grants
 from webhook.analysis.history.audit_log.heard import Heard
 from webhook.analysis.history.audit_log.log_spans import LogChanges
 from webhook.analysis.history.audit_log.read_runs import ReadRuns
@@ -81,6 +82,7 @@ class Requests(Struct):
     written_in: LogChanges = field(default_factory=LogChanges)
     waiting: Waiting = field(default_factory=Waiting)
     heard: Heard = field(default_factory=Heard)
+    grants: Grants = field(default_factory=Grants)
     rewritten: RewrittenFields = field(default_factory=RewrittenFields)
     """What was stored differently than requested."""
     addresses: WriteAddresses = field(default_factory=WriteAddresses)
@@ -123,6 +125,7 @@ class Requests(Struct):
             self.logs.add(seen.log_path)
         self.waiting.note_request(seen)
         self.heard.note_request(seen)
+        self.grants.note_request(seen)
         self.asking_addresses.note_request(seen)
         who = seen.writer.process if seen.writer else Writer()
         if seen.source and who.user and len(self.sources) < MAX_LISTED:
@@ -200,6 +203,16 @@ class Requests(Struct):
         """Return the addresses and programs of the requests of a holder's process."""
         own = tenure.processes.own if tenure and tenure.processes.is_process_known else None
         return {source for source, known in self.sources.items() if own and any(one.is_same(own) for one in known)}
+
+    def find_logs_of(self, tenure: Tenure | None) -> set[str]:
+        """Return the paths of the logs that have requests from where a holder's process made its own; none if unknown.
+
+        Another process may have its address and program, so more logs may be returned than have requests of it.
+        """
+        kept = (self.sources, self.logs, *self.sources.values())
+        is_whole = all(len(one) < MAX_LISTED for one in kept)
+        found = self.find_sources(tenure) if is_whole else set()
+        return {path for source in found for path in self.authenticating.get(source, ())}
 
     def find_addresses(self, who: Writer | None) -> list[str]:
         """Return the addresses from which requests of a pod came, as far as the API server saw them."""
