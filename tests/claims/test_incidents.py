@@ -154,7 +154,7 @@ def test_two_leaders_at_once_are_always_reported(incident: Incident) -> None:
         ("leader-killed", AUDIT_LOG, Blame.CLIENT, "kubectl -n payments get pods; kubectl -n payments describe pod"),
         ("leader-cut-off", WATCH, Blame.CLIENT, "kubectl -n prices get pods; kubectl -n prices describe pod"),
         ("rights-removed", WATCH, Blame.CLIENT, "kubectl -n refunds get pods; kubectl -n refunds describe pod"),
-        ("rights-removed", AUDIT_LOG, Blame.REFUSED, "kubectl auth can-i update leases.coordination.k8s.io/refunds"),
+        ("rights-removed", AUDIT_LOG, Blame.REFUSED, "kubectl auth can-i get leases.coordination.k8s.io/refunds"),
         ("etcd-stalled", AUDIT_LOG, Blame.SERVER, "kubectl get --raw '/readyz?verbose'"),
         ("load-balancer-cut", WATCH, Blame.SERVER, "kubectl get --raw '/readyz?verbose'"),
     ],
