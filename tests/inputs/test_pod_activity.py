@@ -198,7 +198,7 @@ def test_which_requests_failed(tweaks: tuple[Tweak, ...], failure: Failure | Non
     ("tweaks", "message"),
     [
         ((put("responseStatus", {"code": 500, "message": "connection reset by peer"}),), "connection reset by peer"),
-        ((put("responseStatus", {"code": 500, "message": "m" * 200}),), "m" * 120 + "..."),
+        ((put("responseStatus", {"code": 500, "message": "m" * 300}),), "m" * 200 + "..."),
         ((put("responseStatus", {"code": 409, "message": "the object has been modified"}),), ""),
     ],
     ids=["an error", "a long one", "a conflict"],
