@@ -88,7 +88,7 @@ def test_what_a_thief_lost_is_lost_because_of_the_theft() -> None:
 def test_who_renewed_without_a_pod_is_looked_for_by_its_user(*, is_alone: bool) -> None:
     found = play(is_alone=is_alone)
     (lost,) = (one for one in found.findings if isinstance(one, Claim) and one.check == "leader-lost")
-    assert lost.advice.startswith("Find out what ci/runner is: it renewed as db-9_1, and not with the token of a pod.")
+    assert lost.advice.startswith("Look where db-9_1 runs: it writes as ci/runner, and not with the token of a pod.")
 
 
 def test_what_a_thief_lost_whose_theft_is_shown_is_lost_because_of_that() -> None:

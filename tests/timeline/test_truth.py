@@ -609,4 +609,5 @@ def test_a_lease_lasts_as_long_as_the_last_of_two_pods_of_one_identity_wrote() -
     server.wait(20)
     short.renew()
     *_, overdue, _ = read_log(server).lanes[0].spans
-    assert (overdue.kind, overdue.begins - renewed) == (SpanKind.OVERDUE, pytest.approx(10 * SECOND, abs=MARGIN))
+    assert overdue.kind is SpanKind.OVERDUE
+    assert overdue.begins - renewed == pytest.approx(10 * SECOND, abs=MARGIN)
