@@ -285,3 +285,27 @@ def test_a_holder_that_is_written_in_again_with_another_manager_may_be_somebody_
     """As after a restart: a watch does not show whether it took the lease again itself."""
     server = renew_in_its_name(acquireTime="2026-11-18T11:06:59.000000Z", leaseTransitions=1)
     assert "by it or by someone writing in its name" in text(account(follow_watch(server), server.now))
+
+
+@pytest.mark.parametrize("kind", ["taken", "held-since", "last-renewed"])
+def test_a_watch_names_the_field_manager_of_a_write_and_a_log_its_process(kind: str) -> None:
+    server, _ = twins(1)
+    second = server.elector("db-1", "shop/db", manager="operator-2")
+    server.wait(30)
+    second.take()
+    server.wait(2)
+    second.renew()
+    watched, logged = (claims(follow(server), server, kind)[-1] for follow in (follow_watch, follow_log))
+    assert watched["by"] == {"user": "", "pod": "", "uid": "", "manager": "operator-2", "known": "manager"}
+    assert (logged["by"]["pod"], logged["by"]["manager"], logged["by"]["known"]) == ("db-1", "", "process")
+
+
+def test_the_field_manager_of_a_holder_is_not_that_of_who_takes_back_what_it_released() -> None:
+    server, (first,) = twins(1)
+    now = first._time()
+    first.renew(leaseDurationSeconds=1, acquireTime=now, renewTime=now)
+    server.wait(20)
+    first.manager = "operator-2"
+    first.renew(acquireTime=first._time())
+    *_, taken = claims(follow_watch(server), server, "taken")
+    assert taken["by"]["known"] == "unknown"

@@ -26,7 +26,7 @@ class Write(Struct, frozen=True):
 
     `at` is the best estimate; the write was stored in [earliest, latest], `latest` None if nothing bounds it. `skew` is
     by how much the clocks of this write and of the one before may differ. `writer` is who made this very write, None
-    if that is not known; `manager` is its field manager, "" if the input does not show it: a hint.
+    if that is not known.
     `is_doubtful`: a write of the holder before was stored although its answer says that it failed.
     """
 
@@ -35,7 +35,6 @@ class Write(Struct, frozen=True):
     latest: int | None = None
     dating: Dating = Dating.ORDER
     writer: Writer | None = None
-    manager: str = ""
     skew: int = 0
     is_doubtful: bool = False
 

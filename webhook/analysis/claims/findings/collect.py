@@ -1,6 +1,7 @@
 """The claims that state what is, and what happened, as far as no finding does: the holder, renewals, followers."""
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 from webhook.admission.rules.expiry import date_last_renewal
@@ -30,7 +31,6 @@ from webhook.analysis.history.status import (
     is_renewal_dated,
     may_be_unstamped,
 )
-from webhook.analysis.history.write import Write
 from webhook.analysis.inputs.items import Writer
 from webhook.findings import ObjectName, Severity
 from webhook.kubernetes.managed_fields import HOLDER, RENEW_TIME
@@ -166,7 +166,8 @@ def _collect_holder(account: Account, status: LeaseStatus) -> Iterator[Claim]:
     first = _find_first_of_identity(history.tenures)
     if tenure and first and first.began is not Handover.SEEN and not first.beginning.is_unseen:
         within = bound_write(first.beginning.write)
-        by = _find_writer(first.beginning.write)
+        before = next((one for one, after in pairwise(history.tenures) if after is first), None)
+        by = _find_taker(before, first)
         text = f"held since {format_clock(first.since, now)}{describe_by_writer(first.beginning.write.writer)}"
         if within:
             yield _make_fact(account, "held-since", text, identity=tenure.holder, by=by, **within)
@@ -182,7 +183,7 @@ def _collect_holder(account: Account, status: LeaseStatus) -> Iterator[Claim]:
             "last-renewed",
             text,
             identity=status.holder,
-            by=_find_writer(renewed),
+            by=_name_author(renewed.writer, status.manager),
             how=renewed.dating.value,
             **bound_write(renewed),
         )
@@ -245,15 +246,25 @@ def _find_first_of_identity(tenures: Sequence[Tenure]) -> Tenure | None:
     return found
 
 
-def _find_writer(write: Write) -> WriteAuthor:
-    return WriteAuthor(write.writer.process if write.writer else None, write.manager)
+def _find_taker(before: Tenure | None, tenure: Tenure) -> WriteAuthor:
+    """Return who put the holder of a tenure there.
+
+    Who takes back a lease that it released does not write the holder again: its owner may be of an earlier write.
+    """
+    is_named_before = before is not None and before.holder == tenure.holder
+    return _name_author(tenure.beginning.write.writer, "" if is_named_before else tenure.beginning.manager)
+
+
+def _name_author(writer: Writer | None, manager: str) -> WriteAuthor:
+    """Return a writer, or, if the input does not show it, the field manager of the write, which a client chooses."""
+    return WriteAuthor(writer.process) if writer and writer.user else WriteAuthor(None, manager)
 
 
 def _collect_tenure(account: Account, before: Tenure | None, tenure: Tenure) -> Iterator[Claim]:
     if not tenure.holder or tenure.is_stand_in or tenure.beginning.is_unseen or tenure.began is Handover.SEEN:
         return
     within, text = bound_write(tenure.beginning.write), describe_handover(tenure, before)
-    by = _find_writer(tenure.beginning.write)
+    by = _find_taker(before, tenure)
     if not within:
         return
     if tenure.began is Handover.REPLACED:
