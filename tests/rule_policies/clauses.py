@@ -1,7 +1,7 @@
-"""The clauses of an expression in CEL, and the expression without each of them."""
+"""The clauses of an expression in CEL, the alternatives of its regular expressions, and it without each of them."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -56,3 +56,40 @@ def _find_operands(expression: str) -> list[_Operand]:
 def _close(operand: _Operand, end: int, after: str | None) -> _Operand:
     operand.end, operand.after = end, after
     return operand
+
+
+_MATCHES: Final = re.compile(r"""\.matches\((['"])(?P<regex>(?:\\.|(?!\1).)*)\1""")
+_IN_REGEX: Final = re.compile(r"\[(?:\\+.|[^\]\\])*\]|\\+.|[()|]")
+_IN_CLASS: Final = re.compile(r"\\+[pPx]\{[^}]*\}|\\+[dDsSwW]")
+
+
+def drop_each_alternative(expression: str) -> Iterator[tuple[str, str]]:
+    """Yield each alternative, and each class in brackets, of the regular expressions, and the whole without it."""
+    for found in _MATCHES.finditer(expression):
+        regex, begin = found["regex"], found.start("regex")
+        for start, end in _find_alternatives(regex):
+            yield regex[start:end].strip("|"), f"{expression[: begin + start]}{expression[begin + end :]}"
+
+
+def _find_alternatives(regex: str) -> Iterator[tuple[int, int]]:
+    """Yield where each alternative stands, with a bar beside it, and each class that is one of several in brackets."""
+    open_ones: list[list[int]] = [[0]]
+    for token in _IN_REGEX.finditer(regex):
+        text = token[0]
+        if text.startswith("["):
+            classes = [*_IN_CLASS.finditer(text)]
+            for one in classes if len(classes) > 1 else ():
+                yield token.start() + one.start(), token.start() + one.end()
+        elif text == "(":
+            open_ones.append([token.end()])
+        elif text == "|":
+            open_ones[-1].append(token.end())
+        elif text == ")":
+            yield from _pair_alternatives(open_ones.pop(), token.start())
+    yield from _pair_alternatives(open_ones.pop(), len(regex))
+
+
+def _pair_alternatives(starts: Sequence[int], end: int) -> Iterator[tuple[int, int]]:
+    for number, start in enumerate(starts if len(starts) > 1 else ()):
+        is_last = number == len(starts) - 1
+        yield (start - 1, end) if is_last else (start, starts[number + 1])

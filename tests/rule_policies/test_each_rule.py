@@ -1,13 +1,13 @@
 """The CEL of each rule speaks where the rule does, and is silent where the rule is.
 
-It is compared on the writes of the tests of the rule, and on what stands beside those of which the rule speaks. Where
-the two are only compared, a CEL that is never true agrees with the engine on all that its rule allows, so one that
-denies is asked for. `make model` shows that these writes suffice: without any clause of the CEL, it would say something
+It is compared on the writes that the tests of the rule evaluate, and on what stands beside those of which the rule
+speaks. Where the two are only compared, a CEL that is never true agrees with the engine on all that its rule allows, so
+one that denies is asked for. `make model` shows that these writes suffice: without any clause of the CEL, it would say something
 else of one.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from http import HTTPStatus
 from typing import Any, Final
@@ -17,11 +17,11 @@ from msgspec.structs import replace
 
 from tests.factories import NOW, STAMP_ENTRY, Document, to_bytes
 from tests.rule_policies import compared
-from tests.rule_policies.clauses import drop_each_clause
+from tests.rule_policies.clauses import drop_each_alternative, drop_each_clause
 from tests.rule_policies.in_process import Broken, ExportedPolicies
 from tests.rule_policies.neighbors import STAMP_SUFFIX, list_neighbors
 from tests.rules.findings import SECOND
-from tests.rules.modules import list_cases, modules
+from tests.rules.modules import list_evaluated_reviews, modules
 from tests.rules.pinned_writes import pinned_writes
 from webhook.admission.policy.model import Policy
 from webhook.admission.policy.parse import parse
@@ -163,7 +163,7 @@ def compared_writes(rule: str) -> Sequence[tuple[str, bytes, Document]]:
     found: dict[bytes, tuple[str, Document]] = {}
     for name, review in [
         *((PINNED, one) for one in pinned),
-        *(("a case of its tests", one) for one in list_cases(rule)),
+        *(("evaluated by its tests", one) for one in list_evaluated_reviews(rule)),
         *(neighbor for one in pinned[:MOST_NEIGHBORS] for neighbor in list_neighbors(one)),
     ]:
         found.setdefault(to_bytes(review), (name, review["request"]))
@@ -214,7 +214,14 @@ def list_differences(rule: Rule, about: RuleInCel) -> Iterator[tuple[object, ...
 
 @pytest.mark.parametrize("rule", [rule.id for rule in SPEAKING])
 def test_policy_and_engine_agree_on_the_writes_of_the_tests_and_beside_them(rule: str) -> None:
-    assert [*list_differences(RULES[rule], RULES[rule].in_cel)] == []
+    hint = "the check of the rule and its `in_cel` say something else of these; what CEL cannot say: WHERE_CEL_DIFFERS"
+    assert [*list_differences(RULES[rule], RULES[rule].in_cel)] == [], hint
+
+
+@pytest.mark.parametrize("rule", [rule.id for rule in SPEAKING if not rule.parity])
+def test_the_tests_of_a_rule_evaluate_reviews_that_are_compared(rule: str) -> None:
+    hint = "its tests evaluate no review by `said` or `findings` of tests/rules/findings.py, so its CEL is not compared"
+    assert "evaluated by its tests" in {name for name, *_ in compared_writes(rule)}, hint
 
 
 def find_by_engine(rule: str, body: bytes, policy: Policy, request: Document) -> compared.Found | None:
@@ -237,23 +244,46 @@ def is_constant_entry(entry: Document) -> bool:
     return bool(entry.get("manager") == STAMP_ENTRY["manager"])
 
 
-def clauses() -> Iterator[Any]:
+def drop_from_each(drop: Callable[[str], Iterator[tuple[str, str]]], what: str = "") -> Iterator[Any]:
+    """Yield each part of the CEL of each rule, as `drop` finds it in a text, and the CEL without it."""
     for rule in SPEAKING:
         about = rule.in_cel
         texts = {"broken": about.broken, "warned": about.warned, **about.variables}
         for name, text in texts.items():
-            for number, (clause, without) in enumerate(drop_each_clause(text)):
+            for number, (part, without) in enumerate(drop(text)):
                 own = {"variables": {**about.variables, name: without}} if name in about.variables else {name: without}
-                place = f"{name} {number + 1}"
+                place = f"{name} {what}{number + 1}"
                 marks = [pytest.mark.xfail(strict=True)] if place in UNNOTICED.get(rule.id, ()) else []
-                yield pytest.param(rule, clause, replace(about, **own), id=f"{rule.id}, {place}", marks=marks)
+                yield pytest.param(rule, part, replace(about, **own), id=f"{rule.id}, {place}", marks=marks)
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize(("rule", "clause", "without"), [*clauses()])
+@pytest.mark.parametrize(("rule", "clause", "without"), [*drop_from_each(drop_each_clause)])
 def test_a_clause_of_the_cel_that_is_dropped_is_noticed(rule: Rule, clause: str, without: RuleInCel) -> None:
     is_noticed = any(True for _ in list_differences(rule, without)) or is_text_other(rule, without)
     assert is_noticed, f"no write of the tests needs {clause}: add one to WRITES_IT_ALLOWS of the rule's tests"
+
+
+@pytest.mark.parametrize(("rule", "alternative", "without"), [*drop_from_each(drop_each_alternative, "alternative ")])
+def test_an_alternative_of_a_regular_expression_that_is_dropped_is_noticed(
+    rule: Rule, alternative: str, without: RuleInCel
+) -> None:
+    hint = f"no write of the tests needs {alternative}: evaluate one in the rule's tests, or add it to WRITES_IT_ALLOWS"
+    assert any(True for _ in list_differences(rule, without)), hint
+
+
+def test_each_alternative_is_dropped() -> None:
+    text = r"""h.matches('^\p{Zs}|(a|b)c|[\p{Cf}\d]$') && r.matches("^[-.]+[0-9a-z]")"""
+    assert [alternative for alternative, _ in drop_each_alternative(text)] == [
+        "a",
+        "b",
+        r"\p{Cf}",
+        r"\d",
+        r"^\p{Zs}",
+        "(a|b)c",
+        r"[\p{Cf}\d]$",
+    ]
+    assert text.replace(r"^\p{Zs}|", "") in {without for _, without in drop_each_alternative(text)}
 
 
 def is_text_other(rule: Rule, about: RuleInCel) -> bool:

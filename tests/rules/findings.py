@@ -3,8 +3,11 @@
 The write is always a review's bytes through the real decoder; no policy is involved, so tiers are the rules' own.
 """
 
-from collections.abc import Callable, Iterable
+import copy
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
+from typing import Final
 
 from tests.factories import (
     NOW,
@@ -41,6 +44,20 @@ Said = tuple[ErrorType, str, Mode]
 RIVAL = "rival-5b8f7d-lk2mn_77aa"
 
 
+_RECORDERS: Final[list[list[Document]]] = []
+"""What notes the reviews that are evaluated, if anything does."""
+
+
+@contextmanager
+def recording_reviews(reviews: list[Document]) -> Iterator[None]:
+    """Note each review that is evaluated meanwhile, of whatever a test made it."""
+    _RECORDERS.append(reviews)
+    try:
+        yield
+    finally:
+        _RECORDERS.pop()
+
+
 def change_of(
     review: Document,
     *,
@@ -50,6 +67,8 @@ def change_of(
     stamps: Stamps | None = None,
 ) -> LeaseChange | CandidateChange:
     """The change that a review makes, as `evaluate` would build it."""
+    for reviews in _RECORDERS:
+        reviews.append(copy.deepcopy(review))
     request = decode(to_bytes(review))
     assert not request.contradiction, request.contradiction
     assert not request.object_errors, request.object_errors
