@@ -130,7 +130,8 @@ def test_no_claim_about_a_measured_incident_is_false(name: str, source: str) -> 
     assert [term for term in expect.get("never", ()) if is_claimed(term)] == []
     known = {term for kind in ("need", "half", "fine", "also") for term in expect.get(kind, ())}
     loud = [one for one in answer.findings if one.severity is not Severity.INFO]
-    assert [one.check for one in loud if not {one.check, f"{one.check}/{_cause(one)}"} & known] == []
+    hint = f"if it is true, add it to `need` or `also` of {name}/truth.json in tests/data/measured-incidents"
+    assert [one.check for one in loud if not {one.check, f"{one.check}/{_cause(one)}"} & known] == [], hint
 
 
 @pytest.mark.parametrize("source", ["watch", "log", "three", "both"])

@@ -63,7 +63,9 @@ def decided(policy: Policy, rule: str, namespace: str = "", name: str = "") -> l
     ],
 )
 def test_which_layer_decides_a_mode(rule: str, lease: tuple[str, str], expected: list[tuple[str, Any, str]]) -> None:
-    assert decided(MADE, rule, *lease) == expected
+    # A rule may have more numbers, which are built in.
+    found = decided(MADE, rule, *lease)
+    assert [one for one in found if one in expected or one[-1] != "built in"] == expected
 
 
 BY_OPERATION = policy(

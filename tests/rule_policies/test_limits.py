@@ -48,5 +48,8 @@ def test_the_policy_and_the_engine_have_the_same_number(rule: str, name: str) ->
     ends = (high, high | {name: LOW}) if name.startswith("warn_") else (low | {name: HIGH}, low)
     answers = [answers_of(rule, limits) for limits in ends]
     assert all(engine == policy for each in answers for engine, policy in each)
-    hint = "no pinned write depends on the number: add one to WRITES_IT_SPEAKS_OF of the tests of the rule"
+    hint = (
+        f"no pinned write depends on the number alone at {LOW} or {HIGH:,}, with the others at the other end: "
+        "add one to WRITES_IT_SPEAKS_OF of the tests of the rule. These names are of numbers above which it speaks"
+    )
     assert answers[0] != answers[1], hint

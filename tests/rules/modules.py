@@ -6,8 +6,8 @@ By the id of the rule, but for the first:
 - `WRITES_IT_SPEAKS_OF`: more writes of which a rule speaks, where those whose wording is pinned lack a kind: one that
   API servers send and policies see, one of each event on which the rule is evaluated in ordinary writes, and a renewal
   if it denies any.
-- `WRITES_IT_ALLOWS`: writes of which a rule is silent, where what the module's tests evaluate and what stands beside its
-  other writes (`tests/rule_policies/neighbors.py`) lack one that a clause of its CEL is for.
+- `WRITES_IT_ALLOWS`: writes of which a rule is silent, where what the module's tests evaluate and what stands beside
+  its other writes (`tests/rule_policies/neighbors.py`) lack one that a clause of its CEL is for.
 - `WHERE_CEL_DIFFERS`: of which writes a policy of the API server says something else than the rule, as `lacks` of its
   `RuleInCel` says: a function of a request and of the field of which the rule speaks, "" where the policy speaks.
 - `TEXT_DIFFERS_IN_CEL`: what of its text a policy does not say, or in other words, as a regular expression.

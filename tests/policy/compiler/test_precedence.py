@@ -7,6 +7,7 @@ import pytest
 from tests.policy.files import CREATE, DELETE, UPDATE, policy
 from webhook.admission.rules.limits import DEFAULT_LIMITS
 from webhook.admission.rules.mode import Mode
+from webhook.admission.rules.registry import RULES
 from webhook.kubernetes.request import Operation
 
 RULE = "takeover-before-expiry"
@@ -138,8 +139,9 @@ def test_numbers_come_from_the_last_layer_that_names_them() -> None:
         overrides=[{"namespaces": ["shop"], "rules": {"duration-too-long": {"warn_above_seconds": 200}}}],
     )
     shop, bank = (compiled.resolve(namespace, "checkout", UPDATE) for namespace in ("shop", "bank"))
-    assert shop.numbers("duration-too-long") == {"warn_above_seconds": 200, "deny_above_seconds": 1000}
-    assert bank.numbers("duration-too-long") == {"warn_above_seconds": 100, "deny_above_seconds": 1000}
+    built_in = RULES["duration-too-long"].default_limits
+    assert shop.numbers("duration-too-long") == {**built_in, "warn_above_seconds": 200, "deny_above_seconds": 1000}
+    assert bank.numbers("duration-too-long") == {**built_in, "warn_above_seconds": 100, "deny_above_seconds": 1000}
     assert shop.numbers("renew-time-in-future") == compiled.default.numbers("renew-time-in-future")
 
 
