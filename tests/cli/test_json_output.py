@@ -8,6 +8,7 @@ import pytest
 
 from tests.json_contract import problems, problems_of_lines
 from tools.docs import json_output
+from webhook.analysis.claims.claim import ARGUMENTS
 from webhook.analysis.claims.registry import KINDS
 from webhook.cli.main import main
 
@@ -68,7 +69,9 @@ def test_a_timeline_is_in_the_contract(capsys: pytest.CaptureFixture[str]) -> No
 @pytest.mark.parametrize("name", ["audit", "claim"])
 def test_each_argument_of_each_claim_is_in_the_contract(name: str) -> None:
     listed = json_output.make_schema()["$defs"][name]["properties"].keys()
-    assert {argument for kind in KINDS.values() for argument in kind.arguments} <= listed
+    assert {argument for kind in KINDS.values() for argument in kind.arguments} <= ARGUMENTS.keys() <= listed, (
+        "add the argument to ARGUMENTS in webhook/analysis/claims/claim.py, then: make docs"
+    )
 
 
 @pytest.mark.parametrize(

@@ -7,16 +7,27 @@ from typing import Any, Final
 from tools.docs.pages import DOCS, replace_generated
 from tools.docs.policy_schema import make_json_schema
 from webhook.admission.policy.schema import PLAIN_SETTINGS
+from webhook.analysis.claims.claim import ARGUMENTS, ArgumentType
 
 PAGE: Final = DOCS / "json-output.md"
 SCHEMA: Final = DOCS / "json-output.schema.json"
 _BEGIN: Final = "<!-- written by make docs from docs/json-output.schema.json -->\n"
 _REFERENCE: Final = "#/$defs/"
+_TYPES: Final[dict[ArgumentType, dict[str, Any]]] = {
+    ArgumentType.TEXT: {"type": "string"},
+    ArgumentType.TEXTS: {"type": "array", "items": {"type": "string"}},
+    ArgumentType.COUNT: {"type": "integer"},
+    ArgumentType.INSTANT: {"type": "string"},
+    ArgumentType.LENGTH: {"type": "number"},
+    ArgumentType.AUTHOR: {"$ref": f"{_REFERENCE}by"},
+}
 
 
 def make_schema() -> dict[str, Any]:
-    """Return the contract: what the file says, and the settings of a policy that it does not have yet."""
+    """Return the contract: what the file says, the arguments of claims, and the settings of a policy that it lacks."""
     document: dict[str, Any] = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    for name in ("audit", "claim"):
+        document["$defs"][name]["properties"] |= _make_arguments()
     policy = document["$defs"]["policy"]
     known, others = {}, dict(policy["properties"])
     while policy["required"][-1] not in known:
@@ -31,6 +42,14 @@ def make_schema() -> dict[str, Any]:
             policy["required"].append(name)
     policy["properties"] = known | others
     return document
+
+
+def _make_arguments() -> dict[str, Any]:
+    found = {}
+    for name, argument in ARGUMENTS.items():
+        kind, *rest = _TYPES[argument.type].items()
+        found[name] = dict([kind, *([("description", argument.means)] if argument.means else []), *rest])
+    return found
 
 
 def make_text() -> str:

@@ -4,6 +4,7 @@ Commands print claims in words and as JSON.
 """
 
 from collections.abc import Mapping
+from enum import Enum, auto
 from typing import Any, Final
 
 from msgspec import Struct
@@ -18,12 +19,59 @@ EARLIEST: Final = "earliest"
 LATEST: Final = "latest"
 FROM: Final = "from"
 TO: Final = "to"
-INSTANTS: Final = frozenset({EARLIEST, LATEST, FROM, TO})
-"""Arguments that are instants: microseconds since 1970 here, RFC 3339 in JSON."""
-_LENGTHS: Final = frozenset({"seconds", "longest_seconds"})
-"""Arguments that are lengths of time: microseconds here, seconds in JSON."""
 REPLACED: Final = "replaced"
 """The cause of a finding about a pod that took over the name and the lease of another one."""
+
+
+class ArgumentType(Enum):
+    """What an argument is."""
+
+    TEXT = auto()
+    TEXTS = auto()
+    COUNT = auto()
+    INSTANT = auto()
+    """Microseconds since 1970 in the code, RFC 3339 in JSON."""
+    LENGTH = auto()
+    """Microseconds in the code, seconds in JSON."""
+    AUTHOR = auto()
+    """A `WriteAuthor`."""
+
+
+class Argument(Struct, frozen=True):
+    """An argument of claims: what it is, and what it means, as the documents and the JSON Schema say."""
+
+    type: ArgumentType
+    means: str = ""
+
+
+ARGUMENTS: Final[Mapping[str, Argument]] = {
+    IDENTITY: Argument(ArgumentType.TEXT, "The text in holderIdentity that the claim is about."),
+    "previous": Argument(ArgumentType.TEXT, "The text before it."),
+    BY: Argument(ArgumentType.AUTHOR),
+    "how": Argument(ArgumentType.TEXT, "How it happened, or what dates it: see the kind of claim."),
+    EARLIEST: Argument(
+        ArgumentType.INSTANT,
+        "The write was stored at this moment or later; RFC 3339, UTC, by the API servers' clocks.",
+    ),
+    LATEST: Argument(
+        ArgumentType.INSTANT,
+        "The write was stored at this moment or earlier; RFC 3339, UTC, by the API servers' clocks.",
+    ),
+    FROM: Argument(ArgumentType.INSTANT, "The beginning of a span of time; RFC 3339, UTC."),
+    TO: Argument(ArgumentType.INSTANT, "The end of it; RFC 3339, UTC."),
+    "seconds": Argument(ArgumentType.LENGTH, "A length of time: see the kind of claim."),
+    "longest_seconds": Argument(ArgumentType.LENGTH, "The longest of several."),
+    "count": Argument(ArgumentType.COUNT, "How often."),
+    "cause": Argument(ArgumentType.TEXT, "The one cause that the input leaves."),
+    "causes": Argument(ArgumentType.TEXTS, "All causes that the input leaves."),
+    "code": Argument(ArgumentType.COUNT, "The HTTP status of a refusal."),
+    "identities": Argument(ArgumentType.TEXTS, "The programs that share a lease."),
+    "field": Argument(ArgumentType.TEXT, "The field that was stored otherwise."),
+    "object": Argument(ArgumentType.TEXT, "The kind, the namespace and the name of another object, as text."),
+    "asked": Argument(ArgumentType.TEXT, "What its request had there, as text."),
+    "stored": Argument(ArgumentType.TEXT, "What was stored there, as text."),
+}
+"""Every argument that a kind of claim may have: `make docs` writes them into docs/claims.md and the JSON Schema."""
 
 
 class Advice(Struct, frozen=True):
@@ -78,9 +126,9 @@ def make_claim_json(claim: Claim) -> dict[str, Any]:
 def _convert_value(key: str, value: object) -> object:
     if isinstance(value, WriteAuthor):
         return convert_writer(value)
-    if isinstance(value, int) and key in INSTANTS:
+    if isinstance(value, int) and ARGUMENTS[key].type is ArgumentType.INSTANT:
         return format_micro_time(value)
-    if isinstance(value, int) and key in _LENGTHS:
+    if isinstance(value, int) and ARGUMENTS[key].type is ArgumentType.LENGTH:
         return value / SECOND
     return value
 
