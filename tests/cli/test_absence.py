@@ -7,6 +7,9 @@ import pytest
 
 from webhook.cli.main import main
 
+ENVELOPES = (
+    "if they hold audit events of a log service: docs/why.md#audit-logs-of-clouds-and-collectors says what is opened"
+)
 POLICY = "the audit policy must log leases, docs/why.md#the-audit-policy"
 COMMANDS = (["why"], ["timeline"], ["export", "alerts"])
 EVENT = {"kind": "Event", "apiVersion": "audit.k8s.io/v1", "verb": "create", "objectRef": {"resource": "pods"}}
@@ -30,6 +33,10 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> str:
                 "FILE: 1 audit events, of pods 1",
                 f"lease-webhook: no lease is in the input: {POLICY}",
             ],
+        ),
+        (
+            '{"shipped": {"apiVersion": "audit.k8s.io/v1", "kind": "Event"}}\n',
+            [f"lease-webhook: no lease is in the input: other documents in FILE (no kind 1); {ENVELOPES}"],
         ),
         ("hello", ["FILE#1: not a Kubernetes object"]),
         ("[1]\n---\nkind: Pod\napiVersion: v1\n", None),

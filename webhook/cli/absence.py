@@ -8,7 +8,7 @@ from typing import Final
 import click
 
 from webhook.analysis.inputs.contents import MOST, find_contents
-from webhook.analysis.inputs.items import STANDARD_INPUT
+from webhook.analysis.inputs.items import NO_KIND, STANDARD_INPUT
 from webhook.cli.progress import Progress
 from webhook.cli.terminal import Failure, print_message
 from webhook.text.quoting import escape, truncate
@@ -20,6 +20,9 @@ _MAX_NAME: Final = 320
 _NEAR: Final = 0.75
 _MAX_NEAR: Final = 5
 _LIKE: Final = 0.5
+_ENVELOPES: Final = (
+    "if they hold audit events of a log service: docs/why.md#audit-logs-of-clouds-and-collectors says what is opened"
+)
 _POLICY: Final = "the audit policy must log leases, docs/why.md#the-audit-policy"
 
 
@@ -46,7 +49,8 @@ def explain_absence(paths: Sequence[str], progress: Progress | None = None) -> s
         print_message(f"{_name(paths)}: {shown} audit events, of {_list(found.events)}")
         return f": {_POLICY}"
     if found.objects:
-        return f": other documents in {_name(paths)} ({_list(found.objects)})"
+        hint = f"; {_ENVELOPES}" if NO_KIND in found.objects else ""
+        return f": other documents in {_name(paths)} ({_list(found.objects)}){hint}"
     if found.empty:
         return f": {_name(found.empty)} is empty"
     if found.bare:

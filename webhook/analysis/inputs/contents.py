@@ -12,6 +12,7 @@ from msgspec import Struct
 from webhook.analysis.inputs.documents import Document
 from webhook.analysis.inputs.envelopes import AUDIT
 from webhook.analysis.inputs.files import LOG_SUFFIXES, find_files, read_path
+from webhook.analysis.inputs.items import NO_KIND
 from webhook.kubernetes.request import KIND_OF
 
 _OURS: Final = frozenset(KIND_OF.values())
@@ -59,7 +60,7 @@ def _find_files(path: str) -> Iterator[str]:
 
 def _name_kind(document: Document) -> str:
     """Return the kind of an object; of one of ours, which is of an unknown version, that too."""
-    kind = document.kind or "no kind"
+    kind = document.kind or NO_KIND
     return f"{kind} of {document.api_version}" if kind in _OURS else kind
 
 

@@ -341,6 +341,10 @@ class Unreadable(Struct, frozen=True):
     """It has actions of a Go template, so it is not an object until it is rendered."""
 
 
+NO_KIND: Final = "no kind"
+"""For people, instead of the kind of an object that names none."""
+
+
 class OtherObject(Struct, frozen=True):
     """An object of another kind; with a name if it is a pod (and has a `service_account`) or a node, or has a token.
 

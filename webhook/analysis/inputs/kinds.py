@@ -14,6 +14,7 @@ from webhook.analysis.inputs.audit_log import interpret_event, interpret_last_li
 from webhook.analysis.inputs.documents import Document, LastLine, Value, describe_problem
 from webhook.analysis.inputs.envelopes import AUDIT
 from webhook.analysis.inputs.items import (
+    NO_KIND,
     Act,
     CountedRenewals,
     ElectionEvent,
@@ -90,7 +91,7 @@ def interpret_for_check(document: Document | Unreadable) -> Submitted:
             )
         if group == GROUP:
             return Manifest(place, document.value, document.source)
-        return OtherObject(place, kind or "no kind")
+        return OtherObject(place, kind or NO_KIND)
     except (ValueError, RecursionError) as error:
         return Unreadable(place, describe_problem(error), line=document.source.line_of())
 
@@ -144,11 +145,11 @@ def _interpret_object(document: Document) -> Item | None:
         is_holder = kind in {"Pod", "Node"} and document.api_version == "v1"
         metadata = _with_metadata.decode(data).metadata if _TOKEN_MARKER in data else None
         if not is_holder and metadata is None:
-            return OtherObject(place, kind or "no kind")
+            return OtherObject(place, kind or NO_KIND)
         decoded = msgspec.json.decode(data)
         namespace, name = get_text(decoded, "metadata", "namespace"), get_text(decoded, "metadata", "name")
         account = get_text(decoded, "spec", "serviceAccountName") if name and is_holder and kind == "Pod" else ""
-        return OtherObject(place, kind or "no kind", namespace, name, account, metadata)
+        return OtherObject(place, kind or NO_KIND, namespace, name, account, metadata)
     shown, named, problem = decode_our_object(kind, version, data)
     return Observation(
         place=place,
@@ -202,7 +203,7 @@ def _interpret_review(document: Document, received: int | None) -> Observation |
     if request.contradiction:
         return Unreadable(document.place, request.contradiction)
     if act is None or request.sub_resource or not request.is_ours:
-        return OtherObject(document.place, request.kind or "no kind")
+        return OtherObject(document.place, request.kind or NO_KIND)
     change = change_made_by(request, received or 0)
     before = request.old or request.new
     return Observation(
