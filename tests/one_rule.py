@@ -1,4 +1,4 @@
-"""`make test RULE=takeover-before-expiry`: the tests of one rule, in seconds; more arguments are pytest's.
+"""`make test RULE=takeover-before-expiry`: the tests of one rule, in a minute; more arguments are pytest's.
 
 The modules of tests/rules that name it, its page, its explanation, the attacks and recorded reviews that it denies,
 what its CEL says, and what it finds in stored objects.
