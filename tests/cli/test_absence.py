@@ -7,9 +7,7 @@ import pytest
 
 from webhook.cli.main import main
 
-ENVELOPES = (
-    "if they hold audit events of a log service: docs/why.md#audit-logs-of-clouds-and-collectors says what is opened"
-)
+ENVELOPES = "envelopes of log services that are opened: docs/why.md#audit-logs-of-clouds-and-collectors"
 POLICY = "the audit policy must log leases, docs/why.md#the-audit-policy"
 COMMANDS = (["why"], ["timeline"], ["export", "alerts"])
 EVENT = {"kind": "Event", "apiVersion": "audit.k8s.io/v1", "verb": "create", "objectRef": {"resource": "pods"}}

@@ -20,9 +20,7 @@ _MAX_NAME: Final = 320
 _NEAR: Final = 0.75
 _MAX_NEAR: Final = 5
 _LIKE: Final = 0.5
-_ENVELOPES: Final = (
-    "if they hold audit events of a log service: docs/why.md#audit-logs-of-clouds-and-collectors says what is opened"
-)
+_ENVELOPES: Final = "envelopes of log services that are opened: docs/why.md#audit-logs-of-clouds-and-collectors"
 _POLICY: Final = "the audit policy must log leases, docs/why.md#the-audit-policy"
 
 
