@@ -13,8 +13,8 @@ from webhook.analysis.claims.words import format_age, format_clock, format_count
 from webhook.analysis.history.holders.processes import HolderProcesses
 from webhook.analysis.history.holders.succession import MAX_TENURES
 from webhook.analysis.history.holders.tenure import API_SERVER, Handover, Tenure
-from webhook.analysis.history.sight.bounds import MAX_LISTED
 from webhook.analysis.history.status import LeaseState
+from webhook.analysis.history.visibility.bounds import MAX_LISTED
 from webhook.analysis.inputs.items import Writer
 from webhook.findings import Severity
 from webhook.kubernetes.times import format_length, format_time

@@ -10,7 +10,7 @@ from tests.factories import Tweak, put
 from tests.history.fake_server import FakeServer, together
 from tests.history.observing import advise, follow_log
 from webhook.analysis.history.audit_log.grants import Binding, Grants
-from webhook.analysis.history.sight.bounds import MAX_LISTED
+from webhook.analysis.history.visibility.bounds import MAX_LISTED
 from webhook.kubernetes.times import SECOND
 
 USER = "system:serviceaccount:shop:db"

@@ -13,7 +13,7 @@ from webhook.analysis.claims.account import Account
 from webhook.analysis.history.elections import candidate_makers
 from webhook.analysis.history.elections.candidate_makers import CandidateMakers
 from webhook.analysis.history.holders.tenure import API_SERVER
-from webhook.analysis.history.sight.bounds import MAX_LISTED
+from webhook.analysis.history.visibility.bounds import MAX_LISTED
 from webhook.analysis.inputs.items import Writer
 
 USER = "system:serviceaccount:shop:db"

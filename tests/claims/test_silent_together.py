@@ -17,7 +17,7 @@ from webhook.analysis.claims.assemble import make_account
 from webhook.analysis.claims.findings.collect import find_claims
 from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.claims.presentation.text import list_facts
-from webhook.analysis.history.sight.bounds import MAX_LISTED
+from webhook.analysis.history.visibility.bounds import MAX_LISTED
 
 
 class Shop:

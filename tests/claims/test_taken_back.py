@@ -9,7 +9,7 @@ from tests.history.fake_server import FakeServer
 from tests.history.observing import advise, follow_both, follow_log, follow_watch
 from webhook.analysis.claims.presentation.happened import list_events, list_latest
 from webhook.analysis.history.follow import ClusterHistory
-from webhook.analysis.history.holders.taken_back import MAX_FIELD_CHANGES
+from webhook.analysis.history.holders.taken_back import MAX_ELECTION_FIELD_CHANGES
 
 Follow = Callable[[FakeServer], ClusterHistory]
 API_SERVER = ("kube-apiserver", "system:apiserver", "")
@@ -89,7 +89,7 @@ def test_nothing_is_said(server: FakeServer) -> None:
 
 
 def test_of_more_than_are_remembered_the_numbers_are_bounds() -> None:
-    (text, *_), _ = list_texts(play(MAX_FIELD_CHANGES // 2 + 1), follow_log)
+    (text, *_), _ = list_texts(play(MAX_ELECTION_FIELD_CHANGES // 2 + 1), follow_log)
     assert text.startswith("system:apiserver set strategy at least 500 times")
 
 

@@ -8,7 +8,7 @@ from tests.history.observing import View, advise, follow_both, follow_log
 from webhook.analysis.claims.assemble import make_account
 from webhook.analysis.claims.presentation.advise import advise as advise_account
 from webhook.analysis.claims.presentation.happened import list_events, list_latest
-from webhook.analysis.history.sight.bounds import MAX_LISTED
+from webhook.analysis.history.visibility.bounds import MAX_LISTED
 
 NODE = "system:node:a"
 OLD, NEW = "10.0.0.7", "10.0.0.9"

@@ -2,8 +2,8 @@
 
 from tests.history.fake_server import SECOND, START, FakeServer
 from tests.inputs.reading import read
-from webhook.analysis.history.sight.bounds import Bounds
-from webhook.analysis.history.sight.dating import KnownState, estimate_write
+from webhook.analysis.history.visibility.bounds import Bounds
+from webhook.analysis.history.visibility.dating import KnownState, estimate_write
 from webhook.analysis.history.write import Dating, Write
 from webhook.analysis.inputs.items import Observation
 

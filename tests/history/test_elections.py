@@ -14,9 +14,9 @@ from webhook.analysis.history.holders.tenure import Handover
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.observe import observe
 from webhook.analysis.history.renewals import OtherLeases
-from webhook.analysis.history.sight import bounds as bounds_of_input
-from webhook.analysis.history.sight.bounds import Bounds
 from webhook.analysis.history.status import LeaseState
+from webhook.analysis.history.visibility import bounds as bounds_of_input
+from webhook.analysis.history.visibility.bounds import Bounds
 from webhook.analysis.inputs.items import Observation, OtherObject
 
 BOTH = pytest.mark.parametrize("view", [follow_watch, follow_log], ids=["watch", "audit log"])

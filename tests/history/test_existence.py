@@ -2,7 +2,7 @@
 
 import pytest
 
-from webhook.analysis.history.sight.existence import Existence
+from webhook.analysis.history.visibility.existence import Existence
 from webhook.analysis.inputs.items import Writer
 
 MALLORY = Writer("mallory")

@@ -3,7 +3,7 @@
 import pytest
 
 from webhook.analysis.history.audit_log.read_runs import MAX_APART, MIN_READS, ReadRun, ReadRuns
-from webhook.analysis.history.sight.bounds import MAX_LISTED
+from webhook.analysis.history.visibility.bounds import MAX_LISTED
 from webhook.analysis.inputs.items import Writer
 
 POD = Writer("system:serviceaccount:shop:db", "db-0", uid="uid-db-0")

@@ -8,7 +8,7 @@ from tests.inputs.reading import read
 from webhook.analysis.history.audit_log.requests import MAX_REFUSALS, Requests
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.processes import MAX_REQUESTS_AFTER_LOSS
-from webhook.analysis.history.sight.bounds import MAX_LISTED
+from webhook.analysis.history.visibility.bounds import MAX_LISTED
 
 
 def lost() -> FakeServer:

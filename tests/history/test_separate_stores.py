@@ -2,7 +2,7 @@
 
 from tests.history.fake_server import FakeServer
 from tests.inputs.reading import read
-from webhook.analysis.history.sight.separate_stores import SeparateStores, Series
+from webhook.analysis.history.visibility.separate_stores import SeparateStores, Series
 from webhook.analysis.inputs.items import Act, Observation
 
 

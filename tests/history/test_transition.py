@@ -84,6 +84,6 @@ def test_a_heartbeat_that_never_named_a_holder_is_renewed_by_its_writer() -> Non
 def test_the_manager_is_that_of_the_only_entry_that_changed() -> None:
     managers = [make_entry("holderIdentity", manager=name) for name in ("a", "b", "c")]
     first, second, third = list_entries(Raw(to_bytes(managers)))
-    assert next_state(HELD, HELD, entries=(first, second), known=(first,)).manager == "b"
-    assert next_state(HELD, HELD, entries=(first, second, third), known=(first,)).manager == ""
-    assert next_state(HELD, HELD, entries=(first,), known=(first,)).manager == ""
+    assert next_state(HELD, HELD, entries=(first, second), known=(first,)).only_changed_manager == "b"
+    assert next_state(HELD, HELD, entries=(first, second, third), known=(first,)).only_changed_manager == ""
+    assert next_state(HELD, HELD, entries=(first,), known=(first,)).only_changed_manager == ""

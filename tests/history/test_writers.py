@@ -24,8 +24,8 @@ from webhook.analysis.history.holders.processes import MAX_WRITERS, HolderProces
 from webhook.analysis.history.holders.tenure import API_SERVER, Handover, Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.observe import observe
-from webhook.analysis.history.sight.bounds import MAX_LISTED, Bounds
 from webhook.analysis.history.status import LeaseState
+from webhook.analysis.history.visibility.bounds import MAX_LISTED, Bounds
 from webhook.analysis.inputs.items import ElectionEvent, Item, Observation, Place, Writer
 from webhook.findings import Severity
 from webhook.kubernetes.times import format_micro_time

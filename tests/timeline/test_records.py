@@ -13,7 +13,7 @@ from tests.inputs.reading import read
 from webhook.analysis.history.events import describe_changed_fields
 from webhook.analysis.history.holders.processes import HolderProcesses
 from webhook.analysis.history.holders.tenure import Handover, Tenure
-from webhook.analysis.history.sight.forged_stamps import is_renewal_dated_again
+from webhook.analysis.history.visibility.forged_stamps import is_renewal_dated_again
 from webhook.analysis.inputs.items import Act, FenceReport, InputKind, LogEnd, Observation, Place, Writer
 from webhook.analysis.timeline import lanes
 from webhook.analysis.timeline.downsampling import SpanRecord, merge

@@ -30,7 +30,7 @@ POINT: Final = 1050 * MILLISECOND
 """How far one instant may be off that stands for an interval: managedFields have whole seconds."""
 
 
-def _is(name: str) -> Callable[[Predicate], Predicate]:
+def _predicate_of(name: str) -> Callable[[Predicate], Predicate]:
     """Return a decorator of the predicate of a claim."""
 
     def keep(predicate: Predicate) -> Predicate:
@@ -43,18 +43,18 @@ def _is(name: str) -> Callable[[Predicate], Predicate]:
 # ---- the state at the end -------------------------------------------------------------------------------------------
 
 
-@_is("holder")
+@_predicate_of("holder")
 def _holder(facts: Facts, claim: Claim) -> bool:
     return facts.holder == (claim.get("identity") or "")
 
 
-@_is("held-since")
+@_predicate_of("held-since")
 def _is_held_since(facts: Facts, claim: Claim) -> bool:
     write = facts.placing(claim["identity"])
     return facts.holder == claim["identity"] and write is not None and _is_in(facts, claim, write)
 
 
-@_is("last-renewed")
+@_predicate_of("last-renewed")
 def _last_renewed(facts: Facts, claim: Claim) -> bool:
     renewals = [one for one in facts.writes if one.is_renewal and one.after.holder == claim["identity"]]
     last = facts.last_renewal
@@ -69,7 +69,7 @@ def _last_renewed(facts: Facts, claim: Claim) -> bool:
     return _is_in(facts, claim, renewals[-1])
 
 
-@_is("expires")
+@_predicate_of("expires")
 def _expires(facts: Facts, claim: Claim) -> bool:
     renewal, duration = facts.last_renewal, facts.spec.duration
     if renewal is None or duration is None:
@@ -77,7 +77,7 @@ def _expires(facts: Facts, claim: Claim) -> bool:
     return facts.latest(claim, "from") >= renewal.begin + duration * SECOND
 
 
-@_is("expired")
+@_predicate_of("expired")
 def _is_expired(facts: Facts, claim: Claim) -> bool:
     identity = claim.get("identity", facts.holder)
     if claim.get("how") == "writer-clock":
@@ -93,7 +93,7 @@ def _is_expired(facts: Facts, claim: Claim) -> bool:
     )
 
 
-@_is("free")
+@_predicate_of("free")
 def _free(facts: Facts, claim: Claim) -> bool:
     begin, end = facts.inside(claim)
     begin = begin if "from" in claim else END
@@ -104,17 +104,17 @@ def _free(facts: Facts, claim: Claim) -> bool:
     return begin <= end or not facts.holder or facts.spec.duration == 1
 
 
-@_is("never-held")
+@_predicate_of("never-held")
 def _never_held(facts: Facts, _: Claim) -> bool:
     return not facts.holder and not any(one.puts for one in _list_writes_of_object(facts))
 
 
-@_is("does-not-exist")
+@_predicate_of("does-not-exist")
 def _does_not_exist(facts: Facts, _: Claim) -> bool:
     return not facts.writes or not facts.writes[-1].is_there
 
 
-@_is("renewal-interval")
+@_predicate_of("renewal-interval")
 def _renewal_interval(facts: Facts, claim: Claim) -> bool:
     gaps = [
         (later.end - earlier.begin, later.begin - earlier.end)
@@ -130,7 +130,7 @@ def _renewal_interval(facts: Facts, claim: Claim) -> bool:
 # ---- holders one after another --------------------------------------------------------------------------------------
 
 
-@_is("taken")
+@_predicate_of("taken")
 def _is_taken(facts: Facts, claim: Claim) -> bool:
     def is_it(write: Write) -> bool:
         is_named = write.puts == claim["identity"] and _is_after(facts, claim, write)
@@ -188,7 +188,7 @@ def _is_how(facts: Facts, claim: Claim, write: Write) -> bool:
     return False
 
 
-@_is("written-in")
+@_predicate_of("written-in")
 def _is_written_in(facts: Facts, claim: Claim) -> bool:
     def is_it(write: Write) -> bool:
         return write.puts == claim["identity"] and not facts.is_own(write, claim["identity"])
@@ -196,7 +196,7 @@ def _is_written_in(facts: Facts, claim: Claim) -> bool:
     return _has_happened(facts, claim, is_it)
 
 
-@_is("released")
+@_predicate_of("released")
 def _is_released(facts: Facts, claim: Claim) -> bool:
     identity = claim["identity"]
 
@@ -214,7 +214,7 @@ def _is_released(facts: Facts, claim: Claim) -> bool:
 # ---- processes ------------------------------------------------------------------------------------------------------
 
 
-@_is("second-writer")
+@_predicate_of("second-writer")
 def _second_writer(facts: Facts, claim: Claim) -> bool:
     identity, by = claim["identity"], claim["by"]
     begin, end = facts.interval(claim, "from", "to")
@@ -230,7 +230,7 @@ def _second_writer(facts: Facts, claim: Claim) -> bool:
     return _is_ongoing_as_said(facts, claim, renewals[-1].at)
 
 
-@_is("holder-pod-deleted")
+@_predicate_of("holder-pod-deleted")
 def _holder_pod_deleted(facts: Facts, claim: Claim) -> bool:
     at = facts.moment(claim["to"])
     of_holders = facts.processes_of(claim["identity"]) if "identity" in claim else facts.history.processes
@@ -242,7 +242,7 @@ def _holder_pod_deleted(facts: Facts, claim: Claim) -> bool:
     return any(one.pod_uid in pods and one.user is not None and one.user.name == user for one in near)
 
 
-@_is("related-write")
+@_predicate_of("related-write")
 def _related_write(facts: Facts, claim: Claim) -> bool:
     at, (kind, _, path) = facts.moment(claim["to"]), claim["object"].partition(" ")
     near = (one for one in facts.history.requests if at.first - POINT <= one.answered <= at.last + POINT)
@@ -267,7 +267,7 @@ def _is_ongoing_as_said(facts: Facts, claim: Claim, last: int) -> bool:
     return bool(claim["ongoing"]) == (last > facts.now - duration) or abs(last - facts.now + duration) < 3 * SECOND
 
 
-@_is("read-refused")
+@_predicate_of("read-refused")
 def _is_read_refused(facts: Facts, claim: Claim) -> bool:
     begin, end = facts.interval(claim, "from", "to")
     refused = [
@@ -281,7 +281,7 @@ def _is_read_refused(facts: Facts, claim: Claim) -> bool:
     return len([one for one in own if one.code == claim["code"]]) >= count
 
 
-@_is("write-refused")
+@_predicate_of("write-refused")
 def _is_refused(facts: Facts, claim: Claim) -> bool:
     begin, end = facts.interval(claim, "from", "to")
     refused = [
@@ -296,7 +296,7 @@ def _is_refused(facts: Facts, claim: Claim) -> bool:
     return len([one for one in own if code in (None, 0, one.code)]) >= count
 
 
-@_is("no-candidate")
+@_predicate_of("no-candidate")
 def _no_candidate(facts: Facts, claim: Claim) -> bool:
     begin, end = facts.inside(claim)
     identity = claim.get("identity") or ""
@@ -308,7 +308,7 @@ def _no_candidate(facts: Facts, claim: Claim) -> bool:
     return all(identity and facts.history.by_name[one.process].writer in own for one in asked)
 
 
-@_is("silent-together")
+@_predicate_of("silent-together")
 def _is_silent_together(facts: Facts, claim: Claim) -> bool:
     begin, end = facts.interval(claim, "from", "to")
     until = facts.earliest(claim, "latest")
@@ -321,7 +321,7 @@ def _is_silent_together(facts: Facts, claim: Claim) -> bool:
     return len(in_time) >= claim["count"] and max(last.values()) <= end + SLACK
 
 
-@_is("taken-late")
+@_predicate_of("taken-late")
 def _taken_late(facts: Facts, claim: Claim) -> bool:
     begin, (first, last) = facts.latest(claim, "from"), facts.interval(claim, "to", "to")
     put = list(facts.find_writes(first - POINT, last + POINT, lambda write: write.puts == claim["identity"]))
@@ -337,7 +337,7 @@ def _taken_late(facts: Facts, claim: Claim) -> bool:
 _TIME_FIELDS: Final = frozenset({"renewTime", "acquireTime"})
 
 
-@_is("stored-other-than-asked")
+@_predicate_of("stored-other-than-asked")
 def _is_stored_other_than_asked(facts: Facts, claim: Claim) -> bool:
     begin, end = facts.interval(claim, "from", "to")
     writes = [
@@ -375,7 +375,7 @@ def _values_of(write: Write, field: str) -> tuple[str, str]:
 # ---- coordinated elections ------------------------------------------------------------------------------------------
 
 
-@_is("chosen")
+@_predicate_of("chosen")
 def _is_chosen(facts: Facts, claim: Claim) -> bool:
     def is_it(write: Write) -> bool:
         is_hint = (claim.get("by") or {}).get("known") == "manager"
@@ -384,14 +384,14 @@ def _is_chosen(facts: Facts, claim: Claim) -> bool:
     return _has_happened(facts, claim, is_it)
 
 
-@_is("candidates-not-served")
+@_predicate_of("candidates-not-served")
 def _candidates_not_served(facts: Facts, claim: Claim) -> bool:
     at = facts.moment(claim["to"])
     near = (one for one in facts.history.requests if at.first - POINT <= one.answered <= at.last + POINT)
     return any(one.kind == "LeaseCandidate" and one.code == HTTPStatus.NOT_FOUND for one in near)
 
 
-@_is("not-taken-up")
+@_predicate_of("not-taken-up")
 def _not_taken_up(facts: Facts, claim: Claim) -> bool:
     identity = claim.get("identity", facts.holder)
     if "to" not in claim:
@@ -417,7 +417,7 @@ def _find_choice(facts: Facts, identity: str) -> Write | None:
     return chosen if chosen is not None and chosen.process.role is Role.API_SERVER else None
 
 
-@_is("election-stalled")
+@_predicate_of("election-stalled")
 def _election_stalled(facts: Facts, claim: Claim) -> bool:
     spec = facts.spec
     is_live = facts.is_surely_live(facts.now)
@@ -428,7 +428,7 @@ def _election_stalled(facts: Facts, claim: Claim) -> bool:
     return _names(claim, "identity", spec.preferred) and _names(claim, "previous", spec.holder)
 
 
-@_is("preferred-holder-foreign")
+@_predicate_of("preferred-holder-foreign")
 def _preferred_holder_foreign(facts: Facts, claim: Claim) -> bool:
     def is_it(write: Write) -> bool:
         is_changed = (write.after.preferred or "") != (write.before.preferred or "")
@@ -461,7 +461,7 @@ def _is_cause(facts: Facts, claim: Claim, identity: str) -> bool:
 # ---- what went wrong ------------------------------------------------------------------------------------------------
 
 
-@_is("leader-lost")
+@_predicate_of("leader-lost")
 def _leader_lost(facts: Facts, claim: Claim) -> bool:
     previous = claim.get("previous") or claim.get("identity") or ""
     begin, end = facts.latest(claim, "from", 0), facts.earliest(claim, "to", facts.now)
@@ -507,7 +507,7 @@ def _has_just_changed(facts: Facts, at: int, *, is_again: bool) -> bool:
     return any(abs(one.at - at) < POINT + SLACK for one in written)
 
 
-@_is("renewal-late")
+@_predicate_of("renewal-late")
 def _renewal_late(facts: Facts, claim: Claim) -> bool:
     identity = claim["identity"]
     if claim.get("how") == "writer-clock":
@@ -522,7 +522,7 @@ def _renewal_late(facts: Facts, claim: Claim) -> bool:
     return _is_cause(facts, claim, identity)
 
 
-@_is("lease-stolen")
+@_predicate_of("lease-stolen")
 def _lease_stolen(facts: Facts, claim: Claim) -> bool:
     def is_it(write: Write) -> bool:
         if write.removes != claim["previous"] or not _names(claim, "identity", write.after.holder):
@@ -532,7 +532,7 @@ def _lease_stolen(facts: Facts, claim: Claim) -> bool:
     return _has_happened(facts, claim, is_it)
 
 
-@_is("lease-contended")
+@_predicate_of("lease-contended")
 def _lease_contended(facts: Facts, claim: Claim) -> bool:
     names = {claim["identity"], claim["previous"]}
     begin, end = facts.earliest(claim, "from") - POINT, facts.latest(claim, "to") + POINT
@@ -541,7 +541,7 @@ def _lease_contended(facts: Facts, claim: Claim) -> bool:
     return len([one for one in taken if facts.may_be_live(one.begin)]) >= least
 
 
-@_is("handed-over")
+@_predicate_of("handed-over")
 def _handed_over(facts: Facts, claim: Claim) -> bool:
     def is_it(write: Write) -> bool:
         is_replaced = write.removes == claim["previous"] and _names(claim, "identity", write.after.holder)
@@ -550,13 +550,13 @@ def _handed_over(facts: Facts, claim: Claim) -> bool:
     return _has_happened(facts, claim, is_it)
 
 
-@_is("foreign-release")
+@_predicate_of("foreign-release")
 def _foreign_release(facts: Facts, claim: Claim) -> bool:
     previous = claim["previous"]
     return _has_happened(facts, claim, lambda write: _is_removal(write, previous) and not facts.is_own(write, previous))
 
 
-@_is("holder-removed")
+@_predicate_of("holder-removed")
 def _holder_removed(facts: Facts, claim: Claim) -> bool:
     if claim.get("how") == "unknown":
         return _has_happened(facts, claim, lambda write: _is_removal(write, claim["previous"]))
@@ -574,14 +574,14 @@ def _is_removal(write: Write, identity: str) -> bool:
     return write.removes == identity or (write.before.holder == identity and write.is_shortened)
 
 
-@_is("lease-deleted")
+@_predicate_of("lease-deleted")
 def _lease_deleted(facts: Facts, claim: Claim) -> bool:
     return _has_happened(
         facts, claim, lambda write: not write.is_there and _names(claim, "previous", write.before.holder)
     )
 
 
-@_is("identity-shared")
+@_predicate_of("identity-shared")
 def _identity_shared(facts: Facts, claim: Claim) -> bool:
     identity = claim["identity"]
     begin, end = facts.interval(claim, "from", "to")
@@ -596,7 +596,7 @@ def _identity_shared(facts: Facts, claim: Claim) -> bool:
     return _is_ongoing_as_said(facts, claim, sorted(last_by.values())[-2])
 
 
-@_is("holder-replaced")
+@_predicate_of("holder-replaced")
 def _holder_replaced(facts: Facts, claim: Claim) -> bool:
     identity = claim["identity"]
     begin, end = facts.interval(claim, "from", "to")
@@ -607,14 +607,14 @@ def _holder_replaced(facts: Facts, claim: Claim) -> bool:
     return len(set(writers)) > 1
 
 
-@_is("lease-shared")
+@_predicate_of("lease-shared")
 def _lease_shared(facts: Facts, _: Claim) -> bool:
     users = {one.process.user.name for one in facts.writes}
     managers = {one.process.manager for one in facts.writes}
     return len(users) > 1 or len(managers) > 1
 
 
-@_is("clusters-mixed")
+@_predicate_of("clusters-mixed")
 def _clusters_mixed(_: Facts, __: Claim) -> bool:
     return False
 
@@ -622,7 +622,7 @@ def _clusters_mixed(_: Facts, __: Claim) -> bool:
 # ---- stored objects -------------------------------------------------------------------------------------------------
 
 
-@_is("abandoned")
+@_predicate_of("abandoned")
 def _is_abandoned(facts: Facts, _: Claim) -> bool:
     renewal = facts.last_renewal
     spec = facts.spec
@@ -631,7 +631,7 @@ def _is_abandoned(facts: Facts, _: Claim) -> bool:
     return renewal is not None and facts.now - renewal.end > 86_400 * SECOND
 
 
-@_is("holder-clock")
+@_predicate_of("holder-clock")
 def _holder_clock(facts: Facts, _: Claim) -> bool:
     renewals = [one for one in facts.writes if one.is_renewal]
     own = [one for one in renewals if facts.is_own(one, facts.holder)]
@@ -644,7 +644,7 @@ def _holder_clock(facts: Facts, _: Claim) -> bool:
     return any(at is not None and abs(renewed - at) > SECOND for at in dated)
 
 
-@_is("acquire-time-foreign")
+@_predicate_of("acquire-time-foreign")
 def _acquire_time_foreign(facts: Facts, claim: Claim) -> bool:
     writes = _list_writes_of_object(facts)
     naming = [one.at for one in writes if one.after.holder != one.before.holder]
@@ -652,7 +652,7 @@ def _acquire_time_foreign(facts: Facts, claim: Claim) -> bool:
     return naming[-1:] != dating[-1:] or _stamp_tampered(facts, claim)
 
 
-@_is("timing-tight")
+@_predicate_of("timing-tight")
 def _timing_tight(facts: Facts, _: Claim) -> bool:
     duration = facts.spec.duration or 0
     renewals = [one.at for one in facts.writes if one.is_renewal]
@@ -660,14 +660,14 @@ def _timing_tight(facts: Facts, _: Claim) -> bool:
     return duration < 60 or (bool(intervals) and intervals[len(intervals) // 2] >= duration * SECOND)
 
 
-@_is("lease-without-stamps")
+@_predicate_of("lease-without-stamps")
 def _lease_without_stamps(facts: Facts, _: Claim) -> bool:
     state = facts.writes[-1].request.after if facts.writes else None
     entries = state.lease.entries if state and state.lease else ()
     return not any("renewed" in one.fields for one in entries)
 
 
-@_is("frozen")
+@_predicate_of("frozen")
 def _is_frozen(facts: Facts, claim: Claim) -> bool:
     until = facts.earliest(claim, "to", END)
     later = (one for one in facts.history.writes(facts.key) if facts.now < (one.stored_at or 0) < until)
@@ -675,18 +675,18 @@ def _is_frozen(facts: Facts, claim: Claim) -> bool:
     return all(one == claim["identity"] for one in taken)
 
 
-@_is("heartbeat-silent")
+@_predicate_of("heartbeat-silent")
 def _heartbeat_silent(facts: Facts, _: Claim) -> bool:
     return not facts.is_surely_live(facts.now)
 
 
-@_is("stamp-missing")
+@_predicate_of("stamp-missing")
 def _stamp_missing(facts: Facts, _: Claim) -> bool:
     state = facts.writes[-1].request.after if facts.writes else None
     return state is not None and state.lease is not None and state.lease.written is None
 
 
-@_is("renewal-stamp-tampered")
+@_predicate_of("renewal-stamp-tampered")
 def _stamp_tampered(facts: Facts, _: Claim) -> bool:
     return any(
         step.deed is Deed.FORGE_STAMPS and any(one.process.name == outsider.name for one in facts.writes)
@@ -695,7 +695,7 @@ def _stamp_tampered(facts: Facts, _: Claim) -> bool:
     )
 
 
-@_is("candidate-strategy-conflict")
+@_predicate_of("candidate-strategy-conflict")
 def _strategy_conflict(_: Facts, __: Claim) -> bool:
     return False
 

@@ -32,7 +32,7 @@ NOT_RECORDED: Final = "a time that was not recorded"
 """A mark of what happened by then."""
 
 
-def _is(*names: str) -> Callable[[Predicate], Predicate]:
+def _predicate_of(*names: str) -> Callable[[Predicate], Predicate]:
     def keep(predicate: Predicate) -> Predicate:
         SHOWN.update(dict.fromkeys(names, _by_either_clock(predicate)))
         return predicate
@@ -96,7 +96,7 @@ def _names(process: Process) -> tuple[str, str]:
     return process.pod, Writer(process.user.name).name
 
 
-@_is("timeline-held")
+@_predicate_of("timeline-held")
 def _held(facts: Facts, claim: Claim) -> bool:
     """The holder has the lease, and has renewed it within its duration."""
     for first, last, spec, _ in _states(facts, claim):
@@ -122,7 +122,7 @@ def _writers(process: Process) -> Iterator[str]:
     yield describe_writer(Writer(process.user.name, uid=process.uid))
 
 
-@_is("timeline-overdue")
+@_predicate_of("timeline-overdue")
 def _overdue(facts: Facts, claim: Claim) -> bool:
     """It still names the holder, and was last renewed longer ago than it lasts."""
     for first, _, spec, _ in _states(facts, claim):
@@ -131,7 +131,7 @@ def _overdue(facts: Facts, claim: Claim) -> bool:
     return True
 
 
-@_is("timeline-chosen")
+@_predicate_of("timeline-chosen")
 def _chosen(facts: Facts, claim: Claim) -> bool:
     """It names who was chosen, and that has not renewed it."""
     if facts.has_renewals(claim["identity"], *_inside(facts, claim)):
@@ -139,7 +139,7 @@ def _chosen(facts: Facts, claim: Claim) -> bool:
     return all(_is_of(facts, spec, claim["identity"]) for _, _, spec, _ in _states(facts, claim))
 
 
-@_is("timeline-leaderless")
+@_predicate_of("timeline-leaderless")
 def _leaderless(facts: Facts, claim: Claim) -> bool:
     """It names no one, or who has released it, or does not exist."""
     return not any(
@@ -148,25 +148,25 @@ def _leaderless(facts: Facts, claim: Claim) -> bool:
     )
 
 
-@_is("timeline-never-held")
+@_predicate_of("timeline-never-held")
 def _never_held(facts: Facts, claim: Claim) -> bool:
     return not any(spec.holder for _, _, spec, _ in _states(facts, claim)) and not _was_put(
         facts, claim, _inside(facts, claim)[1]
     )
 
 
-@_is("timeline-frozen")
+@_predicate_of("timeline-frozen")
 def _frozen(facts: Facts, claim: Claim) -> bool:
     return all(_is_of(facts, spec, claim["identity"]) for _, _, spec, _ in _states(facts, claim))
 
 
-@_is("timeline-removed")
+@_predicate_of("timeline-removed")
 def _removed(facts: Facts, claim: Claim) -> bool:
     """It names no one, or who has released it."""
     return not any(spec.holder and spec.duration != 1 for _, _, spec, _ in _states(facts, claim))
 
 
-@_is("timeline-written")
+@_predicate_of("timeline-written")
 def _written(facts: Facts, claim: Claim) -> bool:
     """It was written by the one that is shown, first at the beginning."""
     at = facts.moment(claim["from"])
@@ -176,7 +176,7 @@ def _written(facts: Facts, claim: Claim) -> bool:
     return any(near) and _is_written(facts, claim)
 
 
-@_is("timeline-unrecorded")
+@_predicate_of("timeline-unrecorded")
 def _unrecorded(facts: Facts, claim: Claim) -> bool:
     """The input lacks a part of that time, or is a log that has nothing for long; or what the text says is so."""
     begin, end = facts.earliest(claim, "from"), facts.latest(claim, "to")
@@ -204,7 +204,7 @@ def _is_retaken(write: Write) -> bool:
     return is_same and write.after.acquired != write.before.acquired
 
 
-@_is("timeline-several", "timeline-problem")
+@_predicate_of("timeline-several", "timeline-problem")
 def _never(_: Facts, __: Claim) -> bool:
     return False
 
@@ -212,7 +212,7 @@ def _never(_: Facts, __: Claim) -> bool:
 # ---- times without a leader -----------------------------------------------------------------------------------------
 
 
-@_is("timeline-gap")
+@_predicate_of("timeline-gap")
 def _gap(facts: Facts, claim: Claim) -> bool:
     """It was not renewed, or named no one, for as long as the caption says.
 
@@ -235,13 +235,13 @@ def _unled_time(facts: Facts, begin: int, end: int) -> int:
     return sum(one.end - one.begin for one in subtract_spans([Span(begin, end)], works)) if begin < end else 0
 
 
-@_is("timeline-silent")
+@_predicate_of("timeline-silent")
 def _silent(facts: Facts, claim: Claim) -> bool:
     """The holder did not renew it, after its last renewal."""
     return not facts.has_renewals(claim["identity"], *_inside(facts, claim))
 
 
-@_is("timeline-contested")
+@_predicate_of("timeline-contested")
 def _contested(facts: Facts, claim: Claim) -> bool:
     """It was taken while it was live, at the beginning."""
     return _mark_of_taking("while-live")(facts, {**claim, "at": claim["from"], "is_dated": True})
@@ -294,14 +294,14 @@ def _is_first_write(facts: Facts, claim: Claim) -> bool:
     return any(claim["identity"] in _names(one.process) for one in facts.find_writes(begin, end, lambda _: True))
 
 
-_is("timeline-steal")(_mark_of_taking("while-live"))
-_is("timeline-takeover-by-expiry")(_mark_of_taking("after-expiry"))
-_is("timeline-takeover-by-release")(_mark_of_taking("after-release"))
-_is("timeline-takeover")(_mark_of_taking("unknown"))
-_is("timeline-claim")(_mark_of_taking("first"))
+_predicate_of("timeline-steal")(_mark_of_taking("while-live"))
+_predicate_of("timeline-takeover-by-expiry")(_mark_of_taking("after-expiry"))
+_predicate_of("timeline-takeover-by-release")(_mark_of_taking("after-release"))
+_predicate_of("timeline-takeover")(_mark_of_taking("unknown"))
+_predicate_of("timeline-claim")(_mark_of_taking("first"))
 
 
-@_is("timeline-created")
+@_predicate_of("timeline-created")
 def _created(facts: Facts, claim: Claim) -> bool:
     begin, end = _around(facts, claim)
     return any(
@@ -310,13 +310,13 @@ def _created(facts: Facts, claim: Claim) -> bool:
     )
 
 
-@_is("timeline-deleted")
+@_predicate_of("timeline-deleted")
 def _deleted(facts: Facts, claim: Claim) -> bool:
     begin, end = _around(facts, claim)
     return any(facts.find_writes(begin, end, lambda write: not write.is_there))
 
 
-@_is("timeline-release")
+@_predicate_of("timeline-release")
 def _release(facts: Facts, claim: Claim) -> bool:
     begin, end = _around(facts, claim)
     text = claim["text"]
@@ -345,7 +345,7 @@ def _is_of_manager(facts: Facts, write: Write, identity: str) -> bool:
     return write.process.manager in {one.process.manager for one in renewals}
 
 
-@_is("timeline-late")
+@_predicate_of("timeline-late")
 def _late(facts: Facts, claim: Claim) -> bool:
     """No renewal by its process came before the one that is marked, for longer than most clients try."""
     at = facts.moment(claim["at"])
@@ -354,33 +354,33 @@ def _late(facts: Facts, claim: Claim) -> bool:
     return not facts.has_renewals(claim["identity"], begin, at.first - POINT)
 
 
-@_is("timeline-identity-shared")
+@_predicate_of("timeline-identity-shared")
 def _shared(facts: Facts, claim: Claim) -> bool:
     named = [one for one in facts.writes if one.is_renewal and one.after.holder == claim["identity"]]
     return len({one.process.writer for one in named}) > 1
 
 
-@_is("timeline-denied", "timeline-failed")
+@_predicate_of("timeline-denied", "timeline-failed")
 def _refused(facts: Facts, claim: Claim) -> bool:
     begin, end = _around(facts, claim)
     refused = (one for one in facts.requests if one.refused and begin <= one.answered and one.received <= end)
     return any(f"was answered with {one.code}" in claim["text"] for one in refused)
 
 
-@_is("timeline-slow")
+@_predicate_of("timeline-slow")
 def _slow(facts: Facts, claim: Claim) -> bool:
     begin, end = _around(facts, claim)
     answered = (one for one in facts.requests if begin <= one.answered and one.received <= end)
     return any(one.answered - one.received >= SECOND - SLACK for one in answered)
 
 
-@_is("timeline-edit")
+@_predicate_of("timeline-edit")
 def _edit(facts: Facts, claim: Claim) -> bool:
     begin, end = _around(facts, claim)
     return any(facts.find_writes(begin, end, lambda write: write.was_there and write.is_there))
 
 
-@_is("timeline-forged-stamps")
+@_predicate_of("timeline-forged-stamps")
 def _forged(facts: Facts, claim: Claim) -> bool:
     return PREDICATES["renewal-stamp-tampered"](facts, claim)
 
@@ -388,14 +388,14 @@ def _forged(facts: Facts, claim: Claim) -> bool:
 # ---- renewals, and numbers ------------------------------------------------------------------------------------------
 
 
-@_is("timeline-renewal")
+@_predicate_of("timeline-renewal")
 def _renewal(facts: Facts, claim: Claim) -> bool:
     at = facts.moment(claim["at"])
     is_written = claim["is_hidden"] and _is_asked(facts, claim)
     return is_written or any(facts.find_writes(at.first - POINT, at.last + POINT, lambda write: write.is_renewal))
 
 
-@_is("timeline-renewals")
+@_predicate_of("timeline-renewals")
 def _renewals(facts: Facts, claim: Claim) -> bool:
     """No more of them are drawn than there were; a log without objects shows writes."""
     return bool(claim["is_hidden"] or claim["count"] <= len([one for one in facts.writes if one.is_renewal]))
@@ -407,7 +407,7 @@ def _changes(facts: Facts) -> int:
     return len([one for before, one in pairwise(holders) if one != before])
 
 
-@_is("timeline-handovers", "row-changes")
+@_predicate_of("timeline-handovers", "row-changes")
 def _handovers(facts: Facts, claim: Claim) -> bool:
     """A page counts those up to its end: a writer's clock that is ahead may date one after that.
 
@@ -424,7 +424,7 @@ def _changes_of_writer(facts: Facts) -> int:
     return len([one for before, one in pairwise(plain) if one.process.writer != before.process.writer])
 
 
-@_is("json-handovers", "metric-handovers")
+@_predicate_of("json-handovers", "metric-handovers")
 def _handovers_of_kind(facts: Facts, claim: Claim) -> bool:
     """No kind has more of them than there were writes by which a holder took it, or of one that replaced another pod.
 
@@ -456,13 +456,13 @@ def _replacements(facts: Facts) -> int:
     return len([one for before, one in pairwise(named) if one[0] == before[0] and one[1] != before[1]])
 
 
-@_is("timeline-duration", "row-duration", "json-duration", "metric-duration-seconds")
+@_predicate_of("timeline-duration", "row-duration", "json-duration", "metric-duration-seconds")
 def _duration(facts: Facts, claim: Claim) -> bool:
     duration = claim.get("seconds", claim.get("value"))
     return duration in {one.duration for one in _specs(facts)}
 
 
-@_is("row-usual")
+@_predicate_of("row-usual")
 def _usual(facts: Facts, claim: Claim) -> bool:
     """For a log without objects, the table shows who wrote the lease last, and how often that writer does."""
     if claim.get("are_writers"):
@@ -477,7 +477,7 @@ def _usual(facts: Facts, claim: Claim) -> bool:
 # ---- the state at the end -------------------------------------------------------------------------------------------
 
 
-@_is("row-state", "json-state")
+@_predicate_of("row-state", "json-state")
 def _state(facts: Facts, claim: Claim) -> bool:
     """By the API servers' clocks; where only the writer's dates it, by renewTime alone."""
     spec, state = facts.spec, claim["state"]
@@ -529,7 +529,7 @@ def _was_put(facts: Facts, claim: Claim, end: int) -> bool:
     return any(one.puts and not any(low <= one.at <= high for low, high in hidden) for one in begun[first:])
 
 
-@_is("row-holder", "json-holder")
+@_predicate_of("row-holder", "json-holder")
 def _holder(facts: Facts, claim: Claim) -> bool:
     identity = claim["identity"]
     if not identity:
@@ -541,7 +541,7 @@ def _holder(facts: Facts, claim: Claim) -> bool:
     )
 
 
-@_is("row-renewed", "json-last-renewal")
+@_predicate_of("row-renewed", "json-last-renewal")
 def _last_renewal(facts: Facts, claim: Claim) -> bool:
     """The holder's last renewal, or what put it there, or, where only the writer dates that, renewTime."""
     if not claim["is_right"]:
@@ -564,7 +564,7 @@ def _last_renewal(facts: Facts, claim: Claim) -> bool:
     return any(one.begin <= at.last + POINT and at.first - POINT <= one.end for one in latest)
 
 
-@_is("json-last-renewal-by")
+@_predicate_of("json-last-renewal-by")
 def _last_renewal_by(facts: Facts, claim: Claim) -> bool:
     """Return whether the process shown wrote the lease then; a log without objects does not show what it changed."""
     at = facts.moment(claim["at"])
@@ -593,7 +593,7 @@ def _is_asked(facts: Facts, claim: Claim) -> bool:
     return any(not identity or identity in (*_names(one), one.identity) for one in writers)
 
 
-@_is("row-takeable", "json-takeable")
+@_predicate_of("row-takeable", "json-takeable")
 def _takeable(facts: Facts, claim: Claim) -> bool:
     """If nothing else is written, it is not live from then on."""
     state = claim["state"]
@@ -607,7 +607,7 @@ def _takeable(facts: Facts, claim: Claim) -> bool:
     return renewal is None or duration is None or at.last + POINT >= renewal.begin + duration * SECOND
 
 
-@_is("json-held-since", "json-tenure-since")
+@_predicate_of("json-held-since", "json-tenure-since")
 def _since(facts: Facts, claim: Claim) -> bool:
     at = facts.moment(claim["at"])
     identity = claim["identity"]
@@ -622,7 +622,7 @@ def _since(facts: Facts, claim: Claim) -> bool:
     )
 
 
-@_is("json-tenure-until")
+@_predicate_of("json-tenure-until")
 def _until(facts: Facts, claim: Claim) -> bool:
     """It was removed or replaced then, or renewed last, before it expired.
 
@@ -639,7 +639,7 @@ def _until(facts: Facts, claim: Claim) -> bool:
     )
 
 
-@_is("json-tenure-leaderless")
+@_predicate_of("json-tenure-leaderless")
 def _unled(facts: Facts, claim: Claim) -> bool:
     """The time from the removal or the last renewal of the one before is at most so long."""
     at = facts.moment(claim["at"])
@@ -654,14 +654,14 @@ def _unled(facts: Facts, claim: Claim) -> bool:
 # ---- metrics --------------------------------------------------------------------------------------------------------
 
 
-@_is("metric-live")
+@_predicate_of("metric-live")
 def _metric_live(facts: Facts, claim: Claim) -> bool:
     if claim["value"] == 1:
         return bool(facts.holder) and _may_be_live(facts)
     return True
 
 
-@_is("metric-renewal-age-seconds")
+@_predicate_of("metric-renewal-age-seconds")
 def _metric_age(facts: Facts, claim: Claim) -> bool:
     if claim["value"] == 0:
         return facts.last_renewal is None or facts.last_renewal.end >= facts.moment(claim["now"]).first - POINT
@@ -670,7 +670,7 @@ def _metric_age(facts: Facts, claim: Claim) -> bool:
     return _last_renewal(facts, about)
 
 
-@_is("metric-leaderless-seconds")
+@_predicate_of("metric-leaderless-seconds")
 def _metric_leaderless(facts: Facts, claim: Claim) -> bool:
     """It named no one for so long at most, after somebody had held it."""
     free = [last - first for first, last, spec, write in facts.stretches() if not spec.holder and write.removes]

@@ -28,8 +28,8 @@ from webhook.analysis.history.elections.refused_candidates import RefusedCandida
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.sight.clock_steps import ClockStep
 from webhook.analysis.history.status import LeaseState, LeaseStatus, date_state, is_duration_by_another
+from webhook.analysis.history.visibility.clock_steps import ClockStep
 from webhook.analysis.inputs.items import InputKind, RecordingGap, RelatedWrite, Writer
 from webhook.findings import ORDER, ReportFinding, Severity
 from webhook.kubernetes.times import SECOND, get_readable_instant, normalize, stamp_of

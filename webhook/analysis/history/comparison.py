@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.renewals import OtherLeases
-from webhook.analysis.history.sight.clock_steps import ClockStep
+from webhook.analysis.history.visibility.clock_steps import ClockStep
 from webhook.kubernetes.objects import Lease
 from webhook.kubernetes.times import MINUTE, SECOND, stamp_of
 

@@ -26,8 +26,8 @@ from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.history_index import HistoryIndex
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.observe import observe
-from webhook.analysis.history.sight.bounds import MAX_LISTED, Bounds
 from webhook.analysis.history.stored_leases import Key, StoredLeases
+from webhook.analysis.history.visibility.bounds import MAX_LISTED, Bounds
 from webhook.analysis.inputs.items import (
     Act,
     ClockSkew,

@@ -23,8 +23,8 @@ from webhook.analysis.history.heartbeat_stops import Heartbeats
 from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.renewals import OtherLeases
-from webhook.analysis.history.sight.clock_steps import ClockStep
 from webhook.analysis.history.stored_leases import Key, StoredLeases
+from webhook.analysis.history.visibility.clock_steps import ClockStep
 from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.request import cached
 

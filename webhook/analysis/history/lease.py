@@ -12,7 +12,7 @@ from webhook.analysis.history.audit_log.requests import MAX_REFUSALS, Requests
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.holders.rival import Rival
 from webhook.analysis.history.holders.succession import Succession
-from webhook.analysis.history.holders.taken_back import MAX_FIELD_CHANGES, FieldChange
+from webhook.analysis.history.holders.taken_back import MAX_ELECTION_FIELD_CHANGES, ElectionFieldChange
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.holders.vacancy import Vacancy
 from webhook.analysis.history.idle_writes import IdleWrite
@@ -20,12 +20,12 @@ from webhook.analysis.history.known_status import date_known_renewal, doubt_expi
 from webhook.analysis.history.marks import MAX_MARKS, MarkedLease
 from webhook.analysis.history.owners import AddedOwners
 from webhook.analysis.history.renewals import Renewals, Silence, estimate_deadline
-from webhook.analysis.history.sight.clock_steps import ClockSteps
-from webhook.analysis.history.sight.continuity import Continuity, VisibilityChange
-from webhook.analysis.history.sight.dating import KnownState
-from webhook.analysis.history.sight.existence import Existence
-from webhook.analysis.history.sight.separate_stores import SeparateStores
 from webhook.analysis.history.status import RELEASED_DURATION, LeaseState, LeaseStatus
+from webhook.analysis.history.visibility.clock_steps import ClockSteps
+from webhook.analysis.history.visibility.continuity import Continuity, VisibilityChange
+from webhook.analysis.history.visibility.dating import KnownState
+from webhook.analysis.history.visibility.existence import Existence
+from webhook.analysis.history.visibility.separate_stores import SeparateStores
 from webhook.analysis.history.write import Write
 from webhook.analysis.inputs.items import InputKind, Writer
 from webhook.kubernetes.managed_fields import Entry
@@ -81,7 +81,9 @@ class LeaseHistory(Struct):
     renewals: Renewals = field(default_factory=Renewals)
     requests: Requests = field(default_factory=Requests)
     idle_writes: deque[IdleWrite] = field(default_factory=partial(deque, (), MAX_OTHERS))
-    field_changes: deque[FieldChange] = field(default_factory=partial(deque, (), MAX_FIELD_CHANGES))
+    election_field_changes: deque[ElectionFieldChange] = field(
+        default_factory=partial(deque, (), MAX_ELECTION_FIELD_CHANGES)
+    )
     """Fields of coordinated elections, other than the holder, that were set or cleared."""
     edits: deque[LeaseEvent] = field(default_factory=partial(deque, (), MAX_REFUSALS))
     marks: deque[MarkedLease] = field(default_factory=partial(deque, (), MAX_MARKS))

@@ -11,14 +11,14 @@ from webhook.analysis.history.audit_log.requests import note_request_of_holder
 from webhook.analysis.history.events import EventKind, LeaseEvent
 from webhook.analysis.history.holders.rival import estimate_patience
 from webhook.analysis.history.lease import LeaseHistory, ShownByRead, UnloggedWrites
-from webhook.analysis.history.sight.bounds import Bounds
-from webhook.analysis.history.sight.continuity import Visibility, VisibilityChange
-from webhook.analysis.history.sight.dating import estimate_write
 from webhook.analysis.history.steps.deletion import confirm_deletion, store_deletion, take_absence
 from webhook.analysis.history.steps.inferring import take_hidden_write, take_logged_write, take_write_beside_spec
 from webhook.analysis.history.steps.states import take_state
 from webhook.analysis.history.steps.step import Step
 from webhook.analysis.history.steps.tenure_steps import record_event
+from webhook.analysis.history.visibility.bounds import Bounds
+from webhook.analysis.history.visibility.continuity import Visibility, VisibilityChange
+from webhook.analysis.history.visibility.dating import estimate_write
 from webhook.analysis.inputs.items import Act, InputKind, Observation
 from webhook.kubernetes.managed_fields import list_entries
 from webhook.kubernetes.objects import Lease

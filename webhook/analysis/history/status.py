@@ -121,7 +121,7 @@ def find_state_of_lease(
         takeable_at=takeable,
         from_stamps=from_stamps or logged is not None,
         is_disputed=from_stamps and logged is None and not (is_constant(entries) or is_renewal_dated(spec, entries)),
-        manager=find_manager(entries, stamp),
+        manager=find_manager_of_renewal(entries, stamp),
         ahead=measure_ahead(spec, entries) if from_stamps else None,
     )
     block = _find_block(spec, entries, expires, max(now, renewed or now) if from_stamps else now)
@@ -158,7 +158,7 @@ def measure_ahead(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
     stamp, claimed = date_last_renewal(entries), get_readable_instant(normalize(spec.renew_time))
     if stamp is None or claimed is None:
         return None
-    renewing = find_manager(entries, stamp)
+    renewing = find_manager_of_renewal(entries, stamp)
     if not spec.strategy and not any(HOLDER in one.owned.spec and (one.manager or "") == renewing for one in entries):
         return None
     return claimed - refine(stamp, claimed)
@@ -247,7 +247,7 @@ def _find_block(spec: LeaseSpec, entries: Sequence[Entry], expires: int | None, 
     return None
 
 
-def find_manager(entries: Sequence[Entry], stamp: int | None) -> str:
+def find_manager_of_renewal(entries: Sequence[Entry], stamp: int | None) -> str:
     """Return the field manager of the last renewal, "" if it is not known."""
     return next((_name_manager(entry) for entry in entries if entry.owns_renew_time and entry.stamp == stamp), "")
 
@@ -398,7 +398,7 @@ def has_expired(last: int | None, duration: int | None, at: int) -> bool:
     return last is None or duration is None or at - last >= duration * SECOND
 
 
-def find_manager_of_write(entries: Sequence[Entry], before: Sequence[Entry]) -> str:
+def find_manager_of_holder(entries: Sequence[Entry], before: Sequence[Entry]) -> str:
     """Return the field manager of a write that set the holder, from the lists after and before it; "" if unknown."""
     owners = [one for one in entries if HOLDER in one.owned.spec]
     return _name_manager(owners[0]) if len(owners) == 1 and owners[0] not in before else ""

@@ -22,9 +22,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from webhook.analysis.claims.words import format_count
-from webhook.analysis.history.sight.forged_stamps import is_renewal_dated_again
 from webhook.analysis.history.status import date_state
 from webhook.analysis.history.stored_leases import Key
+from webhook.analysis.history.visibility.forged_stamps import is_renewal_dated_again
 from webhook.analysis.inputs.cluster import CANDIDATES, LEASES
 from webhook.analysis.inputs.files import read_path
 from webhook.analysis.inputs.items import (

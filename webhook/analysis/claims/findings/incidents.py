@@ -28,9 +28,9 @@ from webhook.analysis.claims.words import format_clock, format_name
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.sight.clock_steps import TOLERANCE, ClockStep
-from webhook.analysis.history.sight.separate_stores import Series
 from webhook.analysis.history.status import LeaseStatus
+from webhook.analysis.history.visibility.clock_steps import TOLERANCE, ClockStep
+from webhook.analysis.history.visibility.separate_stores import Series
 from webhook.analysis.inputs.items import InputKind
 from webhook.analysis.inputs.rewriting import RENEW_TIME
 from webhook.findings import ReportFinding, Severity

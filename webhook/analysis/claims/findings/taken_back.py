@@ -9,7 +9,7 @@ from webhook.analysis.claims.advice.on_writers import advise_on_writer
 from webhook.analysis.claims.claim import Advice
 from webhook.analysis.claims.commands import make_command_for_audit_log
 from webhook.analysis.claims.words import describe_user, describe_writer, format_clock
-from webhook.analysis.history.holders.taken_back import MAX_FIELD_CHANGES, FieldChange
+from webhook.analysis.history.holders.taken_back import MAX_ELECTION_FIELD_CHANGES, ElectionFieldChange
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.inputs.items import Writer
 
@@ -23,8 +23,8 @@ class TakenBack(Struct, frozen=True):
     `is_cut`: there may have been more before.
     """
 
-    sets: Sequence[FieldChange]
-    clears: Sequence[FieldChange]
+    sets: Sequence[ElectionFieldChange]
+    clears: Sequence[ElectionFieldChange]
     setter: Writer | None
     remover: Writer | None
     is_cut: bool
@@ -67,11 +67,11 @@ class TakenBack(Struct, frozen=True):
 
 def find_taken_back(history: LeaseHistory) -> TakenBack | None:
     """Return the latest fields that were set again and again, and each time cleared by another writer; else None."""
-    changes = list(history.field_changes)
+    changes = list(history.election_field_changes)
     last = next((one for one in reversed(changes) if not one.is_set), None)
     if last is None:
         return None
-    sets, clears = list[FieldChange](), list[FieldChange]()
+    sets, clears = list[ElectionFieldChange](), list[ElectionFieldChange]()
     setter = next((one.writer for one in reversed(changes) if one.is_set), None)
     for one in changes:
         if one.is_set and one.writer == setter:
@@ -81,4 +81,4 @@ def find_taken_back(history: LeaseHistory) -> TakenBack | None:
     is_by_one = setter is not None and setter == last.writer
     if len(clears) < _MIN_TIMES or is_by_one:
         return None
-    return TakenBack(sets, clears, setter, last.writer, is_cut=len(changes) == MAX_FIELD_CHANGES)
+    return TakenBack(sets, clears, setter, last.writer, is_cut=len(changes) == MAX_ELECTION_FIELD_CHANGES)

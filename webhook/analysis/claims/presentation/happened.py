@@ -260,7 +260,7 @@ def _list_edits(history: LeaseHistory, *, by_others: bool = False) -> list[_Even
     A watch does not show whose an edit is: what it has is listed of a log as well, where that names the writer.
     """
     taken_back = find_taken_back(history)
-    found = [one for one in history.edits if not (by_others and _is_usual(one))]
+    found = [one for one in history.edits if not (by_others and _is_unremarkable(one))]
     if taken_back is None:
         return [*_keep_order(found)]
     others = [one for one in found if not (taken_back.has(one.at) and _IS_OF_ELECTION.fullmatch(one.text))]
@@ -365,7 +365,7 @@ def _count_times(group: Sequence[RelatedWrite], now: int) -> str:
     return f" {len(group)} times until {format_clock(group[-1].at, now)}" if len(group) > 1 else ""
 
 
-def _is_usual(edit: LeaseEvent) -> bool:
+def _is_unremarkable(edit: LeaseEvent) -> bool:
     tenure, who = edit.tenure, edit.writer
     if tenure is not None and tenure.is_coordinated and _TAKEN_UP.fullmatch(edit.text):
         return True

@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from webhook.analysis.history.audit_log.addresses import get_address
-from webhook.analysis.history.sight.bounds import MAX_LISTED
+from webhook.analysis.history.visibility.bounds import MAX_LISTED
 from webhook.analysis.inputs.items import Observation, Writer
 from webhook.kubernetes.times import SECOND
 

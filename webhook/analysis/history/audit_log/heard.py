@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from webhook.analysis.history.sight.bounds import MAX_LISTED
+from webhook.analysis.history.visibility.bounds import MAX_LISTED
 from webhook.analysis.inputs.items import Observation, Writer
 
 KEPT: Final = 5

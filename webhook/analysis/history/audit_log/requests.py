@@ -24,7 +24,7 @@ from webhook.analysis.history.audit_log.waiting import Waiting
 from webhook.analysis.history.holders.rival import UNKNOWN_PATIENCE
 from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.history.renewals import Renewals
-from webhook.analysis.history.sight.bounds import MAX_LISTED
+from webhook.analysis.history.visibility.bounds import MAX_LISTED
 from webhook.analysis.inputs.items import FenceReport, InputKind, Observation, Writer
 from webhook.kubernetes.objects import Lease
 from webhook.kubernetes.times import get_instant, normalize

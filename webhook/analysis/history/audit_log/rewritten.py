@@ -5,7 +5,7 @@ In: each stored write of an audit log. Out: how often each field was changed, wh
 
 from msgspec import Struct, field
 
-from webhook.analysis.history.sight.bounds import MAX_LISTED
+from webhook.analysis.history.visibility.bounds import MAX_LISTED
 from webhook.analysis.inputs.items import Observation, Writer
 from webhook.analysis.inputs.rewriting import HOLDER_IDENTITY, MutatingWebhook
 

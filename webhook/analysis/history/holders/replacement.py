@@ -9,7 +9,7 @@ from itertools import islice, takewhile
 
 from webhook.analysis.history.holders.processes import MIN_RENEWALS
 from webhook.analysis.history.holders.tenure import Handover, Tenure
-from webhook.analysis.history.sight.bounds import MAX_LISTED
+from webhook.analysis.history.visibility.bounds import MAX_LISTED
 from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.times import SECOND
 

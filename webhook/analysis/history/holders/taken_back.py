@@ -12,12 +12,12 @@ from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.objects import LeaseSpec
 from webhook.kubernetes.times import normalize
 
-MAX_FIELD_CHANGES: Final = 1000
+MAX_ELECTION_FIELD_CHANGES: Final = 1000
 _FIELDS: Final = {"strategy": "strategy", "preferredHolder": "preferred_holder"}
 """What API servers write of a coordinated election, by its name in JSON."""
 
 
-class FieldChange(Struct, frozen=True, gc=False):
+class ElectionFieldChange(Struct, frozen=True, gc=False):
     """A write at `at` that set fields which were empty, or cleared them; `is_renewal`: it renewed the lease, too."""
 
     at: int
@@ -27,7 +27,9 @@ class FieldChange(Struct, frozen=True, gc=False):
     writer: Writer | None = None
 
 
-def find_field_changes(old: LeaseSpec, new: LeaseSpec, at: int, writer: Writer | None) -> Iterator[FieldChange]:
+def find_election_field_changes(
+    old: LeaseSpec, new: LeaseSpec, at: int, writer: Writer | None
+) -> Iterator[ElectionFieldChange]:
     """Yield which fields a write set, and which it cleared; of one that changed the holder, none."""
     if (old.holder_identity or "") != (new.holder_identity or ""):
         return
@@ -37,4 +39,4 @@ def find_field_changes(old: LeaseSpec, new: LeaseSpec, at: int, writer: Writer |
     for is_set in (True, False):
         fields = tuple(name for name, (before, after) in states.items() if before is not after and after is is_set)
         if fields:
-            yield FieldChange(at, fields, is_set, is_renewal, who)
+            yield ElectionFieldChange(at, fields, is_set, is_renewal, who)

@@ -118,8 +118,8 @@ class NextState(Struct, frozen=True):
         return bool(self.holder) or self.is_nameless
 
     @property
-    def manager(self) -> str:
-        """The field manager of a write that left the holder, "" if it is not known."""
+    def only_changed_manager(self) -> str:
+        """The field manager whose entry alone is new or changed, "" if none or several are."""
         changed = [one.manager or "" for one in self.entries if one not in self.known]
         return changed[0] if len(changed) == 1 else ""
 

@@ -18,7 +18,7 @@ from webhook.analysis.history.merge.one_object import order_records
 from webhook.analysis.history.merge.reads import LatestReads
 from webhook.analysis.history.merge.skew import measure_skew
 from webhook.analysis.history.merge.streams import estimate_time, merge_by_time
-from webhook.analysis.history.sight.restores import mark_restores
+from webhook.analysis.history.visibility.restores import mark_restores
 from webhook.analysis.inputs.items import (
     Act,
     ClockSkew,

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import count, islice
 from typing import Final
 
-from webhook.analysis.history.sight.dating import date_by_itself
+from webhook.analysis.history.visibility.dating import date_by_itself
 from webhook.analysis.inputs.items import (
     STANDARD_INPUT,
     FenceReport,

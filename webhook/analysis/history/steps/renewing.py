@@ -9,8 +9,7 @@ from webhook.analysis.history.holders.taking import classify_write
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.holders.transition import NextState
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.sight.continuity import is_retaken
-from webhook.analysis.history.status import RELEASED_DURATION, find_manager, is_release, is_set_back
+from webhook.analysis.history.status import RELEASED_DURATION, find_manager_of_renewal, is_release, is_set_back
 from webhook.analysis.history.steps.step import Step
 from webhook.analysis.history.steps.tenure_steps import (
     begin_tenure,
@@ -20,6 +19,7 @@ from webhook.analysis.history.steps.tenure_steps import (
     record_event,
     report_expiry,
 )
+from webhook.analysis.history.visibility.continuity import is_retaken
 from webhook.analysis.history.write import Write
 from webhook.analysis.inputs.items import Act, InputKind, Writer
 from webhook.kubernetes.objects import LeaseSpec
@@ -80,7 +80,7 @@ def _note_own_renewal(step: Step, tenure: Tenure, state: NextState) -> bool:
 
 def _is_renewed_by_chooser(history: LeaseHistory, tenure: Tenure) -> bool:
     """Return whether the field manager of an API server that chose a holder also made the last renewal."""
-    manager = find_manager(history.entries, date_last_renewal(history.entries))
+    manager = find_manager_of_renewal(history.entries, date_last_renewal(history.entries))
     return tenure.is_chosen and manager != "" and manager == tenure.beginning.manager
 
 
@@ -94,7 +94,7 @@ def _count_renewal(step: Step, tenure: Tenure, state: NextState) -> None:
         tenure.note_renew_times(state.old, state.new, at)
     history.clock_steps.take(last_at, at, before, tenure.clock.ahead_at_last)
     if not (writer and writer.user):
-        manager = find_manager(history.entries, date_last_renewal(history.entries))
+        manager = find_manager_of_renewal(history.entries, date_last_renewal(history.entries))
         tenure.note_ambiguity(is_other=_hints_at_another(tenure, manager, state.old, state.new))
         tenure.follow_manager(manager)
     is_first = tenure.processes.renewals == 1 and (tenure.is_chosen or tenure.inherited is not None)

@@ -10,10 +10,10 @@ from webhook.analysis.history.events import EventKind
 from webhook.analysis.history.holders.resumption import date_resumed_renewal, may_renew_with, read_resumption
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.holders.transition import NextState
-from webhook.analysis.history.sight.continuity import Visibility
-from webhook.analysis.history.status import date_naming, find_manager
+from webhook.analysis.history.status import date_naming, find_manager_of_renewal
 from webhook.analysis.history.steps.step import Step
 from webhook.analysis.history.steps.tenure_steps import begin_tenure, end_tenure, forget_undated, record_event
+from webhook.analysis.history.visibility.continuity import Visibility
 from webhook.analysis.history.write import Dating
 from webhook.kubernetes.times import get_readable_instant, normalize
 
@@ -97,7 +97,7 @@ def _add_unseen(step: Step, before: Tenure | None, state: NextState, at: int, *,
     forget_undated(step, tenure)
     if before and before.holder == state.holder and not (writer and writer.user):
         tenure.note_manager(before.manager)
-        manager = find_manager(history.entries, date_last_renewal(history.entries))
+        manager = find_manager_of_renewal(history.entries, date_last_renewal(history.entries))
         tenure.note_ambiguity(is_other=tenure.has_other_manager(manager) or before.is_ambiguous)
         tenure.follow_manager(manager)
     tenure.begin_unseen()

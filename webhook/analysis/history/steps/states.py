@@ -12,21 +12,17 @@ from msgspec.structs import replace
 
 from webhook.admission.rules.expiry import date_last_renewal
 from webhook.analysis.history.events import EventKind, describe_changed_fields
-from webhook.analysis.history.holders.taken_back import find_field_changes
+from webhook.analysis.history.holders.taken_back import find_election_field_changes
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.holders.transition import NextState, Transition
 from webhook.analysis.history.idle_writes import IdleWrite
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.marks import MarkedLease, find_marks
 from webhook.analysis.history.owners import find_added_owners
-from webhook.analysis.history.sight.continuity import Visibility
-from webhook.analysis.history.sight.dating import date_state_before
-from webhook.analysis.history.sight.existence import is_other_uid, measure_overlap
-from webhook.analysis.history.sight.forged_stamps import find_forged_stamps
 from webhook.analysis.history.status import (
     date_duration_by_another,
     date_state,
-    find_manager,
+    find_manager_of_renewal,
     find_stamp_between,
     is_duration_by_another,
     is_renewal_logged,
@@ -38,6 +34,10 @@ from webhook.analysis.history.steps.resuming import resume
 from webhook.analysis.history.steps.step import Step
 from webhook.analysis.history.steps.taking_over import claim, release, take_from_holder
 from webhook.analysis.history.steps.tenure_steps import advance_at, is_last_renewal_known, record_event, report_expiry
+from webhook.analysis.history.visibility.continuity import Visibility
+from webhook.analysis.history.visibility.dating import date_state_before
+from webhook.analysis.history.visibility.existence import is_other_uid, measure_overlap
+from webhook.analysis.history.visibility.forged_stamps import find_forged_stamps
 from webhook.analysis.inputs.items import Act, InputKind, Observation
 from webhook.kubernetes.managed_fields import Entry
 from webhook.kubernetes.objects import Lease
@@ -229,7 +229,9 @@ def _note_facts(step: Step, tenure: Tenure, state: NextState) -> None:
             report_expiry(
                 step, tenure.held_duration.least, tenure.kept_until, state.at, tenure.held_duration.shortened_at
             )
-        managers = [find_manager(entries, date_last_renewal(entries)) for entries in (state.entries, state.known)]
+        managers = [
+            find_manager_of_renewal(entries, date_last_renewal(entries)) for entries in (state.entries, state.known)
+        ]
         at = step.write.at if state.before else max(step.write.at, date_duration_by_another(state.entries))
         tenure.set_duration(new.lease_duration_seconds, state.writer, *managers, at=at, is_renewed=is_renewed)
         if not state.has_other_renew_time and (new.lease_duration_seconds or 0) < (old.lease_duration_seconds or 0):
@@ -246,8 +248,8 @@ def _record_idle_write(step: Step, state: NextState) -> None:
     is_idle = not step.events and state.act is Act.UPDATED and not state.seen.may_be_logged
     if tenure is None or not is_idle:
         return
-    name = state.writer.name if state.writer and state.writer.user else state.manager
-    is_own = tenure.is_by(state.writer, state.manager, tenure.manager)
+    name = state.writer.name if state.writer and state.writer.user else state.only_changed_manager
+    is_own = tenure.is_by(state.writer, state.only_changed_manager, tenure.manager)
     history.idle_writes.append(IdleWrite(state.at, name, state.writer if is_own is False else None))
     if state.writer is not None and tenure.is_by(state.writer):
         tenure.processes.unrenewed.append(state.at)
@@ -282,7 +284,7 @@ def _record_edits(step: Step, state: NextState) -> None:
     history, at = step.history, state.at
     # A stamp has whole seconds, and the write before may have been in the same one.
     edited = max(at, step.write_before.at) if step.write.may_include(step.write_before.at) else at
-    history.field_changes.extend(find_field_changes(state.old, state.new, edited, state.writer))
+    history.election_field_changes.extend(find_election_field_changes(state.old, state.new, edited, state.writer))
     if edit := describe_changed_fields(state.old, state.new):
         record_event(step, EventKind.EDITED, edited, writer=state.writer, text=edit)
         asked = ", ".join(one.asked or "none" for one in state.seen.rewritings if f"{one.field} " in edit)

@@ -4,7 +4,7 @@ from msgspec import Struct, field
 
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.sight.bounds import Bounds
+from webhook.analysis.history.visibility.bounds import Bounds
 from webhook.analysis.history.write import Write
 from webhook.analysis.inputs.items import Observation
 

@@ -13,7 +13,7 @@ from webhook.analysis.history.holders.beginning import RequestsBefore, is_renami
 from webhook.analysis.history.holders.taking import find_taking
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.holders.transition import NextState
-from webhook.analysis.history.status import find_manager, find_manager_of_write
+from webhook.analysis.history.status import find_manager_of_holder, find_manager_of_renewal
 from webhook.analysis.history.steps.step import Step
 from webhook.analysis.history.steps.tenure_steps import begin_tenure, end_tenure, report_expiry
 from webhook.analysis.inputs.items import Writer
@@ -67,7 +67,7 @@ def release(step: Step, state: NextState) -> None:
     _note_last_manager(step, state.known)
     holder = history.current_tenure
     if holder:
-        manager, is_field_gone = find_manager_of_write(state.entries, state.known), state.new.holder_identity is None
+        manager, is_field_gone = find_manager_of_holder(state.entries, state.known), state.new.holder_identity is None
         elsewhere = history.requests.find_elsewhere(state.seen)
         holder.note_removal(state.writer, manager, is_field_gone=is_field_gone, elsewhere=elsewhere)
     end_tenure(step, state.at, Handover.RELEASED, state.writer)
@@ -87,4 +87,4 @@ def _note_requests_before(step: Step, following: Tenure, writer: Writer | None) 
 def _note_last_manager(step: Step, known: Sequence[Entry]) -> None:
     history = step.history
     if history.latest_tenure:
-        history.latest_tenure.note_manager(find_manager(known, date_last_renewal(known)))
+        history.latest_tenure.note_manager(find_manager_of_renewal(known, date_last_renewal(known)))

@@ -8,7 +8,7 @@ from webhook.analysis.history.events import EventKind, LeaseEvent
 from webhook.analysis.history.holders.beginning import Beginning
 from webhook.analysis.history.holders.processes import HolderProcesses
 from webhook.analysis.history.holders.tenure import Handover, Tenure
-from webhook.analysis.history.status import find_manager_of_write, measure_ahead
+from webhook.analysis.history.status import find_manager_of_holder, measure_ahead
 from webhook.analysis.history.steps.step import Step
 from webhook.analysis.inputs.items import InputKind, Writer
 from webhook.kubernetes.times import SECOND, stamp_of
@@ -40,7 +40,7 @@ def begin_tenure(
         last_extension=step.write,
         is_coordinated=history.lease is not None and bool(history.lease.spec.strategy),
     )
-    manager = "" if is_constant(history.entries) else find_manager_of_write(history.entries, ())
+    manager = "" if is_constant(history.entries) else find_manager_of_holder(history.entries, ())
     if how is Handover.SEEN:
         tenure.begin_seen(writer, manager)
     else:

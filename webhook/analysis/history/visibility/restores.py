@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.analysis.history.sight.dating import date_by_itself
+from webhook.analysis.history.visibility.dating import date_by_itself
 from webhook.analysis.inputs.items import Act, InputKind, Item, Observation, StoreRestored, parse_number
 from webhook.analysis.inputs.stamp_reader import StampReader
 from webhook.kubernetes.times import SECOND

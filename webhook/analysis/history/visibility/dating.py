@@ -6,9 +6,9 @@ from msgspec import Struct
 
 from webhook.admission.rules.expiry import truncate_to_seconds
 from webhook.admission.rules.stamps import find_latest_stamp, is_constant
-from webhook.analysis.history.sight.bounds import Bounds
-from webhook.analysis.history.sight.forged_stamps import find_forged_stamps
 from webhook.analysis.history.status import date_state, find_stamp_between, refine
+from webhook.analysis.history.visibility.bounds import Bounds
+from webhook.analysis.history.visibility.forged_stamps import find_forged_stamps
 from webhook.analysis.history.write import Dating, Write
 from webhook.analysis.inputs.items import Act, InputKind, Observation
 from webhook.analysis.inputs.stamp_reader import StampReader

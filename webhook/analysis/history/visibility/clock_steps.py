@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from webhook.analysis.history.sight.bounds import MAX_LISTED
+from webhook.analysis.history.visibility.bounds import MAX_LISTED
 from webhook.kubernetes.times import SECOND
 
 TOLERANCE: Final = 2 * SECOND

@@ -9,8 +9,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.analysis.history.sight.bounds import Bounds
-from webhook.analysis.history.sight.sources import is_same_source
+from webhook.analysis.history.visibility.bounds import Bounds
+from webhook.analysis.history.visibility.sources import is_same_source
 from webhook.analysis.history.write import Write
 from webhook.analysis.inputs.items import Act, InputKind, Observation, RecordingGap, parse_number
 from webhook.kubernetes.objects import Lease, LeaseSpec
