@@ -317,7 +317,10 @@ def test_when_only_the_holder_was_changed_is_not_known(
     path = written(tmp_path / "watch.json", text)
     output = run(capsys, "why", "shop/db", "--verbose", "--input", path)
     assert "Held by mallory, since 11:07:19Z or later: the input does not say when" in output
-    assert "11:07:19Z mallory took it from db-0_1, then or later: whether it had expired is not known" in output
+    assert (
+        "11:07:19Z mallory was written into it in place of db-0_1, then or later, not as electors do: renewTime stayed"
+        in output
+    )
     assert (
         "at 11:07:19Z or later (the input does not say when) mallory was written into the lease, which db-0_1 may still"
         in output
