@@ -47,12 +47,12 @@ from webhook.analysis.claims.evidence.rollouts import describe_templates, descri
 from webhook.analysis.claims.evidence.successors import find_failing_webhook, list_writes_of_successors
 from webhook.analysis.claims.evidence.writers_in_turn import find_writers_in_turn
 from webhook.analysis.claims.findings.changed_user import ChangedUser, find_changed_user
+from webhook.analysis.claims.findings.conflicting_updates import find_conflicting_updates
 from webhook.analysis.claims.findings.other_askers import find_other_askers
 from webhook.analysis.claims.findings.refused_candidates import advise_on_refused_candidates
 from webhook.analysis.claims.findings.taken_back import find_taken_back
 from webhook.analysis.claims.findings.thefts import is_taken_by_stranger
 from webhook.analysis.claims.findings.two_addresses import find_two_addresses
-from webhook.analysis.claims.findings.vain_edits import find_vain_edits
 from webhook.analysis.claims.handovers import (
     FrequentChanges,
     find_frequent_changes,
@@ -548,8 +548,8 @@ def _advise_on_users(account: Account) -> Advice | None:
     odd = find_taken_back(history) or find_two_addresses(history) or _find_changed_user(account)
     if odd is not None:
         return odd.advise(history)
-    if in_vain := find_vain_edits(history):
-        return in_vain[-1].advise()
+    if updates := find_conflicting_updates(history):
+        return updates[-1].advise()
     if (others := find_other_askers(account)) is not None:
         pods = f"{make_kubectl_prefix(history.namespace)} get pods -o wide"
         return Advice(f"It is held and renewed. {others.advise()}", pods)

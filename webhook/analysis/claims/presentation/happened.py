@@ -24,10 +24,10 @@ from webhook.analysis.claims.evidence.related_writes import (
 )
 from webhook.analysis.claims.evidence.writers_in_turn import describe_turns
 from webhook.analysis.claims.findings.changed_user import find_changed_user
+from webhook.analysis.claims.findings.conflicting_updates import find_conflicting_updates
 from webhook.analysis.claims.findings.single_readers import find_single_readers
 from webhook.analysis.claims.findings.taken_back import find_taken_back
 from webhook.analysis.claims.findings.two_addresses import find_two_addresses
-from webhook.analysis.claims.findings.vain_edits import find_vain_edits
 from webhook.analysis.claims.handovers import (
     DURATION,
     describe_edit,
@@ -584,9 +584,9 @@ def _name_logs(history: LeaseHistory, refused: Sequence[Refusal]) -> str:
 def _list_conflicts(account: Account) -> Iterator[_Event]:
     """Yield who tried again and again to write a lease that another one held, from a state that had changed by then."""
     history = account.history
-    in_vain = find_vain_edits(history)
-    yield from ((one.first, one.describe(history.moment)) for one in in_vain)
-    told = [refusal for one in in_vain for refusal in one.refused]
+    updates = find_conflicting_updates(history)
+    yield from ((one.first, one.describe(history.moment)) for one in updates)
+    told = [refusal for one in updates for refusal in one.refused]
     wanted = [
         one
         for one in history.requests.refusals

@@ -21,13 +21,16 @@ _RACE: Final = 5 * SECOND
 """How long after a takeover those who lost the race may still be answered."""
 
 
-class VainEdits(Struct, frozen=True):
-    """Updates by one writer that asked for `holder` while `held` was the holder, and conflicted."""
+class ConflictingUpdates(Struct, frozen=True):
+    """Updates by one writer that asked for other holders while `held` was the holder, and conflicted.
+
+    If `is_cut`, there may have been more, and earlier ones.
+    """
 
     writer: Writer
-    holder: str
     held: str
     refused: tuple[Refusal, ...]
+    is_cut: bool = False
 
     @property
     def first(self) -> int:
@@ -35,12 +38,16 @@ class VainEdits(Struct, frozen=True):
         return self.refused[0].at
 
     def describe(self, now: int) -> str:
-        """Say what was asked for in vain, as a clause."""
-        number = format_count(len(self.refused), "update")
-        until = f" until {format_clock(self.refused[-1].at, now)}" if len(self.refused) > 1 else ""
+        """Say what was asked for, as a clause."""
+        number = f"{'at least ' if self.is_cut else ''}{format_count(len(self.refused), 'update')}"
+        since = " from then or earlier" if self.is_cut else ""
+        until = f"{since} until {format_clock(self.refused[-1].at, now)}" if len(self.refused) > 1 else ""
+        # Who may update a lease may ask for any number of names.
+        asked = list(dict.fromkeys(one.asked_holder for one in self.refused))
+        others = f" or {format_count(len(asked) - 1, 'other name')}" if len(asked) > 1 else ""
         return (
-            f"{number} by {describe_writer(self.writer)} to make {format_name(self.holder)} the holder conflicted "
-            f"(409){until}; the lease had the holder {format_name(self.held)} then"
+            f"{number} by {describe_writer(self.writer)} to make {format_name(asked[-1])}{others} the holder "
+            f"conflicted (409){until}; the lease had the holder {format_name(self.held)} then"
         )
 
     def advise(self) -> Advice:
@@ -52,17 +59,20 @@ class VainEdits(Struct, frozen=True):
         return Advice(sentence)
 
 
-def find_vain_edits(history: LeaseHistory) -> list[VainEdits]:
-    """Return the updates that would have made another one the holder, by writer and by what they asked for."""
-    groups: dict[tuple[Writer, str, str], list[Refusal]] = {}
+def find_conflicting_updates(history: LeaseHistory) -> list[ConflictingUpdates]:
+    """Return the updates that would have made another one the holder, by writer and by who was the holder then."""
+    groups: dict[tuple[Writer, str, bool], list[Refusal]] = {}
     for one in history.requests.refusals:
         tenure = history.find_tenure_at(one.received)
-        if tenure is not None and _is_in_vain(history, tenure, one):
-            groups.setdefault((one.writer.process, one.asked_holder, tenure.holder), []).append(one)
-    return [VainEdits(*key, tuple(refused)) for key, refused in groups.items()]
+        if tenure is not None and _asks_for_another(history, tenure, one):
+            is_cut = history.requests.has_forgotten_since(tenure.since)
+            groups.setdefault((one.writer.process, tenure.holder, is_cut), []).append(one)
+    return [
+        ConflictingUpdates(writer, held, tuple(refused), is_cut) for (writer, held, is_cut), refused in groups.items()
+    ]
 
 
-def _is_in_vain(history: LeaseHistory, tenure: Tenure, refusal: Refusal) -> bool:
+def _asks_for_another(history: LeaseHistory, tenure: Tenure, refusal: Refusal) -> bool:
     """Return whether an update was none of an elector, and would have replaced a holder that renewed the lease."""
     who = refusal.writer
     is_other = refusal.has_conflicted and bool(who.user) and refusal.asks_for_other_than(tenure.holder)

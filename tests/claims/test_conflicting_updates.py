@@ -9,6 +9,7 @@ from tests.history.fake_server import Elector, FakeServer
 from tests.history.observing import View, advise, follow_both, follow_log
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.presentation.happened import list_events, list_latest
+from webhook.analysis.history.audit_log.requests import MAX_REFUSALS
 
 CONFLICT = "the object has been modified"
 EDITOR = "jane@example.com"
@@ -55,6 +56,26 @@ def test_one_is_said_without_an_end() -> None:
 
 def test_many_are_said_once() -> None:
     assert [len(lines) for lines in list_conflicts(play(edit(), times=6))] == [1, 1]
+
+
+def test_any_number_of_names_is_one_sentence() -> None:
+    def ask_for_many(server: FakeServer, db: Elector) -> None:
+        for number in range(3):
+            edit(holder=f"db-{number + 1}_1")(server, db)
+
+    (said,), _ = list_conflicts(play(ask_for_many, times=1))
+    assert said.startswith("3 updates by jane@example.com to make db-3_1 or 2 other names the holder conflicted (409)")
+
+
+def test_more_than_are_remembered_are_at_least_so_many() -> None:
+    def ask_often(server: FakeServer, db: Elector) -> None:
+        for _ in range(MAX_REFUSALS + 1):
+            edit()(server, db)
+            db.renew()
+
+    (said,), _ = list_conflicts(play(ask_often, times=1))
+    assert said.startswith(f"at least {MAX_REFUSALS} updates by jane@example.com to make db-1_1 the holder conflicted")
+    assert "(409) from then or earlier until" in said
 
 
 @pytest.mark.parametrize(
