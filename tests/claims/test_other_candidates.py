@@ -60,11 +60,11 @@ def test_pods_whose_candidates_name_another_lease_wait_in_vain(is_released: bool
     answer = explain(wait_in_vain(("b", "other"), ("c", "other"), is_released=is_released, chosen="b"))
     output = text(answer)
     assert (
-        "Candidates: the LeaseCandidates of pod b and pod c, which ask for this lease, name lease other; the log "
-        "shows none of theirs that names this one; an API server chose b for other at "
+        "Candidates: pod b and pod c ask for this lease, but their LeaseCandidates are for lease other, and none in "
+        "the log is for this one; an API server chose b for other at "
     ) in output
     assert (
-        "Let leaseName of those of pod b and pod c be the lease that they wait for. To see which lease each names: "
+        "set leaseName in those of pod b and pod c to the lease that they wait for. To see which lease each is for: "
         "kubectl -n shop get leasecandidates -o custom-columns=NAME:.metadata.name,LEASE:.spec.leaseName"
     ) in advise(answer)
 
@@ -72,8 +72,8 @@ def test_pods_whose_candidates_name_another_lease_wait_in_vain(is_released: bool
 def test_one_pod_has_one_candidate_and_no_choice_need_be_shown() -> None:
     output = text(explain(wait_in_vain(("b", "other"), pods=("b",))))
     assert (
-        "Candidates: the LeaseCandidate of pod b, which asks for this lease, names lease other; the log shows none of "
-        "it that names this one\n"
+        "Candidates: pod b asks for this lease, but its LeaseCandidates are for lease other, and none in the log is "
+        "for this one\n"
     ) in output
 
 

@@ -275,8 +275,11 @@ def describe_handover(tenure: Tenure, before: Tenure | None) -> str:
             left = "acquireTime and leaseTransitions" if tenure.beginning.is_renaming else "renewTime"
             wrote = f"{holder} was written into it in place of {previous}{when}, not as electors do: {left} stayed, and"
             return f"{wrote} no renewal followed; whether the lease had expired is not known{term}"
-        gap = gap or _describe_claimed_gap(tenure, before)
         took = f"{_describe_choosing(tenure)} {holder} in place of" if tenure.is_chosen else f"{holder} took it from"
+        claimed = find_claimed_gap(before, tenure) if not gap else None
+        if claimed is not None and claimed.outlasts_lease:
+            long = f"it had not been renewed for {format_length(claimed.length)}, and lasts {claimed.duration} s"
+            return f"{took} {previous}{when}; if the clocks of both are right, it had expired: {long}{term}"
         return f"{took} {previous}{when}: whether it had expired is not known{gap}{term}"
     if tenure.is_after_no_duration:
         taker = tenure.processes.taken_by
@@ -291,22 +294,16 @@ def describe_handover(tenure: Tenure, before: Tenure | None) -> str:
         else _describe_any_handover(tenure, before)
         + term
         + _describe_dating_of_start(tenure)
-        + _describe_claimed_gap(tenure, before)
+        + _describe_claimed_free_time(tenure, before)
     )
 
 
-def _describe_claimed_gap(tenure: Tenure, before: Tenure | None) -> str:
-    """Say for how long no one held a lease, or renewed it, if only the clocks of its writers say that."""
+def _describe_claimed_free_time(tenure: Tenure, before: Tenure | None) -> str:
+    """Say for how long no one held a lease, if only the clocks of its writers say that."""
     gap = find_claimed_gap(before, tenure)
-    if gap is None:
+    if gap is None or not gap.is_free or gap.length < SHORTEST:
         return ""
-    if gap.is_free:
-        return f"; it was free for {format_length(gap.length)} by the clocks of both" if gap.length >= SHORTEST else ""
-    if not gap.outlasts_lease:
-        return ""
-    return (
-        f"; by the clocks of both it had not been renewed for {format_length(gap.length)}, and lasts {gap.duration} s"
-    )
+    return f"; it was free for {format_length(gap.length)} by the clocks of both"
 
 
 def _describe_choosing(tenure: Tenure) -> str:

@@ -30,10 +30,8 @@ class OtherCandidates(Struct, frozen=True):
     def describe(self, now: int) -> str:
         """Say what the log shows of it, as a sentence without its end."""
         who, lease = join_names([describe_process(one) for one in self.pods]), format_name(self.lease)
-        asks, candidates = ("asks", "LeaseCandidate") if len(self.pods) == 1 else ("ask", "LeaseCandidates")
-        names = "names" if len(self.pods) == 1 else "name"
-        text = f"the {candidates} of {who}, which {asks} for this lease, {names} lease {lease}; the log shows none "
-        text += "of theirs that names this one" if len(self.pods) > 1 else "of it that names this one"
+        asks, its = ("asks", "its LeaseCandidates") if len(self.pods) == 1 else ("ask", "their LeaseCandidates")
+        text = f"{who} {asks} for this lease, but {its} are for lease {lease}, and none in the log is for this one"
         if self.chosen:
             at = format_clock(self.at, now)
             text += f"; an API server chose {format_name(self.chosen)} for {lease} at {at}"
@@ -43,8 +41,8 @@ class OtherCandidates(Struct, frozen=True):
         """Return what to do so that one of them can be chosen."""
         who = join_names([describe_process(one) for one in self.pods])
         sentence = (
-            f"An API server chooses only among LeaseCandidates that name the lease. Let leaseName of those of {who} be "
-            "the lease that they wait for. To see which lease each names:"
+            f"An API server chooses only among the LeaseCandidates of a lease: set leaseName in those of {who} to the "
+            "lease that they wait for. To see which lease each is for:"
         )
         columns = "custom-columns=NAME:.metadata.name,LEASE:.spec.leaseName"
         return Advice(sentence, f"{make_kubectl_prefix(self.namespace)} get leasecandidates -o {columns}")
