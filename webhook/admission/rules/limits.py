@@ -2,8 +2,8 @@
 
 Its defaults are those of the rule, and the page of the rule has its descriptions. A name that begins with `deny_`
 belongs to the rule's mode, one that begins with `warn_` only ever warns. A policy that puts `warn_X` above `deny_X` is
-refused, as of both the rule speaks above the number: a lower bound is one number alone, without such a pair. No other
-two numbers are compared, so a check must accept any combination of those.
+refused: both are upper bounds. A lower bound is one number, without such a pair. No other two numbers are compared, so
+a check must accept any combination of those.
 """
 
 from collections.abc import Callable, Mapping
