@@ -57,11 +57,9 @@ def find_stamp_of_write(states: Sequence[DatedItem], number: int) -> int | None:
 
 def _may_have_patched(request: Observation, states: Sequence[DatedItem], number: int) -> bool:
     """Return whether a patch that asked for the renewTime of a state may have made it."""
-    state = states[number]
-    if normalize(request.patched_renew_time) != get_renew_time(state) or not is_renewal(states, number):
-        return False
     stamp = find_stamp_of_write(states, number)
-    return stamp is None or _is_in_request(request, stamp)
+    is_stored = normalize(request.patched_renew_time) == get_renew_time(states[number]) and is_renewal(states, number)
+    return is_stored and (stamp is None or _is_in_request(request, stamp))
 
 
 def _has_made_in_time(request: Observation, states: Sequence[DatedItem], number: int) -> bool:
