@@ -185,7 +185,7 @@ def _find_only_patch(
     if not near or (stamp is not None and near[0].time < stamp):
         return ()
     is_replaced_dated = number > 0 and states[number - 1].is_exact
-    if len(near) > 1 and not (is_replaced_dated and near[0].time >= exact.before - JITTER):
+    if len(near) > 1 and not (is_replaced_dated and near[0].time >= exact.before):
         return ()  # the first one may have come before the state that this one replaced, and made an earlier one
     if len({one.observation.writer for one in near}) == 1 and all(
         has_made(one.observation, states, number) for one in near
