@@ -107,15 +107,13 @@ class Renewals(Struct):
             self.has_several_clocks = self.has_several_clocks or at < self.last - SECOND
             return None
         gap, longest = at - self.last, self.longest_usual
-        silence = Silence(self.last, at, duration, self.tenures, doubt, is_claimed=is_claimed)
-        if longest is None:
-            self._early.append(silence)
         self.longest = max(self.longest, gap)
         self.latest.append(gap)
         is_silence = longest is not None and gap > longest
-        if is_silence:
-            self.silences.append(silence)
-        else:
+        if longest is None or is_silence:
+            silence = Silence(self.last, at, duration, self.tenures, doubt, is_claimed=is_claimed)
+            (self.silences if is_silence else self._early).append(silence)
+        if not is_silence:
             self.intervals.append(gap)
             self._usual = None
         self._take_early()

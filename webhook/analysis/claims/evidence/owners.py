@@ -60,8 +60,9 @@ def name_owners(owners: Sequence[OwnerReference]) -> str:
 
 def name_present_owners(history: LeaseHistory) -> str:
     """Return the owners that a lease names now, which it will go with; "" if it names none, or does not exist."""
-    is_there = history.lease is not None and not history.is_deleted
-    return name_owners(list_owners(history.lease.metadata.owner_references)) if is_there and history.lease else ""
+    if history.lease is None or history.is_deleted:
+        return ""
+    return name_owners(list_owners(history.lease.metadata.owner_references))
 
 
 def describe_added_owners(added: AddedOwners, at: str = "") -> str:

@@ -80,8 +80,8 @@ def _delete(step: Step, seen: Observation, at: int) -> None:
         is_shown = seen.act is Act.DELETED and isinstance(seen.object, Lease)
         last = seen.object if is_shown else history.lease
         entries = seen.entries if is_shown else history.entries
-        is_owned_by_choice = last is not None and may_be_owned_by_choice_of_holder(entries)
-        owners = list_owners(last.metadata.owner_references) if last is not None and is_owned_by_choice else ()
+        is_by_choice = may_be_owned_by_choice_of_holder(entries)
+        owners = list_owners(last.metadata.owner_references) if last is not None and is_by_choice else ()
         holder.note_end_dated(is_dated=is_dated)
         holder.deletion = DeletionOfHeld(
             is_deleted=True,
