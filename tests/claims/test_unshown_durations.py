@@ -10,6 +10,7 @@ from tests.history.observing import advise, follow_log
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.claims.presentation.happened import list_latest
+from webhook.analysis.history.audit_log.waiting import MAX_TIMES
 
 DOUBT = (
     "15 s, which were asked for, had passed since the last renewal by db-0_1; shop/db from pod db-1 asked for the "
@@ -54,6 +55,11 @@ def hide(server: FakeServer) -> FakeServer:
 
 def list_claims(found: Account) -> set[str]:
     return {one["claim"] for one in make_account_json(found)["claims"]}
+
+
+def test_more_requests_than_are_remembered_are_at_least_so_many() -> None:
+    _, found = play(waits=200)
+    assert f"asked for the lease at least {MAX_TIMES - 1} times from then on" in text(found)
 
 
 def test_who_asked_all_the_while_casts_doubt_on_the_duration_that_was_asked_for() -> None:

@@ -5,7 +5,6 @@ by a process that asked for the lease all the while. What was stored, such a log
 policy may have changed it.
 """
 
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -24,26 +23,26 @@ _LEAST: Final = 3
 
 
 class UnshownDuration(Struct, frozen=True):
-    """The holder `before` had asked for `asked` seconds, and `after`, which asked `times` times, took it much later."""
+    """The holder `before` had asked for `asked` seconds, and `after` asked for the lease, and took it much later."""
 
     before: Tenure
     after: Tenure
     asked: int
-    times: int
 
     @property
     def since(self) -> int:
-        """When the duration that was asked for was over, in microseconds since 1970."""
+        """The end of the duration that was asked for, in microseconds since 1970."""
         return self.before.kept_until + self.asked * SECOND
 
     def describe(self, now: int) -> str:
-        """Say what casts doubt on the duration, as a clause."""
-        who = describe_writer(self.after.processes.own or Writer())
+        """Describe the doubt about the duration, as a clause."""
+        who, requests = describe_writer(self.after.processes.own or Writer()), self.after.requests_before
+        times = f"{'at least ' if requests.is_cut else ''}{format_count(len(requests.list_after(self.since)), 'time')}"
         return (
             f"{self.asked} s, which were asked for, had passed since the last renewal by "
-            f"{format_name(self.before.holder)}; {who} asked for the lease {format_count(self.times, 'time')} from "
-            f"then on, and took it at {format_clock(self.after.since, now)}: the log does not show what was stored, "
-            "and a mutating webhook or policy may have made the lease last longer"
+            f"{format_name(self.before.holder)}; {who} asked for the lease {times} "
+            f"from then on, and took it at {format_clock(self.after.since, now)}: the log does not show what was "
+            "stored, and a mutating webhook or policy may have made the lease last longer"
         )
 
 
@@ -63,18 +62,17 @@ def _doubt_duration(history: LeaseHistory, before: Tenure, after: Tenure) -> Uns
     if own is None or not own.pod or not duration or not (is_own and is_expiry_shown):
         return None
     since = before.kept_until + duration * SECOND
-    # The last request is that by which it took the lease.
-    asked = [one for one in sorted(after.requests_before.times)[:-1] if one > since]
+    asked = after.requests_before.list_after(since)
     # Who begins to ask, as after a restart, waits for the whole duration first.
     is_patient = len(asked) >= _LEAST and after.since - asked[0] > duration * SECOND + _PATIENCE
-    if not is_patient or _list_unanswered(history, own, since, after.since) or _was_edited(history, before, after):
+    if not is_patient or _has_failed(history, own, since, after.since) or _was_edited(history, before, after):
         return None
-    return UnshownDuration(before, after, duration, len(asked))
+    return UnshownDuration(before, after, duration)
 
 
-def _list_unanswered(history: LeaseHistory, own: Writer, since: int, until: int) -> Sequence[object]:
-    """Return the requests of a process in a time that were refused or failed, or were answered late."""
-    return [one for one in history.requests.refusals if since < one.at < until and own.is_same(one.writer)]
+def _has_failed(history: LeaseHistory, own: Writer, since: int, until: int) -> bool:
+    """Return whether requests of a process in a time were refused or failed, or were answered late."""
+    return any(since < one.at < until and own.is_same(one.writer) for one in history.requests.refusals)
 
 
 def _was_edited(history: LeaseHistory, before: Tenure, after: Tenure) -> bool:

@@ -20,7 +20,6 @@ from webhook.analysis.claims.handovers import describe_edit, find_duration_edit
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
 from webhook.analysis.heartbeats import is_named_for_heartbeats
 from webhook.analysis.history.audit_log.refusal import UNAUTHENTICATED, Refusal, RefusedBy
-from webhook.analysis.history.audit_log.waiting import MAX_TIMES
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import Handover, Tenure
@@ -366,11 +365,8 @@ def _explain_requests(late: _LateTakeover) -> _Explanation | None:
     """Explain by a taker that asked all the time."""
     if not late.is_logged:
         return None
-    least = "at least " if len(late.after.requests_before.times) >= MAX_TIMES else ""
-    # The last request is that by which it took the lease.
-    asked = least + format_count(
-        len([one for one in sorted(late.after.requests_before.times)[:-1] if one > late.since]), "time"
-    )
+    requests = late.after.requests_before
+    asked = f"{'at least ' if requests.is_cut else ''}{format_count(len(requests.list_after(late.since)), 'time')}"
     return _Explanation("asking", f"its pod had asked for it {asked} meanwhile")
 
 
@@ -428,8 +424,7 @@ def _describe_requests_of_pod(late: _LateTakeover) -> str:
     if late.conflicts:
         number = f"at least {late.conflicts} of its updates"
         return f"its pod asked for the lease, and {number} conflicted with other writes (409)"
-    # The last request is that by which it took the lease.
-    asked = [one for one in sorted(late.after.requests_before.times)[:-1] if one > late.since]
+    asked = late.after.requests_before.list_after(late.since)
     if not asked:
         return ""
     times, first = format_count(len(asked), "time"), format_clock(asked[0], late.now)
@@ -468,7 +463,7 @@ def _has_waited_once(after: Tenure, since: int) -> bool:
 def _find_first_request(after: Tenure, since: int) -> int | None:
     """Return when the taker first asked for the lease, if that could be taken by then; None if it may have before."""
     first = min(after.requests_before.times, default=since)
-    return first if first > since and len(after.requests_before.times) < MAX_TIMES else None
+    return first if first > since and not after.requests_before.is_cut else None
 
 
 def _find_silence(after: Tenure, since: int) -> tuple[int, int] | None:
@@ -478,7 +473,7 @@ def _find_silence(after: Tenure, since: int) -> tuple[int, int] | None:
     """
     times: Sequence[int] = sorted(one for one in after.requests_before.times if one <= after.since)
     points = [
-        *([since] if len(after.requests_before.times) < MAX_TIMES else []),
+        *([] if after.requests_before.is_cut else [since]),
         *(one for one in times if one > since),
     ]
     return max(pairwise(points), key=lambda pair: pair[1] - pair[0], default=None)

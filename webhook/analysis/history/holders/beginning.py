@@ -2,6 +2,7 @@
 
 from msgspec import Struct
 
+from webhook.analysis.history.audit_log.waiting import MAX_TIMES
 from webhook.analysis.history.write import Write
 from webhook.kubernetes.objects import LeaseSpec
 
@@ -50,6 +51,15 @@ class RequestsBefore(Struct, frozen=True):
     """When the previous write was made: who asked before is not known. None if no request of the process was heard."""
     has_asked_earlier: bool = False
     """The process was heard before the previous write, too."""
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether there may have been more, and earlier ones: the latest are kept."""
+        return len(self.times) >= MAX_TIMES
+
+    def list_after(self, since: int) -> list[int]:
+        """Return when it asked after an instant, in order, without the last request: by that it took the lease."""
+        return [one for one in sorted(self.times)[:-1] if one > since]
 
 
 def is_renaming(old: LeaseSpec, new: LeaseSpec) -> bool:
