@@ -8,7 +8,7 @@ import pytest
 from tests.claims.accounts import account, shop, text
 from tests.claims.test_related_writes import ADMISSION, log_write
 from tests.factories import put
-from tests.history.fake_server import FakeServer, hide_responses, together
+from tests.history.fake_server import Elector, FakeServer, hide_responses, together
 from tests.history.observing import advise, follow_both, follow_log
 from tests.inputs.reading import read
 from webhook.analysis.claims.findings.headline import make_headline
@@ -251,13 +251,18 @@ def test_a_write_that_left_the_lease_as_it_was_is_not_counted() -> None:
     assert fields.found["renewTime"].count == 1
 
 
-def test_an_edit_that_was_not_asked_for_is_not_by_who_asked() -> None:
-    server, (db, *others) = shop()
-    together(30, db, *others)
+def renew_rewritten(server: FakeServer, db: Elector, *others: Elector) -> None:
+    """Have a holder ask for 15 s in three renewals, of which 60 s are stored."""
     for _ in range(3):
         together(2, *others)
         db.renew(leaseDurationSeconds=60)
         ask(server, leaseDurationSeconds=15)
+
+
+def test_an_edit_that_was_not_asked_for_is_not_by_who_asked() -> None:
+    server, (db, *others) = shop()
+    together(30, db, *others)
+    renew_rewritten(server, db, *others)
     output = text(account(follow_log(server), server.now))
     assert "leaseDurationSeconds 15 -> 60, where shop/db from pod db-0 asked for 15\n" in output
 
@@ -268,10 +273,7 @@ def test_what_may_have_changed_writes_is_listed_before_the_first_that_was_change
     for name, verb in (("calm", "create"), ("old", "delete")):
         tweaks = put("verb", verb), put("objectRef.name", name), put("objectRef.namespace", "")
         log_write(server, "mutatingadmissionpolicies", ADMISSION, *tweaks)
-    for _ in range(3):
-        together(2, *others)
-        db.renew(leaseDurationSeconds=60)
-        ask(server, leaseDurationSeconds=15)
+    renew_rewritten(server, db, *others)
     output = text(account(follow_log(server), server.now))
     assert "MutatingAdmissionPolicy calm was created by alice@example.org" in output
     assert "MutatingAdmissionPolicy old" not in output

@@ -45,7 +45,7 @@ RIVAL = "rival-5b8f7d-lk2mn_77aa"
 
 
 _RECORDERS: Final[list[list[Document]]] = []
-"""What notes the reviews that are evaluated, if anything does."""
+"""Lists to which each review that is evaluated is appended."""
 
 
 @contextmanager

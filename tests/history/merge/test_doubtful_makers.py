@@ -9,7 +9,7 @@ import pytest
 
 from tests.claims.accounts import account, text
 from tests.factories import Document
-from tests.history.fake_server import FakeServer
+from tests.history.fake_server import Elector, FakeServer
 from tests.history.observing import LATEST, observe_all
 from tests.inputs.reading import read
 from webhook.analysis.claims.findings.collect import find_claims
@@ -413,7 +413,8 @@ def test_a_patch_may_have_made_what_a_webhook_changed_whatever_it_asked_for() ->
     assert "leaseDurationSeconds" not in follow(server).requests.rewritten.found
 
 
-def test_a_log_dates_renewals_though_another_writer_s_stamp_is_later() -> None:
+def lead_beside_later_stamp() -> tuple[FakeServer, Elector]:
+    """Have db-0 lead a lease that another writer edited, by an API server whose clock is ahead."""
     server = FakeServer()
     db = server.elector("db-0", DB)
     db.lead(4)
@@ -422,6 +423,11 @@ def test_a_log_dates_renewals_though_another_writer_s_stamp_is_later() -> None:
         if entry["manager"] == "kubectl":
             entry["time"] = "2026-11-18T11:09:00Z"
     db.duration = 20
+    return server, db
+
+
+def test_a_log_dates_renewals_though_another_writer_s_stamp_is_later() -> None:
+    server, db = lead_beside_later_stamp()
     db.lead(10)
     for event in server.log:
         hide(event)
@@ -431,14 +437,7 @@ def test_a_log_dates_renewals_though_another_writer_s_stamp_is_later() -> None:
 
 
 def test_a_log_dates_the_second_of_two_renewals_in_one_second_though_another_stamp_is_later() -> None:
-    server = FakeServer()
-    db = server.elector("db-0", DB)
-    db.lead(4)
-    server.write(DB, {**server.leases[DB]["spec"], "leaseDurationSeconds": 20}, "kubectl", "alice", "")
-    for entry in server.leases[DB]["metadata"]["managedFields"]:
-        if entry["manager"] == "kubectl":
-            entry["time"] = "2026-11-18T11:09:00Z"
-    db.duration = 20
+    server, db = lead_beside_later_stamp()
     server.wait(2)
     db.renew()
     server.wait(0.1)
