@@ -110,9 +110,9 @@ class Account(Struct, frozen=True):
     unanswered: UnansweredPing | None = None
     """The latest ping of a candidate of its coordinated election that was not answered."""
     unshown_duration: UnshownDuration | None = None
-    """What casts doubt on how long it lasts, by a log of requests; None if nothing does."""
+    """The takeover that casts doubt on how long it lasts, in a log of requests; None if there is none."""
     other_candidates: OtherCandidates | None = None
-    """Who asks for it, if its LeaseCandidates are for another lease."""
+    """The pods that ask for it while their LeaseCandidates are for another lease; None if there are none."""
     is_stored_heartbeat: bool = False
     """One list shows a heartbeat, without a history that would say so."""
 

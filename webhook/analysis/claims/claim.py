@@ -24,7 +24,7 @@ REPLACED: Final = "replaced"
 
 
 class ArgumentType(Enum):
-    """What an argument is."""
+    """The type of an argument, in the code and in JSON."""
 
     TEXT = auto()
     TEXTS = auto()

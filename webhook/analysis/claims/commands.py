@@ -118,6 +118,11 @@ def make_command_for_pods(history: LeaseHistory, pod: Pod) -> str:
     return f"{pods}; {make_command_for_pod(pod)}" if pod.name else pods
 
 
+def make_command_for_nodes_of_pods(namespace: str) -> str:
+    """Return the command that lists pods with their nodes."""
+    return f"{make_kubectl_prefix(namespace)} get pods -o wide"
+
+
 def make_command_for_pod(pod: Pod) -> str:
     """Return the command that shows a pod."""
     return f"{make_kubectl_prefix(pod.namespace)} describe pod {pod.name}"

@@ -103,8 +103,13 @@ def format_count(number: int, what: str, plural: str = "") -> str:
     return f"{number} {what if number == 1 else plural or f'{what}s'}"
 
 
+def join_with_and(texts: Sequence[str]) -> str:
+    """Return `a, b and c`; "" of none."""
+    return f"{', '.join(texts[:-1])} and {texts[-1]}" if len(texts) > 1 else "".join(texts)
+
+
 def format_leases(named: Sequence[tuple[str, str]], number: int) -> str:
     """Return `a/b, c/d and 1 more`: a few of so many leases, by namespace and name."""
     names = [f"{format_name(namespace)}/{format_name(name)}" for namespace, name in named]
     names += [f"{number - len(named)} more"] if number > len(named) else []
-    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
+    return join_with_and(names)

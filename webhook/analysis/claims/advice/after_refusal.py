@@ -17,7 +17,7 @@ from webhook.analysis.claims.commands import (
     make_command_for_rights,
     make_options_to_act_as,
 )
-from webhook.analysis.claims.words import describe_writer, format_name
+from webhook.analysis.claims.words import describe_writer, format_name, join_with_and
 from webhook.analysis.history.audit_log.addresses import get_address
 from webhook.analysis.history.audit_log.refusal import UNAUTHENTICATED, Refusal, RefusedBy
 from webhook.analysis.history.lease import LeaseHistory
@@ -249,9 +249,7 @@ def _advise_on_rights_to_lead(history: LeaseHistory, refusal: Refusal, verb: str
     ]
     found = {one.lacked_verb for one in refused}
     verbs: list[str] = [one for one in _VERBS_TO_LEAD if one in found] or [verb]
-    rights = "right" if len(verbs) == 1 else "rights"
-    shown = verbs[0] if len(verbs) == 1 else f"{', '.join(verbs[:-1])} and {verbs[-1]}"
-    that = "that" if len(verbs) == 1 else "those"
+    shown, (rights, that) = join_with_and(verbs), ("right", "that") if len(verbs) == 1 else ("rights", "those")
     sentence = (
         f"{who} lacked the {rights} to {shown} the lease; give it {that}, if it is to lead. "
         f"To see whether it may {shown} it now:"

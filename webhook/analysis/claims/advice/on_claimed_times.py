@@ -1,18 +1,21 @@
-"""What to do about a lease that is well now, and of which only the clocks of its writers say what happened before."""
+"""Advice about a lease that is well now, and of which only the clocks of its writers date what happened before."""
 
 from typing import Final
 
 from webhook.admission.rules.change import NODE_LEASES
 from webhook.analysis.audit.leases import guess_named_pod
 from webhook.analysis.claims.claim import Advice
-from webhook.analysis.claims.commands import make_command_for_node, make_command_for_pod_of_holder
+from webhook.analysis.claims.commands import (
+    make_command_for_node,
+    make_command_for_nodes_of_pods,
+    make_command_for_pod_of_holder,
+)
 from webhook.analysis.claims.handovers import DURATION
 from webhook.analysis.claims.words import format_name
 from webhook.analysis.history.holders.claimed_gap import ClaimedGap, find_claimed_gap
 from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.kubernetes.times import SECOND, format_length
-from webhook.text.commands import make_kubectl_prefix
 
 _WELL: Final = "It is held and renewed."
 
@@ -44,7 +47,7 @@ def _advise_on_clock(history: LeaseHistory, tenure: Tenure) -> Advice:
     )
     if history.namespace == NODE_LEASES:
         return Advice(sentence, make_command_for_node(history.name))
-    return Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get pods -o wide")
+    return Advice(sentence, make_command_for_nodes_of_pods(history.namespace))
 
 
 def _advise_on_free_time(history: LeaseHistory, after: Tenure, gap: ClaimedGap) -> Advice | None:

@@ -13,6 +13,7 @@ from webhook.analysis.claims.commands import (
     make_command_for_lease,
     make_command_for_managers,
     make_command_for_node,
+    make_command_for_nodes_of_pods,
     make_command_for_pod_of_writer,
     make_command_for_writers,
     make_options_to_act_as,
@@ -120,9 +121,7 @@ def advise_on_contest(history: LeaseHistory, last: Tenure, *, is_ongoing: bool, 
         )
     stop = "Both may lead: stop one of them, and find out why they" if is_ongoing else "Find out why they"
     pod = find_pod(history, last.holder, last)
-    return Advice(
-        f"{stop} do not wait until the lease expires:", f"{make_kubectl_prefix(pod.namespace)} get pods -o wide"
-    )
+    return Advice(f"{stop} do not wait until the lease expires:", make_command_for_nodes_of_pods(pod.namespace))
 
 
 def advise_after_doubtful_deletion(history: LeaseHistory) -> Advice:

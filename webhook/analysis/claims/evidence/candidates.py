@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.admission.rules.expiry import MAX_TOLERANCE
-from webhook.analysis.claims.words import describe_writer, format_count, format_name
+from webhook.analysis.claims.words import describe_writer, format_count, format_name, join_with_and
 from webhook.analysis.history.audit_log.refusal import ANONYMOUS
 from webhook.analysis.history.audit_log.waiting import Asking
 from webhook.analysis.history.elections.refused_candidates import RefusedCandidate
@@ -122,4 +122,4 @@ def join_names(names: Sequence[str]) -> str:
     """Return the latest names as one text, and how many others there are."""
     named, others = list(names[-_MAX_NAMED:]), len(names) - _MAX_NAMED
     named += [format_count(others, "other")] if others > 0 else []
-    return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"
+    return join_with_and(named)

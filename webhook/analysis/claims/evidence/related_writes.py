@@ -215,7 +215,7 @@ class _Scene(Struct, frozen=True, dict=True):
 
     @cached
     def unshown(self) -> UnshownDuration | None:
-        """What casts doubt on how long the lease lasts, by a log of requests."""
+        """The takeover that casts doubt on how long the lease lasts, in a log of requests."""
         return find_unshown_duration(self.history)
 
     def is_here(self, write: RelatedWrite) -> bool:

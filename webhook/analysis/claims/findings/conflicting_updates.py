@@ -18,7 +18,7 @@ from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.times import SECOND
 
 _RACE: Final = 5 * SECOND
-"""How long after a takeover those who lost the race may still be answered."""
+"""Electors that lost the race may be answered for so long after a takeover."""
 
 
 class ConflictingUpdates(Struct, frozen=True):
@@ -34,7 +34,7 @@ class ConflictingUpdates(Struct, frozen=True):
 
     @property
     def first(self) -> int:
-        """When the first one was answered, in microseconds since 1970."""
+        """The time of the first answer, in microseconds since 1970."""
         return self.refused[0].at
 
     def describe(self, now: int) -> str:

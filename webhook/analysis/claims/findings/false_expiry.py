@@ -7,13 +7,12 @@ from msgspec import Struct
 from webhook.analysis.claims.advice.on_mutation import advise_on_mutation
 from webhook.analysis.claims.advice.on_writers import advise_on_writer
 from webhook.analysis.claims.claim import Advice
-from webhook.analysis.claims.commands import MUTATORS
+from webhook.analysis.claims.commands import MUTATORS, make_command_for_nodes_of_pods
 from webhook.analysis.claims.words import describe_user, describe_writer, format_clock, format_name
 from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.inputs.rewriting import RENEW_TIME
 from webhook.kubernetes.times import SECOND, format_length
-from webhook.text.commands import make_kubectl_prefix
 
 _MIN_CLOCK_ERROR: Final = 2 * SECOND
 """How far a clock must be off to be reported."""
@@ -59,7 +58,7 @@ def _advise_on_clock(history: LeaseHistory, before: Tenure, after: Tenure, what:
         f"{what} the clock of the node of {format_name(before.holder)}; "
         f"{format_name(after.holder)} should wait until the lease has not changed for its whole duration. "
         "To see which nodes they run on:",
-        f"{make_kubectl_prefix(history.namespace)} get pods -o wide",
+        make_command_for_nodes_of_pods(history.namespace),
     )
 
 

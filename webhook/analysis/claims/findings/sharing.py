@@ -7,7 +7,11 @@ from typing import Final
 
 from webhook.analysis.claims.advice.on_writers import advise_after_sharing, advise_on_writer
 from webhook.analysis.claims.claim import REPLACED, Advice, Claim
-from webhook.analysis.claims.commands import find_holder_without_pod, make_command_for_audit_log
+from webhook.analysis.claims.commands import (
+    find_holder_without_pod,
+    make_command_for_audit_log,
+    make_command_for_nodes_of_pods,
+)
 from webhook.analysis.claims.findings.contests import find_contest
 from webhook.analysis.claims.findings.lease_claim import MAX_NAMED, find_identity, make_claim
 from webhook.analysis.claims.findings.refusals import is_nameless
@@ -209,7 +213,7 @@ def _find_applications(history: LeaseHistory, status: LeaseStatus | None, now: i
     is_stolen = _is_stolen_once(history)
     if is_stolen:
         sentence = "Find out first how one of them took it from another that held it. To see what runs there:"
-    advice = Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get pods -o wide")
+    advice = Advice(sentence, make_command_for_nodes_of_pods(history.namespace))
     if not is_stolen and (found := _find_person(history, now)) is not None:
         person, when, sentence = found
         message += when

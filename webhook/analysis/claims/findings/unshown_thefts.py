@@ -43,7 +43,7 @@ def claim_unshown_theft(history: LeaseHistory, before: Tenure, after: Tenure, no
 
 
 def _find_conflict(history: LeaseHistory, before: Tenure, after: Tenure) -> Refusal | None:
-    """Return the conflict of a renewal by a holder just after another one was asked for in its place; None of none."""
+    """Return the first conflict of a holder's renewal after another holder was asked for; None if there is none."""
     own, end = before.processes.own, after.since + (before.duration or 0) * SECOND
     return next(
         (

@@ -29,6 +29,7 @@ from webhook.analysis.claims.commands import (
     make_command_for_log_of_holder,
     make_command_for_managers,
     make_command_for_node,
+    make_command_for_nodes_of_pods,
     make_command_for_pod,
     make_command_for_pod_of_holder,
     make_command_for_pods,
@@ -457,10 +458,9 @@ def _advise_after_changes(account: Account, status: LeaseStatus, changes: Freque
 
 def _advise_when_renewed(account: Account, status: LeaseStatus) -> Advice:
     history = account.history
-    is_edited = bool(list_edited_holders(history.tenures))
-    if not is_edited and (changes := find_frequent_changes(history.tenures, account.now)):
-        return _advise_after_changes(account, status, changes)
-    if (advice := _advise_on_edit(account) or _advise_on_deleted_home(account) or _advise_on_work(account)) is not None:
+    changes = find_frequent_changes(history.tenures, account.now)
+    odd = _advise_on_edit(account) or (_advise_after_changes(account, status, changes) if changes else None)
+    if (advice := odd or _advise_on_deleted_home(account) or _advise_on_work(account)) is not None:
         return advice
     if account.candidate_events:
         candidates = f"{make_kubectl_prefix(history.namespace)} get leasecandidates -o yaml"
@@ -471,8 +471,8 @@ def _advise_when_renewed(account: Account, status: LeaseStatus) -> Advice:
         return advice
     if account.is_partial:
         return Advice("It is held and renewed; what the input does not show may have gone wrong.")
-    if (odd := _advise_on_frequent_writer(account) or advise_on_claimed_times(history)) is not None:
-        return odd
+    if (advice := _advise_on_frequent_writer(account) or advise_on_claimed_times(history)) is not None:
+        return advice
     if not status.holder:
         return Advice("It is renewed; whether the process behind it works, a lease does not show.")
     work = ""
@@ -551,7 +551,7 @@ def _advise_on_users(account: Account) -> Advice | None:
     if updates := find_conflicting_updates(history):
         return updates[-1].advise()
     if (others := find_other_askers(account)) is not None:
-        pods = f"{make_kubectl_prefix(history.namespace)} get pods -o wide"
+        pods = make_command_for_nodes_of_pods(history.namespace)
         return Advice(f"It is held and renewed. {others.advise()}", pods)
     return None
 

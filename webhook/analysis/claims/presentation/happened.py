@@ -586,11 +586,11 @@ def _list_conflicts(account: Account) -> Iterator[_Event]:
     history = account.history
     updates = find_conflicting_updates(history)
     yield from ((one.first, one.describe(history.moment)) for one in updates)
-    told = [refusal for one in updates for refusal in one.refused]
+    listed = {id(refusal) for one in updates for refusal in one.refused}
     wanted = [
         one
         for one in history.requests.refusals
-        if one.is_of_other_state and one.writer.user != API_SERVER and one not in told
+        if one.is_of_other_state and one.writer.user != API_SERVER and id(one) not in listed
     ]
     for several in _group_by_tenure(history, wanted, lambda one: (one.at, (one.writer.process, one.is_deletion))):
         tenure, first = history.find_tenure_at(several[0].at), several[0]
@@ -614,7 +614,7 @@ def _list_conflicts(account: Account) -> Iterator[_Event]:
 
 
 def _list_unshown_durations(account: Account) -> list[_Event]:
-    """Return what casts doubt on how long the lease lasts, by a log of requests."""
+    """Return the doubt about how long the lease lasts, as a log of requests raises it."""
     found = account.unshown_duration
     return [] if found is None else [(found.since, found.describe(account.now))]
 

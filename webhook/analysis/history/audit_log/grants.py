@@ -1,4 +1,4 @@
-"""Which bindings of RBAC allowed requests for a lease, as an API server writes of each that it allowed.
+"""The bindings of RBAC that allowed requests for a lease: an API server notes the binding in its audit log.
 
 In: every request of an audit log. Out: by user and verb, the binding that last allowed it, and when.
 """

@@ -264,7 +264,7 @@ class Refusal(Struct, frozen=True):
 
     @property
     def lacked_verb(self) -> str:
-        """What an authorizer did not allow, such as `update`; "" if the answer does not say that."""
+        """The verb that an authorizer did not allow, such as `update`; "" if the answer does not name it."""
         found = _LACKED.search(self.message)
         return found[1] if found else ""
 

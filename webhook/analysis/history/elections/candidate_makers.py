@@ -1,4 +1,4 @@
-"""Which pod wrote each LeaseCandidate, and for which lease: who asks for another one than that is never chosen for it.
+"""The pod that wrote each LeaseCandidate, and its lease: a pod that asks for another lease is never chosen for that.
 
 In: what a log shows of LeaseCandidates. Out: by pod, the latest of those that it created, or renewed.
 """
