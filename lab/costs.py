@@ -4,6 +4,7 @@ Times are those of the processor, so that other work on the machine counts littl
 where two sizes are compared. Exit code 1 if a bar is missed.
 """
 
+import argparse
 import os
 import subprocess
 import sys
@@ -93,6 +94,7 @@ def measure(folder: Path, command: str, content: Callable[[int], Iterator[str]],
 
 def main() -> int:
     """Measure everything and print a table."""
+    argparse.ArgumentParser(prog="python -m lab.costs", description=__doc__.partition("\n")[0]).parse_args()
     rows: list[tuple[str, str, str, bool]] = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

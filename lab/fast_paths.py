@@ -4,6 +4,7 @@ Half a minute. A review goes the whole way, over a transport that only keeps wha
 take turns, and the median of their ratios counts.
 """
 
+import argparse
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -111,6 +112,7 @@ def make_table(measured: list[Saving]) -> str:
 
 def main() -> int:
     """Measure, print the table, and write it into docs/design.md; return 1 if a fast path saves less than a tenth."""
+    argparse.ArgumentParser(prog="python -m lab.fast_paths", description=__doc__.partition("\n")[0]).parse_args()
     measured = measure_savings()
     print(make_table(measured))
     RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(measured)) + b"\n")

@@ -4,6 +4,7 @@ The real command reads the hour from standard input, as fast as it can or at its
 listener follows the page as a browser does. Exit code 1 if a bar is missed.
 """
 
+import argparse
 import subprocess
 import sys
 import threading
@@ -104,7 +105,9 @@ def measure_rows(*, in_real_time: bool) -> Iterator[Row]:
 
 def main() -> int:
     """Measure, print the table, and write it into docs/figures.md."""
-    measured = [*measure_rows(in_real_time="--in-real-time" in sys.argv[1:])]
+    parser = argparse.ArgumentParser(prog="python -m lab.hour", description=__doc__.partition("\n")[0])
+    parser.add_argument("--in-real-time", action="store_true", help="take the hour that it is about")
+    measured = [*measure_rows(in_real_time=parser.parse_args().in_real_time)]
     publish(measured, RESULTS, "hour")
     return 0 if all(row.is_met for row in measured) else 1
 

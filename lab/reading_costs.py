@@ -3,6 +3,7 @@
 About three minutes. Times are those of the processor; exit code 1 if a bar is missed.
 """
 
+import argparse
 import contextlib
 import gzip
 import io
@@ -271,6 +272,7 @@ def publish(measured: list[Row], results: Path, target: str) -> None:
 
 def main() -> int:
     """Measure, print the table, and write it into docs/figures.md."""
+    argparse.ArgumentParser(prog="python -m lab.reading_costs", description=__doc__.partition("\n")[0]).parse_args()
     with tempfile.TemporaryDirectory() as name:
         measured = [*measure_rows(Path(name))]
     publish(measured, RESULTS, "reading")

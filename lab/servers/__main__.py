@@ -4,6 +4,7 @@ Each row has servers of its own, because a client of one row may hold what anoth
 docs/design.md, the raw values into results.json.
 """
 
+import argparse
 import contextlib
 import importlib.metadata
 import json
@@ -25,7 +26,7 @@ from msgspec import Struct
 
 from lab.bench.load import run_load, write_cases
 from lab.bench.processes import measure_tree
-from lab.bench.servers import Running, Server, find_free_port, run_server
+from lab.bench.servers import Running, Server, run_server
 from lab.bench.tables.kinds import list_cases
 from tests.server.harness import make_certificates
 from tools.docs.pages import DOCS
@@ -55,7 +56,7 @@ class Results(Struct, frozen=True):
 
 def _make_server(name: str, package: str, *arguments: str) -> Server:
     def build_command(port: int, _workers: int, work: Path) -> list[str]:
-        values = {"port": port, "tls": work / "tls", "health": find_free_port()}
+        values = {"port": port, "tls": work / "tls"}
         return [sys.executable, "-m", *(argument.format(**values) for argument in arguments)]
 
     return Server(name, lambda: Path(sys.executable), lambda: importlib.metadata.version(package), build_command)
@@ -70,7 +71,7 @@ _GUNICORN: Final = (
 SERVERS: Final = (
     _make_server(
         "serve", "lease-webhook", "webhook", "serve", "--workers=1", "--bind=127.0.0.1:{port}",
-        "--health-bind=127.0.0.1:{health}", "--tls-dir={tls}",
+        "--health-bind=127.0.0.1:0", "--tls-dir={tls}",
     ),
     _make_server("gunicorn gthread, Flask", "gunicorn", *_GUNICORN, "--worker-class=gthread", "--threads=8", _FLASK),
     _make_server("gunicorn asgi", "gunicorn", *_GUNICORN, "--worker-class=asgi", _ASGI),
@@ -275,6 +276,14 @@ def measure_costs(work: Path) -> dict[str, str]:
     return costs
 
 
+def _is_installed(server: Server) -> bool:
+    try:
+        server.version()
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
 def make_table(results: Results) -> str:
     """Return the rows in Markdown."""
     names = list(results.versions)
@@ -285,6 +294,11 @@ def make_table(results: Results) -> str:
 
 def main() -> int:
     """Measure, print the table, and write it."""
+    argparse.ArgumentParser(prog="python -m lab.servers", description=__doc__.partition("\n")[0]).parse_args()
+    missing = [server.name for server in SERVERS if not _is_installed(server)]
+    if missing:
+        print(f"not installed: {', '.join(missing)}; `make servers` installs them", file=sys.stderr)
+        return 1
     rows: dict[str, dict[str, str]] = {}
     with tempfile.TemporaryDirectory(prefix="lease-webhook-") as directory:
         work = Path(directory)
