@@ -2,6 +2,7 @@
 
 import datetime as dt
 import os
+import ssl
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -151,3 +152,23 @@ def test_no_server_process_keeps_cryptography_in_memory(start: Start, tmp_path: 
         assert server.post(REVIEW)[0] == 200
         for pid in (server.process.pid, *server.workers()):
             assert "cryptography" not in Path(f"/proc/{pid}/maps").read_text()
+
+
+def test_a_comment_in_the_authority_of_clients_may_be_in_any_language(tmp_path: Path) -> None:
+    make_certificates(tmp_path / "tls")
+    client_ca = tmp_path / "client-ca.crt"
+    pem = (tmp_path / "tls" / CA_CERTIFICATE).read_bytes()
+    client_ca.write_bytes("# Autorité de certification\n".encode() + pem)
+    certificates = CertificateReloader(tmp_path / "tls", tmp_path, str(client_ca))
+    certificates.start()
+    assert certificates.reasons() == []
+    assert certificates.make_listener_context().get_ca_certs()
+
+
+def test_an_authority_of_clients_with_a_broken_byte_is_refused(tmp_path: Path) -> None:
+    make_certificates(tmp_path / "tls")
+    client_ca = tmp_path / "client-ca.crt"
+    pem = (tmp_path / "tls" / CA_CERTIFICATE).read_bytes()
+    client_ca.write_bytes(pem[:100] + b"\xc3" + pem[101:])
+    with pytest.raises(ssl.SSLError, match="does not contain a certificate"):
+        CertificateReloader(tmp_path / "tls", tmp_path, str(client_ca)).start()

@@ -16,5 +16,6 @@ def make_context(pem: Path, client_ca: bytes) -> ssl.SSLContext:
     context.load_cert_chain(pem)
     if client_ca:
         context.verify_mode = ssl.CERT_REQUIRED
-        context.load_verify_locations(cadata=client_ca.decode("ascii", "replace"))
+        # A comment may be in any language, which OpenSSL takes from a file and Python not from a text.
+        context.load_verify_locations(cadata=client_ca.decode("ascii", "replace").replace("\ufffd", "?"))
     return context
