@@ -8,7 +8,8 @@ import pytest
 from tests.server.harness import make_certificates
 from webhook.admission.policy.file import PolicyFile
 from webhook.cli.main import main
-from webhook.server.serve import Application
+from webhook.server.certificate_reload import CertificateReloader
+from webhook.server.serve import Application, serve
 from webhook.server.settings import Options
 
 
@@ -79,6 +80,18 @@ def test_a_port_in_use_names_the_option(certificates: Path, flag: str, capsys: p
     assert capsys.readouterr().err == (
         f"lease-webhook: cannot listen on {address}: Address already in use; choose another with {flag}\n"
     )
+
+
+@pytest.mark.parametrize("bug", [TypeError, ValueError])
+def test_a_bug_while_the_certificate_is_read_is_no_advice_to_the_operator(
+    certificates: Path, monkeypatch: pytest.MonkeyPatch, bug: type[Exception]
+) -> None:
+    def fail(_certificates: CertificateReloader) -> None:
+        raise bug("put in by a test")
+
+    monkeypatch.setattr(CertificateReloader, "start", fail)
+    with pytest.raises(bug, match="put in by a test"):
+        serve(Options(tls_dir=str(certificates), bind="127.0.0.1:0", health_bind="127.0.0.1:0"))
 
 
 def test_reviews_and_probes_need_two_addresses(certificates: Path, capsys: pytest.CaptureFixture[str]) -> None:

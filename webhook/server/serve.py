@@ -134,13 +134,12 @@ class GunicornLog(Logger):  # type: ignore[misc] # gunicorn has no types
 
 @contextmanager
 def _require(what: str, advice: str = "") -> Iterator[None]:
-    """Raise CannotServeError with these words and the reason if the block fails."""
+    """Turn a failure of the environment into a CannotServeError; a bug of ours stays a traceback."""
     try:
         yield
-    except (OSError, ValueError, TypeError, Unusable) as error:
-        # TypeError: IDNA cannot encode a host.
-        unnamed = "not the name of a host" if isinstance(error, TypeError) else error
-        raise CannotServeError(f"{what}: {getattr(error, 'strerror', None) or unnamed}{advice}") from error
+    except (OSError, Unusable) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise CannotServeError(f"{what}: {reason}{advice}") from error
 
 
 def _check_addresses(options: Options) -> None:
@@ -154,8 +153,12 @@ def _check_addresses(options: Options) -> None:
             family = socket.AF_INET6 if ":" in host else socket.AF_INET
             probe = bound.enter_context(socket.socket(family, socket.SOCK_STREAM))
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            with _require(f"cannot listen on {address}", f"; choose another with {flag}"):
-                probe.bind((host.strip("[]"), int(port)))
+            problem, advice = f"cannot listen on {address}", f"; choose another with {flag}"
+            with _require(problem, advice):
+                try:
+                    probe.bind((host.strip("[]"), int(port)))
+                except TypeError as error:  # IDNA cannot encode the host
+                    raise CannotServeError(f"{problem}: not the name of a host{advice}") from error
                 probe.listen()
 
 
