@@ -19,7 +19,7 @@ from webhook.server import reviewer
 from webhook.server.app import ReviewApp, create_app, make_review_app
 from webhook.server.reviewer import ReviewResponse, respond
 from webhook.server.service import MAX_ON_LOOP, Service
-from webhook.server.settings import Options
+from webhook.server.settings import Guards, Options
 
 BODY = REVIEW.partition(b"\r\n\r\n")[2]
 JSON = "application/json"
@@ -167,6 +167,13 @@ def test_a_body_is_refused_by_its_size_and_beginning(
     client: FlaskClient, size: int, beginning: bytes, status: int
 ) -> None:
     assert client.post("/validate", data=beginning.ljust(size), content_type=JSON).status_code == status
+
+
+def test_the_largest_body_is_that_of_the_guards_in_force() -> None:
+    used = Service(Options(guards=Guards(max_body=100)), PolicyFile("standard"))
+    client = make_review_app(used).test_client()
+    sent = [client.post("/validate-coordination-k8s-io-v1-lease", data=b" " * n, content_type=JSON) for n in (100, 101)]
+    assert [response.status_code for response in sent] == [400, 413]
 
 
 def test_each_refused_request_is_counted_once() -> None:

@@ -19,7 +19,7 @@ from webhook.server.logs import LOG, STDOUT
 from webhook.server.metrics import METRICS_TYPE, OTHER, REFUSED_BY_ROUTES
 from webhook.server.reviewer import JSON, TEXT, Reviewer, check_media_type
 from webhook.server.service import MAX_ON_LOOP, Service
-from webhook.server.settings import Guards, Options
+from webhook.server.settings import Options
 
 POLICY_VARIABLE: Final = "LEASE_WEBHOOK_POLICY"
 _MAX_DIGITS: Final = len(str(MAX_ON_LOOP))
@@ -93,13 +93,13 @@ def make_review_app(service: Service) -> ReviewApp:
     """
     app = ReviewApp(service.reviewer, service)
     service.health = make_health_app(service)
-    add_review_routes(app, service.metrics.count)
+    add_review_routes(app, service.metrics.count, service.guards.max_body)
     return app
 
 
-def add_review_routes(app: ReviewApp, count: Callable[..., None]) -> None:
-    """Add the routes of reviews; `count` counts each request that is refused by a route."""
-    app.config["MAX_CONTENT_LENGTH"] = Guards().max_body
+def add_review_routes(app: ReviewApp, count: Callable[..., None], max_body: int) -> None:
+    """Add the routes of reviews, whose bodies have at most `max_body` bytes; `count` counts each refused request."""
+    app.config["MAX_CONTENT_LENGTH"] = max_body
     # kube-apiserver would follow a redirect to anywhere (CVE-2020-8561), so there is none: `/validate/` and
     # `//validate` are 404.
     app.url_map.merge_slashes = False

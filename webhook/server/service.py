@@ -39,6 +39,7 @@ class Service(Hooks):
 
     def __init__(self, options: Options, policy_file: PolicyFile) -> None:
         self.metrics = metrics = make_metrics()
+        self.guards = options.guards
         self._policy_file = policy_file
         self._policy_poll_seconds = options.policy_poll_seconds
         self._capture = Capture(Path(options.capture)) if options.capture else None

@@ -1,4 +1,4 @@
-"""Every setting of the server: operator options and per-client limits."""
+"""What an operator chooses, and the limits for each client."""
 
 from typing import Final
 
@@ -49,16 +49,28 @@ class Options(Struct, frozen=True):
     """The choices of an operator; `""` means not set. Times are seconds."""
 
     bind: str = "127.0.0.1:8443"
+    """The address of reviews, HOST:PORT, with TLS."""
     tls_dir: str = "certs"
+    """The directory of tls.crt, tls.key and, if there is one, ca.crt."""
     policy: str = ""
+    """A preset or a policy file; without it, the preset `standard`."""
     docs_url: str = ""
     """Where denials and warnings link to, for a policy that does not say it."""
     workers: int = 2
+    """The number of processes that answer reviews."""
     health_bind: str = "127.0.0.1:8081"
+    """The address of probes and metrics, HOST:PORT, without TLS."""
     capture: str = ""
+    """The directory in which the latest reviews are kept; none are, without it."""
     client_ca: str = ""
+    """The file of the authority that must have signed the certificate of a client."""
     client_names: tuple[str, ...] = ()
+    """In client certificates, of which one must be there; with none, any certificate of `client_ca` will do."""
     audit_lines: bool = True
+    """Whether findings of mode `audit` are logged."""
     certificate_poll_seconds: float = CERTIFICATE_POLL_SECONDS
+    """Between two looks at the files of the certificate."""
     policy_poll_seconds: float = 2
+    """Between two looks at the policy file."""
     guards: Guards = Guards()
+    """The limits for clients, of the worker and of the application."""
