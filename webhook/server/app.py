@@ -27,7 +27,10 @@ _STATUS_LINES: Final = {status.value: f"{status.value} {status.phrase}" for stat
 
 
 class ReviewApp(Flask):
-    """Answers reviews. `server_hooks` is what the guarded worker looks for."""
+    """The Flask application that answers reviews.
+
+    `server_hooks` is what a GuardedWorker looks for; any other server ignores it.
+    """
 
     def __init__(self, reviewer: Reviewer, server_hooks: Service | None = None) -> None:
         super().__init__(__name__, static_folder=None)

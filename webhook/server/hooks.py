@@ -24,7 +24,10 @@ class ServerStatus(Protocol):
 
 
 class Hooks:
-    """An application has them as its attribute `server_hooks`; these do nothing."""
+    """What an application may tell a GuardedWorker, and be told by it; the defaults do nothing.
+
+    The application has them as its attribute `server_hooks`.
+    """
 
     health: "Application | None" = None
     """Served at the last address, if there are several, without TLS and without the limits on clients' names."""

@@ -1,4 +1,7 @@
-"""From the bytes of a review to those of its response: a pure function, and its clock, deadline, bugs and observers."""
+"""Answers a review: `respond` is a pure function of bytes, a policy and a moment.
+
+`Reviewer` gives it a clock, a deadline and observers, and turns a bug into a 500.
+"""
 
 import re
 import time

@@ -30,9 +30,10 @@ _UPKEEP_SECONDS: Final = 1.0
 
 
 class Service(Hooks):
-    """One for each process that serves: `start_threads` is called there, after any fork.
+    """What one process of the webhook holds: policy, reviewer, metrics and observers.
 
-    It ends with the process, or when nothing refers to it.
+    `start_threads` is called in the process that serves, after any fork. It ends with the process, or when nothing
+    refers to it.
     """
 
     max_on_loop = MAX_ON_LOOP
@@ -95,11 +96,11 @@ class Service(Hooks):
         self.metrics.count(counter, *labels)
 
     def show_in_flight(self, requests: int) -> None:
-        """Show in the metrics."""
+        """Set the gauge of requests in flight."""
         self.metrics.show_in_flight(requests)
 
     def show_certificate(self, serving: Certificate) -> None:
-        """Show in the metrics."""
+        """Set the gauges of the certificate that is served."""
         self.metrics.show_certificate(serving)
 
     def find_problem_of_body(self, size: int, beginning: bytes | bytearray) -> str:

@@ -224,7 +224,10 @@ class WsgiServer:
 
 
 class GuardedWorker(Worker):  # type: ignore[misc] # gunicorn has no types
-    """One process. Its settings are gunicorn's and, in subclasses, these."""
+    """One process of gunicorn that serves an application from an event loop, within the limits of `guards`.
+
+    Its settings are gunicorn's and, in subclasses, the attributes below.
+    """
 
     guards: ClassVar[Guards] = Guards()
     client_names: ClassVar[frozenset[str]] = frozenset()
@@ -273,7 +276,10 @@ class GuardedWorker(Worker):  # type: ignore[misc] # gunicorn has no types
         self.notify()
 
     def _guards(self) -> Guards:
-        """Return the guards with gunicorn's `--keep-alive`, but for its default, with which API servers lose writes."""
+        """Return the guards. gunicorn's `--keep-alive` replaces ours only if it is not the default of gunicorn.
+
+        With that default, API servers would lose writes.
+        """
         setting = self.cfg.settings["keepalive"]
         if setting.get() == setting.default:
             return self.guards

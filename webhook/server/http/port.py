@@ -39,12 +39,17 @@ class PortConnection(TurnTaker, Protocol):
 
 
 class Port:
-    """`bytes_in_flight` is kept by the connections. `idle_seconds` is how long a connection may wait for a request.
+    """One listening address: the application behind it, the limits for its clients, and what its connections share.
 
-    What it is made with must not wait or block. `count` adds one to a counter, with the values of its labels.
-    `check_client` takes a head and the names in the client's certificate, and `check_beginning` the size of a body in
-    bytes, as far as it is known, and its beginning; both may raise RefusedError. `variables` are what the environ of
-    each request has in common with all others.
+    The callables must neither wait nor block.
+
+    - `respond` answers a whole request.
+    - `count(counter, *labels)` adds one to a counter.
+    - `check_client(head, names)` gets the names in the client's certificate, and `check_beginning(size, beginning)` the
+      first bytes of a body and its size in bytes, as far as it is known. Both refuse by raising RefusedError.
+
+    `variables` are what the environ of all requests has in common. `bytes_in_flight` is kept by the connections.
+    `idle_seconds` is how long a connection may wait for its next request.
     """
 
     def __init__(
@@ -58,7 +63,9 @@ class Port:
         variables: Mapping[str, Any] | None = None,
     ) -> None:
         self.variables = variables or {}
-        self.respond, self.check_client, self.check_beginning = respond, check_client, check_beginning
+        self.respond = respond
+        self.check_client = check_client
+        self.check_beginning = check_beginning
         self.guards = guards
         self.bytes_in_flight = 0
         self.known_heads = KnownHeads()

@@ -38,7 +38,10 @@ class Reading(Protocol):
 
 
 class RequestReader:
-    """`requests` counts those that were read to their end, `head` is that of the last one."""
+    """Parses the bytes of one connection into requests, and hands each to its connection.
+
+    `requests` counts those that were read to their end, `head` is that of the last one.
+    """
 
     def __init__(self, connection: Reading, port: Port) -> None:
         self.requests = 0

@@ -20,7 +20,11 @@ class AbandonedError(Exception):
 
 
 class Stream:
-    """Made in the thread of the application. `head` has no body; `has_length` says that the blocks need no chunks."""
+    """A response whose body is sent in blocks while a thread is still making it.
+
+    It is made in the thread of the application. `head` has no body; its `has_length` says that the blocks need no
+    chunks.
+    """
 
     def __init__(self, head: HttpResponse, loop: asyncio.AbstractEventLoop) -> None:
         self.head = head

@@ -38,7 +38,7 @@ class RenewTimeShiftLimits(ShiftLimits, frozen=True):
 
 
 class CandidateShiftLimits(ShiftLimits, frozen=True):
-    """The same of a candidate."""
+    """How far the renewTime of a candidate may move back."""
 
 
 def renew_time_in_future(change: LeaseChange) -> Iterable[Finding]:
