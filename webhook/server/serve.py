@@ -50,15 +50,15 @@ def serve(options: Options) -> None:
         _check_addresses(options)
         # prometheus_client looks at this once, when it is imported, and decides whether processes count together.
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(memory)
-        Application(options, memory, policy_file).run()
+        GunicornApp(options, memory, policy_file).run()
     finally:
         # A worker that fails to start leaves through here as well, and must not take the others' files away.
         if os.getpid() == master:
             shutil.rmtree(memory, ignore_errors=True)
 
 
-class Application(BaseApplication):  # type: ignore[misc] # gunicorn has no types
-    """The application as gunicorn sees it."""
+class GunicornApp(BaseApplication):  # type: ignore[misc] # gunicorn has no types
+    """What gunicorn runs: our options as its settings, and the application of reviews in each worker."""
 
     def __init__(self, options: Options, memory: Path, policy_file: PolicyFile) -> None:
         self._options = options
