@@ -26,7 +26,6 @@ from webhook.admission.policy.model import Policy
 from webhook.kubernetes.opened_review import ReviewError
 from webhook.kubernetes.request import AdmissionRequest
 from webhook.kubernetes.review import _decode_parts, decode
-from webhook.server import reviewer
 from webhook.server.app import ReviewApp, make_review_app
 from webhook.server.logs import LOG
 from webhook.server.reviewer import ReviewResponse, respond
@@ -123,9 +122,8 @@ def _create_apps() -> list[ReviewApp]:
     def evaluate_at_moment(body: bytes, policy: Policy, _now: int) -> ReviewResponse:
         return respond(body, policy, WHEN)
 
-    setattr(reviewer, "respond", evaluate_at_moment)  # noqa: B010 - types forbid it
     LOG.disabled = True
-    return [make_review_app(service(policy)) for policy in POLICIES]
+    return [make_review_app(service(policy, evaluate_at_moment)) for policy in POLICIES]
 
 
 def compare(chunk: tuple[int, int]) -> tuple[Counter[str], list[str], bytes]:

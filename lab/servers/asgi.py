@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from webhook.admission.policy.file import load
-from webhook.server.reviewer import Reviewer, check_media_type
+from webhook.server.reviewer import Reviewer
 
 Message = dict[str, Any]
 REVIEWER: Final = Reviewer(load(None))
@@ -26,7 +26,7 @@ async def app(
         is_more = message.get("more_body", False)
     media = dict(scope["headers"]).get(b"content-type", b"").decode("latin-1")
     environ = {"CONTENT_TYPE": media, "QUERY_STRING": scope["query_string"].decode("latin-1")}
-    response = REVIEWER.review(body, environ, check_media_type(environ))
+    response = REVIEWER.review(body, environ)
     headers = [(b"content-type", response.content_type.encode()), (b"content-length", b"%d" % len(response.body))]
     await send({"type": "http.response.start", "status": response.status, "headers": headers})
     await send({"type": "http.response.body", "body": response.body})

@@ -11,10 +11,11 @@ import time
 from pathlib import Path
 
 import msgspec
+from flask import Flask
 from gunicorn.app import wsgiapp
 
+from webhook.admission.policy.file import PolicyFile
 from webhook.admission.policy.model import Policy
-from webhook.server import reviewer
 from webhook.server.logs import MAX_LINES_WAITING, STDOUT
 from webhook.server.reviewer import ReviewResponse, respond
 from webhook.server.serve import serve
@@ -39,7 +40,7 @@ def slow(body: bytes, policy: Policy, now: int) -> ReviewResponse:
 BEHAVIORS = {"normal": respond, "bug": bug, "slow": slow}
 
 
-def gthread_arguments(options: Options) -> list[str]:
+def gthread_arguments(options: Options, review: str = "normal") -> list[str]:
     """The command line of gunicorn; docs/flask.md shows it."""
     tls = Path(options.tls_dir)
     arguments = [
@@ -49,18 +50,29 @@ def gthread_arguments(options: Options) -> list[str]:
     ]  # fmt: skip
     if options.client_ca:
         arguments += [f"--ca-certs={options.client_ca}", f"--cert-reqs={int(ssl.CERT_REQUIRED)}"]
+    if review != "normal":
+        return [*arguments, f"tests.server.launch:create_app({options.policy!r}, {review!r})"]
     return [*arguments, f"webhook.server.app:create_app({options.policy!r})"]
+
+
+def create_app(policy: str, review: str) -> Flask:
+    """The application as webhook.server.app makes it, but for how it reviews."""
+    # `serve` must be the first that imports prometheus_client.
+    from webhook.server.app import configure_logging, start_app  # noqa: PLC0415
+    from webhook.server.service import Service  # noqa: PLC0415
+
+    configure_logging()
+    return start_app(Service(Options(), PolicyFile(policy or None), BEHAVIORS[review]))
 
 
 if __name__ == "__main__":
     options = msgspec.json.decode(sys.argv[1])
-    # The workers are forks, so they inherit it.
-    setattr(reviewer, "respond", BEHAVIORS[options.pop("review", "normal")])  # noqa: B010 - types forbid it
+    review = options.pop("review", "normal")
     options["client_names"] = tuple(options.get("client_names", ()))
     STDOUT.max_waiting = options.pop("lines_waiting", MAX_LINES_WAITING)
     guards = Guards(**options.pop("guards", {}))
     if options.pop("gthread", False):
-        sys.argv = ["gunicorn", *gthread_arguments(Options(**options))]
+        sys.argv = ["gunicorn", *gthread_arguments(Options(**options), review)]
         wsgiapp.run()
     else:
-        serve(Options(guards=guards, **options))
+        serve(Options(guards=guards, **options), BEHAVIORS[review])

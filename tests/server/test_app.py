@@ -15,9 +15,8 @@ from webhook.admission.policy.file import PolicyFile
 from webhook.admission.policy.model import Policy
 from webhook.kubernetes.request import MAX_REQUEST
 from webhook.kubernetes.review_size import OPENING
-from webhook.server import reviewer
 from webhook.server.app import ReviewApp, create_app, make_review_app
-from webhook.server.reviewer import ReviewResponse, respond
+from webhook.server.reviewer import Respond, ReviewResponse, respond
 from webhook.server.service import MAX_ON_LOOP, Service
 from webhook.server.settings import Guards, Options
 
@@ -28,8 +27,8 @@ pytestmark = pytest.mark.usefixtures("the_log_as_it_was")
 Answer = tuple[str, list[tuple[str, str]], bytes]
 
 
-def service(policy: str = "standard") -> Service:
-    return Service(Options(), PolicyFile(policy))
+def service(policy: str = "standard", respond: Respond = respond) -> Service:
+    return Service(Options(), PolicyFile(policy), respond)
 
 
 def environ_of(body: bytes, **more: str) -> dict[str, Any]:
@@ -64,14 +63,11 @@ def client() -> FlaskClient:
 
 
 @pytest.mark.parametrize("policy", ["standard", "strict"])
-def test_both_ways_answer_every_review_of_the_corpora_by_the_same_bytes(
-    policy: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_both_ways_answer_every_review_of_the_corpora_by_the_same_bytes(policy: str) -> None:
     def at_one_moment(body: bytes, in_force: Policy, _now: int) -> ReviewResponse:
         return respond(body, in_force, 1_763_640_002_000_000)
 
-    monkeypatch.setattr(reviewer, "respond", at_one_moment)
-    app = make_review_app(service(policy))
+    app = make_review_app(service(policy, at_one_moment))
     short, routed = 0, 0
     routes = app.view_functions["validate"]
 

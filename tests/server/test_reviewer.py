@@ -14,12 +14,13 @@ from tests.factories import make_lease, make_review, put
 from tests.waiting import wait_for
 from webhook.admission.policy.file import load
 from webhook.admission.policy.model import Policy
-from webhook.server import logs, reviewer
+from webhook.server import logs
 from webhook.server.http.wsgi import BEGAN
 from webhook.server.logs import STDOUT, LogThrottle, StdoutHandler
 from webhook.server.observers import ReviewLog
 from webhook.server.reviewer import (
     Observer,
+    Respond,
     Reviewer,
     ReviewRecord,
     ReviewResponse,
@@ -35,10 +36,15 @@ DENIED = json.dumps(make_review(new=make_lease(put("spec.leaseDurationSeconds", 
 
 
 def review(
-    body: bytes, query: str = "", headers: Mapping[str, str] = JSON, *observers: Observer, late: float = 0
+    body: bytes,
+    query: str = "",
+    headers: Mapping[str, str] = JSON,
+    *observers: Observer,
+    late: float = 0,
+    respond: Respond = respond,
 ) -> tuple[int, bytes]:
     environ = {**headers, "QUERY_STRING": query, BEGAN: time.monotonic() - late}
-    response = Reviewer(STANDARD, observers).review(body, environ, check_media_type(environ))
+    response = Reviewer(STANDARD, observers, respond).review(body, environ)
     return response.status, response.body
 
 
@@ -71,11 +77,8 @@ def test_unsupported_names_the_way_out() -> None:
     assert check_media_type({"CONTENT_TYPE": "application/json; charset=utf-16"}) == "send the review in UTF-8"
 
 
-def test_a_bug_is_a_500_with_an_incident_and_no_trace(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(reviewer, "respond", raises)
-    status, text = review(REVIEW)
+def test_a_bug_is_a_500_with_an_incident_and_no_trace(caplog: pytest.LogCaptureFixture) -> None:
+    status, text = review(REVIEW, respond=raises)
     assert status == 500
     incident = text.decode().strip().rpartition(" ")[2]
     assert b"deep inside" not in text
@@ -84,15 +87,14 @@ def test_a_bug_is_a_500_with_an_incident_and_no_trace(
     assert "deep inside" in STDOUT.format(record)
 
 
-def test_no_time_left_before_and_after(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_time_left_before_and_after(caplog: pytest.LogCaptureFixture) -> None:
     assert review(REVIEW, "timeout=2s", late=1.5)[0] == 500
 
     def late(body: bytes, policy: Policy, now: int) -> ReviewResponse:
         time.sleep(0.3)
         return respond(body, policy, now)
 
-    monkeypatch.setattr(reviewer, "respond", late)
-    assert review(REVIEW, "timeout=1s")[0] == 500
+    assert review(REVIEW, "timeout=1s", respond=late)[0] == 500
     assert [record.message for record in caplog.records] == ["deadline exceeded"] * 2
     assert not any(record.exc_info for record in caplog.records)
 

@@ -17,7 +17,7 @@ from webhook.admission.policy.file import PolicyFile
 from webhook.kubernetes.review import REVIEW_PATH, VALIDATE
 from webhook.server.logs import LOG, STDOUT
 from webhook.server.metrics import METRICS_TYPE, OTHER, REFUSED_BY_ROUTES
-from webhook.server.reviewer import JSON, TEXT, Reviewer, check_media_type
+from webhook.server.reviewer import JSON, TEXT, Reviewer
 from webhook.server.service import MAX_ON_LOOP, Service
 from webhook.server.settings import Options
 
@@ -76,17 +76,25 @@ def create_app(policy: str = "") -> ReviewApp:
 
     `policy` is a preset or a file; without it, the variable LEASE_WEBHOOK_POLICY says which, else it is `standard`.
     """
-    if not LOG.handlers:
-        LOG.addHandler(STDOUT)
-        LOG.setLevel(logging.INFO)
-        LOG.propagate = False
-    policy_file = PolicyFile(policy or os.environ.get(POLICY_VARIABLE) or None)
-    service = Service(Options(), policy_file)
+    configure_logging()
+    return start_app(Service(Options(), PolicyFile(policy or os.environ.get(POLICY_VARIABLE) or None)))
+
+
+def start_app(service: Service) -> ReviewApp:
+    """Return the application of a service, which begins in this process, with the probes."""
     app = make_review_app(service)
     # On one address, reviews and probes share it.
     app.register_blueprint(_make_probes(service))
     service.start_threads()
     return app
+
+
+def configure_logging() -> None:
+    """Write the log to standard output, unless the embedding program has said where it goes."""
+    if not LOG.handlers:
+        LOG.addHandler(STDOUT)
+        LOG.setLevel(logging.INFO)
+        LOG.propagate = False
 
 
 def make_review_app(service: Service) -> ReviewApp:
@@ -113,7 +121,7 @@ def add_review_routes(app: ReviewApp, count: Callable[..., None], max_body: int)
         # Not request.path: werkzeug has taken away doubled slashes at its start.
         if not REVIEW_PATH.fullmatch(request.environ["PATH_INFO"]):
             raise NotFound
-        response = app.reviewer.review(request.get_data(), request.environ, check_media_type(request.environ))
+        response = app.reviewer.review(request.get_data(), request.environ)
         return Response(response.body, _STATUS_LINES[response.status], content_type=response.content_type)
 
     def refuse(error: HTTPException) -> Response:

@@ -72,15 +72,20 @@ def respond(body: bytes, policy: Policy, now: int) -> ReviewResponse:
     return ReviewResponse(200, encode(verdict, request), JSON, request, verdict)
 
 
-class Reviewer:
-    """Responds to reviews; `policy` may change at any time, and any thread may call."""
+Respond = Callable[[bytes, Policy, int], ReviewResponse]
+"""What `respond` is."""
 
-    def __init__(self, policy: Policy, observers: Sequence[Observer] = ()) -> None:
+
+class Reviewer:
+    """Responds to reviews, in any thread. `policy` may change at any time; `respond` makes each response."""
+
+    def __init__(self, policy: Policy, observers: Sequence[Observer] = (), respond: Respond = respond) -> None:
         self.policy = policy
         self._observers = tuple(observers)
+        self._respond = respond
 
-    def review(self, body: bytes, environ: Mapping[str, Any], problem: str = "") -> ReviewResponse:
-        """Return JSON with status 200, else one line of text: with 415, `problem`, if that is not "".
+    def review(self, body: bytes, environ: Mapping[str, Any]) -> ReviewResponse:
+        """Return JSON with status 200, else one line of text.
 
         The time counts from the first byte of the request where the server says when that was, else from now. This
         never raises: a bug is a 500, so that failurePolicy decides. A deadline that passed before the review began is
@@ -88,10 +93,11 @@ class Reviewer:
         """
         began = environ.get(BEGAN) or time.monotonic()
         try:
+            problem = check_media_type(environ)
             if problem:
                 response = ReviewResponse(415, f"{problem}\n".encode())
             else:
-                response = respond(body, self.policy, time.time_ns() // 1000)
+                response = self._respond(body, self.policy, time.time_ns() // 1000)
             seconds = time.monotonic() - began
             # No API server grants less than a second, so most queries need not be read.
             if seconds > _MIN_BUDGET and not problem and seconds > read_budget(environ.get("QUERY_STRING", "")):

@@ -22,6 +22,7 @@ from webhook.admission.policy.file import PolicyFile
 from webhook.certificates.files import LEAF_CERTIFICATE, LEAF_KEY, Unusable
 from webhook.server.certificate_reload import CertificateReloader
 from webhook.server.logs import LOG, STDOUT
+from webhook.server.reviewer import Respond, respond
 from webhook.server.settings import BACKLOG, GRACEFUL_SECONDS, STUCK_WORKER_SECONDS, Options
 from webhook.text.commands import make_certs_command
 
@@ -32,8 +33,11 @@ class CannotServeError(Exception):
     """The server cannot start; the text says what to do."""
 
 
-def serve(options: Options) -> None:
-    """Serve until a signal ends it, by SystemExit. Raises CannotServeError and PolicyFileError before it listens."""
+def serve(options: Options, respond: Respond = respond) -> None:
+    """Serve until a signal ends it, by SystemExit. Raises CannotServeError and PolicyFileError before it listens.
+
+    `respond` makes the response to each review.
+    """
     policy_file = PolicyFile(options.policy or None, options.docs_url)
     with _require("no directory for temporary files is writable"):
         # For counters, heartbeats and the last good certificate.
@@ -50,7 +54,7 @@ def serve(options: Options) -> None:
         _check_addresses(options)
         # prometheus_client looks at this once, when it is imported, and decides whether processes count together.
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(memory)
-        GunicornApp(options, memory, policy_file).run()
+        GunicornApp(options, memory, policy_file, respond).run()
     finally:
         # A worker that fails to start leaves through here as well, and must not take the others' files away.
         if os.getpid() == master:
@@ -60,10 +64,11 @@ def serve(options: Options) -> None:
 class GunicornApp(BaseApplication):  # type: ignore[misc] # gunicorn has no types
     """What gunicorn runs: our options as its settings, and the application of reviews in each worker."""
 
-    def __init__(self, options: Options, memory: Path, policy_file: PolicyFile) -> None:
+    def __init__(self, options: Options, memory: Path, policy_file: PolicyFile, respond: Respond = respond) -> None:
         self._options = options
         self._memory = memory
         self._policy_file = policy_file
+        self._respond = respond
         super().__init__()
 
     def load_config(self) -> None:
@@ -105,7 +110,7 @@ class GunicornApp(BaseApplication):  # type: ignore[misc] # gunicorn has no type
         from webhook.server.app import make_review_app  # noqa: PLC0415 - see `_worker_class`
         from webhook.server.service import Service  # noqa: PLC0415
 
-        return make_review_app(Service(self._options, self._policy_file))
+        return make_review_app(Service(self._options, self._policy_file, self._respond))
 
     def _prepare_fork(self, _arbiter: Arbiter, _worker: Worker) -> None:
         """Read a changed policy, and leave the objects that are here to no collection of garbage.

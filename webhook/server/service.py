@@ -19,7 +19,7 @@ from webhook.server.hooks import Hooks, Readiness, ServerStatus
 from webhook.server.logs import LOG, STDOUT
 from webhook.server.metrics import Metrics, make_metrics
 from webhook.server.observers import AuditLog, Capture, ReviewLog
-from webhook.server.reviewer import Observer, Reviewer
+from webhook.server.reviewer import Observer, Respond, Reviewer, respond
 from webhook.server.settings import Options
 
 MAX_ON_LOOP: Final = 64 * 1024
@@ -38,7 +38,7 @@ class Service(Hooks):
 
     max_on_loop = MAX_ON_LOOP
 
-    def __init__(self, options: Options, policy_file: PolicyFile) -> None:
+    def __init__(self, options: Options, policy_file: PolicyFile, respond: Respond = respond) -> None:
         self.metrics = metrics = make_metrics()
         self.guards = options.guards
         self._policy_file = policy_file
@@ -49,7 +49,7 @@ class Service(Hooks):
             observers.append(AuditLog().record)
         if self._capture:
             observers.append(self._capture.record)
-        self.reviewer = Reviewer(policy_file.current, observers)
+        self.reviewer = Reviewer(policy_file.current, observers, respond)
         self._server: ServerStatus | None = None
         self._serving_pid = 0
         metrics.show_policy(policy_file.current)
