@@ -15,9 +15,10 @@ from webhook.admission.policy.file import PolicyFile
 from webhook.admission.policy.model import Policy
 from webhook.kubernetes.request import MAX_REQUEST
 from webhook.kubernetes.review_size import OPENING
-from webhook.server.app import ReviewApp, create_app, make_review_app
+from webhook.server.app import create_app, make_review_app
 from webhook.server.reviewer import Respond, ReviewResponse, respond
-from webhook.server.service import MAX_ON_LOOP, Service
+from webhook.server.service import Service
+from webhook.server.service_hooks import MAX_ON_LOOP, ServiceHooks
 from webhook.server.settings import Guards, Options
 
 BODY = REVIEW.partition(b"\r\n\r\n")[2]
@@ -193,10 +194,10 @@ def test_probes_and_metrics_share_the_address_of_reviews(client: FlaskClient) ->
 
 
 def test_an_application_of_their_own_has_the_probes_and_nothing_else() -> None:
-    used = service()
-    reviews = make_review_app(used).test_client()
-    assert isinstance(used.health, Flask)
-    health = used.health.test_client()
+    app = make_review_app(service())
+    reviews = app.test_client()
+    assert isinstance(app.server_hooks.health, Flask)
+    health = app.server_hooks.health.test_client()
     assert [health.get(path).text for path in ("/livez", "/readyz")] == ["ok\n"] * 2
     assert health.get("/x").text == "not found; try /livez, /readyz or /metrics\n"
     refused = health.post("/livez")
@@ -218,7 +219,6 @@ def test_a_bug_in_a_route_is_a_500_without_a_trace() -> None:
 
 def test_the_hooks_of_a_server_are_those_of_the_service() -> None:
     hooks = served().hooks
-    assert isinstance(hooks, Service)
+    assert isinstance(hooks, ServiceHooks)
     assert hooks.find_problem_of_body(MAX_REQUEST + 1, b"{ ")
     assert not hooks.find_problem_of_body(MAX_REQUEST + 1, OPENING)
-    assert isinstance(make_review_app(hooks), ReviewApp)

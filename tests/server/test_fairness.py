@@ -31,7 +31,7 @@ from webhook.server.http.port import Port
 from webhook.server.http.request_reader import STEP
 from webhook.server.http.round_robin import PAUSE_SECONDS
 from webhook.server.http.stream import Stream
-from webhook.server.service import MAX_ON_LOOP, Service
+from webhook.server.service_hooks import MAX_ON_LOOP, ServiceHooks
 from webhook.server.settings import Guards
 
 SMALLEST: Final = b"GET /x HTTP/1.1\r\nHost:\r\n\r\n"
@@ -371,8 +371,8 @@ async def test_scrapes_of_one_second_get_one_page(monkeypatch: pytest.MonkeyPatc
         return b"page"
 
     server = served()
-    assert isinstance(server.hooks, Service)
-    counts, port = server.hooks.metrics, server.ports[1]
+    assert isinstance(server.hooks, ServiceHooks)
+    counts, port = server.hooks.service.metrics, server.ports[1]
     monkeypatch.setattr(counts, "_exposition", page)
     monkeypatch.setattr(metrics, "MAX_CACHE_SECONDS", 60)
     connection, wire = connect(port)

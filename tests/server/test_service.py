@@ -27,11 +27,11 @@ def test_readiness_is_that_of_the_server_and_of_the_policy(tmp_path: Any) -> Non
     file.write_text('apiVersion: lease-webhook/v1\nmode: "off"\n')
     service = Service(Options(), PolicyFile(str(file)))
     app = make_review_app(service)
-    assert isinstance(service.health, Flask)
-    health = service.health.test_client()
+    assert isinstance(app.server_hooks.health, Flask)
+    health = app.server_hooks.health.test_client()
     warning = "warning: policy: mode is off, every write is allowed; remove it to evaluate writes again\n"
     assert (health.get("/readyz").status_code, health.get("/readyz").text) == (200, f"ok\n{warning}")
-    app.server_hooks.start(Broken())  # type: ignore[union-attr]
+    app.server_hooks.start(Broken())
     ready = health.get("/readyz")
     assert (ready.status_code, ready.text) == (
         503,

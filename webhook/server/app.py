@@ -15,10 +15,12 @@ from werkzeug.exceptions import HTTPException, NotFound
 
 from webhook.admission.policy.file import PolicyFile
 from webhook.kubernetes.review import REVIEW_PATH, VALIDATE
+from webhook.server.hooks import Hooks
 from webhook.server.logs import LOG, STDOUT
 from webhook.server.metrics import METRICS_TYPE, OTHER, REFUSED_BY_ROUTES
 from webhook.server.reviewer import JSON, TEXT, Reviewer
-from webhook.server.service import MAX_ON_LOOP, Service
+from webhook.server.service import Service
+from webhook.server.service_hooks import MAX_ON_LOOP, ServiceHooks
 from webhook.server.settings import Options
 
 POLICY_VARIABLE: Final = "LEASE_WEBHOOK_POLICY"
@@ -32,7 +34,7 @@ class ReviewApp(Flask):
     `server_hooks` is what a GuardedWorker looks for; any other server ignores it.
     """
 
-    def __init__(self, reviewer: Reviewer, server_hooks: Service | None = None) -> None:
+    def __init__(self, reviewer: Reviewer, server_hooks: Hooks) -> None:
         super().__init__(__name__, static_folder=None)
         self.reviewer = reviewer
         self.server_hooks = server_hooks
@@ -98,12 +100,8 @@ def configure_logging() -> None:
 
 
 def make_review_app(service: Service) -> ReviewApp:
-    """Return the application of reviews, and give the service that of probes, `health`.
-
-    The guarded worker serves that one at its last address.
-    """
-    app = ReviewApp(service.reviewer, service)
-    service.health = make_health_app(service)
+    """Return the application of reviews, whose hooks have that of probes, for the last address of a guarded worker."""
+    app = ReviewApp(service.reviewer, ServiceHooks(service, make_health_app(service)))
     add_review_routes(app, service.metrics.count, service.guards.max_body)
     return app
 

@@ -1,7 +1,4 @@
-"""One process of the service: its policy, which may change while it runs, its counters, log lines and captured reviews.
-
-It also implements the hooks that the guarded worker calls beyond PEP 3333; no other server calls them.
-"""
+"""One process of the service: its policy, which may change while it runs, its counters, its log, captured reviews."""
 
 import atexit
 import os
@@ -13,30 +10,22 @@ from typing import Final
 
 from webhook.admission.policy.file import PolicyFile
 from webhook.admission.rules.mode import Mode
-from webhook.certificates.files import Certificate
-from webhook.kubernetes.review_size import may_be_a_review
-from webhook.server.hooks import Hooks, Readiness, ServerStatus
+from webhook.server.hooks import Readiness, ServerStatus
 from webhook.server.logs import LOG, STDOUT
 from webhook.server.metrics import Metrics, make_metrics
 from webhook.server.observers import AuditLog, Capture, ReviewLog
 from webhook.server.reviewer import Observer, Respond, Reviewer, respond
 from webhook.server.settings import Options
 
-MAX_ON_LOOP: Final = 64 * 1024
-"""Bytes of a review that is evaluated on the event loop, in at most some 20 ms; most have less than 10 KiB. Larger ones
-are evaluated in a thread, one at a time, which others wait for only as long as one call of the decoder takes."""
-NOT_BEGUN_AS_REVIEW: Final = "a body of this size must begin as an API server begins a review"
 _UPKEEP_SECONDS: Final = 1.0
 
 
-class Service(Hooks):
+class Service:
     """What one process of the webhook holds: policy, reviewer, metrics and observers.
 
-    `start_threads` is called in the process that serves, after any fork. It ends with the process, or when nothing
-    refers to it.
+    `start_threads` is called in the process that serves, after any fork. The readiness of `server`, if it tells it,
+    counts as well. The service ends with the process, or when nothing refers to it.
     """
-
-    max_on_loop = MAX_ON_LOOP
 
     def __init__(self, options: Options, policy_file: PolicyFile, respond: Respond = respond) -> None:
         self.metrics = metrics = make_metrics()
@@ -50,7 +39,7 @@ class Service(Hooks):
         if self._capture:
             observers.append(self._capture.record)
         self.reviewer = Reviewer(policy_file.current, observers, respond)
-        self._server: ServerStatus | None = None
+        self.server: ServerStatus | None = None
         self._serving_pid = 0
         metrics.show_policy(policy_file.current)
 
@@ -76,36 +65,13 @@ class Service(Hooks):
         A refused file does not make it unready: every replica mounts the same file, so all of them would drop out at
         once, and with `failurePolicy: Fail` that stops renewals. The last good one stays in use.
         """
-        server = self._server.readiness() if self._server else Readiness()
+        server = self.server.readiness() if self.server else Readiness()
         problems = []
         if self._policy_file.error:
             problems.append(f"policy: {self._policy_file.error}; the last good one is in use")
         if self._policy_file.current.mode is Mode.OFF:
             problems.append("policy: mode is off, every write is allowed; remove it to evaluate writes again")
         return Readiness(server.reasons, (*problems, *server.warnings))
-
-    # The hooks.
-
-    def start(self, server: ServerStatus) -> None:
-        """Begin in this process, which may be a fork of the one that made the service."""
-        self._server = server
-        self.start_threads()
-
-    def count(self, counter: str, *labels: str) -> None:
-        """Count in the metrics."""
-        self.metrics.count(counter, *labels)
-
-    def show_in_flight(self, requests: int) -> None:
-        """Set the gauge of requests in flight."""
-        self.metrics.show_in_flight(requests)
-
-    def show_certificate(self, serving: Certificate) -> None:
-        """Set the gauges of the certificate that is served."""
-        self.metrics.show_certificate(serving)
-
-    def find_problem_of_body(self, size: int, beginning: bytes | bytearray) -> str:
-        """Return why a large body is refused by its first bytes; "" if it may be a review."""
-        return "" if may_be_a_review(size, beginning) else NOT_BEGUN_AS_REVIEW
 
     # The upkeep.
 
