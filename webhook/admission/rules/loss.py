@@ -11,21 +11,30 @@ from webhook.text.quoting import LazyText
 
 
 def report_loss(
-    change: LeaseChange, field: str, detail: LazyText, what: str, fact: str = "", *, tier: Mode = Mode.DENY
+    change: LeaseChange,
+    field: str,
+    *,
+    detail: LazyText,
+    happened: str,
+    fact: str = "",
+    tier: Mode = Mode.DENY,
 ) -> tuple[Finding, ...]:
-    """Return the one finding; `what` is a clause about the lease, `{0}`, and its holder, `{1}`."""
+    """Return the one finding: `detail` denies the write.
+
+    `happened` says of an admitted one what became of the lease, `{0}`, and its holder, `{1}`.
+    """
     lease = f"{change.request.namespace}/{change.request.name}"
-    happened = Statement(partial(_describe_loss, change.expiry, what), (lease, change.old_holder))
+    statement = Statement(partial(_describe_loss, change.expiry, happened), (lease, change.old_holder))
     return (
         Finding(
             forbidden(field, detail),
             tier=tier,
             without_stamps=not change.expiry.from_stamps,
-            happened=happened,
+            happened=statement,
             fact=fact,
         ),
     )
 
 
-def _describe_loss(expiry: Expiry, what: str) -> str:
-    return f"lease {what} {expiry.seconds_left} s before expiry{expiry.whose_clock}: there may be two leaders"
+def _describe_loss(expiry: Expiry, happened: str) -> str:
+    return f"lease {happened} {expiry.seconds_left} s before expiry{expiry.whose_clock}: there may be two leaders"

@@ -30,9 +30,8 @@ def live_lease_deleted(change: LeaseChange) -> Iterable[Finding]:
         "stop its holder first, or delete the lease after that"
     )
     of_its_elector = change.request.new and change.new_holder in ("", change.old_holder) and change.is_of_an_elector
-    return report_loss(
-        change, "metadata", detail, "{0} of {1} was deleted", tier=Mode.WARN if of_its_elector else Mode.DENY
-    )
+    tier = Mode.WARN if of_its_elector else Mode.DENY
+    return report_loss(change, "metadata", detail=detail, happened="{0} of {1} was deleted", tier=tier)
 
 
 LIVE_LEASE_DELETED: Final = Rule(

@@ -51,9 +51,12 @@ def foreign_writer(change: LeaseChange) -> Iterable[Finding]:
         f"writer is not; retry {wait}, or ask the holder to release it"
     )
     fact = change.event if change.event in (Event.STEAL, Event.RELEASE) else ""
-    what = {Event.STEAL: "taken from {1}", Event.DELETE: "deleted, held by {1},"}
-    happened = what.get(change.event, "written by a writer other than that of {1}")
-    return report_loss(change, "spec" if change.request.new else "metadata", detail, f"{{0}} was {happened}", fact)
+    happened = {
+        Event.STEAL: "{0} was taken from {1}",
+        Event.DELETE: "{0} was deleted, held by {1},",
+    }.get(change.event, "{0} was written by a writer other than that of {1}")
+    field = "spec" if change.request.new else "metadata"
+    return report_loss(change, field, detail=detail, happened=happened, fact=fact)
 
 
 FOREIGN_WRITER: Final = Rule(

@@ -118,4 +118,10 @@ def _report_release(change: LeaseChange, who: str) -> tuple[Finding, ...]:
         f"this write clears the holder of a live lease, which only {holder} may do, not {who}; "
         f"delete the pod of {holder}, or wait {change.expiry.seconds_left} s"
     )
-    return report_loss(change, "spec.holderIdentity", detail, "{0} was released on behalf of {1}", Event.RELEASE)
+    return report_loss(
+        change,
+        "spec.holderIdentity",
+        detail=detail,
+        happened="{0} was released on behalf of {1}",
+        fact=Event.RELEASE,
+    )

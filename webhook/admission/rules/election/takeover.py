@@ -30,7 +30,10 @@ def takeover_before_expiry(change: LeaseChange) -> Iterable[Finding]:
     Expiry follows from API servers' stamps: the renewal was seen, then leaseDurationSeconds passed. A pod that is the
     stamped writer of the lease may name another holder.
     """
-    return _report_takeover(change, "")
+    # Evaluated on Event.STEAL alone: the lease is live.
+    if _is_by_the_stamped_pod(change):
+        return NO_FINDINGS
+    return _report_takeover(change)
 
 
 TAKEOVER_BEFORE_EXPIRY: Final = Rule(
@@ -65,11 +68,12 @@ def takeover_by_node(change: LeaseChange) -> Iterable[Finding]:
     In kube-node-lease a node may put its own name back, which repairs a foreign write. A pod that is the [stamped
     writer](../stamp.md) of the lease may name another holder.
     """
-    if NODES not in change.user.groups:
+    # Evaluated on Event.STEAL alone: the lease is live.
+    if NODES not in change.user.groups or _is_by_the_stamped_pod(change):
         return NO_FINDINGS
     if change.request.namespace == NODE_LEASES and change.new_holder == change.request.name:
         return NO_FINDINGS
-    return _report_takeover(change, ", and {} is a node")
+    return _report_takeover(change, about_writer="is a node")
 
 
 TAKEOVER_BY_NODE: Final = Rule(
@@ -105,10 +109,11 @@ def takeover_across_namespaces(change: LeaseChange) -> Iterable[Finding]:
 
     A pod that is the [stamped writer](../stamp.md) of the lease may name another holder.
     """
+    # Evaluated on Event.STEAL alone: the lease is live.
     account = change.user.service_account
-    if account is None or account[0] == change.request.namespace:
+    if account is None or account[0] == change.request.namespace or _is_by_the_stamped_pod(change):
         return NO_FINDINGS
-    return _report_takeover(change, ", and {} belongs to another namespace")
+    return _report_takeover(change, about_writer="belongs to another namespace")
 
 
 TAKEOVER_ACROSS_NAMESPACES: Final = Rule(
@@ -136,30 +141,25 @@ TAKEOVER_ACROSS_NAMESPACES: Final = Rule(
 )
 
 
-def _report_takeover(change: LeaseChange, addition: str) -> tuple[Finding, ...]:
-    """Report that a live lease was taken.
-
-    `addition` is an optional clause about the writer; `{}` is the user name.
-    """
-    if _is_by_the_stamped_pod(change):
-        return NO_FINDINGS
+def _report_takeover(change: LeaseChange, about_writer: str = "") -> tuple[Finding, ...]:
+    """Report that a live lease was taken; `about_writer` is a predicate of the user, such as "is a node"."""
     return report_loss(
         change,
         "spec.holderIdentity",
-        partial(_describe_live_lease, change, addition),
-        "{0} was taken from {1}",
-        Event.STEAL,
+        detail=partial(_describe_live_lease, change, about_writer),
+        happened="{0} was taken from {1}",
+        fact=Event.STEAL,
     )
 
 
-def _describe_live_lease(change: LeaseChange, addition: str) -> str:
+def _describe_live_lease(change: LeaseChange, about_writer: str) -> str:
     expiry = change.expiry
     assert expiry.duration_seconds is not None
     assert expiry.seen_at is not None
     age = max(0, expiry.written_at - expiry.seen_at) // SECOND
     clock = format_time(expiry.seen_at)[11:]
     whose = "API server clock" if expiry.from_stamps else "the holder's clock"
-    writer = addition.format(quote(change.user.username)) if addition else ""
+    writer = f", and {quote(change.user.username)} {about_writer}" if about_writer else ""
     lease = f"{change.request.namespace}/{change.request.name}"
     return (
         f"lease {quote(lease)} is held by {quote(change.old_holder)}, last renewed {age} s ago ({clock}, {whose}), "
