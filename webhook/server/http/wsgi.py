@@ -64,7 +64,15 @@ class _ResponseStart(Struct):
         return lengths[-1] if lengths else None
 
     def response(self, body: bytes = b"", *, is_to_head: bool, is_whole: bool) -> HttpResponse:
-        """Return a response with this body, or, unless `is_whole`, the head of one that has its blocks to come."""
+        """Return a response with this body, or, unless `is_whole`, the head of one that has its blocks to come.
+
+        How the client finds the end of the body (RFC 9112 6.3):
+
+        1. 204, 304 and a response to HEAD have none. That to HEAD has the length that the application gave.
+        2. The connection adds the length of a whole body.
+        3. A stream has the length that the application gave.
+        4. Without one, the connection sends a stream in chunks, or closes after it.
+        """
         if not self.status:
             raise ValueError("start_response was not called")
         headers = self.headers
@@ -74,18 +82,19 @@ class _ResponseStart(Struct):
                 return HttpResponse(usual[0], body, usual[1])
         code, length = int(self.status[:3]), ""
         lines = [f"HTTP/1.1 {self.status}\r\n"]
-        for name, value in self.headers:
+        for name, value in headers:
             key = name.lower()
             if key == "content-length":
                 length = value
             elif key not in _SENT_BY_CONNECTION:
                 lines.append(f"{key}: {value}\r\n")
-        has_length = bool(length) and not is_whole
-        if is_to_head or code in _WITHOUT_BODY:
-            body, has_length = b"", True
-        if has_length and length and code not in _WITHOUT_BODY:
+        if code in _WITHOUT_BODY:
+            return HttpResponse(code, b"", _encode_head(lines), has_length=True)
+        if is_whole and not is_to_head:
+            return HttpResponse(code, body, _encode_head(lines))
+        if length:
             lines.append(f"content-length: {int(length)}\r\n")
-        return HttpResponse(code, body, _encode_head(lines), has_length)
+        return HttpResponse(code, b"", _encode_head(lines), has_length=is_to_head or bool(length))
 
 
 def _encode_head(lines: list[str]) -> bytes:
