@@ -30,7 +30,19 @@ from tests.server.plays import (
     quiet,
     run,
 )
-from webhook.server.http.state import LOSE, STREAMING, TABLE, Event, IllegalEventError, State, advance, draw_diagram
+from webhook.server.http.state import (
+    ANSWERING,
+    DISCARDED_IN,
+    LOSE,
+    READ_IN,
+    STREAMING,
+    TABLE,
+    Event,
+    IllegalEventError,
+    State,
+    advance,
+    draw_diagram,
+)
 from webhook.server.logs import LOG
 
 
@@ -101,6 +113,10 @@ def test_an_event_that_the_table_does_not_have_is_refused(state: State) -> None:
     for event in {event for events in TABLE.values() for event in events} - TABLE[state].keys():
         with pytest.raises(IllegalEventError, match=f"a connection that is {state}"):
             advance(state, event)
+
+
+def test_in_each_state_input_is_read_or_waits_or_is_discarded() -> None:
+    assert [*READ_IN, *ANSWERING, *DISCARDED_IN] == [*TABLE]
 
 
 @in_a_loop

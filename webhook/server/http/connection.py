@@ -13,7 +13,7 @@ from typing import Any, Final
 from webhook.server.http import message
 from webhook.server.http.message import Head, HttpResponse, RefusedError, Request
 from webhook.server.http.port import Port
-from webhook.server.http.request_reader import RequestReader
+from webhook.server.http.request_reader import EndOfReadingError, RequestReader
 from webhook.server.http.state import (
     ACCEPT,
     ANSWERING,
@@ -22,11 +22,12 @@ from webhook.server.http.state import (
     CLOSED,
     CLOSING,
     COMPLETE,
+    DISCARDED_IN,
     HEAD,
     IDLE,
+    IN_REQUEST,
     LOSE,
-    READABLE_STATES,
-    READING,
+    READ_IN,
     REFUSE,
     RESPOND,
     RESPONDING,
@@ -49,10 +50,6 @@ _CHUNKED: Final = b"transfer-encoding: chunked\r\n"
 _NOBODY: Final = ("", 0)
 
 
-class EndOfReadingError(Exception):
-    """Raised to read nothing more of this piece; not an error of the client."""
-
-
 class Connection(asyncio.Protocol):
     """Reads requests, one after the other, and writes what the port responds."""
 
@@ -70,7 +67,6 @@ class Connection(asyncio.Protocol):
         self._request_began_at = 0.0  # in monotonic seconds
         self._unread: bytes | memoryview = b""
         self._takes_turns = False  # it has pipelined, or sent a request that takes long to parse
-        self._is_writing_paused = False
         self._may_write = asyncio.Event()
         self._response: asyncio.Future[HttpResponse | Stream] | None = None
         self._writing: tuple[Stream, asyncio.Task[None]] | None = None
@@ -104,36 +100,28 @@ class Connection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """Stop reading from a client that does not read, and close it if that lasts."""
-        self._is_writing_paused = True
         self._may_write.clear()
         self._apply_flow_control()
         self.expires = monotonic() + self._port.guards.request_seconds
 
     def resume_writing(self) -> None:
         """Read again."""
-        self._is_writing_paused = False
         self._may_write.set()
         if self.state is IDLE:
             self.expires = monotonic() + self._port.idle_seconds
-        elif self.state in READING:
+        elif self.state in IN_REQUEST:
             self.expires = self._request_began_at + self._port.guards.request_seconds
         self._apply_flow_control()
 
     def data_received(self, data: bytes) -> None:
-        """Read, or let it wait; an error ends this connection only."""
-        port = self._port
+        """Read what came, or let it wait for its turn; an exception ends this connection only."""
         self._now = monotonic()
         if len(data) > WIDE_READ and self.weight == 1:
-            port.add(self, WIDE_CONNECTION - 1)
+            self._port.add(self, WIDE_CONNECTION - 1)
+        if self.state in DISCARDED_IN:
+            return
         try:
-            if self.state is IDLE:
-                known = None if self._unread or len(data) > WIDE_READ else port.known_heads.find(data)
-                if known is not None and port.may_read(known[0].length):
-                    self._request_began_at = self._now
-                    port.check_client(known[0], self.client_names)
-                    self.complete(*known, keep_alive=True)
-                    return
-            elif self.state not in READING and self.state not in ANSWERING:
+            if self._answer_known_head(data):
                 return
             if self._unread or self._takes_turns or self.state in ANSWERING:
                 self._unread = bytes(self._unread) + data
@@ -142,6 +130,19 @@ class Connection(asyncio.Protocol):
                 self._read(data)
         except Exception as error:  # noqa: BLE001 - a bug ends this connection only
             self._end_reading(error)
+
+    def _answer_known_head(self, data: bytes) -> bool:
+        """Answer `data` if it is one whole request with a known head; return whether it was."""
+        if self.state is not IDLE or self._unread or len(data) > WIDE_READ:
+            return False
+        known = self._port.known_heads.find(data)
+        if known is None or not self._port.may_read(known[0].length):
+            return False
+        head, body = known
+        self._request_began_at = self._now
+        self._port.check_client(head, self.client_names)
+        self.complete(head, body, keep_alive=True)
+        return True
 
     # What the port calls.
 
@@ -163,7 +164,7 @@ class Connection(asyncio.Protocol):
         """End the connection: called when `expires` has passed."""
         if self.state in (STREAMING, CLOSING, CLOSED) or self._is_writing_paused:
             self.abort()
-        elif self.state in READING:
+        elif self.state in IN_REQUEST:
             self._refuse(RefusedError(408, "the request took too long"))
         elif self.state is RESPONDING:
             self._refuse(RefusedError(503, "the response took too long", b"retry-after: 1\r\n"))
@@ -213,7 +214,11 @@ class Connection(asyncio.Protocol):
         self.state = advance(self.state, event)
 
     def _is_readable(self) -> bool:
-        return self.state in READABLE_STATES
+        return self.state in READ_IN
+
+    @property
+    def _is_writing_paused(self) -> bool:
+        return not self._may_write.is_set()
 
     def _read(self, data: bytes) -> None:
         reader, was_idle = self._reader, self.state is IDLE
@@ -306,7 +311,7 @@ class Connection(asyncio.Protocol):
         """
         self._port.count_refusal(refusal, self._client)
         self.transport.write(message.to_bytes(refusal.response, close=True))
-        if self.state in READING:
+        if self.state in IN_REQUEST:
             self._advance(REFUSE)
             self.expires = monotonic() + self._port.guards.linger_seconds
         else:
@@ -321,7 +326,7 @@ class Connection(asyncio.Protocol):
         if not isinstance(error, RefusedError):
             LOG.error("a connection failed", exc_info=error)
             error = RefusedError(500, "internal error")
-        if self.state in (*READABLE_STATES, RESPONDING):
+        if self.state in (*READ_IN, RESPONDING):
             self._refuse(error)
         elif self.state is STREAMING:
             # No other response may follow a part of one.

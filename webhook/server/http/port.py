@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 from webhook.server.http.known_heads import KnownHeads
 from webhook.server.http.message import REFUSAL_KINDS, Head, HttpResponse, RefusedError, Request
 from webhook.server.http.round_robin import RoundRobin, TurnTaker
-from webhook.server.http.state import CLOSING, IDLE, READING, State
+from webhook.server.http.state import CLOSING, IDLE, IN_REQUEST, State
 from webhook.server.http.stream import Stream
 from webhook.server.logs import LOG, LogThrottle
 from webhook.server.settings import Guards
@@ -86,7 +86,7 @@ class Port:
     @property
     def requests_in_flight(self) -> int:
         """The number of requests that have begun and are not whole."""
-        return sum(1 for one in self._connections if one.state in READING)
+        return sum(1 for one in self._connections if one.state in IN_REQUEST)
 
     def may_read(self, more: int) -> bool:
         """Return whether this many more bytes may be read in addition to those being read."""

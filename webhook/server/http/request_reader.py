@@ -21,7 +21,11 @@ _MUCH: Final = 1024 * 1024
 _NOT_HTTP: Final = "not an HTTP/1.1 request"
 
 
-class Reading(Protocol):
+class EndOfReadingError(Exception):
+    """Raised to read nothing more of this piece; not an error of the client."""
+
+
+class ReaderOwner(Protocol):
     """The connection, as far as its reader knows it."""
 
     state: State
@@ -43,7 +47,7 @@ class RequestReader:
     `requests` counts those that were read to their end, `head` is that of the last one.
     """
 
-    def __init__(self, connection: Reading, port: Port) -> None:
+    def __init__(self, connection: ReaderOwner, port: Port) -> None:
         self.requests = 0
         self.head = message.NO_HEAD
         self._connection = connection

@@ -1,7 +1,11 @@
 """The states of a connection, as a table of data: every change is an event that the table allows, or an error.
 
-`draw_diagram` renders the table for docs/architecture.md. Independent of the state: a client that does not read its
-responses is not read from, and what a read holds beyond its first request waits for the round robin.
+`draw_diagram` renders the table for docs/architecture.md. Three things are not in the table, because they may hold in
+several states. All are in `Connection`:
+
+- whether the client reads its responses (`_may_write`): while it does not, nothing is read from it;
+- what a read holds beyond its first request (`_unread`), which waits for the round robin (`_takes_turns`);
+- whether the connection may be used again, decided with each response (`keep_alive`, `Port.is_draining`).
 """
 
 from collections.abc import Mapping
@@ -51,7 +55,7 @@ class IllegalEventError(Exception):
     """An event that the table does not have for this state: a bug of ours."""
 
     def __init__(self, state: State, event: Event) -> None:
-        super().__init__(f"{event} cannot happen to a connection that is {state}")
+        super().__init__(f"illegal event for a connection that is {state}: {event}")
 
 
 _ENDS: Final = {CLOSE: CLOSING, LOSE: CLOSED}
@@ -66,12 +70,14 @@ TABLE: Final[Mapping[State, Mapping[Event, State]]] = {
     CLOSING: {LOSE: CLOSED},
     CLOSED: {LOSE: CLOSED},
 }
-READING: Final = (HEAD, BODY)
+IN_REQUEST: Final = (HEAD, BODY)
 """In the middle of a request."""
-READABLE_STATES: Final = (IDLE, *READING)
+READ_IN: Final = (IDLE, *IN_REQUEST)
 """More input is read."""
 ANSWERING: Final = (RESPONDING, STREAMING)
-"""More input waits; in the remaining states it is discarded."""
+"""More input waits."""
+DISCARDED_IN: Final = (DISCARDING, CLOSING, CLOSED)
+"""More input is discarded."""
 
 
 def advance(state: State, event: Event) -> State:
