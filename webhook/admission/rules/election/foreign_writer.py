@@ -19,11 +19,11 @@ from webhook.text.quoting import quote
 def foreign_writer(change: LeaseChange) -> Iterable[Finding]:
     """A live lease may be written only by the writer that the API server stamped on it.
 
-    Evaluated in namespaces that the policy file lists under `stamps`: takeovers, renewals and releases for the holder,
-    other changes of spec, deletions, and changes of owners. So is a write of nothing but `strategy` and
-    `preferredHolder` that the API server dropped after it stamped the writer, as it does while the feature gate
-    CoordinatedLeaderElection is off. Anyone may change labels and other annotations; the writers of a binding may
-    change owners. The garbage collector and the namespace controller are exempt.
+    Evaluated in the namespaces that the policy file lists under `stamps`, on takeovers, renewals, releases, other
+    changes of spec, deletions, and changes of owners. Also on a write that sets only `strategy` or `preferredHolder`
+    while the feature gate CoordinatedLeaderElection is off: the API server stamps its writer and then drops the fields.
+    Anyone may change labels and other annotations, and the writers of a binding may change owners. The garbage
+    collector and the namespace controller are exempt.
     """
     stamps = change.stamps
     if stamps is None or (stamp := change.old_stamp) is None or not stamp.writer or not change.old_holder:
