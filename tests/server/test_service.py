@@ -1,8 +1,12 @@
 """What a process of the server holds: readiness, a policy that changes, and the thread that keeps both up."""
 
 import gc
+import json
+import subprocess
+import sys
 import threading
 import weakref
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +19,7 @@ from webhook.server.hooks import Readiness
 from webhook.server.service import Service
 from webhook.server.settings import Options
 
+ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.usefixtures("the_log_as_it_was")
 
 
@@ -58,6 +63,36 @@ def test_a_changed_policy_is_used(tmp_path: Any) -> None:
     assert len(warnings) == 1
     assert warnings[0].startswith("policy: ")
     assert b'"allowed":false' in client.post("/validate", data=STEAL, content_type=JSON).data
+
+
+FORKED = """
+import os, sys
+from tests.server.test_app import BODY, JSON
+from webhook.server.app import create_app
+
+app = create_app("standard")
+for reviews in (2, 0):
+    if os.fork() == 0:
+        client = app.test_client()
+        for _ in range(reviews):
+            assert client.post("/validate", data=BODY, content_type=JSON).status_code == 200
+        print(client.get("/readyz").text, end="", flush=True)
+        os._exit(0)
+    os.wait()
+print(app.test_client().get("/readyz").text, end="", flush=True)
+"""
+
+
+def test_a_fork_of_the_process_in_which_the_application_began_answers_and_reports_it_once() -> None:
+    done = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, check=True, cwd=ROOT)
+    problem = "began before this process was forked: it uses no changed policy file, and its metrics lag; "
+    advice = "leave --preload out"
+    lines = done.stdout.splitlines()
+    (error,) = [json.loads(line) for line in lines if '"error"' in line]
+    assert error["message"] == f"the application {problem}{advice}"
+    answers = [line for line in lines if not line.startswith("{")]
+    warning = f"warning: application: {problem}{advice}"
+    assert answers == ["ok", warning, "ok", warning, "ok"]
 
 
 def test_the_upkeep_of_a_service_ends_with_it() -> None:

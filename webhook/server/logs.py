@@ -65,6 +65,12 @@ class StdoutHandler(logging.handlers.QueueHandler):
             self.queue.put(b"")  # it may wait for a line
             thread.join(FLUSH_TIMEOUT_SECONDS)
 
+    def forget_thread(self) -> None:
+        """Write by itself again, in a fork: it has no thread, and what waits is its parent's to write."""
+        self._thread = None
+        self._is_stopping = threading.Event()
+        self.queue = queue.SimpleQueue()
+
     def format(self, record: logging.LogRecord) -> str:
         """Return a line without its end; `extra={"fields": {...}}` of the caller is added next to the message."""
         line = _make_line(record.created, record.levelno, record.getMessage(), getattr(record, "fields", {}))
@@ -123,6 +129,7 @@ class StdoutHandler(logging.handlers.QueueHandler):
 
 STDOUT: Final = StdoutHandler(1)
 """The handler of everything that a server process logs; unused until a logger gets it."""
+os.register_at_fork(after_in_child=STDOUT.forget_thread)
 
 
 def log_verdict(level: int, message: str, fields: Mapping[str, object]) -> None:

@@ -77,11 +77,11 @@ Respond = Callable[[bytes, Policy, int], ReviewResponse]
 
 
 class Reviewer:
-    """Responds to reviews, in any thread. `policy` may change at any time; `respond` makes each response."""
+    """Responds to reviews, in any thread. `policy` and `observers` may be replaced; `respond` makes each response."""
 
     def __init__(self, policy: Policy, observers: Sequence[Observer] = (), respond: Respond = respond) -> None:
         self.policy = policy
-        self._observers = tuple(observers)
+        self.observers = tuple(observers)
         self._respond = respond
 
     def review(self, body: bytes, environ: Mapping[str, Any]) -> ReviewResponse:
@@ -105,7 +105,7 @@ class Reviewer:
         except Exception:  # noqa: BLE001 - whatever a bug raises, the API server gets a 500 and the log a traceback
             response, seconds = _report_incident(BUG, "internal error", len(body)), 0.0
         record = ReviewRecord(response, body, environ, seconds)
-        for observe in self._observers:
+        for observe in self.observers:
             try:
                 observe(record)
             except Exception:  # noqa: BLE001 - any bug of an observer; it is logged

@@ -14,10 +14,13 @@ from webhook.server.hooks import Readiness, ServerStatus
 from webhook.server.logs import LOG, STDOUT
 from webhook.server.metrics import Metrics, make_metrics
 from webhook.server.observers import AuditLog, Capture, ReviewLog
-from webhook.server.reviewer import Observer, Respond, Reviewer, respond
+from webhook.server.reviewer import Observer, Respond, Reviewer, ReviewRecord, respond
 from webhook.server.settings import Options
 
 _UPKEEP_SECONDS: Final = 1.0
+_BEGUN_BEFORE_FORK: Final = (
+    "began before this process was forked: it uses no changed policy file, and its metrics lag; leave --preload out"
+)
 
 
 class Service:
@@ -41,6 +44,7 @@ class Service:
         self.reviewer = Reviewer(policy_file.current, observers, respond)
         self.server: ServerStatus | None = None
         self._serving_pid = 0
+        self._lacks_threads = False
         metrics.show_policy(policy_file.current)
 
     def start_threads(self) -> None:
@@ -48,6 +52,8 @@ class Service:
         if self._serving_pid == os.getpid():
             return
         self._serving_pid = os.getpid()
+        self._lacks_threads = False
+        _BEGUN.add(self)
         STDOUT.start()
         if self._capture:
             self._capture.start()
@@ -58,6 +64,22 @@ class Service:
         threading.Thread(
             target=_run_upkeep, args=(weakref.ref(self), seconds, is_stopping), name="upkeep", daemon=True
         ).start()
+
+    def lose_threads(self) -> None:
+        """Take note that this process is a fork of the one with the threads; it may serve, or do something else.
+
+        Its first review reports it. Reviews are answered all the same: a process that refused them, or was not ready,
+        would cost healthy leaders their leases, and the policy that it has was good when it began.
+        """
+        self._lacks_threads = True
+        observers = self.reviewer.observers
+
+        def report(_record: ReviewRecord) -> None:
+            self.reviewer.observers = observers
+            if self._lacks_threads:
+                LOG.error(f"the application {_BEGUN_BEFORE_FORK}")
+
+        self.reviewer.observers = (*observers, report)
 
     def readiness(self) -> Readiness:
         """Return whether this process should get traffic.
@@ -71,6 +93,8 @@ class Service:
             problems.append(f"policy: {self._policy_file.error}; the last good one is in use")
         if self._policy_file.current.mode is Mode.OFF:
             problems.append("policy: mode is off, every write is allowed; remove it to evaluate writes again")
+        if self._lacks_threads:
+            problems.append(f"application: {_BEGUN_BEFORE_FORK}")
         return Readiness(server.reasons, (*problems, *server.warnings))
 
     # The upkeep.
@@ -128,5 +152,12 @@ def _shut_down(is_stopping: threading.Event, metrics: Metrics, capture: Capture 
         capture.stop()
 
 
+def _notice_fork() -> None:
+    for service in list(_BEGUN):
+        service.lose_threads()
+
+
+_BEGUN: Final[weakref.WeakSet[Service]] = weakref.WeakSet()
+os.register_at_fork(after_in_child=_notice_fork)
 # atexit runs backward: registered before the first `weakref.finalize`, STDOUT stops after every service has flushed.
 atexit.register(STDOUT.stop)
