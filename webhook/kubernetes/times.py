@@ -93,15 +93,15 @@ def is_readable(text: str) -> bool:
         return False
 
 
-def format_micro_time(micros: int) -> str:
+def format_micro_time(microseconds: int) -> str:
     """Return the text that the API server prints for a MicroTime: UTC, six digits, `Z`; for ZERO it prints null."""
-    seconds, fraction = divmod(micros, SECOND)
+    seconds, fraction = divmod(microseconds, SECOND)
     return f"{_format(seconds)}.{fraction:06d}Z"
 
 
-def format_time(micros: int) -> str:
+def format_time(microseconds: int) -> str:
     """Return the text that the API server prints for a metav1.Time: UTC, whole seconds, `Z`."""
-    return f"{_format(micros // SECOND)}Z"
+    return f"{_format(microseconds // SECOND)}Z"
 
 
 # A list shows thousands of leases that were renewed in the same few seconds.
@@ -160,19 +160,19 @@ def get_instant_or_latest(time: int | str | None) -> int | None:
     return AFTER_LAST_READABLE if at is None and time is not None else at
 
 
-def format_length(micros: int) -> str:
+def format_length(microseconds: int) -> str:
     """Return a length of time as `span` does, a short one to a tenth of a second."""
-    if micros < 0:
-        return f"-{format_length(-micros)}"
-    tenths = (micros + SECOND // 20) // (SECOND // 10)
+    if microseconds < 0:
+        return f"-{format_length(-microseconds)}"
+    tenths = (microseconds + SECOND // 20) // (SECOND // 10)
     if tenths >= 600:
-        return format_span(max(micros, 60 * SECOND))
+        return format_span(max(microseconds, 60 * SECOND))
     return f"{tenths / 10:.1f} s" if tenths % 10 else f"{tenths // 10} s"
 
 
-def format_span(micros: int) -> str:
+def format_span(microseconds: int) -> str:
     """Return a length in its two largest units, `2 min 5 s`, `9 h 0 min`, `3650 d 0 h`; from 20 years on in years."""
-    seconds = micros // SECOND
+    seconds = microseconds // SECOND
     if seconds < 60:
         return f"{seconds} s"
     if seconds < 3600:

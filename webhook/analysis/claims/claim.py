@@ -32,9 +32,15 @@ class ArgumentType(Enum):
     INSTANT = auto()
     """Microseconds since 1970 in the code, RFC 3339 in JSON."""
     LENGTH = auto()
-    """Microseconds in the code, seconds in JSON."""
+    """A `Length` in the code, seconds in JSON."""
     AUTHOR = auto()
     """A `WriteAuthor`."""
+
+
+class Length(Struct, frozen=True):
+    """A length of time."""
+
+    microseconds: int
 
 
 class Argument(Struct, frozen=True):
@@ -128,8 +134,8 @@ def _convert_value(key: str, value: object) -> object:
         return convert_writer(value)
     if isinstance(value, int) and ARGUMENTS[key].type is ArgumentType.INSTANT:
         return format_micro_time(value)
-    if isinstance(value, int) and ARGUMENTS[key].type is ArgumentType.LENGTH:
-        return value / SECOND
+    if isinstance(value, Length):
+        return value.microseconds / SECOND
     return value
 
 

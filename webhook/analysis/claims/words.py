@@ -42,10 +42,10 @@ def format_clocks(now: int, *instants: int) -> list[str]:
     return [format_clock(at, now) if is_today else format_time(at) for at in instants]
 
 
-def format_bound(micros: int) -> str:
+def format_bound(microseconds: int) -> str:
     """Return a length of time as an upper bound, never rounded down."""
-    unit = next((unit for below, unit in _UNITS if micros < below), 60 * MINUTE)
-    return f"up to {format_length(-(-micros // unit) * unit)}"
+    unit = next((unit for below, unit in _UNITS if microseconds < below), 60 * MINUTE)
+    return f"up to {format_length(-(-microseconds // unit) * unit)}"
 
 
 def format_age(at: int, now: int) -> str:

@@ -7,7 +7,7 @@ from typing import Final
 from webhook.admission.rules.expiry import date_last_renewal
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.arguments import bound_write, convert_finding, drop_unknown
-from webhook.analysis.claims.claim import Claim, WriteAuthor
+from webhook.analysis.claims.claim import Claim, Length, WriteAuthor
 from webhook.analysis.claims.evidence.related_writes import describe_related_write
 from webhook.analysis.claims.findings.headline import make_headline
 from webhook.analysis.claims.findings.silent_together_claim import claim_silent_together
@@ -209,7 +209,8 @@ def _collect_holder(account: Account, status: LeaseStatus) -> Iterator[Claim]:
     if usual is not None and not history.renewals.has_several_clocks:
         longest = history.renewals.longest
         text = f"renewed every {format_length(usual)}; longest gap {format_length(longest)}"
-        yield _make_fact(account, "renewal-interval", text, seconds=usual, longest_seconds=longest)
+        lengths = {"seconds": Length(usual), "longest_seconds": Length(longest)}
+        yield _make_fact(account, "renewal-interval", text, **lengths)
 
 
 def _is_renewal(account: Account) -> bool:
@@ -292,7 +293,7 @@ def _collect_tenure(account: Account, before: Tenure | None, tenure: Tenure) -> 
         )
     how = name_taking(tenure, before, is_seen_created=account.history.existence.is_seen_created)
     previous = tenure.previous if before else None
-    seconds = tenure.leaderless if how in {"after-expiry", "after-release"} else None
+    leaderless = tenure.leaderless if how in {"after-expiry", "after-release"} else None
     yield _make_fact(
         account,
         "taken",
@@ -302,7 +303,7 @@ def _collect_tenure(account: Account, before: Tenure | None, tenure: Tenure) -> 
         previous=previous,
         how=how,
         by=by,
-        seconds=seconds,
+        seconds=None if leaderless is None else Length(leaderless),
         **within,
     )
     if tenure.processes.foreign_taker and not tenure.is_chosen:

@@ -31,15 +31,15 @@ def make_account_json(account: Account) -> dict[str, Any]:
         "evidence": _name_evidence(status),
         "takeable_at": _convert_time(account.takeable_at),
         "duration_seconds": status.duration if status else None,
-        "holder_clock_ahead_seconds": _convert_seconds(status.ahead if status else None),
+        "holder_clock_ahead_seconds": _convert_to_seconds(status.ahead if status else None),
         "now": _convert_time(account.now),
         "handovers": {how.value: number for how, number in history.handovers.items()},
-        "leaderless_seconds": _convert_seconds(history.measure_leaderless_time(account.ended or account.now)),
+        "leaderless_seconds": _convert_to_seconds(history.measure_leaderless_time(account.ended or account.now)),
         "tenures": [_convert_tenure(one) for one in list(history.tenures)[-_MAX_TENURES:]],
         "renewals": {
             "seen": history.renewals.count,
             "usual_interval_seconds": history.interval,
-            "longest_silence_seconds": _convert_seconds(history.renewals.longest),
+            "longest_silence_seconds": _convert_to_seconds(history.renewals.longest),
         },
         "unrecorded": [
             {"from": _convert_time(one.start), "to": _convert_time(one.end), "reason": one.reason} for one in gaps
@@ -77,7 +77,7 @@ def _convert_tenure(tenure: Tenure) -> dict[str, Any]:
         "since": _find_since(tenure),
         "until": _convert_time(tenure.until if tenure.is_end_known else None),
         "began": tenure.began.value,
-        "leaderless_seconds": _convert_seconds(tenure.leaderless),
+        "leaderless_seconds": _convert_to_seconds(tenure.leaderless),
         "writers": [_convert_writer(one) for one in tenure.processes.writers],
         **({} if tenure.term is None else {"term": tenure.term}),
     }
@@ -104,5 +104,5 @@ def _convert_time(at: int | None) -> str | None:
     return None if at is None else format_micro_time(at)
 
 
-def _convert_seconds(micros: int | None) -> float | None:
-    return None if micros is None else micros / SECOND
+def _convert_to_seconds(microseconds: int | None) -> float | None:
+    return None if microseconds is None else microseconds / SECOND

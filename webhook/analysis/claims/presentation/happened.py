@@ -651,8 +651,8 @@ def _list_refused_writes(history: LeaseHistory) -> Iterator[_Event]:
         who, code, refuser = describe_writer(several[0].writer), several[0].code, several[0].name
         refused = "was refused" if len(several) == 1 else "were refused"
         what = "failed" if several[0].has_failed else refused
-        seconds = several[-1].at - several[0].at  # the line has the time of the first answer
-        within = f" within {format_length(seconds)}" if len(several) > 1 and seconds >= SECOND else ""
+        length = several[-1].at - several[0].at  # the line has the time of the first answer
+        within = f" within {format_length(length)}" if len(several) > 1 and length >= SECOND else ""
         refused_by = f" by {several[0].by.value} {refuser}" if refuser else ""
         tenure = history.find_tenure_at(several[0].at)
         is_cut = history.requests.has_forgotten_since(tenure.since if tenure else 0)
