@@ -295,6 +295,7 @@ def orphans(inventory: Inventory, document: Document) -> dict[str, str]:
 
 HELD = make_lease(SLOW)
 POD = "checkout-6d5f9c-x2x8p"
+UUID = "bc82e343-1fbe-4674-9738-16e9007b6474"
 
 
 @pytest.mark.parametrize(
@@ -312,6 +313,30 @@ POD = "checkout-6d5f9c-x2x8p"
             600,
             {"holder-gone": "warning"},
             id="a pod of a Deployment, by its name alone",
+        ),
+        pytest.param(
+            {"x"},
+            set(),
+            make_lease(SLOW, put("spec.holderIdentity", f"{POD}-{UUID}")),
+            600,
+            {"holder-gone": "warning"},
+            id="a pod of a Deployment, by its name and a UUID after a hyphen",
+        ),
+        pytest.param(
+            {POD},
+            set(),
+            make_lease(SLOW, put("spec.holderIdentity", f"{POD}-{UUID}")),
+            600,
+            {},
+            id="its pod is there, without the UUID",
+        ),
+        pytest.param(
+            {f"{POD}-{UUID}"},
+            set(),
+            make_lease(SLOW, put("spec.holderIdentity", f"{POD}-{UUID}")),
+            600,
+            {},
+            id="its pod is there, with a UUID",
         ),
         pytest.param(
             {"x"},

@@ -9,14 +9,14 @@ from tests.history.fake_server import FakeServer, together
 from tests.history.observing import View, advise, follow_log, follow_watch
 from tests.history.test_refusal import RIGHTS, WEBHOOK
 from webhook.admission.rules.change import GARBAGE_COLLECTOR, NAMESPACE_CONTROLLER
-from webhook.analysis.audit.leases import find_named_pod, guess_named_pod
 from webhook.analysis.claims.advice.on_writers import advise_on_writer
 from webhook.analysis.claims.assemble import make_account
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.commands import make_command_for_rights
+from webhook.analysis.claims.commands import make_command_for_pod_of_writer, make_command_for_rights
 from webhook.analysis.claims.findings.headline import make_headline
 from webhook.analysis.claims.handovers import FREQUENT, FREQUENT_WITHIN
 from webhook.analysis.inputs.items import Writer
+from webhook.analysis.named_pods import find_named_pod, guess_named_pod
 from webhook.findings import Severity
 from webhook.kubernetes.times import SECOND
 
@@ -358,6 +358,12 @@ def test_a_writer_that_is_not_known_has_no_empty_name() -> None:
         pytest.param("db-7d4b9c-x2x8p_8c1", "db-7d4b9c-x2x8p", id="a pod and something random"),
         pytest.param("db-0", "db-0", id="a pod"),
         pytest.param("bc82e343-1fbe-4674-9738-16e9007b6474", "", id="a UUID alone"),
+        pytest.param("db-0-bc82e343-1fbe-4674-9738-16e9007b6474", "db-0", id="a pod and a UUID after a hyphen"),
+        pytest.param(
+            "ci-bc82e343-1fbe-4674-9738-16e9007b6474_8c1",
+            "ci-bc82e343-1fbe-4674-9738-16e9007b6474",
+            id="a pod with a UUID",
+        ),
         pytest.param("db 0", "", id="what no pod can be called"),
     ],
 )
@@ -370,11 +376,24 @@ def test_commands_name_a_pod_only_if_the_holder_may_be_one(holder: str, pod: str
     [
         pytest.param("db-7d4b9c-x2x8p_8c1", "db-7d4b9c-x2x8p", id="a pod and something random"),
         pytest.param("db", "", id="no controller calls a pod so"),
+        pytest.param("db-bc82e343-1fbe-4674-9738-16e9007b6474", "", id="and with a UUID it is the same"),
         pytest.param("laptop-7.local_8c1", "", id="a machine"),
     ],
 )
 def test_a_text_that_is_most_likely_no_pod_is_not_looked_for_as_one(holder: str, pod: str) -> None:
     assert guess_named_pod(holder) == pod
+
+
+@pytest.mark.parametrize(
+    ("pod", "command"),
+    [
+        pytest.param("ci-bc82e343-1fbe-4674-9738-16e9007b6474", "describe pod {pod}", id="a pod with a UUID"),
+        pytest.param("$(id)", "get pods", id="what no pod can be called"),
+    ],
+)
+def test_the_pod_of_a_writer_is_shown_by_its_whole_name(pod: str, command: str) -> None:
+    shown = make_command_for_pod_of_writer("shop", Writer("system:serviceaccount:shop:ci", pod=pod))
+    assert shown == f"kubectl -n shop {command.format(pod=pod)}"
 
 
 def test_of_a_holder_that_renews_too_rarely_and_is_a_machine_all_pods_are_shown() -> None:

@@ -177,7 +177,7 @@ UUID = "2d8f1c9e-0b1a-4c3d-9e8f-7a6b5c4d3e2f"
 def ping_named(name: str, *, deleted: str = "", maker: str = "") -> str:
     """Return what is said of a ping of a candidate of a name, whose pod wrote it, or was deleted."""
     server, first = start_coordinated()
-    server.uids = {"w-0": "uid-w-0"}
+    server.uids = {"w-0": "uid-w-0", f"w-{UUID}": "uid-w"}
     if maker:
         event(server, "create", ping(pingTime=None))
         server.log[-1]["user"] = {"username": first.user, "extra": server._extra(maker)}
@@ -196,8 +196,13 @@ def ping_named(name: str, *, deleted: str = "", maker: str = "") -> str:
 
 @pytest.mark.parametrize(
     ("name", "maker", "pod"),
-    [(f"db-1-{UUID}", "", "db-1"), (f"db-1-{UUID}", "w-0", "w-0"), ("db-1", "", "db-1")],
-    ids=["by its name without a UUID", "that a log shows", "by its name"],
+    [
+        (f"db-1-{UUID}", "", "db-1"),
+        (f"db-1-{UUID}", "w-0", "w-0"),
+        (f"db-1-{UUID}", f"w-{UUID}", f"w-{UUID}"),
+        ("db-1", "", "db-1"),
+    ],
+    ids=["by its name without a UUID", "that a log shows", "that a log shows, with a UUID", "by its name"],
 )
 def test_the_log_of_the_pod_of_a_candidate_is_looked_at(name: str, maker: str, pod: str) -> None:
     assert f"kubectl -n shop logs {pod}" in ping_named(name, maker=maker).splitlines()[-1]

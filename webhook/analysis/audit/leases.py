@@ -32,6 +32,7 @@ from webhook.analysis.heartbeats import find_owner, is_heartbeat
 from webhook.analysis.history.renewals import estimate_timing
 from webhook.analysis.history.status import LeaseState, LeaseStatus, find_state_of_lease
 from webhook.analysis.inputs.items import is_dated_by_stamp
+from webhook.analysis.named_pods import find_named_pod, guess_named_pod
 from webhook.findings import ObjectName, ReportFinding, Severity
 from webhook.kubernetes.generated_names import GENERATED
 from webhook.kubernetes.managed_fields import (
@@ -59,9 +60,6 @@ _RULES_OF: Final = {
     for resource in ("leases", "leasecandidates")
 }
 
-_POD: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
-_UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-"""A UUID: some electors use one as their whole identity. It is not the name of a pod."""
 TIGHTEST: Final = 10
 """Seconds of duration: no default of a known elector is shorter."""
 _SLOWEST: Final = 10 * SECOND
@@ -251,21 +249,6 @@ def _is_surely_over(subject: Subject) -> bool:
         return False  # only the holder's clock says so, and the stamps would know
     is_whole = (status.last_renewal or 0) % SECOND == 0 and status.from_stamps
     return not (is_whole and status.takeable_at is not None and subject.now < status.takeable_at + SECOND)
-
-
-def find_named_pod(holder: str) -> str:
-    """Return the pod that a holder names, for commands; "" if it is none: anyone may have written the holder."""
-    name = holder.rpartition("_")[0] or holder
-    return name if _POD.fullmatch(name) and not _UUID.fullmatch(name) else ""
-
-
-def guess_named_pod(holder: str) -> str:
-    """Return the pod that a holder most likely names, for commands; "" if its text is more likely another name.
-
-    No controller names a pod without a hyphen; a dot is in names of machines.
-    """
-    name = find_named_pod(holder)
-    return name if "-" in name and "." not in name else ""
 
 
 def _check_timing(subject: Subject) -> Iterator[ReportFinding]:
@@ -506,12 +489,13 @@ class Inventory(Struct):
             return
         pod = find_named_pod(status.holder)
         # An elector may keep its lease in another namespace; the host name of some pods is that of a node.
-        if not pod or not known or pod in known or pod in self.nodes:
+        # A pod's own name may end in a UUID, too.
+        if not pod or not known or any(one in known or one in self.nodes for one in (pod, status.holder)):
             return
         # An elector in a pod is named by a host name and an underscore, or like a Deployment's pod; another name shows
         # nothing about a pod. If the input has no pod of the namespace, it may not cover it: then only a lease that no
         # one renews shows that its pod is gone.
-        is_pod = "_" in status.holder or _POD_OF_DEPLOYMENT.fullmatch(status.holder)
+        is_pod = "_" in status.holder or _POD_OF_DEPLOYMENT.fullmatch(pod)
         is_live = status.state is LeaseState.LIVE
         if not is_pod or (namespace not in self.pods and is_live):
             return

@@ -6,11 +6,11 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.admission.rules.change import NODE_LEASES
-from webhook.analysis.audit.leases import find_named_pod, guess_named_pod
 from webhook.analysis.claims.words import format_name
 from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.inputs.items import Writer
+from webhook.analysis.named_pods import guess_named_pod, is_pod_name
 from webhook.kubernetes.request import UserInfo
 from webhook.text.commands import make_kubectl_prefix, quote_for_shell, quote_name
 
@@ -30,6 +30,11 @@ class Pod(Struct, frozen=True):
 def make_command_for_pod_of_holder(namespace: str, holder: str) -> str:
     """Return the command that shows the pod of a holder."""
     return _make_command_for_holder("describe pod", namespace, holder)
+
+
+def make_command_for_log_of_pod(namespace: str, pod: str) -> str:
+    """Return the command that shows what a pod logged, of which a log has the name."""
+    return f"{make_kubectl_prefix(namespace)} {f'logs {pod}' if is_pod_name(pod) else 'get pods'}"
 
 
 def make_command_for_log_of_holder(namespace: str, holder: str) -> str:
@@ -56,8 +61,13 @@ def make_command_for_quota(namespace: str, name: str) -> str:
 
 def make_command_for_pod_of_writer(namespace: str, writer: Writer) -> str:
     """Return the command that shows the pod of a writer; `namespace` is that of the lease."""
-    where, pod = make_kubectl_prefix(find_namespace_of_writer(namespace, writer)), find_named_pod(writer.pod)
+    where, pod = make_kubectl_prefix(find_namespace_of_writer(namespace, writer)), find_pod_of_writer(writer)
     return f"{where} describe pod {pod}" if pod else f"{where} get pods"
+
+
+def find_pod_of_writer(writer: Writer) -> str:
+    """Return the name of the pod of a writer, for commands; "" if no pod can have it: a log may be forged."""
+    return writer.pod if is_pod_name(writer.pod) else ""
 
 
 def find_namespace_of_writer(namespace: str, writer: Writer) -> str:
@@ -81,7 +91,7 @@ def find_pod(history: LeaseHistory, holder: str, tenure: Tenure | None) -> Pod:
         and not own.impersonator
         and (tenure.processes.is_process_known or tenure.processes.renewals)
     ):
-        return Pod(find_namespace_of_writer(history.namespace, own), find_named_pod(own.pod), is_logged=True)
+        return Pod(find_namespace_of_writer(history.namespace, own), find_pod_of_writer(own), is_logged=True)
     if tenure and find_holder_without_pod(history, tenure):
         return Pod(history.namespace, "")
     return Pod(history.namespace, guess_named_pod(holder))

@@ -4,12 +4,12 @@ import re
 from typing import Final
 
 from webhook.admission.rules.change import NODE_LEASES
-from webhook.analysis.audit.leases import find_named_pod
 from webhook.analysis.claims.advice.on_writers import advise_in_terminated_namespace, advise_on_writer
 from webhook.analysis.claims.claim import Advice
 from webhook.analysis.claims.commands import (
     WEBHOOKS,
     find_namespace_of_writer,
+    find_pod_of_writer,
     make_command_for_lease,
     make_command_for_managers,
     make_command_for_node,
@@ -181,7 +181,7 @@ def _find_refused_pods(history: LeaseHistory, refusal: Refusal) -> list[str]:
     if own is None or not own.pod or own.user != refusal.writer.user:
         return []
     alike = (one for one in history.requests.refusals if _is_alike(one, refusal))
-    pods = list(dict.fromkeys(find_named_pod(one.writer.pod) for one in alike))
+    pods = list(dict.fromkeys(find_pod_of_writer(one.writer) for one in alike))
     return [] if "" in pods or own.pod in pods else pods[-_MAX_NAMED:]
 
 

@@ -3,7 +3,6 @@
 from typing import Final
 
 from webhook.admission.rules.change import NODE_LEASES
-from webhook.analysis.audit.leases import guess_named_pod
 from webhook.analysis.claims.claim import Advice
 from webhook.analysis.claims.commands import (
     make_command_for_node,
@@ -15,6 +14,7 @@ from webhook.analysis.claims.words import format_name
 from webhook.analysis.history.holders.claimed_gap import ClaimedGap, find_claimed_gap
 from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.named_pods import guess_named_pod
 from webhook.kubernetes.times import SECOND, format_length
 
 _WELL: Final = "It is held and renewed."

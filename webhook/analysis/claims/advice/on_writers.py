@@ -4,10 +4,10 @@ from typing import Final
 
 from webhook.admission.policy.model import is_always_exempt
 from webhook.admission.rules.change import CLEANUP_CONTROLLERS, GARBAGE_COLLECTOR, NAMESPACE_CONTROLLER, NODE_LEASES
-from webhook.analysis.audit.leases import find_named_pod
 from webhook.analysis.claims.claim import Advice
 from webhook.analysis.claims.commands import (
     find_pod,
+    find_pod_of_writer,
     find_user_without_pod,
     make_command_for_audit_log,
     make_command_for_lease,
@@ -49,7 +49,7 @@ def advise_on_writer(sentence: str, history: LeaseHistory, writer: Writer) -> Ad
     if _PRIVILEGED in writer.groups:
         sentence += f" It is in {_PRIVILEGED}, which has every right. To see the lease:"
         return Advice(sentence, make_command_for_managers(history))
-    if find_named_pod(writer.pod):
+    if find_pod_of_writer(writer):
         return Advice(
             f"{sentence} To see the pod that did it:", make_command_for_pod_of_writer(history.namespace, writer)
         )

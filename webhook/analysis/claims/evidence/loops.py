@@ -6,11 +6,11 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.analysis.audit.leases import guess_named_pod
 from webhook.analysis.claims.commands import make_command_for_log_of_holder
 from webhook.analysis.claims.handovers import FREQUENT_WITHIN
 from webhook.analysis.claims.words import format_clock, format_name
 from webhook.analysis.history.holders.tenure import Handover, Tenure
+from webhook.analysis.named_pods import guess_named_pod
 from webhook.kubernetes.times import SECOND, format_length
 
 _MIN_TIMES: Final = 3

@@ -1,20 +1,19 @@
 """Candidates of a coordinated election that were pinged and did not answer: an API server chooses none of them."""
 
-import re
 from typing import Final
 
 from msgspec import Struct
 
 from webhook.analysis.claims.claim import Advice
-from webhook.analysis.claims.commands import make_command_for_log_of_holder
+from webhook.analysis.claims.commands import make_command_for_log_of_holder, make_command_for_log_of_pod
 from webhook.analysis.claims.words import format_clock, format_name
 from webhook.analysis.history.elections.pings import Ping
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.inputs.items import Writer
+from webhook.analysis.named_pods import drop_uuid
 from webhook.kubernetes.times import SECOND
 
-_UUID: Final = re.compile(r"[-_][0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 _SHORTEST: Final = 10 * SECOND
 """A candidate that hears a ping answers at once; an API server waits 5 s."""
 
@@ -43,9 +42,10 @@ class UnansweredPing(Struct, frozen=True):
             f"An API server chooses only among candidates that answer: see why LeaseCandidate {name} seems not to, "
             "such as because its process does not run, or does not hear pings."
         )
-        # A name that ends in a UUID is that of a pod, or of a machine, and of one start of its process.
-        named = self.pod or _UUID.sub("", self.ping.candidate)
-        logs = make_command_for_log_of_holder(self.namespace, named)
+        if self.pod:
+            logs = make_command_for_log_of_pod(self.namespace, self.pod)
+        else:
+            logs = make_command_for_log_of_holder(self.namespace, self.ping.candidate)
         if not advice.command:
             return Advice(f"{sentence} {advice.sentence} If it is a pod:", logs)
         return Advice(f"{sentence} {advice.sentence}", f"{logs}; {advice.command}")
@@ -74,7 +74,7 @@ def _is_of_gone_pod(histories: ClusterHistory, history: LeaseHistory, ping: Ping
     named = pod if pod is not None else _find_holder_of_name(history, ping.candidate)
     if named is not None:
         return bool(histories.deleted_pods.list_deletions_by(named))
-    name = _UUID.sub("", ping.candidate)
+    name = drop_uuid(ping.candidate)
     return name != ping.candidate and bool(histories.deleted_pods.list_deletions_of(history.namespace, name, ""))
 
 
