@@ -19,6 +19,7 @@ from webhook.analysis.claims.arguments import convert_finding
 from webhook.analysis.claims.assemble import find_ongoing_cause
 from webhook.analysis.claims.claim import make_claim_json
 from webhook.analysis.claims.evidence.expiry_doubts import find_expiry_doubt
+from webhook.analysis.claims.evidence.unshown_durations import find_unshown_duration
 from webhook.analysis.claims.findings.incidents import drop_repeated, find_incidents, find_server_clock
 from webhook.analysis.claims.words import format_count
 from webhook.analysis.history.follow import ClusterHistory
@@ -327,7 +328,8 @@ class Audit(Struct):
                 self._count_examined(namespace)
                 doubt = find_expiry_doubt(self.histories, history, history.status(at), at)
                 cause = find_ongoing_cause(self.histories, history, at, doubt)
-                found = [*find_incidents(self.histories, history, at, cause)]
+                is_shown = find_unshown_duration(history) is None
+                found = [*find_incidents(self.histories, history, at, cause, is_duration_shown=is_shown)]
                 if history.lease is not None and not (history.is_deleted or history.hidden_since):
                     status = history.status(at)
                     known = history.interval, status, as_of.seen_until, history.is_as_sent, not history.is_heartbeat

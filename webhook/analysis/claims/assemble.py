@@ -51,7 +51,9 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
     doubt = find_expiry_doubt(histories, history, status, now)
     cause = find_ongoing_cause(histories, history, now, doubt)
     clock_step = histories.index.find_server_clock_step(history, 0, now)
-    findings: list[ReportFinding] = list(find_incidents(histories, history, now, cause))
+    unshown = find_unshown_duration(history)
+    incidents = find_incidents(histories, history, now, cause, is_duration_shown=unshown is None)
+    findings: list[ReportFinding] = list(incidents)
     if history.lease is not None and status is not None:
         known = history.interval, status, seen_until, history.is_as_sent, not history.is_heartbeat
         limits = histories.find_limits(history.namespace, history.name)
@@ -104,7 +106,11 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
         clock_step=clock_step,
         silent_together=None if doubt.unlogged else find_silent_together(histories, history, status),
         pod_deletions=tuple(find_holder_pod_deletions(histories.deleted_pods, history, now)),
-        related_writes=tuple(find_related_writes(histories.related_writes.values(), history, refused_pods, failing)),
+        related_writes=tuple(
+            find_related_writes(
+                histories.related_writes.values(), history, unshown, refused_pods=refused_pods, failing=failing
+            )
+        ),
         gone_pod=gone_pod,
         pod_events=list_pod_events(histories, history, refused_pods, now),
         failing=failing,
@@ -118,7 +124,7 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
         namesake=find_namesake(histories, history),
         alike=find_alike_lease(histories, history, now),
         pause=find_write_pause(histories, history),
-        unshown_duration=find_unshown_duration(history),
+        unshown_duration=unshown,
         newer=None if doubt.may_lack_renewals else find_newer_lease(histories, history, status, now),
     )
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from webhook.admission.rules.change import GARBAGE_COLLECTOR, NODE_LEASES
 from webhook.analysis.claims.evidence.failing_requests import DEFINITION, FailingRun
 from webhook.analysis.claims.evidence.runs import split_runs
-from webhook.analysis.claims.evidence.unshown_durations import UnshownDuration, find_unshown_duration
+from webhook.analysis.claims.evidence.unshown_durations import UnshownDuration
 from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_by_writer, format_name
 from webhook.analysis.history.audit_log.grants import Binding
 from webhook.analysis.history.audit_log.latency import BY_WEBHOOKS
@@ -119,11 +119,14 @@ def is_new(write: RelatedWrite, writes: Iterable[RelatedWrite]) -> bool:
 def find_related_writes(
     writes: Iterable[RelatedWrite],
     history: LeaseHistory,
-    refused_pods: Sequence[PodRequest] = (),
-    failing: Sequence[FailingRun] = (),
+    unshown: UnshownDuration | None,
+    *,
+    refused_pods: Sequence[PodRequest],
+    failing: Sequence[FailingRun],
 ) -> Iterator[RelatedWrite]:
     """Yield the writes that may have to do with what happened to a lease, in the order of time.
 
+    `unshown` is the takeover that casts doubt on how long the lease lasts, in a log of requests.
     `refused_pods` are creations of pods that were refused while no one held it, `failing` are requests of its holders.
     """
     processes = _list_processes(history)
@@ -131,7 +134,7 @@ def find_related_writes(
     # Each lease of an input asks this, and most writes are of other namespaces.
     places = {"", history.namespace, *(one[0] for one in accounts if one)}
     near = sorted((one for one in writes if one.namespace in places), key=lambda one: (one.at, one.kind, one.name))
-    scene = _Scene(history, near, processes, refused_pods, failing)
+    scene = _Scene(history, near, processes, refused_pods, failing, unshown)
     missing = _find_missing(near, history)
     for write in near:
         # If the rights were of a role that was deleted, as the answers say, no other role matters.
@@ -201,6 +204,7 @@ class _Scene(Struct, frozen=True, dict=True):
     """The processes that held the lease or asked for it in vain."""
     refused_pods: Sequence[PodRequest]
     failing: Sequence[FailingRun]
+    unshown: UnshownDuration | None
 
     @cached
     def runs(self) -> Mapping[str, Sequence[_Run]]:
@@ -212,11 +216,6 @@ class _Scene(Struct, frozen=True, dict=True):
     def silences(self) -> Sequence[_Silence]:
         """The times in which the lease was not renewed."""
         return list(_find_silences(self.history))
-
-    @cached
-    def unshown(self) -> UnshownDuration | None:
-        """The takeover that casts doubt on how long the lease lasts, in a log of requests."""
-        return find_unshown_duration(self.history)
 
     def is_here(self, write: RelatedWrite) -> bool:
         """Return whether a write is of the whole cluster, or of the namespace of the lease, and not of an account."""

@@ -38,12 +38,21 @@ from webhook.kubernetes.times import SECOND, format_length
 
 
 def find_incidents(
-    histories: ClusterHistory, history: LeaseHistory, now: int, ongoing: Diagnosis | None
+    histories: ClusterHistory,
+    history: LeaseHistory,
+    now: int,
+    ongoing: Diagnosis | None,
+    *,
+    is_duration_shown: bool,
 ) -> Iterator[Claim]:
-    """Yield all that went wrong by `now`, in microseconds since 1970; `ongoing` is why the holder does not renew."""
+    """Yield all that went wrong by `now`, in microseconds since 1970; `ongoing` is why the holder does not renew.
+
+    `is_duration_shown`: the lease lasts as long as was asked for, as far as the input shows.
+    """
     yield from _find_in_history(histories, history, now, ongoing)
     yield from find_rewritten_fields(history, now)
-    yield from find_late_takers(histories, history, now)
+    if is_duration_shown:
+        yield from find_late_takers(histories, history, now)
 
 
 def _find_in_history(

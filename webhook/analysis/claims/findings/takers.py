@@ -14,7 +14,6 @@ from webhook.analysis.claims.claim import Advice, Claim
 from webhook.analysis.claims.evidence.candidates import SHORTEST
 from webhook.analysis.claims.evidence.loops import name_taker
 from webhook.analysis.claims.evidence.other_leases import describe_other_writers
-from webhook.analysis.claims.evidence.unshown_durations import find_unshown_duration
 from webhook.analysis.claims.findings.lease_claim import make_claim, measure_clocks_of_both
 from webhook.analysis.claims.handovers import describe_edit, find_duration_edit
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
@@ -51,9 +50,9 @@ def claim_no_candidate(account: Account) -> Iterator[Claim]:
 def find_late_takers(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iterator[Claim]:
     """Yield a finding for the latest holder that took an expired or released lease long after it could have.
 
-    No one waits for a heartbeat, and of a lease that may last longer than was asked for it is not known.
+    No one waits for a heartbeat. Of a lease that may last longer than was asked for, this is not known.
     """
-    if is_named_for_heartbeats(history.namespace, history.name) or find_unshown_duration(history) is not None:
+    if is_named_for_heartbeats(history.namespace, history.name):
         return
     late = [
         one
