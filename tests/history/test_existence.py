@@ -24,7 +24,7 @@ def test_another_lease_has_not_the_mark_of_the_one_before(is_deleted: bool, is_o
     existence = Existence()
     existence.mark(MALLORY, 5)
     if is_deleted:
-        existence.delete(7)
+        existence.delete(7, None, is_surely_not_dry_run=True)
     existence.restore(is_other=is_other)
     assert existence.marked_at == marked_at
     assert not existence.is_deleted

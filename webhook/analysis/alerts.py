@@ -28,6 +28,9 @@ MAX_HOLDERS: Final = 4
 DOCS: Final = "https://lease-webhook.example/docs/alerts.md"
 """The page about these alerts; who publishes the documentation replaces it."""
 
+_OBJECT: Final = "lease-alerts"
+"""The name of the object with the alerts, and the beginning of the names of those with limits."""
+
 PrometheusRule = dict[str, Any]
 
 
@@ -51,20 +54,18 @@ class WatchedLease(Struct, frozen=True, order=True):
         return min(MAX_LIMIT, (5 if self.is_heartbeat else 2) * duration + SCRAPE_LAG)
 
 
-def make_prometheus_rules(
-    leases: Iterable[WatchedLease], docs: str = DOCS, name: str = "lease-alerts"
-) -> Iterator[dict[str, Any]]:
+def make_prometheus_rules(leases: Iterable[WatchedLease], docs: str = DOCS) -> Iterator[dict[str, Any]]:
     """Yield the alerts as an object for the Prometheus operator, then tables with the limit of each lease.
 
     Without leases, every lease has the limit of those that are not listed. `docs` is the address of the page of alerts.
     """
     yield _make_prometheus_rule(
-        name, [("lease-elections", _make_election_alerts(docs)), ("lease-heartbeats", _make_heartbeat_alerts(docs))]
+        _OBJECT, [("lease-elections", _make_election_alerts(docs)), ("lease-heartbeats", _make_heartbeat_alerts(docs))]
     )
     listed = sorted(leases)
     for number, start in enumerate(range(0, len(listed), MAX_RULES_OF_AN_OBJECT), 1):
         records = [_make_record(lease) for lease in listed[start : start + MAX_RULES_OF_AN_OBJECT]]
-        yield _make_prometheus_rule(f"{name}-limits-{number}", [(f"lease-limits-{number}", records)])
+        yield _make_prometheus_rule(f"{_OBJECT}-limits-{number}", [(f"lease-limits-{number}", records)])
 
 
 def make_recorder_rule(docs: str = DOCS) -> dict[str, Any]:

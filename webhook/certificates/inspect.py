@@ -56,7 +56,7 @@ def inspect(pair: Pair, names: frozenset[str] = frozenset(), trusted: str = CA_C
     return replace(inspected, problems=(*inspected.problems, problem))
 
 
-def inspect_chain(pair: Pair, names: frozenset[str], trusted: str = CA_CERTIFICATE) -> Certificate:
+def inspect_chain(pair: Pair, names: frozenset[str], trusted: str) -> Certificate:
     """Inspect a pair without its key, which stays with the server."""
     return _inspect_chain(pair, names, trusted)[1]
 

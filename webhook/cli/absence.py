@@ -24,7 +24,7 @@ _ENVELOPES: Final = "envelopes of log services that are opened: docs/why.md#audi
 _POLICY: Final = "the audit policy must log leases, docs/why.md#the-audit-policy"
 
 
-def refuse_absence(what: str, paths: Sequence[str], progress: Progress | None = None) -> Exception:
+def refuse_absence(what: str, paths: Sequence[str], progress: Progress | None) -> Exception:
     """Return how a command ends that found nothing: with what the inputs hold instead.
 
     What could not be read was named before: if nothing else is there, no more is said.

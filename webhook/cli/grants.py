@@ -30,7 +30,7 @@ def read_access(inputs: Sequence[str], cluster: Cluster, namespace: str) -> Acce
         raise Failure(f"not an object of RBAC: {error}") from error
 
 
-def refuse_writers(inputs: Sequence[str], *, is_listed: bool = False) -> None:
+def refuse_writers(inputs: Sequence[str], *, is_listed: bool) -> None:
     """Raise UsageError where --writers cannot be done: for a list, or with standard input, which is read once."""
     if is_listed:
         raise click.UsageError("--writers is of one lease, and not with --format name; see audit --writers")

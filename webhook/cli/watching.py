@@ -39,7 +39,7 @@ _AROUND: Final = 4
 """Lines of the terminal that are not rows: two above them, the head, and one below."""
 
 
-def watch_all(cluster: Cluster, selection: Selection, policy: str | None, namespace: str = "") -> int:
+def watch_all(cluster: Cluster, selection: Selection, policy: str | None, namespace: str) -> int:
     """Show the leases of a cluster as they are, the worst first; the `policy` file says which stamps to believe."""
     return _show_live(cluster, policy, lambda histories, as_of: draw_frame(histories, as_of, selection, namespace))
 

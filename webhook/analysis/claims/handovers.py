@@ -205,7 +205,7 @@ def name_taking(tenure: Tenure, before: Tenure | None, *, is_seen_created: bool)
     return "unknown" if tenure.is_unclear or is_undated or is_past_unseen else _HOW[tenure.began]
 
 
-def describe_dating(*, is_dated: bool, is_claimed: bool = False) -> str:
+def describe_dating(*, is_dated: bool, is_claimed: bool) -> str:
     """Return the end of a clause about something that happened: that it may have been later, unless it is dated.
 
     `is_claimed`: only its writer's own clock says when it was.

@@ -42,7 +42,7 @@ def find_patched_owners(seen: Observation, lease: Lease, tenure: Tenure | None) 
 
 
 def find_added_owners(
-    state: NextState, tenure: Tenure | None, write: Write, write_before: Write, patched: Collection[str | None] = ()
+    state: NextState, tenure: Tenure | None, write: Write, write_before: Write, patched: Collection[str | None]
 ) -> AddedOwners | None:
     """Return the owners that `write` added to the state before; None if it added none, or none was known.
 

@@ -144,14 +144,14 @@ def list_items(
         raise InputError(f"{where} has no leases, or does not exist; -A looks in all namespaces")
 
 
-def start_watch(cluster: Cluster, resource: str = LEASES) -> "subprocess.Popen[bytes]":
+def start_watch(cluster: Cluster, resource: str) -> "subprocess.Popen[bytes]":
     """Return a kubectl that lists the leases, then prints each change; its caller reads stderr. Raises InputError."""
     # Without a timeout, since a watch has no end.
     what = [resource, *_SELECTED.get(resource, ()), *cluster.scope, *cluster.options]
     return _start(["get", *what, *_WITH_STAMPS, "--watch", "--output-watch-events"])
 
 
-def post_event(cluster: Cluster, event: dict[str, Any], *, is_inside: bool = False) -> None:
+def post_event(cluster: Cluster, event: dict[str, Any], *, is_inside: bool) -> None:
     """Create an Event; raises InputError if that is refused or fails."""
     namespace, body = event["metadata"]["namespace"], json.dumps(event).encode()
     if is_inside:

@@ -261,7 +261,7 @@ def _find_template(holder: str, pods: Container[str]) -> str:
     return ""
 
 
-def make_binding_policy(seen: AllWrites, only: tuple[str, str] | None = None, namespace: str = "") -> str:
+def make_binding_policy(seen: AllWrites, only: tuple[str, str] | None, namespace: str = "") -> str:
     """Return a policy file with bindings for all leases, `only` one, or those of a namespace; "" if none was seen."""
     attackers = {
         (user, namespace)

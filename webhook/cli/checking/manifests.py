@@ -37,7 +37,7 @@ class UnknownField(Struct, frozen=True):
         return f"unknown field {field}: the API server drops it, and kubectl refuses it{self.hint}"
 
 
-def make_user_info(name: str, groups: Sequence[str] = ()) -> Value:
+def make_user_info(name: str, groups: Sequence[str]) -> Value:
     """Return `request.userInfo` of the writer of a manifest, with the groups that every authenticator adds."""
     found = [*groups]
     if name.startswith(_SERVICE_ACCOUNT):

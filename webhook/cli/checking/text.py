@@ -117,7 +117,7 @@ def format_outcome(
     return lines + _wrap(_format_reasons(outcome) if reasons is None else map(escape, reasons), margin)
 
 
-def format_place(place: Place, line: int = 0) -> str:
+def format_place(place: Place, line: int) -> str:
     """Return a place as editors and terminals open it, `deploy/lease.yaml:12`; "" for an object of a cluster."""
     if place.path == _KUBECTL:
         return ""

@@ -91,7 +91,7 @@ def advise_on_user_of_electors(sentence: str, history: LeaseHistory, writer: Wri
     return Advice(f"{sentence} To see the pods of that account:", pods)
 
 
-def advise_on_late_taker(history: LeaseHistory, after: Tenure, *, has_run: bool = True) -> Advice:
+def advise_on_late_taker(history: LeaseHistory, after: Tenure, *, has_run: bool) -> Advice:
     """Return how to see what a process did before it took the lease; of one that came late, what others did."""
     own, pod = find_user_without_pod(after), find_pod(history, after.holder, after)
     if own is not None:

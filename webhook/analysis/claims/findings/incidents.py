@@ -56,7 +56,7 @@ def find_incidents(
 
 
 def _find_in_history(
-    histories: ClusterHistory, history: LeaseHistory, now: int, ongoing: Diagnosis | None = None
+    histories: ClusterHistory, history: LeaseHistory, now: int, ongoing: Diagnosis | None
 ) -> Iterator[Claim]:
     """Yield all that went wrong, the latest of each kind last; `ongoing` is why the holder does not renew now."""
     if history.is_list_only and len(history.tenures) < 2 and not history.requests.fenced:

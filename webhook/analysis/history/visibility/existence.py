@@ -51,7 +51,7 @@ class Existence(Struct):
         """Return who asked for the deletion, who need not be the writer that removed the last finalizer."""
         return seen.writer if seen.act is Act.DELETED else self._marked_by
 
-    def delete(self, at: int, by: Writer | None = None, *, is_surely_not_dry_run: bool = True) -> None:
+    def delete(self, at: int, by: Writer | None, *, is_surely_not_dry_run: bool) -> None:
         """Note that it is gone, or may be, and who asked for that, if it is known."""
         self.deleted_by = by
         self.is_deletion_sure = is_surely_not_dry_run
