@@ -165,8 +165,8 @@ DEFECTS: Final = (
         "fence",
         "the writer of the lease is not compared",
         _FENCE,
-        "{_stamp_expression(fence)} == {writer})",
-        '{_stamp_expression(fence)} != "")',
+        "{_write_stamp_expression(fence)} == {writer})",
+        '{_write_stamp_expression(fence)} != "")',
         "without a fence",
     ),
 )

@@ -24,7 +24,7 @@ def config_map(namespace: str = "lease-webhook", **data: str) -> dict[str, Any]:
     ],
 )
 def test_the_policy_beside_it(objects: list[dict[str, Any]], text: str | None) -> None:
-    assert Documents(objects).policy_text(["lease-webhook"]) == text
+    assert Documents(objects).find_policy_text(["lease-webhook"]) == text
 
 
 JSON = st.recursive(
@@ -46,7 +46,7 @@ JSON = st.recursive(
 def test_no_document_is_too_odd(documents: list[dict[str, Any]]) -> None:
     listing = Documents(documents)
     assert listing.configurations == []
-    assert listing.policy_text(["lease-webhook"]) is None
+    assert listing.find_policy_text(["lease-webhook"]) is None
 
 
 def test_objects_of_other_kinds_are_passed_over() -> None:

@@ -20,7 +20,7 @@ from webhook.kubernetes.managed_fields import (
     truncate_list,
     truncate_review,
 )
-from webhook.kubernetes.times import SECOND, stamp_of
+from webhook.kubernetes.times import SECOND, parse_stamp
 
 _NOW: Final = 1_800_000_000 * SECOND
 _TEXTS: Final = ("manager", "operation", "apiVersion", "subresource", "time")
@@ -105,7 +105,7 @@ def _read_plainly(data: bytes) -> list[tuple[object, ...]]:
         spec, labels = fields.get("f:spec"), (_object(fields.get("f:metadata"))).get("f:labels")
         key = (manager or "", operation or "", version, subresource or "")
         is_fold = manager == ANCIENT_CHANGES
-        known.append((manager, operation, time, key, stamp_of(time), is_fold, _members(spec), _members(labels)))
+        known.append((manager, operation, time, key, parse_stamp(time), is_fold, _members(spec), _members(labels)))
     return known
 
 

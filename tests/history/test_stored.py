@@ -71,11 +71,11 @@ def test_more_than_one_block_and_more_than_one_file() -> None:
         state = stored.get(key)
         assert state is not None
         assert (state.object, state.place.path) == (item.object, item.place.path)
-    assert len([*stored.last_renewals()]) == len(seen)
+    assert len([*stored.list_last_renewals()]) == len(seen)
     first = next(iter(seen))
     stored.forget(first)
     assert stored.get(first) is None
-    assert len([*stored.last_renewals()]) == len(seen) - 1
+    assert len([*stored.list_last_renewals()]) == len(seen) - 1
 
 
 STATES = {

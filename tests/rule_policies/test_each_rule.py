@@ -30,7 +30,7 @@ from webhook.admission.rules.mode import Mode
 from webhook.admission.rules.registry import RULES
 from webhook.admission.rules.rule import Rule
 from webhook.api_server import rule_policies
-from webhook.kubernetes.times import stamp_of
+from webhook.kubernetes.times import parse_stamp
 
 SPEAKING: Final = [rule for rule in RULES.values() if rule.in_cel.is_said]
 DENYING: Final = "".join(
@@ -243,7 +243,7 @@ def find_by_engine(rule: str, body: bytes, policy: Policy, request: Document) ->
 def find_clock(request: Document) -> int:
     """Return when a write is evaluated: when the API server has just stamped it."""
     entries = ((request.get("object") or {}).get("metadata") or {}).get("managedFields") or ()
-    stamps = [stamp_of(entry.get("time")) for entry in entries if not is_constant_entry(entry)]
+    stamps = [parse_stamp(entry.get("time")) for entry in entries if not is_constant_entry(entry)]
     return max((one for one in stamps if one is not None), default=NOW)
 
 

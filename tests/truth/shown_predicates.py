@@ -25,7 +25,7 @@ from webhook.analysis.history.holders.tenure import Handover
 from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.managed_fields import list_entries
 from webhook.kubernetes.objects import Lease
-from webhook.kubernetes.times import format_micro_time, parse, stamp_of
+from webhook.kubernetes.times import format_micro_time, parse, parse_stamp
 
 SHOWN: Final[dict[str, Predicate]] = {}
 NOT_RECORDED: Final = "a time that was not recorded"
@@ -513,7 +513,7 @@ def _dated_by_state(facts: Facts, claim: Claim) -> int | None:
     if not is_constant(entries):
         return date_last_renewal(entries)  # where no API server stamps, anyone can write the annotations
     written = [text for name, text in (metadata.annotations or {}).items() if name.startswith(f"{NAMES}written-")]
-    return stamp_of(written[0]) if written else date_last_renewal(entries)
+    return parse_stamp(written[0]) if written else date_last_renewal(entries)
 
 
 def _may_be_live(facts: Facts) -> bool:

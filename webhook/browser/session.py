@@ -222,7 +222,7 @@ class Session:
                 as_of = reading.find_evaluation_time(self._now, self.paths, histories.bounds.until)
                 histories.bounds.is_over = True
                 if self._now is None and histories.bounds.until is None:
-                    times = (at for at, _ in histories.stored.last_renewals())
+                    times = (at for at, _ in histories.stored.list_last_renewals())
                     histories.bounds.may_be_older = reading.print_doubt_of_list(as_of, times)
             self._history, self._notes = histories, notes
         return self._history, reading.find_evaluation_time(self._now, self.paths, self._history.bounds.until)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import click
 
-from webhook.analysis.claims.claim import kind_as_json
+from webhook.analysis.claims.claim import make_kind_json
 from webhook.analysis.claims.registry import CAUSES, KINDS, SUBJECTS
 from webhook.cli.options import Command
 from webhook.cli.reference import entry_options, find_entry, format_section, print_json
@@ -22,7 +22,7 @@ from webhook.findings import Kind
 def command(name: str | None, output: str) -> int:
     chosen = None if name is None else find_entry(KINDS, name, "claim")
     if output == "json":
-        print_json([chosen] if chosen else KINDS.values(), kind_as_json)
+        print_json([chosen] if chosen else KINDS.values(), make_kind_json)
     else:
         print("\n".join(_explain(chosen) if chosen else _list_all()))
     return 0

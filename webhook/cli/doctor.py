@@ -138,7 +138,7 @@ def _find_policy(name_or_path: str | None, found: Documents) -> Policy | None:
     try:
         if name_or_path is not None:
             return load(name_or_path)
-        text = found.policy_text(found.namespaces)
+        text = found.find_policy_text(found.namespaces)
         return None if text is None else parse(text)
     except (PolicyFileError, PolicyError) as error:
         raise Failure(f"policy: {error}") from error

@@ -124,7 +124,7 @@ def show(file: str | None, named: str, namespace: str, output: str) -> int:
     }
     entries = {name: [{"position": at, **to_builtins(one)} for at, one in found] for name, found in applying.items()}
     if output == "json":
-        values = [_as_json(one) for one in settings]
+        values = [_make_json(one) for one in settings]
         print(
             encode_line(_describe_head(policy) | {"namespace": namespace, "lease": lease, "settings": values} | entries)
         )
@@ -139,7 +139,7 @@ def show(file: str | None, named: str, namespace: str, output: str) -> int:
     return 0
 
 
-def _as_json(setting: SettingSource) -> dict[str, Any]:
+def _make_json(setting: SettingSource) -> dict[str, Any]:
     value = Mode(setting.value).word if setting.name == MODE else setting.value
     return {**to_builtins(setting), "value": value}
 

@@ -169,12 +169,12 @@ def draw(columns: Sequence[Column], widths: Sequence[int], rows: Sequence[Row]) 
 
     shown = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="bold")
 
-    def fitting(column: Column, cell: Cell, width: int) -> Text:
+    def fit_cell(column: Column, cell: Cell, width: int) -> Text:
         return Text(shorten(cell.text, width, column.separator), style=cell.color)
 
     numbers = [n for n, width in enumerate(widths) if width]
     for n in numbers:
         shown.add_column(columns[n].head, width=widths[n], no_wrap=True, overflow="ellipsis")
     for row in rows:
-        shown.add_row(*(fitting(columns[n], row[n], widths[n]) for n in numbers))
+        shown.add_row(*(fit_cell(columns[n], row[n], widths[n]) for n in numbers))
     return shown

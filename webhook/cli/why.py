@@ -147,7 +147,7 @@ def _find_evaluation_time(histories: ClusterHistory, now: int | None, inputs: Se
     bounds.is_over = reading.is_over(now, inputs)
     as_of = reading.find_evaluation_time(now, inputs, bounds.until, bounds.shown)
     if inputs and now is None and bounds.until is None:
-        times = (at for at, _ in histories.stored.last_renewals())
+        times = (at for at, _ in histories.stored.list_last_renewals())
         bounds.may_be_older = reading.print_doubt_of_list(as_of, times)
     return as_of
 

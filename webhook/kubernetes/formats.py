@@ -128,7 +128,7 @@ def label_value(value: str) -> Messages:
     return (*found, _explain_pattern(words, _LABEL_VALUE, "MyValue", "my_value", "12345"))
 
 
-def byte_length(value: str) -> int:
+def count_bytes(value: str) -> int:
     """Return the length of a text in bytes of UTF-8, as Go counts it."""
     return len(value) if value.isascii() else len(value.encode(errors="replace"))
 
@@ -142,7 +142,7 @@ def _is_subdomain(value: str) -> bool:
 
 def _check_length(value: str, longest: int, unit: str) -> Messages:
     # A character has four bytes at most.
-    if 4 * len(value) <= longest or byte_length(value) <= longest:
+    if 4 * len(value) <= longest or count_bytes(value) <= longest:
         return VALID
     return (f"must be no more than {longest} {unit}",)
 

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta, Raw, Struct, field
 
-from webhook.kubernetes.times import stamp_of
+from webhook.kubernetes.times import parse_stamp
 from webhook.text.quoting import cached_if_short
 
 ANCIENT_CHANGES: Final = "ancient-changes"
@@ -164,7 +164,7 @@ def list_entries(managed_fields: Raw) -> Sequence[Entry]:
             )
             version = "" if operation == APPLY else wire.api_version or ""
             key = (manager or "", operation or "", version, wire.subresource or "")
-            stamp, is_fold = stamp_of(time), manager == ANCIENT_CHANGES
+            stamp, is_fold = parse_stamp(time), manager == ANCIENT_CHANGES
             entries.append(Entry(manager, operation, time, key, stamp, owned, RENEW_TIME in owned.spec, is_fold))
     except (msgspec.ValidationError, UnicodeDecodeError):
         return []

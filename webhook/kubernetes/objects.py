@@ -73,7 +73,7 @@ class CandidateSchema(Struct, frozen=True, gc=False):
     is_list: bool
     needs_binary_version: bool
 
-    def path_of_strategy(self, index: int) -> str:
+    def make_path_of_strategy(self, index: int) -> str:
         """Return the path of one strategy, as field errors show it."""
         return f"spec.{self.strategies}[{index}]" if self.is_list else f"spec.{self.strategies}"
 

@@ -133,7 +133,7 @@ def normalize(time: str | None) -> int | str | None:
 
 
 @_cached
-def stamp_of(time: str | None) -> int | None:
+def parse_stamp(time: str | None) -> int | None:
     """Return a time of whole seconds in microseconds since 1970; None if it is absent, zero or unreadable."""
     if time is None:
         return None

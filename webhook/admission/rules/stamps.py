@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from webhook.kubernetes.managed_fields import Entry
 from webhook.kubernetes.request import UserInfo
-from webhook.kubernetes.times import stamp_of
+from webhook.kubernetes.times import parse_stamp
 
 _MANAGER: Final = "lease-webhook-stamp"
 _TIME: Final = "2000-01-01T00:00:00Z"
@@ -65,7 +65,7 @@ def stamp_in(stamps: Stamps, annotations: Mapping[str, str | None] | None, entri
         return None
     found = annotations or {}
     writer, written, term = (found.get(f"{NAMES}{name}-{stamps.suffix}") for name in ("writer", "written", "term"))
-    return Stamp(writer or "", stamp_of(written), term or "")
+    return Stamp(writer or "", parse_stamp(written), term or "")
 
 
 def is_writer(user: UserInfo, stamp: Stamp, stamps: Stamps) -> bool:

@@ -32,7 +32,7 @@ from webhook.analysis.history.status import LeaseState, LeaseStatus, date_state,
 from webhook.analysis.history.visibility.clock_steps import ClockStep
 from webhook.analysis.inputs.items import InputKind, RecordingGap, RelatedWrite, Writer
 from webhook.findings import ORDER, ReportFinding, Severity
-from webhook.kubernetes.times import SECOND, get_readable_instant, normalize, stamp_of
+from webhook.kubernetes.times import SECOND, get_readable_instant, normalize, parse_stamp
 
 _MIN_SEEN: Final = 2
 _USUAL: Final = 10 * SECOND
@@ -261,7 +261,7 @@ class Account(Struct, frozen=True):
             written = date_state(lease.spec, self.history.entries) or renewed
             return written if written > renewed else None
         annotations = (lease.metadata.annotations or {}).items()
-        stamps = [stamp_of(text) or 0 for key, text in annotations if key.startswith(f"{NAMES}written-")]
+        stamps = [parse_stamp(text) or 0 for key, text in annotations if key.startswith(f"{NAMES}written-")]
         return next((at for at in stamps if renewed + SECOND < at <= self.now), None)
 
     @property

@@ -152,6 +152,6 @@ def convert_writer(by: WriteAuthor) -> dict[str, str]:
     }
 
 
-def kind_as_json(kind: Kind) -> dict[str, Any]:
+def make_kind_json(kind: Kind) -> dict[str, Any]:
     """Return a kind as a JSON object."""
     return {"id": kind.id, "means": kind.means, "evidence": kind.evidence, "arguments": list(kind.arguments)}

@@ -10,7 +10,7 @@ from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.renewals import OtherLeases
 from webhook.analysis.history.visibility.clock_steps import ClockStep
 from webhook.kubernetes.objects import Lease
-from webhook.kubernetes.times import MINUTE, SECOND, stamp_of
+from webhook.kubernetes.times import MINUTE, SECOND, parse_stamp
 
 _TOGETHER: Final = MINUTE
 """Leases that were last renewed within this time before one stopped with it."""
@@ -24,7 +24,7 @@ _MIN_WITNESSES: Final = 2
 
 def is_renewed_since_creation(lease: Lease, at: int) -> bool:
     """Return whether the write at `at` came after the creation: what no one renewed cannot have stopped."""
-    created = stamp_of(lease.metadata.creation_timestamp)
+    created = parse_stamp(lease.metadata.creation_timestamp)
     return created is None or created + _CREATING <= at
 
 

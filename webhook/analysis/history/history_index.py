@@ -189,5 +189,7 @@ class HistoryIndex(Struct, dict=True):
         """Return how many other held leases were last renewed when an expired one was, and how many after it."""
         if self._overdue is None or self._overdue.now != now:
             renewals = (find_last_renewal(one, now) for one in self.followed.values())
-            self._overdue = OverdueLeases.of([one for one in renewals if one] + list(self.stored.last_renewals()), now)
+            self._overdue = OverdueLeases.of(
+                [one for one in renewals if one] + list(self.stored.list_last_renewals()), now
+            )
         return self._overdue.compare_with(history)

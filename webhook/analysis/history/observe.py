@@ -22,7 +22,7 @@ from webhook.analysis.history.visibility.dating import estimate_write
 from webhook.analysis.inputs.items import Act, InputKind, Observation
 from webhook.kubernetes.managed_fields import list_entries
 from webhook.kubernetes.objects import Lease
-from webhook.kubernetes.times import stamp_of
+from webhook.kubernetes.times import parse_stamp
 
 
 def observe(history: LeaseHistory, seen: Observation, bounds: Bounds) -> list[LeaseEvent]:
@@ -194,7 +194,7 @@ def _store(step: Step) -> None:
             take_state(step, seen.object, seen.entries, seen.act)
         if seen.act is Act.DELETED:
             history.existence.mark(seen.writer, history.moment)
-        elif marked := stamp_of(seen.object.metadata.deletion_timestamp):
+        elif marked := parse_stamp(seen.object.metadata.deletion_timestamp):
             history.existence.mark(None, marked)
     elif seen.is_beside_spec and seen.at is not None:
         take_write_beside_spec(step, seen.at)

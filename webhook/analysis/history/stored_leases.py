@@ -77,7 +77,7 @@ class StoredLeases(Struct):
         assert isinstance(seen, Observation)
         return seen
 
-    def last_renewals(self) -> Iterator[tuple[int, int]]:
+    def list_last_renewals(self) -> Iterator[tuple[int, int]]:
         """Yield when each that is compared was last renewed, and half of its duration."""
         pairs = zip(self._renewed[::2], self._renewed[1::2], strict=True)
         return (pair for pair in pairs if pair[0] != _NEVER)

@@ -208,9 +208,9 @@ def read_metrics(cluster: Cluster, namespace: str, pod: str) -> tuple[bytes, str
     By `kubectl port-forward`: what an API server proxies to pods is refused by the shipped NetworkPolicy, and by the
     firewalls of some clouds.
     """
-    with _forward_port(cluster, namespace, f"pod/{pod}", "health") as (port, complaint):
+    with _forward_port(cluster, namespace, f"pod/{pod}", "health") as (port, read_complaint):
         if port is None:
-            return b"", _find_reason(complaint())
+            return b"", _find_reason(read_complaint())
         try:
             connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_MAX_FORWARD)
             connection.request("GET", "/metrics")
@@ -233,9 +233,9 @@ def try_tls(
         context.load_verify_locations(cadata=roots.decode("ascii"))
     except (ssl.SSLError, ValueError) as error:
         return "unknown", escape(truncate(f"the roots cannot be used: {error}", _MAX_REASON))
-    with _forward_port(cluster, namespace, f"service/{service}", str(port)) as (local, complaint):
+    with _forward_port(cluster, namespace, f"service/{service}", str(port)) as (local, read_complaint):
         if local is None:
-            return "unknown", _find_reason(complaint())
+            return "unknown", _find_reason(read_complaint())
         try:
             with (
                 socket.create_connection(("127.0.0.1", local), timeout=_MAX_FORWARD) as connection,
@@ -246,7 +246,7 @@ def try_tls(
             return "untrusted", escape(truncate(error.verify_message.rstrip("."), _MAX_REASON))
         except OSError as error:
             # kubectl accepts a connection before it knows whether the pod does, and then says why not.
-            if b"connection refused" in (said := complaint()):
+            if b"connection refused" in (said := read_complaint()):
                 return "closed", ""
             return "unknown", _find_reason(said) if said.strip() else escape(truncate(str(error), _MAX_REASON))
 
@@ -261,7 +261,7 @@ def _forward_port(
         limit = threading.Timer(_MAX_FORWARD, process.kill)
         limit.start()
 
-        def complaint() -> bytes:
+        def read_complaint() -> bytes:
             # It says why, and most versions end then.
             with suppress(subprocess.TimeoutExpired):
                 process.wait(_PAUSE)
@@ -270,7 +270,7 @@ def _forward_port(
 
         try:
             found = _FORWARDED.search(cast("BinaryIO", process.stdout).readline())
-            yield (int(found[1]) if found else None), complaint
+            yield (int(found[1]) if found else None), read_complaint
         finally:
             limit.cancel()
             process.terminate()

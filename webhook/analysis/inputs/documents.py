@@ -289,14 +289,14 @@ class _Splitter:
             if end < 0:
                 is_broken = self._wasted > _MAX_WASTED
                 problem = "too much is broken" if is_broken else f"a document of more than {MAX_LIST // 1024**2} MiB"
-                yield Unreadable(self._next_place(), f"{problem}; the rest is not read", line=self._line)
+                yield Unreadable(self._make_next_place(), f"{problem}; the rest is not read", line=self._line)
                 return
             text = self._text[self._start : end]
             line = self._line
             self._advance(end)
             if problem.endswith(NESTED) and text.startswith(OPENING):
                 # A review as an API server sent it: the decoder of reviews reads it at any depth.
-                place, source = self._next_place(), Source(text, line)
+                place, source = self._make_next_place(), Source(text, line)
                 yield Document(
                     place=place, kind="AdmissionReview", api_version=_REVIEW_VERSION, text=text, source=source
                 )
@@ -396,7 +396,7 @@ class _Splitter:
 
     def _split_value(self, text: bytes, line: int, kind: str = "", version: str = "") -> Iterator[_Found]:
         """Yield the document that a value is, or the audit events in it."""
-        place = self._next_place()
+        place = self._make_next_place()
         found = make_document(place, text, kind, version, source=Source(text, line))
         if isinstance(found, Document) and (found.kind or found.change):
             if found.api_version.startswith(envelopes.AUDIT):
@@ -405,7 +405,7 @@ class _Splitter:
             return
         is_envelope = False
         for event in envelopes.find_events(text):
-            inner = make_document(self._next_place() if is_envelope else place, event)
+            inner = make_document(self._make_next_place() if is_envelope else place, event)
             if isinstance(inner, Document) and inner.api_version.startswith(envelopes.AUDIT):
                 self._last_event = event
             is_envelope = True
@@ -418,7 +418,7 @@ class _Splitter:
         try:
             text = data.decode()
         except UnicodeDecodeError:
-            yield Unreadable(self._next_place(), "not UTF-8", is_foreign=True, line=line)
+            yield Unreadable(self._make_next_place(), "not UTF-8", is_foreign=True, line=line)
             return
         if text.startswith("---") and not text[3:4].strip():
             text = text[3:]
@@ -438,7 +438,11 @@ class _Splitter:
             is_template = TEMPLATE.search(text) is not None
             problem = f"{RENDER} ({error})" if is_template else error
             yield Unreadable(
-                self._next_place(), problem, is_foreign=is_foreign or is_template, line=begins, is_template=is_template
+                self._make_next_place(),
+                problem,
+                is_foreign=is_foreign or is_template,
+                line=begins,
+                is_template=is_template,
             )
             return
         kind = version = ""
@@ -447,14 +451,14 @@ class _Splitter:
             items, kind, version = value["items"], value["kind"].removesuffix("List"), value.get("apiVersion", "")
             sources = [*find_sources(text, line)]
         for item, source in zip_longest(items, sources, fillvalue=Source(text, line)):
-            place = self._next_place()
+            place = self._make_next_place()
             try:
                 found = make_document(place, encode(item), kind, str(version), source=source)
             except ValueError as large:
                 found = Unreadable(place, str(large), line=source.line_of())
             yield replace(found, is_foreign=is_foreign) if isinstance(found, Unreadable) else found
 
-    def _next_place(self) -> Place:
+    def _make_next_place(self) -> Place:
         self._number += 1
         return Place(self._path, self._number)
 

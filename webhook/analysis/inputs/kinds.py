@@ -178,7 +178,7 @@ def _interpret_election_event(place: Place, data: bytes) -> OtherObject:
     event = msgspec.json.decode(data)
     said = get_text(event, "message") or get_text(event, "note")
     texts = [text for path in _EVENT_TIMES if (text := get_text(event, *path))]
-    at = times.stamp_of(texts[0]) if texts else None
+    at = times.parse_stamp(texts[0]) if texts else None
     about = "involvedObject" if get_text(event, "involvedObject", "kind") else "regarding"
     if at is None or get_text(event, about, "kind") != "Lease" or not _LED.fullmatch(said):
         return OtherObject(place, "Event")

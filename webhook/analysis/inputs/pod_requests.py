@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from webhook.analysis.inputs.items import ContainerEnd, PodAct, PodRequest, PodStatus
-from webhook.kubernetes.times import get_instant, normalize, stamp_of
+from webhook.kubernetes.times import get_instant, normalize, parse_stamp
 from webhook.text.quoting import truncate
 
 if TYPE_CHECKING:
@@ -134,5 +134,5 @@ def _list_ends(containers: Sequence[_Container]) -> Iterator[ContainerEnd]:
     for container in containers:
         for state in (container.last_state, container.state):
             if state is not None and (ended := state.terminated) is not None:
-                at = stamp_of(ended.finished_at)
+                at = parse_stamp(ended.finished_at)
                 yield ContainerEnd(container.name, ended.reason or "", ended.exit_code, at)

@@ -27,7 +27,7 @@ class StampReader(Struct):
     def date(self, seen: Observation) -> int | None:
         """Return when a lease was written, by its stamp; None where no stamp is believed, or none is there."""
         here = self.stamps.get(seen.namespace)
-        stamp = _stamp_of(seen.object, here) if here is not None and isinstance(seen.object, Lease) else None
+        stamp = _find_stamp(seen.object, here) if here is not None and isinstance(seen.object, Lease) else None
         return stamp.written if stamp is not None else None
 
     def read(self, item: Item) -> Item:
@@ -38,7 +38,7 @@ class StampReader(Struct):
         key, spec = (item.namespace, item.name), item.object.spec
         spec_before, self._specs[key] = self._specs.get(key), spec
         is_spec_written = spec_before != spec
-        stamp = _stamp_of(item.object, here)
+        stamp = _find_stamp(item.object, here)
         if stamp is None:
             return item
         old, writer = item.old, item.writer
@@ -52,7 +52,7 @@ class StampReader(Struct):
         is_proven = is_spec_written and (spec_before is not None or item.act is Act.CREATED)
         if writer is None and stamp.writer and is_watched and is_proven and is_seen:
             writer = Writer(stamp.user, uid="" if here.by_user else stamp.pod_uid)
-        if isinstance(old, Lease) and (stamp_before := _stamp_of(old, here)) is not None:
+        if isinstance(old, Lease) and (stamp_before := _find_stamp(old, here)) is not None:
             old = _date_lease(old, stamp_before)
         # The text, of a list, is that of the object as it was read.
         term = _find_term(stamp, item.object)
@@ -66,7 +66,7 @@ def _is_of_renewal(stamp: Stamp, spec: LeaseSpec) -> bool:
     return stamp.written is not None and claimed is not None and abs(claimed - stamp.written) <= _NEAR
 
 
-def _stamp_of(lease: Lease, stamps: Stamps) -> Stamp | None:
+def _find_stamp(lease: Lease, stamps: Stamps) -> Stamp | None:
     return stamp_in(stamps, lease.metadata.annotations, list_entries(lease.metadata.managed_fields))
 
 

@@ -256,7 +256,7 @@ class Records:
         try:
             if self._waiting:
                 if self._file is None:
-                    self._file = self._new_file().open("xb", buffering=0)
+                    self._file = self._rotate_files().open("xb", buffering=0)
                 _write(self._file, self._waiting)
                 self._waiting.clear()
                 if self._file.tell() * FILES > self._limit:
@@ -277,13 +277,13 @@ class Records:
             if seen_until is not None:
                 os.utime(new, (seen_until, seen_until))
             if self._is_of_before and _is_file(self.latest):
-                self.latest.rename(self._new_file())
+                self.latest.rename(self._rotate_files())
             new.rename(self.latest)
             self._is_of_before = False
         except OSError as error:
             self.problem = str(error)
 
-    def _new_file(self) -> Path:
+    def _rotate_files(self) -> Path:
         """Remove what is too much, and return a name that is after all others, also if the clock was set back."""
         files = self.files()
         size = sum(path.stat().st_size for path in files)

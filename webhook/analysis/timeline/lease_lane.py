@@ -51,7 +51,7 @@ from webhook.analysis.timeline.model import (
 )
 from webhook.kubernetes.managed_fields import Entry
 from webhook.kubernetes.objects import NO_LEASE_SPEC, Lease
-from webhook.kubernetes.times import DAY, SECOND, format_length, format_micro_time, stamp_of
+from webhook.kubernetes.times import DAY, SECOND, format_length, format_micro_time, parse_stamp
 
 SETTLED_AFTER: Final = 10 * SECOND
 """By then other leases that were renewed on time have been: what they did says what the cause of a silence was."""
@@ -115,7 +115,7 @@ class LeaseLane(Struct):
             return None  # it may have been taken at any time since, and the one before may have held it until then
         renewed = tenure.kept_until if self.claimed is None else self.claimed
         if self._is_renewal_unknown(tenure):
-            latest = self._latest_renewal(tenure)
+            latest = self._find_latest_renewal(tenure)
             return None if latest is None else latest + duration * SECOND
         return max(renewed + duration * SECOND, tenure.held_duration.shortened_at)
 
@@ -126,7 +126,7 @@ class LeaseLane(Struct):
         status = self.history.status(self.history.moment)
         return status is not None and status.is_disputed
 
-    def _latest_renewal(self, tenure: Tenure) -> int | None:
+    def _find_latest_renewal(self, tenure: Tenure) -> int | None:
         """Return the latest time at which it can have been renewed, None if nothing bounds it."""
         if not self.history.is_list_only:
             return tenure.last_extension.latest if tenure.last_extension.is_dated_by_a_server else None
@@ -233,7 +233,7 @@ class LeaseLane(Struct):
 
     def _begin_unheld(self, lease: Lease) -> None:
         """Begin with a lease that no one holds: if no one ever did, that is so since it was created."""
-        moment, created = self.history.moment, stamp_of(lease.metadata.creation_timestamp)
+        moment, created = self.history.moment, parse_stamp(lease.metadata.creation_timestamp)
         status = self.history.status(moment)
         if status is None or status.state is not LeaseState.NEVER_HELD:
             self.spans.begin(SpanKind.LEADERLESS, moment)
@@ -249,10 +249,10 @@ class LeaseLane(Struct):
         if self.frozen:
             self.spans.turn(SpanKind.FROZEN, at, self.frozen.reason)
         else:
-            kind, reason = self._held()
+            kind, reason = self._classify_held()
             self.spans.turn(kind, at, reason)
 
-    def _held(self) -> tuple[SpanKind, str]:
+    def _classify_held(self) -> tuple[SpanKind, str]:
         """Return what is known of a lease with a holder, and why no more is."""
         tenure, lease = self.history.latest_tenure, self.history.lease
         if tenure is not None and tenure.is_stand_in:
@@ -453,7 +453,7 @@ class LeaseLane(Struct):
             self._turn_overdue(self.history.tenures[-2], since - MAX_TOLERANCE)
         status = self.history.status(since)
         manager = status.manager if status else ""
-        held, reason = self._held()
+        held, reason = self._classify_held()
         if held in {SpanKind.HELD, SpanKind.UNRECORDED} and not tenure.beginning.is_dated:
             held, reason = SpanKind.UNRECORDED, f"{format_name(self.holder)} took it in this time, and {_UNKNOWN_TIME}"
         if tenure.began is Handover.SEEN and held is SpanKind.HELD:

@@ -365,7 +365,7 @@ class Documents:
         mounted = {name for one in deployments for name in _find_mounted_secrets(one.spec)}
         return [one for one in found if not mounted or one.metadata.name in mounted]
 
-    def policy_text(self, namespaces: Iterable[str]) -> str | None:
+    def find_policy_text(self, namespaces: Iterable[str]) -> str | None:
         """Return the policy in the one ConfigMap of the webhooks' namespaces that has a policy.yaml."""
         own = frozenset(namespaces)
         maps = [one.data for one in self.find_all("ConfigMap") if one.metadata.namespace in own]

@@ -29,7 +29,7 @@ from webhook.api_server.install.objects import stamp_objects
 from webhook.api_server.rule_policies import RULE_POLICIES, make_stamp_policies
 from webhook.findings import ReportFinding
 from webhook.kubernetes.managed_fields import list_entries
-from webhook.kubernetes.times import stamp_of
+from webhook.kubernetes.times import parse_stamp
 from webhook.text.commands import quote_name
 from webhook.text.quoting import quote
 
@@ -360,7 +360,7 @@ def _check_stamps_of_lease(
     entries = list_entries(msgspec.Raw(msgspec.json.encode(listed)))
     stamp = stamp_in(here, lease.metadata.annotations, entries)
     policy = documents.find_by_name(MUTATING_POLICY).get("lease-webhook-stamp")
-    since = stamp_of(policy.metadata.creation_timestamp) if policy else None
+    since = parse_stamp(policy.metadata.creation_timestamp) if policy else None
     place = f"Lease {lease.place}"
     annotated = [name for name in lease.metadata.annotations or {} if name.endswith(f"-{here.suffix}")]
     if (stamp is None and annotated) or (stamp and since and stamp.written and stamp.written < since):

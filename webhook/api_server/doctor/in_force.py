@@ -145,7 +145,7 @@ def interpret_proof(
 
 def find_stored_policy(found: Documents) -> Policy | None:
     """Return the policy of the ConfigMap beside our Deployment; None if there is none. Raises PolicyError."""
-    text = found.policy_text(one.metadata.namespace for one in found.find_all("Deployment"))
+    text = found.find_policy_text(one.metadata.namespace for one in found.find_all("Deployment"))
     return None if text is None else parse(text)
 
 

@@ -206,14 +206,14 @@ def _fill_template(fence: Fence, part: str) -> Any:  # noqa: ANN401 - lists and 
         "ADMITTED": _write_admission_expression(fence),
     }
 
-    def filled(value: Any) -> Any:  # noqa: ANN401
+    def fill(value: Any) -> Any:  # noqa: ANN401
         if isinstance(value, dict):
-            return {key: filled(one) for key, one in value.items()}
+            return {key: fill(one) for key, one in value.items()}
         if isinstance(value, list):
-            return [filled(one) for one in value]
+            return [fill(one) for one in value]
         return _WORD.sub(lambda found: texts.get(found[0], found[0]), value)
 
-    return filled(_TOKEN[part])
+    return fill(_TOKEN[part])
 
 
 def _make_rules(fence: Fence, below: Sequence[str] = (), operations: Sequence[str] = ()) -> list[Manifest]:
@@ -250,7 +250,7 @@ def _list_variables(fence: Fence) -> tuple[tuple[str, str], ...]:
         found.append(("host", f"size(variables.pod) > {MAX_HOSTNAME} ? {cut} : variables.pod"))
     found.append(("holder", _HOLDER))
     if fence.is_by_stamp:
-        found.append(("stamp", _stamp_expression(fence)))
+        found.append(("stamp", _write_stamp_expression(fence)))
     else:
         found.append(("leads", "\n|| ".join(_write_fit_expression(one) for one in fence.holders)))
     return (
@@ -274,12 +274,12 @@ def _write_leader_expression(fence: Fence) -> str:
     unheld = [f'{_HOLDER} == ""'] if fence.when_unheld == "allow" else []
     uid = _write_extra_expression(_UID)
     writer = f'{uid}[0] + " " + request.userInfo.username'
-    stamped = f'(size({uid}) == 1 && {uid}[0] != "" && {_stamp_expression(fence)} == {writer})'
+    stamped = f'(size({uid}) == 1 && {uid}[0] != "" && {_write_stamp_expression(fence)} == {writer})'
     holds = [stamped] if fence.is_by_stamp else [_write_claim_expression(one) for one in fence.holders]
     return "\n|| ".join([*unheld, *holds])
 
 
-def _stamp_expression(fence: Fence) -> str:
+def _write_stamp_expression(fence: Fence) -> str:
     """Return an expression for the stamped writer: the uid of its pod, a blank and its user; "" if there is none."""
     return f'params.?metadata.?annotations[?{make_literal(f"lease-webhook/writer-{fence.suffix}")}].orValue("")'
 

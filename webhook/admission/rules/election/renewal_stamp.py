@@ -31,7 +31,7 @@ from webhook.kubernetes.managed_fields import (
     is_nested_too_deeply,
 )
 from webhook.kubernetes.objects import NO_METADATA, LeaseSpec, ObjectMeta
-from webhook.kubernetes.times import stamp_of
+from webhook.kubernetes.times import parse_stamp
 from webhook.text.quoting import quote, truncate
 
 _FIELD: Final = "metadata.managedFields"
@@ -167,7 +167,7 @@ def _was_stored(metadata: ObjectMeta) -> bool:
 def _check_creation_without_entries(change: LeaseChange) -> str | None:
     """A manifest has no entries either, but what an API server sends has just been given a uid and a time."""
     metadata = change.new_metadata
-    created = stamp_of(metadata.creation_timestamp)
+    created = parse_stamp(metadata.creation_timestamp)
     if not change.set_fields or not metadata.uid or created is None or abs(change.now - created) > BOUND:
         return None
     return "creates the object without managedFields"

@@ -28,7 +28,7 @@ from webhook.kubernetes.field import (
     required,
     too_long,
 )
-from webhook.kubernetes.formats import VALID, Format, byte_length
+from webhook.kubernetes.formats import VALID, Format, count_bytes
 from webhook.kubernetes.objects import ObjectMeta, OwnerReference
 from webhook.kubernetes.request import NO_OPTIONS, AdmissionRequest, Operation, Options, Resource
 from webhook.text.quoting import quote
@@ -273,7 +273,7 @@ def _unreadable_times(metadata: ObjectMeta) -> Iterator[FieldError]:
         (CREATION_TIMESTAMP, metadata.creation_timestamp),
         (DELETION_TIMESTAMP, metadata.deletion_timestamp),
     ):
-        if text is not None and times.stamp_of(text) is None and isinstance(_instant(text), str):
+        if text is not None and times.parse_stamp(text) is None and isinstance(_instant(text), str):
             yield invalid(field, text, 'must be a time such as "2026-01-31T12:00:00Z"')
 
 
@@ -291,7 +291,7 @@ def _wrong_annotations(annotations: dict[str, str | None]) -> Iterator[FieldErro
     size = 0
     for key in sorted(annotations):
         value = annotations[key]
-        size += formats.byte_length(key) + formats.byte_length(value or "")
+        size += formats.count_bytes(key) + formats.count_bytes(value or "")
         if size > MAX_ANNOTATIONS:
             break
         if wrong := formats.annotation_key(key):
@@ -413,7 +413,7 @@ def _wrong_write_options(options: Options) -> Iterator[FieldError]:
 
 
 def _wrong_manager(manager: str) -> Iterator[FieldError]:
-    if byte_length(manager) > MAX_MANAGER:
+    if count_bytes(manager) > MAX_MANAGER:
         yield too_long("fieldManager", f"may not be more than {MAX_MANAGER} bytes")
         manager = manager[:_MAX_READ]
     if manager.isprintable():
@@ -421,7 +421,7 @@ def _wrong_manager(manager: str) -> Iterator[FieldError]:
     # Upstream names every such character; the first is enough to find the mistake. Positions count bytes.
     before = next((index for index, character in enumerate(manager) if not _is_printable(character)), None)
     if before is not None:
-        detail = f"invalid character U+{ord(manager[before]):04X} (at position {byte_length(manager[:before])})"
+        detail = f"invalid character U+{ord(manager[before]):04X} (at position {count_bytes(manager[:before])})"
         yield invalid("fieldManager", manager, detail)
 
 

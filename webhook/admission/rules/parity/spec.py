@@ -210,7 +210,7 @@ def candidate_strategy(change: CandidateChange) -> Iterable[Finding]:
     spec = change.new_spec
     if spec.schema.is_list:
         return NO_FINDINGS
-    return _wrong_strategies(spec) if spec.strategies else (Finding(required(spec.schema.path_of_strategy(0))),)
+    return _wrong_strategies(spec) if spec.strategies else (Finding(required(spec.schema.make_path_of_strategy(0))),)
 
 
 CANDIDATE_STRATEGY: Final = make_parity_rule(
@@ -271,7 +271,7 @@ def _wrong_strategies(spec: LeaseCandidateSpec) -> Iterable[Finding]:
     return first_findings(
         error
         for index, strategy in enumerate(spec.strategies[:MAX_STRATEGIES])
-        for error in wrong_strategy(spec.schema.path_of_strategy(index), strategy)
+        for error in wrong_strategy(spec.schema.make_path_of_strategy(index), strategy)
     )
 
 
@@ -282,7 +282,7 @@ def candidate_strategies_unique(change: CandidateChange) -> Iterable[Finding]:
         return NO_FINDINGS
     first: dict[str, int] = {}
     return first_findings(
-        invalid(spec.schema.path_of_strategy(index), strategy, "must not name a strategy twice")
+        invalid(spec.schema.make_path_of_strategy(index), strategy, "must not name a strategy twice")
         for index, strategy in enumerate(spec.strategies)
         if first.setdefault(strategy, index) != index
     )

@@ -17,7 +17,7 @@ from webhook.analysis.history.history_index import MAX_COMPARED
 from webhook.analysis.history.holders.tenure import Handover
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState
-from webhook.kubernetes.times import MINUTE, stamp_of
+from webhook.kubernetes.times import MINUTE, parse_stamp
 
 _RECENT: Final = 15 * MINUTE
 """Most leases of one name are those of applications that have been there for long."""
@@ -72,7 +72,7 @@ def _find_of_same_name(namesakes: Iterable[LeaseHistory], history: LeaseHistory,
 def _find_creation(other: LeaseHistory) -> int | None:
     """Return when a lease was created; None if the input does not show that."""
     if other.lease is not None:
-        return stamp_of(other.lease.metadata.creation_timestamp)
+        return parse_stamp(other.lease.metadata.creation_timestamp)
     first = other.tenures[0] if other.tenures else None
     return first.since if first is not None and first.began is Handover.CREATED else None
 

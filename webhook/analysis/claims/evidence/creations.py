@@ -3,7 +3,7 @@
 from webhook.admission.rules.expiry import MAX_TOLERANCE
 from webhook.analysis.history.holders.tenure import Handover
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.kubernetes.times import SECOND, stamp_of
+from webhook.kubernetes.times import SECOND, parse_stamp
 
 
 def find_creation_at_first_sight(history: LeaseHistory) -> int | None:
@@ -17,7 +17,7 @@ def find_creation_at_first_sight(history: LeaseHistory) -> int | None:
         return None
     if first.began is not Handover.SEEN or first.beginning.write.is_logged:
         return None  # a log that shows no creation begins after it
-    created, renewed = stamp_of(lease.metadata.creation_timestamp), first.beginning.renew_time
+    created, renewed = parse_stamp(lease.metadata.creation_timestamp), first.beginning.renew_time
     if created is None or renewed is None:
         return None
     # A client writes renewTime before it sends the request.

@@ -17,7 +17,7 @@ from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState, LeaseStatus
 from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.request import UserInfo
-from webhook.kubernetes.times import SECOND, stamp_of
+from webhook.kubernetes.times import SECOND, parse_stamp
 
 
 class NewerLease(Struct, frozen=True):
@@ -111,7 +111,7 @@ def _find_creation(other: LeaseHistory) -> int | None:
     """Return when a lease was created, which an API server writes; None if that is not known, or it is a heartbeat."""
     if other.lease is None or other.is_heartbeat or other.is_as_sent:
         return None
-    return stamp_of(other.lease.metadata.creation_timestamp)
+    return parse_stamp(other.lease.metadata.creation_timestamp)
 
 
 def _is_renewed(other: LeaseHistory, now: int) -> bool:

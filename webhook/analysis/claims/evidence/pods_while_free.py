@@ -124,17 +124,17 @@ def _list_processes(history: LeaseHistory) -> Sequence[Writer]:
     """Return the pods that held the lease or asked to write it, by their tokens."""
     own = (one for tenure in history.tenures for one in (tenure.processes.own, *tenure.processes.others) if one)
     known = dict.fromkeys((*own, *(one.writer.process for one in history.requests.refusals)))
-    return [one for one in known if one.pod and not one.impersonator and _namespace_of(one)]
+    return [one for one in known if one.pod and not one.impersonator and _find_namespace(one)]
 
 
-def _namespace_of(process: Writer) -> str:
+def _find_namespace(process: Writer) -> str:
     account = UserInfo(process.user).service_account
     return account[0] if account else ""
 
 
 def _list_workloads(history: LeaseHistory) -> Collection[tuple[str, str]]:
     """Return the namespaces and the workloads of the pods of a lease."""
-    return {(_namespace_of(one), name_workload(one.pod)) for one in _list_processes(history)}
+    return {(_find_namespace(one), name_workload(one.pod)) for one in _list_processes(history)}
 
 
 def _list_pods(histories: ClusterHistory, history: LeaseHistory) -> Iterator[tuple[str, str]]:
@@ -179,7 +179,7 @@ def _list_waiting(
     histories: ClusterHistory, history: LeaseHistory, free: Sequence[tuple[int, int]], now: int
 ) -> Iterator[PodEvent]:
     """Yield that the scheduler wrote the status of a pod again and again that got no node, as far as the log shows."""
-    known = {(_namespace_of(one), one.pod) for one in _list_processes(history)}
+    known = {(_find_namespace(one), one.pod) for one in _list_processes(history)}
     for namespace, pod in _list_pods(histories, history):
         if (namespace, pod) in known:
             continue
@@ -282,8 +282,8 @@ def _find_pod_that_held(history: LeaseHistory, tenure: Tenure) -> tuple[str, str
     if own is None:
         owner = find_owner_that_held(history, tenure)
         return (history.namespace, owner.name) if owner is not None and owner.name else None
-    is_pod = bool(own.pod and _namespace_of(own)) and not own.impersonator
-    return (_namespace_of(own), own.pod) if is_pod else None
+    is_pod = bool(own.pod and _find_namespace(own)) and not own.impersonator
+    return (_find_namespace(own), own.pod) if is_pod else None
 
 
 def _list_of_node_controller(

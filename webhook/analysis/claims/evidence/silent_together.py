@@ -54,7 +54,7 @@ def find_silent_together(
     is_over = any(times[-1] > last for times in map(sorted, history.requests.heard.times.values()))
     is_whole = not histories.bounds.has_hole(first, until)
     is_known = is_whole and not any(histories.deleted_pods.list_deletions_by(one) for one in asking)
-    if is_over or not is_known or not all(_stopped_at(times, last, until) for times in asking.values()):
+    if is_over or not is_known or not all(_has_fallen_silent(times, last, until) for times in asking.values()):
         return None
     shown = _find_shown(histories, history, tuple(asking), last)
     if not shown:
@@ -84,7 +84,7 @@ def _find_asking(history: LeaseHistory) -> dict[Writer, list[int]]:
     return {who: times for who, times in asking.items() if times[-1] >= recent}
 
 
-def _stopped_at(times: list[int], last: int, until: int) -> bool:
+def _has_fallen_silent(times: list[int], last: int, until: int) -> bool:
     """Return whether a process fell silent at about the time of the `last` request of all, and stayed so."""
     longest = max(after - one for one, after in pairwise(times))
     return last - times[-1] <= _PATIENCE * longest and until - times[-1] > _MISSED * longest

@@ -51,12 +51,12 @@ def find_other_askers(account: Account) -> OtherAskers | None:
         for pod in sorted(names)
         if user not in held_it
         and user.startswith(f"system:serviceaccount:{history.namespace}:")
-        and _reads_until(account, pod, since)
+        and _has_read_after(account, pod, since)
     ]
     return OtherAskers(own, pods) if pods else None
 
 
-def _reads_until(account: Account, pod: str, since: int) -> bool:
+def _has_read_after(account: Account, pod: str, since: int) -> bool:
     """Return whether a pod has read a lease again and again, and after an instant."""
     number, at = account.history.requests.readers.get(pod, (0, 0))
     return number >= _MIN_READS and at > since

@@ -78,14 +78,14 @@ def _is_as_asked(request: Observation, state: Observation) -> bool:
     is_by_another = state.writer is not None and not state.writer.is_same(request.writer)
     if is_logged or is_by_another or asked is None or not isinstance(stored, Lease):
         return False
-    if asked.spec.renew_time is None or _with_normal_times(asked.spec) != _with_normal_times(stored.spec):
+    if asked.spec.renew_time is None or _normalize_times(asked.spec) != _normalize_times(stored.spec):
         return False
     assert request.at is not None
     stamp = state.latest_stamp
     return stamp is None or (request.at - request.took) // SECOND * SECOND <= stamp <= request.at
 
 
-def _with_normal_times(spec: LeaseSpec) -> tuple[LeaseSpec, object, object]:
+def _normalize_times(spec: LeaseSpec) -> tuple[LeaseSpec, object, object]:
     """Return a spec so that those which differ only in how they write their times are equal."""
     plain = replace(spec, renew_time=None, acquire_time=None)
     return plain, normalize(spec.renew_time), normalize(spec.acquire_time)

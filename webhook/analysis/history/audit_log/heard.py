@@ -33,11 +33,11 @@ class Heard(Struct):
         times = self.times.get(who)
         if times is None:
             if len(self.times) >= MAX_LISTED:
-                oldest = min(self.times, key=self._last_of)
-                self.forgotten_until = max(self.forgotten_until, self._last_of(oldest))
+                oldest = min(self.times, key=self._find_last)
+                self.forgotten_until = max(self.forgotten_until, self._find_last(oldest))
                 del self.times[oldest]
             times = self.times[who] = deque(maxlen=KEPT)
         times.append((seen.at or 0) - seen.took)
 
-    def _last_of(self, who: Writer) -> int:
+    def _find_last(self, who: Writer) -> int:
         return max(self.times[who])

@@ -21,7 +21,7 @@ from webhook.analysis.history.write import Write
 from webhook.analysis.inputs.items import InputKind
 from webhook.kubernetes.managed_fields import HOLDER, Entry
 from webhook.kubernetes.objects import Lease
-from webhook.kubernetes.times import stamp_of
+from webhook.kubernetes.times import parse_stamp
 
 
 class FirstState(Struct, frozen=True):
@@ -56,7 +56,7 @@ def read_first_state(
     if renewed is not None and write.is_logged and write.latest is not None:
         renewed = min(renewed, write.latest)  # its holder's clock, which says the fraction, may be ahead
     is_since_own = is_acquired_by_holder(spec, entries) and not spec.strategy
-    created = stamp_of(lease.metadata.creation_timestamp)
+    created = parse_stamp(lease.metadata.creation_timestamp)
     if created is not None and since + MAX_TOLERANCE < created <= (renewed or created):
         # It was put back, from a copy of an earlier one: no one can have held it before it was there.
         since, is_since_own = created, False

@@ -9,7 +9,7 @@ from webhook.analysis.history.merge.dated import DatedItem, is_as_sent
 from webhook.analysis.inputs.items import Act, Observation, parse_number
 from webhook.analysis.inputs.patches import patch_spec
 from webhook.kubernetes.objects import Lease, LeaseSpec
-from webhook.kubernetes.times import SECOND, get_readable_instant, normalize, stamp_of
+from webhook.kubernetes.times import SECOND, get_readable_instant, normalize, parse_stamp
 
 
 def may_have_made(request: Observation, states: Sequence[DatedItem], number: int) -> bool:
@@ -181,7 +181,7 @@ def _has_replaced(request: Observation, states: Sequence[DatedItem], number: int
     """Return whether a request replaced the state before this one: what is stored is replaced by one write only."""
     if request.act is Act.CREATED:
         state = states[number].observation
-        created = stamp_of(state.object.metadata.creation_timestamp) if state.object else None
+        created = parse_stamp(state.object.metadata.creation_timestamp) if state.object else None
         is_first = number == 0 or states[number - 1].is_deletion
         if created is None or not is_first:
             return False

@@ -18,7 +18,7 @@ from webhook.analysis.history.steps.tenure_steps import begin_tenure, forget_und
 from webhook.analysis.history.write import Dating, Write
 from webhook.analysis.inputs.items import Act
 from webhook.kubernetes.managed_fields import Entry
-from webhook.kubernetes.times import SECOND, get_readable_instant, normalize, stamp_of
+from webhook.kubernetes.times import SECOND, get_readable_instant, normalize, parse_stamp
 
 
 def begin_state(step: Step, state: NextState) -> None:
@@ -93,7 +93,7 @@ def _report_creation(step: Step, state: NextState) -> None:
     history = step.history
     if history.current_tenure and (not step.events or history.current_tenure.began is not Handover.SEEN):
         return
-    created, at = stamp_of(state.lease.metadata.creation_timestamp), state.moment or history.at or 0
+    created, at = parse_stamp(state.lease.metadata.creation_timestamp), state.moment or history.at or 0
     if state.act is Act.STORED and created is not None and created <= at + BOUND:
         record_event(step, EventKind.CREATED, min(created, at), text="it was created, by its creationTimestamp")
     elif state.act is Act.CREATED:

@@ -34,7 +34,7 @@ def take_logged_write(step: Step, at: int) -> None:
     writer, tenure = seen.writer or Writer(), history.current_tenure
     if tenure is None:
         history.existence.restore(is_other=False)
-        begin_tenure(step, name_writer(writer), at, _begin_of_writer(step), writer).name_after_writer()
+        begin_tenure(step, name_writer(writer), at, _find_beginning(step), writer).name_after_writer()
         history.rival.begin(seen.verb)
         history.rival.note_writer(at, writer)
     else:
@@ -59,7 +59,7 @@ def _take_next_logged_write(step: Step, tenure: Tenure, verb: str, at: int, writ
             history.requests.accepted.append((at, writer))
 
 
-def _begin_of_writer(step: Step) -> Handover:
+def _find_beginning(step: Step) -> Handover:
     history = step.history
     if step.seen.act is Act.CREATED:
         return Handover.DELETED if history.vacancy.how is Handover.DELETED else Handover.CREATED

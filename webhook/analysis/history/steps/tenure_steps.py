@@ -11,7 +11,7 @@ from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.status import find_manager_of_holder, measure_ahead
 from webhook.analysis.history.steps.step import Step
 from webhook.analysis.inputs.items import InputKind, Writer
-from webhook.kubernetes.times import SECOND, stamp_of
+from webhook.kubernetes.times import SECOND, parse_stamp
 
 
 def begin_tenure(
@@ -30,7 +30,7 @@ def begin_tenure(
     """
     history = step.history
     is_created_again = how is Handover.DELETED and history.lease is not None
-    created = stamp_of(history.lease.metadata.creation_timestamp) if history.lease and is_created_again else None
+    created = parse_stamp(history.lease.metadata.creation_timestamp) if history.lease and is_created_again else None
     tenure = Tenure(
         HolderProcesses(holder, history.namespace),
         since,

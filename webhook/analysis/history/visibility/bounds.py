@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from webhook.analysis.history.audit_log.log_spans import LogSpans
 from webhook.analysis.history.status import refine
 from webhook.analysis.inputs.items import Act, InputKind, Observation, RecordingGap
-from webhook.kubernetes.times import SECOND, stamp_of
+from webhook.kubernetes.times import SECOND, parse_stamp
 
 MAX_LISTED: Final = 16  # gaps of an input, readers of a lease
 _MAX_STATES: Final = 20_000
@@ -118,7 +118,7 @@ class Bounds(Struct):
     def _note_creation(self, seen: Observation, at: int) -> None:
         """Note when a lease was created that a watch shows, with the fraction of a state of that second."""
         shown = seen.object.metadata.creation_timestamp if seen.object is not None else None
-        created = stamp_of(shown) if seen.input_kind is InputKind.WATCH else None
+        created = parse_stamp(shown) if seen.input_kind is InputKind.WATCH else None
         if created is None or created > self.latest:
             return
         self._created = max(self._created, at if at // SECOND == created // SECOND else created)

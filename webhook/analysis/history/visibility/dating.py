@@ -14,7 +14,7 @@ from webhook.analysis.inputs.items import Act, InputKind, Observation
 from webhook.analysis.inputs.stamp_reader import StampReader
 from webhook.kubernetes.managed_fields import Entry
 from webhook.kubernetes.objects import Lease
-from webhook.kubernetes.times import SECOND, get_readable_instant, normalize, stamp_of
+from webhook.kubernetes.times import SECOND, get_readable_instant, normalize, parse_stamp
 
 
 class KnownState(Struct, frozen=True):
@@ -86,7 +86,7 @@ def _find_moment(seen: Observation, known: KnownState, bounds: Bounds) -> int | 
     """Return the time of an observation; None if nothing dates it, or only what is not believed."""
     at = seen.at
     if at is None and seen.act is Act.DELETED:
-        at = stamp_of(seen.object.metadata.deletion_timestamp) if seen.object else None
+        at = parse_stamp(seen.object.metadata.deletion_timestamp) if seen.object else None
         if at is not None and known.at is not None and known.at >= at + SECOND:
             return None  # it waited for finalizers, while others still wrote it
         if at is None:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from webhook.analysis.history.write import Write
 from webhook.analysis.inputs.items import Act, Observation, Writer
 from webhook.kubernetes.objects import Lease
-from webhook.kubernetes.times import SECOND, stamp_of
+from webhook.kubernetes.times import SECOND, parse_stamp
 
 _AT_ONCE: Final = 5 * SECOND
 """Clocks of API servers differ by less, as a rule."""
@@ -86,7 +86,7 @@ def measure_overlap(lease: Lease, latest: Write) -> int:
 
     Only a log dates the `latest` write of the other one: a client may write the stamps of what a watch shows.
     """
-    created = stamp_of(lease.metadata.creation_timestamp)
+    created = parse_stamp(lease.metadata.creation_timestamp)
     if created is None or not latest.is_logged:
         return 0
     overlap = latest.earliest - created - SECOND
