@@ -60,7 +60,7 @@ def test_stolen_leases_come_first_and_of_those_the_one_that_no_one_led_for_the_l
     timeline = sample_timeline(50)
     page = open_page(timeline)
     lanes = [lane for lane in timeline.lanes if any(mark.kind is MarkKind.STEAL for mark in lane.marks)]
-    gaps = {lane.name: lane.gaps(timeline.ends) for lane in lanes}
+    gaps = {lane.name: lane.list_gaps(timeline.ends) for lane in lanes}
     worst = max(gaps, key=lambda name: sum(gap.ends - gap.begins for gap in gaps[name]))
     assert page.lanes[0] == worst
 

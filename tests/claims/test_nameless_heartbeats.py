@@ -240,8 +240,8 @@ def test_its_timeline_shows_missing_heartbeats_and_no_missing_leader() -> None:
     server = silent_for_82_seconds()
     timeline = draw(server)
     lane = timeline.lanes[0]
-    gaps = lane.gaps(timeline.ends)
-    texts = [span.text(gaps, timeline.ends) for span in lane.spans]
+    gaps = lane.list_gaps(timeline.ends)
+    texts = [span.describe(gaps, timeline.ends) for span in lane.spans]
     assert texts[0].startswith("held by a holder that the input does not name")
     assert any(one.startswith("overdue: held by a holder that the input does not name, no heartbeat") for one in texts)
     late = [mark.text for mark in lane.marks if mark.kind == "late"]

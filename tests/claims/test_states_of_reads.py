@@ -170,7 +170,7 @@ def test_what_a_read_shows_is_not_evaluated_as_a_write() -> None:
     writes = Writes()
     items = merge_inputs(read("audit.log", [move().audit_log()]))
     (state,) = (one for one in items if isinstance(one, Observation) and one.read_at is not None)
-    assert writes.request(state) is None
+    assert writes.make_request(state) is None
 
 
 def test_a_log_that_has_only_reads_of_a_lease_shows_who_holds_it() -> None:

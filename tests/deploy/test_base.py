@@ -51,7 +51,7 @@ def test_rules_name_every_resource_version_and_operation_that_the_code_evaluates
     for rule in webhook.rules or ():
         assert (rule.api_groups, rule.scope) == ((GROUP,), "Namespaced")
         assert rule.operations == (Operation.CREATE, Operation.UPDATE, Operation.DELETE)
-    assert {resource: webhook.versions(resource) for resource in Resource} == {
+    assert {resource: webhook.list_versions(resource) for resource in Resource} == {
         resource: frozenset(versions) for resource, versions in LISTED_VERSIONS.items()
     }
 

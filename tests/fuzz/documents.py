@@ -62,7 +62,7 @@ def _comparable(item: Document | Unreadable | LastLine) -> object:
         return item.text.strip()
     if isinstance(item, Unreadable):
         return item
-    return replace(item, text=item.text.strip(), source=NOWHERE), item.source.line, item.source.line_of("metadata")
+    return replace(item, text=item.text.strip(), source=NOWHERE), item.source.line, item.source.find_line("metadata")
 
 
 def _assert_understood(item: Document | Unreadable | LastLine) -> None:

@@ -46,7 +46,7 @@ def check(data: bytes) -> None:
     lines = len(_LINE.findall(text)) + 1
     source = Source(text, 1)
     for path in _paths(value, 20) if value is not None else ():
-        assert 1 <= source.line_of(path) <= lines, f"{path} is on no line"
+        assert 1 <= source.find_line(path) <= lines, f"{path} is on no line"
 
 
 def seeds() -> Iterator[bytes]:

@@ -17,7 +17,7 @@ def write(uid: str, act: Act = Act.UPDATED) -> Observation:
 
 def test_an_update_of_another_object_of_that_name_does_not_say_what_it_changed() -> None:
     writes = Writes()
-    assert writes.request(write("a", Act.STORED)) is None
-    assert writes.request(write("a")) is not None
-    assert writes.request(write("b")) is None
+    assert writes.make_request(write("a", Act.STORED)) is None
+    assert writes.make_request(write("a")) is not None
+    assert writes.make_request(write("b")) is None
     assert writes.unknown == 1

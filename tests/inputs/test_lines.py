@@ -49,7 +49,7 @@ def documents(text: str) -> list[Document | Unreadable]:
 def line(text: str, number: int, path: str) -> int:
     document = documents(text)[number]
     assert isinstance(document, Document)
-    return document.source.line_of(path)
+    return document.source.find_line(path)
 
 
 @pytest.mark.parametrize(
@@ -94,16 +94,16 @@ def test_line_of_what_cannot_be_read(text: str, expected: Sequence[int]) -> None
 
 
 def test_what_is_not_in_a_file_has_no_line() -> None:
-    assert Source().line_of("spec") == 0
+    assert Source().find_line("spec") == 0
 
 
 @given(st.text(max_size=40) | st.binary(max_size=40), st.text(max_size=20))
 def test_a_line_is_found_or_the_first_whatever_the_text(text: str | bytes, path: str) -> None:
     rows = len(text.splitlines()) + 1
-    assert 3 <= Source(text, 3).line_of(path) <= 3 + rows
+    assert 3 <= Source(text, 3).find_line(path) <= 3 + rows
 
 
 @pytest.mark.parametrize("text", ["", "# a comment alone\n", "- a list\n", "items: 7\n", "kind: List\n"])
 def test_a_text_without_items_has_no_sources_and_its_only_line_is_the_first(text: str) -> None:
     assert [*find_sources(text, 3)] == []
-    assert Source(text, 3).line_of("metadata.name") == 3
+    assert Source(text, 3).find_line("metadata.name") == 3

@@ -38,7 +38,7 @@ def observations(data: bytes) -> list[Observation]:
 def condensed(seen: Iterable[Observation]) -> bytes:
     condenser = Condenser()
     history = b"".join(line for one in seen for line in condenser.observe(one))
-    return history + b"".join(condenser.snapshot())
+    return history + b"".join(condenser.make_snapshot())
 
 
 def write_record(directory: Path, seen: Iterable[Observation], limit: int) -> None:

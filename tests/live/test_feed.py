@@ -179,7 +179,7 @@ def test_what_was_missed_between_two_watches_is_drawn_as_not_recorded(clock: Clo
     (lane,) = feed.get_changes(0).timeline.lanes
     assert [span.kind for span in lane.spans] == [SpanKind.HELD, SpanKind.UNRECORDED, SpanKind.HELD]
     missed = lane.spans[1]
-    assert (missed.holder, missed.text((), 0)) == ("", "not recorded: the input does not show who held it")
+    assert (missed.holder, missed.describe((), 0)) == ("", "not recorded: the input does not show who held it")
     assert (missed.begins, missed.ends) == (START + 4 * SECOND, server.now)
     assert lane.handovers == 0
 

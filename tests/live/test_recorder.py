@@ -191,7 +191,7 @@ def test_what_a_full_disk_refuses_waits(tmp_path: Path) -> None:
     run.records._file = file
     run.see(held("a", 3, "c"))
     run.recorder.save()
-    (path,) = run.records.files()
+    (path,) = run.records.list_files()
     assert [json.loads(line)["type"] for line in path.read_bytes().splitlines()] == ["ADDED", "MODIFIED", "MODIFIED"]
     assert gaps(tmp_path) == []
 
@@ -243,7 +243,7 @@ def test_the_oldest_file_goes_when_there_are_too_many(tmp_path: Path) -> None:
     run.recorder.begin(LEASES)
     for number in range(200):
         run.see(held("a", number + 1, f"holder-{number}"))
-    files = run.records.files()
+    files = run.records.list_files()
     assert 10 < len(files) <= module.FILES
     assert sum(path.stat().st_size for path in files) <= 64_000 + module.FILES * 1000
     assert files == sorted(files)
@@ -257,7 +257,7 @@ def test_names_grow_also_if_the_clock_is_set_back(tmp_path: Path, monkeypatch: p
     second = Run(tmp_path)
     second.see(held("a", 2, "c"))
     assert [one.resource_version for one in recorded(tmp_path) if isinstance(one, Observation)] == ["1", "2"]
-    assert len(second.records.files()) == 2
+    assert len(second.records.list_files()) == 2
 
 
 def test_a_gap_begins_when_something_was_seen_last_whatever_was_saved_since(

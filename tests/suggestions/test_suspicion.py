@@ -110,11 +110,11 @@ def test_a_review_is_evaluated_when_it_was_made() -> None:
 def test_evidence_adds_up() -> None:
     evidence = Evidence()
     evidence.add(None)
-    assert evidence.text("write") == "1 write"
+    assert evidence.describe("write") == "1 write"
     evidence.add(NOW)
-    assert evidence.text("write") == "2 writes at 2025-11-20T12:00:00Z"
+    assert evidence.describe("write") == "2 writes at 2025-11-20T12:00:00Z"
     evidence.add(NOW + 60_000_000)
-    assert evidence.text("write") == "3 writes from 2025-11-20T12:00:00Z to 2025-11-20T12:01:00Z (1 min 0 s)"
+    assert evidence.describe("write") == "3 writes from 2025-11-20T12:00:00Z to 2025-11-20T12:01:00Z (1 min 0 s)"
 
 
 def test_an_input_of_objects_has_no_times() -> None:

@@ -85,7 +85,7 @@ def test_the_holder_is_the_one_that_had_begun_to_lead(incident: str, files: tupl
 @INCIDENTS
 def test_a_time_without_a_leader_is_a_gap_that_ends_with_the_next_leader(incident: str, files: tuple[str, ...]) -> None:
     timeline = timeline_of(incident, files)
-    gaps = lane_of(incident, files).gaps(timeline.ends)
+    gaps = lane_of(incident, files).list_gaps(timeline.ends)
     for truth in truth_of(incident)["leaderless"]:
         begins, ends = parse(truth["from"]), parse(truth["until"])
         near = [gap for gap in gaps if abs(gap.ends - ends) < NEAR]

@@ -207,14 +207,14 @@ def test_names_can_be_read_on_every_color_of_a_bar(quiet: Reader, scheme: int) -
 
 
 def test_a_lane_that_cannot_be_drawn_costs_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = Lane.gaps
+    whole = Lane.list_gaps
 
     def broken(lane: Lane, until: int) -> object:
         if lane.name == "controller-1" and not lane.problem:
             raise ValueError("<a defect>")
         return whole(lane, until)
 
-    monkeypatch.setattr(Lane, "gaps", broken)
+    monkeypatch.setattr(Lane, "list_gaps", broken)
     lanes = json.loads(page.encode_page_data(sample_timeline(3)))["lanes"]
     assert [lane["problem"] for lane in lanes] == ["", "this is a bug: ValueError: <a defect>", ""]
     assert [bool(lane["spans"]) for lane in lanes] == [True, False, True]

@@ -107,7 +107,7 @@ def test_a_frozen_lease_is_not_overdue_as_well() -> None:
     ],
 )
 def test_a_span_in_words(span: Span, text: str) -> None:
-    assert span.text((), 50) == text
+    assert span.describe((), 50) == text
 
 
 def test_only_a_span_with_a_reason_has_one_in_json() -> None:

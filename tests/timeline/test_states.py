@@ -79,7 +79,7 @@ def last_renewals(capsys: pytest.CaptureFixture[str], path: str) -> dict[str, st
 def since(path: str) -> dict[str, str]:
     """Since when no one leads, of each lease of which the page says so."""
     timeline = timeline_of(path)
-    gaps = {lane.name: lane.gaps(timeline.ends) for lane in timeline.lanes}
+    gaps = {lane.name: lane.list_gaps(timeline.ends) for lane in timeline.lanes}
     return {name: format_micro_time(found[-1].begins) for name, found in gaps.items() if found and found[-1].is_open}
 
 
@@ -102,7 +102,7 @@ def test_the_live_page_says_the_same_of_a_lease_that_had_expired_when_it_began(t
     feed = Feed("kubectl get leases --watch")
     feed.read(reading.read_for_history([written(tmp_path, stored("expired"))]))
     (lane,) = feed.get_changes(0).timeline.lanes
-    (gap,) = lane.gaps(feed.get_changes(0).timeline.ends)
+    (gap,) = lane.list_gaps(feed.get_changes(0).timeline.ends)
     assert format_micro_time(gap.begins) == "2026-11-22T11:20:00.250000Z"
 
 
@@ -120,8 +120,8 @@ def test_a_lease_that_no_one_can_take_is_frozen_and_not_overdue(
     lane = lane_of(written(tmp_path, stored("ledger", **change)))
     assert lane.spans[-1].kind is SpanKind.FROZEN
     assert SpanKind.OVERDUE not in {span.kind for span in lane.spans}
-    assert lane.gaps(parse(NOW.replace("Z", ".000000Z"))) == ()
-    words = lane.spans[-1].text((), 0)
+    assert lane.list_gaps(parse(NOW.replace("Z", ".000000Z"))) == ()
+    words = lane.spans[-1].describe((), 0)
     assert words.startswith("frozen: held by ledger-x2x8p_1, and no other replica can take it")
     assert reason in words
 
@@ -151,7 +151,7 @@ def test_a_lease_that_was_never_held_has_had_no_leader_to_lose(tmp_path: Path) -
     ))))  # fmt: skip
     (span,) = lane.spans
     assert (span.kind, format_micro_time(span.begins)) == (SpanKind.NEVER_HELD, "2026-11-22T11:20:00.000000Z")
-    assert lane.gaps(parse(NOW.replace("Z", ".000000Z"))) == ()
+    assert lane.list_gaps(parse(NOW.replace("Z", ".000000Z"))) == ()
     assert lane.handovers == 0
 
 

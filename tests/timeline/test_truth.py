@@ -126,7 +126,7 @@ def test_a_holder_that_another_user_removed_neither_holds_the_lease_nor_stopped_
     a.take()
     (lane,) = view(server).lanes
     assert spans(lane) == [("held", "a_1", 0.0, 10.0), ("removed", "", 10.0, 12.0), ("held", "a_1", 12.0, None)]
-    assert lane.gaps(server.now) == ()
+    assert lane.list_gaps(server.now) == ()
     assert lane.handovers == 0
 
 
@@ -156,7 +156,7 @@ def test_where_a_log_may_lack_what_was_written_nothing_is_shown() -> None:
     together(4, m)
     a_lane, m_lane, _ = read_log(server).lanes
     assert [kind for kind, *_ in spans(a_lane)] == ["held", "unrecorded"]
-    assert a_lane.spans[-1].text((), server.now) == "not recorded: the input does not show who held it"
+    assert a_lane.spans[-1].describe((), server.now) == "not recorded: the input does not show who held it"
     assert m_lane.spans[-1].kind is SpanKind.HELD
 
 
@@ -235,7 +235,7 @@ def test_what_the_pod_of_a_holder_wrote_in_is_no_steal(name: str) -> None:
     next_one.lead(10)
     (lane,) = read_log(server).lanes
     assert marks(lane) == [("created", 0.0), ("takeover", 10.0)]
-    assert lane.doubts((), server.now) == []
+    assert lane.list_doubts((), server.now) == []
 
 
 @ANY

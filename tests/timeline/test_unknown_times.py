@@ -21,9 +21,9 @@ UNKNOWN_RENEWAL = "is named as its holder, and the input does not show when it w
 def texts(timeline: Timeline) -> list[tuple[str, float, str]]:
     """Kind, begin in seconds and text of each span of the first lease."""
     lane = timeline.lanes[0]
-    gaps = lane.gaps(timeline.ends)
+    gaps = lane.list_gaps(timeline.ends)
     return [
-        (span.kind.value, round((span.begins - START) / SECOND, 1), span.text(gaps, timeline.ends))
+        (span.kind.value, round((span.begins - START) / SECOND, 1), span.describe(gaps, timeline.ends))
         for span in lane.spans
     ]
 
@@ -45,13 +45,13 @@ def test_a_stamp_that_renewtime_contradicts_does_not_say_when_it_was_renewed(tmp
     timeline = timeline_of(written(tmp_path, lease))
     # Nor since when it is held: its holder's clock is wrong, or another one sent the stamp.
     unknown, late = timeline.lanes[0].spans
-    assert UNKNOWN_RENEWAL in unknown.text((), timeline.ends)
+    assert UNKNOWN_RENEWAL in unknown.describe((), timeline.ends)
     assert unknown.holder == "checkout-x2x8p_1"
     # The one who wrote last is stamped: if that was a renewal, it lasted for 15 s.
     assert late.kind is SpanKind.OVERDUE
     assert format_time(late.begins) == "2026-11-22T11:58:15Z"
-    (gap,) = timeline.lanes[0].gaps(timeline.ends)
-    assert gap.text(timeline.ends) == "not renewed since 11:58:00Z"
+    (gap,) = timeline.lanes[0].list_gaps(timeline.ends)
+    assert gap.describe(timeline.ends) == "not renewed since 11:58:00Z"
     assert not timeline.lanes[0].ticks.count
 
 
@@ -59,7 +59,7 @@ def test_a_lease_that_says_nothing_of_a_holder_was_never_held_as_far_as_it_says(
     blank = dict.fromkeys(("holderIdentity", "leaseDurationSeconds", "acquireTime", "renewTime", "leaseTransitions"))
     lane = lane_of(written(tmp_path, stored("checkout", **blank)))
     sentence = "never held, as the first state that was seen says: any replica may take it"
-    assert [span.text((), 0) for span in lane.spans] == [sentence]
+    assert [span.describe((), 0) for span in lane.spans] == [sentence]
 
 
 def test_a_deletion_that_a_watch_does_not_date_is_not_the_begin_of_a_time_without_a_leader() -> None:
@@ -73,7 +73,9 @@ def test_a_deletion_that_a_watch_does_not_date_is_not_the_begin_of_a_time_withou
     assert texts(read_watch(server))[1] == unknown
     assert texts(read_log(server))[1] == ("leaderless", 16.0, "no leader for 4 s")
     timeline = read_watch(server)
-    assert [gap.text(timeline.ends) for gap in timeline.lanes[0].gaps(timeline.ends)] == ["no leader for up to 10 s"]
+    assert [gap.describe(timeline.ends) for gap in timeline.lanes[0].list_gaps(timeline.ends)] == [
+        "no leader for up to 10 s"
+    ]
 
 
 def test_a_lease_that_is_gone_has_no_span_after_its_deletion() -> None:
@@ -94,8 +96,8 @@ def test_a_holder_that_is_removed_without_a_stamp_is_removed_at_an_unknown_time(
     ]
     sentence = "not recorded: its holder was removed in this time, and the input does not show when"
     lanes = {lane.name: lane for lane in read_watch(server).lanes}
-    assert lanes["db"].spans[-1].text((), 0) == sentence
-    assert lanes["db"].gaps(server.now) == ()
+    assert lanes["db"].spans[-1].describe((), 0) == sentence
+    assert lanes["db"].list_gaps(server.now) == ()
 
 
 def test_who_is_written_into_a_lease_that_stays_released_does_not_hold_it() -> None:

@@ -223,7 +223,7 @@ def _record(history: History, gap: tuple[int, int] | None) -> dict[str, bytes]:
         before = _states(history, gap[0])
         _take(condenser, (_event("DELETED", before["Lease", *key].text) for key in gone), lines)
         _take(condenser, _changes(history, gap[1], history.end), lines)
-    return {"leases-000000000000001.jsonl": b"".join(lines), "latest.jsonl": b"".join(condenser.snapshot())}
+    return {"leases-000000000000001.jsonl": b"".join(lines), "latest.jsonl": b"".join(condenser.make_snapshot())}
 
 
 def _take(condenser: Condenser, events: Iterable[bytes], lines: list[bytes]) -> None:

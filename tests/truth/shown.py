@@ -113,7 +113,7 @@ def shown_by_timeline(read: Reading) -> Iterator[Shown]:
 def _of_lane(lane: Lane, timeline: Timeline, given: Input, seen_from: int) -> Iterator[dict[str, Any]]:
     if lane.problem:
         yield {"claim": "timeline-problem", "text": lane.problem}
-    end, gaps = format_micro_time(timeline.ends), lane.gaps(timeline.ends)
+    end, gaps = format_micro_time(timeline.ends), lane.list_gaps(timeline.ends)
     for span in lane.spans:
         span_facts: dict[str, Any] = {
             "identity": span.holder,
@@ -126,13 +126,13 @@ def _of_lane(lane: Lane, timeline: Timeline, given: Input, seen_from: int) -> It
             span_facts |= {"seen_from": seen_from}
         until = end if span.ends is None else format_micro_time(span.ends)
         span_facts |= {"is_open": span.ends is None}
-        kind, text = f"timeline-{span.kind.value}", span.text(gaps, timeline.ends)
+        kind, text = f"timeline-{span.kind.value}", span.describe(gaps, timeline.ends)
         yield {"claim": kind, **span_facts, "from": _time(span.begins), "to": until, "text": text}
     for gap in gaps:
         times = {"from": _time(gap.begins), "to": format_micro_time(gap.ends)}
         length = {"seconds": gap.length / SECOND, "identity": gap.holder}
-        yield {"claim": "timeline-gap", **times, **length, "text": gap.text(timeline.ends)}
-    for doubt, text in lane.doubts(gaps, timeline.ends):
+        yield {"claim": "timeline-gap", **times, **length, "text": gap.describe(timeline.ends)}
+    for doubt, text in lane.list_doubts(gaps, timeline.ends):
         times = {"from": _time(doubt.begins), "to": format_micro_time(doubt.ends or timeline.ends)}
         yield {"claim": f"timeline-{doubt.kind.value}", "identity": doubt.holder, **times, "text": text}
     for mark in lane.marks:

@@ -161,7 +161,7 @@ def get_instant_or_latest(time: int | str | None) -> int | None:
 
 
 def format_length(microseconds: int) -> str:
-    """Return a length of time as `span` does, a short one to a tenth of a second."""
+    """Return a length of time as `format_span` does, a short one to a tenth of a second."""
     if microseconds < 0:
         return f"-{format_length(-microseconds)}"
     tenths = (microseconds + SECOND // 20) // (SECOND // 10)

@@ -40,7 +40,7 @@ class OverdueLeases(Struct, frozen=True):
     """All last renewals less half of the duration: such a lease outlasted what stopped before that."""
 
     @classmethod
-    def of(cls, renewals: Sequence[tuple[int, int]], now: int) -> Self:
+    def from_renewals(cls, renewals: Sequence[tuple[int, int]], now: int) -> Self:
         """Return what is counted of last renewals and halves of durations."""
         overdue = [(at, half) for at, half in renewals if at + half <= now]
         return cls(
@@ -120,7 +120,7 @@ def find_common_clock_step(
         return None
     others = [one for one in leases if one is not history and one.current_tenure is not None]
     like = sum(1 for one in others if any(map(own.is_like, one.clock_steps.known)))
-    compared = sum(1 for one in others if one.renewals.spans(own.start, own.end))
+    compared = sum(1 for one in others if one.renewals.has_renewals_around(own.start, own.end))
     return own if like >= _MIN_WITNESSES and 2 * like > compared else None
 
 

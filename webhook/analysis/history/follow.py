@@ -331,7 +331,7 @@ class ClusterHistory(Struct):
         if seen.act is Act.READ and seen.answer and seen.answer.code == NOT_FOUND and seen.writer:
             self._note_missing(key, seen.writer.process)
         history = self.find_or_begin_history(key)
-        before = RenewalBaseline.of(history) if self._continuation.is_asked_for else None
+        before = RenewalBaseline.from_history(history) if self._continuation.is_asked_for else None
         events = observe(history, seen, self.bounds)
         self._confirm_or_clear_log_hole(history, seen, before)
         self.bounds.is_log_leaky = self.bounds.is_log_leaky or history.continuity.is_log_leaky

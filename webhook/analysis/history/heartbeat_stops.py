@@ -47,7 +47,7 @@ class Heartbeats(Struct, frozen=True):
     is_sample: bool
 
     @classmethod
-    def of(cls, heartbeats: Collection[LeaseHistory], until: int | None) -> Self:
+    def from_histories(cls, heartbeats: Collection[LeaseHistory], until: int | None) -> Self:
         """Return what is compared of heartbeats, by their history `until` the end of the input."""
         known = [one for one in heartbeats if one.current_tenure is not None and _get_usual(one) >= _MIN_USUAL]
         known.sort(key=attrgetter("namespace", "name"))
@@ -68,7 +68,7 @@ class Heartbeats(Struct, frozen=True):
     def count_others_that_went_on(self, history: LeaseHistory, start: int, end: int) -> int:
         """Return how many of those that are looked at were renewed before, meanwhile and after, without a miss."""
         others = (one.renewals for one in self.compared if one is not history)
-        return sum(1 for one in others if one.spans(start, end) and not _has_missed(one, start, end))
+        return sum(1 for one in others if one.has_renewals_around(start, end) and not _has_missed(one, start, end))
 
 
 def _get_usual(history: LeaseHistory) -> int:

@@ -166,7 +166,7 @@ class HistoryIndex(Struct, dict=True):
         known = [
             one for one in found if one.namespace == NODE_LEASES or is_identity_of_api_server(one.namespace, one.name)
         ]
-        return Heartbeats.of(known, self.until)
+        return Heartbeats.from_histories(known, self.until)
 
     def compare_with_others(self, history: LeaseHistory, start: int, end: int) -> OtherLeases:
         """Return how many other leases were late, and how many were renewed as usual, between two instants.
@@ -189,7 +189,7 @@ class HistoryIndex(Struct, dict=True):
         """Return how many other held leases were last renewed when an expired one was, and how many after it."""
         if self._overdue is None or self._overdue.now != now:
             renewals = (find_last_renewal(one, now) for one in self.followed.values())
-            self._overdue = OverdueLeases.of(
+            self._overdue = OverdueLeases.from_renewals(
                 [one for one in renewals if one] + list(self.stored.list_last_renewals()), now
             )
         return self._overdue.compare_with(history)

@@ -316,19 +316,19 @@ class LeaseHistory(Struct):
 
     def mark_hidden(self, since: int) -> None:
         """Remember that an audit log may lack requests since then."""
-        self.continuity.change(VisibilityChange.LOG_HAS_HOLE, since)
+        self.continuity.apply(VisibilityChange.LOG_HAS_HOLE, since)
 
     def mark_visible(self, since: int) -> None:
         """Note that the log continued from then on, so what was taken for a hole after that is none."""
         if self.hidden_since is not None and self.hidden_since >= since:
-            self.continuity.change(VisibilityChange.LOG_WENT_ON)
+            self.continuity.apply(VisibilityChange.LOG_WENT_ON)
 
     def miss_write(self) -> None:
         """Remember that the log lacks writes, so what was not taken for a hole is one."""
-        self.continuity.change(VisibilityChange.WRITE_IS_MISSING)
+        self.continuity.apply(VisibilityChange.WRITE_IS_MISSING)
 
     def mark_store_restored(self, since: int) -> None:
         """Remember that the store was put back to an earlier state after that: the lease may be another one since."""
-        self.continuity.change(VisibilityChange.STORE_WAS_RESTORED, since)
+        self.continuity.apply(VisibilityChange.STORE_WAS_RESTORED, since)
         self.continuity.forget_revisions()
         self.existence.forget_uid()

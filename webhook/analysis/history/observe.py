@@ -100,7 +100,7 @@ def _note_logged_request(step: Step) -> None:
     history.requests.note_request(seen)
     note_request_of_holder(seen, history.latest_tenure, history.succession.before)
     if history.continuity.visibility is Visibility.IN_HOLE and _has_waited(step):
-        history.continuity.change(VisibilityChange.HOLDER_HAD_WAITED)
+        history.continuity.apply(VisibilityChange.HOLDER_HAD_WAITED)
 
 
 def _has_waited(step: Step) -> bool:
@@ -135,7 +135,7 @@ def _note_visibility(step: Step, *, goes_on: bool) -> None:
     is_own = is_hidden and _is_update_by_holder(step)
     history.continuity.own_hidden_at = seen.at if is_own else None
     is_behind = is_hidden and (not is_own or (history.continuity.visibility is Visibility.BEHIND_WRITE and not goes_on))
-    history.continuity.change(
+    history.continuity.apply(
         VisibilityChange.WRITE_WAS_HIDDEN if is_behind else VisibilityChange.STATE_WAS_SHOWN, seen.at
     )
 

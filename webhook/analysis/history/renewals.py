@@ -215,7 +215,7 @@ class Renewals(Struct):
         within = (*_list_silences_within(self.silences, start, end), *_list_silences_within(self.lost, start, end))
         return max((one.length for one in within), default=0)
 
-    def spans(self, start: int, end: int) -> bool:
+    def has_renewals_around(self, start: int, end: int) -> bool:
         """Return whether the lease was renewed before one instant and after another one."""
         return self.first is not None and self.last is not None and self.first < start and end < self.last
 

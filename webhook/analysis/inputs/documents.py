@@ -455,7 +455,7 @@ class _Splitter:
             try:
                 found = make_document(place, encode(item), kind, str(version), source=source)
             except ValueError as large:
-                found = Unreadable(place, str(large), line=source.line_of())
+                found = Unreadable(place, str(large), line=source.find_line())
             yield replace(found, is_foreign=is_foreign) if isinstance(found, Unreadable) else found
 
     def _make_next_place(self) -> Place:
@@ -495,7 +495,7 @@ def make_document(
     try:
         envelope = _envelope.decode(text)
     except msgspec.ValidationError:
-        return Unreadable(place, _NO_OBJECT, is_foreign=not change, line=source.line_of())
+        return Unreadable(place, _NO_OBJECT, is_foreign=not change, line=source.find_line())
     except (ValueError, RecursionError) as error:
         return Unreadable(place, describe_problem(error), line=source.line)
     event = envelope.type

@@ -239,7 +239,7 @@ def _read_file_for_check(path: str, meter: Meter, *, skip: bool) -> Iterator[Sub
         if skip and isinstance(item, Unreadable) and item.is_foreign:
             yield OtherObject(item.place, KIND_OF_TEMPLATE if item.is_template else "not a Kubernetes object")
         elif isinstance(item, kinds.Manifest) and _is_named_by_a_template(item.document):
-            line = item.source.line_of()
+            line = item.source.find_line()
             template = Unreadable(item.place, documents.RENDER, is_foreign=True, line=line, is_template=True)
             yield OtherObject(item.place, KIND_OF_TEMPLATE) if skip else template
         else:

@@ -87,13 +87,13 @@ def interpret_for_check(document: Document | Unreadable) -> Submitted:
             return _refuse_without_group(document)
         if group == GROUP and kind not in _OURS:
             return Unreadable(
-                place, f"the kinds of {GROUP} are {' and '.join(KIND_OF.values())}", line=document.source.line_of()
+                place, f"the kinds of {GROUP} are {' and '.join(KIND_OF.values())}", line=document.source.find_line()
             )
         if group == GROUP:
             return Manifest(place, document.value, document.source)
         return OtherObject(place, kind or NO_KIND)
     except (ValueError, RecursionError) as error:
-        return Unreadable(place, describe_problem(error), line=document.source.line_of())
+        return Unreadable(place, describe_problem(error), line=document.source.find_line())
 
 
 def interpret_for_history(document: Document | Unreadable | LastLine, received: int | None = None) -> Item | None:
@@ -189,7 +189,7 @@ def _interpret_election_event(place: Place, data: bytes) -> OtherObject:
 
 def _refuse_without_group(document: Document) -> Unreadable:
     problem = f"a {document.kind} needs apiVersion: {GROUP}/v1 or another version of that group"
-    return Unreadable(document.place, problem, line=document.source.line_of())
+    return Unreadable(document.place, problem, line=document.source.find_line())
 
 
 def _interpret_review(document: Document, received: int | None) -> Observation | OtherObject | Unreadable:

@@ -31,7 +31,7 @@ class Source(Struct, frozen=True, gc=False):
     line: int = 0
     inside: tuple[str, ...] = ()
 
-    def line_of(self, path: str = "") -> int:
+    def find_line(self, path: str = "") -> int:
         """Return the line of a field, or of the nearest one around it that is there; 0 if it is not known."""
         if not self.line or (not self.inside and not path and isinstance(self.text, bytes)):
             return self.line

@@ -157,7 +157,7 @@ class Condenser:
             yield from _flush_renewals(before)
         yield _record(_CHANGES[seen.act], seen, seen.counted_renewals)
 
-    def snapshot(self) -> Iterator[bytes]:
+    def make_snapshot(self) -> Iterator[bytes]:
         """Return the state of every object, with what was counted."""
         return (state.record for state in self._states.values())
 
@@ -222,9 +222,9 @@ class Records:
             directory.mkdir(parents=True, exist_ok=True)
             self._lock = os.open(directory / ".lock", os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW, 0o600)
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            written = [path.stat().st_mtime for path in [self.latest, *self.files()] if _is_file(path)]
+            written = [path.stat().st_mtime for path in [self.latest, *self.list_files()] if _is_file(path)]
             # `latest` may have become one after the file that was written to.
-            for path in self.files()[-2:]:
+            for path in self.list_files()[-2:]:
                 _remove_half_line(path)
         except OSError as error:
             is_file = isinstance(error, FileExistsError | NotADirectoryError)
@@ -237,7 +237,7 @@ class Records:
         self.seen_until = max(written, default=None)
         """The time at which the process before saw something last, in seconds since 1970."""
 
-    def files(self) -> list[Path]:
+    def list_files(self) -> list[Path]:
         """Return the files of the history, oldest first."""
         found = (path for path in self._directory.glob("leases-*.jsonl") if _parse_number(path).isdecimal())
         return sorted(filter(_is_file, found), key=lambda path: int(_parse_number(path)))
@@ -285,7 +285,7 @@ class Records:
 
     def _rotate_files(self) -> Path:
         """Remove what is too much, and return a name that is after all others, also if the clock was set back."""
-        files = self.files()
+        files = self.list_files()
         size = sum(path.stat().st_size for path in files)
         number = int(_parse_number(files[-1])) if files else 0
         while files and size > self._limit - self._limit // FILES:
@@ -356,7 +356,7 @@ class Recorder:
             if self._records.is_lost:
                 raise InputError(f"the history cannot be written: {self._records.problem}")
             self._records.write()
-            self._records.replace_latest(self._condenser.snapshot(), self._seen_until)
+            self._records.replace_latest(self._condenser.make_snapshot(), self._seen_until)
             problem = self._records.problem
         self.show_status(f"the history cannot be written: {problem}" if problem else "")
 

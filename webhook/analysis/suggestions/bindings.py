@@ -82,7 +82,7 @@ class Evidence(Struct):
         first, last = format_time(self.first), format_time(self.last)
         return f"at {first}" if first == last else f"from {first} to {last} ({format_span(self.last - self.first)})"
 
-    def text(self, noun: str) -> str:
+    def describe(self, noun: str) -> str:
         """`3 writes from 2026-01-31T12:00:00Z to 2026-01-31T12:01:00Z (1 min 0 s)`."""
         return f"{format_count(self.count, noun)} {self.period}".rstrip()
 
@@ -101,7 +101,7 @@ class WritesOfUser(Struct):
     @property
     def suspicion(self) -> str:
         """Everything that looks like an attack, and how often."""
-        return "; ".join(f"{what} ({evidence.text('time')})" for what, evidence in self.attacks.items())
+        return "; ".join(f"{what} ({evidence.describe('time')})" for what, evidence in self.attacks.items())
 
 
 class LeaseWrites(Struct):
@@ -304,7 +304,7 @@ class _Proposal:
         all_held = [*held, *((holder, None) for holder, _ in unknown if holder not in barred)]
         self._holders = sorted({holder for holder, _ in all_held})
         self._templates, self._unsuited = find_templates(all_held, {*lease.pods, *pods})
-        self._writers = {_describe_user(user): users[user].stored.text("write") for user in self._bound}
+        self._writers = {_describe_user(user): users[user].stored.describe("write") for user in self._bound}
         if not users:
             # Who writes is not in the input: the service accounts of the pods that the holders name.
             self._writers = {

@@ -55,7 +55,7 @@ class _Open(Struct):
         """Whether it has a holder, whose last renewal is known, or bounded."""
         return self.kind is SpanKind.HELD or (self.kind is SpanKind.UNRECORDED and bool(self.tenure and self.reason))
 
-    def span(self, ends: int | None) -> Span:
+    def make_span(self, ends: int | None) -> Span:
         tenure = self.tenure
         if tenure is None or (self.kind is SpanKind.UNRECORDED and not self.reason):
             return Span(self.kind, self.begins, ends, reason=self.reason)
@@ -88,7 +88,7 @@ class SpanRecord(Struct):
         if self.present is None or at <= self.present.begins:
             return
         if is_expired or (self.closed and self.closed[-1].kind in UNLED):
-            chosen = replace(self.present.span(at), kind=SpanKind.CHOSEN)
+            chosen = replace(self.present.make_span(at), kind=SpanKind.CHOSEN)
             self.closed.append(chosen)
             self.present.begins = at
 
@@ -99,7 +99,7 @@ class SpanRecord(Struct):
             return max(at, self.closed[-1].ends or at) if self.closed else at
         at = max(at, current.begins)
         if at > current.begins:
-            self.closed.append(current.span(at))
+            self.closed.append(current.make_span(at))
             shorten(self.closed, MAX_SPANS, MAX_SPANS // 4)
         self.present = None
         return at
@@ -131,9 +131,9 @@ class SpanRecord(Struct):
         spans = list(self.closed)
         for turned in turns:
             turned.begins = max(turned.begins, current.begins)
-            spans += [current.span(turned.begins)] if turned.begins > current.begins else []
+            spans += [current.make_span(turned.begins)] if turned.begins > current.begins else []
             current = turned
-        return (*spans, current.span(None))
+        return (*spans, current.make_span(None))
 
 
 class TickRecord(Ticks):

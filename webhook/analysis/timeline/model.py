@@ -106,7 +106,7 @@ class Span(Struct, frozen=True, gc=False):
         """Return one span that stands for both, without their holders."""
         return Span(SpanKind.SEVERAL, self.begins, other.ends, count=self.count + other.count)
 
-    def text(self, found: Sequence["Gap"], until: int) -> str:
+    def describe(self, found: Sequence["Gap"], until: int) -> str:
         """Return the span in words, without its times; `found` are the gaps of its lane."""
         if self.kind is SpanKind.HELD:
             return f"held by {_name_or(self.holder)}{self.reason and f', {self.reason}'}"
@@ -122,7 +122,7 @@ class Span(Struct, frozen=True, gc=False):
             return f"never held{self.reason and f', {self.reason}'}: any replica may take it"
         if self.kind is SpanKind.SEVERAL:
             return f"{format_count(self.count, 'short span')}, too many changes to draw"
-        unled = found[bisect_right(found, self.begins, key=lambda gap: gap.expires) - 1].text(until)
+        unled = found[bisect_right(found, self.begins, key=lambda gap: gap.expires) - 1].describe(until)
         if self.kind is SpanKind.CHOSEN:
             return f"chosen: {format_name(self.holder)}, which has not renewed it yet, {unled}"
         return unled if self.kind is SpanKind.LEADERLESS else f"overdue: held by {_name_or(self.holder)}, {unled}"
@@ -231,7 +231,7 @@ class Gap(Struct, frozen=True, gc=False):
     is_node: bool = False
     """The lease is that of a node, or a heartbeat without a holder: who renews it reports by it and leads nothing."""
 
-    def text(self, until: int) -> str:
+    def describe(self, until: int) -> str:
         """Return the caption of the gap, which stays the same as time passes."""
         what = "no heartbeat" if self.is_node else "no leader"
         if self.is_open:
@@ -264,7 +264,7 @@ class Lane(Struct, frozen=True, gc=False):
     is_nameless: bool = False
     """It is a heartbeat that never named a holder."""
 
-    def gaps(self, until: int) -> tuple[Gap, ...]:
+    def list_gaps(self, until: int) -> tuple[Gap, ...]:
         """Return each time without a leader, in order; `until` is the end of the timeline."""
         groups = [list(group) for _, group in groupby(self.spans, key=lambda span: span.is_unled)]
         found: list[Gap] = []
@@ -311,10 +311,10 @@ class Lane(Struct, frozen=True, gc=False):
         earlier = [self.renewed_before] if self.renewed_before is not None else []
         return max([since, *earlier, *(bucket.ends for bucket in self.ticks.buckets if bucket.ends <= at)])
 
-    def doubts(self, found: Sequence[Gap], until: int) -> list[tuple[Span, str]]:
+    def list_doubts(self, found: Sequence[Gap], until: int) -> list[tuple[Span, str]]:
         """Return each time at which the holder may not have led, or not alone, with its text; `found` are the gaps."""
         silent = [
-            (Span(SpanKind.SILENT, gap.begins, gap.expires, gap.holder), gap.text(until))
+            (Span(SpanKind.SILENT, gap.begins, gap.expires, gap.holder), gap.describe(until))
             for gap in found
             if gap.begins < gap.expires
         ]

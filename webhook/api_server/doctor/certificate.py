@@ -37,14 +37,14 @@ def check_bundle(entry: WebhookEntry, now: dt.datetime) -> Iterable[ReportFindin
     end, annotations = find_end_of_bundle(config), entry.configuration.metadata.annotations or {}
     if config.ca_bundle is None:
         if annotations.keys().isdisjoint(FILLED_IN_LATER):
-            yield entry.finding(
+            yield entry.report(
                 "ca-bundle-missing",
                 "clientConfig.caBundle",
                 f"then only the system's roots are trusted; with a certificate of your own {_UNTRUSTED}",
                 "put `lease-webhook certs --ca-bundle` there, or use an overlay that does.",
             )
     elif end is None:
-        yield entry.finding(
+        yield entry.report(
             "ca-bundle-unreadable",
             "clientConfig.caBundle",
             "it does not contain PEM certificates in base64; the API server rejects the configuration.",
@@ -52,7 +52,7 @@ def check_bundle(entry: WebhookEntry, now: dt.datetime) -> Iterable[ReportFindin
         )
     elif end < now + SOON:
         is_over = end <= now
-        yield entry.finding(
+        yield entry.report(
             "ca-bundle-expired" if is_over else "certificate-ends-soon",
             f"clientConfig.caBundle, until {end:%Y-%m-%d}",
             f"{'all roots in it have expired:' if is_over else 'after that'} {_UNTRUSTED}",

@@ -120,7 +120,7 @@ def check_wildcards(entry: WebhookEntry) -> Iterable[ReportFinding]:
     """Rules name group and resources; a wildcard matches leases by accident."""
     for number, rule in enumerate(entry.webhook.rules or ()):
         if rule.is_wild and (rule.matches("leases") or rule.matches("leasecandidates")):
-            yield entry.finding(
+            yield entry.report(
                 "wildcard",
                 f"rules[{number}]: groups [{', '.join(rule.api_groups or ())}],"
                 f" resources [{', '.join(rule.resources or ())}]",
@@ -150,7 +150,7 @@ def check_namespaces(entry: WebhookEntry) -> Iterable[ReportFinding]:
     is_careful = not webhook.fails_closed and webhook.timeout <= 2 and is_without_renewals(webhook)
     for namespace, choice in CHOICES.items():
         if may_select(webhook.namespace_selector, namespace) and not (entry.has_chosen(choice) and is_careful):
-            yield entry.finding(
+            yield entry.report(
                 f"{choice}-in-scope",
                 f"namespaceSelector: selects {namespace}",
                 _RISKS[namespace],
@@ -166,7 +166,7 @@ def check_outage(entry: WebhookEntry) -> Iterable[ReportFinding]:
     webhook, drops = entry.webhook, is_without_renewals(entry.webhook)
     opted_in = is_opt_in(webhook.namespace_selector)
     if webhook.timeout > (MAX_TIMEOUT if drops else MAX_TIMEOUT_WITH_RENEWALS):
-        yield entry.finding(
+        yield entry.report(
             "timeout-too-long",
             f"timeoutSeconds: {webhook.timeout_seconds or 'absent, which means 10'}",
             f"leader-election clients give up on a write after 5 s. With the webhook unreachable a write waits"
@@ -175,7 +175,7 @@ def check_outage(entry: WebhookEntry) -> Iterable[ReportFinding]:
             "set timeoutSeconds: 2.",
         )
     if webhook.fails_closed and not opted_in:
-        yield entry.finding(
+        yield entry.report(
             "fails-closed-everywhere",
             f"failurePolicy: {webhook.failure_policy or 'absent, which means Fail'}",
             "while the webhook is down no lease in any namespace can be created, taken over or deleted: failover stops"
@@ -184,7 +184,7 @@ def check_outage(entry: WebhookEntry) -> Iterable[ReportFinding]:
             " the label lease-webhook/fail: closed.",
         )
     if webhook.fails_closed and not drops:
-        yield entry.finding(
+        yield entry.report(
             "renewals-fail-closed",
             "matchConditions: no renewal condition, and failurePolicy Fail",
             "every renewal needs this webhook. When it is down, each leader in scope loses its lease at its renew"
@@ -192,7 +192,7 @@ def check_outage(entry: WebhookEntry) -> Iterable[ReportFinding]:
             "add the renewal condition of deploy/base/90-webhook.yaml, or set failurePolicy: Ignore.",
         )
     elif not (drops or opted_in or entry.has_chosen("renewals")):
-        yield entry.finding(
+        yield entry.report(
             "renewals-reviewed",
             "matchConditions: no renewal condition",
             "every renewal of every leader waits for this webhook: about one call every 2 s per leader, and while the"
@@ -210,16 +210,16 @@ def check_form(entry: WebhookEntry) -> Iterable[ReportFinding]:
     """All leases are reviewed, in every version that is served, and the call goes to a path that answers."""
     webhook, config = entry.webhook, entry.webhook.client_config
     if labels := sorted({one.key for one in list_requirements(webhook.object_selector)}):
-        yield entry.finding(
+        yield entry.report(
             "object-selector",
             f"objectSelector: {', '.join(labels)}",
             "the writer of a lease also sets its labels, and so decides whether the write is reviewed.",
             "remove objectSelector; choose by namespace, or exempt leases by name in the policy.",
         )
     for resource, versions in LISTED_VERSIONS.items():
-        listed = entry.webhook.versions(resource)
+        listed = entry.webhook.list_versions(resource)
         if "*" in listed or (listed and not listed.issuperset(versions)):
-            yield entry.finding(
+            yield entry.report(
                 "versions",
                 f"rules: {resource} in {', '.join(sorted(listed))}",
                 "a version that is added later is sent in a form that the webhook does not decode, unless the versions"
@@ -227,7 +227,7 @@ def check_form(entry: WebhookEntry) -> Iterable[ReportFinding]:
                 f"list the versions: {', '.join(versions)}. One that is not served does no harm.",
             )
     if webhook.match_policy == "Exact":
-        yield entry.finding(
+        yield entry.report(
             "match-policy-exact",
             "matchPolicy: Exact",
             "a write in a version that is served but not listed is not reviewed: using another version evades every"
@@ -235,7 +235,7 @@ def check_form(entry: WebhookEntry) -> Iterable[ReportFinding]:
             "set matchPolicy: Equivalent.",
         )
     if not REVIEW_PATH.fullmatch(config.path):
-        yield entry.finding(
+        yield entry.report(
             "path-unknown",
             f"clientConfig.{'service.path' if config.service else 'url'}: {config.path}",
             "lease-webhook responds with 404 there, which counts as a failed call: every write is admitted without"

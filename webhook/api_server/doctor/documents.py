@@ -146,7 +146,7 @@ class Webhook(Struct, frozen=True, rename="camel"):
         """Seconds that a write may wait, by default ten."""
         return 10 if self.timeout_seconds is None else self.timeout_seconds
 
-    def versions(self, resource: str) -> frozenset[str]:
+    def list_versions(self, resource: str) -> frozenset[str]:
         """Return the versions of a resource that the rules list."""
         return frozenset(one for rule in self._list_rules_for(resource) for one in rule.api_versions or ())
 
@@ -188,7 +188,7 @@ class WebhookEntry(Struct, frozen=True):
     position: int
     webhook: Webhook
 
-    def finding(self, check: str, place: str, risk: str, fix: str) -> ReportFinding:
+    def report(self, check: str, place: str, risk: str, fix: str) -> ReportFinding:
         """Return a finding about a field of the webhook, which `place` begins with."""
         return report_danger(check, f"webhooks[{self.position}].{place}", risk, fix)
 
@@ -277,9 +277,9 @@ class ClusterObject(Struct, frozen=True, rename="camel"):
         """The certificate of a Secret, and its key, if it is there too; None if it has no certificate."""
         if LEAF_CERTIFICATE not in self.data and LEAF_CERTIFICATE not in self.string_data:
             return None
-        return Pair(self._content(LEAF_CERTIFICATE), self._content(LEAF_KEY))
+        return Pair(self._decode(LEAF_CERTIFICATE), self._decode(LEAF_KEY))
 
-    def _content(self, key: str) -> bytes:
+    def _decode(self, key: str) -> bytes:
         """Return the bytes of a key of a Secret; what is not base64 stays as it is, as no API server accepts it."""
         if key in self.string_data:
             return self.string_data[key].encode()

@@ -54,7 +54,7 @@ def check_condition(entry: WebhookEntry) -> Iterable[ReportFinding]:
         if condition is ours:
             yield from _compare_condition(entry, place, text)
         elif text != _EVERY_WRITE and not _EXCLUSION.fullmatch(text):
-            yield entry.finding(
+            yield entry.report(
                 "condition-unknown",
                 place,
                 "a write for which this is false is never reviewed, and the condition is not a verified one: an error"
@@ -71,7 +71,7 @@ def _compare_condition(entry: WebhookEntry, place: str, expression: str) -> Iter
     missing = [text for term, text in shipped.items() if term not in found]
     added = [text for term, text in found.items() if term not in shipped]
     difference = "; ".join([*_format_list("without", missing), *_format_list("with", added)]) or "in another order"
-    yield entry.finding(
+    yield entry.report(
         "condition-changed",
         place,
         "each term of the verified text has one kind of write reviewed, or keeps the expression from failing, which"

@@ -39,7 +39,7 @@ def check_service(entry: WebhookEntry, documents: Documents) -> Iterator[ReportF
     service = documents.find_in("Service", reference.namespace, reference.name)
     if service is None:
         if documents.shows("Service", reference.namespace):
-            yield entry.finding(
+            yield entry.report(
                 "service-missing",
                 f"clientConfig.service: {reference.place} does not exist",
                 _UNREACHABLE,
@@ -56,7 +56,7 @@ def check_service(entry: WebhookEntry, documents: Documents) -> Iterator[ReportF
     port = next((one for one in ports if one.port == reference.number), None)
     if port is None:
         numbers = ", ".join(str(one.port) for one in ports) or "none"
-        yield entry.finding(
+        yield entry.report(
             "service-port-missing",
             f"clientConfig.service.port: {reference.number}; Service {reference.place} has {numbers}",
             _UNREACHABLE,

@@ -63,14 +63,14 @@ class Evaluation(Struct, frozen=True):
     @property
     def line(self) -> int:
         """The line on which the document begins, of a review its object; 0 if it is not known."""
-        return self.source.line_of()
+        return self.source.find_line()
 
-    def line_of(self, path: str) -> int:
+    def find_line(self, path: str) -> int:
         """Return the line of a field of the object, or of the nearest one around it."""
         if not self.is_past:
-            return self.source.line_of(path)
+            return self.source.find_line(path)
         part = "oldObject" if self.request.operation is Operation.DELETE else "object"
-        return self.source.line_of(f"request.{part}.{path}")
+        return self.source.find_line(f"request.{part}.{path}")
 
 
 _LEVELS: Final[dict[Outcome, Mode]] = {"denied": Mode.DENY, "warned": Mode.WARN, "allowed": Mode.OFF}
@@ -114,7 +114,7 @@ class Evaluator(Struct):
         for item in Merged(logs, time.time_ns() // 1000 + BOUND) if history is None else history:
             if isinstance(item, Unreadable | OtherObject):
                 yield [item] * len(self.policies)
-            elif isinstance(item, Observation) and (request := self.writes.request(item)):
+            elif isinstance(item, Observation) and (request := self.writes.make_request(item)):
                 yield [
                     _evaluate_request(item.place, request, policy, item.at, writer_known=item.user is not None)
                     for policy in self.policies
@@ -133,9 +133,9 @@ class Evaluator(Struct):
             found = _evaluate_request(item.place, decode(body), policy, self.now, writer_known=self.writer is not None)
             return replace(found, is_past=False, source=item.source, unknown=find_unknown_fields(item.document))
         except (ReviewError, ValueError) as error:
-            return Unreadable(item.place, str(error), line=item.source.line_of())
+            return Unreadable(item.place, str(error), line=item.source.find_line())
         except RecursionError:
-            return Unreadable(item.place, "nested too deeply", line=item.source.line_of())
+            return Unreadable(item.place, "nested too deeply", line=item.source.find_line())
 
 
 def _evaluate_request(

@@ -41,7 +41,7 @@ def list_problems(outcome: Evaluation | Unreadable) -> Iterator[Problem]:
     verdict = outcome.verdict
     findings = [one for one in verdict.findings if one.mode is not Mode.OFF]
     for finding in sorted(findings, key=lambda one: -one.mode):
-        text, line = escape(_describe(finding, outcome.policy)), outcome.line_of(finding.error.field)
+        text, line = escape(_describe(finding, outcome.policy)), outcome.find_line(finding.error.field)
         yield Problem(rule=finding.rule, level=finding.mode, text=text, line=line)
     worst = max((one.mode for one in findings), default=Mode.OFF)
     if not verdict.allowed and worst is not Mode.DENY:
@@ -49,7 +49,7 @@ def list_problems(outcome: Evaluation | Unreadable) -> Iterator[Problem]:
     if verdict.allowed and worst < Mode.WARN:
         yield from (Problem(REQUEST, Mode.WARN, escape(text), outcome.line) for text in verdict.warnings)
     for field in outcome.unknown:
-        yield Problem(UNKNOWN_FIELD, Mode.WARN, escape(field.text), outcome.line_of(field.path))
+        yield Problem(UNKNOWN_FIELD, Mode.WARN, escape(field.text), outcome.find_line(field.path))
 
 
 def _describe(finding: Result, policy: Policy) -> str:

@@ -142,7 +142,7 @@ def _format_reasons(evaluation: Evaluation) -> Iterable[str]:
 
 def _format_line_number(evaluation: Evaluation, path: str) -> str:
     """Return `line 12: ` for a field on another line than its document."""
-    line = evaluation.line_of(path)
+    line = evaluation.find_line(path)
     return f"line {line}: " if line != evaluation.line else ""
 
 
@@ -181,14 +181,14 @@ def make_evaluation_json(evaluation: Evaluation | Unreadable) -> dict[str, Any]:
                 "mode": one.mode.word,
                 "type": one.error.type.value,
                 "field": one.error.field,
-                "line": evaluation.line_of(one.error.field) or None,
+                "line": evaluation.find_line(one.error.field) or None,
                 "value": truncate(one.error.value) if isinstance(one.error.value, str) else one.error.value,
                 "detail": one.error.detail,
             }
             for one in verdict.findings
         ],
         "unknownFields": [
-            {"field": one.path, "line": evaluation.line_of(one.path) or None, "message": one.text}
+            {"field": one.path, "line": evaluation.find_line(one.path) or None, "message": one.text}
             for one in evaluation.unknown
         ],
     }

@@ -33,7 +33,7 @@ class RenewalBaseline(Struct, frozen=True):
     usual: int | None
 
     @classmethod
-    def of(cls, history: LeaseHistory) -> "RenewalBaseline":
+    def from_history(cls, history: LeaseHistory) -> "RenewalBaseline":
         """Return how a lease is now."""
         renewals = history.renewals
         return cls(history.continuity.version, history.current_tenure, renewals.last, renewals.usual)

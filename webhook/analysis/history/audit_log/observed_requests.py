@@ -25,7 +25,7 @@ class Writes(Struct):
     _stored: dict[tuple[str, str, str], Observation] = field(default_factory=dict)
     _watches: set[str] = field(default_factory=set)
 
-    def request(self, item: Observation) -> AdmissionRequest | None:
+    def make_request(self, item: Observation) -> AdmissionRequest | None:
         """Return what was written; None for what was not stored, and for what cannot be known."""
         if not item.is_stored or item.act not in _WRITTEN or item.read_at is not None:
             return None

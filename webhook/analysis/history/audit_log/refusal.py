@@ -91,7 +91,7 @@ class RequestKind(Enum):
     DELETION = auto()
 
     @classmethod
-    def of(cls, seen: Observation) -> Self:
+    def from_observation(cls, seen: Observation) -> Self:
         """Return the kind of a request that a log shows."""
         if seen.act is Act.READ:
             return cls.READ
@@ -141,7 +141,7 @@ class Refusal(Struct, frozen=True):
             took=answer.took,
             writer=seen.writer or Writer(),
             source=seen.source,
-            request=RequestKind.of(seen),
+            request=RequestKind.from_observation(seen),
             asked_holder=truncate(seen.refused_holder or "", MAX_MESSAGE),
             was_stored=seen.was_stored,
             log=seen.log_path,

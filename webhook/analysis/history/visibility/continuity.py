@@ -119,7 +119,7 @@ class Continuity(Struct):
         """
         self._known_gaps = tuple(gap for gap in bounds.unrecorded if gap.start + SECOND <= write.earliest)
 
-    def change(self, change: VisibilityChange, at: int | None = None) -> None:
+    def apply(self, change: VisibilityChange, at: int | None = None) -> None:
         """Apply a change of visibility; `at` is when the state became hidden, if the change hides it."""
         if self.visibility is Visibility.WHOLE and change is VisibilityChange.STATE_WAS_SHOWN:
             return  # as after nearly all writes: the keys of the table take long to hash
@@ -145,7 +145,7 @@ class Continuity(Struct):
         at = self.own_hidden_at
         if at is None:
             return False
-        self.change(VisibilityChange.WRITE_WAS_HIDDEN, at)
+        self.apply(VisibilityChange.WRITE_WAS_HIDDEN, at)
         return True
 
     def note_skip(self, seen: Observation) -> None:
@@ -156,7 +156,7 @@ class Continuity(Struct):
         is_shown = self.visibility in {Visibility.WHOLE, Visibility.SPARSE, Visibility.IN_HOLE}
         if is_shown and seen.input_kind is InputKind.AUDIT_LOG and seen.replaces and self.version:
             self.has_skipped = True
-            self.change(VisibilityChange.WRITE_IS_MISSING)
+            self.apply(VisibilityChange.WRITE_IS_MISSING)
 
     def forget_revisions(self) -> None:
         """Forget what came first by resourceVersions: they went back to an earlier value."""

@@ -134,7 +134,7 @@ def _encode_lane(lane: Lane, begins: int, ends: int, strings: dict[str, int]) ->
         texts = [strings.setdefault(each, len(strings)) for each in (text, drawn.holder, drawn.writer, *more)]
         return [_NUMBERS[drawn.kind], _get_offset(drawn.begins, begins), until, drawn.count, *texts]
 
-    found = lane.gaps(ends)
+    found = lane.list_gaps(ends)
     return {
         "id": escape(f"{lane.namespace}/{lane.name}"),
         "namespace": escape(lane.namespace),
@@ -144,8 +144,8 @@ def _encode_lane(lane: Lane, begins: int, ends: int, strings: dict[str, int]) ->
         "isClaimed": lane.is_claimed,
         "handovers": lane.handovers,
         "problem": escape(lane.problem),
-        "spans": [item(one, one.text(found, ends), one.manager) for one in lane.spans],
-        "doubts": [item(one, text) for one, text in lane.doubts(found, ends)],
+        "spans": [item(one, one.describe(found, ends), one.manager) for one in lane.spans],
+        "doubts": [item(one, text) for one, text in lane.list_doubts(found, ends)],
         "marks": [item(one, one.text) for one in lane.marks],
         "gaps": [
             [
