@@ -291,22 +291,22 @@ def test_a_holder_that_waited_through_a_hole_knows_nothing_of_a_restore(is_resto
 def test_a_status_that_was_asked_for_is_not_known_once_the_lease_is_out_of_sight() -> None:
     server, _, _, _ = shop()
     history = follow_log(server).leases[LEASE]
-    known = history.status(server.now)
+    known = history.find_status(server.now)
     assert known is not None
     history.mark_hidden(server.now)
-    assert history.status(server.now) is None
+    assert history.find_status(server.now) is None
     history.mark_visible(server.now)
-    assert history.status(server.now) == known
+    assert history.find_status(server.now) == known
     history.miss_write()
-    assert history.status(server.now) is None
+    assert history.find_status(server.now) is None
 
 
 def test_a_status_that_was_asked_for_is_not_known_once_the_store_was_put_back() -> None:
     server, _, _, _ = shop()
     history = follow_log(server).leases[LEASE]
-    assert history.status(server.now) is not None
+    assert history.find_status(server.now) is not None
     history.mark_store_restored(server.now)
-    assert history.status(server.now) is None
+    assert history.find_status(server.now) is None
 
 
 def test_a_holder_that_reads_more_often_than_it_renews_did_not_wait_through_a_hole() -> None:

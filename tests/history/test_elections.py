@@ -98,7 +98,7 @@ def test_a_lease_that_was_deleted_and_made_again(view: View) -> None:
     server.wait(4)
     histories = view(server)
     assert histories.leases[LEASE].is_deleted
-    assert histories.leases[LEASE].status(server.now) is None
+    assert histories.leases[LEASE].find_status(server.now) is None
     server.elector("b", "shop/db").lead(4)
     history = view(server).leases[LEASE]
     assert steps(history)[1] == ("b_1", Handover.DELETED, 4.0 if view is follow_log else pytest.approx(4.0, abs=1))
@@ -376,7 +376,7 @@ def test_a_log_without_objects_takes_the_writer_for_the_holder() -> None:
     server.elector("b", "shop/db").lead(10)
     history = follow_metadata(server).leases[LEASE]
     assert steps(history) == [("a", Handover.CREATED, None), ("b", Handover.UNKNOWN, 16.0)]
-    assert history.status(server.now) is None
+    assert history.find_status(server.now) is None
     assert all(one.is_stand_in for one in history.tenures)
 
 
@@ -437,7 +437,7 @@ def test_a_lease_of_wrong_types_has_no_standing() -> None:
     server.elector("a", "shop/db").lead(4)
     server.leases["shop/db"]["spec"]["leaseDurationSeconds"] = "15"
     history = cluster_of(server.dump()).leases[LEASE]
-    assert history.status(server.now) is None
+    assert history.find_status(server.now) is None
 
 
 def test_the_end_of_a_log_is_the_last_line_of_whatever() -> None:
@@ -489,7 +489,7 @@ def test_a_stream_without_stamps_goes_by_the_clocks_of_its_clients() -> None:
         lease["metadata"]["managedFields"] = []
     history = follow_watch(server).leases[LEASE]
     assert steps(history)[1] == ("b_1", Handover.UNKNOWN, None)
-    status = history.status(server.now)
+    status = history.find_status(server.now)
     assert status is not None
     assert (status.state, status.from_stamps) == (LeaseState.LIVE, False)
 

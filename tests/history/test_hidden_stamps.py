@@ -55,7 +55,7 @@ def checks(histories: ClusterHistory, now: int) -> set[str]:
 def test_a_lease_has_the_stamps_that_the_log_shows_although_its_watch_was_saved_without() -> None:
     server = lead()
     histories = observe_stripped_watch(server, server.audit_log())
-    status = histories.leases[LEASE].status(server.now)
+    status = histories.leases[LEASE].find_status(server.now)
     assert status is not None
     assert status.from_stamps
     assert "lease-without-stamps" not in checks(histories, server.now)

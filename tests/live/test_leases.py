@@ -58,7 +58,7 @@ def test_stamps_are_believed_where_a_policy_file_says_so(is_listed: bool, clock:
     server.elector("a", "shop/db").lead(10)
     show(leases, server, clock)
     with leases.lock() as (histories, now):
-        status = histories.get_history(("shop", "db")).status(now)
+        status = histories.get_history(("shop", "db")).find_status(now)
         assert status is not None
         assert status.from_stamps is is_listed
         assert histories.stamped == (frozenset({"shop"}) if is_listed else frozenset())

@@ -47,7 +47,7 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
 
     The other leases of `histories` show whether only one was late or all were. `seen_until` is that of a `Subject`.
     """
-    status, bounds = history.status(now), histories.bounds
+    status, bounds = history.find_status(now), histories.bounds
     doubt = find_expiry_doubt(histories, history, status, now)
     cause = find_ongoing_cause(histories, history, now, doubt)
     clock_step = histories.index.find_server_clock_step(history, 0, now)
@@ -179,7 +179,7 @@ def find_ongoing_cause(
 
 
 def _diagnose_expiry(histories: ClusterHistory, history: LeaseHistory, now: int) -> Diagnosis | None:
-    status = history.status(now)
+    status = history.find_status(now)
     if status is None or status.state is not LeaseState.EXPIRED or status.last_renewal is None:
         return None
     if history.kind is not InputKind.DUMP and histories.bounds.until is not None:

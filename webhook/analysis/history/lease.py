@@ -146,7 +146,7 @@ class LeaseHistory(Struct):
         """Return whether a read shows that its state was still the one at an instant of which the write is missing."""
         return self.read is not None and self.read.at >= at and not self.read.is_from_cache
 
-    def status(self, now: int) -> LeaseStatus | None:
+    def find_status(self, now: int) -> LeaseStatus | None:
         """Return the status of the lease; None if its object was never seen, or is gone."""
         # Visibility is lost between observations, too: that is asked each time, and what is kept does not depend on it.
         if self.lease is None or self.is_deleted or self.is_mixed or self.hidden_since:
@@ -230,7 +230,7 @@ class LeaseHistory(Struct):
 
     def measure_leaderless_time(self, now: int) -> int:
         """Return for how long no one led, at most, in all: also while a holder was late, and up to `now`."""
-        held, status = self.current_tenure, self.status(now)
+        held, status = self.current_tenure, self.find_status(now)
         since = held.last_renewal if held and status and status.state is LeaseState.EXPIRED else None
         since = self.vacancy.since if held is None else since
         ongoing = 0 if since is None else max(0, now - since)

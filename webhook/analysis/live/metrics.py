@@ -60,7 +60,7 @@ class LeaderMetrics:
         watching.add_metric((), float(self._leases.is_watching))
         with self._leases.lock() as (histories, now):
             for (namespace, name), history in _find_elections(histories):
-                status = history.status(now)
+                status = history.find_status(now)
                 if status is None:
                     continue  # what is shown is of several clusters, or was hidden
                 labels = (namespace, name)

@@ -35,7 +35,7 @@ class Notices(Struct):
     def find_new(self, histories: ClusterHistory, now: int) -> Iterator[dict[str, Any]]:
         """Yield an Event for each loss and each steal since the last call."""
         for key, history in histories.leases.items():
-            lease, status = history.lease, history.status(now)
+            lease, status = history.lease, history.find_status(now)
             steals = history.handovers.get(Handover.STOLEN, 0)
             is_new = steals > self._steals.get(key, steals)
             self._steals[key] = steals

@@ -123,7 +123,7 @@ class LeaseLane(Struct):
         """Return whether the input does not show when its holder, or another one, renewed it last."""
         if tenure.is_stand_in or not self.history.is_list_only:
             return not tenure.is_stand_in and (tenure.is_last_unseen or not tenure.last_extension.is_dated)
-        status = self.history.status(self.history.moment)
+        status = self.history.find_status(self.history.moment)
         return status is not None and status.is_disputed
 
     def _find_latest_renewal(self, tenure: Tenure) -> int | None:
@@ -140,7 +140,7 @@ class LeaseLane(Struct):
 
     def find_freeze(self, now: int) -> Frozen | None:
         """Return since when and why no other replica can take the lease, None if another one can."""
-        status = self.history.status(now)
+        status = self.history.find_status(now)
         if status is None or status.block is None or not status.holder:
             return None
         until = "" if status.block.until is None else f" until {format_clock(status.block.until, now)}"
@@ -234,7 +234,7 @@ class LeaseLane(Struct):
     def _begin_unheld(self, lease: Lease) -> None:
         """Begin with a lease that no one holds: if no one ever did, that is so since it was created."""
         moment, created = self.history.moment, parse_stamp(lease.metadata.creation_timestamp)
-        status = self.history.status(moment)
+        status = self.history.find_status(moment)
         if status is None or status.state is not LeaseState.NEVER_HELD:
             self.spans.begin(SpanKind.LEADERLESS, moment)
             return
@@ -441,7 +441,7 @@ class LeaseLane(Struct):
             # A stored state shows one renewal, the last: the holder took the lease before it.
             renewed = tenure.last_renewal
             if renewed > latest:
-                status = self.history.status(latest)
+                status = self.history.find_status(latest)
                 renewed = self.claimed = min(latest, (status and status.last_renewal) or latest)
             since = self._find_begin(tenure, min(since, renewed))
             if since < renewed and not self._is_renewal_unknown(tenure):
@@ -451,7 +451,7 @@ class LeaseLane(Struct):
         self._turn_unrecorded(tenure)
         if tenure.began is Handover.UNKNOWN and len(self.history.tenures) > 1:
             self._turn_overdue(self.history.tenures[-2], since - MAX_TOLERANCE)
-        status = self.history.status(since)
+        status = self.history.find_status(since)
         manager = status.manager if status else ""
         held, reason = self._classify_held()
         if held in {SpanKind.HELD, SpanKind.UNRECORDED} and not tenure.beginning.is_dated:

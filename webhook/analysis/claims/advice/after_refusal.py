@@ -101,7 +101,7 @@ def _advise_on_owned_fields(history: LeaseHistory, refusal: Refusal, who: str, *
     While a holder is live, that refusal is what keeps the lease from others. With force, only a process of the
     holder's account is to apply: to any other one the lease does not belong.
     """
-    status, tenure = history.status(now), history.latest_tenure
+    status, tenure = history.find_status(now), history.latest_tenure
     own = tenure.processes.own if tenure else None
     if own is None or status is None:
         sentence = f"Another field manager owns what {who} applies."

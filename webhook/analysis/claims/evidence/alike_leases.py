@@ -78,7 +78,7 @@ def _find_creation(other: LeaseHistory) -> int | None:
 
 
 def _describe_held(history: LeaseHistory, other: LeaseHistory, now: int, created: int | None) -> Iterator[AlikeLease]:
-    tenure, own, status = other.current_tenure, history.current_tenure, other.status(now)
+    tenure, own, status = other.current_tenure, history.current_tenure, other.find_status(now)
     if tenure is None or own is None:
         return
     is_held = status is not None and status.state is LeaseState.LIVE

@@ -85,7 +85,7 @@ def find_crossed_locks(histories: ClusterHistory, history: LeaseHistory) -> Cros
 
 
 def _is_live(history: LeaseHistory, at: int) -> bool:
-    status = history.status(at)
+    status = history.find_status(at)
     return status is not None and status.state is LeaseState.LIVE
 
 

@@ -55,7 +55,7 @@ class IdleHolder(Struct, frozen=True):
 
 def find_idle_holder(histories: ClusterHistory, history: LeaseHistory, now: int) -> IdleHolder | None:
     """Return the present holder if it no longer writes anything else; None if it does, or need not have stopped."""
-    tenure, status = history.current_tenure, history.status(now)
+    tenure, status = history.current_tenure, history.find_status(now)
     own = tenure.processes.own if tenure is not None and tenure.processes.is_process_known else None
     account = UserInfo(own.user).service_account if own is not None else None
     if tenure is None or own is None or account is None or status is None or status.state is not LeaseState.LIVE:

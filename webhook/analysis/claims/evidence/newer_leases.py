@@ -115,7 +115,7 @@ def _find_creation(other: LeaseHistory) -> int | None:
 
 
 def _is_renewed(other: LeaseHistory, now: int) -> bool:
-    status, tenure = other.status(now), other.current_tenure
+    status, tenure = other.find_status(now), other.current_tenure
     is_live = status is not None and status.state is LeaseState.LIVE
     return is_live and tenure is not None and tenure.last_renewal > tenure.since + SECOND
 

@@ -116,7 +116,7 @@ def _was_followed_late(tenure: Tenure, after: Tenure) -> bool:
 
 
 def _has_expired(history: LeaseHistory, now: int) -> bool:
-    status = history.status(now)
+    status = history.find_status(now)
     return status is not None and status.state is LeaseState.EXPIRED
 
 
@@ -199,7 +199,7 @@ def _list_idle(histories: ClusterHistory, history: LeaseHistory, now: int) -> It
 
     No one else asks for it, either, as far as the log shows.
     """
-    status = history.status(now)
+    status = history.find_status(now)
     expired = status.takeable_at if status is not None and status.state is LeaseState.EXPIRED else None
     if expired is None or not is_asked_for_no_more(histories, history, expired):
         return

@@ -45,7 +45,7 @@ class RenamedNode(Struct, frozen=True):
 
 def find_renamed_node(histories: ClusterHistory, history: LeaseHistory, now: int) -> RenamedNode | None:
     """Return the only other node at the address of a silent one, if it came after that had renewed last; else None."""
-    status, tenure = history.status(now), history.latest_tenure
+    status, tenure = history.find_status(now), history.latest_tenure
     if history.namespace != NODE_LEASES or status is None or status.state is not LeaseState.EXPIRED or tenure is None:
         return None
     address = history.find_address_of_kubelet()
@@ -53,7 +53,7 @@ def find_renamed_node(histories: ClusterHistory, history: LeaseHistory, now: int
     if len(others) != 1:
         return None
     other = others[0]
-    first, its_status = other.tenures[0], other.status(now)
+    first, its_status = other.tenures[0], other.find_status(now)
     if its_status is None or its_status.state is not LeaseState.LIVE or first.since <= tenure.last_renewal:
         return None
     return RenamedNode(history.name, other.name, address, first.since)

@@ -78,7 +78,7 @@ def _find_in_history(
     yield from (claim_late_renewal(history, one, now) for one in late)
     yield from find_preferred_holders(history, now)
     yield from find_ongoing_silence(histories, history, now)
-    yield from find_second_writers(history, history.status(now), now)
+    yield from find_second_writers(history, history.find_status(now), now)
     known = [(one.start, one.end) for one in (*late, *lost) if one.cause.blame is Blame.REFUSED]
     if ongoing is not None and ongoing.blame is Blame.REFUSED and history.latest_tenure:
         known.append((history.latest_tenure.last_renewal, now))

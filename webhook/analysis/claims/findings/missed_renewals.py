@@ -158,7 +158,7 @@ def _is_of_holder(later: Refusal, refusal: Refusal, tenure: Tenure) -> bool:
 
 def find_ongoing_silence(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iterator[Claim]:
     """Yield a finding if the renewals of a holder have stopped, although its lease has not expired."""
-    status, tenure, usual = history.status(now), history.current_tenure, history.renewals.usual
+    status, tenure, usual = history.find_status(now), history.current_tenure, history.renewals.usual
     until = min(now, histories.bounds.until or 0)
     if tenure is None or usual is None or status is None or not (status.holder or history.is_nameless):
         return
