@@ -1,4 +1,4 @@
-"""One who takes a live lease, and has it last for a shorter time: its elector may wait for its own duration only."""
+"""A process that takes a live lease, which then lasts for less: its elector may wait for its own duration only."""
 
 import pytest
 

@@ -155,7 +155,7 @@ OTHER_NUMBER: Final = 10
 """For every number of a rule: usual values of fields are on both sides of it."""
 PINNED: Final = "a write whose wording is pinned"
 MOST_NEIGHBORS: Final = 4
-"""Of how many writes of a rule the neighbors are compared."""
+"""The number of writes of a rule whose neighbors are compared."""
 
 
 @cache

@@ -233,7 +233,7 @@ class Facts(Struct, frozen=True, dict=True):
         standing = self._standing(at)
         if standing is None:
             return False
-        # Another one may have shortened it: it is live for as long as its holder wrote.
+        # Another writer may have shortened it: it is live for as long as its holder wrote.
         holder = standing[0].after.holder or ""
         own = [one.after.duration or 0 for one in self.writes if one.at < at and self.is_own(one, holder)]
         return at < standing[0].end + max(standing[1], *(one * SECOND for one in own[-1:]), 0) + self.spread

@@ -42,7 +42,7 @@ from webhook.text.quoting import escape
 _UNREADABLE: Final = 2
 _FAILED: Final = 1
 _LEVELS: Final = {"deny": Mode.DENY, "warn": Mode.WARN, "never": None}
-"""By --fail-on, the least severe outcome that is a failure."""
+"""The least severe outcome that is a failure, by the value of --fail-on."""
 
 _DESCRIPTION = """\
 Evaluates its input as the webhook would, before a webhook is installed or a policy is changed. A PATH is a file, a

@@ -290,7 +290,7 @@ def find_evaluation_time(given: int | None, paths: Sequence[str], until: int | N
 def is_over(given: int | None, paths: Sequence[str]) -> bool:
     """Return whether nothing was observed after the end of an input, as of files; `given` is the value of --now.
 
-    Of standard input, what writes it may go on until it is evaluated.
+    What writes standard input may go on until it is evaluated.
     """
     return bool(paths) and (given is not None or STANDARD_INPUT not in paths)
 

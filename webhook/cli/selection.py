@@ -24,7 +24,7 @@ ORDERS: Final[Mapping[str, Callable[[LeaseRow], Any]]] = {
     "renewed": lambda row: (row.renewed, row.key),
     "changes": lambda row: (-row.changes, row.key),
 }
-"""By the name of an order, the key of a row: the worst, the longest silent and the most often changed come first."""
+"""The key of a row in each order: the worst, the longest silent and the most often changed come first."""
 _STATES: Final = tuple(map(str, LeaseState))
 _MAX_WORD: Final = 80
 _ORDER: Final = "worst unless given; json, yaml and name are sorted by name"

@@ -445,7 +445,7 @@ class Inventory(Struct):
     """Namespaces in which the API server stamps writers, as the policy file says."""
     leases: dict[tuple[str, str], LeaseStatus] = field(default_factory=dict)
     candidates: dict[tuple[str, str], list[Candidate]] = field(default_factory=dict)
-    """By the namespace and name of their lease."""
+    """Candidates by the namespace and name of their lease."""
     without_stamps: list[ReportFinding] = field(default_factory=list)
     has_managed_fields: bool = False
     pods: dict[str, set[str]] = field(default_factory=dict)  # by namespace

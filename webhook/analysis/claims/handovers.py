@@ -433,7 +433,7 @@ def describe_creation(tenure: Tenure) -> str:
     if (taker := tenure.processes.doubtful_taker) and not tenure.is_stand_in:
         return f"{describe_writer(taker)} created it again with the holder {format_name(tenure.holder)}"
     if tenure.processes.taken_by is None and not tenure.is_stand_in:
-        # Another one may have, also under its field manager.
+        # Another process may have, also under its field manager.
         is_hint = tenure.beginning.manager and tenure.manager not in {"", tenure.beginning.manager}
         by = f"field manager {format_name(tenure.beginning.manager)} created it" if is_hint else "it was created"
         return f"{by} again with the holder {format_name(tenure.holder)}"

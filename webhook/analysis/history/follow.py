@@ -88,7 +88,7 @@ class ClusterHistory(Struct):
     collection_deletions: deque[Observation] = field(default_factory=partial(deque, (), MAX_LISTED))
     """The latest requests that deleted leases of which the log does not show which they were."""
     _served: dict[str, int | None] = field(default_factory=dict)
-    """By version of LeaseCandidates, when an API server last answered that it does not serve it; None if it does."""
+    """When an API server last answered that it does not serve a version of LeaseCandidates; None if it does."""
     updating: set[str] = field(default_factory=set)
     """Users of whom an audit log has an update of a lease, stored or not: a policy may leave out others'."""
     bounds: Bounds = field(default_factory=Bounds)
@@ -101,9 +101,9 @@ class ClusterHistory(Struct):
     """The numbers of rules for a lease, as a policy file says."""
     _continuation: LogContinuation = field(default_factory=LogContinuation)
     watched_until: dict[str, int] = field(default_factory=dict)
-    """By watch, when the latest write was made that it shows: until then it shows what a log may lack."""
+    """When the latest write was made that each watch shows: until then it shows what a log may lack."""
     _missing: dict[tuple[str, Writer], set[Key]] = field(default_factory=dict)
-    """By namespace and pod, the leases that it asked for in vain."""
+    """The leases that a pod asked for in vain, by namespace and pod."""
     _index: HistoryIndex | None = None
     """None until it is asked for, and after anything else was added."""
 

@@ -111,9 +111,9 @@ class HistoryIndex(Struct, dict=True):
         return found
 
     def list_namesakes(self, history: LeaseHistory) -> Sequence[LeaseHistory]:
-        """Return the leases of the same name in other namespaces: of many, those that were renewed last.
+        """Return the leases of the same name in other namespaces; if they are many, those that were renewed last.
 
-        Of those that only a list shows, which is not known: as many as are left are followed, once for all that ask.
+        A list does not show which of its leases that were: as many as are left are followed, once for all that ask.
         """
         namespaces = self.list_namespaces_of(history.name)
         if all(one == history.namespace for one in namespaces):
@@ -130,7 +130,7 @@ class HistoryIndex(Struct, dict=True):
     def list_of_other_runs(self, history: LeaseHistory) -> list[LeaseHistory]:
         """Return the leases of the same namespace whose names differ only in the number of a run.
 
-        Of many, those that were renewed last: they may be as many as the input has leases.
+        If they are many, those that were renewed last: they may be as many as the input has leases.
         """
         found: dict[str, LeaseHistory] = {}
         for pattern in _list_patterns(history.name):
@@ -140,7 +140,7 @@ class HistoryIndex(Struct, dict=True):
 
     @cached
     def _by_pattern(self) -> Mapping[Key, Sequence[LeaseHistory]]:
-        """By namespace, and name without the digits of a run, those that were renewed last first."""
+        """Leases by namespace, and name without the digits of a run; those that were renewed last come first."""
         found: dict[Key, list[LeaseHistory]] = {}
         for history in sorted(self.followed.values(), key=_find_last_renewal, reverse=True):
             for pattern in _list_patterns(history.name):

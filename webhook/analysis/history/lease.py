@@ -105,7 +105,7 @@ class LeaseHistory(Struct):
     reported_shared_tenure: Tenure | None = None
     """The tenure already reported as shared by several processes."""
     _status: tuple[int, LeaseStatus] | None = None
-    """At the moment that was asked for last, since the latest observation."""
+    """The status at the moment that was asked for last, since the latest observation."""
 
     @property
     def kind(self) -> InputKind:

@@ -33,7 +33,7 @@ _DEFAULT_RETRY: Final = 2.0
 """client-go's retry period in seconds, if no renewals were seen."""
 DEFAULT_DURATION: Final = 15
 _KNOWN_DEADLINES: Final = {15: 10.0, 60: 40.0, 137: 107.0, 270: 240.0}
-"""By duration: client-go and controller-runtime; cert-manager; OpenShift, and OpenShift on a single node."""
+"""Deadlines by duration: client-go and controller-runtime; cert-manager; OpenShift, also on a single node."""
 
 
 class Silence(Struct, frozen=True):

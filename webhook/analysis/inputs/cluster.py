@@ -51,7 +51,7 @@ _PATHS: Final = {
     CANDIDATES: [f"/apis/{GROUP}/{version}{{}}/leasecandidates?" for version in VERSIONS_OF["leasecandidates"]],
     EVENTS: ["/api/v1{}/events?fieldSelector=involvedObject.kind%3DLease&"],
 }
-"""By resource, of each version in which an API server may have it, the newest one first."""
+"""Paths by resource, for each version in which an API server may have it, the newest one first."""
 _QUIET: Final = 100
 """Seconds without a line of a watch; an API server sends a bookmark every minute."""
 _PAUSE: Final = 1.0

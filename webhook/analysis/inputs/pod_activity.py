@@ -79,9 +79,9 @@ def _find_moment(line: bytes) -> tuple[bytes, int]:
 
 
 def interpret_pod_activity(event: "AuditEvent") -> PodActivity | None:
-    """Return a request that a pod made with its own token; None of any other, and of one that lasts long.
+    """Return a request that a pod made with its own token; None for any other, and for a request that lasts long.
 
-    Of what a user wrote as another one, no more is known than that.
+    If a user impersonated another user, no more is known than that.
     """
     reference, code, writer = event.object_ref, event.response_status.code, event.writer
     received, at = get_instant(normalize(event.request_received_timestamp)), event.answered_at

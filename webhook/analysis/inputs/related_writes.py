@@ -41,7 +41,7 @@ KINDS: Final = {
     ("flowcontrol.apiserver.k8s.io", "flowschemas"): "FlowSchema",
     ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"): "PriorityLevelConfiguration",
 }
-"""By group and resource, the kinds of what leaders depend on."""
+"""The kinds of what leaders depend on, by group and resource."""
 _RELATED: Final = re.compile(
     rb'"resource":\s*+"(?:%b)"' % b"|".join(resource.encode() for resource in dict.fromkeys(name for _, name in KINDS))
 )

@@ -147,7 +147,7 @@ def _is_removal(value: object) -> bool:
 
 def _describe_operations(operations: Iterable[_Operation]) -> WorkloadChange:
     values: dict[str, object] = {}
-    """By path, what the operations leave there; None if it is removed."""
+    """What the operations leave at each path; None if it is removed."""
     for number, one in enumerate(operations):
         if one.op == "test":
             continue

@@ -64,7 +64,7 @@ _KIND_OF_TAKING: Final = {
     "after-deletion": MarkKind.CREATED,
     "unknown": MarkKind.TAKEOVER,
 }
-"""By how a claim says that it was taken. That a lease is held when the input begins is not an event."""
+"""Marks by how a claim says that a lease was taken. One that is held when the input begins is not an event."""
 _HANDOVERS: Final = frozenset(_KIND_OF_TAKING.values())
 _BY_FIRST_STATE: Final = "as the first state that was seen says"
 _UNKNOWN_RENEWAL: Final = "the input does not show when it was renewed last"
@@ -85,7 +85,7 @@ class LeaseLane(Struct):
     duration_held: int | None = None
     causes: dict[tuple[MarkKind, int], str] = field(default_factory=dict)
     frozen: Frozen | None = None
-    """By the latest state."""
+    """What the latest state shows."""
     is_claimed: bool = False
     """A part of its times is by its writers' own clocks."""
     claimed: int | None = None

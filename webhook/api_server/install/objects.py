@@ -22,7 +22,7 @@ CONFIGURATION: Final = "ValidatingWebhookConfiguration"
 
 Object = dict[str, Any]
 Pieces = Mapping[str, Sequence[Object]]
-"""By name: "" is the whole installation; each other piece holds the objects that differ from it."""
+"""Objects by the name of a piece: "" is the whole installation; the others hold the objects that differ from it."""
 
 
 def make_pieces(certificate: str) -> dict[str, list[Object]]:

@@ -61,7 +61,7 @@ def advise_on_writer(sentence: str, history: LeaseHistory, writer: Writer) -> Ad
 
 
 def _advise_on_impersonator(sentence: str, history: LeaseHistory, writer: Writer) -> Advice:
-    """Return the command that asks whether one may act as another user: that one may have the right to write."""
+    """Return the command that asks whether a writer may impersonate: that user may have the right to write."""
     if _PRIVILEGED in writer.impersonator_groups:
         sentence += f" {format_name(writer.impersonator)} is in {_PRIVILEGED}, which has every right. To see the lease:"
         return Advice(sentence, make_command_for_managers(history))

@@ -25,7 +25,7 @@ class LostHeartbeats(Struct, frozen=True):
     """The shortest time for which one of them had no renewal after `since`, in microseconds."""
     gone_on: int
     is_least: bool = False
-    """Of very many heartbeats a sample was looked at, so more may have gone on."""
+    """Only a sample of very many heartbeats was looked at, so more may have gone on."""
 
     def describe(self, now: int) -> str:
         """Say which stopped, for how long, and that others went on; an input may lack renewals."""

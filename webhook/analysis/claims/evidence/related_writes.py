@@ -208,7 +208,7 @@ class _Scene(Struct, frozen=True, dict=True):
 
     @cached
     def runs(self) -> Mapping[str, Sequence[_Run]]:
-        """By kind of object, the runs of refusals that it may have to do with."""
+        """The runs of refusals that a kind of object may have to do with, by kind."""
         kinds = {one.kind for one in self.near if one.namespace in {"", self.history.namespace}}
         return {kind: list(_find_runs(self.history, _REFUSALS_OF[kind])) for kind in kinds if kind in _REFUSALS_OF}
 

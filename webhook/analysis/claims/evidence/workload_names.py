@@ -1,4 +1,4 @@
-"""Of which workload a pod is, as far as its name shows."""
+"""The workload of a pod, as far as its name shows that."""
 
 import re
 from typing import Final

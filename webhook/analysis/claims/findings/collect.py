@@ -132,7 +132,7 @@ def _collect_state(account: Account) -> Iterator[Claim]:
 
 
 def _find_expiry(account: Account, takeable: int) -> int | None:
-    """Return from when on the holder's lease was not live; None if another one may have changed that afterwards."""
+    """Return from when on the holder's lease was not live; None if another writer may have changed that afterwards."""
     history, tenure = account.history, account.tenure
     if history.lease is not None and may_be_unstamped(history.lease.spec, history.entries):
         return None

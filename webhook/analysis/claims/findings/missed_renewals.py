@@ -215,7 +215,7 @@ def claim_loss(history: LeaseHistory, missed: silences.MissedRenewals, after: Te
     else:
         is_other = before.duration is not None and before.duration != history.duration
         lasted = f" (it lasted {before.duration} s)" if is_other and not after.beginning.may_have_been_expired else ""
-        # Another one may write a holder in, which need not know of it.
+        # Another writer may write a holder in, which need not know of it.
         other = after.processes.doubtful_taker
         took = f"{describe_writer(other)} wrote {follower} into" if other else f"{follower} took"
         followed = (

@@ -174,7 +174,7 @@ def _claim_doubled_renewals(history: LeaseHistory, holder: str) -> Claim:
 
 def _find_applications(history: LeaseHistory, status: LeaseStatus | None, now: int) -> Iterator[Claim]:
     users = {one.name for tenure in history.tenures for one in _list_electors(tenure)}
-    # Without objects a log shows only who wrote, and beside a holder another one may write in its name.
+    # Without objects a log shows only who wrote, and beside a holder another process may write in its name.
     held = all(
         len({one.name for one in tenure.processes.writers}) < 2 and not tenure.is_stand_in for tenure in history.tenures
     )

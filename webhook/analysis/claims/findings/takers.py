@@ -238,7 +238,7 @@ def _claim_late_taker(
         has_hole=bounds.has_hole(since, after.since),
         bound_at=_find_binding(histories, after, since),
     )
-    # One whose own writes conflict meanwhile does not wait.
+    # A process whose own writes conflict meanwhile does not wait.
     edit = None if late.conflicts else _find_last_edit(history, before, after)
     duration, takeable_from = (before.duration or 0) * SECOND, since
     if edit is not None:

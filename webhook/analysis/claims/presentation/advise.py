@@ -315,7 +315,7 @@ def _find_pressing_error(account: Account) -> ReportFinding | None:
 def _find_theft_before(account: Account, lost: Claim | None) -> Claim | None:
     """Return the theft by which the holder that lost the lease since had come to hold it; None if it had not.
 
-    Of a holder that is known to be a pod, what became of that comes first.
+    If the holder is known to be a pod, what became of that comes first.
     """
     since = lost.arguments.get("from") if lost is not None and lost.is_over else None
     tenure = account.history.find_tenure_at(since) if isinstance(since, int) else None

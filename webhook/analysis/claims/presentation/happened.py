@@ -55,7 +55,7 @@ MAX_EVENTS: Final = 16
 MAX_GAPS: Final = 4
 _MAX_LATEST: Final = 2
 _MAX_RELATED: Final = 4
-"""Of writes to other objects than the lease, the cause of an incident is often an earlier one than what ended it."""
+"""Writes to other objects than the lease: the cause of an incident is often an earlier one than what ended it."""
 _MAX_LOGS: Final = 2
 _MIN_CONFLICTS: Final = 5
 """Who only wants to be the next holder loses a race or two."""

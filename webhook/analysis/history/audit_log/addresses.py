@@ -48,12 +48,12 @@ class AddressesOfWriter(Struct):
 
 
 class WriteAddresses(Struct):
-    """By pod, the address from which its writes that left a holder came, "" for several, and their number."""
+    """The address from which the writes of each pod that left a holder came, "" for several, and their number."""
 
     renewals: dict[Writer, tuple[str, int]] = field(default_factory=dict)
 
     by_writer: dict[Writer, AddressesOfWriter] = field(default_factory=dict)
-    """Of each process, or user whose token names no pod, those of its updates that were stored or conflicted."""
+    """The addresses of updates that were stored or conflicted, by process, or by user whose token names no pod."""
 
     def note_update(self, seen: Observation, *, is_conflict: bool) -> None:
         """Count an update that was stored, or that conflicted."""

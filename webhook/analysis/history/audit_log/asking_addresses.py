@@ -14,7 +14,7 @@ from webhook.analysis.inputs.items import Observation, Writer
 from webhook.kubernetes.times import SECOND
 
 MAX_PAUSES: Final = 16
-"""Of each address, the latest."""
+"""The latest of each address are kept."""
 _LEAST: Final = 5 * SECOND
 """Electors ask more often, as a rule."""
 
@@ -27,7 +27,7 @@ class _Asked(Struct):
 
 
 class AskingAddresses(Struct):
-    """By user and address, when requests came; a user that watches need not ask."""
+    """When requests came, by user and address; a user that watches need not ask."""
 
     _asked: dict[tuple[Writer, str], _Asked] = field(default_factory=dict)
     _watching: set[Writer] = field(default_factory=set)

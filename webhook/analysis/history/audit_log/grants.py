@@ -28,7 +28,7 @@ class Binding(Struct, frozen=True):
 
 
 class Grants(Struct):
-    """By user and verb, when it was last allowed, in microseconds since 1970, and the reason that was given."""
+    """When a verb was last allowed to a user, in microseconds since 1970, and the reason that was given."""
 
     _latest: dict[tuple[str, str], tuple[int, str]] = field(default_factory=dict)
 

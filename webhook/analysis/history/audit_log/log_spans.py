@@ -50,7 +50,7 @@ class LogSpans(Struct):
 
     _spans: dict[str, tuple[int, int]] = field(default_factory=dict)
     _pauses: dict[str, deque[tuple[int, int]]] = field(default_factory=dict)
-    """By path, the latest long times without an answer."""
+    """The latest long times without an answer, by path."""
 
     def note(self, path: str, at: int) -> None:
         """Note an answer; of more logs than is plausible, the later ones are left out."""

@@ -48,15 +48,15 @@ class Requests(Struct):
     """How often pods, or users without one, read the lease, and when last."""
     read_runs: ReadRuns = field(default_factory=ReadRuns)
     sources: dict[str, list[Writer]] = field(default_factory=dict)
-    """By address and program of requests, the processes that made them."""
+    """The processes that made requests, by address and program."""
     authenticating: dict[str, set[str]] = field(default_factory=dict)
-    """By address and program of requests, the paths of the logs whose API server accepted credentials from there."""
+    """The paths of the logs whose API server accepted credentials, by address and program of the requests."""
     users: set[str] = field(default_factory=set)
     """Users that read it: an audit policy may leave out the reads of others."""
     is_watched: bool = False
     """Someone watched it, and so learned what was stored without another request."""
     accounts: dict[str, set[str]] = field(default_factory=dict)
-    """By user, the pods that read it."""
+    """The pods that read it, by user."""
     absent: tuple[int, int, int] | None = None
     """How many requests were answered that it does not exist, since anything was stored; when the first and last."""
     answered: deque[AnsweredRead] = field(default_factory=partial(deque, (), _MAX_ANSWERS))
@@ -65,7 +65,7 @@ class Requests(Struct):
     _conflicts: deque[Refusal] = field(default_factory=partial(deque, (), MAX_REFUSALS))
     """Kept apart: who shares an identity conflicts every few seconds, and that must not displace what was refused."""
     _reads: dict[str, deque[Refusal]] = field(default_factory=dict)
-    """By user that never held it, its reads that were refused or failed; under "" of those without a name, and of more.
+    """Reads that were refused or failed, by user that never held it; under "" of users without a name, and of more.
 
     Anyone may ask: who has no right to must not displace what holders were refused.
     """
@@ -97,7 +97,7 @@ class Requests(Struct):
     def has_forgotten_since(self, at: int, *users: str) -> bool:
         """Return whether some that came after an instant, in microseconds since 1970, are remembered no longer.
 
-        Of the reads of users that never held it, those of `users`; "" for those without a name.
+        Reads by users that never held it count only if they are by one of `users`; "" for those without a name.
         """
         found = (self._refusals, self._conflicts, *map(self._find_reads_of, users))
         return any(len(kept) == MAX_REFUSALS and kept[0].at > at for kept in found)

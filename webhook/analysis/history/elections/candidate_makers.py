@@ -17,7 +17,7 @@ _Key = tuple[str, Writer]
 
 
 class CandidateMakers(Struct):
-    """By namespace and pod, the lease that each of its candidates is for, by the name of the candidate."""
+    """The leases that the candidates of each pod are for, by namespace and pod, then by the name of the candidate."""
 
     _found: dict[_Key, dict[str, str]] = field(default_factory=dict)
     _pods: dict[tuple[str, str], Writer] = field(default_factory=dict)

@@ -58,7 +58,7 @@ class HolderProcesses(Struct):
     is_process_known: bool = False
     """The process is surely the one whose pod the holder names, or took the lease and renewed it."""
     renewals: int = 0
-    """By its own process, as far as they were seen; those of unknown writers are taken for its own."""
+    """The renewals by its own process that were seen; those of unknown writers are taken for its own."""
     unknown_renewals: int = 0
     """Renewals by unknown writers among these: they may be another one's."""
     is_last_known: bool = True

@@ -91,7 +91,7 @@ def _is_renewal_unknown(tenure: Tenure, write: Write) -> bool:
 def _is_dated_before(tenure: Tenure | None, kept_until: int | None, write: Write) -> bool:
     """Return whether a write is dated before the last renewal, after which it was stored: by clocks that differ.
 
-    By how much they do, nothing says then: that others differ by some time at least does not bound it.
+    Nothing says then by how much they differ: that others differ by some time at least does not bound it.
     """
     first, _ = _bound_keeping(tenure, kept_until)
     if tenure is not None and tenure.last_extension.at == kept_until:

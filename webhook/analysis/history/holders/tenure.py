@@ -172,7 +172,7 @@ class Tenure(Struct):
         self.note_renewal_by_other(newcomer.last_renewal, newcomer.processes.own)
 
     def forget_previous(self) -> None:
-        """Forget the holder before: another one may have had the lease in between."""
+        """Forget the holder before: another process may have had the lease in between."""
         self.previous = ""
 
     def note_taking_up(self, writer: Writer | None) -> None:
@@ -279,7 +279,7 @@ class Tenure(Struct):
         `elsewhere`: it came from another address than the renewals of the pod whose token it had.
         """
         is_own = self.is_by(writer, manager, self.manager)
-        # Of two processes that use one name, the other one may lead on.
+        # Of two processes that use one name, the other may lead on.
         is_doubtful = self.processes.may_stand_for_other if is_own else self.processes.may_share(writer)
         is_hint = (self.is_by(writer) or not (writer and writer.user)) and self.has_own_manager
         self.removal = Removal(
@@ -504,7 +504,7 @@ class Tenure(Struct):
 
     @property
     def own_clock_ahead(self) -> int | None:
-        """By how much its process's clock is ahead, in microseconds; None if another one may have written renewTime."""
+        """How far its process's clock is ahead, in microseconds; None if another process may have written renewTime."""
         is_own = self.is_known_to_have_held and not (self.was_left_as_written or self.is_last_by_other)
         return self.clock.ahead if is_own else None
 

@@ -31,7 +31,7 @@ class Vacancy(Struct):
         self.since, self.how = since, how
 
     def forget_since(self) -> None:
-        """Forget since when no one led: another one may have, or the holder had stopped before."""
+        """Forget since when no one led: another process may have led, or the holder had stopped before."""
         self.since = None
 
     def begin_earlier(self, since: int) -> None:

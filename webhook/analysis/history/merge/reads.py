@@ -24,7 +24,7 @@ _Key = tuple[str, str, str]
 
 
 class LatestReads(Struct):
-    """By object, the read with the highest resourceVersion, and of several the last one that shows that it still was.
+    """The read of each object with the highest resourceVersion; of several, the last one: it still was so then.
 
     An API server may answer from its memory, with what is older: a higher version is later in any case.
     """

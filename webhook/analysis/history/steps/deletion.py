@@ -23,7 +23,7 @@ def store_deletion(step: Step) -> None:
     """Take in a deletion that the input shows, once."""
     history, seen = step.history, step.seen
     if history.current_tenure and (history.hidden_since is not None or history.continuity.is_after_gap):
-        # Another one may have held it by then.
+        # Another process may have held it by then.
         holder = history.current_tenure
         end_tenure(step, history.hidden_since or history.moment, Handover.UNKNOWN)
         holder.note_end_dated(is_dated=False)

@@ -57,7 +57,7 @@ def resume(step: Step, state: NextState) -> None:
         if history.continuity.visibility is Visibility.STORE_RESTORED:
             history.vacancy.forget_since()
     elif not state.is_held:
-        # Another one may have held and released it.
+        # Another process may have held and released it.
         history.vacancy.begin(None, Handover.UNKNOWN)
     if state.is_held:
         following = _add_unseen(step, tenure, state, at, is_new=not resumed.may_go_on)

@@ -32,7 +32,7 @@ def claim(step: Step, state: NextState) -> None:
     following = begin_tenure(step, state.holder, state.at, began, state.writer)
     _note_requests_before(step, following, state.writer)
     if how is Handover.UNKNOWN:
-        # Before the input showed it again without a holder, another one may have held it.
+        # Before the input showed it again without a holder, another process may have held it.
         following.forget_previous()
 
 

@@ -60,7 +60,7 @@ class Series(Struct):
 class SeparateStores(Struct):
     """What the logs of an input show of one lease; `found` are two series of one time, if they cannot be of one store.
 
-    Of the logs in a pair, writes exclude each other.
+    Writes of the logs in a pair exclude each other.
     """
 
     found: tuple[Series, Series] | None = None
