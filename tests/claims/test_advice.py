@@ -12,7 +12,13 @@ from webhook.admission.rules.change import GARBAGE_COLLECTOR, NAMESPACE_CONTROLL
 from webhook.analysis.claims.advice.on_writers import advise_on_writer
 from webhook.analysis.claims.assemble import make_account
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.commands import make_command_for_pod_of_writer, make_command_for_rights
+from webhook.analysis.claims.commands import (
+    Pod,
+    make_command_for_log_of_pod,
+    make_command_for_log_of_writer,
+    make_command_for_pod_of_writer,
+    make_command_for_rights,
+)
 from webhook.analysis.claims.findings.headline import make_headline
 from webhook.analysis.claims.handovers import FREQUENT, FREQUENT_WITHIN
 from webhook.analysis.inputs.items import Writer
@@ -394,6 +400,24 @@ def test_a_text_that_is_most_likely_no_pod_is_not_looked_for_as_one(holder: str,
 def test_the_pod_of_a_writer_is_shown_by_its_whole_name(pod: str, command: str) -> None:
     shown = make_command_for_pod_of_writer("shop", Writer("system:serviceaccount:shop:ci", pod=pod))
     assert shown == f"kubectl -n shop {command.format(pod=pod)}"
+
+
+@pytest.mark.parametrize(
+    ("pod", "command"),
+    [
+        pytest.param("ci-bc82e343-1fbe-4674-9738-16e9007b6474", "-n ci logs {pod}", id="a pod with a UUID"),
+        pytest.param("db", "-n ci logs db", id="a pod without a hyphen"),
+        pytest.param("", "-n shop logs db-0", id="no pod, but one that the holder names"),
+    ],
+)
+def test_the_log_of_the_pod_of_a_writer_is_shown_by_its_whole_name(pod: str, command: str) -> None:
+    writer = Writer("system:serviceaccount:ci:ci", pod=pod)
+    shown = make_command_for_log_of_writer("shop", writer, "db-0-bc82e343-1fbe-4674-9738-16e9007b6474")
+    assert shown == f"kubectl {command.format(pod=pod)}"
+
+
+def test_of_a_pod_that_is_not_known_all_are_shown() -> None:
+    assert make_command_for_log_of_pod(Pod("shop", "")) == "kubectl -n shop get pods"
 
 
 def test_of_a_holder_that_renews_too_rarely_and_is_a_machine_all_pods_are_shown() -> None:

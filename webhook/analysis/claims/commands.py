@@ -32,14 +32,17 @@ def make_command_for_pod_of_holder(namespace: str, holder: str) -> str:
     return _make_command_for_holder("describe pod", namespace, holder)
 
 
-def make_command_for_log_of_pod(namespace: str, pod: str) -> str:
-    """Return the command that shows what a pod logged, of which a log has the name."""
-    return f"{make_kubectl_prefix(namespace)} {f'logs {pod}' if is_pod_name(pod) else 'get pods'}"
-
-
 def make_command_for_log_of_holder(namespace: str, holder: str) -> str:
     """Return the command that shows what a holder logged."""
     return _make_command_for_holder("logs", namespace, holder)
+
+
+def make_command_for_log_of_writer(namespace: str, writer: Writer | None, holder: str) -> str:
+    """Return the command that shows what the pod of a writer logged; if it has none, the pod that a holder may name."""
+    pod = find_pod_of_writer(writer) if writer is not None else ""
+    if writer is None or not pod:
+        return make_command_for_log_of_holder(namespace, holder)
+    return make_command_for_log_of_pod(Pod(find_namespace_of_writer(namespace, writer), pod, is_logged=True))
 
 
 def _make_command_for_holder(verb: str, namespace: str, holder: str) -> str:
@@ -136,6 +139,11 @@ def make_command_for_nodes_of_pods(namespace: str) -> str:
 def make_command_for_pod(pod: Pod) -> str:
     """Return the command that shows a pod."""
     return f"{make_kubectl_prefix(pod.namespace)} describe pod {pod.name}"
+
+
+def make_command_for_log_of_pod(pod: Pod) -> str:
+    """Return the command that shows what a pod logged; the pods of the namespace if there is none."""
+    return f"{make_kubectl_prefix(pod.namespace)} {f'logs {pod.name}' if pod.name else 'get pods'}"
 
 
 def make_command_for_pod_or_its_events(pod: Pod) -> str:

@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.analysis.claims.claim import Advice
-from webhook.analysis.claims.commands import make_command_for_log_of_holder
+from webhook.analysis.claims.commands import Pod, find_pod_of_writer, make_command_for_log_of_pod
 from webhook.analysis.claims.evidence.workload_names import name_workload
 from webhook.analysis.claims.words import format_clock, format_name
 from webhook.analysis.history.audit_log.read_runs import MAX_APART, ReadRun
@@ -67,7 +67,7 @@ class CrossedLocks(Struct, frozen=True):
 
 def _make_command(pod: Writer) -> str:
     account = UserInfo(pod.user).service_account
-    return make_command_for_log_of_holder(account[0] if account else "", pod.pod)
+    return make_command_for_log_of_pod(Pod(account[0] if account else "", find_pod_of_writer(pod), is_logged=True))
 
 
 def find_crossed_locks(histories: ClusterHistory, history: LeaseHistory) -> CrossedLocks | None:

@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.analysis.claims.claim import Advice
-from webhook.analysis.claims.commands import make_command_for_log_of_holder
+from webhook.analysis.claims.commands import Pod, find_pod_of_writer, make_command_for_log_of_pod
 from webhook.analysis.claims.words import format_clock
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
@@ -50,7 +50,7 @@ class IdleHolder(Struct, frozen=True):
             f"{format_clock(self.since, now)}, and one at least every {before} in the {format_length(self.span)} "
             "before. It may have nothing to do, or work no more; its log may say which:"
         )
-        return Advice(sentence, make_command_for_log_of_holder(self.namespace, self.pod))
+        return Advice(sentence, make_command_for_log_of_pod(Pod(self.namespace, self.pod, is_logged=True)))
 
 
 def find_idle_holder(histories: ClusterHistory, history: LeaseHistory, now: int) -> IdleHolder | None:
@@ -72,7 +72,7 @@ def find_idle_holder(histories: ClusterHistory, history: LeaseHistory, now: int)
     last, longest = writes[-1], max(after - one for one, after in pairwise(writes))
     if not histories.shows_all_requests(history, last, until):
         return None
-    return IdleHolder(account[0], own.pod, last, longest, last - writes[0])
+    return IdleHolder(account[0], find_pod_of_writer(own), last, longest, last - writes[0])
 
 
 def find_last_work(histories: ClusterHistory, history: LeaseHistory, now: int) -> int | None:

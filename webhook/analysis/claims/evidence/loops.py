@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.analysis.claims.commands import make_command_for_log_of_holder
+from webhook.analysis.claims.commands import make_command_for_log_of_writer
 from webhook.analysis.claims.handovers import FREQUENT_WITHIN
 from webhook.analysis.claims.words import format_clock, format_name
 from webhook.analysis.history.holders.tenure import Handover, Tenure
@@ -41,8 +41,8 @@ class Loop(Struct, frozen=True):
 
     def make_command(self, namespace: str) -> str:
         """Return the command that shows what the pod logged, in containers that have ended, too."""
-        own = self.tenures[-1].processes.own
-        logs = make_command_for_log_of_holder(namespace, own.pod if own and own.pod else self.tenures[-1].holder)
+        last = self.tenures[-1]
+        logs = make_command_for_log_of_writer(namespace, last.processes.own, last.holder)
         return f"{logs}; {logs} --previous" if " logs " in logs else logs
 
 

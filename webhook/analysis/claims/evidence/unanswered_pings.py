@@ -5,7 +5,12 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.analysis.claims.claim import Advice
-from webhook.analysis.claims.commands import make_command_for_log_of_holder, make_command_for_log_of_pod
+from webhook.analysis.claims.commands import (
+    Pod,
+    find_pod_of_writer,
+    make_command_for_log_of_holder,
+    make_command_for_log_of_pod,
+)
 from webhook.analysis.claims.words import format_clock, format_name
 from webhook.analysis.history.elections.pings import Ping
 from webhook.analysis.history.follow import ClusterHistory
@@ -43,7 +48,7 @@ class UnansweredPing(Struct, frozen=True):
             "such as because its process does not run, or does not hear pings."
         )
         if self.pod:
-            logs = make_command_for_log_of_pod(self.namespace, self.pod)
+            logs = make_command_for_log_of_pod(Pod(self.namespace, self.pod, is_logged=True))
         else:
             logs = make_command_for_log_of_holder(self.namespace, self.ping.candidate)
         if not advice.command:
@@ -62,7 +67,7 @@ def find_unanswered_ping(histories: ClusterHistory, history: LeaseHistory) -> Un
             continue
         until = bounds.logged_until if ping.is_by_server else histories.watched_until.get(ping.source, 0)
         if until - ping.at >= _SHORTEST and not bounds.has_hole(ping.at, until):
-            return UnansweredPing(history.namespace, ping, until, pod.pod if pod is not None else "")
+            return UnansweredPing(history.namespace, ping, until, find_pod_of_writer(pod) if pod is not None else "")
     return None
 
 

@@ -13,7 +13,7 @@ from webhook.analysis.claims.advice.on_writers import advise_on_writer, describe
 from webhook.analysis.claims.claim import Advice, Claim
 from webhook.analysis.claims.commands import (
     make_command_for_audit_log,
-    make_command_for_log_of_holder,
+    make_command_for_log_of_writer,
     make_command_for_pod_of_writer,
 )
 from webhook.analysis.claims.evidence.workload_names import name_workload
@@ -333,8 +333,7 @@ def _advise_on_one_pod(history: LeaseHistory, before: Tenure, after: Tenure) -> 
     if takes_back(after, before) and after.processes.taken_by is not None:
         return _advise_on_other_taker(history, before.holder, after.processes.taken_by, is_beside=True)
     sentence = "Check whether the pod runs two electors, or changes its name, or another one has its token. Its log:"
-    pod = after.processes.taken_by.pod if after.processes.taken_by else ""
-    return Advice(sentence, make_command_for_log_of_holder(history.namespace, pod or before.holder))
+    return Advice(sentence, make_command_for_log_of_writer(history.namespace, after.processes.taken_by, before.holder))
 
 
 def _advise_on_other_taker(history: LeaseHistory, holder: str, other: Writer, *, is_beside: bool) -> Advice:

@@ -27,6 +27,8 @@ from webhook.analysis.claims.commands import (
     make_command_for_audit_log,
     make_command_for_lease,
     make_command_for_log_of_holder,
+    make_command_for_log_of_pod,
+    make_command_for_log_of_writer,
     make_command_for_managers,
     make_command_for_node,
     make_command_for_nodes_of_pods,
@@ -256,7 +258,7 @@ def _advise_on_writers_in_turn(account: Account) -> Advice | None:
     if not pod.is_logged or not pod.name:
         return None
     sentence = f"{changed}. The log of {format_name(pod.name)} may say why:"
-    return Advice(sentence, make_command_for_log_of_holder(pod.namespace, pod.name))
+    return Advice(sentence, make_command_for_log_of_pod(pod))
 
 
 def _advise_on_deleted_lease(account: Account) -> Advice:
@@ -527,7 +529,7 @@ def _advise_on_failures(sentence: str, pod: Pod, failing: Sequence[FailingRun]) 
     if quota and not quotas:
         command = make_command_for_quota(namespace, quota)
         return Advice(f"{sentence} ResourceQuota {format_name(quota)} of namespace {namespace} left no room:", command)
-    return Advice(f"{sentence} Its log may say more:", make_command_for_log_of_holder(pod.namespace, pod.name))
+    return Advice(f"{sentence} Its log may say more:", make_command_for_log_of_pod(pod))
 
 
 def _advise_on_work_of_writer(account: Account) -> Advice | None:
@@ -647,7 +649,7 @@ def _advise_on_running_pod(account: Account) -> Advice | None:
         f"The pod of {format_name(account.holder)} ran on, and did not ask for the lease any more. "
         "See its log, and restart the pod if no other replica takes the lease; a new process asks for it, as a rule:"
     )
-    return Advice(sentence, make_command_for_log_of_holder(pod.namespace, pod.name))
+    return Advice(sentence, make_command_for_log_of_pod(pod))
 
 
 def _advise_on_rejected_successors(account: Account, status: LeaseStatus) -> Advice | None:
@@ -688,7 +690,7 @@ def _advise_on_candidates(account: Account) -> Advice | None:
     if not who.pod or asking.code >= 400 or is_chosen:
         return None
     sentence = f"See why pod {format_name(who.pod)}, which asks for it, does not take it:"
-    return Advice(sentence, make_command_for_log_of_holder(account.history.namespace, who.pod))
+    return Advice(sentence, make_command_for_log_of_writer(account.history.namespace, who, ""))
 
 
 def _find_refused_successor(account: Account, status: LeaseStatus) -> Refusal | None:
