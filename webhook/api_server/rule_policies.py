@@ -27,7 +27,7 @@ from webhook.admission.rules.mode import Mode
 from webhook.admission.rules.registry import EXEMPTIBLE, RULES
 from webhook.admission.rules.rule import Rule
 from webhook.api_server.fence.objects import ACTIONS, BINDING, MADE_BY, make_literal, make_pair
-from webhook.api_server.install.objects import stamp_objects
+from webhook.api_server.install.objects import make_stamp_objects
 from webhook.kubernetes.request import GROUP, VERSIONS_OF, Operation
 from webhook.text.quoting import quote
 
@@ -96,7 +96,9 @@ def make_stamp_policies(policy: Policy, now: int) -> list[Manifest]:
         raise PolicyError("have several suffixes, and each would stamp every lease", "stamps")
     in_file = (STAMP_RULE, MODE) in schema.list_settings(policy.document.rules)
     mode = min(policy.mode, policy.default.modes[STAMP_RULE] if in_file else Mode.DENY)
-    found = [one for suffix in suffixes for one in stamp_objects(suffix) if mode or one["metadata"]["name"] != _GUARD]
+    found = [
+        one for suffix in suffixes for one in make_stamp_objects(suffix) if mode or one["metadata"]["name"] != _GUARD
+    ]
     for manifest in found:
         spec = manifest["spec"]
         if manifest["metadata"]["name"] == _GUARD and manifest["kind"] == BINDING:

@@ -25,7 +25,7 @@ from webhook.api_server.fence.objects import (
     make_fence_manifests,
     name_policy,
 )
-from webhook.api_server.install.objects import stamp_objects
+from webhook.api_server.install.objects import make_stamp_objects
 from webhook.api_server.rule_policies import RULE_POLICIES, make_stamp_policies
 from webhook.findings import ReportFinding
 from webhook.kubernetes.managed_fields import list_entries
@@ -254,7 +254,7 @@ def _export_without_webhook(documents: Documents, policy: Policy, now: int) -> d
 def _check_stamp_policies(
     documents: Documents, suffix: str, alternatives: Mapping[tuple[str, str], Mapping[str, Any]]
 ) -> Iterator[ReportFinding]:
-    for manifest in (one for one in stamp_objects(suffix) if one["kind"] not in documents.unread):
+    for manifest in (one for one in make_stamp_objects(suffix) if one["kind"] not in documents.unread):
         kind, name = manifest["kind"], manifest["metadata"]["name"]
         applied = documents.find_by_name(kind).get(name)
         alternative = alternatives.get((kind, name))

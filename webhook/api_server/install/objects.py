@@ -51,7 +51,7 @@ def compose(pieces: Pieces, components: Collection[str]) -> list[Object]:
     return sorted(found.values(), key=lambda thing: bool(thing["kind"] == CONFIGURATION))
 
 
-def stamp_objects(suffix: str) -> list[Object]:
+def make_stamp_objects(suffix: str) -> list[Object]:
     """Return the objects of the component `stamp` with a suffix."""
     found = make_pieces(CERTIFICATES[0])["stamp"]
     fill(found, "", None, {}, suffix)
