@@ -20,7 +20,7 @@ from webhook.analysis.audit.leases import Inventory
 from webhook.analysis.audit.tokens import TokenCheck
 from webhook.analysis.claims.assemble import make_account
 from webhook.analysis.claims.findings.headline import make_headline
-from webhook.analysis.claims.findings.marks import describe_end
+from webhook.analysis.claims.findings.ongoing import describe_end
 from webhook.analysis.claims.presentation.happened import list_events
 from webhook.analysis.claims.presentation.text import Line, list_facts, quote_events
 from webhook.analysis.claims.presentation.urgency import advise_with_urgency

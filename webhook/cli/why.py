@@ -14,7 +14,7 @@ from webhook.analysis.claims.assemble import make_account, make_account_of_state
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.evidence.silences import MAX_OF_A_KIND
 from webhook.analysis.claims.findings.headline import make_headline
-from webhook.analysis.claims.findings.marks import describe_earlier, describe_end
+from webhook.analysis.claims.findings.ongoing import describe_earlier, describe_end
 from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.claims.presentation.advise import LOSSES, RISKS
 from webhook.analysis.claims.presentation.happened import MAX_EVENTS, list_events, list_latest

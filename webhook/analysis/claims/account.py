@@ -7,7 +7,7 @@ from msgspec import Struct
 from webhook.admission.rules.stamps import NAMES, is_constant
 from webhook.analysis.claims.diagnosis import Diagnosis
 from webhook.analysis.claims.evidence.alike_leases import AlikeLease
-from webhook.analysis.claims.evidence.candidates import Candidates
+from webhook.analysis.claims.evidence.askers import Askers
 from webhook.analysis.claims.evidence.crossed_locks import CrossedLocks
 from webhook.analysis.claims.evidence.expiry_doubts import ExpiryDoubt
 from webhook.analysis.claims.evidence.failing_requests import FailingRun
@@ -69,7 +69,7 @@ class Account(Struct, frozen=True):
     """LeaseCandidates for it that an API server refused, and has not stored since."""
     unserved_at: int | None = None
     """When the API server last answered that it does not serve LeaseCandidates, if its election is coordinated."""
-    candidates: Candidates | None = None
+    askers: Askers | None = None
     """Who asks for it since it is free; None if it is not, or the input does not show that."""
     lacks_requests: bool = False
     """A watch shows writes to it that a log of the same time lacks."""

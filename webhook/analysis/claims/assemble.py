@@ -9,7 +9,7 @@ from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.diagnosis import Blame, Diagnosis
 from webhook.analysis.claims.evidence import causes, other_leases
 from webhook.analysis.claims.evidence.alike_leases import find_alike_lease
-from webhook.analysis.claims.evidence.candidates import find_candidates
+from webhook.analysis.claims.evidence.askers import find_askers
 from webhook.analysis.claims.evidence.crossed_locks import find_crossed_locks
 from webhook.analysis.claims.evidence.expiry_doubts import ExpiryDoubt, find_expiry_doubt
 from webhook.analysis.claims.evidence.failing_requests import find_failing_requests
@@ -85,7 +85,7 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
     is_coordinated = history.lease is not None and bool(history.lease.spec.strategy)
     refused_pods = find_refused_pods(histories, history, now)
     failing = find_failing_requests(histories, history, now)
-    asking = None if doubt.unlogged else find_candidates(histories, history, status)
+    askers = None if doubt.unlogged else find_askers(histories, history, status)
     deleted = {one.candidate for one in candidates if histories.is_candidate_missing(history.namespace, one.candidate)}
     return Account(
         history,
@@ -100,8 +100,8 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
         missing_candidates=frozenset(deleted),
         refused_candidates=list_refused_candidates(histories, history),
         unserved_at=histories.unserved_at if is_coordinated else None,
-        candidates=asking,
-        other_candidates=find_other_candidates(histories, history, asking),
+        askers=askers,
+        other_candidates=find_other_candidates(histories, history, askers),
         lacks_requests=histories.lacks_shown_requests(history),
         clock_step=clock_step,
         silent_together=None if doubt.unlogged else find_silent_together(histories, history, status),

@@ -5,7 +5,7 @@
 
 from msgspec import Struct
 
-from webhook.analysis.claims.evidence.candidates import find_patient_reader
+from webhook.analysis.claims.evidence.askers import find_patient_reader
 from webhook.analysis.claims.evidence.unlogged_renewals import Unlogged, describe_unlogged
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory

@@ -7,7 +7,7 @@ for another waits in vain, while that other one is given to it.
 from msgspec import Struct
 
 from webhook.analysis.claims.claim import Advice
-from webhook.analysis.claims.evidence.candidates import Candidates, describe_process, join_names
+from webhook.analysis.claims.evidence.askers import Askers, describe_process, join_names
 from webhook.analysis.claims.words import format_clock, format_name
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
@@ -49,12 +49,12 @@ class OtherCandidates(Struct, frozen=True):
 
 
 def find_other_candidates(
-    histories: ClusterHistory, history: LeaseHistory, candidates: Candidates | None
+    histories: ClusterHistory, history: LeaseHistory, askers: Askers | None
 ) -> OtherCandidates | None:
     """Return them if each pod that asks for a free lease has candidates, and all of them for one other lease."""
-    if candidates is None or history.lease is None or not history.lease.spec.strategy or not candidates.asking:
+    if askers is None or history.lease is None or not history.lease.spec.strategy or not askers.asking:
         return None
-    pods = tuple(who for who, _ in candidates.asking)
+    pods = tuple(who for who, _ in askers.asking)
     found = [histories.candidate_makers.list_of(history.namespace, who).values() for who in pods]
     leases = {lease for named in found for lease in named}
     if not all(found) or len(leases) != 1 or history.name in leases:

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from webhook.admission.rules.stamps import is_constant
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.evidence.candidates import describe_process
+from webhook.analysis.claims.evidence.askers import describe_process
 from webhook.analysis.claims.evidence.holder_pods import is_gone
-from webhook.analysis.claims.findings.candidate_clause import describe_candidates
+from webhook.analysis.claims.findings.asker_clause import describe_askers
 from webhook.analysis.claims.words import (
     describe_by_writer,
     describe_holder_or_another,
@@ -246,7 +246,7 @@ def _describe_silence(account: "Account", holder: str) -> str:
             f" by the API server's clock; by its holder's, which wrote renewTime, for {format_length(now - claimed)}"
         )
     silent = f"{_describe_lateness(account, account.last_renewal)}{by_stamp}"
-    return f"{holder} has not renewed it{silent}{describe_candidates(account)}"
+    return f"{holder} has not renewed it{silent}{describe_askers(account)}"
 
 
 def _describe_expired_by_log(account: "Account", reader: Writer, holder: str) -> str:
@@ -284,13 +284,13 @@ def _describe_freed(account: "Account", status: LeaseStatus) -> str:
     if tenure is not None and tenure.until is not None and not account.history.is_end_seen:
         return "no one holds it"  # another process may have held it meanwhile
     if tenure is not None and tenure.until is None and account.is_shortened_by_another:
-        return f"no one holds it: it lasts {status.duration} s, so anyone may take it{describe_candidates(account)}"
+        return f"no one holds it: it lasts {status.duration} s, so anyone may take it{describe_askers(account)}"
     at = status.last_renewal if tenure is None or tenure.until is None else tenure.until
     if tenure is not None and tenure.removal.is_likely_foreign and tenure.is_end_dated:
         return f"no one holds it: its holder was removed{_describe_since(at, account.now)}"
     is_removed = lease is not None and lease.spec.holder_identity is None
     freed = "no one holds it" if is_removed else f"no one holds it: it was released{_describe_since(at, account.now)}"
-    return f"{freed}{describe_candidates(account)}"
+    return f"{freed}{describe_askers(account)}"
 
 
 def list_pods_at_once(account: "Account") -> list[str]:

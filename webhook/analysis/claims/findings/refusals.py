@@ -7,7 +7,7 @@ from webhook.analysis.claims.advice.after_refusal import advise_after_refusal
 from webhook.analysis.claims.claim import Advice, Claim, WriteAuthor
 from webhook.analysis.claims.commands import make_command_for_pod_of_writer
 from webhook.analysis.claims.evidence import silences
-from webhook.analysis.claims.evidence.candidates import join_names
+from webhook.analysis.claims.evidence.askers import join_names
 from webhook.analysis.claims.findings.lease_claim import MAX_NAMED, make_claim
 from webhook.analysis.claims.handovers import DURATION, has_lost_race
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name

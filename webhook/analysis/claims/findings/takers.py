@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.advice.on_writers import advise_on_late_taker
 from webhook.analysis.claims.claim import Advice, Claim
-from webhook.analysis.claims.evidence.candidates import SHORTEST
+from webhook.analysis.claims.evidence.askers import SHORTEST
 from webhook.analysis.claims.evidence.loops import name_taker
 from webhook.analysis.claims.evidence.other_leases import describe_other_writers
 from webhook.analysis.claims.findings.lease_claim import make_claim, measure_clocks_of_both
@@ -35,7 +35,7 @@ _PATIENCE: Final = 5 * SECOND
 
 def claim_no_candidate(account: Account) -> Iterator[Claim]:
     """Yield the claim that no process asks for a lease that is free."""
-    found = account.candidates
+    found = account.askers
     if found is None or found.asking or account.is_nameless:
         return
     who = "another process" if account.holder else "any process"

@@ -40,7 +40,7 @@ from webhook.analysis.claims.commands import (
 )
 from webhook.analysis.claims.diagnosis import Blame, Cause
 from webhook.analysis.claims.evidence.api_servers import advise_after_end_of_api_server
-from webhook.analysis.claims.evidence.candidates import Candidates, describe_process, join_names
+from webhook.analysis.claims.evidence.askers import Askers, describe_process, join_names
 from webhook.analysis.claims.evidence.failing_requests import FailingRun, find_present_failures
 from webhook.analysis.claims.evidence.holder_pods import find_evictor, is_gone
 from webhook.analysis.claims.evidence.loops import find_loop
@@ -165,7 +165,7 @@ def _advise_while_free(account: Account) -> Advice:
     if strategy:
         sentence = f"No API server chooses by the strategy {format_name(strategy)}; check that its implementation runs:"
         return Advice(sentence, f"{where} get leasecandidates")
-    if account.candidates is not None and (refusal := _find_refusal_of_all(account, account.candidates)) is not None:
+    if account.askers is not None and (refusal := _find_refusal_of_all(account, account.askers)) is not None:
         after = advise_after_refusal(history, refusal, account.now)
         return Advice(
             f"The lease is free, and all who asked for it since were refused. {after.sentence}", after.command
@@ -188,7 +188,7 @@ def _measure_vacancy(account: Account) -> int | None:
     return free if free > max(_PATIENCE, 3 * (history.renewals.usual or 0)) else None
 
 
-def _find_refusal_of_all(account: Account, found: Candidates) -> Refusal | None:
+def _find_refusal_of_all(account: Account, found: Askers) -> Refusal | None:
     """Return the latest refusal if each process that asked for a free lease since was refused at last; None if not."""
     asking = found.asking
     denied = [one for one in account.history.requests.refusals if one.received > found.since and one.is_denied]
@@ -641,7 +641,7 @@ def _advise_on_silent_holder(account: Account, status: LeaseStatus) -> Advice:
 
 def _advise_on_running_pod(account: Account) -> Advice | None:
     """Return what to do about a holder whose pod runs and asks no more; None if it does not, or if others ask."""
-    is_asked = account.candidates is not None and bool(account.candidates.asking)
+    is_asked = account.askers is not None and bool(account.askers.asking)
     if account.cause is None or not account.cause.runs_on or is_asked or account.gone_pod:
         return None
     pod = find_pod(account.history, account.holder, account.tenure)
@@ -666,7 +666,7 @@ def _advise_on_rejected_successors(account: Account, status: LeaseStatus) -> Adv
 
 def _advise_on_candidates(account: Account) -> Advice | None:
     """Return what to do about an expired lease that no one asks for, or that one asks for and does not take."""
-    found = account.candidates
+    found = account.askers
     if account.other_candidates is not None:
         return account.other_candidates.advise()
     if found is None or not account.holder:

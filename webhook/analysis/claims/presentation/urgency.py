@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.claim import Advice
-from webhook.analysis.claims.findings.marks import is_ongoing
+from webhook.analysis.claims.findings.ongoing import is_ongoing
 from webhook.analysis.claims.presentation.advise import advise
 from webhook.analysis.history.status import LeaseState
 from webhook.findings import Severity

@@ -3,7 +3,7 @@
 import pytest
 
 from webhook.analysis.claims.claim import Claim, WriteAuthor
-from webhook.analysis.claims.findings.marks import describe_earlier, describe_end
+from webhook.analysis.claims.findings.ongoing import describe_earlier, describe_end
 from webhook.analysis.inputs.items import Writer
 from webhook.findings import ReportFinding, Severity
 from webhook.kubernetes.times import SECOND

@@ -24,7 +24,7 @@ _AGAIN: Final = 4
 """Reads since a lease has expired by which its reader waits for it."""
 
 
-class Candidates(Struct, frozen=True):
+class Askers(Struct, frozen=True):
     """Who asked for a free lease between two moments, in microseconds since 1970, the last one first."""
 
     since: int
@@ -36,7 +36,7 @@ class Candidates(Struct, frozen=True):
     """A part of this time looked like a hole in the log: another API server may have answered who asked."""
 
 
-def find_candidates(histories: ClusterHistory, history: LeaseHistory, status: LeaseStatus | None) -> Candidates | None:
+def find_askers(histories: ClusterHistory, history: LeaseHistory, status: LeaseStatus | None) -> Askers | None:
     """Return who asked for a lease since it is free; None if it is not, or the input does not show that."""
     bounds, waiting = histories.bounds, history.requests.waiting
     if status is None or not waiting.since or history.requests.is_watched or history.is_partial:
@@ -58,7 +58,7 @@ def find_candidates(histories: ClusterHistory, history: LeaseHistory, status: Le
     if others and not asking:
         return None
     is_sparse = history.continuity.sparse_since is None and bounds.was_sparse(since, until)
-    return Candidates(since, until, tuple(asking), history.has_reads_of_holders, is_sparse)
+    return Askers(since, until, tuple(asking), history.has_reads_of_holders, is_sparse)
 
 
 def may_take(history: LeaseHistory, who: Writer) -> bool:

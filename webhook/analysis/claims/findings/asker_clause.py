@@ -1,13 +1,13 @@
 """Whether anyone asks for a free lease, as the end of its headline."""
 
 from webhook.analysis.claims.account import Account
-from webhook.analysis.claims.evidence.candidates import describe_process, name_refused
+from webhook.analysis.claims.evidence.askers import describe_process, name_refused
 from webhook.analysis.history.audit_log.refusal import UNKNOWN_RESOURCE
 
 
-def describe_candidates(account: Account) -> str:
+def describe_askers(account: Account) -> str:
     """Return the end of a headline: whether anyone asks for a lease that is free, "" if that is not known."""
-    found = account.candidates
+    found = account.askers
     if account.refused_candidates:
         return f"; the LeaseCandidates of {name_refused(account.refused_candidates)} were refused"
     if found is None:
