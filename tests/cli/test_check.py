@@ -4,7 +4,6 @@ import io
 import json
 import os
 import socket
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 import yaml
 
 from tests.acceptance import CODES
+from tests.cli.check_command import Run, run
 from tests.factories import (
     HOLDER,
     KEEPER,
@@ -28,25 +28,12 @@ from tests.factories import (
 from tests.recordings import FOLDER
 from webhook.cli.main import main
 
-Run = Callable[..., tuple[int, str, str]]
+__all__ = ["run"]
 
 TOO_SHORT = put("spec.leaseDurationSeconds", 0)
 BARE = (drop("metadata.uid"), drop("metadata.resourceVersion"), drop("metadata.creationTimestamp"))
 NO_WRITER = "rules about the writer were not evaluated: --user NAME says who writes the manifests\n"
 STRANGER = "system:serviceaccount:other:intruder"
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run `check` in an empty directory; gives (exit code, standard output, standard error)."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "100")
-
-    def check(*args: str) -> tuple[int, str, str]:
-        code = main(["check", *args])
-        return code, *capsys.readouterr()
-
-    return check
 
 
 def write(path: str, *documents: Document) -> str:

@@ -1,41 +1,18 @@
 """`check` of recordings: reviews under one policy, and what another would change."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.cli.check_command import RENEWAL, STEAL, Run, run
 from tests.factories import Document, changed, make_lease, make_review, put, to_bytes
 from tests.recordings import FOLDER
-from webhook.cli.main import main
 
-Run = Callable[..., tuple[int, str, str]]
+__all__ = ["run"]
 
-STEAL = make_review(
-    new=make_lease(
-        put("spec.holderIdentity", "checkout-6d5f9c-x2x8p_2a7c"),
-        put("spec.leaseTransitions", 6),
-        put("metadata.managedFields[0].time", "2025-11-20T12:00:04Z"),
-    ),
-    old=make_lease(),
-)
-RENEWAL = make_review(new=make_lease(put("spec.renewTime", "2025-11-20T12:00:05.000000Z")), old=make_lease())
 LIVE_DELETED = make_review(old=make_lease())
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run `check` in an empty directory; gives (exit code, standard output, standard error)."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "100")
-
-    def check(*args: str) -> tuple[int, str, str]:
-        code = main(["check", *args])
-        return code, *capsys.readouterr()
-
-    return check
 
 
 def record(*reviews: Document, received: str = "") -> None:

@@ -1,26 +1,15 @@
 """`check --expect` and `--write-expected`: what is expected is kept, and every difference named."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.factories import Document, drop, make_lease, make_review, put, to_bytes
+from tests.cli.check_command import RENEWAL, STEAL, Run
+from tests.factories import Document, drop, make_lease, put, to_bytes
 from webhook.cli.main import main
 
-Run = Callable[..., tuple[int, str, str]]
-
-STEAL = make_review(
-    new=make_lease(
-        put("spec.holderIdentity", "checkout-6d5f9c-x2x8p_2a7c"),
-        put("spec.leaseTransitions", 6),
-        put("metadata.managedFields[0].time", "2025-11-20T12:00:04Z"),
-    ),
-    old=make_lease(),
-)
-RENEWAL = make_review(new=make_lease(put("spec.renewTime", "2025-11-20T12:00:05.000000Z")), old=make_lease())
 FILE = "reviews/expected.jsonl"
 
 

@@ -150,15 +150,21 @@ def test_a_planted_stamp_is_quoted(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "c wrote it at an unknown time" in output
 
 
-def test_two_pods_under_one_identity_are_found_in_a_watch(
-    tmp_path: Path, policy: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def share_identity() -> StampingServer:
+    """A lease that two pods renew by turns under one identity."""
     server = StampingServer()
     first, other = (server.elector(pod, "shop/db") for pod in ("db-0", "db-1"))
     other.identity = first.identity
     for _ in range(20):
         together(2, first)
         together(2, other)
+    return server
+
+
+def test_two_pods_under_one_identity_are_found_in_a_watch(
+    tmp_path: Path, policy: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = share_identity()
     watch = written(tmp_path / "watch.json", server.watch())
     output = run(capsys, "why", "shop/db", "--verbose", "--input", watch, "--policy", policy)
     assert "identity-shared (ongoing)" in output
@@ -240,12 +246,7 @@ def test_audit_says_that_a_stamp_is_not_verified(dump: str, capsys: pytest.Captu
 def test_pods_of_a_user_are_one_writer_where_the_policy_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    server = StampingServer()
-    first, other = (server.elector(pod, "shop/db") for pod in ("db-0", "db-1"))
-    other.identity = first.identity
-    for _ in range(20):
-        together(2, first)
-        together(2, other)
+    server = share_identity()
     text = f"apiVersion: lease-webhook/v1\nstamps: [{{suffix: {SUFFIX}, namespaces: [shop], writer: user}}]\n"
     by_user = written(tmp_path / "by-user.yaml", text.encode())
     watch = written(tmp_path / "watch.json", server.watch())

@@ -142,10 +142,7 @@ def kill_coordinated_leader(scene: Scene) -> None:
     """Crash the leader that the API server chose among LeaseCandidates."""
     for name, emulation in (("a", "1.35.0"), ("b", "1.36.0")):
         pod = f"{scene.lease}-node-{name}"
-        candidate = scene.start(
-            pod, "-binary=1.36.0", f"-emulation={emulation}", identity=pod, mode="candidate", account=scene.lease
-        )
-        scene.start_beside(candidate, "-coordinated")
+        scene.start_candidate(pod, emulation)
         if name == "a":
             scene.wait_for_holder(f"{pod} leads", pod)
     scene.wait_for_renewals()

@@ -308,10 +308,7 @@ def upgrade_coordinated(scene: Scene) -> None:
     """Add a candidate with an older emulation version; the API server prefers it, and asks the leader to go."""
     for name, emulation in (("a", "1.36.0"), ("b", "1.35.0")):
         pod = f"{scene.lease}-node-{name}"
-        candidate = scene.start(
-            pod, "-binary=1.36.0", f"-emulation={emulation}", identity=pod, mode="candidate", account=scene.lease
-        )
-        scene.start_beside(candidate, "-coordinated")
+        scene.start_candidate(pod, emulation)
         if name == "a":
             scene.wait_for_holder(f"{pod} leads", pod)
             scene.wait_for_renewals()

@@ -83,6 +83,13 @@ class Scene:
         process = self.stage.start_elector(candidate.pod, self.lease, candidate.identity, *flags)
         return self.add(Replica(candidate.pod, candidate.identity, process))
 
+    def start_candidate(self, pod: str, emulation: str) -> None:
+        """Start a LeaseCandidate with an emulation version, and the elector of its pod."""
+        candidate = self.start(
+            pod, "-binary=1.36.0", f"-emulation={emulation}", identity=pod, mode="candidate", account=self.lease
+        )
+        self.start_beside(candidate, "-coordinated")
+
     def add(self, replica: Replica) -> Replica:
         """Add a replica of any program."""
         self.replicas.append(replica)
