@@ -10,7 +10,7 @@ from tests.history.fake_server import SECOND, START, Elector, FakeServer, togeth
 from tests.history.observing import advise, cluster_of, follow_both, follow_log, follow_watch
 from tests.history.test_refusal import APPLY_CONFLICT
 from webhook.analysis.claims.findings.headline import make_headline
-from webhook.analysis.claims.findings.takers import find_late_takers
+from webhook.analysis.claims.findings.late_takers import find_late_takers
 from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.history.audit_log.refusal import UNKNOWN_RESOURCE
 from webhook.analysis.history.follow import ClusterHistory

@@ -9,9 +9,9 @@ from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.arguments import bound_write, convert_finding, drop_unknown
 from webhook.analysis.claims.claim import Claim, Length, WriteAuthor
 from webhook.analysis.claims.evidence.related_writes import describe_related_write
+from webhook.analysis.claims.findings.askers import claim_no_candidate
 from webhook.analysis.claims.findings.headline import make_headline
 from webhook.analysis.claims.findings.silent_together_claim import claim_silent_together
-from webhook.analysis.claims.findings.takers import claim_no_candidate
 from webhook.analysis.claims.handovers import (
     describe_address_of_end,
     describe_dating_of_end,

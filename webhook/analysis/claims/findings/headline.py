@@ -6,7 +6,7 @@ from webhook.admission.rules.stamps import is_constant
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.evidence.askers import describe_process
 from webhook.analysis.claims.evidence.holder_pods import is_gone
-from webhook.analysis.claims.findings.asker_clause import describe_askers
+from webhook.analysis.claims.findings.askers import describe_askers
 from webhook.analysis.claims.words import (
     describe_by_writer,
     describe_holder_or_another,

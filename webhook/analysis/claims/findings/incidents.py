@@ -9,6 +9,7 @@ from webhook.analysis.claims.diagnosis import Blame, Diagnosis
 from webhook.analysis.claims.evidence import causes, silences
 from webhook.analysis.claims.findings.contests import claim_contest, find_contest
 from webhook.analysis.claims.findings.deletions import claim_deletion
+from webhook.analysis.claims.findings.late_takers import find_late_takers
 from webhook.analysis.claims.findings.lease_claim import make_claim
 from webhook.analysis.claims.findings.missed_renewals import (
     claim_late_renewal,
@@ -21,7 +22,6 @@ from webhook.analysis.claims.findings.refused_candidates import find_refused_can
 from webhook.analysis.claims.findings.removals import claim_removal, find_preferred_holders, was_removed_while_leading
 from webhook.analysis.claims.findings.rewritten import find_rewritten_fields
 from webhook.analysis.claims.findings.sharing import find_replaced_pod, find_second_writers
-from webhook.analysis.claims.findings.takers import find_late_takers
 from webhook.analysis.claims.findings.thefts import claim_replacement
 from webhook.analysis.claims.findings.unshown_thefts import claim_unshown_theft
 from webhook.analysis.claims.words import format_clock, format_name

@@ -1,4 +1,4 @@
-"""Claims about who takes a lease that is free: no one asks for it, or one took it long after it could have."""
+"""Claims about a process that took a free lease long after it could have."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
@@ -8,9 +8,8 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.advice.on_writers import advise_on_late_taker
-from webhook.analysis.claims.claim import Advice, Claim
+from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.evidence.askers import SHORTEST
 from webhook.analysis.claims.evidence.loops import name_taker
 from webhook.analysis.claims.evidence.other_leases import describe_other_writers
@@ -31,20 +30,6 @@ from webhook.kubernetes.times import SECOND, format_length
 _LEAST_PAUSES: Final = 2
 _PATIENCE: Final = 5 * SECOND
 """The most that a client waits beyond the duration: two retry periods of client-go, with jitter."""
-
-
-def claim_no_candidate(account: Account) -> Iterator[Claim]:
-    """Yield the claim that no process asks for a lease that is free."""
-    found = account.askers
-    if found is None or found.asking or account.is_nameless:
-        return
-    who = "another process" if account.holder else "any process"
-    what = "request" if found.shows_reads else "write"
-    since, until = format_clock(found.since, account.now), format_clock(found.until, account.now)
-    message = f"the log has no answered {what} for it by {who} from {since} to {until}"
-    how = None if found.shows_reads else "writes"
-    arguments = {"identity": account.holder, "how": how, "from": found.since, "to": found.until}
-    yield make_claim(account.history, "no-candidate", Severity.INFO, message, Advice(""), arguments=arguments)
 
 
 def find_late_takers(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iterator[Claim]:

@@ -1,8 +1,14 @@
-"""Whether anyone asks for a free lease, as the end of its headline."""
+"""Whether anyone asks for a free lease: the end of its headline, and the claim that no one does."""
+
+from collections.abc import Iterator
 
 from webhook.analysis.claims.account import Account
+from webhook.analysis.claims.claim import Advice, Claim
 from webhook.analysis.claims.evidence.askers import describe_process, name_refused
+from webhook.analysis.claims.findings.lease_claim import make_claim
+from webhook.analysis.claims.words import format_clock
 from webhook.analysis.history.audit_log.refusal import UNKNOWN_RESOURCE
+from webhook.findings import Severity
 
 
 def describe_askers(account: Account) -> str:
@@ -24,3 +30,17 @@ def describe_askers(account: Account) -> str:
     elif asking.message == UNKNOWN_RESOURCE:
         refused += ", as the API server does not serve the version that it asks for"
     return f"; {describe_process(who)} asks for it{refused}"
+
+
+def claim_no_candidate(account: Account) -> Iterator[Claim]:
+    """Yield the claim that no process asks for a lease that is free."""
+    found = account.askers
+    if found is None or found.asking or account.is_nameless:
+        return
+    who = "another process" if account.holder else "any process"
+    what = "request" if found.shows_reads else "write"
+    since, until = format_clock(found.since, account.now), format_clock(found.until, account.now)
+    message = f"the log has no answered {what} for it by {who} from {since} to {until}"
+    how = None if found.shows_reads else "writes"
+    arguments = {"identity": account.holder, "how": how, "from": found.since, "to": found.until}
+    yield make_claim(account.history, "no-candidate", Severity.INFO, message, Advice(""), arguments=arguments)
