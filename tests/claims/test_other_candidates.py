@@ -134,11 +134,11 @@ def test_of_many_candidates_and_pods_the_latest_are_kept(monkeypatch: pytest.Mon
     assert kept.find_pod("shop", "b-0") is None
     who: Any = kept.find_pod("shop", "b-1")
     assert who.pod == "b"
-    assert len(kept.list_of("shop", who)) == MAX_LISTED
+    assert len(kept.list_leases("shop", who)) == MAX_LISTED
     write(server, "c", "other")
     kept = follow_makers(server)
     assert kept.find_pod("shop", "b-1") is None
-    assert kept.list_of("shop", Writer(USER, "b", "", "uid-b")) == {}
+    assert kept.list_leases("shop", Writer(USER, "b", "", "uid-b")) == {}
 
 
 def test_the_candidates_are_said_instead_of_a_ping_that_an_earlier_one_did_not_answer() -> None:

@@ -14,7 +14,7 @@ from webhook.kubernetes.managed_fields import (
     ANCIENT_CHANGES,
     MAX_LEVELS,
     Entry,
-    count_of,
+    count_entries,
     is_nested_too_deeply,
     list_entries,
     truncate_list,
@@ -38,7 +38,7 @@ def check(data: bytes) -> None:
     except (ValueError, RecursionError):
         expected = None
     entries = list_entries(Raw(data))
-    assert count_of(Raw(data)) in {0, len(entries)} or not entries
+    assert count_entries(Raw(data)) in {0, len(entries)} or not entries
     if expected is not None:
         assert [_identity(entry) for entry in entries] == expected, "not what a plain decoder reads"
     if not is_nested_too_deeply(entries):

@@ -208,7 +208,7 @@ def _decode_members(members: Iterable[str], prefix: str) -> Iterator[Any]:
                 yield json.loads(member.removeprefix(prefix), object_pairs_hook=tuple)
 
 
-def count_of(managed_fields: Raw) -> int:
+def count_entries(managed_fields: Raw) -> int:
     """Return the number of entries of a list, without decoding them; 0 if it is not a list."""
     try:
         return len(_undecoded.decode(managed_fields))

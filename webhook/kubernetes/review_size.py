@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import Raw
 
-from webhook.kubernetes.managed_fields import count_of
+from webhook.kubernetes.managed_fields import count_entries
 from webhook.kubernetes.request import MAX_REQUEST
 
 OPENING: Final = b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1'
@@ -63,7 +63,7 @@ def is_more_than(text: bytes, objects: int) -> bool:
 
 def has_too_many_fields(managed_fields: Raw) -> bool:
     """Return true if managedFields of one object hold more than a stored object can have."""
-    if count_of(managed_fields) > MAX_STORED_ENTRIES:
+    if count_entries(managed_fields) > MAX_STORED_ENTRIES:
         return True
     return _has_more_tokens(bytes(managed_fields), MAX_TOKENS_OF_ENTRIES)
 

@@ -99,7 +99,7 @@ class FailingRun(Struct, frozen=True):
 def find_failing_requests(histories: ClusterHistory, history: LeaseHistory, now: int) -> tuple[FailingRun, ...]:
     """Return what pods that held a lease asked for in vain, unless their requests for the lease failed as well."""
     owners = (one.processes.own for one in history.tenures if one.processes.is_process_known)
-    known = histories.failing_requests.list_of(one for one in owners if one is not None)
+    known = histories.failing_requests.list_by_failure(one for one in owners if one is not None)
     has_forgotten = histories.failing_requests.has_forgotten
     runs: Iterator[FailingRun] = (
         _find_run(failure, [one for one in answers if one.at <= now], has_forgotten=has_forgotten)

@@ -61,7 +61,7 @@ def find_unanswered_ping(histories: ClusterHistory, history: LeaseHistory) -> Un
     bounds = histories.bounds
     if history.lease is None or not history.lease.spec.strategy or bounds.is_log_leaky:
         return None
-    for ping in reversed(histories.pings.list_of(history.namespace, history.name)):
+    for ping in reversed(histories.pings.list_for_lease(history.namespace, history.name)):
         pod = histories.candidate_makers.find_pod(history.namespace, ping.candidate)
         if _is_of_gone_pod(histories, history, ping, pod):
             continue

@@ -26,7 +26,7 @@ def list_refused_candidates(histories: ClusterHistory, history: LeaseHistory) ->
 
     What is refused to a user that neither asked for the lease nor held it keeps no replica from being chosen.
     """
-    found = histories.refused_candidates.list_of(history.namespace, history.name, history.requests.accounts)
+    found = histories.refused_candidates.list_for_lease(history.namespace, history.name, history.requests.accounts)
     users = {one.processes.own.user for one in history.tenures if one.processes.own} | history.requests.users
     of_electors = (one for one in found if one.writer.user in users or not users)
     return tuple(sorted(of_electors, key=lambda one: one.last.at))

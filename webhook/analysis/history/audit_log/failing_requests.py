@@ -48,7 +48,7 @@ class FailingRequests(Struct):
             del self._kept[next(iter(self._kept))]
             self.has_forgotten = True
 
-    def list_of(self, pods: Iterable[Writer]) -> dict[Failure, Sequence[FailedRequest]]:
+    def list_by_failure(self, pods: Iterable[Writer]) -> dict[Failure, Sequence[FailedRequest]]:
         """Return the requests of some pods that failed, in the order of their answers."""
         known = {(one.user, one.uid): one for one in pods if one.uid and not one.impersonator}
         found: dict[Failure, list[FailedRequest]] = {}

@@ -57,6 +57,6 @@ class CandidateMakers(Struct):
         """Return the pod that wrote a candidate; None if no log shows it."""
         return self._pods.get((namespace, name))
 
-    def list_of(self, namespace: str, who: Writer) -> Mapping[str, str]:
+    def list_leases(self, namespace: str, who: Writer) -> Mapping[str, str]:
         """Return the lease of each candidate that a pod wrote, by the name of the candidate."""
         return self._found.get((namespace, who), {})

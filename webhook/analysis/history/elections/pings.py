@@ -46,7 +46,7 @@ class Pings(Struct):
             ping = Ping(seen.name, now.spec.lease_name or "", at, seen.place.path, is_by_server)
             self.unanswered.setdefault(key, ping)
 
-    def list_of(self, namespace: str, lease: str) -> tuple[Ping, ...]:
+    def list_for_lease(self, namespace: str, lease: str) -> tuple[Ping, ...]:
         """Return the unanswered pings of the candidates of a lease, the oldest first."""
         found = (one for (place, _), one in self.unanswered.items() if place == namespace and one.lease == lease)
         return tuple(sorted(found, key=lambda one: one.at))

@@ -51,7 +51,7 @@ class RefusedCandidates(Struct):
         if len(self.found) > MAX_REFUSED:
             del self.found[next(iter(self.found))]
 
-    def list_of(self, namespace: str, lease: str, askers: dict[str, set[str]]) -> tuple[RefusedCandidate, ...]:
+    def list_for_lease(self, namespace: str, lease: str, askers: dict[str, set[str]]) -> tuple[RefusedCandidate, ...]:
         """Return those for a lease; where a log does not show for which, of processes that asked for it.
 
         `askers` are the pods that did, by user.
