@@ -514,7 +514,7 @@ def test_a_taker_whose_updates_conflict_is_late_for_that() -> None:
         server.write("shop/db", {**spec, "leaseTransitions": spec["leaseTransitions"] + 1}, "x", "cost-agent", "")
 
     output = late(taken_after_tries(conflict))
-    assert "22 of its updates conflicted with other writes (409) (others wrote it at least 23 times" in output
+    assert "22 of its updates conflicted with other writes (409): others wrote it at least 23 times" in output
 
 
 def test_of_a_user_without_a_pod_it_is_not_known_which_process_asked() -> None:

@@ -7,13 +7,14 @@ import pytest
 
 from tests.claims.accounts import account, shop, text
 from tests.history.fake_server import Elector, FakeServer
-from tests.history.observing import advise, follow_log, follow_metadata, follow_watch, observe_all
+from tests.history.observing import advise, cluster_of, follow_log, follow_metadata, follow_watch, observe_all
 from tests.history.test_refusal import POLICY
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.claim import Claim, make_claim_json
 from webhook.analysis.claims.findings.collect import find_claims
 from webhook.analysis.claims.presentation.happened import list_events, list_latest
+from webhook.analysis.claims.presentation.text import list_facts
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import API_SERVER
 from webhook.analysis.history.status import LeaseState
@@ -63,9 +64,63 @@ def test_a_holder_that_steps_down_as_it_was_asked_is_no_fault() -> None:
     server.elector("mail-0", "shop/mail").lead(12)
     output = text(explain_server(server))
     assert (
-        "A coordinated election: it was asked to step down for b_1 by system:apiserver, and may have done so." in output
+        "A coordinated election: it was asked to step down for b_1 by system:apiserver, and stopped renewing then."
+        in output
     )
     assert "To see the candidates: kubectl -n shop get leasecandidates -o yaml" in output
+
+
+def test_a_holder_that_was_silent_before_it_was_asked_is_said_to_have_been() -> None:
+    server, _ = start_coordinated()
+    server.wait(9)
+    writes(server, preferredHolder="b_1")
+    server.elector("mail-0", "shop/mail").lead(30)
+    answer = explain_server(server)
+    assert "step down for b_1 by system:apiserver, when it had not renewed for 9 s." in text(answer)
+    assert [one.label for one in list_facts(answer, verbose=False)] == ["Why"]
+
+
+def test_a_holder_that_renewed_after_it_was_asked_may_have_stepped_down_later() -> None:
+    server, first = start_coordinated()
+    writes(server, preferredHolder="b_1")
+    for _ in first.ticks(6):
+        first.renew(strategy=STRATEGY, preferredHolder="b_1")
+    server.elector("mail-0", "shop/mail").lead(12)
+    assert "step down for b_1 by system:apiserver, and may have done so." in text(explain_server(server))
+
+
+def test_why_is_not_told_twice_of_an_election_that_stalled() -> None:
+    server, _ = start_coordinated()
+    writes(server, preferredHolder="b_1")
+    server.wait(60)
+    assert not list(list_facts(explain_server(server), verbose=False))
+
+
+def test_a_list_shows_that_the_holder_was_asked_to_step_down() -> None:
+    server, _ = start_coordinated()
+    writes(server, preferredHolder="b_1")
+    server.wait(60)
+    answer = account(cluster_of(server.dump()), server.now)
+    assert answer.cause is not None
+    assert answer.cause.evidence == "it was asked to step down for b_1, and may have done so"
+
+
+def test_a_request_to_step_down_is_told_once_as_a_sentence() -> None:
+    server, _ = start_coordinated()
+    writes(server, preferredHolder="b_1")
+    asked = account(follow_log(server), server.now)
+    assert [one.text for one in list_latest(asked)] == ["a_1 was asked to step down for b_1 by system:apiserver"]
+    server.wait(17)
+    chooses(server, "b_1")
+    (handover,) = list_latest(explain_server(server))
+    assert "after it had asked a_1 to step down" in handover.text
+
+
+def test_of_a_lease_without_an_election_preferred_holder_is_a_field() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    writes(server, "ops", "kubectl-edit", preferredHolder="b_1")
+    assert [one.text for one in list_latest(explain_server(server))] == ['preferredHolder absent -> "b_1" by ops']
 
 
 def test_a_chosen_holder_that_never_came_was_not_a_leader_to_lose() -> None:

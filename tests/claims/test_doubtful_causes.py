@@ -57,7 +57,7 @@ def conflict_with_another(db: Elector) -> None:
             "The API server answered that there were too many requests: at least 1 request answered with 429.",
         ),
         (answer(404, ""), "The API server that it reached did not serve leases, or not the version that it asked for:"),
-        (conflict_with_another, "Its updates conflicted: 1 of its updates conflicted with other writes (409)."),
+        (conflict_with_another, "1 of its updates conflicted with other writes (409)."),
     ],
     ids=["refused", "failed", "throttled", "not served", "conflicted"],
 )

@@ -516,7 +516,7 @@ def test_a_write_without_credentials_is_not_the_holder_s_if_that_is_heard() -> N
             {"answered": 200, "took": 1.5},
             "a write from its pod was answered with 200",
         ),
-        ({"after": 8, "by": "mallory"}, "cut off, for example); 3 other leases were renewed on time."),
+        ({"after": 8, "by": "mallory"}, "cut off or refused); 3 other leases were renewed on time."),
         ({"after": 8, "by": "mallory", "answered": 429}, "renewed on time."),
         ({"after": 8, "by": "mallory", "answered": 200, "took": 2}, "renewed on time."),
         ({"by": "mallory", "takes": 1.5}, "renewed on time."),

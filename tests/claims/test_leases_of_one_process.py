@@ -49,7 +49,7 @@ def test_the_leases_of_another_process_are_one_witness() -> None:
 def test_leases_of_several_processes_are_late_together() -> None:
     """Several processes that stop together share the API server, unless a rollout stopped them."""
     said = text(end_process(follow_watch, "shard-{}"))
-    assert "4 of the 6 other leases compared (due at least twice) were late at the same time" in said
+    assert "4 of the 6 other leases due at least twice were late at the same time" in said
     assert "or its process stopped by itself, or with the others as in a rollout" in said
 
 

@@ -63,17 +63,30 @@ def test_the_ping_that_a_candidate_has_not_answered_is_said_and_its_process_is_t
         text(answer)
     )
     assert advise(answer) == (
-        "An API server chooses only among candidates that answer: see why LeaseCandidate db-1 seems not to, such as "
-        "because its process does not run, or does not hear pings. It is held and renewed; whether its "
-        "holder works, a lease does not show. If it is a pod: kubectl -n shop logs db-1"
+        "It is held and renewed. See why LeaseCandidate db-1 did not answer its ping: an API server chooses only among "
+        "those that do. If it is a pod: kubectl -n shop logs db-1"
     )
 
 
 def test_it_is_looked_at_before_the_holder_that_fell_silent() -> None:
     server = play(("update", ping(), API_SERVER))
     server.elector("mail-0", "shop/mail").lead(50)
-    command = advise(explain(server)).partition("hear pings. ")[2]
+    command = advise(explain(server)).partition("those that do. ")[2]
     assert "kubectl -n shop logs db-1; kubectl -n shop " in command
+
+
+@pytest.mark.parametrize(("candidate_name", "is_added"), [("a", False), ("a-2", True)])
+def test_a_candidate_is_not_to_be_looked_at_where_the_advice_is_to_look_at_its_pod(
+    candidate_name: str, *, is_added: bool
+) -> None:
+    server, _ = start_coordinated()
+    stored = ping()
+    stored["metadata"]["name"] = candidate_name
+    event(server, "update", stored, user=API_SERVER)
+    server.log[-1]["objectRef"]["name"] = candidate_name
+    server.elector("mail-0", "shop/mail").lead(50)
+    assert ("did not answer its ping" in advise(explain(server))) is is_added
+    assert "kubectl -n shop describe pod a" in advise(explain(server))
 
 
 def test_a_watch_shows_a_ping_and_not_by_whom() -> None:

@@ -1,6 +1,7 @@
 """`lease-webhook why`: who leads, since when, why the leader changed, and what to do."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 import click
@@ -13,7 +14,7 @@ from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.assemble import make_account, make_account_of_state
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.evidence.silences import MAX_OF_A_KIND
-from webhook.analysis.claims.findings.headline import make_headline
+from webhook.analysis.claims.findings.headline import is_silence_in_headline, make_headline
 from webhook.analysis.claims.findings.ongoing import describe_earlier, describe_end
 from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.claims.presentation.advise import LOSSES, RISKS
@@ -304,7 +305,8 @@ def _format_account(account: Account, as_of: reading.EvaluationTime, *, verbose:
     asked = "" if account.unshown_duration is None else " (asked for; what was stored is not shown)"
     lasts = [f"duration {status.duration} s{asked}"] if status and status.duration is not None else []
     yield style("; ".join([as_of.text, *lasts, *([] if verbose else ["--verbose: more"])]), dim=True)
-    yield from _format_part("", list(list_facts(account, verbose=verbose)))
+    facts = list(list_facts(account, verbose=verbose))
+    yield from _format_part("", facts)
     yield from _format_part(
         "What happened", list(list_events(account, MAX_EVENTS) if verbose else list_latest(account))
     )
@@ -313,7 +315,8 @@ def _format_account(account: Account, as_of: reading.EvaluationTime, *, verbose:
             "What Events say (clients write them; they are kept for an hour)", list(quote_events(account))
         )
     advice = advise_with_urgency(account)
-    yield from _format_findings(account, advice.command, verbose=verbose)
+    said = {one.text for one in facts}
+    yield from _format_findings(account, advice.command, verbose=verbose, said=frozenset() if verbose else said)
     yield ""
     yield style(indent(escape(advice.sentence), 0), bold=True)
     if advice.command:
@@ -332,11 +335,12 @@ def _format_part(head: str, lines: Sequence[Line]) -> Iterator[str]:
         yield from _format_lines(lines, 2 if head else 0)
 
 
-def _format_findings(account: Account, command: str, *, verbose: bool) -> Iterator[str]:
+def _format_findings(account: Account, command: str, *, verbose: bool, said: AbstractSet[str]) -> Iterator[str]:
     """Yield what is wrong: the latest findings of each kind; without `verbose` one, and none that the headline says.
 
-    `command` is that of the advice, which is shown below.
+    `command` is that of the advice, which is shown below; `said` are sentences that need not be repeated.
     """
+    is_silence_said = not verbose and is_silence_in_headline(account)
     loud = (one for one in account.findings if one.severity is not Severity.INFO)
     worrying = [one for one in loud if one.check not in RISKS]
     if not verbose:
@@ -354,9 +358,18 @@ def _format_findings(account: Account, command: str, *, verbose: bool) -> Iterat
         yield ""
         marked = escape(f" ({marks})") if marks else ""
         yield indent(f"{severity}  {finding.check}{marked}", 0, hanging=2)
-        yield indent(escape(finding.message), 2)
+        yield indent(escape(_shorten(finding, said, is_silence_said=is_silence_said)), 2)
         if verbose and finding.fix != command:
             yield from _format_fix(finding)
+
+
+def _shorten(finding: ReportFinding, said: AbstractSet[str], *, is_silence_said: bool) -> str:
+    """Return the text of a finding, without what the headline, or a fact, says before it."""
+    if not isinstance(finding, Claim) or not finding.why:
+        return finding.message
+    if is_silence_said and finding.check == "renewal-late" and finding.over_since == 0:
+        return finding.why
+    return finding.message.replace(finding.why, "Why: as above.") if finding.why in said else finding.message
 
 
 def _is_in_headline(finding: ReportFinding) -> bool:

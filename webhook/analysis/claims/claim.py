@@ -107,10 +107,12 @@ class Claim(ReportFinding, frozen=True, gc=False, kw_only=True):
 
     `arguments` are what the sentence says, for programs. `over_since` is in microseconds since 1970: 0 if it goes on,
     None if that is not known, or does not apply. `at` places it among what happened; None if it is of no moment.
+    `why` is the part of `message` that says why a holder did not renew, as a sentence; "" if it has none.
     """
 
     advice: str = ""
     cause: str = ""
+    why: str = ""
     over_since: int | None = None
     at: int | None = None
     arguments: Mapping[str, object] = {}

@@ -96,6 +96,12 @@ class Diagnosis(Struct, frozen=True):
     """The node of its pod, as its token says, if the lease of that was not renewed for most of that time either."""
     gone: str = ""
     """A clause about the deletion of its pod, if a log shows that it is gone by now; else ""."""
+    has_late_server: bool = False
+    """True if the lease of an API server was late as well, and no other."""
+    has_other_writers: bool = False
+    """True if others wrote the lease again and again, and whether its updates conflicted is not known."""
+    is_older_than_request: bool = False
+    """True if it had not renewed for a while when it was asked to step down."""
     status_written: tuple[int, ...] = ()
     """The times at which a kubelet wrote the status of its pod: when it fell silent, and when it asked again."""
 

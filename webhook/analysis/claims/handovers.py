@@ -45,6 +45,7 @@ _HOW: Final = {
     Handover.REPLACED: "replaced",
     Handover.UNKNOWN: "unknown",
 }
+_PREFERRED: Final = re.compile(r'preferredHolder (?:absent|"[^"\\]*+") -> "([^"\\]++)"')
 _TO_FOREIGN_STRATEGY: Final = re.compile(rf'(?:^|, )strategy (?:absent|"[^"\\]*+") -> "(?!{OLDEST_EMULATION_VERSION}")')
 """An edit after which an API server leaves the election to an implementation of the strategy."""
 _UNSHOWN: Final = "which may still have held it: the log shows what was asked, and not what was stored"
@@ -229,7 +230,17 @@ def describe_edit(event: LeaseEvent) -> str:
         if event.asked
         else ""
     )
-    return f"{event.text}{describe_by_writer(event.writer)}{asked}{describe_dating_of(event)}{unknown}"
+    text = _describe_request_to_step_down(event) or event.text
+    return f"{text}{describe_by_writer(event.writer)}{asked}{describe_dating_of(event)}{unknown}"
+
+
+def _describe_request_to_step_down(event: LeaseEvent) -> str:
+    """Say whom a write asked to step down, if it did nothing else; "" if it did not ask the holder of an election."""
+    preferred, tenure = _PREFERRED.fullmatch(event.text), event.tenure
+    if preferred is None or tenure is None or not tenure.is_coordinated or event.candidate:
+        return ""
+    successor, holder = format_name(preferred[1]), format_name(tenure.holder)
+    return "" if successor == holder else f"{holder} was asked to step down for {successor}"
 
 
 def describe_address_of_end(tenure: Tenure) -> str:

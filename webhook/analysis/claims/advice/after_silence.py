@@ -93,6 +93,8 @@ def _advise_on_api_servers(cause: Diagnosis) -> Advice | None:
     if cause.silent_log:
         sentence = f"Look at the API server that wrote log {format_name(cause.silent_log)}, and at its machine:"
         return Advice(sentence, API_SERVERS)
+    if cause.has_late_server and not cause.has_lost_heartbeats:
+        return Advice("Look at the API server whose lease was late, and at its machine:", API_SERVERS)
     if cause.has_lost_heartbeats and cause.blame is not Blame.CLIENT:
         return Advice("See which nodes and API servers are away, and what they share, such as a zone:", _NODES)
     if cause.is_heard_in_ended_log_only:
@@ -155,6 +157,9 @@ def _advise_without_cause(history: LeaseHistory, tenure: Tenure, cause: Diagnosi
         return advise_on_nameless(history, tenure)
     if (own := find_holder_without_pod(history, tenure)) is not None and not find_user_without_pod(tenure):
         return _advise_on_user(history, tenure, own, cause)
+    if cause.has_other_writers and not history.requests.is_logged:
+        sentence = "Find out who else writes the lease, and from the audit log whether that conflicted:"
+        return Advice(sentence, make_command_for_managers(history))
     pod = find_pod(history, tenure.holder, tenure)
     if not pod.name:
         return _advise_on_holder(history, tenure, is_lost=is_lost) if history.requests.is_logged else _WATCH_ALL

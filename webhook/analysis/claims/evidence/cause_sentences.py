@@ -9,7 +9,6 @@ from webhook.analysis.claims.words import format_count
 _SENTENCES: Final = {
     Blame.SERVER: "The API server, or what it asks, was slow or unavailable",
     Blame.NETWORK: "Clients did not reach the API server",
-    Blame.CONFLICT: "Its updates conflicted",
     Blame.REFUSED: "Its writes were refused",
     Blame.THROTTLED: "The API server answered that there were too many requests",
     Blame.COORDINATED: "A coordinated election",
@@ -28,12 +27,13 @@ _RAN_ON: Final = (
     "its pod ran on, and what renews may have ended in it, be blocked, or be limited by its own client, for example"
 )
 _MAY_HAVE_ENDED: Final = "(its process may have ended, or been paused, blocked or cut off, for example)"
+_AS_IF_ENDED: Final = "(as if ended, paused, blocked or cut off)"
 _MAY_BE_LIMITED: Final = (
     "(what renews may have been blocked, limited by its own client, or ended in it, or may not renew at all, "
     "for example)"
 )
-_OWN_SIDE: Final = "No renewal of it was stored: it may have ended, or been paused, blocked or cut off, for example"
-_HIDDEN_SIDE: Final = "No renewal of it was stored: it may have ended, or been paused, cut off or refused, for example"
+_OWN_SIDE: Final = f"It stored no renewal {_AS_IF_ENDED}"
+_HIDDEN_SIDE: Final = "It stored no renewal (as if ended, paused, cut off or refused)"
 _REPEATED: Final = (Cause.INTERVAL, Cause.STOPPED)
 _LIMITED_EACH_TIME: Final = (
     "Its holders may renew too rarely, stop each time, or be kept from renewing, as by a rate limit of their own client"
@@ -61,8 +61,10 @@ def describe_cause(cause: Diagnosis) -> str:
         return f"{_describe_own_side(cause)}{cause.evidence}."
     if cause.blame in _OPENINGS:
         return f"{_OPENINGS[cause.blame]} {cause.evidence}."
+    if cause.blame is Blame.CONFLICT:
+        return f"{cause.evidence[0].upper()}{cause.evidence[1:]}.{_describe_end(cause)}"
     if cause.blame is Blame.COORDINATED:
-        return f"{_SENTENCES[cause.blame]}: {cause.evidence}, and may have done so."
+        return f"{_SENTENCES[cause.blame]}: {cause.evidence}."
     if cause.blame is Blame.REWRITTEN:
         return f"It may not have found itself as the holder, or stopped: {cause.evidence}."
     return f"{_describe_outside(cause)}: {cause.evidence}.{_describe_end(cause)}"
@@ -79,7 +81,7 @@ def _describe_own_side(cause: Diagnosis) -> str:
     if cause.is_silent and cause.others:
         return f"{_SILENT}, but {cause.others}{'' if cause.is_end_shown else f' {_MAY_HAVE_ENDED}'}; "
     if cause.is_silent:
-        return f"{_SILENT}; " if cause.is_end_shown else f"{_SILENT} {_MAY_HAVE_ENDED}; "
+        return f"{_SILENT}; " if cause.is_end_shown else f"{_SILENT} {_AS_IF_ENDED}; "
     if Cause.UNANSWERED in cause.possible_causes:
         return f"{_UNANSWERED}: "
     if cause.requests:

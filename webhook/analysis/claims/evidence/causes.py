@@ -148,8 +148,14 @@ def _diagnose_election(evidence: SilenceEvidence) -> Diagnosis | None:
     if request is None or request.asked is None or request.asked.earliest > evidence.end:
         return None  # only electors of a coordinated election read what they are asked
     by = f" by {describe_writer(request.writer)}" if request.writer and request.writer.user else ""
-    text = f"it was asked to step down for {format_name(request.successor)}{by}"
-    return Diagnosis(Blame.COORDINATED, text, (Cause.ASKED_TO_STEP_DOWN, Cause.STOPPED, *evidence.hidden))
+    silent = request.asked.at - evidence.start
+    is_older = silent > 2 * (evidence.history.renewals.usual or SECOND) + SECOND
+    after = f", when it had not renewed for {format_length(silent)}" if is_older else ", and stopped renewing then"
+    if silent < -SECOND:  # of a stamp, the fraction of a second is not known
+        after = ", and may have done so"
+    text = f"it was asked to step down for {format_name(request.successor)}{by}{after}"
+    possible = (Cause.ASKED_TO_STEP_DOWN, Cause.STOPPED, *evidence.hidden)
+    return Diagnosis(Blame.COORDINATED, text, possible, is_older_than_request=is_older)
 
 
 def _diagnose_silence(evidence: SilenceEvidence) -> Diagnosis:

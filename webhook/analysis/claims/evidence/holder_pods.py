@@ -25,6 +25,8 @@ class HolderPodDeletion(Struct, frozen=True):
 
     tenure: Tenure
     deletion: PodDeletion
+    is_followed: bool = False
+    """True if another pod of its name wrote the lease after it, and no other request to delete it is known."""
 
     @property
     def text(self) -> str:
@@ -33,7 +35,7 @@ class HolderPodDeletion(Struct, frozen=True):
         pod = f"pod {format_name(self.deletion.name)}, which {'wrote' if self.tenure.is_stand_in else did} it"
         if is_by_kubelet(self.deletion):
             return f"{pod}, was deleted, as its kubelet confirmed"
-        doubt = "" if self.deletion.is_surely_not_dry_run else f", {UNLESS_DRY_RUN}"
+        doubt = "" if self.deletion.is_surely_not_dry_run or self.is_followed else f", {UNLESS_DRY_RUN}"
         by = describe_by_writer(self.deletion.writer)
         return f"{pod}, was {name_deletion(self.deletion)}{by}{describe_grace(self.deletion)}{doubt}"
 
@@ -48,8 +50,17 @@ def find_holder_pod_deletions(deleted: DeletedPods, history: LeaseHistory, now: 
         until = now if tenure.until is None else min(now, tenure.until)
         if tenure.is_stand_in and after is not None and not tenure.is_deleted:
             until = min(now, after.since)  # its last write ends it, where a log shows nothing else
-        within = (one for one in found if own and tenure.since <= one.at <= until and _is_of(one, own, tenure))
-        yield from (HolderPodDeletion(tenure, one) for one in sorted(within, key=is_by_kubelet)[:1])
+        within = [one for one in found if own and tenure.since <= one.at <= until and _is_of(one, own, tenure)]
+        is_followed = len(within) == 1 and _is_followed_by_namesake(tenure, after)
+        yield from (HolderPodDeletion(tenure, one, is_followed) for one in sorted(within, key=is_by_kubelet)[:1])
+
+
+def _is_followed_by_namesake(tenure: Tenure, after: Tenure | None) -> bool:
+    """Return whether another pod of the same name came next: an API server has one of a name at a time."""
+    own, follower = tenure.processes.own, after.processes.own if after is not None else None
+    if own is None or follower is None or not (own.uid and follower.uid and own.pod):
+        return False
+    return (own.user, own.pod) == (follower.user, follower.pod) and own.uid != follower.uid
 
 
 def _is_of(deletion: PodDeletion, own: Writer, tenure: Tenure) -> bool:

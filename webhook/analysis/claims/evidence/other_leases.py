@@ -26,7 +26,7 @@ WITHOUT_EVIDENCE: Final = (
 _OTHERS: Final = "whether it was unavailable at other times, no other lease in the input shows"
 _ONE_NODE: Final = "and all holders were on one node"
 _TOO_FEW: Final = "too few to tell an outage of the API server from one of a node; give all of them (-A)"
-_COMPARED: Final = "compared (due at least twice)"
+_COMPARED: Final = "due at least twice"
 """What is renewed too rarely for that time, such as a heartbeat of a node, is not in such a count."""
 _FOR_ALL: Final = (Cause.FAILED, Cause.REFUSED_WEBHOOK, Cause.REFUSED_POLICY)
 """Possible causes of a stop of all writes, where no log shows the answers."""
@@ -64,8 +64,9 @@ def compare_silence(evidence: SilenceEvidence) -> Diagnosis:
                 "stored writes that left renewTime as it was: "
                 f"its process may have written the lease without renewing it, or another client uses that name{shown}"
             )
-            return Diagnosis(Blame.UNKNOWN, text, (Cause.NOT_RENEWING, *conflicting))
-        return Diagnosis(Blame.UNKNOWN, f"{others}, so its updates may have conflicted{shown}", conflicting)
+            return Diagnosis(Blame.UNKNOWN, text, (Cause.NOT_RENEWING, *conflicting), has_other_writers=True)
+        text = f"{others}, so its updates may have conflicted{shown}"
+        return Diagnosis(Blame.UNKNOWN, text, conflicting, has_other_writers=True)
     if not compared.is_known and is_silent and evidence.was_answered_throughout:
         reads = len(evidence.reads_of_others)
         text = f"the API server answered at least {reads} reads of this lease by others meanwhile"
@@ -77,6 +78,13 @@ def compare_silence(evidence: SilenceEvidence) -> Diagnosis:
             f"{_describe_pause(compared)}, as when the API server or its etcd is slow, or a node cut off, for example"
         )
         return Diagnosis(Blame.UNKNOWN, text, (*own, Cause.NETWORK), is_shared=True)
+    return _diagnose_own_silence(evidence, own, is_silent=is_silent)
+
+
+def _diagnose_own_silence(evidence: SilenceEvidence, own: tuple[Cause, ...], *, is_silent: bool) -> Diagnosis:
+    """Return the cause if most other leases were renewed on time: not known if one of an API server was not."""
+    histories, history, compared = evidence.histories, evidence.history, evidence.other_leases
+    start, end = evidence.silence.start, evidence.silence.end
     is_node_silent = _is_node_silent(histories, history, start, end) if is_silent else None
     node = history.find_node_at(start)
     of_node = {
@@ -86,7 +94,11 @@ def compare_silence(evidence: SilenceEvidence) -> Diagnosis:
     }
     text = f"{describe_punctual(compared)}{of_node[is_node_silent]}"
     silent_node = node if is_node_silent else ""
-    requests = requests or 0
+    if not silent_node and compared.late == 1 and is_identity_of_api_server(*compared.named_late[0]):
+        # An API server renews its own lease, for which no client and no network is needed.
+        text = f"{text}: the lease of an API server, which its client may have used"
+        return Diagnosis(Blame.UNKNOWN, text, (*own, Cause.NETWORK), has_late_server=True)
+    requests = evidence.request_count or 0
     return Diagnosis(Blame.CLIENT, text, own, is_silent=is_silent, requests=requests, silent_node=silent_node)
 
 
@@ -234,7 +246,7 @@ def describe_other_writers(history: LeaseHistory, start: int, end: int) -> str:
     are_all = len(known) == len(found)
     # A watch has their field managers, which clients choose.
     kind = "" if history.kind is InputKind.AUDIT_LOG else f"field manager{'' if len(known) == 1 else 's'} "
-    by = f"{' by' if are_all else ', among others by'} {kind}{' and '.join(known)}" if known else ""
+    by = f"{', by' if are_all else ', among others by'} {kind}{' and '.join(known)}" if known else ""
     return f"others wrote it at least {format_count(sum(number for _, number in often), 'time')} in that time{by}"
 
 
@@ -248,6 +260,10 @@ def _find_own_manager(history: LeaseHistory, start: int, end: int) -> str:
 
 def diagnose_snapshot(histories: ClusterHistory, history: LeaseHistory, now: int) -> Diagnosis:
     """Return why an expired lease is not renewed, from a dump, which has only the last renewal of each lease."""
+    spec = history.lease.spec if history.lease is not None else None
+    if spec is not None and spec.strategy and spec.preferred_holder not in {None, "", spec.holder_identity}:
+        asked = f"it was asked to step down for {format_name(spec.preferred_holder)}, and may have done so"
+        return Diagnosis(Blame.COORDINATED, asked, (Cause.ASKED_TO_STEP_DOWN, Cause.STOPPED, *HIDDEN))
     others = histories.index.compare_silent_with_others(history, now)
     own = (Cause.STOPPED, Cause.API_SERVER, *HIDDEN)
     if not others.is_known:

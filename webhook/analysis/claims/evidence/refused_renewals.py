@@ -104,7 +104,7 @@ def diagnose_conflict(evidence: SilenceEvidence) -> Diagnosis | None:
         text = f"{conflicts} of its updates conflicted (409), although nothing else was written to the lease"
         return Diagnosis(Blame.CLIENT, text, (Cause.UNANSWERED, Cause.CONFLICT), requests=evidence.request_count or 0)
     others = describe_other_writers(history, start, end)
-    also = f" ({others})" if others else ""
+    also = f": {others}" if others else ""
     text = f"{evidence.least}{conflicts} of its updates conflicted with other writes (409){also}"
     return _add_stop(Diagnosis(Blame.CONFLICT, text, (Cause.CONFLICT,)), evidence)
 
@@ -127,7 +127,9 @@ def list_possible_causes(compared: OtherLeases, hidden: Sequence[Cause]) -> tupl
 def _describe_refusal(refused: Sequence[Refusal], beside: Sequence[Cause], least: str) -> Diagnosis:
     # Who cannot renew gives up, and may release the lease then, which is refused as well.
     last = ([one for one in refused if not one.is_release] or refused)[-1]
-    message = f"{', the last one' if len(refused) > 1 else ''}: {last.message}" if last.message else ""
+    name = f" by {last.by.value} {last.name}" if last.name else ""
+    said = f"{', the last one' if len(refused) > 1 else ''}{name}"
+    message = f"{said}: {last.shown_message}" if last.message else ""
     by = REFUSED[last.by]
     possible = (by, *(one for one in beside if one != by))
     codes = " and ".join(map(str, sorted({one.code for one in refused})))

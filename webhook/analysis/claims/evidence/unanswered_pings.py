@@ -1,5 +1,6 @@
 """Candidates of a coordinated election that were pinged and did not answer: an API server chooses none of them."""
 
+import re
 from typing import Final
 
 from msgspec import Struct
@@ -44,16 +45,20 @@ class UnansweredPing(Struct, frozen=True):
         """Return an advice that looks at the candidate first."""
         name = format_name(self.ping.candidate)
         sentence = (
-            f"An API server chooses only among candidates that answer: see why LeaseCandidate {name} seems not to, "
-            "such as because its process does not run, or does not hear pings."
+            f"See why LeaseCandidate {name} did not answer its ping: an API server chooses only among those that do"
         )
         if self.pod:
             logs = make_command_for_log_of_pod(Pod(self.namespace, self.pod, is_logged=True))
         else:
             logs = make_command_for_log_of_holder(self.namespace, self.ping.candidate)
+        # A name that ends in a UUID is that of a pod, or of a machine, and of one start of its process.
+        named = self.pod or drop_uuid(self.ping.candidate)
+        if re.search(rf"(?:pod|logs) {re.escape(named)}(?![\w.-])", advice.command):
+            return advice  # which looks at it
         if not advice.command:
-            return Advice(f"{sentence} {advice.sentence} If it is a pod:", logs)
-        return Advice(f"{sentence} {advice.sentence}", f"{logs}; {advice.command}")
+            end = ":" if self.pod else ". If it is a pod:"
+            return Advice(f"{advice.sentence} {sentence}{end}", logs)
+        return Advice(f"{sentence}. {advice.sentence}", f"{logs}; {advice.command}")
 
 
 def find_unanswered_ping(histories: ClusterHistory, history: LeaseHistory) -> UnansweredPing | None:

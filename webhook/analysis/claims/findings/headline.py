@@ -205,6 +205,14 @@ def _describe_live(account: "Account", status: LeaseStatus, holder: str) -> str:
     return f"{holder} holds it{since}{renewed}"
 
 
+def is_silence_in_headline(account: "Account") -> bool:
+    """Return whether the headline of a lease that has not expired says that its holder renews it no longer."""
+    is_held = account.state is LeaseState.LIVE and account.status is not None and account.history.hidden_since is None
+    if not is_held or account.is_heartbeat or list_pods_at_once(account) or account.written_later is not None:
+        return False
+    return account.is_renewed_last and _is_silent(account)
+
+
 def _is_silent(account: "Account") -> bool:
     """Return whether its renewals have stopped, although it is live."""
     late = (one for one in account.findings if isinstance(one, Claim) and one.check == "renewal-late")

@@ -23,7 +23,7 @@ def make_claim(
     message: str,
     advice: Advice,
     cause: str = "",
-    **more: Any,  # noqa: ANN401 - `over_since` and `arguments`, as a Claim has them
+    **more: Any,  # noqa: ANN401 - `over_since`, `why` and `arguments`, as a Claim has them
 ) -> Claim:
     """Return a finding about a lease."""
     return Claim(
@@ -34,6 +34,7 @@ def make_claim(
         fix=advice.command,
         advice=advice.sentence,
         cause=cause,
+        why=more.get("why", ""),
         over_since=more.get("over_since"),
         arguments=drop_unknown(more.get("arguments", {})),
     )

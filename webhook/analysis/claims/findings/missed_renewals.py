@@ -182,7 +182,8 @@ def find_ongoing_silence(histories: ClusterHistory, history: LeaseHistory, now: 
         times = f"from {format_clock(last, now)} until {format_clock(until, now)}"
         seen = f"did not renew {times}, when the input ends, for {format_length(silence)}"
     usually = f"although the lease was renewed every {format_length(usual)} before"
-    message = f"{describe_holder_or_another(tenure)} {seen}, {usually}{holds}. {describe_cause(cause)}"
+    why = describe_cause(cause)
+    message = f"{describe_holder_or_another(tenure)} {seen}, {usually}{holds}. {why}"
     step = advise_after_silence(cause, history, tenure, now=now)
     yield make_claim(
         history,
@@ -191,6 +192,7 @@ def find_ongoing_silence(histories: ClusterHistory, history: LeaseHistory, now: 
         message,
         step,
         cause.blame,
+        why=why,
         over_since=0,
         arguments={"identity": find_identity(tenure), "from": last, "to": until, **list_possible_causes(cause)},
     )
@@ -221,16 +223,18 @@ def claim_loss(history: LeaseHistory, missed: silences.MissedRenewals, after: Te
         followed = (
             f"{took} {taken}{lasted} at {at}, {later} later{_describe_clocks_of_both(history, before, after)}{doubt}"
         )
+    why = describe_cause(cause)
     message = (
         f"{describe_holder_or_another(before)} last renewed at {format_clock(missed.start, now)}"
         f"{describe_last_renewal(history, before, missed.start)}{_describe_substitute(before, now)}; "
-        f"{followed}. {describe_cause(cause)}"
+        f"{followed}. {why}"
         f"{_describe_work_after(missed, after, now)}"
         f"{_describe_return(missed, history.renewals.usual, now)}"
     )
     step = advise_after_silence(cause, history, before, now=now, is_lost=after.holder != before.holder)
     return make_claim(
         *(history, "leader-lost", Severity.WARNING, message, step, cause.blame),
+        why=why,
         over_since=after.since,
         arguments={
             "identity": find_identity(after),

@@ -49,7 +49,8 @@ def _describe_senders(history: LeaseHistory, group: Sequence[Refusal]) -> str:
         return who
     address, _, program = sources[-1].partition(" ")
     others = f" and {format_count(len(sources) - 1, 'other')}" if len(sources) > 1 else ""
-    known = " and ".join(describe_writer(one) for one in history.requests.sources.get(sources[-1], ())[-MAX_NAMED:])
+    writers = history.requests.sources.get(sources[-1], ())[-MAX_NAMED:]
+    known = " and ".join(dict.fromkeys(map(describe_writer, writers)))  # pods of one name are several writers
     accepted = f"; from there, those of {known} were accepted" if known else ""
     return f"{who} ({format_name(program)} at {format_name(address)}{others}{accepted})"
 
@@ -101,7 +102,7 @@ def _claim_refused_reads(history: LeaseHistory, group: Sequence[Refusal], now: i
     message = (
         f"{least}{len(group)} reads by {who} refused with {last.code}{by}, the last one at {format_clock(last.at, now)}"
     )
-    message += f": {last.message}" if last.message else ""
+    message += f": {last.shown_message}" if last.message else ""
     return make_claim(
         *(history, "read-refused", Severity.WARNING, message, advise_after_refusal(history, last, now), "refused"),
         over_since=_find_end(history, last.at, now),
@@ -125,7 +126,7 @@ def _claim_refusals(history: LeaseHistory, group: Sequence[Refusal], now: int) -
         f"the last one at {format_clock(last.at, now)}"
     )
     if last.message:
-        message += f": {last.message}"
+        message += f": {last.shown_message}"
     reads = [
         one for one in history.requests.refusals if one.is_read and one.at > last.at and _is_refused_alike(one, last)
     ]

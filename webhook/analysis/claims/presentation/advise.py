@@ -82,6 +82,7 @@ from webhook.text.commands import fill_in, make_kubectl_prefix, quote_for_shell,
 
 _PATIENCE: Final = 30 * SECOND
 """Most candidates ask each few seconds."""
+_WORK_UNKNOWN: Final = "It is held and renewed; whether its holder works, a lease does not show."
 RISKS: Final = frozenset({"timing-tight"})
 """Findings about what may cost a leader its lease one day: nothing that happened."""
 _MIN_WRITES: Final = 3
@@ -99,7 +100,9 @@ def advise(account: Account) -> Advice:
     if history.is_mixed:
         return advice
     if account.unanswered is not None and account.other_candidates is None:
-        return account.unanswered.add_to(advice)
+        return account.unanswered.add_to(
+            Advice("It is held and renewed.") if advice.sentence == _WORK_UNKNOWN else advice
+        )
     if advice.command == make_command_for_audit_log(history.namespace, history.name) and history.requests.is_logged:
         sentence = "The log does not show who it was: see whether parts of it are missing. To see the lease:"
         return Advice(sentence, make_command_for_managers(history))
@@ -220,6 +223,15 @@ def _advise_without_lease(account: Account) -> Advice:
         return advise_on_refused_candidates(account.refused_candidates)
     if history.requests.absent:
         return _advise_on_absent_lease(account)
+    return _advise_on_unseen_lease(account, refused)
+
+
+def _advise_on_unseen_lease(account: Account, refused: Sequence[Refusal]) -> Advice:
+    """Return the advice if a log has writes of a lease, and no state of it; `refused` are those that were denied."""
+    history, tenure = account.history, account.history.latest_tenure
+    last = refused[-1] if refused else None
+    if tenure and last and last.received > tenure.last_renewal and tenure.is_by(last.writer):
+        return advise_after_refusal(history, last, account.now)
     if (in_turn := _advise_on_writers_in_turn(account)) is not None:
         return in_turn
     if (work := _advise_on_work_of_writer(account)) is not None:
@@ -477,10 +489,10 @@ def _advise_when_renewed(account: Account, status: LeaseStatus) -> Advice:
         return advice
     if not status.holder:
         return Advice("It is renewed; whether the process behind it works, a lease does not show.")
-    work = ""
     if account.worked_at is not None:
-        work = f", but its pod wrote other objects, the last time at {format_clock(account.worked_at, account.now)}"
-    return Advice(f"It is held and renewed; whether its holder works, a lease does not show{work}.")
+        work = f"but its pod wrote other objects, the last time at {format_clock(account.worked_at, account.now)}"
+        return Advice(f"{_WORK_UNKNOWN.removesuffix('.')}, {work}.")
+    return Advice(_WORK_UNKNOWN)
 
 
 def _advise_on_edit(account: Account) -> Advice | None:

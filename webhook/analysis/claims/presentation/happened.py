@@ -66,6 +66,7 @@ _OWN: Final = (
 _OWN_IN_PARTIAL_LOG: Final = "all are from its holder's own {}, and the log may lack the writes of others"
 _DURATION: Final = "leaseDurationSeconds"
 _PREFERRED: Final = "preferredHolder"
+_ONLY_PREFERRED: Final = re.compile(r"preferredHolder \S+ -> \S+")
 _STRATEGY: Final = "strategy "
 _TAKEN_UP: Final = re.compile(r"leaseDurationSeconds 5 -> \d+(?:, leaseTransitions absent -> 0)?")
 """What a holder writes when it takes up a lease that an API server created for it, with 5 s: `defaultLeaseDuration`."""
@@ -119,7 +120,8 @@ def list_latest(account: Account) -> Iterator[Line]:
     loud = (one for one in account.findings if isinstance(one, Claim) and _is_loud(one))
     since = history.latest_tenure.since if history.latest_tenure else 0
     is_told = any(one.check not in _OF_NO_CHANGE and (one.over_since or since) >= since for one in loud)
-    shown = [*_list_gaps(account)[-1:], *_list_edits(history, by_others=True)[-_MAX_LATEST:]]
+    edits = _list_edits(history, by_others=True, is_handover_shown=not is_told)
+    shown = [*_list_gaps(account)[-1:], *edits[-_MAX_LATEST:]]
     shown += _list_added_owners(history, by_others=True)[-_MAX_LATEST:]
     shown += _list_candidates(account, are_missing=bool(account.missing_candidates))[-_MAX_LATEST:]
     is_cause = any(isinstance(one, Claim) and one.cause == Blame.POD for one in account.findings)
@@ -254,13 +256,17 @@ def _list_gaps(account: Account) -> list[_Event]:
     return sorted(known, key=_TIME)[-MAX_GAPS:]
 
 
-def _list_edits(history: LeaseHistory, *, by_others: bool = False) -> list[_Event]:
+def _list_edits(history: LeaseHistory, *, by_others: bool = False, is_handover_shown: bool = False) -> list[_Event]:
     """Return edits, or those that need not be its holder's own doing, or that change how long it lasts.
 
     A watch does not show whose an edit is: what it has is listed of a log as well, where that names the writer.
+    `is_handover_shown`: without the request to step down that the last handover tells of.
     """
     taken_back = find_taken_back(history)
     found = [one for one in history.edits if not (by_others and _is_unremarkable(one))]
+    if is_handover_shown and history.latest_tenure is not None and history.latest_tenure.began is Handover.PREFERRED:
+        before = [None, *history.tenures][-2]
+        found = [one for one in found if not (one.tenure is before and _ONLY_PREFERRED.fullmatch(one.text))]
     if taken_back is None:
         return [*_keep_order(found)]
     others = [one for one in found if not (taken_back.has(one.at) and _IS_OF_ELECTION.fullmatch(one.text))]

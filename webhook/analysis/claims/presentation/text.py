@@ -8,7 +8,7 @@ from msgspec import Struct
 from webhook.admission.rules.expiry import BOUND
 from webhook.admission.rules.stamps import NAMES, Stamp, is_constant
 from webhook.analysis.claims.account import Account
-from webhook.analysis.claims.diagnosis import Blame
+from webhook.analysis.claims.diagnosis import Blame, Diagnosis
 from webhook.analysis.claims.evidence.cause_sentences import describe_cause
 from webhook.analysis.claims.evidence.creations import find_creation_at_first_sight
 from webhook.analysis.claims.findings.other_askers import find_other_askers
@@ -52,7 +52,8 @@ def list_facts(account: Account, *, verbose: bool = True) -> Iterator[Line]:
     if hidden := _describe_hidden(account):
         yield Line("Not shown", hidden)
     yield from _list_clocks(account)
-    yield from _list_touch(account)
+    # The headline of a lease that is held names who renewed it last.
+    yield from _list_touch(account) if verbose or account.state is not LeaseState.LIVE or account.is_heartbeat else ()
     if account.unserved_at is not None:
         when = format_clock(account.unserved_at, account.now)
         said = "it does not serve LeaseCandidates, so it chooses no holder"
@@ -60,12 +61,13 @@ def list_facts(account: Account, *, verbose: bool = True) -> Iterator[Line]:
     if account.tenure is not None and account.tenure.term is not None:
         yield Line("Term", f"{account.tenure.term}: the token of its writes, where a fence asks for one")
     yield from _list_state(account, verbose=verbose)
-    yield from _list_unverified(account)
+    yield from _list_unverified(account, verbose=verbose)
     is_silent_heartbeat = account.is_heartbeat and account.cause is not None and account.cause.blame is Blame.CLIENT
     together = describe_silent_together(account)
     # That all fell silent says more than that its holder did.
     is_told = bool(together) and account.cause is not None and account.cause.is_silent and not verbose
     is_known = account.cause is not None and account.cause.blame is not Blame.UNKNOWN
+    is_told |= not verbose and account.cause is not None and _is_stalled_as_asked(account, account.cause)
     if account.cause is not None and is_known and not (is_silent_heartbeat or is_told):
         yield Line("Why", describe_cause(account.cause))
     yield from _list_askers(account)
@@ -73,6 +75,12 @@ def list_facts(account: Account, *, verbose: bool = True) -> Iterator[Line]:
         yield Line("Together", together)
     yield from _list_further(account)
     yield from _list_rhythm(account) if verbose else ()
+
+
+def _is_stalled_as_asked(account: Account, cause: Diagnosis) -> bool:
+    """Return whether a headline says why a holder is silent: it was asked to step down, and no one has followed."""
+    is_stalled = any(one.check == "election-stalled" for one in account.findings)
+    return is_stalled and cause.blame is Blame.COORDINATED and not cause.is_older_than_request
 
 
 def _list_further(account: Account) -> Iterator[Line]:
@@ -241,11 +249,18 @@ def _describe_missing_stamps(history: LeaseHistory, now: int) -> str:
     return "the input has no time of a renewal that the API server set"
 
 
-def _list_unverified(account: Account) -> Iterator[Line]:
-    """Yield what annotations say of the writer where the input does not show that the API server wrote them."""
-    history = account.history
+def _list_unverified(account: Account, *, verbose: bool) -> Iterator[Line]:
+    """Yield what annotations say of the writer where the input does not show that the API server wrote them.
+
+    Without `verbose`, only where nothing else says who wrote it.
+    """
+    history, status = account.history, account.status
+    if is_constant(history.entries) and not verbose and account.renewer is not None:
+        return
     if is_constant(history.entries):
-        why = "not verified: --policy FILE says which stamps to believe"
+        # Another line says what --policy is for, if it is not known when the lease was renewed.
+        is_told = status is not None and not status.from_stamps and status.last_renewal is not None
+        why = "not verified" if is_told else "not verified: --policy FILE says which stamps to believe"
     elif is_dated_by_stamp(history.entries) and not (account.tenure and account.tenure.processes.own):
         namespace = format_name(history.namespace)
         why = f"if namespace {namespace} has the label lease-webhook/stamp, which this input does not show: "

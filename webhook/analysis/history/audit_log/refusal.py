@@ -45,6 +45,13 @@ _FAILED_WEBHOOK: Final = re.compile(r'failed calling webhook "([^"]{1,253})"')
 _FORBIDDEN: Final = r'[a-z0-9./-]{1,253}(?: "[^"]{0,253}")? is forbidden: '
 _POLICY: Final = re.compile(rf"{_FORBIDDEN}ValidatingAdmissionPolicy '([^']{{1,253}})'")
 _RIGHTS: Final = re.compile(rf'{_FORBIDDEN}User "[^"]*" cannot ')
+_NAMED_HEAD: Final = re.compile(
+    rf"(?:{_WEBHOOK.pattern}|{_POLICY.pattern} with binding '[^']{{1,253}}' denied request): (?=\S)"
+)
+"""What a message begins with that says no more than which webhook or policy refused."""
+_OF_LEASES: Final = re.compile(
+    r'(User "[^"]*" cannot [a-z]+ resource "leases") in API group "coordination\.k8s\.io"(?: in the namespace "[^"]*")?'
+)
 _LACKED: Final = re.compile(r'^[^"]*(?:"[^"]*" )?is forbidden: User "[^"]*" cannot ([a-z]{3,20}) resource ')
 _ROLES: Final = {"clusterrole": "ClusterRole", "role": "Role"}
 _MISSING_ROLE: Final = re.compile(r'(clusterrole|role)\.rbac\.authorization\.k8s\.io "([^"]{1,253})" not found')
@@ -300,3 +307,8 @@ class Refusal(Struct, frozen=True):
         """The name of the webhook or policy that refused it, "" if it was neither."""
         found = _WEBHOOK.match(self.message) or _POLICY.match(self.message)
         return found[1] if found else ""
+
+    @property
+    def shown_message(self) -> str:
+        """The message, without what a sentence about a lease that has `by` and `name` says already."""
+        return _OF_LEASES.sub(r"\1", _NAMED_HEAD.sub("", self.message, count=1), count=1)
