@@ -8,6 +8,7 @@ from tests.claims.accounts import account, text
 from tests.history.fake_server import Elector, FakeServer, together
 from tests.history.observing import follow_log, follow_watch
 from webhook.analysis.claims.evidence.lost_heartbeats import find_lost_heartbeats
+from webhook.analysis.claims.findings.collect import find_claims
 from webhook.analysis.claims.presentation.urgency import advise_with_urgency
 from webhook.analysis.history import heartbeat_stops
 from webhook.analysis.history.follow import ClusterHistory
@@ -73,7 +74,7 @@ def test_a_part_of_a_cluster_that_is_away_is_not_looked_for_in_etcd(
     server = lose(stopped=("kube-node-lease/a1", IDENTITY), gone_on=("kube-node-lease/b1", "kube-node-lease/b2"))
     output = explain(view(server), server.now)
     assert f"no renewal of kube-node-lease/a1 and {IDENTITY} is shown for " in output
-    assert "and 2 other leases of nodes and API servers went on; 5 of the 8 other leases compared" in output
+    assert "and 2 other leases of nodes and API servers went on; 5 of the 8 other leases due at least twice" in output
     assert (
         f"(kube-node-lease/a1, {IDENTITY} and 3 more), and kube-node-lease/b1, kube-node-lease/b2 and 1 more were"
         in output
@@ -148,3 +149,43 @@ def test_of_very_many_heartbeats_a_sample_says_how_many_went_on_at_least(monkeyp
     nodes = tuple(f"kube-node-lease/b{number}" for number in range(7))
     server = lose(stopped=("kube-node-lease/a1",), gone_on=nodes)
     assert "and at least 1 other lease of nodes and API servers went on" in explain(follow_watch(server), server.now)
+
+
+def slow_down(lease: str, others: int = 0) -> ClusterHistory:
+    """The lease of an API server, or others, are renewed less often while a holder is silent; db-1 takes its lease."""
+    server = FakeServer()
+    first, second = server.elector("db-0", "shop/db"), server.elector("db-1", "shop/db")
+    leaders = [server.elector(f"m{number}-0", f"shop/m{number}") for number in range(4)]
+    slow = [heartbeat(server, lease), *(heartbeat(server, f"kube-system/x{number}") for number in range(others))]
+    for elector in slow:
+        elector.take()
+    for second_of in range(0, 60, 2):
+        for elector in slow if second_of % 4 == 0 else ():
+            elector.renew()
+        together(2, first, *leaders)
+    for second_of in range(0, 20, 2):
+        for elector in slow if second_of == 10 else ():
+            elector.renew()
+        together(2, *leaders)
+    second.take()
+    for _ in range(10):
+        for elector in slow:
+            elector.renew()
+        together(2, second, *leaders)
+    return follow_watch(server)
+
+
+@pytest.mark.parametrize(
+    ("lease", "others", "is_said"), [(IDENTITY, 0, True), ("kube-system/own", 0, False), (IDENTITY, 1, False)]
+)
+def test_of_one_api_server_whose_lease_was_late_too_the_client_is_not_cleared_and_not_blamed(
+    lease: str, others: int, *, is_said: bool
+) -> None:
+    histories = slow_down(lease, others)
+    answer = account(histories, histories.bounds.until or 0)
+    said = f"{lease} was late at the same time: the lease of an API server, which its client may have used."
+    assert (said in text(answer)) is is_said
+    assert ("Look at the API server whose lease was late" in advise_with_urgency(answer).sentence) is is_said
+    assert [one.cause for one in find_claims(answer) if one.check == "leader-lost"] == [
+        "unknown" if is_said else "client"
+    ]

@@ -102,3 +102,26 @@ def test_what_was_stored_in_time_is_not_remembered() -> None:
 def test_long_messages_are_cut() -> None:
     assert len(refusal(403, "x" * 100_000).message) < 500
     assert refusal(403).writer == Writer()
+
+
+NOT_ALLOWED = 'leases.coordination.k8s.io "db" is forbidden: User "u" cannot update resource "leases"'
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        (WEBHOOK, "spec.holderIdentity: Forbidden: no"),
+        (
+            'admission webhook "w.example.com" denied the request',
+            'admission webhook "w.example.com" denied the request',
+        ),
+        (POLICY, "no"),
+        (f"invalid: {WEBHOOK}", f"invalid: {WEBHOOK}"),
+        (f'{NOT_ALLOWED} in API group "coordination.k8s.io" in the namespace "shop"', NOT_ALLOWED),
+        (f'{NOT_ALLOWED} in API group "coordination.k8s.io": RBAC: no role', f"{NOT_ALLOWED}: RBAC: no role"),
+        ("Unauthorized", "Unauthorized"),
+    ],
+    ids=["webhook", "webhook without a reason", "policy", "a quoted webhook", "rights", "rights of a cluster", "other"],
+)
+def test_what_names_say_already_is_not_shown_of_a_message(message: str, shown: str) -> None:
+    assert refusal(403, message).shown_message == shown

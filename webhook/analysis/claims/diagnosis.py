@@ -92,6 +92,8 @@ class Diagnosis(Struct, frozen=True):
     """True if that log has every request of its process for the lease: it may know no other API server."""
     silent_log: str = ""
     """The name of the log of its API server, if that answered nobody about a lease for most of that time."""
+    is_alone_in_silent_log: bool = False
+    """True if no other lease was renewed there before, so that nothing but the holder's silence shows that of it."""
     silent_node: str = ""
     """The node of its pod, as its token says, if the lease of that was not renewed for most of that time either."""
     gone: str = ""

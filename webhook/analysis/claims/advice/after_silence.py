@@ -60,7 +60,8 @@ def advise_after_silence(
 
     `is_lost`: another holder has the lease since.
     """
-    if (advice := _advise_on_other_writer(history, tenure)) is not None:
+    alone = _advise_on_only_holder_in_log(history, tenure, cause, is_lost=is_lost)
+    if (advice := _advise_on_other_writer(history, tenure) or alone) is not None:
         return advice
     if (step := _advise_on_api_servers(cause)) is not None:
         return _add_pod_that_may_have_stopped(step, cause, history, tenure, now=now)
@@ -83,6 +84,19 @@ def advise_after_silence(
     if cause.blame is Blame.REFUSED and cause.refusal is not None:
         return _advise_on_refused_holder(cause.refusal, history, tenure, cause, now=now)
     return _advise_without_cause(history, tenure, cause, is_lost=is_lost)
+
+
+def _advise_on_only_holder_in_log(
+    history: LeaseHistory, tenure: Tenure, cause: Diagnosis, *, is_lost: bool
+) -> Advice | None:
+    """Return the advice if a log stood still in which only the holder renewed: its pod is as likely to have."""
+    pod = find_pod(history, tenure.holder, tenure)
+    if not cause.is_alone_in_silent_log or not pod.name:
+        return None
+    step = _advise_on_silent_pod(tenure, pod, cause, is_lost=is_lost)
+    log = format_name(cause.silent_log)
+    sentence = f"{step.sentence.removesuffix(':')}. Look at the API server that wrote log {log}, too:"
+    return Advice(sentence, f"{step.command}; {API_SERVERS}")
 
 
 def _advise_on_api_servers(cause: Diagnosis) -> Advice | None:

@@ -136,7 +136,8 @@ def _diagnose_silent_log(evidence: SilenceEvidence, log: SilentLog, own: Sequenc
         f"log {format_name(name)}, which has the last renewal, has no answer about any lease from {start} to {end}"
         f"{others}, and another log goes on: {whose}"
     )
-    return Diagnosis(Blame.UNKNOWN, text, (*own, Cause.NETWORK), silent_log=name)
+    is_alone = not stopped
+    return Diagnosis(Blame.UNKNOWN, text, (*own, Cause.NETWORK), silent_log=name, is_alone_in_silent_log=is_alone)
 
 
 def _has_stopped_with(other: LeaseHistory, history: LeaseHistory, log: SilentLog) -> bool:

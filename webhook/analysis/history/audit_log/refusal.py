@@ -46,11 +46,12 @@ _FORBIDDEN: Final = r'[a-z0-9./-]{1,253}(?: "[^"]{0,253}")? is forbidden: '
 _POLICY: Final = re.compile(rf"{_FORBIDDEN}ValidatingAdmissionPolicy '([^']{{1,253}})'")
 _RIGHTS: Final = re.compile(rf'{_FORBIDDEN}User "[^"]*" cannot ')
 _NAMED_HEAD: Final = re.compile(
-    rf"(?:{_WEBHOOK.pattern}|{_POLICY.pattern} with binding '[^']{{1,253}}' denied request): (?=\S)"
+    rf"\A(?:{_WEBHOOK.pattern}|{_POLICY.pattern} with binding '[^']{{1,253}}' denied request): (?=\S)"
 )
 """What a message begins with that says no more than which webhook or policy refused."""
 _OF_LEASES: Final = re.compile(
-    r'(User "[^"]*" cannot [a-z]+ resource "leases") in API group "coordination\.k8s\.io"(?: in the namespace "[^"]*")?'
+    rf'\A({_FORBIDDEN}User "[^"]*" cannot [a-z]+ resource "leases") '
+    r'in API group "coordination\.k8s\.io"(?: in the namespace "[^"]*")?'
 )
 _LACKED: Final = re.compile(r'^[^"]*(?:"[^"]*" )?is forbidden: User "[^"]*" cannot ([a-z]{3,20}) resource ')
 _ROLES: Final = {"clusterrole": "ClusterRole", "role": "Role"}
