@@ -8,7 +8,7 @@ from tests.claims.accounts import account, shop, text
 from tests.claims.test_related_writes import RIGHTS, log_write
 from tests.factories import Tweak, put
 from tests.history.fake_server import FakeServer, together
-from tests.history.observing import advise, follow_log
+from tests.history.observing import advise, follow_log, follow_metadata
 from webhook.analysis.history.audit_log.grants import Binding, Grants
 from webhook.analysis.history.visibility.bounds import MAX_LISTED
 from webhook.kubernetes.times import SECOND
@@ -146,3 +146,15 @@ def test_of_requests_that_were_answered_in_another_order_the_one_received_last_c
     found = follow_log(server).leases["shop", "db"].requests.grants.find(USER, "update")
     assert found is not None
     assert (found[0].name, found[1] < server.now - 1 * SECOND) == ("db", True)
+
+
+def test_a_log_without_objects_says_what_its_last_writer_was_refused() -> None:
+    server = FakeServer()
+    db = server.elector("db-0", "shop/db")
+    db.lead(20)
+    for _ in db.ticks(10):
+        db.fail(403, RIGHTS)
+    assert advise(account(follow_metadata(server), server.now)).startswith("The API server refused what shop/db wrote.")
+    server.wait(5)
+    db.lead(10)
+    assert advise(account(follow_metadata(server), server.now)).startswith("Only its writes were seen")

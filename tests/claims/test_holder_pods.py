@@ -205,3 +205,25 @@ def test_a_writer_that_creates_the_lease_again_is_compared_with_no_other() -> No
     output = text(account(follow_metadata(server), server.now))
     assert "after it was deleted; it had not written it for 1" in output
     assert "neither" not in output
+
+
+@pytest.mark.parametrize(
+    ("uid", "requests", "is_doubted"),
+    [("u-1", 1, False), ("u-1", 2, True), ("", 1, True)],
+    ids=["", "two requests", "no uid"],
+)
+def test_a_pod_that_another_one_of_its_name_follows_was_deleted_indeed(
+    uid: str, requests: int, *, is_doubted: bool
+) -> None:
+    server = FakeServer(uids={"db-0": "u-0"})
+    db = server.elector("db-0", "shop/db")
+    db.lead(60)
+    for number in range(requests):
+        server.wait(1)
+        server.delete_pod("db-0", put("user", {"username": f"alice{number}"}), put("level", "Metadata"))
+        del server.log[-1]["responseObject"]
+    server.uids["db-0"] = uid
+    server.wait(1)
+    server.elector("db-0", "shop/db").lead(20)
+    (fact,) = facts_of(account(follow_log(server), server.now))
+    assert (UNLESS_DRY_RUN in fact.message) is is_doubted

@@ -116,3 +116,12 @@ def test_without_an_address_nothing_is_said_of_who_it_was() -> None:
     said = say(server)
     assert "4 writes by one or more unknown users refused with 401" in said
     assert f"{UNKNOWN} To see the pods: kubectl -n shop get pods" in said
+
+
+def test_pods_of_one_name_are_named_once() -> None:
+    server = play_stranger(is_known=True)
+    server.uids["job-1"] = "another"
+    ask = server.elector("job-1", "shop/db")
+    ask.ask()
+    ask.fail_unauthenticated()
+    assert "; from there, those of shop/db from pod job-1 were accepted) refused" in say(server)

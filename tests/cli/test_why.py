@@ -510,3 +510,52 @@ def test_a_candidate_that_did_not_take_the_lease_up_is_news_once_another_one_has
     path.write_bytes(server.audit_log())
     _, out, _ = run(capsys, "shop/db", "--input", str(path))
     assert "warning  not-taken-up\n  b_1 was chosen by an API server" in out
+
+
+def test_what_the_headline_says_of_a_silence_is_not_said_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = FakeServer()
+    db, mail = server.elector("db-0", "shop/db", duration=120), server.elector("mail-0", "shop/mail")
+    together(40, db, mail)
+    together(30, mail)
+    path = tmp_path / "leases.json"
+    path.write_bytes(server.watch())
+    _, out, _ = run(capsys, "shop/db", "--input", str(path))
+    assert "db-0_1 has not renewed it for 30 s, and keeps it until" in " ".join(out.split("\n")[0:2])
+    assert "warning  renewal-late (ongoing)\n  It stored no renewal" in out
+    _, out, _ = run(capsys, "shop/db", "--input", str(path), "--verbose")
+    assert "warning  renewal-late (ongoing)\n  db-0_1 has not renewed since" in out
+
+
+def test_why_two_holders_in_a_row_were_lost_is_said_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    server = FakeServer()
+    db, after, mail = (server.elector(*one) for one in (("a", "shop/db"), ("b", "shop/db"), ("m", "shop/mail")))
+    together(20, db, mail)
+    together(20, mail)
+    together(20, after, mail)
+    together(20, mail)
+    path = tmp_path / "leases.json"
+    path.write_bytes(server.watch())
+    _, out, _ = run(capsys, "shop/db", "--input", str(path))
+    assert out.count("It stored no renewal") == 1
+    assert "Why: as above." in " ".join(out.split())
+    _, out, _ = run(capsys, "shop/db", "--input", str(path), "--verbose")
+    assert " ".join(out.split()).count("It stored no renewal") == 2
+
+
+@pytest.mark.parametrize(("is_verbose", "times"), [(False, 1), (True, 2)])
+def test_who_renewed_a_held_lease_in_the_place_of_its_holder_is_said_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], *, is_verbose: bool, times: int
+) -> None:
+    server = FakeServer()
+    db = server.elector("db-0", "shop/db")
+    db.lead(20)
+    server.wait(2)
+    server.write("shop/db", server.leases["shop/db"]["spec"] | {"renewTime": db._time()}, "curl", "mallory", "")
+    path = tmp_path / "audit.log"
+    path.write_bytes(server.audit_log())
+    _, out, _ = run(capsys, "shop/db", "--input", str(path), *(["--verbose"] if is_verbose else []))
+    said = " ".join(out.split())
+    assert "mallory renewed it last, which is not known to be its process" in said
+    assert said.count("which is not known") == times
