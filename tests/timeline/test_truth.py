@@ -148,6 +148,13 @@ def test_a_log_without_objects_shows_who_writes_and_not_who_holds() -> None:
     assert spans(lane) == [("written", "a", 0.0, None)]
 
 
+def test_a_list_after_a_log_without_objects_shows_who_holds() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(10)
+    (lane,) = timeline_of(server.audit_log(metadata_only=True), server.dump()).lanes
+    assert spans(lane) == [("written", "a_1", 0.0, 10.0), ("held", "a_1", 10.0, None)]
+
+
 def test_where_a_log_may_lack_what_was_written_nothing_is_shown() -> None:
     server = FakeServer()
     a, m, n = (server.elector(name, f"shop/{name}") for name in ("a", "m", "n"))
