@@ -6,8 +6,9 @@ import pytest
 
 from tests.claims.accounts import account, text
 from tests.factories import Document
-from tests.history.fake_server import Elector, FakeServer
-from tests.history.observing import LEASE, follow_log, follow_watch
+from tests.history.fake_server import SECOND, START, Elector, FakeServer
+from tests.history.observing import LEASE, follow_log, follow_watch, observe_all
+from tests.inputs.reading import read
 from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.claims.presentation.advise import advise as find_advice
 from webhook.analysis.history.follow import ClusterHistory
@@ -59,6 +60,21 @@ def test_a_pod_that_renews_beside_one_that_goes_on_has_not_replaced_it() -> None
     assert held["by"]["pod"] == "db-0"
     (shared,) = claims(histories, server, "identity-shared")
     assert "shop/db from pod db-0 (9 renewals) and shop/db from pod db-1 (4 renewals)" in shared["text"]
+
+
+@pytest.mark.parametrize("behind", [0, 7200])
+def test_a_renewal_that_only_its_writer_dates_does_not_say_that_the_next_pod_came_after_expiry(behind: int) -> None:
+    """A log lacks the last renewal by the first pod, which a watch without managedFields shows."""
+    server, (first, second) = twins(2)
+    first.ahead = -behind
+    renew_in_turns(server, first, times=1)
+    del server.log[-1]
+    renew_in_turns(server, second, times=5)
+    histories = ClusterHistory()
+    observe_all(histories, read("watch", [server.watch(managed_fields=False)]), read("log", [server.audit_log()]))
+    before, tenure = histories.leases[LEASE].tenures
+    assert tenure.began is Handover.REPLACED
+    assert before.until == tenure.since == START + 12 * SECOND
 
 
 def test_a_late_request_of_the_pod_before_is_no_sign_that_it_goes_on() -> None:

@@ -67,8 +67,8 @@ def find_taking(tenure: Tenure | None, old: LeaseSpec, known: Sequence[Entry], w
     kept = tenure.kept_until if tenure else last
     is_held = tenure is not None and tenure.until is None
     duration = tenure.duration if tenure and is_held else old.lease_duration_seconds
-    is_unseen = (tenure is not None and _is_renewal_unknown(tenure, write)) or _is_dated_before(tenure, kept, write)
-    how = classify_write(tenure, kept, duration, write, is_dated=write.is_dated_by_a_server and not is_unseen)
+    is_unseen = _is_renewal_unknown(tenure, kept, write)
+    how = classify_write(tenure, kept, duration, write)
     if how is Handover.STOLEN and is_release(old):
         # Who is written into a lease that stays released does not hold it.
         how = Handover.UNKNOWN
@@ -80,8 +80,14 @@ def find_taking(tenure: Tenure | None, old: LeaseSpec, known: Sequence[Entry], w
     return Taking(how=how, kept_until=kept, duration=duration, ended=ended, is_close=is_close)
 
 
-def _is_renewal_unknown(tenure: Tenure, write: Write) -> bool:
-    # What nothing dates, or a holder's own clock, cannot be compared with the API server's clock.
+def _is_renewal_unknown(tenure: Tenure | None, kept_until: int | None, write: Write) -> bool:
+    """Return whether the last renewal and a write after it are dated by clocks that cannot be compared, or by none."""
+    is_undated = tenure is not None and _is_undated_renewal(tenure, write)
+    return is_undated or _is_dated_before(tenure, kept_until, write)
+
+
+def _is_undated_renewal(tenure: Tenure, write: Write) -> bool:
+    """Return whether nothing dates the last renewal, or only its writer's clock, and an API server's clock a write."""
     last = tenure.last_renewal_write or tenure.beginning.write
     is_inherited_claimed = tenure.inherited is not None and tenure.last_extension.is_claimed
     is_compared = last.is_dated and not (last.is_claimed or is_inherited_claimed)
@@ -108,10 +114,9 @@ def _bound_keeping(tenure: Tenure | None, kept_until: int | None) -> tuple[int, 
     return at // SECOND * SECOND, at // SECOND * SECOND + SECOND
 
 
-def classify_write(
-    tenure: Tenure | None, kept_until: int | None, duration: int | None, write: Write, *, is_dated: bool
-) -> Handover:
+def classify_write(tenure: Tenure | None, kept_until: int | None, duration: int | None, write: Write) -> Handover:
     """Classify a write: both it and the renewal before were stored at some time in an interval."""
+    is_dated = write.is_dated_by_a_server and not _is_renewal_unknown(tenure, kept_until, write)
     at, skew = kept_until or 0, 0
     first, last = _bound_keeping(tenure, kept_until)
     if tenure is not None and tenure.last_extension.at == kept_until:

@@ -132,9 +132,7 @@ def _measure_doubt(before: Write, write: Write, at: int) -> int:
 
 def _replace(step: Step, tenure: Tenure, at: int, writer: Writer | None) -> None:
     """Begin the tenure of another pod that renews under the same identity: it may not know of the one before."""
-    is_dated = step.write.is_dated_by_a_server
-    how = classify_write(tenure, tenure.kept_until, tenure.duration, step.write, is_dated=is_dated)
-    is_expired = how is Handover.EXPIRED
+    is_expired = classify_write(tenure, tenure.kept_until, tenure.duration, step.write) is Handover.EXPIRED
     how = Handover.EXPIRED if is_expired else Handover.REPLACED
     end_tenure(step, tenure.last_renewal if is_expired else at, how)
     begin_tenure(step, tenure.holder, at, how, writer).begin_with_renewal(step.write, tenure)
