@@ -703,3 +703,22 @@ def test_who_acts_as_the_account_of_a_pod_that_a_text_names_is_not_the_holder() 
     processes = HolderProcesses("a_1", own=own, taken_by=own, is_process_known=True, renewals=1)
     assert not processes.may_renew(Writer("shop", "a", impersonator="alice"))
     assert not processes.may_renew(None)
+
+
+@pytest.mark.parametrize(("verb", "holders"), [("patch", ["api", "a", "b"]), ("update", ["api", "a", "tool", "b"])])
+def test_who_patches_a_lease_without_objects_does_not_follow_one_that_updates_it(verb: str, holders: list[str]) -> None:
+    server = FakeServer()
+    server.elector("api", "shop/db").take()
+    server.wait(2)
+    a, tool = server.elector("a", "shop/db"), server.elector("tool", "shop/db")
+    a.take()
+    server.wait(12)
+    a.renew()  # with this second write it has followed the one that created the lease
+    for _ in range(2):
+        server.wait(12)
+        tool.renew()
+        server.log[-1]["verb"] = verb
+    server.wait(5)
+    server.elector("b", "shop/db").lead(30)
+    tenures = account(log(server, metadata_only=True)).history.tenures
+    assert [one.holder for one in tenures] == holders

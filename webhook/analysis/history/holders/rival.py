@@ -87,6 +87,11 @@ class Rival(Struct):
         self.begin(verb)
         self.writes.clear()
 
+    def follow_holder(self, verb: str) -> None:
+        """Note that it has followed the holder, by writes with this verb."""
+        self.verb = verb
+        self.writes.clear()
+
     def is_writing_like_holder(self, verb: str) -> bool:
         """Return whether a verb is that of the holder's renewals."""
         return self.verb in {verb, "create"}

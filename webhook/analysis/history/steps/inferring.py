@@ -86,7 +86,7 @@ def _follow_rival(step: Step, tenure: Tenure, at: int, writer: Writer) -> None:
     history.requests.drop_accepted(writer, since)
     for renewed, _ in renewals:
         _renew_hidden(step, following, renewed, writer)
-    history.rival.writes.clear()
+    history.rival.follow_holder(step.seen.verb)
 
 
 def take_hidden_write(step: Step, at: int) -> None:
