@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
+from unittest.mock import patch
 
 from msgspec import Struct
 
@@ -18,7 +19,9 @@ from tests.truth.records import History
 from tests.truth.shown import Reading, Shown, shown_by_rows, shown_by_timeline
 from tests.truth.shown_predicates import SHOWN
 from tests.truth.stage import MILLISECOND
-from webhook.cli import audit, why
+from webhook.analysis.inputs.cluster import Cluster
+from webhook.analysis.inputs.items import Item
+from webhook.cli import audit, reading, why
 from webhook.cli.terminal import Failure
 from webhook.kubernetes.times import format_micro_time, parse
 
@@ -54,21 +57,41 @@ def evaluate(
 ) -> Iterator[Evaluated]:
     """Yield every claim that the commands make of every lease, with its truth; `without` these arguments."""
     with tempfile.TemporaryDirectory() as folder:
-        paths = _write_inputs(Path(folder), given)
-        read = cache(partial(_read, given, paths))
+        paths, items = _write_inputs(Path(folder), given), _ItemsReadOnce()
+        read = cache(partial(_read, given, paths, items))
         for command in commands:
             if command in _SHOWN:
                 yield from _shown_by(command, history, given, read)
             else:
-                yield from _claims_of(command, history, given, paths, without)
+                yield from _claims_of(command, history, given, partial(run, command, given, paths, items), without)
+
+
+class _ItemsReadOnce:
+    """Reads the files of an input for the first command; the others take the same items, which nothing changes."""
+
+    def __init__(self) -> None:
+        self._read = reading.read_for_history
+        self._known: dict[tuple[tuple[str, ...], str | None], list[Item]] = {}
+
+    def __call__(
+        self, paths: Sequence[str], cluster: Cluster | None = None, policy: str | None = None, **options: Any
+    ) -> Iterator[Item]:
+        key = tuple(paths), policy
+        if key not in self._known:
+            self._known[key] = list(self._read(paths, cluster, policy, **options))
+        return iter(self._known[key])
 
 
 def _claims_of(
-    command: str, history: History, given: Input, paths: Sequence[str], without: Sequence[str]
+    command: str,
+    history: History,
+    given: Input,
+    run_command: Callable[[], list[dict[str, Any]]],
+    without: Sequence[str],
 ) -> Iterator[Evaluated]:
     everything: dict[str, tuple[Facts, ...]] = {}
     try:
-        answers = run(command, given, paths)
+        answers = run_command()
     except Exception as error:  # noqa: BLE001 - whatever ends a command is reported as false
         yield Evaluated(command, "", {"claim": CRASH, "text": f"{type(error).__name__}: {error}"}, False)
         return
@@ -84,8 +107,8 @@ def _claims_of(
             yield _evaluate(command, lease, {key: one for key, one in claim.items() if key not in without}, facts)
 
 
-def _read(given: Input, paths: Sequence[str]) -> Reading:
-    with contextlib.redirect_stderr(io.StringIO()):
+def _read(given: Input, paths: Sequence[str], items: _ItemsReadOnce) -> Reading:
+    with contextlib.redirect_stderr(io.StringIO()), patch.object(reading, "read_for_history", items):
         return Reading(given, paths)
 
 
@@ -108,7 +131,7 @@ def _shown_by(command: str, history: History, given: Input, read: Callable[[], R
 def shown_in(history: History, given: Input) -> Iterator[tuple[dict[str, Any], Facts]]:
     """Yield everything that is shown beside claims, with the facts of its lease at the moment of evaluation."""
     with tempfile.TemporaryDirectory() as folder:
-        read = _read(given, _write_inputs(Path(folder), given))
+        read = _read(given, _write_inputs(Path(folder), given), _ItemsReadOnce())
         now = max(given.last, _true_time(history, format_micro_time(read.as_of.at)))
         facts_of = cache(partial(Facts, history, now=now))
         for command in SHOWING:
@@ -124,7 +147,7 @@ def _ends(history: History, key: tuple[str, str], given: Input, evaluated_at: st
 def claims_in(history: History, given: Input, command: str = "why") -> Iterator[tuple[dict[str, Any], Facts]]:
     """Yield every claim of a command with the facts of its lease."""
     with tempfile.TemporaryDirectory() as folder:
-        for answer in run(command, given, _write_inputs(Path(folder), given)):
+        for answer in run(command, given, _write_inputs(Path(folder), given), _ItemsReadOnce()):
             now = max(given.last, _true_time(history, answer["now"]))
             facts = Facts(history, answer["namespace"], answer["name"], now)
             yield from ((claim, facts) for claim in answer["claims"])
@@ -146,8 +169,8 @@ def _true_time(history: History, text: str) -> int:
     return parse(text) - min(offsets)
 
 
-def run(command: str, given: Input, paths: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the JSON that a command prints."""
+def run(command: str, given: Input, paths: Sequence[str], items: _ItemsReadOnce) -> list[dict[str, Any]]:
+    """Return the JSON that a command prints of the items of some files."""
     arguments = ["--format", "json"]
     for path in paths:
         arguments += ["--policy" if path.endswith("policy.yaml") else "--input", path]
@@ -155,7 +178,8 @@ def run(command: str, given: Input, paths: Sequence[str]) -> list[dict[str, Any]
         arguments += ["--now", format_micro_time(given.now)]
     program = why.command if command == "why" else audit.command
     out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+    read_items = patch.object(reading, "read_for_history", items)
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), read_items:
         try:
             program.main(arguments, prog_name=command, standalone_mode=False)
         except Failure as failure:

@@ -235,8 +235,8 @@ class Facts(Struct, frozen=True, dict=True):
             return False
         # Another writer may have shortened it: it is live for as long as its holder wrote.
         holder = standing[0].after.holder or ""
-        own = [one.after.duration or 0 for one in self.writes if one.at < at and self.is_own(one, holder)]
-        return at < standing[0].end + max(standing[1], *(one * SECOND for one in own[-1:]), 0) + self.spread
+        own = (one.after.duration or 0 for one in reversed(self.writes) if one.at < at and self.is_own(one, holder))
+        return at < standing[0].end + max(standing[1], next(own, 0) * SECOND, 0) + self.spread
 
     def _standing(self, at: int) -> tuple[Write, int] | None:
         """Return the last renewal before an instant, and the duration then; None if nobody holds the lease."""

@@ -55,6 +55,22 @@ def test_an_input_on_which_reading_fails_is_a_crash_of_every_command(monkeypatch
     ]
 
 
+@pytest.mark.parametrize("kind", [Kind.LOG_WITH_POLICY, Kind.LIST])
+def test_commands_that_share_what_was_read_say_the_same_as_each_by_itself(kind: Kind) -> None:
+    history = play(replace(KILLED, is_stamped=True))
+    given = input_of(history, kind)
+    assert given is not None
+
+    def evaluate_commands(*commands: str) -> list[tuple[str, str, bool | None]]:
+        # What audit says has the path of the file, which is in another folder each time.
+        found = evaluate(history, given, commands, without=("source",))
+        return [(one.command, str(one.claim), one.is_true) for one in found]
+
+    alone = [one for command in COMMANDS for one in evaluate_commands(command)]
+    assert len(alone) > len(COMMANDS)
+    assert evaluate_commands(*COMMANDS) == alone
+
+
 def test_a_plan_is_shrunk_to_what_is_needed() -> None:
     def has_loss(plan: Plan) -> bool:
         return "b" in {one.after.lease.spec.holder for one in play(plan).stores if one.after and one.after.lease}
