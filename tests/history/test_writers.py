@@ -722,3 +722,16 @@ def test_who_patches_a_lease_without_objects_does_not_follow_one_that_updates_it
     server.elector("b", "shop/db").lead(30)
     tenures = account(log(server, metadata_only=True)).history.tenures
     assert [one.holder for one in tenures] == holders
+
+
+@pytest.mark.parametrize(("verb", "holders"), [("patch", [API_SERVER]), ("update", [API_SERVER, "tool"])])
+def test_who_patches_a_lease_without_objects_is_none_that_an_api_server_chose(verb: str, holders: list[str]) -> None:
+    server = FakeServer()
+    server.elector("api", "shop/db", user=API_SERVER, pod="").take()
+    tool = server.elector("tool", "shop/db")
+    for _ in range(2):
+        server.wait(12)
+        tool.renew()
+        server.log[-1]["verb"] = verb
+    tenures = account(log(server, metadata_only=True)).history.tenures
+    assert [one.holder for one in tenures] == holders

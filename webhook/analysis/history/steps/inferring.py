@@ -35,7 +35,8 @@ def take_logged_write(step: Step, at: int) -> None:
     if tenure is None:
         history.existence.restore(is_other=False)
         begin_tenure(step, name_writer(writer), at, _find_beginning(step), writer).name_after_writer()
-        history.rival.begin(seen.verb)
+        # Who is chosen in a coordinated election renews by updates: Kubernetes has no other client for that.
+        history.rival.begin("update" if name_writer(writer) == API_SERVER else seen.verb)
         history.rival.note_writer(at, writer)
     else:
         _take_next_logged_write(step, tenure, seen.verb, at, writer)
