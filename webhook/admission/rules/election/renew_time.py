@@ -77,21 +77,14 @@ RENEW_TIME_IN_FUTURE: Final = Rule(
     attack_at_any_mode=False,
     reads=("spec.renewTime", "metadata.managedFields"),
     in_cel=RuleInCel(
-        broken="""
-        request.namespace != 'kube-node-lease' && variables.clock != 0 && variables.renewedTo - variables.clock >
-        $deny_above_seconds && (variables.renewedFrom == 0 || variables.renewedTo - variables.renewedFrom >
-        $deny_above_seconds)
-        """,
+        broken="request.namespace != 'kube-node-lease' && variables.aheadBy > $deny_above_seconds",
         message="""
         spec.renewTime: Invalid value: {!variables.renewTime}: must not be more than {$deny_above_seconds}
         {variables.ahead}
         """,
         warned="""
-        variables.event != 'renewal' && variables.clock != 0 && variables.renewedTo - variables.clock >
-        $warn_above_seconds && (variables.renewedFrom == 0 || variables.renewedTo - variables.renewedFrom >
-        $warn_above_seconds) || request.namespace == 'kube-node-lease' && variables.clock != 0 && variables.renewedTo -
-        variables.clock > $deny_above_seconds && (variables.renewedFrom == 0 || variables.renewedTo -
-        variables.renewedFrom > $deny_above_seconds)
+        variables.event != 'renewal' && variables.aheadBy > $warn_above_seconds
+        || request.namespace == 'kube-node-lease' && variables.aheadBy > $deny_above_seconds
         """,
         warning="""
         spec.renewTime: Invalid value: {!variables.renewTime}: must not be more than {$warn_above_seconds}
@@ -129,18 +122,12 @@ CANDIDATE_RENEW_TIME_IN_FUTURE: Final = Rule(
     attack_at_any_mode=False,
     reads=("spec.renewTime", "metadata.managedFields"),
     in_cel=RuleInCel(
-        broken="""
-        variables.clock != 0 && variables.renewedTo - variables.clock > $deny_above_seconds && (variables.renewedFrom ==
-        0 || variables.renewedTo - variables.renewedFrom > $deny_above_seconds)
-        """,
+        broken="variables.aheadBy > $deny_above_seconds",
         message="""
         spec.renewTime: Invalid value: {!variables.renewTime}: must not be more than {$deny_above_seconds}
         {variables.ahead}
         """,
-        warned="""
-        variables.clock != 0 && variables.renewedTo - variables.clock > $warn_above_seconds && (variables.renewedFrom ==
-        0 || variables.renewedTo - variables.renewedFrom > $warn_above_seconds)
-        """,
+        warned="variables.aheadBy > $warn_above_seconds",
         warning="""
         spec.renewTime: Invalid value: {!variables.renewTime}: must not be more than {$warn_above_seconds}
         {variables.ahead}
