@@ -62,6 +62,12 @@ def test_handovers_outside_of_the_window_do_not_count(begins: int, ends: int, ha
     assert cut_lane(whole, begins, ends).handovers == handovers
 
 
+def test_a_holder_that_is_named_after_its_writer_is_no_handover() -> None:
+    spans = Span(SpanKind.HELD, 10, 20, "b"), Span(SpanKind.WRITTEN, 20, 40, "a"), Span(SpanKind.HELD, 40, 60, "a_1")
+    whole = replace(lane(*spans, Span(SpanKind.HELD, 60, None, "c")), handovers=2)
+    assert cut_lane(whole, 50, 100).handovers == 1
+
+
 @pytest.mark.parametrize("kind", [SpanKind.LEADERLESS, SpanKind.NEVER_HELD])
 def test_that_no_one_holds_a_lease_ends_with_the_lease(kind: SpanKind) -> None:
     record = SpanRecord()

@@ -148,11 +148,15 @@ def test_a_log_without_objects_shows_who_writes_and_not_who_holds() -> None:
     assert spans(lane) == [("written", "a", 0.0, None)]
 
 
-def test_a_list_after_a_log_without_objects_shows_who_holds() -> None:
+@pytest.mark.parametrize(("ahead", "managed_fields"), [(0, True), (30, True), (30, False)])
+def test_a_list_after_a_log_without_objects_shows_who_holds(ahead: float, managed_fields: bool) -> None:
+    """Without managedFields it says by the holder's own clock when that renewed."""
     server = FakeServer()
-    server.elector("a", "shop/db").lead(10)
-    (lane,) = timeline_of(server.audit_log(metadata_only=True), server.dump()).lanes
-    assert spans(lane) == [("written", "a_1", 0.0, 10.0), ("held", "a_1", 10.0, None)]
+    server.elector("a", "shop/db", ahead=ahead).lead(10)
+    del server.log[0]
+    shown = server.dump(managed_fields=managed_fields)
+    (lane,) = timeline_of(server.audit_log(metadata_only=True), shown).lanes
+    assert spans(lane) == [("written", "a", 2.0, 10.0), ("held", "a_1", 10.0, None)]
 
 
 def test_where_a_log_may_lack_what_was_written_nothing_is_shown() -> None:

@@ -49,6 +49,8 @@ class _Open(Struct):
     tenure: Tenure | None = None
     manager: str = ""
     reason: str = ""
+    stand_in: str = ""
+    """The writer that stood in for the holder, which another input may name later."""
 
     @property
     def is_named(self) -> bool:
@@ -60,7 +62,8 @@ class _Open(Struct):
         if tenure is None or (self.kind is SpanKind.UNRECORDED and not self.reason):
             return Span(self.kind, self.begins, ends, reason=self.reason)
         writers, manager = describe_writers(tenure), shorten_for_page(self.manager)
-        return Span(self.kind, self.begins, ends, shorten_for_page(tenure.holder), writers, manager, reason=self.reason)
+        holder = shorten_for_page(self.stand_in or tenure.holder)
+        return Span(self.kind, self.begins, ends, holder, writers, manager, reason=self.reason)
 
 
 class SpanRecord(Struct):
@@ -71,7 +74,8 @@ class SpanRecord(Struct):
 
     def begin(self, kind: SpanKind, at: int, tenure: Tenure | None = None, manager: str = "", reason: str = "") -> None:
         """End the present span and begin another one."""
-        self.present = _Open(kind, self.end(at), tenure, manager, reason)
+        stand_in = tenure.holder if tenure is not None and kind is SpanKind.WRITTEN else ""
+        self.present = _Open(kind, self.end(at), tenure, manager, reason, stand_in)
 
     def turn(self, kind: SpanKind, at: int, reason: str = "") -> None:
         """Begin another span of the same holder, if its kind is another: expired, not recorded, or held again."""
@@ -296,9 +300,14 @@ def cut_lane(lane: Lane, begins: int, ends: int) -> Lane:
 
 
 def _count_changes(spans: Iterable[Span]) -> int:
-    """Return how often a holder follows another one."""
-    holders = [span.holder for span in spans if span.holder]
-    return len([1 for one, following in pairwise(holders) if one != following])
+    """Return how often a holder follows another one, and not who wrote for it before it was named."""
+    named = [span for span in spans if span.holder]
+    return len([1 for one, following in pairwise(named) if not _is_same_holder(one, following)])
+
+
+def _is_same_holder(before: Span, after: Span) -> bool:
+    is_named_later = before.kind is SpanKind.WRITTEN and after.holder.startswith(before.holder)
+    return before.holder == after.holder or is_named_later
 
 
 def _cut_span(span: Span, begins: int, ends: int) -> Span:

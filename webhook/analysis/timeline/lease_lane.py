@@ -66,8 +66,6 @@ _KIND_OF_TAKING: Final = {
 }
 """Marks by how a claim says that a lease was taken. One that is held when the input begins is not an event."""
 _HANDOVERS: Final = frozenset(_KIND_OF_TAKING.values())
-_TURNED_BY_STATES: Final = frozenset({SpanKind.HELD, SpanKind.FROZEN, SpanKind.WRITTEN})
-"""What another state may turn into another one of them: a watch names the holder for which a writer stood in."""
 _BY_FIRST_STATE: Final = "as the first state that was seen says"
 _UNKNOWN_RENEWAL: Final = "the input does not show when it was renewed last"
 _UNKNOWN_TIME: Final = "the input does not show when"
@@ -228,8 +226,11 @@ class LeaseLane(Struct):
                 self.duration_held = self.history.duration
             if self.spans.present is None and not self.spans.closed:
                 self._begin_unheld(self.history.lease)
-            elif self.spans.present and self.spans.present.kind in _TURNED_BY_STATES:
+            elif self.spans.present and self.spans.present.kind in {SpanKind.HELD, SpanKind.FROZEN}:
                 self._mark_held(self.history.moment)
+            elif self.spans.present and self.spans.present.kind is SpanKind.WRITTEN:
+                # What its writer's own clock dates came after the latest write that the log shows.
+                self._mark_held(self.ticks.latest if self.history.write.is_claimed else self.history.moment)
             else:
                 self._extend(self.history.moment)
 
