@@ -155,7 +155,9 @@ def test_a_watch_has_field_managers_and_not_who_wrote(managers: list[str], said:
             server.write("shop/db", held | {"strategy": f"example.com/{manager}-{number}"}, manager, "alice", "")
         together(2, mail, cart)
     together(10, server.elector("db-1", "shop/db"), mail, cart)
-    assert f" times in that time {said}, so" in text(account(follow_watch(server), server.now))
+    output = text(account(follow_watch(server), server.now))
+    assert f" times in that time, {said}, so" in output
+    assert "Find out who else writes the lease, and from the audit log whether that conflicted:" in output
     assert "field manager" not in "".join(
         line for line in text(account(follow_log(server), server.now)).splitlines() if "others wrote it" in line
     )
