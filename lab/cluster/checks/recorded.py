@@ -1,5 +1,6 @@
 """The recorder with its metrics: its own rights, its own port, and an election that it sees from inside a pod."""
 
+import contextlib
 import time
 from collections.abc import Iterator
 
@@ -32,6 +33,7 @@ def check_recorder(world: World) -> Iterator[Row]:
     world.create_namespace(SHOP, {})
     world.apply("self-signed", "recorder", "recorder-metrics", edit=IN_MEMORY)
     world.kubectl.run_checked("-n", NAMESPACE, "rollout", "status", "statefulset/lease-recorder", "--timeout=120s")
+    wait_for("metrics are served", lambda: _has_metrics(world), 60, 0.5)
     world.client.send("POST", build_lease_path(SHOP), make_lease("shift", leaseDurationSeconds=DURATION)).expect(201)
     wait_for("the lease is live", lambda: _read_metric(world, "live") == 1, 30, 0.5)
     slices = world.client.send("GET", SLICES, labelSelector="kubernetes.io/service-name=lease-recorder-metrics")
@@ -58,6 +60,13 @@ def check_recorder(world: World) -> Iterator[Row]:
     world.remove()
     world.kubectl.run("delete", "clusterrolebinding,clusterrole", "lease-recorder", "--ignore-not-found")
     world.kubectl.run("delete", "namespace", SHOP, "--ignore-not-found", "--wait=false")
+
+
+def _has_metrics(world: World) -> bool:
+    """Return whether the port is open: the pod has no probe, so it is ready before its program has begun."""
+    with contextlib.suppress(RuntimeError):
+        return bool(world.run_python(POD, SCRAPE))
+    return False
 
 
 def _read_metric(world: World, name: str, **labels: str) -> float:
