@@ -325,7 +325,7 @@ def _explain_conflicts(late: _LateTakeover) -> _Explanation | None:
     if not late.is_logged or not late.conflicts:
         return None
     others = describe_other_writers(late.history, late.since, late.after.since)
-    also = f" ({others})" if others else ""
+    also = f": {others}" if others else ""
     text = f"{late.least}{late.conflicts} of its updates conflicted with other writes (409){also}"
     return _Explanation("asking", text)
 
