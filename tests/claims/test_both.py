@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from msgspec.structs import replace
 
 from tests.history.observing import merge_inputs
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.assemble import make_account
+from webhook.analysis.claims.handovers import describe_edit
 from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.claims.presentation.happened import list_events, list_latest
 from webhook.analysis.history.follow import ClusterHistory
@@ -52,7 +54,12 @@ def claims_of(answer: Account) -> set[str]:
 
 
 def edits_of(answer: Account) -> list[str]:
-    return [edit.text for edit in answer.history.edits]
+    """What was edited, without what only one of two inputs may show of it: the writer, and how it is dated."""
+    bare = (
+        replace(edit, writer=None, asked="", asker=None, is_dated=True, is_claimed=False)
+        for edit in answer.history.edits
+    )
+    return [describe_edit(edit).partition("; no API server")[0] for edit in bare]
 
 
 @EACH

@@ -122,6 +122,18 @@ def test_without_a_policy_a_stamp_is_quoted_and_decides_nothing(dump: str, capsy
     assert "Evidence the holder's own clock" in output
 
 
+@pytest.mark.parametrize("is_verbose", [False, True])
+def test_a_log_says_who_wrote_it_so_that_the_stamp_is_a_detail(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], *, is_verbose: bool
+) -> None:
+    server = StampingServer()
+    server.elector("db-0", "shop/db").lead(4)
+    path = tmp_path / "audit.log"
+    path.write_bytes(server.audit_log())
+    output = run(capsys, "why", "shop/db", "--input", str(path), *(["--verbose"] if is_verbose else []))
+    assert ("Stamp says shop/db from" in output) is is_verbose
+
+
 def test_each_state_of_a_write_is_dated_by_its_own_stamp(policy: str) -> None:
     server = StampingServer()
     server.elector("db-0", "shop/db").lead(4)
