@@ -121,7 +121,12 @@ def claim_contest(history: LeaseHistory, contest: Contest, now: int) -> Claim:
     )
     advice = advise_on_contest(history, last, is_ongoing=is_ongoing, is_known=contest.is_by_holders)
     return make_claim(
-        *(history, "lease-contended", Severity.ERROR, message, advice, "stolen"),
+        history,
+        "lease-contended",
+        Severity.ERROR,
+        message,
+        advice,
+        "stolen",
         over_since=0 if is_ongoing else last.since,
         arguments={
             "identity": last.holder,

@@ -73,7 +73,12 @@ def claim_deletion(
     advice = _advise(history, before, collection_deletions)
     over = None if after is None else after.since
     yield make_claim(
-        *(history, "lease-deleted", severity, message, advice, "deleted"),
+        history,
+        "lease-deleted",
+        severity,
+        message,
+        advice,
+        "deleted",
         over_since=over,
         arguments={
             "previous": find_identity(before),

@@ -219,7 +219,11 @@ def _claim_late_taker(
     )
     is_logged = is_logged and other is None  # else it is not known whose requests these were
     late = _LateTakeover(
-        *(history, after, since, now, is_logged),
+        history,
+        after,
+        since=since,
+        now=now,
+        is_logged=is_logged,
         has_hole=bounds.has_hole(since, after.since),
         bound_at=_find_binding(histories, after, since),
     )
@@ -251,7 +255,11 @@ def _claim_late_taker(
     message = f"{took} {bound}{format_length(lateness)} after {freed} at {format_clock(free_at, now)}: {text}"
     advice = advise_on_late_taker(history, after, has_run=not late.came_late)
     return make_claim(
-        *(history, "taken-late", Severity.WARNING, message, advice),
+        history,
+        "taken-late",
+        Severity.WARNING,
+        message,
+        advice,
         over_since=after.since,
         arguments={
             "identity": after.holder,

@@ -1,7 +1,8 @@
 """Claims about one lease: what all of them have in common."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Final
 
 from webhook.analysis.claims.arguments import bound_write, drop_unknown
 from webhook.analysis.claims.claim import Advice, Claim, WriteAuthor
@@ -14,18 +15,22 @@ from webhook.kubernetes.times import SECOND
 
 MAX_NAMED: Final = 4
 """Users, programs or addresses that one sentence names at most."""
+_NO_ARGUMENTS: Final[Mapping[str, object]] = MappingProxyType({})
 
 
-def make_claim(
+def make_claim(  # noqa: PLR0913 - a parameter for each field of a Claim
     history: LeaseHistory,
     check: str,
     severity: Severity,
     message: str,
     advice: Advice,
     cause: str = "",
-    **more: Any,  # noqa: ANN401 - `over_since`, `why` and `arguments`, as a Claim has them
+    *,
+    why: str = "",
+    over_since: int | None = None,
+    arguments: Mapping[str, object] = _NO_ARGUMENTS,
 ) -> Claim:
-    """Return a finding about a lease."""
+    """Return a claim about a lease, with what to do about it."""
     return Claim(
         check=check,
         severity=severity,
@@ -34,9 +39,9 @@ def make_claim(
         fix=advice.command,
         advice=advice.sentence,
         cause=cause,
-        why=more.get("why", ""),
-        over_since=more.get("over_since"),
-        arguments=drop_unknown(more.get("arguments", {})),
+        why=why,
+        over_since=over_since,
+        arguments=drop_unknown(arguments),
     )
 
 

@@ -117,17 +117,23 @@ def claim_late_renewal(history: LeaseHistory, missed: silences.MissedRenewals, n
     message = f"{describe_delay(history, missed, since, is_beat=is_beat)}{_describe_other_write(history, missed, now)}"
     step = advise_after_silence(missed.cause, history, missed.tenure, now=now)
     advice = Advice(f"{_describe_end_of_refusals(history, missed, now)}{step.sentence}", step.command)
+    severity = Severity.INFO if is_harmless else Severity.WARNING
+    arguments = {
+        "identity": find_identity(missed.tenure),
+        "from": missed.start,
+        "to": missed.end,
+        "how": Dating.WRITER_CLOCK.value if missed.is_claimed else None,
+        **list_possible_causes(missed.cause),
+    }
     return make_claim(
-        *(history, "renewal-late", Severity.INFO if is_harmless else Severity.WARNING, message, advice),
+        history,
+        "renewal-late",
+        severity,
+        message,
+        advice,
         missed.cause.blame,
         over_since=missed.end,
-        arguments={
-            "identity": find_identity(missed.tenure),
-            "from": missed.start,
-            "to": missed.end,
-            "how": Dating.WRITER_CLOCK.value if missed.is_claimed else None,
-            **list_possible_causes(missed.cause),
-        },
+        arguments=arguments,
     )
 
 
@@ -233,7 +239,12 @@ def claim_loss(history: LeaseHistory, missed: silences.MissedRenewals, after: Te
     )
     step = advise_after_silence(cause, history, before, now=now, is_lost=after.holder != before.holder)
     return make_claim(
-        *(history, "leader-lost", Severity.WARNING, message, step, cause.blame),
+        history,
+        "leader-lost",
+        Severity.WARNING,
+        message,
+        step,
+        cause.blame,
         why=why,
         over_since=after.since,
         arguments={
@@ -270,7 +281,11 @@ def claim_never_taken_up(history: LeaseHistory, before: Tenure, after: Tenure, n
         f"{make_kubectl_prefix(history.namespace)} get leasecandidates,pods",
     )
     return make_claim(
-        *(history, "not-taken-up", Severity.WARNING, message, advice),
+        history,
+        "not-taken-up",
+        Severity.WARNING,
+        message,
+        advice,
         over_since=after.since,
         arguments={"identity": find_identity(before), "from": before.since, "to": after.since},
     )

@@ -43,7 +43,11 @@ def _claim_hand_over(history: LeaseHistory, before: Tenure, after: Tenure, now: 
     sentence = "If that was intended, no action is needed. To see what it logged:"
     advice = Advice(sentence, make_command_for_log_of_writer(history.namespace, other, before.holder))
     return make_claim(
-        *(history, "handed-over", Severity.INFO, message, advice),
+        history,
+        "handed-over",
+        Severity.INFO,
+        message,
+        advice,
         over_since=after.since,
         arguments=list_arguments_of_replacement(before, after),
     )
@@ -60,7 +64,11 @@ def _claim_next_name(history: LeaseHistory, before: Tenure, after: Tenure, now: 
     sentence = "If its program changes its name, no action is needed. To see what it logged:"
     advice = Advice(sentence, make_command_for_log_of_writer(history.namespace, pod, before.holder))
     return make_claim(
-        *(history, "handed-over", Severity.INFO, message, advise_on_mutation(rewritten) if rewritten else advice),
+        history,
+        "handed-over",
+        Severity.INFO,
+        message,
+        advise_on_mutation(rewritten) if rewritten else advice,
         over_since=after.since,
         arguments=list_arguments_of_replacement(before, after),
     )

@@ -104,7 +104,12 @@ def _claim_refused_reads(history: LeaseHistory, group: Sequence[Refusal], now: i
     )
     message += f": {last.shown_message}" if last.message else ""
     return make_claim(
-        *(history, "read-refused", Severity.WARNING, message, advise_after_refusal(history, last, now), "refused"),
+        history,
+        "read-refused",
+        Severity.WARNING,
+        message,
+        advise_after_refusal(history, last, now),
+        "refused",
         over_since=_find_end(history, last.at, now),
         arguments={
             "by": WriteAuthor(last.writer),
@@ -150,7 +155,12 @@ def _claim_refusals(history: LeaseHistory, group: Sequence[Refusal], now: int) -
         sentence = f"The webhook kept the lease for {format_name(holder.holder)}. To see what the other writer is:"
         advice = Advice(sentence, make_command_for_pod_of_writer(history.namespace, last.writer))
         return make_claim(
-            *(history, "write-refused", Severity.WARNING, message, advice, "denied"),
+            history,
+            "write-refused",
+            Severity.WARNING,
+            message,
+            advice,
+            "denied",
             over_since=over,
             arguments=arguments,
         )
@@ -161,7 +171,12 @@ def _claim_refusals(history: LeaseHistory, group: Sequence[Refusal], now: int) -
         message += "; later writes of the same user were stored"
     severity, advice = Severity.INFO if is_passing else Severity.WARNING, advise_after_refusal(history, last, now)
     return make_claim(
-        *(history, "write-refused", severity, message, advice, "refused"),
+        history,
+        "write-refused",
+        severity,
+        message,
+        advice,
+        "refused",
         over_since=over,
         arguments=arguments,
     )
@@ -193,7 +208,12 @@ def find_fenced_writes(history: LeaseHistory, now: int) -> Iterator[Claim]:
         sentence = "The fence refused what was written without the lease. To see why the writer did not stop:"
         advice = Advice(sentence, make_command_for_pod_of_writer(history.namespace, who))
         yield make_claim(
-            *(history, "write-fenced", Severity.WARNING, message, advice, "fenced"),
+            history,
+            "write-fenced",
+            Severity.WARNING,
+            message,
+            advice,
+            "fenced",
             over_since=_find_end(history, last.at, now),
             arguments={"by": WriteAuthor(who), "count": len(group), "from": group[0].at, "to": last.at},
         )

@@ -45,7 +45,12 @@ def find_refused_candidates(histories: ClusterHistory, history: LeaseHistory, no
     )
     message += f". Its answer: {last.message}" if last.message else ""
     yield make_claim(
-        *(history, "write-refused", Severity.WARNING, message, advise_on_refused_candidates(found), "refused"),
+        history,
+        "write-refused",
+        Severity.WARNING,
+        message,
+        advise_on_refused_candidates(found),
+        "refused",
         over_since=0 if now - last.at < _ONGOING else last.at,
         arguments={
             "by": WriteAuthor(found[0].writer) if len(found) == 1 else None,

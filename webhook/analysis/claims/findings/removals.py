@@ -65,7 +65,12 @@ def _claim_foreign_release(history: LeaseHistory, before: Tenure, after: Tenure 
     if before.removal.elsewhere is not None:
         advice = _advise_on_token(who, before.removal.elsewhere)
     return make_claim(
-        *(history, "foreign-release", severity, message, advice, "foreign-release"),
+        history,
+        "foreign-release",
+        severity,
+        message,
+        advice,
+        "foreign-release",
         over_since=at,
         arguments={
             "previous": find_identity(before),
@@ -129,7 +134,11 @@ def find_preferred_holders(history: LeaseHistory, now: int) -> Iterator[Claim]:
             "by": WriteAuthor(edit.writer),
         }
         yield make_claim(
-            *(history, "preferred-holder-foreign", Severity.WARNING, message, advice),
+            history,
+            "preferred-holder-foreign",
+            Severity.WARNING,
+            message,
+            advice,
             over_since=edit.at,
             arguments=arguments,
         )

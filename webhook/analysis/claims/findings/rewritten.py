@@ -38,13 +38,11 @@ def _claim_rewritten_field(history: LeaseHistory, rewritten: RewrittenField, now
         message += f"; the log says that {name_webhooks(rewritten)} changed it"
         message += "" if rewritten.is_named else ", and does not say what else did"
     return make_claim(
-        *(
-            history,
-            "stored-other-than-asked",
-            _SEVERITIES.get(rewritten.name, Severity.WARNING),
-            message,
-            advise_on_mutation(rewritten),
-        ),
+        history,
+        "stored-other-than-asked",
+        _SEVERITIES.get(rewritten.name, Severity.WARNING),
+        message,
+        advise_on_mutation(rewritten),
         "rewritten",
         over_since=_find_end(history, rewritten, now),
         arguments={

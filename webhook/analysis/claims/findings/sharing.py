@@ -60,7 +60,12 @@ def find_replaced_pod(history: LeaseHistory, before: Tenure, after: Tenure, now:
     sentence = "Check whether the pod before still runs, on a node that is not reached or after a forced deletion:"
     advice = Advice(sentence, " ".join((make_kubectl_prefix(history.namespace), "get pods", *pods, "-o wide")))
     yield make_claim(
-        *(history, "identity-shared", Severity.WARNING, message, advice, REPLACED),
+        history,
+        "identity-shared",
+        Severity.WARNING,
+        message,
+        advice,
+        REPLACED,
         over_since=None if now - before.kept_until < (before.duration or 0) * SECOND else after.since,
         arguments={"identity": after.holder},
     )
@@ -105,14 +110,12 @@ def _claim_shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> C
         f"that {renew} in turns, at least {who}, as if each led"
     )
     return make_claim(
-        *(
-            history,
-            "identity-shared",
-            Severity.ERROR if is_in_turns else Severity.WARNING,
-            message if is_in_turns else _describe_following(tenure, now),
-            advise_after_sharing(history, tenure),
-            "shared-identity",
-        ),
+        history,
+        "identity-shared",
+        Severity.ERROR if is_in_turns else Severity.WARNING,
+        message if is_in_turns else _describe_following(tenure, now),
+        advise_after_sharing(history, tenure),
+        "shared-identity",
         over_since=None if is_unknown else over,
         arguments={"identity": find_identity(tenure)},
     )

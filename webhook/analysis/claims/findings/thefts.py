@@ -252,7 +252,12 @@ def _claim_theft(theft: _Theft) -> Claim:
 
 def _make_claim(theft: _Theft, severity: Severity, explanation: _Explanation) -> Claim:
     return make_claim(
-        *(theft.history, "lease-stolen", severity, explanation.message, explanation.advice, explanation.cause),
+        theft.history,
+        "lease-stolen",
+        severity,
+        explanation.message,
+        explanation.advice,
+        explanation.cause,
         over_since=theft.after.since,
         arguments=list_arguments_of_replacement(theft.before, theft.after),
     )

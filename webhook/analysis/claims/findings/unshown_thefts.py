@@ -36,7 +36,12 @@ def claim_unshown_theft(history: LeaseHistory, before: Tenure, after: Tenure, no
     sentence = f"Find out why {describe_user(stranger)} asked for the lease while {format_name(before.holder)} held it."
     advice = advise_on_writer(sentence, history, stranger)
     return make_claim(
-        *(history, "lease-stolen", Severity.WARNING, message, advice, "stolen"),
+        history,
+        "lease-stolen",
+        Severity.WARNING,
+        message,
+        advice,
+        "stolen",
         over_since=after.since,
         arguments=list_arguments_of_replacement(before, after),
     )
