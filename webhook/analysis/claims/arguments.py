@@ -1,11 +1,15 @@
 """The arguments of a claim: those that are known, and between which instants a write was stored."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
 
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.registry import KINDS
 from webhook.analysis.history.write import Write
 from webhook.findings import ReportFinding
+
+NO_ARGUMENTS: Final[Mapping[str, object]] = MappingProxyType({})
 
 
 def convert_finding(finding: ReportFinding) -> Claim:

@@ -1,12 +1,12 @@
 """The claims that state what is, and what happened, as far as no finding does: the holder, renewals, followers."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
 from webhook.admission.rules.expiry import date_last_renewal
 from webhook.analysis.claims.account import Account
-from webhook.analysis.claims.arguments import bound_write, convert_finding, drop_unknown
+from webhook.analysis.claims.arguments import NO_ARGUMENTS, bound_write, convert_finding, drop_unknown
 from webhook.analysis.claims.claim import Claim, Length, WriteAuthor
 from webhook.analysis.claims.evidence.related_writes import describe_related_write
 from webhook.analysis.claims.findings.askers import claim_no_candidate
@@ -46,12 +46,12 @@ def find_facts(account: Account) -> Iterator[Claim]:
         yield from _collect_tenure(account, before, tenure)
     if account.unserved_at is not None:
         text = "the API server answered (404) that it does not serve LeaseCandidates, so it chooses no holder then"
-        yield _make_fact(account, "candidates-not-served", text, to=account.unserved_at)
+        yield _make_fact(account, "candidates-not-served", text, arguments={"to": account.unserved_at})
     for write in account.related_writes:
         how = None if write.is_surely_not_dry_run else "unknown"
         changed = f"{write.kind} {write.namespace}/{write.name}" if write.namespace else f"{write.kind} {write.name}"
         arguments = {"object": changed, "how": how, "by": WriteAuthor(write.writer), "to": write.at}
-        yield _make_fact(account, "related-write", describe_related_write(write), at=write.at, **arguments)
+        yield _make_fact(account, "related-write", describe_related_write(write), at=write.at, arguments=arguments)
     for deletion in account.pod_deletions:
         how, by = None if deletion.deletion.is_surely_not_dry_run else "unknown", WriteAuthor(deletion.deletion.writer)
         arguments = {
@@ -60,7 +60,7 @@ def find_facts(account: Account) -> Iterator[Claim]:
             "by": by,
             "to": deletion.deletion.at,
         }
-        yield _make_fact(account, "holder-pod-deleted", deletion.text, at=deletion.deletion.at, **arguments)
+        yield _make_fact(account, "holder-pod-deleted", deletion.text, at=deletion.deletion.at, arguments=arguments)
 
 
 def find_claims(account: Account) -> Iterator[Claim]:
@@ -71,19 +71,23 @@ def find_claims(account: Account) -> Iterator[Claim]:
     yield from map(convert_finding, account.findings)
 
 
-def _make_fact(account: Account, id_: str, text: str, **arguments: object) -> Claim:
-    ongoing = arguments.pop("over_since", None)
-    at = arguments.pop("at", None)
-    assert ongoing is None or isinstance(ongoing, int)
-    assert at is None or isinstance(at, int)
+def _make_fact(
+    account: Account,
+    kind: str,
+    text: str,
+    *,
+    at: int | None = None,
+    over_since: int | None = None,
+    arguments: Mapping[str, object] = NO_ARGUMENTS,
+) -> Claim:
     return Claim(
-        check=id_,
+        check=kind,
         severity=Severity.INFO,
         message=text,
         subject=ObjectName("Lease", account.history.namespace, account.history.name),
-        over_since=ongoing,
+        over_since=over_since,
         at=at,
-        arguments=drop_unknown({key.rstrip("_"): value for key, value in arguments.items()}),
+        arguments=drop_unknown(arguments),
     )
 
 
@@ -96,12 +100,14 @@ def _collect_state(account: Account) -> Iterator[Claim]:
         return
     holder = status.holder
     if holder:
-        yield _make_fact(account, "holder", f"{format_name(holder)} holds it", identity=holder)
+        yield _make_fact(account, "holder", f"{format_name(holder)} holds it", arguments={"identity": holder})
         yield from _collect_holder(account, status)
     if status.state is LeaseState.NEVER_HELD and history.existence.is_seen_created and not history.tenures:
         yield _make_fact(account, "never-held", make_headline(account))
     if status.state is LeaseState.FROZEN and status.block:
-        yield _make_fact(account, "frozen", make_headline(account), identity=holder, to=status.block.until)
+        yield _make_fact(
+            account, "frozen", make_headline(account), arguments={"identity": holder, "to": status.block.until}
+        )
     # Stamps have whole seconds; without one only the writer says when it renewed.
     is_dated = status.takeable_at is not None and status.from_stamps
     takeable = (status.takeable_at // SECOND + 1) * SECOND if is_dated and status.takeable_at else None
@@ -116,7 +122,8 @@ def _collect_state(account: Account) -> Iterator[Claim]:
         since = _find_expiry(account, takeable)
         text = f"{format_name(holder)} is named and the lease has expired"
         text += "" if since is None else f", since {format_clock(since, now)}"
-        yield _make_fact(account, "expired", text, identity=holder, from_=since, to=now, over_since=0)
+        arguments = {"identity": holder, "from": since, "to": now}
+        yield _make_fact(account, "expired", text, over_since=0, arguments=arguments)
     is_released = history.lease is not None and is_release(history.lease.spec)
     is_shown = account.unshown_duration is None
     if status.state is LeaseState.LIVE and holder and takeable is not None and not is_released and is_shown:
@@ -124,8 +131,7 @@ def _collect_state(account: Account) -> Iterator[Claim]:
             account,
             "expires",
             f"it expires at {format_clock(takeable, now)} unless renewed",
-            identity=holder,
-            from_=takeable,
+            arguments={"identity": holder, "from": takeable},
         )
     if status.state is LeaseState.RELEASED:
         yield _claim_free(account, status)
@@ -158,7 +164,7 @@ def _claim_free(account: Account, status: LeaseStatus) -> Claim:
     elif tenure is not None and account.is_shortened_by_another:
         since = None  # some time after the last renewal
     since = since if since is not None and since <= now else None
-    return _make_fact(account, "free", make_headline(account), from_=since, to=now, over_since=0)
+    return _make_fact(account, "free", make_headline(account), over_since=0, arguments={"from": since, "to": now})
 
 
 def _collect_holder(account: Account, status: LeaseStatus) -> Iterator[Claim]:
@@ -170,7 +176,8 @@ def _collect_holder(account: Account, status: LeaseStatus) -> Iterator[Claim]:
         by = _find_taker(before, first)
         text = f"held since {format_clock(first.since, now)}{describe_by_writer(first.beginning.write.writer)}"
         if within:
-            yield _make_fact(account, "held-since", text, identity=tenure.holder, by=by, **within)
+            arguments = {"identity": tenure.holder, "by": by, **within}
+            yield _make_fact(account, "held-since", text, arguments=arguments)
     renewed = tenure.last_renewal_write if tenure else None
     is_seen = renewed is not None and all(one.end <= renewed.at for one in account.unrecorded)
     if renewed is not None and is_seen and account.is_renewed_last and renewed.earliest:
@@ -182,10 +189,12 @@ def _collect_holder(account: Account, status: LeaseStatus) -> Iterator[Claim]:
             account,
             "last-renewed",
             text,
-            identity=status.holder,
-            by=_name_author(renewed.writer, status.manager),
-            how=renewed.dating.value,
-            **bound_write(renewed),
+            arguments={
+                "identity": status.holder,
+                "by": _name_author(renewed.writer, status.manager),
+                "how": renewed.dating.value,
+                **bound_write(renewed),
+            },
         )
     elif status.last_renewal is not None and account.is_renewed_last and history.is_list_only and _is_renewal(account):
         at, how = status.last_renewal, "stamp" if status.from_stamps else "writer-clock"
@@ -200,17 +209,19 @@ def _collect_holder(account: Account, status: LeaseStatus) -> Iterator[Claim]:
             account,
             "last-renewed",
             text,
-            identity=status.holder,
-            how=how,
-            by=WriteAuthor(None, status.manager),
-            **bounds,
+            arguments={
+                "identity": status.holder,
+                "how": how,
+                "by": WriteAuthor(None, status.manager),
+                **bounds,
+            },
         )
     usual = history.renewals.usual
     if usual is not None and not history.renewals.has_several_clocks:
         longest = history.renewals.longest
         text = f"renewed every {format_length(usual)}; longest gap {format_length(longest)}"
         lengths = {"seconds": Length(usual), "longest_seconds": Length(longest)}
-        yield _make_fact(account, "renewal-interval", text, **lengths)
+        yield _make_fact(account, "renewal-interval", text, arguments=lengths)
 
 
 def _is_renewal(account: Account) -> bool:
@@ -274,23 +285,16 @@ def _collect_tenure(account: Account, before: Tenure | None, tenure: Tenure) -> 
             "holder-replaced",
             text,
             at=tenure.since,
-            identity=tenure.holder,
-            by=WriteAuthor(tenure.processes.own),
-            **within,
+            arguments={"identity": tenure.holder, "by": WriteAuthor(tenure.processes.own), **within},
         )
         return
     if tenure.began is Handover.EXPIRED and before is not None and before.holder == tenure.holder:
         return  # another pod renewed it under the same text: no one put it there again
     if tenure.is_chosen:
-        yield _make_fact(
-            account,
-            "chosen",
-            text,
-            at=tenure.since,
-            identity=tenure.holder,
-            by=WriteAuthor(tenure.processes.taken_by, "" if tenure.processes.taken_by else tenure.beginning.manager),
-            **within,
-        )
+        taker = tenure.processes.taken_by
+        author = WriteAuthor(taker, "" if taker else tenure.beginning.manager)
+        arguments = {"identity": tenure.holder, "by": author, **within}
+        yield _make_fact(account, "chosen", text, at=tenure.since, arguments=arguments)
     how = name_taking(tenure, before, is_seen_created=account.history.existence.is_seen_created)
     previous = tenure.previous if before else None
     leaderless = tenure.leaderless if how in {"after-expiry", "after-release"} else None
@@ -299,27 +303,30 @@ def _collect_tenure(account: Account, before: Tenure | None, tenure: Tenure) -> 
         "taken",
         text,
         at=tenure.since,
-        identity=tenure.holder,
-        previous=previous,
-        how=how,
-        by=by,
-        seconds=None if leaderless is None else Length(leaderless),
-        **within,
+        arguments={
+            "identity": tenure.holder,
+            "previous": previous,
+            "how": how,
+            "by": by,
+            "seconds": None if leaderless is None else Length(leaderless),
+            **within,
+        },
     )
     if tenure.processes.foreign_taker and not tenure.is_chosen:
-        by = WriteAuthor(tenure.processes.foreign_taker)
-        yield _make_fact(account, "written-in", text, at=tenure.since, identity=tenure.holder, by=by, **within)
+        arguments = {"identity": tenure.holder, "by": WriteAuthor(tenure.processes.foreign_taker), **within}
+        yield _make_fact(account, "written-in", text, at=tenure.since, arguments=arguments)
     if tenure.ended and tenure.removal.writer is not None and not tenure.is_deleted:
-        by = WriteAuthor(tenure.removal.writer, tenure.removal.manager)
         yield _make_fact(
             account,
             "released",
             f"{describe_ending(tenure)}{describe_address_of_end(tenure)}{describe_dating_of_end(tenure)}",
             at=tenure.until,
-            identity=tenure.holder,
-            how=_name_releaser(tenure),
-            by=by,
-            **bound_write(tenure.ended),
+            arguments={
+                "identity": tenure.holder,
+                "how": _name_releaser(tenure),
+                "by": WriteAuthor(tenure.removal.writer, tenure.removal.manager),
+                **bound_write(tenure.ended),
+            },
         )
     yield from _collect_second_writers(account, tenure)
 
@@ -341,12 +348,14 @@ def _collect_second_writers(account: Account, tenure: Tenure) -> Iterator[Claim]
             "second-writer",
             describe_renewals_of_another(tenure, other, seen, now),
             at=seen.first,
-            identity=tenure.holder,
-            by=WriteAuthor(other),
-            count=seen.count,
-            from_=seen.earliest,
-            to=seen.latest,
             over_since=_find_end(account, tenure, seen.last),
+            arguments={
+                "identity": tenure.holder,
+                "by": WriteAuthor(other),
+                "count": seen.count,
+                "from": seen.earliest,
+                "to": seen.latest,
+            },
         )
 
 

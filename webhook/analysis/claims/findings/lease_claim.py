@@ -1,10 +1,9 @@
 """Claims about one lease: what all of them have in common."""
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final
 
-from webhook.analysis.claims.arguments import bound_write, drop_unknown
+from webhook.analysis.claims.arguments import NO_ARGUMENTS, bound_write, drop_unknown
 from webhook.analysis.claims.claim import Advice, Claim, WriteAuthor
 from webhook.analysis.claims.diagnosis import Diagnosis
 from webhook.analysis.history.holders.tenure import Tenure
@@ -15,7 +14,6 @@ from webhook.kubernetes.times import SECOND
 
 MAX_NAMED: Final = 4
 """Users, programs or addresses that one sentence names at most."""
-_NO_ARGUMENTS: Final[Mapping[str, object]] = MappingProxyType({})
 
 
 def make_claim(  # noqa: PLR0913 - a parameter for each field of a Claim
@@ -28,7 +26,7 @@ def make_claim(  # noqa: PLR0913 - a parameter for each field of a Claim
     *,
     why: str = "",
     over_since: int | None = None,
-    arguments: Mapping[str, object] = _NO_ARGUMENTS,
+    arguments: Mapping[str, object] = NO_ARGUMENTS,
 ) -> Claim:
     """Return a claim about a lease, with what to do about it."""
     return Claim(
