@@ -299,14 +299,12 @@ def describe_handover(tenure: Tenure, before: Tenure | None) -> str:
             f"{format_name(tenure.previous)}{describe_by_writer(taker)}"
         )
         return f"{took}; the lease had no duration, so it did not say until when{term}"
-    return (
-        _describe_first_write(tenure)
-        if tenure.is_stand_in
-        else _describe_any_handover(tenure, before)
-        + term
-        + _describe_dating_of_start(tenure)
-        + _describe_claimed_free_time(tenure, before)
-    )
+    if tenure.is_stand_in:
+        return _describe_first_write(tenure)
+    handover = _describe_any_handover(tenure, before)
+    dating = _describe_dating_of_start(tenure)
+    free = _describe_claimed_free_time(tenure, before)
+    return f"{handover}{term}{dating}{free}"
 
 
 def _describe_claimed_free_time(tenure: Tenure, before: Tenure | None) -> str:
