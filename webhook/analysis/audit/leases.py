@@ -75,7 +75,8 @@ class Subject(Struct, frozen=True, dict=True):
     `interval` is the seconds between renewals, None if they were not seen. `known_status` is its status, if a history
     knows more than the object. `seen_until` is the end of an input that shows more than happened until `now`.
     `is_as_sent`: a log shows what a client sent, without what the API server added. `is_election`: its
-    history is not that of a heartbeat.
+    history is not that of a heartbeat. `runs_on`: the pod of its holder asked for other
+    things until the end, as a log shows.
     """
 
     object: Lease | LeaseCandidate
@@ -87,6 +88,7 @@ class Subject(Struct, frozen=True, dict=True):
     seen_until: int = 0
     is_as_sent: bool = False
     is_election: bool = False
+    runs_on: bool = False
     source: str = ""
     limits: Limits = DEFAULT_LIMITS
     """The numbers of the rules for this object."""
@@ -237,8 +239,9 @@ def _check_expiry(subject: Subject) -> Iterator[ReportFinding]:
         message = f"{holder} holds the lease and no longer renews it; {seen}"
         if not status.from_stamps:
             message = f"{holder} holds the lease and, unless its clock is behind, no longer renews it; {seen}"
-        fix = f"{{kubectl}} get pods; {{kubectl}} logs {guess_named_pod(status.holder) or 'POD'} --previous"
-        found = subject.report("expired", message, fix=fix)
+        # The log of a container that has ended would be of another one, if this one runs on.
+        logs = f"{{kubectl}} logs {guess_named_pod(status.holder) or 'POD'}{'' if subject.runs_on else ' --previous'}"
+        found = subject.report("expired", message, fix=f"{{kubectl}} get pods; {logs}")
         yield found if status.from_stamps else replace(found, how="writer-clock")
 
 

@@ -21,7 +21,7 @@ from webhook.analysis.claims.evidence.newer_leases import find_newer_lease
 from webhook.analysis.claims.evidence.other_candidates import find_other_candidates
 from webhook.analysis.claims.evidence.pods_while_free import find_refused_pods, list_pod_events
 from webhook.analysis.claims.evidence.related_writes import find_related_writes
-from webhook.analysis.claims.evidence.renamed_nodes import find_renamed_node
+from webhook.analysis.claims.evidence.renamed_nodes import RenamedNode, find_renamed_node
 from webhook.analysis.claims.evidence.silent_together import find_silent_together
 from webhook.analysis.claims.evidence.unanswered_pings import find_unanswered_ping
 from webhook.analysis.claims.evidence.unshown_durations import find_unshown_duration
@@ -55,9 +55,19 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
     incidents = find_incidents(histories, history, now, cause, is_duration_shown=unshown is None)
     findings: list[ReportFinding] = list(incidents)
     if history.lease is not None and status is not None:
-        known = history.interval, status, seen_until, history.is_as_sent, not history.is_heartbeat
-        limits = histories.find_limits(history.namespace, history.name)
-        subject = Subject(history.lease, history.namespace, history.name, now, *known, limits=limits)
+        subject = Subject(
+            history.lease,
+            history.namespace,
+            history.name,
+            now,
+            interval=history.interval,
+            known_status=status,
+            seen_until=seen_until,
+            is_as_sent=history.is_as_sent,
+            is_election=not history.is_heartbeat,
+            runs_on=cause is not None and cause.runs_on,
+            limits=histories.find_limits(history.namespace, history.name),
+        )
         is_server_clock = find_server_clock(histories, history, status, now) is not None
         stored = check_stored_object(subject)
         findings += drop_repeated(
@@ -66,17 +76,9 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
         is_shown = histories.would_show_managed_fields(history)
         findings += check_stamps(subject, histories.stamped, has_managed_fields=is_shown)
     gone_pod = _describe_gone_pod(histories, history, now)
-    if gone_pod or (cause is not None and cause.blame is Blame.POD):
-        # A deleted pod has no log.
-        findings = [replace(one, fix="") if one.check == "expired" else one for one in findings]
-    elif cause is not None and cause.runs_on:
-        # The log of a container that has ended would be of another one.
-        fixes = [one.fix.removesuffix(" --previous") if one.check == "expired" else one.fix for one in findings]
-        findings = [replace(one, fix=fix) for one, fix in zip(findings, fixes, strict=True)]
     renamed_node = find_renamed_node(histories, history, now)
-    if renamed_node is not None:
-        fix = renamed_node.advise().command
-        findings = [replace(one, fix=fix) if one.check in _SILENT_NODE else one for one in findings]
+    has_log = not gone_pod and (cause is None or cause.blame is not Blame.POD)
+    findings = [_correct_fix(one, renamed_node, has_log=has_log) for one in findings]
     findings.sort(key=lambda one: ORDER[one.severity])
     said = histories.election_events.get((history.namespace, history.name), ())
     quoted = tuple(sorted(one for one in said if one[0] <= now))
@@ -127,6 +129,15 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
         unshown_duration=unshown,
         newer=None if doubt.may_lack_renewals else find_newer_lease(histories, history, status, now),
     )
+
+
+def _correct_fix(finding: ReportFinding, renamed_node: RenamedNode | None, *, has_log: bool) -> ReportFinding:
+    """Return a finding whose command asks for nothing that is gone: the log of a pod, or a node under its old name."""
+    if renamed_node is not None and finding.check in _SILENT_NODE:
+        return replace(finding, fix=renamed_node.advise().command)
+    if finding.check == "expired" and not has_log:
+        return replace(finding, fix="")
+    return finding
 
 
 def _describe_gone_pod(histories: ClusterHistory, history: LeaseHistory, now: int) -> str:
