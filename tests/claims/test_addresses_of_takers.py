@@ -7,7 +7,7 @@ from tests.factories import put
 from tests.history.fake_server import Elector, FakeServer, together
 from tests.history.observing import follow_log
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.findings.collect import find_claims
+from webhook.analysis.claims.facts import find_claims
 
 NAMELESS = "its requests name no pod, so the log does not show which process asked for the lease, and which ran"
 FIRST = "the log has no request for it from 10.0.0.2, from where it was taken, until 11:08:"

@@ -8,7 +8,7 @@ from tests.claims.accounts import text
 from tests.history.fake_server import FakeServer
 from tests.history.observing import follow_log, follow_metadata, follow_watch
 from webhook.analysis.claims.assemble import make_account
-from webhook.analysis.claims.findings.collect import find_claims
+from webhook.analysis.claims.facts import find_claims
 from webhook.analysis.claims.presentation.happened import list_latest
 
 NAME = f"apiserver-{'x2' * 13}"

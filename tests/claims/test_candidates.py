@@ -10,7 +10,7 @@ from tests.factories import Document
 from tests.history.fake_server import FakeServer
 from tests.history.observing import advise, cluster_of
 from tests.inputs.reading import read
-from webhook.analysis.claims.findings.collect import find_claims
+from webhook.analysis.claims.facts import find_claims
 from webhook.analysis.claims.presentation.happened import list_latest
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.kubernetes.times import format_micro_time

@@ -12,7 +12,7 @@ from tests.history.test_refusal import POLICY
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.claim import Claim, make_claim_json
-from webhook.analysis.claims.findings.collect import find_claims
+from webhook.analysis.claims.facts import find_claims
 from webhook.analysis.claims.presentation.happened import list_events, list_latest
 from webhook.analysis.claims.presentation.text import list_facts
 from webhook.analysis.history.follow import ClusterHistory

@@ -25,7 +25,7 @@ from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.assemble import make_account
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.commands import make_command_for_pod_of_holder, make_command_for_rights
-from webhook.analysis.claims.findings.collect import find_claims
+from webhook.analysis.claims.facts import find_claims
 from webhook.analysis.claims.findings.headline import make_headline
 from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.claims.presentation.advise import advise as find_advice

@@ -12,7 +12,7 @@ from tests.factories import Document
 from tests.history.fake_server import SECOND, FakeServer, together
 from tests.history.observing import advise, cluster_of, follow_both, follow_log, follow_watch
 from tests.inputs.reading import read
-from webhook.analysis.claims.findings.collect import find_claims
+from webhook.analysis.claims.facts import find_claims
 from webhook.analysis.claims.findings.headline import make_headline
 from webhook.analysis.claims.presentation.happened import list_latest
 from webhook.analysis.claims.presentation.urgency import advise_with_urgency

@@ -8,7 +8,7 @@ from tests.history.fake_server import FakeServer
 from tests.history.observing import advise, follow_log, follow_metadata
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.findings.collect import find_claims
+from webhook.analysis.claims.facts import find_claims
 from webhook.analysis.claims.presentation.happened import list_latest
 from webhook.analysis.claims.words import UNLESS_DRY_RUN
 

@@ -7,7 +7,7 @@ from tests.history.fake_server import FakeServer
 from tests.history.observing import LEASE, View, cluster_of, follow_both, follow_log, follow_watch, observe_all
 from tests.inputs.reading import read
 from webhook.analysis.audit.leases import Subject, check_stored_object
-from webhook.analysis.claims.findings.collect import find_claims
+from webhook.analysis.claims.facts import find_claims
 from webhook.analysis.claims.findings.headline import make_headline
 from webhook.analysis.claims.presentation.urgency import advise_with_urgency
 from webhook.analysis.history.follow import ClusterHistory

@@ -8,7 +8,7 @@ import pytest
 from tests.claims.test_measured_incidents import EACH, SOURCES, explain_source
 from webhook.analysis.audit.leases import STORED_RULES
 from webhook.analysis.claims.claim import make_claim_json
-from webhook.analysis.claims.findings.collect import find_claims
+from webhook.analysis.claims.facts import find_claims
 from webhook.analysis.claims.registry import CAUSES, KINDS, PROBLEMS, SUBJECTS
 from webhook.cli.main import main
 

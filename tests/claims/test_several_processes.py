@@ -9,7 +9,7 @@ from tests.history.fake_server import FakeServer, together
 from tests.history.observing import follow_log, follow_watch
 from tests.history.test_refusal import RIGHTS
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.findings.collect import find_claims
+from webhook.analysis.claims.facts import find_claims
 from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.claims.presentation.happened import list_latest
 from webhook.kubernetes.times import format_time

@@ -8,7 +8,7 @@ from tests.claims.accounts import account, text
 from tests.history.fake_server import FakeServer
 from tests.history.observing import View, cluster_of, follow_both, follow_log, follow_watch
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.findings.collect import find_claims
+from webhook.analysis.claims.facts import find_claims
 from webhook.analysis.claims.findings.headline import make_headline
 from webhook.analysis.claims.presentation.urgency import advise_with_urgency
 from webhook.kubernetes.times import format_micro_time

@@ -5,7 +5,7 @@ import pytest
 from tests.claims.accounts import account
 from tests.history.fake_server import FakeServer
 from tests.history.observing import View, follow_log, follow_watch
-from webhook.analysis.claims.findings.collect import find_claims
+from webhook.analysis.claims.facts import find_claims
 
 SET = "two may have led at once; it lasted 60 s and lasts 5 s since: some electors wait for their own only"
 

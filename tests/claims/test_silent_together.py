@@ -14,7 +14,7 @@ from tests.truth.planting import Defect, move_instants, says
 from tests.truth.predicates import PREDICATES
 from tests.truth.stored import play_stored
 from webhook.analysis.claims.assemble import make_account
-from webhook.analysis.claims.findings.collect import find_claims
+from webhook.analysis.claims.facts import find_claims
 from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.claims.presentation.text import list_facts
 from webhook.analysis.history.visibility.bounds import MAX_LISTED

@@ -7,7 +7,7 @@ from tests.claims.test_pods import HOLDER, lead, log_status
 from tests.history.fake_server import together
 from tests.history.observing import follow_log
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.findings.collect import find_claims
+from webhook.analysis.claims.facts import find_claims
 
 SUGGESTED = "unless it had ended or restarted, as the status suggests that its kubelet wrote at 11:07:00Z and 11:07:28Z"
 RESTARTED = "The pod of db-0_1, which lost the lease, asked for it again, and may have restarted; see why:"

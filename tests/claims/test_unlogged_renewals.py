@@ -11,7 +11,7 @@ from tests.factories import Document
 from tests.history.fake_server import SECOND, START, FakeServer, together
 from tests.history.observing import View, follow_both, follow_log
 from webhook.analysis.claims.account import Account
-from webhook.analysis.claims.findings.collect import find_claims
+from webhook.analysis.claims.facts import find_claims
 from webhook.analysis.claims.presentation.text import list_facts
 from webhook.analysis.claims.presentation.urgency import advise_with_urgency
 from webhook.cli.main import main

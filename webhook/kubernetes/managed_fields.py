@@ -35,6 +35,7 @@ APPLY: Final = "Apply"
 HOLDER: Final = "f:holderIdentity"
 ACQUIRE_TIME: Final = "f:acquireTime"
 RENEW_TIME: Final = "f:renewTime"
+DURATION: Final = "f:leaseDurationSeconds"
 
 MAX_ENTRIES: Final = 60_000
 """Entries of one list. A write of 3 MiB, in protobuf too, has fewer: each names its operation, apiVersion and type."""

@@ -21,6 +21,7 @@ from webhook.analysis.history.holders.claimed_gap import find_claimed_gap
 from webhook.analysis.history.holders.processes import OtherProcess
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.renewals import DEFAULT_DURATION
 from webhook.analysis.history.status import was_live
 from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.objects import OLDEST_EMULATION_VERSION
@@ -28,8 +29,6 @@ from webhook.kubernetes.times import MINUTE, SECOND, format_length
 
 SHORTEST: Final = SECOND // 20
 """A shorter time without a holder is said to be none."""
-DURATION: Final = 15
-"""Seconds that a lease lasts by the default of client-go, where the input does not say it."""
 FREQUENT: Final = 4
 """Changes of the holder within `FREQUENT_WITHIN`; a rolling restart of three replicas makes three at most."""
 FREQUENT_WITHIN: Final = 10 * MINUTE
@@ -103,7 +102,7 @@ def is_written_beside(tenure: Tenure, before: Tenure) -> bool:
         return False
     if tenure.processes.renewals and own.is_same(tenure.processes.own):
         return False  # it goes on under the other name
-    soon = tenure.since + (before.duration or DURATION) * SECOND
+    soon = tenure.since + (before.duration or DEFAULT_DURATION) * SECOND
     tried = before.processes.conflicted_after_loss
     return (tried is not None and tried < soon) or _is_taken_back(tenure, own, soon)
 

@@ -32,6 +32,7 @@ _MANY: Final = 10
 _DEFAULT_RETRY: Final = 2.0
 """client-go's retry period in seconds, if no renewals were seen."""
 DEFAULT_DURATION: Final = 15
+"""Seconds that a lease lasts by the default of client-go, where the input does not say it."""
 _KNOWN_DEADLINES: Final = {15: 10.0, 60: 40.0, 137: 107.0, 270: 240.0}
 """Deadlines by duration: client-go and controller-runtime; cert-manager; OpenShift, also on a single node."""
 

@@ -17,7 +17,7 @@ from webhook.admission.rules.stamps import find_latest_stamp, is_constant
 from webhook.analysis.heartbeats import is_nameless_heartbeat
 from webhook.analysis.history.write import Write
 from webhook.analysis.inputs.items import is_dated_by_stamp
-from webhook.kubernetes.managed_fields import BEFORE_FIRST_APPLY, HOLDER, RENEW_TIME, Entry
+from webhook.kubernetes.managed_fields import ACQUIRE_TIME, BEFORE_FIRST_APPLY, DURATION, HOLDER, RENEW_TIME, Entry
 from webhook.kubernetes.objects import Lease, LeaseSpec
 from webhook.kubernetes.times import SECOND, format_span, get_instant, get_readable_instant, is_readable, normalize
 
@@ -26,14 +26,13 @@ MAX_TRANSITIONS: Final = 2**31 - 1
 
 MAX_DURATION: Final = RULES["duration-too-long"].default_limits["deny_above_seconds"]
 MAX_AHEAD: Final = RULES["renew-time-in-future"].default_limits["deny_above_seconds"] * SECOND
-_DURATION: Final = "f:leaseDurationSeconds"
 RELEASED_DURATION: Final = 1
 """The duration that clients write when they release: an API server refuses 0."""
 _OWNED: Final = {
     "renew_time": RENEW_TIME,
     "holder_identity": HOLDER,
-    "acquire_time": "f:acquireTime",
-    "lease_duration_seconds": "f:leaseDurationSeconds",
+    "acquire_time": ACQUIRE_TIME,
+    "lease_duration_seconds": DURATION,
 }
 """Fields of which every write sets one, but for those that only add to a lease; nearly all set the first."""
 _TO_SECOND: Final = len("2026-01-31T12:00:00")
@@ -259,13 +258,13 @@ def _name_manager(entry: Entry) -> str:
 
 def is_duration_by_another(entries: Sequence[Entry]) -> bool:
     """Return true if another field manager than that of the last renewal wrote the duration."""
-    owners = [entry for entry in entries if _DURATION in entry.owned.spec]
+    owners = [entry for entry in entries if DURATION in entry.owned.spec]
     return bool(owners) and not any(entry.owns_renew_time for entry in owners)
 
 
 def date_duration_by_another(entries: Sequence[Entry]) -> int:
     """Return the stamp of a duration that another field manager wrote, by which it lasted another time; 0 if none."""
-    stamps = [entry.stamp or 0 for entry in entries if _DURATION in entry.owned.spec]
+    stamps = [entry.stamp or 0 for entry in entries if DURATION in entry.owned.spec]
     return max(stamps) if is_duration_by_another(entries) else 0
 
 
@@ -325,8 +324,8 @@ def date_acquisition(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
 
 def has_written_both(entries: Sequence[Entry]) -> bool:
     """Return whether one field manager wrote the holder and when it took the lease, as who takes it does."""
-    owners = [{name for name in (HOLDER, "f:acquireTime") if name in one.owned.spec} for one in entries]
-    return [one for one in owners if one] == [{HOLDER, "f:acquireTime"}] and not is_constant(entries)
+    owners = [{name for name in (HOLDER, ACQUIRE_TIME) if name in one.owned.spec} for one in entries]
+    return [one for one in owners if one] == [{HOLDER, ACQUIRE_TIME}] and not is_constant(entries)
 
 
 def date_naming(entries: Sequence[Entry]) -> int | None:

@@ -9,11 +9,11 @@ from webhook.analysis.claims.commands import (
     make_command_for_nodes_of_pods,
     make_command_for_pod_of_holder,
 )
-from webhook.analysis.claims.handovers import DURATION
 from webhook.analysis.claims.words import format_name
 from webhook.analysis.history.holders.claimed_gap import ClaimedGap, find_claimed_gap
 from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.renewals import DEFAULT_DURATION
 from webhook.analysis.named_pods import guess_named_pod
 from webhook.kubernetes.times import SECOND, format_length
 
@@ -52,7 +52,7 @@ def _advise_on_clock(history: LeaseHistory, tenure: Tenure) -> Advice:
 
 def _advise_on_free_time(history: LeaseHistory, after: Tenure, gap: ClaimedGap) -> Advice | None:
     """Return where to look for why a free lease was not taken for longer than it lasts; None if it was taken sooner."""
-    if gap.length < (after.duration or DURATION) * SECOND:
+    if gap.length < (after.duration or DEFAULT_DURATION) * SECOND:
         return None
     free = f"By the clocks of its writers no one held it for {format_length(gap.length)} before"
     sentence = f"{_WELL} {free}, and anyone could have taken it. The pod of {format_name(after.holder)} may show why:"

@@ -21,12 +21,12 @@ from webhook.analysis.claims.evidence.pod_statuses import (
 from webhook.analysis.claims.evidence.restarted_holders import find_status_writes
 from webhook.analysis.claims.evidence.unasking_pods import find_bound, find_unasking_pods
 from webhook.analysis.claims.evidence.workload_names import name_workload
-from webhook.analysis.claims.handovers import DURATION
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
 from webhook.analysis.history.audit_log.pod_requests import MAX_REQUESTS
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.renewals import DEFAULT_DURATION
 from webhook.analysis.history.status import LeaseState
 from webhook.analysis.inputs.items import PodAct, PodDeletion, PodRequest, Writer
 from webhook.kubernetes.request import NODE_CONTROLLER, UserInfo
@@ -107,12 +107,12 @@ def _is_silent(history: LeaseHistory, tenure: Tenure, now: int) -> bool:
     """Return whether a lease has expired, or may have: where only writes are seen, that its last writer went silent."""
     if not tenure.is_stand_in:
         return _has_expired(history, now)
-    return now - tenure.last_renewal > max(DURATION * SECOND, 2 * (history.renewals.usual or 0))
+    return now - tenure.last_renewal > max(DEFAULT_DURATION * SECOND, 2 * (history.renewals.usual or 0))
 
 
 def _was_followed_late(tenure: Tenure, after: Tenure) -> bool:
     """Return whether another writer came after a while, of a log without objects: that does not show how."""
-    return tenure.is_stand_in and after.is_stand_in and after.since - tenure.last_renewal >= DURATION * SECOND
+    return tenure.is_stand_in and after.is_stand_in and after.since - tenure.last_renewal >= DEFAULT_DURATION * SECOND
 
 
 def _has_expired(history: LeaseHistory, now: int) -> bool:

@@ -9,10 +9,11 @@ from webhook.analysis.claims.commands import make_command_for_pod_of_writer
 from webhook.analysis.claims.evidence import silences
 from webhook.analysis.claims.evidence.askers import join_names
 from webhook.analysis.claims.findings.lease_claim import MAX_NAMED, make_claim
-from webhook.analysis.claims.handovers import DURATION, has_lost_race
+from webhook.analysis.claims.handovers import has_lost_race
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
 from webhook.analysis.history.audit_log.refusal import UNAUTHENTICATED, Refusal, RefusedBy
 from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.renewals import DEFAULT_DURATION
 from webhook.analysis.inputs.items import FenceReport, Writer
 from webhook.findings import Severity
 from webhook.kubernetes.times import SECOND
@@ -189,7 +190,7 @@ def _is_refused_alike(refusal: Refusal, other: Refusal) -> bool:
 
 def _find_end(history: LeaseHistory, last: int, now: int) -> int:
     """Return when refusals ended; 0 if they go on: the last one is within a duration of the lease."""
-    return 0 if now - last < (history.duration or DURATION) * SECOND else last
+    return 0 if now - last < (history.duration or DEFAULT_DURATION) * SECOND else last
 
 
 def find_fenced_writes(history: LeaseHistory, now: int) -> Iterator[Claim]:

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.claim import Claim, make_claim_json
-from webhook.analysis.claims.findings.collect import find_claims
+from webhook.analysis.claims.facts import find_claims
 from webhook.analysis.claims.findings.headline import make_headline
 from webhook.analysis.claims.presentation.urgency import advise_with_urgency
 from webhook.analysis.history.holders.tenure import Tenure

@@ -29,7 +29,6 @@ from webhook.analysis.claims.findings.single_readers import find_single_readers
 from webhook.analysis.claims.findings.taken_back import find_taken_back
 from webhook.analysis.claims.findings.two_addresses import find_two_addresses
 from webhook.analysis.claims.handovers import (
-    DURATION,
     describe_edit,
     describe_handover,
     describe_renewals_of_another,
@@ -46,6 +45,7 @@ from webhook.analysis.history.events import EventKind, LeaseEvent
 from webhook.analysis.history.holders.clock import SetBack
 from webhook.analysis.history.holders.tenure import API_SERVER, Handover, Tenure
 from webhook.analysis.history.lease import MAX_OTHERS, LeaseHistory
+from webhook.analysis.history.renewals import DEFAULT_DURATION
 from webhook.analysis.history.status import RELEASED_DURATION
 from webhook.analysis.inputs.items import RelatedWrite, Writer
 from webhook.findings import ReportFinding, Severity
@@ -637,7 +637,7 @@ def _is_explained_by_holder(history: LeaseHistory, tenure: Tenure, conflicts: li
     Now and then an answer is lost, and the next renewal is made for a state that has changed by its own hand.
     """
     first, last = conflicts[0].at, conflicts[-1].at
-    is_often = last - first <= (len(conflicts) - 1) * (tenure.duration or DURATION) * SECOND
+    is_often = last - first <= (len(conflicts) - 1) * (tenure.duration or DEFAULT_DURATION) * SECOND
     return is_often and not _is_written_by_others(history, tenure, first, last)
 
 

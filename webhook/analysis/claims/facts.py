@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Final
 
 from webhook.admission.rules.expiry import date_last_renewal
 from webhook.analysis.claims.account import Account
@@ -33,10 +32,8 @@ from webhook.analysis.history.status import (
 )
 from webhook.analysis.inputs.items import Writer
 from webhook.findings import ObjectName, Severity
-from webhook.kubernetes.managed_fields import HOLDER, RENEW_TIME
+from webhook.kubernetes.managed_fields import DURATION, HOLDER, RENEW_TIME
 from webhook.kubernetes.times import SECOND, format_length, get_readable_instant, normalize
-
-DURATION: Final = "f:leaseDurationSeconds"
 
 
 def find_facts(account: Account) -> Iterator[Claim]:
