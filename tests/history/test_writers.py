@@ -14,7 +14,7 @@ from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.assemble import make_account
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.handovers import describe_ending
+from webhook.analysis.claims.handover_clauses import describe_ending
 from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.claims.presentation.happened import list_events
 from webhook.analysis.history.events import EventKind

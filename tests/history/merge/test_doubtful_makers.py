@@ -13,7 +13,7 @@ from tests.history.fake_server import Elector, FakeServer
 from tests.history.observing import LATEST, observe_all
 from tests.inputs.reading import read
 from webhook.analysis.claims.facts import find_claims
-from webhook.analysis.claims.handovers import describe_renewals_of_another
+from webhook.analysis.claims.handover_clauses import describe_renewals_of_another
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import Handover
 from webhook.analysis.history.lease import LeaseHistory

@@ -11,16 +11,16 @@ from webhook.analysis.claims.evidence.related_writes import describe_related_wri
 from webhook.analysis.claims.findings.askers import claim_no_candidate
 from webhook.analysis.claims.findings.headline import make_headline
 from webhook.analysis.claims.findings.silent_together_claim import claim_silent_together
-from webhook.analysis.claims.handovers import (
+from webhook.analysis.claims.handover_clauses import (
     describe_address_of_end,
     describe_dating_of_end,
     describe_ending,
     describe_handover,
     describe_renewals_of_another,
-    name_taking,
 )
+from webhook.analysis.claims.handovers import name_taking
 from webhook.analysis.claims.words import describe_by_writer, format_age, format_clock, format_name
-from webhook.analysis.history.holders.tenure import Handover, Tenure
+from webhook.analysis.history.holders.tenure import Handover, Tenure, with_previous
 from webhook.analysis.history.status import (
     LeaseState,
     LeaseStatus,
@@ -39,7 +39,7 @@ from webhook.kubernetes.times import SECOND, format_length, get_readable_instant
 def find_facts(account: Account) -> Iterator[Claim]:
     """Yield the claims about one lease that are not findings, those about the state first."""
     yield from _collect_state(account)
-    for before, tenure in zip([None, *account.history.tenures], account.history.tenures, strict=False):
+    for before, tenure in with_previous(account.history.tenures):
         yield from _collect_tenure(account, before, tenure)
     if account.unserved_at is not None:
         text = "the API server answered (404) that it does not serve LeaseCandidates, so it chooses no holder then"

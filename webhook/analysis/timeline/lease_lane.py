@@ -16,20 +16,19 @@ from webhook.analysis.claims.evidence.owners import describe_added_owners
 from webhook.analysis.claims.evidence.silences import find_late_renewals, find_lost_leaders
 from webhook.analysis.claims.findings.missed_renewals import describe_delay
 from webhook.analysis.claims.findings.passed_on import is_passed_on
-from webhook.analysis.claims.handovers import (
+from webhook.analysis.claims.handover_clauses import (
     describe_address_of_end,
     describe_dating_of,
     describe_edit,
     describe_ending,
     describe_handover,
-    has_lost_race,
-    name_taking,
 )
+from webhook.analysis.claims.handovers import has_lost_race, name_taking
 from webhook.analysis.claims.words import describe_by_writer, format_clock, format_name
 from webhook.analysis.history.audit_log.refusal import SLOW, Refusal
 from webhook.analysis.history.events import EventKind, LeaseEvent
 from webhook.analysis.history.follow import ClusterHistory
-from webhook.analysis.history.holders.tenure import Handover, Tenure
+from webhook.analysis.history.holders.tenure import Handover, Tenure, with_previous
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.renewals import estimate_deadline
 from webhook.analysis.history.status import MAX_DURATION, MAX_TRANSITIONS, LeaseState, is_release
@@ -194,8 +193,7 @@ class LeaseLane(Struct):
 
     def _add_handover(self, mark: Mark) -> Mark:
         """Return the mark of a holder that begins; its first renewals show who wrote it in."""
-        tenures = self.history.tenures
-        for before, tenure in zip([None, *tenures], tenures, strict=False):
+        for before, tenure in with_previous(self.history.tenures):
             if tenure.since == mark.begins and shorten_for_page(tenure.holder) == mark.holder:
                 text = shorten_for_page(describe_handover(tenure, before), MAX_TEXT)
                 if mark.kind is MarkKind.STEAL and before is not None and self._is_passed_on(before, tenure):

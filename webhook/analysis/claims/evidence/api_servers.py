@@ -4,7 +4,7 @@ from typing import Final
 
 from webhook.admission.rules.change import IDENTITY_LABEL
 from webhook.analysis.claims.claim import Advice
-from webhook.analysis.claims.handovers import describe_address_of_end, describe_dating_of_end, describe_ending
+from webhook.analysis.claims.handover_clauses import describe_address_of_end, describe_dating_of_end, describe_ending
 from webhook.analysis.claims.words import describe_writer
 from webhook.analysis.heartbeats import is_identity_of_api_server
 from webhook.analysis.history.holders.tenure import API_SERVER, Tenure

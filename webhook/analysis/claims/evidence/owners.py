@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from webhook.analysis.claims.commands import find_pod
-from webhook.analysis.claims.handovers import describe_dating
+from webhook.analysis.claims.handover_clauses import describe_dating
 from webhook.analysis.claims.words import describe_by_writer, format_name
 from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.history.lease import LeaseHistory

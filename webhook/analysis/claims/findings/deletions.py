@@ -21,7 +21,7 @@ from webhook.analysis.claims.evidence.owners import (
     name_owners,
 )
 from webhook.analysis.claims.findings.lease_claim import find_identity, make_claim
-from webhook.analysis.claims.handovers import SHORTEST, describe_creation
+from webhook.analysis.claims.handover_clauses import SHORTEST, describe_creation
 from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_writer, format_clock, format_clocks, format_name
 from webhook.analysis.heartbeats import is_named_for_heartbeats
 from webhook.analysis.history.follow import ClusterHistory

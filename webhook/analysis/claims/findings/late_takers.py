@@ -14,7 +14,8 @@ from webhook.analysis.claims.evidence.askers import SHORTEST
 from webhook.analysis.claims.evidence.loops import name_taker
 from webhook.analysis.claims.evidence.other_leases import describe_other_writers
 from webhook.analysis.claims.findings.lease_claim import make_claim, measure_clocks_of_both
-from webhook.analysis.claims.handovers import describe_edit, find_duration_edit
+from webhook.analysis.claims.handover_clauses import describe_edit
+from webhook.analysis.claims.handovers import find_duration_edit
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
 from webhook.analysis.heartbeats import is_named_for_heartbeats
 from webhook.analysis.history.audit_log.refusal import UNAUTHENTICATED, Refusal, RefusedBy

@@ -7,7 +7,7 @@ from webhook.analysis.claims.arguments import bound_write
 from webhook.analysis.claims.claim import Advice, Claim, WriteAuthor
 from webhook.analysis.claims.commands import make_command_for_audit_log
 from webhook.analysis.claims.findings.lease_claim import find_identity, make_claim
-from webhook.analysis.claims.handovers import describe_address_of_end
+from webhook.analysis.claims.handover_clauses import describe_address_of_end
 from webhook.analysis.claims.words import describe_user, describe_writer, format_bound, format_clock, format_name
 from webhook.analysis.history.audit_log.addresses import Elsewhere
 from webhook.analysis.history.holders.tenure import API_SERVER, Tenure

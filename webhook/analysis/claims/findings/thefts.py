@@ -20,12 +20,7 @@ from webhook.analysis.claims.evidence.workload_names import name_workload
 from webhook.analysis.claims.findings.false_expiry import SET_BACK, FalseExpiry, explain_false_expiry
 from webhook.analysis.claims.findings.lease_claim import MAX_NAMED, list_arguments_of_replacement, make_claim
 from webhook.analysis.claims.findings.passed_on import ONE_POD, claim_passing_on, is_passed_on
-from webhook.analysis.claims.handovers import (
-    find_duration_edit,
-    is_from_one_pod,
-    is_written_beside,
-    takes_back,
-)
+from webhook.analysis.claims.handovers import find_duration_edit, is_from_one_pod, is_written_beside, takes_back
 from webhook.analysis.claims.words import describe_user, describe_writer, format_bound, format_clock, format_name
 from webhook.analysis.history.audit_log.addresses import get_address
 from webhook.analysis.history.events import LeaseEvent

@@ -28,22 +28,15 @@ from webhook.analysis.claims.findings.conflicting_updates import find_conflictin
 from webhook.analysis.claims.findings.single_readers import find_single_readers
 from webhook.analysis.claims.findings.taken_back import find_taken_back
 from webhook.analysis.claims.findings.two_addresses import find_two_addresses
-from webhook.analysis.claims.handovers import (
-    describe_edit,
-    describe_handover,
-    describe_renewals_of_another,
-    find_frequent_changes,
-    has_lost_race,
-    is_next_name,
-    list_edited_holders,
-)
+from webhook.analysis.claims.handover_clauses import describe_edit, describe_handover, describe_renewals_of_another
+from webhook.analysis.claims.handovers import find_frequent_changes, has_lost_race, is_next_name, list_edited_holders
 from webhook.analysis.claims.presentation.text import Line
 from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_writer, format_clock, format_count, format_name
 from webhook.analysis.history.audit_log.refusal import Refusal
 from webhook.analysis.history.audit_log.requests import MAX_REFUSALS
 from webhook.analysis.history.events import EventKind, LeaseEvent
 from webhook.analysis.history.holders.clock import SetBack
-from webhook.analysis.history.holders.tenure import API_SERVER, Handover, Tenure
+from webhook.analysis.history.holders.tenure import API_SERVER, Handover, Tenure, with_previous
 from webhook.analysis.history.lease import MAX_OTHERS, LeaseHistory
 from webhook.analysis.history.renewals import DEFAULT_DURATION
 from webhook.analysis.history.status import RELEASED_DURATION
@@ -403,7 +396,7 @@ def _list_all(account: Account) -> Iterator[_Event]:
 def _list_handovers(tenures: Sequence[Tenure]) -> Iterator[tuple[int, list[_Event]]]:
     """Yield how each holder followed the one before, by its number; names that one pod wrote in turn are one event."""
     run: list[Tenure] = []
-    for number, (before, tenure) in enumerate(zip(chain([None], tenures), tenures, strict=False)):
+    for number, (before, tenure) in enumerate(with_previous(tenures)):
         after = tenures[number + 1] if number + 1 < len(tenures) else None
         is_next = before is not None and is_next_name(tenures, tenure, before)
         if not is_next or before is None:

@@ -3,6 +3,7 @@
 All instants are microseconds since 1970 by the clocks of API servers, as far as the input shows those.
 """
 
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import Final
 
@@ -533,3 +534,11 @@ class Tenure(Struct):
         if self.began is Handover.SEEN and (self.beginning.is_since_own or who.names_own_pod):
             return True
         return not self.beginning.manager or self.manager in {"", self.beginning.manager}
+
+
+def with_previous(tenures: Iterable[Tenure]) -> Iterator[tuple[Tenure | None, Tenure]]:
+    """Yield each tenure after the one before it; None before the first."""
+    before = None
+    for tenure in tenures:
+        yield before, tenure
+        before = tenure
