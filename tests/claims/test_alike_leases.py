@@ -133,7 +133,8 @@ def test_a_lease_that_no_one_may_take_or_no_one_holds_has_none_like_it(lease: st
         db.release()
     together(4, other)
     histories = follow_log(server)
-    assert make_account(histories, histories.leases[lease.split("/", maxsplit=1)[0], "db"], server.now).alike is None
+    history = histories.leases[lease.split("/", maxsplit=1)[0], "db"]
+    assert make_account(histories, history, server.now).surroundings.alike is None
 
 
 def test_a_lease_of_the_same_name_that_was_released_is_not_told_of() -> None:

@@ -152,7 +152,7 @@ def test_a_lease_of_a_node_has_no_newer_one() -> None:
     together(10, old, newer)
     newer.lead(60)
     histories = follow_watch(server)
-    assert make_account(histories, histories.leases[NODE_LEASES, "a"], server.now).newer is None
+    assert make_account(histories, histories.leases[NODE_LEASES, "a"], server.now).surroundings.newer is None
 
 
 def test_every_lease_of_a_namespace_is_compared_with_the_same_leases() -> None:

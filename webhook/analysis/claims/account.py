@@ -6,20 +6,16 @@ from msgspec import Struct
 
 from webhook.admission.rules.stamps import NAMES, is_constant
 from webhook.analysis.claims.diagnosis import Diagnosis
-from webhook.analysis.claims.evidence.alike_leases import AlikeLease
 from webhook.analysis.claims.evidence.askers import Askers
-from webhook.analysis.claims.evidence.crossed_locks import CrossedLocks
 from webhook.analysis.claims.evidence.expiry_doubts import ExpiryDoubt
 from webhook.analysis.claims.evidence.failing_requests import FailingRun
 from webhook.analysis.claims.evidence.holder_pods import HolderPodDeletion
 from webhook.analysis.claims.evidence.idle_holders import IdleHolder
-from webhook.analysis.claims.evidence.namesakes import Namesake
-from webhook.analysis.claims.evidence.newer_leases import NewerLease
 from webhook.analysis.claims.evidence.other_candidates import OtherCandidates
 from webhook.analysis.claims.evidence.pods_while_free import PodEvent
-from webhook.analysis.claims.evidence.renamed_nodes import RenamedNode
 from webhook.analysis.claims.evidence.silent_together import SilentTogether
 from webhook.analysis.claims.evidence.successors import find_last_rejection
+from webhook.analysis.claims.evidence.surroundings import NO_SURROUNDINGS, Surroundings
 from webhook.analysis.claims.evidence.unanswered_pings import UnansweredPing
 from webhook.analysis.claims.evidence.unshown_durations import UnshownDuration
 from webhook.analysis.claims.evidence.write_pauses import WritePause
@@ -95,16 +91,6 @@ class Account(Struct, frozen=True):
     """The present holder, if it renews and no longer writes anything else."""
     worked_at: int | None = None
     """When the pod of its holder last wrote something else, shortly before the end of a log."""
-    crossed: CrossedLocks | None = None
-    """Another lease whose holder asked for this one, while the holder of this one asked for that."""
-    newer: NewerLease | None = None
-    """The lease that may have come in its place, if it has expired and no one is known to want it."""
-    renamed_node: RenamedNode | None = None
-    """The node that may be this one under another name, if this one does not report any more."""
-    namesake: Namesake | None = None
-    """A lease of its name in another namespace, if it does not exist."""
-    alike: AlikeLease | None = None
-    """Another held lease that is named like it, if both were held at the same time."""
     pause: WritePause | None = None
     """The longest time without a write, if a log shows nothing else of it."""
     unanswered: UnansweredPing | None = None
@@ -115,6 +101,8 @@ class Account(Struct, frozen=True):
     """The pods that ask for it while their LeaseCandidates are for another lease; None if there are none."""
     is_stored_heartbeat: bool = False
     """One list shows a heartbeat, without a history that would say so."""
+    surroundings: Surroundings = NO_SURROUNDINGS
+    """What other leases say of it."""
 
     @property
     def state(self) -> LeaseState:

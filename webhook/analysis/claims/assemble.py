@@ -8,21 +8,18 @@ from webhook.analysis.audit.leases import Subject, check_stamps, check_stored_ob
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.diagnosis import Blame, Diagnosis
 from webhook.analysis.claims.evidence import causes, other_leases
-from webhook.analysis.claims.evidence.alike_leases import find_alike_lease
 from webhook.analysis.claims.evidence.askers import find_askers
-from webhook.analysis.claims.evidence.crossed_locks import find_crossed_locks
 from webhook.analysis.claims.evidence.expiry_doubts import ExpiryDoubt, find_expiry_doubt
 from webhook.analysis.claims.evidence.failing_requests import find_failing_requests
 from webhook.analysis.claims.evidence.gone_pods import find_gone_pod
 from webhook.analysis.claims.evidence.holder_pods import find_holder_pod_deletions
 from webhook.analysis.claims.evidence.idle_holders import find_idle_holder, find_last_work
-from webhook.analysis.claims.evidence.namesakes import find_namesake
-from webhook.analysis.claims.evidence.newer_leases import find_newer_lease
 from webhook.analysis.claims.evidence.other_candidates import find_other_candidates
 from webhook.analysis.claims.evidence.pods_while_free import find_refused_pods, list_pod_events
 from webhook.analysis.claims.evidence.related_writes import find_related_writes
-from webhook.analysis.claims.evidence.renamed_nodes import RenamedNode, find_renamed_node
+from webhook.analysis.claims.evidence.renamed_nodes import RenamedNode
 from webhook.analysis.claims.evidence.silent_together import find_silent_together
+from webhook.analysis.claims.evidence.surroundings import find_surroundings
 from webhook.analysis.claims.evidence.unanswered_pings import find_unanswered_ping
 from webhook.analysis.claims.evidence.unshown_durations import find_unshown_duration
 from webhook.analysis.claims.evidence.write_pauses import find_write_pause
@@ -76,9 +73,9 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
         is_shown = histories.would_show_managed_fields(history)
         findings += check_stamps(subject, histories.stamped, has_managed_fields=is_shown)
     gone_pod = _describe_gone_pod(histories, history, now)
-    renamed_node = find_renamed_node(histories, history, now)
+    surroundings = find_surroundings(histories, history, status, now, doubt)
     has_log = not gone_pod and (cause is None or cause.blame is not Blame.POD)
-    findings = [_correct_fix(one, renamed_node, has_log=has_log) for one in findings]
+    findings = [_correct_fix(one, surroundings.renamed_node, has_log=has_log) for one in findings]
     findings.sort(key=lambda one: ORDER[one.severity])
     said = histories.election_events.get((history.namespace, history.name), ())
     quoted = tuple(sorted(one for one in said if one[0] <= now))
@@ -118,16 +115,12 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
         failing=failing,
         idle=find_idle_holder(histories, history, now),
         worked_at=find_last_work(histories, history, now),
-        crossed=find_crossed_locks(histories, history),
         logged_until=bounds.logged_until,
         shown_until=bounds.until or 0,
         unanswered=find_unanswered_ping(histories, history),
-        renamed_node=renamed_node,
-        namesake=find_namesake(histories, history),
-        alike=find_alike_lease(histories, history, now),
         pause=find_write_pause(histories, history),
         unshown_duration=unshown,
-        newer=None if doubt.may_lack_renewals else find_newer_lease(histories, history, status, now),
+        surroundings=surroundings,
     )
 
 

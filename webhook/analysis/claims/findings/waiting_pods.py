@@ -34,7 +34,8 @@ def find_waiting_pods(account: Account) -> Iterator[WaitingPod]:
     """Yield who seems to wait for a lease, unless it is said that its holder may wait for that one, too."""
     history, tenure = account.history, account.tenure
     own = tenure.processes.own if tenure is not None and tenure.processes.is_process_known else None
-    if tenure is None or own is None or not own.pod or (account.crossed is not None and account.crossed.goes_on):
+    crossed = account.surroundings.crossed
+    if tenure is None or own is None or not own.pod or (crossed is not None and crossed.goes_on):
         return
     held = {name_workload(one.processes.own.pod) for one in history.tenures if one.processes.own is not None}
     for who, run in history.requests.read_runs.runs.items():

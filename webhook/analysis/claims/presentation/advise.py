@@ -127,8 +127,9 @@ def _advise(account: Account) -> Advice:
         return _advise_on_heartbeat(account, status)
     if status.state is LeaseState.EXPIRED:
         advice = _advise_after_expiry(account, status)
-        newer = f"{account.newer.advise()} " if account.newer is not None else _describe_switched_off(account)
-        return replace(advice, sentence=f"{newer}{advice.sentence}")
+        newer = account.surroundings.newer
+        first = f"{newer.advise()} " if newer is not None else _describe_switched_off(account)
+        return replace(advice, sentence=f"{first}{advice.sentence}")
     if account.written_later is not None:
         clock = "" if status.from_stamps else ", unless its clock is behind"
         sentence = f"A writer other than the holder may have written it after its last renewal{clock}. To see who:"
@@ -242,7 +243,7 @@ def _advise_on_unseen_lease(account: Account, refused: Sequence[Refusal]) -> Adv
 
 def _advise_on_absent_lease(account: Account) -> Advice:
     """Return where to look for a lease that was never seen: where its name is used, else for who would create it."""
-    history, other = account.history, account.namesake
+    history, other = account.history, account.surroundings.namesake
     askers, pods = find_askers_without_elector(history), f"{make_kubectl_prefix(history.namespace)} get leases,pods"
     asked = f"It does not exist{f', and in the log only {join_names(askers)} asked for it' if askers else ''}"
     if other is not None:
@@ -523,9 +524,9 @@ def _advise_on_deleted_home(account: Account) -> Advice | None:
 
 def _advise_on_work(account: Account) -> Advice | None:
     """Return where to look if the holder may wait, or what it asks for fails; None if the log does not show that."""
-    crossed = account.crossed.advise() if account.crossed is not None else None
-    if crossed is not None:
-        return crossed
+    crossed = account.surroundings.crossed
+    if crossed is not None and (advice := crossed.advise()) is not None:
+        return advice
     failing = list(find_present_failures(account.failing, account.tenure, account.logged_until))
     if not failing:
         return account.idle.advise(account.now) if account.idle is not None else None
@@ -717,8 +718,8 @@ def _find_refused_successor(account: Account, status: LeaseStatus) -> Refusal | 
 def _advise_on_heartbeat(account: Account, status: LeaseStatus) -> Advice:
     """Return what to do about a silent heartbeat: no one else would ever take the lease."""
     namespace, lease = account.history.namespace, account.history.lease
-    if account.renamed_node is not None:
-        return account.renamed_node.advise()
+    if account.surroundings.renamed_node is not None:
+        return account.surroundings.renamed_node.advise()
     if namespace == NODE_LEASES:
         return Advice("See why the node does not report:", make_command_for_node(account.history.name))
     kind, _, owner = (find_owner(lease) if lease else "").partition(" ")

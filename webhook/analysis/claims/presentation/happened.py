@@ -152,7 +152,8 @@ def _list_failing(account: Account) -> list[_Event]:
 
 def _list_crossed_locks(account: Account) -> list[_Event]:
     """Return that its holder and that of another lease asked for each other's."""
-    return [] if account.crossed is None else [(account.crossed.since, account.crossed.describe(account.now))]
+    crossed = account.surroundings.crossed
+    return [] if crossed is None else [(crossed.since, crossed.describe(account.now))]
 
 
 def _list_single_readers(account: Account) -> list[_Event]:

@@ -85,18 +85,19 @@ def _is_stalled_as_asked(account: Account, cause: Diagnosis) -> bool:
 
 def _list_further(account: Account) -> Iterator[Line]:
     """Yield what else is known of it, and of leases that may belong to it."""
+    around = account.surroundings
     if account.other_candidates is not None:
         yield Line("Candidates", account.other_candidates.describe(account.now))
     elif account.unanswered is not None:
         yield Line("Candidate", account.unanswered.describe(account.now))
-    if account.renamed_node is not None:
-        yield Line("Same address", account.renamed_node.describe(account.now))
+    if around.renamed_node is not None:
+        yield Line("Same address", around.renamed_node.describe(account.now))
     if account.pause is not None:
         yield Line("Pause", account.pause.describe(account.now))
-    if account.alike is not None:
-        yield Line("Like it", account.alike.describe(account.now))
-    if account.newer is not None:
-        yield Line("Newer lease", account.newer.describe(account.now))
+    if around.alike is not None:
+        yield Line("Like it", around.alike.describe(account.now))
+    if around.newer is not None:
+        yield Line("Newer lease", around.newer.describe(account.now))
 
 
 def _list_askers(account: Account) -> Iterator[Line]:
