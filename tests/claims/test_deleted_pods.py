@@ -418,7 +418,7 @@ def test_an_expired_lease_that_nobody_takes() -> None:
 
 
 def list_pod_deletions(server: FakeServer) -> list[str]:
-    return [one.text for one in account(follow_log(server), server.now).pod_deletions]
+    return [one.text for one in account(follow_log(server), server.now).pods.deletions]
 
 
 def test_a_pod_that_held_a_lease_was_deleted() -> None:
@@ -449,4 +449,4 @@ def test_a_kubelet_is_not_who_evicts_the_pods_of_holders() -> None:
     for deed, evictor in ((kubelet(uid="u-1"), None), (by("alice", uid="u-1"), Writer("alice"))):
         server, _ = play((-1, deed))
         answer = account(follow_log(server), server.now)
-        assert find_evictor(answer.pod_deletions, [answer.history.tenures[0]]) == evictor
+        assert find_evictor(answer.pods.deletions, [answer.history.tenures[0]]) == evictor

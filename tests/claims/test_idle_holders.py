@@ -223,7 +223,7 @@ def test_a_lease_that_is_not_renewed_has_no_holder_that_only_renews() -> None:
     server, (db, *others) = serve()
     play(server, [db, *others], 10)
     together(60, *others)
-    assert account(follow_log(server), server.now).idle is None
+    assert account(follow_log(server), server.now).pods.idle is None
 
 
 def test_a_log_with_a_hole_does_not_show_it() -> None:
@@ -234,17 +234,17 @@ def test_a_log_with_a_hole_does_not_show_it() -> None:
         one.renew()
     rest(server, electors, 40)
     assert len(follow_log(server).bounds.holes) == 1
-    assert account(follow_log(server), server.now).idle is None
+    assert account(follow_log(server), server.now).pods.idle is None
 
 
 def test_a_log_that_lacks_requests_does_not_show_it() -> None:
     server, electors = serve()
     play(server, electors, 10)
     rest(server, electors, 40)
-    assert account(follow_both(server), server.now).idle is not None
+    assert account(follow_both(server), server.now).pods.idle is not None
     late = [one for one in server.log if one["objectRef"].get("name") == "db" and one["verb"] == "update"][-4]
     server.log.remove(late)
-    assert account(follow_both(server), server.now).idle is None
+    assert account(follow_both(server), server.now).pods.idle is None
 
 
 def test_a_holder_without_a_pod_may_be_several_processes() -> None:

@@ -8,11 +8,8 @@ from webhook.admission.rules.stamps import NAMES, is_constant
 from webhook.analysis.claims.diagnosis import Diagnosis
 from webhook.analysis.claims.evidence.askers import Askers
 from webhook.analysis.claims.evidence.expiry_doubts import ExpiryDoubt
-from webhook.analysis.claims.evidence.failing_requests import FailingRun
-from webhook.analysis.claims.evidence.holder_pods import HolderPodDeletion
-from webhook.analysis.claims.evidence.idle_holders import IdleHolder
 from webhook.analysis.claims.evidence.other_candidates import OtherCandidates
-from webhook.analysis.claims.evidence.pods_while_free import PodEvent
+from webhook.analysis.claims.evidence.pod_facts import NO_POD_FACTS, PodFacts
 from webhook.analysis.claims.evidence.silent_together import SilentTogether
 from webhook.analysis.claims.evidence.successors import find_last_rejection
 from webhook.analysis.claims.evidence.surroundings import NO_SURROUNDINGS, Surroundings
@@ -73,24 +70,12 @@ class Account(Struct, frozen=True):
     """When the clock of an API server was set, as several leases show."""
     silent_together: SilentTogether | None = None
     """All who asked for it, if they fell silent together."""
-    pod_deletions: tuple[HolderPodDeletion, ...] = ()
-    """Deletions of the pods of its holders."""
     related_writes: tuple[RelatedWrite, ...] = ()
     """Writes to what its holders depend on."""
-    gone_pod: str = ""
-    """A clause about the deletion of the latest holder's pod, if a log shows that it is gone; else ""."""
-    pod_events: tuple[PodEvent, ...] = ()
-    """What a log shows of pods of its workload while no one held it."""
     logged_until: int = 0
     """The last moment that an audit log shows, in microseconds since 1970."""
     shown_until: int = 0
     """The last moment that the input shows by an API server's clock, 0 if that is not known."""
-    failing: tuple[FailingRun, ...] = ()
-    """Other requests of its holders that failed again and again."""
-    idle: IdleHolder | None = None
-    """The present holder, if it renews and no longer writes anything else."""
-    worked_at: int | None = None
-    """When the pod of its holder last wrote something else, shortly before the end of a log."""
     pause: WritePause | None = None
     """The longest time without a write, if a log shows nothing else of it."""
     unanswered: UnansweredPing | None = None
@@ -103,6 +88,8 @@ class Account(Struct, frozen=True):
     """One list shows a heartbeat, without a history that would say so."""
     surroundings: Surroundings = NO_SURROUNDINGS
     """What other leases say of it."""
+    pods: PodFacts = NO_POD_FACTS
+    """What a log shows of its pods."""
 
     @property
     def state(self) -> LeaseState:

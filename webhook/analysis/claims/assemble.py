@@ -10,12 +10,9 @@ from webhook.analysis.claims.diagnosis import Blame, Diagnosis
 from webhook.analysis.claims.evidence import causes, other_leases
 from webhook.analysis.claims.evidence.askers import find_askers
 from webhook.analysis.claims.evidence.expiry_doubts import ExpiryDoubt, find_expiry_doubt
-from webhook.analysis.claims.evidence.failing_requests import find_failing_requests
-from webhook.analysis.claims.evidence.gone_pods import find_gone_pod
-from webhook.analysis.claims.evidence.holder_pods import find_holder_pod_deletions
-from webhook.analysis.claims.evidence.idle_holders import find_idle_holder, find_last_work
 from webhook.analysis.claims.evidence.other_candidates import find_other_candidates
-from webhook.analysis.claims.evidence.pods_while_free import find_refused_pods, list_pod_events
+from webhook.analysis.claims.evidence.pod_facts import find_pod_facts
+from webhook.analysis.claims.evidence.pods_while_free import find_refused_pods
 from webhook.analysis.claims.evidence.related_writes import find_related_writes
 from webhook.analysis.claims.evidence.renamed_nodes import RenamedNode
 from webhook.analysis.claims.evidence.silent_together import find_silent_together
@@ -72,9 +69,10 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
         )
         is_shown = histories.would_show_managed_fields(history)
         findings += check_stamps(subject, histories.stamped, has_managed_fields=is_shown)
-    gone_pod = _describe_gone_pod(histories, history, now)
+    refused_pods = find_refused_pods(histories, history, now)
+    pods = find_pod_facts(histories, history, refused_pods, now)
     surroundings = find_surroundings(histories, history, status, now, doubt)
-    has_log = not gone_pod and (cause is None or cause.blame is not Blame.POD)
+    has_log = not pods.gone and (cause is None or cause.blame is not Blame.POD)
     findings = [_correct_fix(one, surroundings.renamed_node, has_log=has_log) for one in findings]
     findings.sort(key=lambda one: ORDER[one.severity])
     said = histories.election_events.get((history.namespace, history.name), ())
@@ -82,8 +80,6 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
     events = histories.candidate_events.get((history.namespace, history.name), ())
     candidates = tuple(one for one in events if one.kind is not EventKind.CREATED or _is_by_stranger(history, one))
     is_coordinated = history.lease is not None and bool(history.lease.spec.strategy)
-    refused_pods = find_refused_pods(histories, history, now)
-    failing = find_failing_requests(histories, history, now)
     askers = None if doubt.unlogged else find_askers(histories, history, status)
     deleted = {one.candidate for one in candidates if histories.is_candidate_missing(history.namespace, one.candidate)}
     return Account(
@@ -104,17 +100,12 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
         lacks_requests=histories.lacks_shown_requests(history),
         clock_step=clock_step,
         silent_together=None if doubt.unlogged else find_silent_together(histories, history, status),
-        pod_deletions=tuple(find_holder_pod_deletions(histories.deleted_pods, history, now)),
         related_writes=tuple(
             find_related_writes(
-                histories.related_writes.values(), history, unshown, refused_pods=refused_pods, failing=failing
+                histories.related_writes.values(), history, unshown, refused_pods=refused_pods, failing=pods.failing
             )
         ),
-        gone_pod=gone_pod,
-        pod_events=list_pod_events(histories, history, refused_pods, now),
-        failing=failing,
-        idle=find_idle_holder(histories, history, now),
-        worked_at=find_last_work(histories, history, now),
+        pods=pods,
         logged_until=bounds.logged_until,
         shown_until=bounds.until or 0,
         unanswered=find_unanswered_ping(histories, history),
@@ -131,12 +122,6 @@ def _correct_fix(finding: ReportFinding, renamed_node: RenamedNode | None, *, ha
     if finding.check == "expired" and not has_log:
         return replace(finding, fix="")
     return finding
-
-
-def _describe_gone_pod(histories: ClusterHistory, history: LeaseHistory, now: int) -> str:
-    tenure = history.latest_tenure
-    gone = find_gone_pod(histories, tenure) if tenure is not None else None
-    return gone.describe_with_doubt(now) if gone is not None else ""
 
 
 def _is_by_stranger(history: LeaseHistory, event: LeaseEvent) -> bool:

@@ -49,7 +49,7 @@ def find_facts(account: Account) -> Iterator[Claim]:
         changed = f"{write.kind} {write.namespace}/{write.name}" if write.namespace else f"{write.kind} {write.name}"
         arguments = {"object": changed, "how": how, "by": WriteAuthor(write.writer), "to": write.at}
         yield _make_fact(account, "related-write", describe_related_write(write), at=write.at, arguments=arguments)
-    for deletion in account.pod_deletions:
+    for deletion in account.pods.deletions:
         how, by = None if deletion.deletion.is_surely_not_dry_run else "unknown", WriteAuthor(deletion.deletion.writer)
         arguments = {
             "identity": None if deletion.tenure.is_stand_in else deletion.tenure.holder,

@@ -168,7 +168,7 @@ def _describe_stopped_holder(account: "Account", status: LeaseStatus, holder: st
     is_over = at is not None and status.from_stamps and account.now - at >= (status.duration or 0) * SECOND
     if is_over or _is_silent(account):
         return f"{describe_holder_or_another(tenure)} has not renewed it{_describe_lateness(account, at)}"
-    if is_gone(account.pod_deletions, tenure):
+    if is_gone(account.pods.deletions, tenure):
         return f"the pod of {holder} was deleted"
     return None
 

@@ -262,7 +262,7 @@ def _advise_on_writers_in_turn(account: Account) -> Advice | None:
         return None
     since = format_clock(in_turn.since, account.now)
     changed = f"In the log, the pod that writes it changed {format_count(in_turn.count, 'time')} since {since}"
-    if (who := find_evictor(account.pod_deletions, in_turn.ended)) is not None:
+    if (who := find_evictor(account.pods.deletions, in_turn.ended)) is not None:
         updates = describe_updates(account.related_writes, in_turn.since)
         sentence = f"{changed}, each time after {describe_writer(who)} had asked to delete the one before"
         sentence = f"{sentence}{updates and f'; {updates}'}:"
@@ -404,7 +404,7 @@ def _advise_on_loop(account: Account, start: str) -> Advice | None:
     loop = find_loop(account.history.tenures, account.now)
     if loop is None:
         return None
-    if (who := find_evictor(account.pod_deletions, loop.tenures)) is not None:
+    if (who := find_evictor(account.pods.deletions, loop.tenures)) is not None:
         sentence = f"{start} Each release followed a request by {describe_writer(who)} to delete its pod:"
         return Advice(sentence, f"{make_kubectl_prefix(account.history.namespace)} get pods,events")
     sentence = f"{start} See why {loop.who} takes it and releases it again and again:"
@@ -460,7 +460,7 @@ def _advise_after_changes(account: Account, status: LeaseStatus, changes: Freque
     history = account.history
     since = f"The lease is held and renewed, but {changes.text} since {format_clock(changes.since, account.now)}"
     ended = [one for one in history.tenures if one.until is not None][-changes.count :]
-    if (who := find_evictor(account.pod_deletions, ended)) is not None:
+    if (who := find_evictor(account.pods.deletions, ended)) is not None:
         sentence = f"{since}, each time after {describe_writer(who)} had asked to delete its pod"
         updates = describe_updates(account.related_writes, changes.since)
         pods = f"{make_kubectl_prefix(history.namespace)} get pods,events"
@@ -490,8 +490,8 @@ def _advise_when_renewed(account: Account, status: LeaseStatus) -> Advice:
         return advice
     if not status.holder:
         return Advice("It is renewed; whether the process behind it works, a lease does not show.")
-    if account.worked_at is not None:
-        work = f"but its pod wrote other objects, the last time at {format_clock(account.worked_at, account.now)}"
+    if account.pods.worked_at is not None:
+        work = f"but its pod wrote other objects, the last time at {format_clock(account.pods.worked_at, account.now)}"
         return Advice(f"{_WORK_UNKNOWN.removesuffix('.')}, {work}.")
     return Advice(_WORK_UNKNOWN)
 
@@ -510,7 +510,7 @@ def _advise_on_edit(account: Account) -> Advice | None:
 def _advise_on_deleted_home(account: Account) -> Advice | None:
     """Return where to look if the pod of the holder, or the Node of the lease, was deleted; None if none was."""
     history = account.history
-    if account.tenure is not None and is_gone(account.pod_deletions, account.tenure):
+    if account.tenure is not None and is_gone(account.pods.deletions, account.tenure):
         sentence = "It is held and was renewed, but its pod was deleted then. See which pods run now:"
         return Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get pods,events")
     if gone := [one for one in account.related_writes if is_of_node(one, history) and one.verb == "deleted"]:
@@ -527,9 +527,9 @@ def _advise_on_work(account: Account) -> Advice | None:
     crossed = account.surroundings.crossed
     if crossed is not None and (advice := crossed.advise()) is not None:
         return advice
-    failing = list(find_present_failures(account.failing, account.tenure, account.logged_until))
+    failing = list(find_present_failures(account.pods.failing, account.tenure, account.logged_until))
     if not failing:
-        return account.idle.advise(account.now) if account.idle is not None else None
+        return account.pods.idle.advise(account.now) if account.pods.idle is not None else None
     pod, last = find_pod(account.history, account.holder, account.tenure), max(one.last for one in failing)
     failed = f"requests of its pod failed, the last one at {format_clock(last, account.now)}"
     return _advise_on_failures(f"It is held and renewed, but {failed}.", pod, failing)
@@ -548,7 +548,7 @@ def _advise_on_failures(sentence: str, pod: Pod, failing: Sequence[FailingRun]) 
 def _advise_on_work_of_writer(account: Account) -> Advice | None:
     """Return where to look if other requests of the pod fail that still writes a lease, which a log does not show."""
     tenure = account.history.latest_tenure
-    failing = list(find_present_failures(account.failing, tenure, account.logged_until))
+    failing = list(find_present_failures(account.pods.failing, tenure, account.logged_until))
     last = max((one.last for one in failing), default=0)
     if tenure is None or not failing or tenure.last_renewal < last:
         return None
@@ -641,8 +641,8 @@ def _advise_after_expiry(account: Account, status: LeaseStatus) -> Advice:
 def _advise_on_silent_holder(account: Account, status: LeaseStatus) -> Advice:
     """Return how to see whether a holder runs of which nothing is known since its last renewal, or its node."""
     history, cause, tenure = account.history, account.cause, account.history.latest_tenure
-    if account.gone_pod:
-        sentence = f"Its pod was {account.gone_pod}. Check whether another replica runs that can take over:"
+    if account.pods.gone:
+        sentence = f"Its pod was {account.pods.gone}. Check whether another replica runs that can take over:"
         return Advice(sentence, f"{make_kubectl_prefix(history.namespace)} get pods,events")
     if cause is not None and cause.silent_node and tenure is not None:
         return advise_after_silence(cause, history, tenure, now=account.now)
@@ -655,7 +655,7 @@ def _advise_on_silent_holder(account: Account, status: LeaseStatus) -> Advice:
 def _advise_on_running_pod(account: Account) -> Advice | None:
     """Return what to do about a holder whose pod runs and asks no more; None if it does not, or if others ask."""
     is_asked = account.askers is not None and bool(account.askers.asking)
-    if account.cause is None or not account.cause.runs_on or is_asked or account.gone_pod:
+    if account.cause is None or not account.cause.runs_on or is_asked or account.pods.gone:
         return None
     pod = find_pod(account.history, account.holder, account.tenure)
     sentence = (
@@ -686,8 +686,8 @@ def _advise_on_candidates(account: Account) -> Advice | None:
         return None
     if not found.asking:
         asks = "asks for it" if found.shows_reads else "tries to take it"
-        if account.gone_pod:
-            sentence = f"Its pod was {account.gone_pod}, and no other replica {asks}: see whether any runs:"
+        if account.pods.gone:
+            sentence = f"Its pod was {account.pods.gone}, and no other replica {asks}: see whether any runs:"
             return Advice(sentence, f"{make_kubectl_prefix(account.history.namespace)} get pods,events")
         if account.cause is not None and (node := account.cause.silent_node):
             sentence = f"No other replica {asks}, and the node of the holder is silent, too: see whether any runs:"

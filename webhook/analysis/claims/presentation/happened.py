@@ -78,7 +78,7 @@ def list_events(account: Account, most: int = MAX_EVENTS) -> Iterator[Line]:
     """Yield the latest events, oldest first."""
     history, now = account.history, account.now
     beside = [*_list_candidates(account), *_list_pod_deletions(account), *_list_related_writes(account)]
-    beside += [(one.at, one.text) for one in account.pod_events]
+    beside += [(one.at, one.text) for one in account.pods.events]
     beside += [*_list_failing(account), *_list_crossed_locks(account), *_list_single_readers(account)]
     found = sorted(
         [
@@ -147,7 +147,7 @@ def list_latest(account: Account) -> Iterator[Line]:
 
 def _list_failing(account: Account) -> list[_Event]:
     """Return what its holders asked for besides the lease that failed again and again."""
-    return [(one.first, one.describe(account.tenure, account.now)) for one in account.failing]
+    return [(one.first, one.describe(account.tenure, account.now)) for one in account.pods.failing]
 
 
 def _list_crossed_locks(account: Account) -> list[_Event]:
@@ -166,7 +166,7 @@ def _list_telling_pod_events(account: Account) -> list[_Event]:
     """Return what a log shows of pods, unless it only shows a kubelet, or is said as part of a cause."""
     causes = [one.message for one in account.findings if _is_loud(one)]
     causes += [account.cause.evidence] if account.cause is not None else []
-    telling = [one for one in account.pod_events if not one.is_vague]
+    telling = [one for one in account.pods.events if not one.is_vague]
     return [(one.at, one.text) for one in telling if not (one.ending and any(one.ending in cause for cause in causes))]
 
 
@@ -304,7 +304,7 @@ def _describe_absence(account: Account, event: LeaseEvent) -> str:
 
 def _list_pod_deletions(account: Account) -> list[_Event]:
     """Return the deletions of pods of holders."""
-    return [(one.deletion.at, one.text) for one in account.pod_deletions]
+    return [(one.deletion.at, one.text) for one in account.pods.deletions]
 
 
 def _list_related_writes(account: Account, *, are_latest: bool = False) -> list[_Event]:

@@ -1,0 +1,53 @@
+"""What a log shows of the pods of a lease: those of its holders, and those of its workload while no one held it."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.analysis.claims.evidence.failing_requests import FailingRun, find_failing_requests
+from webhook.analysis.claims.evidence.gone_pods import find_gone_pod
+from webhook.analysis.claims.evidence.holder_pods import HolderPodDeletion, find_holder_pod_deletions
+from webhook.analysis.claims.evidence.idle_holders import IdleHolder, find_idle_holder, find_last_work
+from webhook.analysis.claims.evidence.pods_while_free import PodEvent, list_pod_events
+from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.inputs.items import PodRequest
+
+
+class PodFacts(Struct, frozen=True):
+    """What a log shows of the pods of a lease: nothing, by default."""
+
+    deletions: tuple[HolderPodDeletion, ...] = ()
+    """Deletions of the pods of its holders."""
+    gone: str = ""
+    """A clause about the deletion of the latest holder's pod, if a log shows that it is gone; else ""."""
+    events: tuple[PodEvent, ...] = ()
+    """What a log shows of pods of its workload while no one held it."""
+    failing: tuple[FailingRun, ...] = ()
+    """Other requests of its holders that failed again and again."""
+    idle: IdleHolder | None = None
+    """The present holder, if it renews and no longer writes anything else."""
+    worked_at: int | None = None
+    """When the pod of its holder last wrote something else, shortly before the end of a log."""
+
+
+NO_POD_FACTS: Final = PodFacts()
+"""Of a lease without a log: all of a long list share it."""
+
+
+def find_pod_facts(
+    histories: ClusterHistory, history: LeaseHistory, refused: Sequence[PodRequest], now: int
+) -> PodFacts:
+    """Return what a log shows until `now`, in microseconds since 1970; `refused` are pods that were not created."""
+    tenure = history.latest_tenure
+    gone = find_gone_pod(histories, tenure) if tenure is not None else None
+    found = PodFacts(
+        deletions=tuple(find_holder_pod_deletions(histories.deleted_pods, history, now)),
+        gone=gone.describe_with_doubt(now) if gone is not None else "",
+        events=list_pod_events(histories, history, refused, now),
+        failing=find_failing_requests(histories, history, now),
+        idle=find_idle_holder(histories, history, now),
+        worked_at=find_last_work(histories, history, now),
+    )
+    return found if found != NO_POD_FACTS else NO_POD_FACTS
