@@ -7,18 +7,15 @@ from msgspec import Struct
 from webhook.admission.rules.stamps import NAMES, is_constant
 from webhook.analysis.claims.diagnosis import Diagnosis
 from webhook.analysis.claims.evidence.askers import Askers
+from webhook.analysis.claims.evidence.election_facts import NO_ELECTION_FACTS, ElectionFacts
 from webhook.analysis.claims.evidence.expiry_doubts import ExpiryDoubt
-from webhook.analysis.claims.evidence.other_candidates import OtherCandidates
 from webhook.analysis.claims.evidence.pod_facts import NO_POD_FACTS, PodFacts
 from webhook.analysis.claims.evidence.silent_together import SilentTogether
 from webhook.analysis.claims.evidence.successors import find_last_rejection
 from webhook.analysis.claims.evidence.surroundings import NO_SURROUNDINGS, Surroundings
-from webhook.analysis.claims.evidence.unanswered_pings import UnansweredPing
 from webhook.analysis.claims.evidence.unshown_durations import UnshownDuration
 from webhook.analysis.claims.evidence.write_pauses import WritePause
 from webhook.analysis.history.audit_log.refusal import Refusal
-from webhook.analysis.history.elections.refused_candidates import RefusedCandidate
-from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState, LeaseStatus, date_state, is_duration_by_another
@@ -49,19 +46,9 @@ class Account(Struct, frozen=True):
     status: LeaseStatus | None
     findings: tuple[ReportFinding, ...]
     cause: Diagnosis | None
-    election_events: tuple[tuple[int, str], ...] = ()
-    """Time and text of the Events by which a replica said that it began or stopped to lead."""
     unrecorded: tuple[RecordingGap, ...] = ()
     doubt: ExpiryDoubt = ExpiryDoubt()
     """The reasons to doubt that it has expired."""
-    candidate_events: tuple[LeaseEvent, ...] = ()
-    """What was done to its LeaseCandidates."""
-    missing_candidates: frozenset[str] = frozenset()
-    """The names of its LeaseCandidates that were deleted, and are not known to exist again."""
-    refused_candidates: tuple[RefusedCandidate, ...] = ()
-    """LeaseCandidates for it that an API server refused, and has not stored since."""
-    unserved_at: int | None = None
-    """When the API server last answered that it does not serve LeaseCandidates, if its election is coordinated."""
     askers: Askers | None = None
     """Who asks for it since it is free; None if it is not, or the input does not show that."""
     lacks_requests: bool = False
@@ -78,18 +65,16 @@ class Account(Struct, frozen=True):
     """The last moment that the input shows by an API server's clock, 0 if that is not known."""
     pause: WritePause | None = None
     """The longest time without a write, if a log shows nothing else of it."""
-    unanswered: UnansweredPing | None = None
-    """The latest ping of a candidate of its coordinated election that was not answered."""
     unshown_duration: UnshownDuration | None = None
     """The takeover that casts doubt on how long it lasts, in a log of requests; None if there is none."""
-    other_candidates: OtherCandidates | None = None
-    """The pods that ask for it while their LeaseCandidates are for another lease; None if there are none."""
     is_stored_heartbeat: bool = False
     """One list shows a heartbeat, without a history that would say so."""
     surroundings: Surroundings = NO_SURROUNDINGS
     """What other leases say of it."""
     pods: PodFacts = NO_POD_FACTS
     """What a log shows of its pods."""
+    election: ElectionFacts = NO_ELECTION_FACTS
+    """What is known of its election besides itself."""
 
     @property
     def state(self) -> LeaseState:

@@ -9,20 +9,17 @@ from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.diagnosis import Blame, Diagnosis
 from webhook.analysis.claims.evidence import causes, other_leases
 from webhook.analysis.claims.evidence.askers import find_askers
+from webhook.analysis.claims.evidence.election_facts import find_election_facts
 from webhook.analysis.claims.evidence.expiry_doubts import ExpiryDoubt, find_expiry_doubt
-from webhook.analysis.claims.evidence.other_candidates import find_other_candidates
 from webhook.analysis.claims.evidence.pod_facts import find_pod_facts
 from webhook.analysis.claims.evidence.pods_while_free import find_refused_pods
 from webhook.analysis.claims.evidence.related_writes import find_related_writes
 from webhook.analysis.claims.evidence.renamed_nodes import RenamedNode
 from webhook.analysis.claims.evidence.silent_together import find_silent_together
 from webhook.analysis.claims.evidence.surroundings import find_surroundings
-from webhook.analysis.claims.evidence.unanswered_pings import find_unanswered_ping
 from webhook.analysis.claims.evidence.unshown_durations import find_unshown_duration
 from webhook.analysis.claims.evidence.write_pauses import find_write_pause
 from webhook.analysis.claims.findings.incidents import drop_repeated, find_incidents, find_server_clock
-from webhook.analysis.claims.findings.refused_candidates import list_refused_candidates
-from webhook.analysis.history.events import EventKind, LeaseEvent
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState, date_renewal
@@ -75,28 +72,17 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
     has_log = not pods.gone and (cause is None or cause.blame is not Blame.POD)
     findings = [_correct_fix(one, surroundings.renamed_node, has_log=has_log) for one in findings]
     findings.sort(key=lambda one: ORDER[one.severity])
-    said = histories.election_events.get((history.namespace, history.name), ())
-    quoted = tuple(sorted(one for one in said if one[0] <= now))
-    events = histories.candidate_events.get((history.namespace, history.name), ())
-    candidates = tuple(one for one in events if one.kind is not EventKind.CREATED or _is_by_stranger(history, one))
-    is_coordinated = history.lease is not None and bool(history.lease.spec.strategy)
     askers = None if doubt.unlogged else find_askers(histories, history, status)
-    deleted = {one.candidate for one in candidates if histories.is_candidate_missing(history.namespace, one.candidate)}
     return Account(
         history,
         now,
         status,
         tuple(findings),
         cause,
-        election_events=quoted,
+        election=find_election_facts(histories, history, askers, now),
         unrecorded=tuple(bounds.unrecorded),
         doubt=doubt,
-        candidate_events=candidates,
-        missing_candidates=frozenset(deleted),
-        refused_candidates=list_refused_candidates(histories, history),
-        unserved_at=histories.unserved_at if is_coordinated else None,
         askers=askers,
-        other_candidates=find_other_candidates(histories, history, askers),
         lacks_requests=histories.lacks_shown_requests(history),
         clock_step=clock_step,
         silent_together=None if doubt.unlogged else find_silent_together(histories, history, status),
@@ -108,7 +94,6 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
         pods=pods,
         logged_until=bounds.logged_until,
         shown_until=bounds.until or 0,
-        unanswered=find_unanswered_ping(histories, history),
         pause=find_write_pause(histories, history),
         unshown_duration=unshown,
         surroundings=surroundings,
@@ -122,12 +107,6 @@ def _correct_fix(finding: ReportFinding, renamed_node: RenamedNode | None, *, ha
     if finding.check == "expired" and not has_log:
         return replace(finding, fix="")
     return finding
-
-
-def _is_by_stranger(history: LeaseHistory, event: LeaseEvent) -> bool:
-    """Return whether another account than those of the holders of a lease did something; False if that is not known."""
-    own = {one.processes.own.user for one in history.tenures if one.processes.own is not None}
-    return bool(own) and event.writer is not None and event.writer.user not in {"", *own}
 
 
 def make_account_of_state(

@@ -14,8 +14,8 @@ from webhook.findings import Severity
 def describe_askers(account: Account) -> str:
     """Return the end of a headline: whether anyone asks for a lease that is free, "" if that is not known."""
     found = account.askers
-    if account.refused_candidates:
-        return f"; the LeaseCandidates of {name_refused(account.refused_candidates)} were refused"
+    if account.election.refused_candidates:
+        return f"; the LeaseCandidates of {name_refused(account.election.refused_candidates)} were refused"
     if found is None:
         return ""
     if not found.asking:

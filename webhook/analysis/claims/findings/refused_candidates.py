@@ -6,6 +6,7 @@ from typing import Final
 from webhook.analysis.claims.claim import Advice, Claim, WriteAuthor
 from webhook.analysis.claims.commands import WEBHOOKS, make_options_to_act_as
 from webhook.analysis.claims.evidence.askers import join_names, name_refused
+from webhook.analysis.claims.evidence.election_facts import list_refused_candidates
 from webhook.analysis.claims.findings.lease_claim import make_claim
 from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
 from webhook.analysis.history.audit_log.refusal import RefusedBy
@@ -19,17 +20,6 @@ from webhook.text.commands import make_kubectl_prefix, quote_name
 _ONGOING: Final = 1 * MINUTE
 """Who is refused tries again after a few seconds, and later and later."""
 _POLICIES: Final = "kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings -o yaml"
-
-
-def list_refused_candidates(histories: ClusterHistory, history: LeaseHistory) -> tuple[RefusedCandidate, ...]:
-    """Return those for a lease, and for which no later write of the same process was stored, the last one last.
-
-    What is refused to a user that neither asked for the lease nor held it keeps no replica from being chosen.
-    """
-    found = histories.refused_candidates.list_for_lease(history.namespace, history.name, history.requests.accounts)
-    users = {one.processes.own.user for one in history.tenures if one.processes.own} | history.requests.users
-    of_electors = (one for one in found if one.writer.user in users or not users)
-    return tuple(sorted(of_electors, key=lambda one: one.last.at))
 
 
 def find_refused_candidates(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iterator[Claim]:

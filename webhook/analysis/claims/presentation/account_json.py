@@ -46,7 +46,7 @@ def make_account_json(account: Account) -> dict[str, Any]:
         ],
         "waiting": {who: number for who, (number, _) in history.requests.readers.items()},
         "refused": sum(1 for one in history.requests.refusals if one.code >= 400),
-        "events": [{"time": _convert_time(at), "says": text} for at, text in account.election_events],
+        "events": [{"time": _convert_time(at), "says": text} for at, text in account.election.events],
         "claims": [make_claim_json(claim) for claim in find_claims(account)],
         "findings": [
             {

@@ -99,8 +99,8 @@ def advise(account: Account) -> Advice:
     advice, history = _advise(account), account.history
     if history.is_mixed:
         return advice
-    if account.unanswered is not None and account.other_candidates is None:
-        return account.unanswered.add_to(
+    if account.election.unanswered is not None and account.election.other_candidates is None:
+        return account.election.unanswered.add_to(
             Advice("It is held and renewed.") if advice.sentence == _WORK_UNKNOWN else advice
         )
     if advice.command == make_command_for_audit_log(history.namespace, history.name) and history.requests.is_logged:
@@ -159,10 +159,10 @@ def _advise_while_free(account: Account) -> Advice:
     history, where = account.history, make_kubectl_prefix(account.history.namespace)
     if (loop := _advise_on_loop(account, "No one holds it now.")) is not None:
         return loop
-    if account.refused_candidates:
-        return advise_on_refused_candidates(account.refused_candidates)
-    if account.other_candidates is not None:
-        return account.other_candidates.advise()
+    if account.election.refused_candidates:
+        return advise_on_refused_candidates(account.election.refused_candidates)
+    if account.election.other_candidates is not None:
+        return account.election.other_candidates.advise()
     strategy = history.lease.spec.strategy if history.lease is not None else None
     if strategy == OLDEST_EMULATION_VERSION:
         return Advice("An API server names the next holder, one of its candidates:", f"{where} get leasecandidates")
@@ -220,8 +220,8 @@ def _advise_without_lease(account: Account) -> Advice:
         return advise_after_refusal(history, reads[-1], account.now)
     if history.is_deleted:
         return _advise_on_deleted_lease(account)
-    if account.refused_candidates:
-        return advise_on_refused_candidates(account.refused_candidates)
+    if account.election.refused_candidates:
+        return advise_on_refused_candidates(account.election.refused_candidates)
     if history.requests.absent:
         return _advise_on_absent_lease(account)
     return _advise_on_unseen_lease(account, refused)
@@ -477,7 +477,7 @@ def _advise_when_renewed(account: Account, status: LeaseStatus) -> Advice:
     odd = _advise_on_edit(account) or (_advise_after_changes(account, status, changes) if changes else None)
     if (advice := odd or _advise_on_deleted_home(account) or _advise_on_work(account)) is not None:
         return advice
-    if account.candidate_events:
+    if account.election.candidate_events:
         candidates = f"{make_kubectl_prefix(history.namespace)} get leasecandidates -o yaml"
         return Advice("It is held and renewed. Check whether its candidates should have changed:", candidates)
     if (unlogged := _describe_unlogged(account)) is not None:
@@ -621,7 +621,7 @@ def _advise_after_expiry(account: Account, status: LeaseStatus) -> Advice:
         return Advice(sentence, f"{make_command_for_lease(history)} --watch")
     if (rejection := _advise_on_rejected_successors(account, status)) is not None:
         return rejection
-    if account.unserved_at is not None:
+    if account.election.unserved_at is not None:
         sentence = (
             "The API server holds no coordinated elections: enable CoordinatedLeaderElection "
             "and the API of LeaseCandidates again, or let the replicas elect without them. To see what it serves:"
@@ -674,14 +674,15 @@ def _advise_on_rejected_successors(account: Account, status: LeaseStatus) -> Adv
     if webhook := find_failing_webhook(history, status):
         sentence = f"No other can take the lease while webhook {format_name(webhook)}, called for each write, fails"
         return Advice(f"{sentence}. To see it:", WEBHOOKS)
-    return advise_on_refused_candidates(account.refused_candidates) if account.refused_candidates else None
+    refused = account.election.refused_candidates
+    return advise_on_refused_candidates(refused) if refused else None
 
 
 def _advise_on_candidates(account: Account) -> Advice | None:
     """Return what to do about an expired lease that no one asks for, or that one asks for and does not take."""
     found = account.askers
-    if account.other_candidates is not None:
-        return account.other_candidates.advise()
+    if account.election.other_candidates is not None:
+        return account.election.other_candidates.advise()
     if found is None or not account.holder:
         return None
     if not found.asking:

@@ -116,7 +116,7 @@ def list_latest(account: Account) -> Iterator[Line]:
     edits = _list_edits(history, by_others=True, is_handover_shown=not is_told)
     shown = [*_list_gaps(account)[-1:], *edits[-_MAX_LATEST:]]
     shown += _list_added_owners(history, by_others=True)[-_MAX_LATEST:]
-    shown += _list_candidates(account, are_missing=bool(account.missing_candidates))[-_MAX_LATEST:]
+    shown += _list_candidates(account, are_missing=bool(account.election.missing_candidates))[-_MAX_LATEST:]
     is_cause = any(isinstance(one, Claim) and one.cause == Blame.POD for one in account.findings)
     related = _list_related_writes(account, are_latest=True)
     # What came first may be the cause of the rest.
@@ -290,15 +290,15 @@ def _list_candidates(account: Account, *, are_missing: bool = False) -> list[_Ev
     """
     wanted = (
         one
-        for one in account.candidate_events
-        if not are_missing or one.candidate in account.missing_candidates or one.kind is EventKind.CREATED
+        for one in account.election.candidate_events
+        if not are_missing or one.candidate in account.election.missing_candidates or one.kind is EventKind.CREATED
     )
     return [(one.at, f"{describe_edit(one)}{_describe_absence(account, one)}") for one in wanted]
 
 
 def _describe_absence(account: Account, event: LeaseEvent) -> str:
     """Say that a candidate is not known to be there again."""
-    is_gone = event.candidate in account.missing_candidates
+    is_gone = event.candidate in account.election.missing_candidates
     return "; the input does not show that it was created again" if is_gone else ""
 
 

@@ -54,8 +54,8 @@ def list_facts(account: Account, *, verbose: bool = True) -> Iterator[Line]:
     yield from _list_clocks(account)
     # The headline of a lease that is held names who renewed it last.
     yield from _list_touch(account) if verbose or account.state is not LeaseState.LIVE or account.is_heartbeat else ()
-    if account.unserved_at is not None:
-        when = format_clock(account.unserved_at, account.now)
+    if account.election.unserved_at is not None:
+        when = format_clock(account.election.unserved_at, account.now)
         said = "it does not serve LeaseCandidates, so it chooses no holder"
         yield Line("Election", f"the API server answered at {when} that {said}")
     if account.tenure is not None and account.tenure.term is not None:
@@ -86,10 +86,10 @@ def _is_stalled_as_asked(account: Account, cause: Diagnosis) -> bool:
 def _list_further(account: Account) -> Iterator[Line]:
     """Yield what else is known of it, and of leases that may belong to it."""
     around = account.surroundings
-    if account.other_candidates is not None:
-        yield Line("Candidates", account.other_candidates.describe(account.now))
-    elif account.unanswered is not None:
-        yield Line("Candidate", account.unanswered.describe(account.now))
+    if account.election.other_candidates is not None:
+        yield Line("Candidates", account.election.other_candidates.describe(account.now))
+    elif account.election.unanswered is not None:
+        yield Line("Candidate", account.election.unanswered.describe(account.now))
     if around.renamed_node is not None:
         yield Line("Same address", around.renamed_node.describe(account.now))
     if account.pause is not None:
@@ -286,7 +286,7 @@ def _list_waiting(account: Account) -> Iterator[tuple[str, ReadRun | None]]:
     if tenure is None or tenure.processes.own is None or not tenure.processes.own.pod:
         return
     # Whose LeaseCandidate is refused is not in the election, whatever it reads.
-    refused = {one.writer.pod for one in account.refused_candidates}
+    refused = {one.writer.pod for one in account.election.refused_candidates}
     for reader, (number, at) in account.history.requests.readers.items():
         is_still = account.now - at < (tenure.duration or 0) * SECOND
         is_peer = (
@@ -407,6 +407,6 @@ def _describe_other_clocks(account: Account, status: LeaseStatus) -> str:
 
 def quote_events(account: Account) -> Iterator[Line]:
     """Yield the text of Events. Clients write them, so they are quoted and nothing follows from them."""
-    for at, text in account.election_events:
+    for at, text in account.election.events:
         who, what = text.rsplit(" ", 2)[0], " ".join(text.rsplit(" ", 2)[1:])
         yield Line(format_clock(at, account.now), f"an Event says: {format_name(who)} {what}")

@@ -1,0 +1,74 @@
+"""What is known of the election of a lease besides the lease: its LeaseCandidates, their pings, and Events."""
+
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.analysis.claims.evidence.askers import Askers
+from webhook.analysis.claims.evidence.other_candidates import OtherCandidates, find_other_candidates
+from webhook.analysis.claims.evidence.unanswered_pings import UnansweredPing, find_unanswered_ping
+from webhook.analysis.history.elections.refused_candidates import RefusedCandidate
+from webhook.analysis.history.events import EventKind, LeaseEvent
+from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.lease import LeaseHistory
+
+
+class ElectionFacts(Struct, frozen=True):
+    """What an input shows of an election besides the lease: nothing, by default."""
+
+    events: tuple[tuple[int, str], ...] = ()
+    """Time and text of the Events by which a replica said that it began or stopped to lead."""
+    candidate_events: tuple[LeaseEvent, ...] = ()
+    """What was done to its LeaseCandidates."""
+    missing_candidates: frozenset[str] = frozenset()
+    """The names of its LeaseCandidates that were deleted, and are not known to exist again."""
+    refused_candidates: tuple[RefusedCandidate, ...] = ()
+    """LeaseCandidates for it that an API server refused, and has not stored since."""
+    other_candidates: OtherCandidates | None = None
+    """The pods that ask for it while their LeaseCandidates are for another lease; None if there are none."""
+    unanswered: UnansweredPing | None = None
+    """The latest ping of a candidate of its coordinated election that was not answered."""
+    unserved_at: int | None = None
+    """When the API server last answered that it does not serve LeaseCandidates, if its election is coordinated."""
+
+
+NO_ELECTION_FACTS: Final = ElectionFacts()
+"""Of a lease without candidates and Events: nearly all leases of a long list share it."""
+
+
+def find_election_facts(
+    histories: ClusterHistory, history: LeaseHistory, askers: Askers | None, now: int
+) -> ElectionFacts:
+    """Return what an input shows until `now`, in microseconds since 1970."""
+    said = histories.election_events.get((history.namespace, history.name), ())
+    events = histories.candidate_events.get((history.namespace, history.name), ())
+    candidates = tuple(one for one in events if one.kind is not EventKind.CREATED or _is_by_stranger(history, one))
+    deleted = {one.candidate for one in candidates if histories.is_candidate_missing(history.namespace, one.candidate)}
+    is_coordinated = history.lease is not None and bool(history.lease.spec.strategy)
+    found = ElectionFacts(
+        events=tuple(sorted(one for one in said if one[0] <= now)),
+        candidate_events=candidates,
+        missing_candidates=frozenset(deleted),
+        refused_candidates=list_refused_candidates(histories, history),
+        other_candidates=find_other_candidates(histories, history, askers),
+        unanswered=find_unanswered_ping(histories, history),
+        unserved_at=histories.unserved_at if is_coordinated else None,
+    )
+    return found if found != NO_ELECTION_FACTS else NO_ELECTION_FACTS
+
+
+def list_refused_candidates(histories: ClusterHistory, history: LeaseHistory) -> tuple[RefusedCandidate, ...]:
+    """Return those for a lease, and for which no later write of the same process was stored, the last one last.
+
+    What is refused to a user that neither asked for the lease nor held it keeps no replica from being chosen.
+    """
+    found = histories.refused_candidates.list_for_lease(history.namespace, history.name, history.requests.accounts)
+    users = {one.processes.own.user for one in history.tenures if one.processes.own} | history.requests.users
+    of_electors = (one for one in found if one.writer.user in users or not users)
+    return tuple(sorted(of_electors, key=lambda one: one.last.at))
+
+
+def _is_by_stranger(history: LeaseHistory, event: LeaseEvent) -> bool:
+    """Return whether another account than those of the holders of a lease did something; False if that is not known."""
+    own = {one.processes.own.user for one in history.tenures if one.processes.own is not None}
+    return bool(own) and event.writer is not None and event.writer.user not in {"", *own}
