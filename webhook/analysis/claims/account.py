@@ -9,6 +9,7 @@ from webhook.analysis.claims.diagnosis import Diagnosis
 from webhook.analysis.claims.evidence.askers import Askers
 from webhook.analysis.claims.evidence.election_facts import NO_ELECTION_FACTS, ElectionFacts
 from webhook.analysis.claims.evidence.expiry_doubts import ExpiryDoubt
+from webhook.analysis.claims.evidence.input_bounds import NO_INPUT_BOUNDS, InputBounds
 from webhook.analysis.claims.evidence.pod_facts import NO_POD_FACTS, PodFacts
 from webhook.analysis.claims.evidence.silent_together import SilentTogether
 from webhook.analysis.claims.evidence.successors import find_last_rejection
@@ -19,8 +20,7 @@ from webhook.analysis.history.audit_log.refusal import Refusal
 from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState, LeaseStatus, date_state, is_duration_by_another
-from webhook.analysis.history.visibility.clock_steps import ClockStep
-from webhook.analysis.inputs.items import InputKind, RecordingGap, RelatedWrite, Writer
+from webhook.analysis.inputs.items import InputKind, RelatedWrite, Writer
 from webhook.findings import ORDER, ReportFinding, Severity
 from webhook.kubernetes.times import SECOND, get_readable_instant, normalize, parse_stamp
 
@@ -46,23 +46,14 @@ class Account(Struct, frozen=True):
     status: LeaseStatus | None
     findings: tuple[ReportFinding, ...]
     cause: Diagnosis | None
-    unrecorded: tuple[RecordingGap, ...] = ()
     doubt: ExpiryDoubt = ExpiryDoubt()
     """The reasons to doubt that it has expired."""
     askers: Askers | None = None
     """Who asks for it since it is free; None if it is not, or the input does not show that."""
-    lacks_requests: bool = False
-    """A watch shows writes to it that a log of the same time lacks."""
-    clock_step: ClockStep | None = None
-    """When the clock of an API server was set, as several leases show."""
     silent_together: SilentTogether | None = None
     """All who asked for it, if they fell silent together."""
     related_writes: tuple[RelatedWrite, ...] = ()
     """Writes to what its holders depend on."""
-    logged_until: int = 0
-    """The last moment that an audit log shows, in microseconds since 1970."""
-    shown_until: int = 0
-    """The last moment that the input shows by an API server's clock, 0 if that is not known."""
     pause: WritePause | None = None
     """The longest time without a write, if a log shows nothing else of it."""
     unshown_duration: UnshownDuration | None = None
@@ -75,6 +66,8 @@ class Account(Struct, frozen=True):
     """What a log shows of its pods."""
     election: ElectionFacts = NO_ELECTION_FACTS
     """What is known of its election besides itself."""
+    bounds: InputBounds = NO_INPUT_BOUNDS
+    """From when to when the input shows it, and what that lacks."""
 
     @property
     def state(self) -> LeaseState:
@@ -103,7 +96,7 @@ class Account(Struct, frozen=True):
     @property
     def is_partial(self) -> bool:
         """Whether the input lacks, or may lack, what happened to it between its begin and its end."""
-        return self.history.is_partial or self.doubt.is_log_leaky or bool(self.unrecorded)
+        return self.history.is_partial or self.doubt.is_log_leaky or bool(self.bounds.unrecorded)
 
     @property
     def takeable_at(self) -> int | None:
@@ -174,7 +167,7 @@ class Account(Struct, frozen=True):
         return tenure.find_renewer(at) if tenure and at is not None else None
 
     def _has_no_renewals_after(self, logged: int | None) -> bool:
-        ends = (*(one.end for one in self.history.renewals.unseen), *(one.end for one in self.unrecorded))
+        ends = (*(one.end for one in self.history.renewals.unseen), *(one.end for one in self.bounds.unrecorded))
         return logged is not None and any(end > logged for end in ends)
 
     @property

@@ -11,6 +11,7 @@ from webhook.analysis.claims.evidence import causes, other_leases
 from webhook.analysis.claims.evidence.askers import find_askers
 from webhook.analysis.claims.evidence.election_facts import find_election_facts
 from webhook.analysis.claims.evidence.expiry_doubts import ExpiryDoubt, find_expiry_doubt
+from webhook.analysis.claims.evidence.input_bounds import find_input_bounds
 from webhook.analysis.claims.evidence.pod_facts import find_pod_facts
 from webhook.analysis.claims.evidence.pods_while_free import find_refused_pods
 from webhook.analysis.claims.evidence.related_writes import find_related_writes
@@ -38,10 +39,9 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
 
     The other leases of `histories` show whether only one was late or all were. `seen_until` is that of a `Subject`.
     """
-    status, bounds = history.find_status(now), histories.bounds
+    status = history.find_status(now)
     doubt = find_expiry_doubt(histories, history, status, now)
     cause = find_ongoing_cause(histories, history, now, doubt)
-    clock_step = histories.index.find_server_clock_step(history, 0, now)
     unshown = find_unshown_duration(history)
     incidents = find_incidents(histories, history, now, cause, is_duration_shown=unshown is None)
     findings: list[ReportFinding] = list(incidents)
@@ -80,11 +80,8 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
         tuple(findings),
         cause,
         election=find_election_facts(histories, history, askers, now),
-        unrecorded=tuple(bounds.unrecorded),
         doubt=doubt,
         askers=askers,
-        lacks_requests=histories.lacks_shown_requests(history),
-        clock_step=clock_step,
         silent_together=None if doubt.unlogged else find_silent_together(histories, history, status),
         related_writes=tuple(
             find_related_writes(
@@ -92,8 +89,7 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
             )
         ),
         pods=pods,
-        logged_until=bounds.logged_until,
-        shown_until=bounds.until or 0,
+        bounds=find_input_bounds(histories, history, now),
         pause=find_write_pause(histories, history),
         unshown_duration=unshown,
         surroundings=surroundings,

@@ -1,0 +1,42 @@
+"""From when to when an input shows a lease, and what it lacks meanwhile."""
+
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.visibility.clock_steps import ClockStep
+from webhook.analysis.inputs.items import RecordingGap
+
+
+class InputBounds(Struct, frozen=True):
+    """What an input shows of a lease, in time: no log and no watch, by default."""
+
+    logged_until: int = 0
+    """The last moment that an audit log shows, in microseconds since 1970."""
+    shown_until: int = 0
+    """The last moment that the input shows by an API server's clock, 0 if that is not known."""
+    unrecorded: tuple[RecordingGap, ...] = ()
+    """The times for which `record` did not watch."""
+    lacks_requests: bool = False
+    """A watch shows writes to it that a log of the same time lacks."""
+    clock_step: ClockStep | None = None
+    """When the clock of an API server was set, as several leases show."""
+
+
+NO_INPUT_BOUNDS: Final = InputBounds()
+"""Of a list: all its leases share it."""
+
+
+def find_input_bounds(histories: ClusterHistory, history: LeaseHistory, now: int) -> InputBounds:
+    """Return what the input shows in time until `now`, in microseconds since 1970."""
+    bounds = histories.bounds
+    found = InputBounds(
+        logged_until=bounds.logged_until,
+        shown_until=bounds.until or 0,
+        unrecorded=tuple(bounds.unrecorded),
+        lacks_requests=histories.lacks_shown_requests(history),
+        clock_step=histories.index.find_server_clock_step(history, 0, now),
+    )
+    return found if found != NO_INPUT_BOUNDS else NO_INPUT_BOUNDS
