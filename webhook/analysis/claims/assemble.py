@@ -1,5 +1,6 @@
 """Put together what is known of a lease: from its history, or from the state that a list shows."""
 
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -23,7 +24,7 @@ from webhook.analysis.claims.evidence.write_pauses import find_write_pause
 from webhook.analysis.claims.findings.incidents import drop_repeated, find_incidents, find_server_clock
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.status import LeaseState, date_renewal
+from webhook.analysis.history.status import LeaseState, LeaseStatus, date_renewal
 from webhook.analysis.history.stored_leases import Key
 from webhook.analysis.inputs.items import InputKind, Observation
 from webhook.findings import ORDER, ReportFinding, Severity
@@ -40,60 +41,87 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
     The other leases of `histories` show whether only one was late or all were. `seen_until` is that of a `Subject`.
     """
     status = history.find_status(now)
-    doubt = find_expiry_doubt(histories, history, status, now)
+    doubt, unshown = find_expiry_doubt(histories, history, status, now), find_unshown_duration(history)
     cause = find_ongoing_cause(histories, history, now, doubt)
-    unshown = find_unshown_duration(history)
-    incidents = find_incidents(histories, history, now, cause, is_duration_shown=unshown is None)
-    findings: list[ReportFinding] = list(incidents)
-    if history.lease is not None and status is not None:
-        subject = Subject(
-            history.lease,
-            history.namespace,
-            history.name,
-            now,
-            interval=history.interval,
-            known_status=status,
-            seen_until=seen_until,
-            is_as_sent=history.is_as_sent,
-            is_election=not history.is_heartbeat,
-            runs_on=cause is not None and cause.runs_on,
-            limits=histories.find_limits(history.namespace, history.name),
-        )
-        is_server_clock = find_server_clock(histories, history, status, now) is not None
-        stored = check_stored_object(subject)
-        findings += drop_repeated(
-            findings, stored, may_lack_renewals=doubt.may_lack_renewals, is_server_clock=is_server_clock
-        )
-        is_shown = histories.would_show_managed_fields(history)
-        findings += check_stamps(subject, histories.stamped, has_managed_fields=is_shown)
     refused_pods = find_refused_pods(histories, history, now)
     pods = find_pod_facts(histories, history, refused_pods, now)
     surroundings = find_surroundings(histories, history, status, now, doubt)
-    has_log = not pods.gone and (cause is None or cause.blame is not Blame.POD)
-    findings = [_correct_fix(one, surroundings.renamed_node, has_log=has_log) for one in findings]
-    findings.sort(key=lambda one: ORDER[one.severity])
     askers = None if doubt.unlogged else find_askers(histories, history, status)
+    writes = histories.related_writes.values()
+    related = find_related_writes(writes, history, unshown, refused_pods=refused_pods, failing=pods.failing)
+    runs_on = cause is not None and cause.runs_on
+    subject = _make_subject(histories, history, status, now, seen_until=seen_until, runs_on=runs_on)
+    found = [*find_incidents(histories, history, now, cause, is_duration_shown=unshown is None)]
+    stored = _check_stored(histories, history, subject, found, doubt) if subject is not None else ()
+    has_log = not pods.gone and (cause is None or cause.blame is not Blame.POD)
+    findings = [_correct_fix(one, surroundings.renamed_node, has_log=has_log) for one in (*found, *stored)]
     return Account(
         history,
         now,
         status,
-        tuple(findings),
+        tuple(sorted(findings, key=_get_rank)),
         cause,
-        election=find_election_facts(histories, history, askers, now),
         doubt=doubt,
         askers=askers,
         silent_together=None if doubt.unlogged else find_silent_together(histories, history, status),
-        related_writes=tuple(
-            find_related_writes(
-                histories.related_writes.values(), history, unshown, refused_pods=refused_pods, failing=pods.failing
-            )
-        ),
-        pods=pods,
-        bounds=find_input_bounds(histories, history, now),
+        related_writes=tuple(related),
         pause=find_write_pause(histories, history),
         unshown_duration=unshown,
         surroundings=surroundings,
+        pods=pods,
+        election=find_election_facts(histories, history, askers, now),
+        bounds=find_input_bounds(histories, history, now),
     )
+
+
+def _make_subject(
+    histories: ClusterHistory,
+    history: LeaseHistory,
+    status: LeaseStatus | None,
+    now: int,
+    *,
+    seen_until: int,
+    runs_on: bool,
+) -> Subject | None:
+    """Return a lease as it is stored, with what its history shows of it; None if it was never seen, or is gone."""
+    if history.lease is None or status is None:
+        return None
+    return Subject(
+        history.lease,
+        history.namespace,
+        history.name,
+        now,
+        interval=history.interval,
+        known_status=status,
+        seen_until=seen_until,
+        is_as_sent=history.is_as_sent,
+        is_election=not history.is_heartbeat,
+        runs_on=runs_on,
+        limits=histories.find_limits(history.namespace, history.name),
+    )
+
+
+def _check_stored(
+    histories: ClusterHistory,
+    history: LeaseHistory,
+    subject: Subject,
+    incidents: Sequence[ReportFinding],
+    doubt: ExpiryDoubt,
+) -> Iterator[ReportFinding]:
+    """Yield what is wrong with a lease as it is stored, besides what its history shows."""
+    is_server_clock = find_server_clock(histories, history, subject.status, subject.now) is not None
+    yield from drop_repeated(
+        incidents,
+        check_stored_object(subject),
+        may_lack_renewals=doubt.may_lack_renewals,
+        is_server_clock=is_server_clock,
+    )
+    has_managed_fields = histories.would_show_managed_fields(history)
+    yield from check_stamps(subject, histories.stamped, has_managed_fields=has_managed_fields)
+
+
+def _get_rank(finding: ReportFinding) -> int:
+    return ORDER[finding.severity]
 
 
 def _correct_fix(finding: ReportFinding, renamed_node: RenamedNode | None, *, has_log: bool) -> ReportFinding:
@@ -125,7 +153,7 @@ def make_account_of_state(
         *check_stored_object(subject),
         *check_stamps(subject, histories.stamped, has_managed_fields=histories.lists_managed_fields),
     ]
-    findings.sort(key=lambda one: ORDER[one.severity])
+    findings.sort(key=_get_rank)
     is_beat = subject.is_heartbeat
     return Account(history, now, subject.status, tuple(findings), None, is_stored_heartbeat=is_beat)
 
