@@ -18,6 +18,7 @@ from webhook.analysis.claims.evidence.unshown_durations import UnshownDuration
 from webhook.analysis.claims.evidence.write_pauses import WritePause
 from webhook.analysis.history.audit_log.refusal import Refusal
 from webhook.analysis.history.holders.tenure import Tenure
+from webhook.analysis.history.last_renewal import find_last_renewal
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState, LeaseStatus, date_state, is_duration_by_another
 from webhook.analysis.inputs.items import InputKind, RelatedWrite, Writer
@@ -39,7 +40,11 @@ _STATES_BY_TROUBLE: Final = (
 
 
 class Account(Struct, frozen=True):
-    """One lease at `now`; `status` is None if its object was never seen, or is gone."""
+    """Everything that is known of one lease at `now`, in microseconds since 1970.
+
+    `status` is None if its object was never seen, or is gone. `findings` are all that is wrong with it, the worst
+    first, and `cause` is why its holder does not renew it now; None if it does, or need not.
+    """
 
     history: LeaseHistory
     now: int
@@ -133,30 +138,7 @@ class Account(Struct, frozen=True):
     @property
     def last_renewal(self) -> int | None:
         """The time of the last renewal by the holder: from the log, else from the stamp."""
-        if self.history.hidden_since is not None:
-            return None
-        tenure = self.tenure
-        is_dated = (
-            tenure is not None
-            and tenure.last_renewal_write is not None
-            and tenure.last_renewal_write.is_dated_by_a_server
-        )
-        if tenure and not self.is_renewed_last and tenure.has_unseen_renewals:
-            return None  # another one renewed it, and the input does not show when its holder did
-        if tenure and (is_dated or not self.is_renewed_last):
-            return tenure.last_of_identity
-        logged = self.history.renewals.last
-        shown = self.status.last_renewal if self.status else None
-        if shown is None and (self.history.is_list_only or self._has_no_renewals_after(logged)):
-            return None  # it was taken, and whether it was renewed is not known
-        if tenure is None and shown is not None and self.holder == "":
-            return shown  # a release sets renewTime, too
-        if shown is None and logged is not None and logged > self.now:
-            return None  # a clock that is ahead dates a renewal of which nothing else says when it was
-        is_unseen = tenure is not None and tenure.has_unseen_renewals
-        if shown is None or (logged is not None and not is_unseen and abs(logged - shown) < 2 * SECOND):
-            return logged if logged is not None else shown
-        return shown
+        return find_last_renewal(self.history, self.status, self.tenure, self.now, self.bounds.unrecorded)
 
     @property
     def renewer(self) -> Writer | None:
@@ -165,10 +147,6 @@ class Account(Struct, frozen=True):
         if self.history.read is not None:
             return None  # the answer to a read does not say who wrote what it shows
         return tenure.find_renewer(at) if tenure and at is not None else None
-
-    def _has_no_renewals_after(self, logged: int | None) -> bool:
-        ends = (*(one.end for one in self.history.renewals.unseen), *(one.end for one in self.bounds.unrecorded))
-        return logged is not None and any(end > logged for end in ends)
 
     @property
     def tenure(self) -> Tenure | None:

@@ -1,0 +1,49 @@
+"""When a holder last renewed its lease: by a log, else by what the lease says."""
+
+from collections.abc import Sequence
+
+from webhook.analysis.history.holders.tenure import Tenure
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.status import LeaseStatus
+from webhook.analysis.inputs.items import RecordingGap
+from webhook.kubernetes.times import SECOND
+
+
+def find_last_renewal(
+    history: LeaseHistory,
+    status: LeaseStatus | None,
+    tenure: Tenure | None,
+    now: int,
+    unrecorded: Sequence[RecordingGap],
+) -> int | None:
+    """Return when the holder last renewed its lease, in microseconds since 1970; None if that is not known.
+
+    `tenure` is that of the present holder, if it was seen. `unrecorded` are the times for which nothing was recorded.
+    """
+    if history.hidden_since is not None:
+        return None
+    if tenure is not None and tenure.is_last_by_other:
+        # Another one renewed it last: if renewals were not seen, nothing shows when its holder did.
+        return None if tenure.has_unseen_renewals else tenure.last_of_identity
+    if tenure is not None and tenure.last_renewal_write is not None and tenure.last_renewal_write.is_dated_by_a_server:
+        return tenure.last_of_identity
+    shown = status.last_renewal if status is not None else None
+    if status is None or shown is None:
+        return _find_last_seen(history, now, unrecorded)
+    if tenure is None and not status.holder:
+        return shown  # a release sets renewTime, too
+    seen, is_unseen = history.renewals.last, tenure is not None and tenure.has_unseen_renewals
+    # Stamps have whole seconds.
+    is_same = seen is not None and not is_unseen and abs(seen - shown) < 2 * SECOND
+    return seen if is_same else shown
+
+
+def _find_last_seen(history: LeaseHistory, now: int, unrecorded: Sequence[RecordingGap]) -> int | None:
+    """Return when it was last seen renewed, where its state does not say that; None if it may have been later."""
+    seen = history.renewals.last
+    if seen is None or history.is_list_only:
+        return None
+    ends = (*(one.end for one in history.renewals.unseen), *(one.end for one in unrecorded))
+    if any(end > seen for end in ends):
+        return None  # it was taken, and whether it was renewed is not known
+    return seen if seen <= now else None  # a clock that is ahead may have dated it
