@@ -1,10 +1,12 @@
 """Advice: the command fits the cause, and no one is advised to give rights to a stranger."""
 
+import re
 from typing import Any
 
 import pytest
 
 from tests.claims.accounts import account, shop, text
+from tests.claims.test_both import NAMES, found_in
 from tests.history.fake_server import FakeServer, together
 from tests.history.observing import View, advise, follow_log, follow_watch
 from tests.history.test_refusal import RIGHTS, WEBHOOK
@@ -21,6 +23,7 @@ from webhook.analysis.claims.commands import (
 )
 from webhook.analysis.claims.findings.headline import make_headline
 from webhook.analysis.claims.handovers import FREQUENT, FREQUENT_WITHIN
+from webhook.analysis.claims.presentation.advise import advise as advise_account
 from webhook.analysis.inputs.items import Writer
 from webhook.analysis.named_pods import find_named_pod, guess_named_pod
 from webhook.findings import Severity
@@ -679,3 +682,9 @@ def test_of_two_thefts_the_latest_one_is_to_be_explained() -> None:
         thief.take()
         together(10, thief, *others)
     assert advise(account(follow_log(server), server.now)).startswith("Find out why db-2_1 does not wait")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_advice_names_the_pods_that_its_command_shows(name: str) -> None:
+    advice = advise_account(found_in(name, "log"))
+    assert set(advice.pods) == set(re.findall(r"(?:pod|logs) ([\w.-]+)", advice.command))

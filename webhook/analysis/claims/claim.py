@@ -81,10 +81,14 @@ ARGUMENTS: Final[Mapping[str, Argument]] = {
 
 
 class Advice(Struct, frozen=True):
-    """Advice in one or two sentences, and the command to run, which may be empty."""
+    """Advice in one or two sentences, and the command to run, which may be empty.
+
+    `pods` are the names of those that the command describes, or whose log it shows.
+    """
 
     sentence: str
     command: str = ""
+    pods: tuple[str, ...] = ()
 
 
 class WriteAuthor(Struct, frozen=True):
@@ -107,10 +111,12 @@ class Claim(ReportFinding, frozen=True, gc=False, kw_only=True):
 
     `arguments` are what the sentence says, for programs. `over_since` is in microseconds since 1970: 0 if it goes on,
     None if that is not known, or does not apply. `at` places it among what happened; None if it is of no moment.
-    `why` is the part of `message` that says why a holder did not renew, as a sentence; "" if it has none.
+    `why` is the part of `message` that says why a holder did not renew, as a sentence; "" if it has none. `pods` are
+    those that the command shows, see `Advice`.
     """
 
     advice: str = ""
+    pods: tuple[str, ...] = ()
     cause: str = ""
     why: str = ""
     over_since: int | None = None

@@ -26,6 +26,11 @@ class Pod(Struct, frozen=True):
     name: str
     is_logged: bool = False
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Its name, if it has one, for the `pods` of an Advice."""
+        return (self.name,) if self.name else ()
+
 
 def make_command_for_pod_of_holder(namespace: str, holder: str) -> str:
     """Return the command that shows the pod of a holder."""
@@ -39,10 +44,21 @@ def make_command_for_log_of_holder(namespace: str, holder: str) -> str:
 
 def make_command_for_log_of_writer(namespace: str, writer: Writer | None, holder: str) -> str:
     """Return the command that shows what the pod of a writer logged; if it has none, the pod that a holder may name."""
+    pod = find_pod_with_log(namespace, writer, holder)
+    return make_command_for_log_of_pod(pod) if pod.is_logged else make_command_for_log_of_holder(namespace, holder)
+
+
+def find_pod_with_log(namespace: str, writer: Writer | None, holder: str) -> Pod:
+    """Return the pod of a writer; if it has none, the one that a holder may name."""
     pod = find_pod_of_writer(writer) if writer is not None else ""
     if writer is None or not pod:
-        return make_command_for_log_of_holder(namespace, holder)
-    return make_command_for_log_of_pod(Pod(find_namespace_of_writer(namespace, writer), pod, is_logged=True))
+        return guess_pod(namespace, holder)
+    return Pod(find_namespace_of_writer(namespace, writer), pod, is_logged=True)
+
+
+def guess_pod(namespace: str, holder: str) -> Pod:
+    """Return the pod that a holder most likely names; kubelets run outside pods."""
+    return Pod(namespace, "" if namespace == NODE_LEASES else guess_named_pod(holder))
 
 
 def _make_command_for_holder(verb: str, namespace: str, holder: str) -> str:
@@ -71,6 +87,12 @@ def make_command_for_pod_of_writer(namespace: str, writer: Writer) -> str:
 def find_pod_of_writer(writer: Writer) -> str:
     """Return the name of the pod of a writer, for commands; "" if no pod can have it: a log may be forged."""
     return writer.pod if is_pod_name(writer.pod) else ""
+
+
+def name_pods(writer: Writer) -> tuple[str, ...]:
+    """Return the name of the pod of a writer, if it has one, for the `pods` of an Advice."""
+    pod = find_pod_of_writer(writer)
+    return (pod,) if pod else ()
 
 
 def find_namespace_of_writer(namespace: str, writer: Writer) -> str:

@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from msgspec.structs import replace
+
 from webhook.admission.rules.change import NODE_LEASES
 from webhook.analysis.claims.advice.after_refusal import advise_after_refusal
 from webhook.analysis.claims.advice.on_mutation import advise_on_mutation
@@ -96,7 +98,7 @@ def _advise_on_only_holder_in_log(
     step = _advise_on_silent_pod(tenure, pod, cause, is_lost=is_lost)
     log = format_name(cause.silent_log)
     sentence = f"{step.sentence.removesuffix(':')}. Look at the API server that wrote log {log}, too:"
-    return Advice(sentence, f"{step.command}; {API_SERVERS}")
+    return Advice(sentence, f"{step.command}; {API_SERVERS}", step.pods)
 
 
 def _advise_on_api_servers(cause: Diagnosis) -> Advice | None:
@@ -181,7 +183,7 @@ def _advise_without_cause(history: LeaseHistory, tenure: Tenure, cause: Diagnosi
     if history.requests.is_logged:
         return step
     sentence = "To know the cause the next time, watch all leases (-A) and keep the audit log."
-    return Advice(f"{sentence} {step.sentence}", step.command)
+    return replace(step, sentence=f"{sentence} {step.sentence}")
 
 
 def advise_on_nameless(history: LeaseHistory, tenure: Tenure | None) -> Advice:
@@ -207,7 +209,7 @@ def _advise_on_pod(tenure: Tenure, pod: Pod, *, is_lost: bool) -> Advice:
         sentence = f"See the pod that renewed as {holder}:"
     else:
         sentence = f"See the pod of {holder}{lost}:"
-    return Advice(sentence, make_command_for_pod_or_its_events(pod))
+    return Advice(sentence, make_command_for_pod_or_its_events(pod), pod.names)
 
 
 def _advise_after_outage(cause: Diagnosis, history: LeaseHistory, tenure: Tenure, *, now: int) -> Advice:
@@ -255,7 +257,8 @@ def _add_pod_that_may_have_stopped(
         return step
     pod = find_pod(history, tenure.holder, tenure)
     sentence = f"{step.sentence.removesuffix(':')}; {name_holder(tenure.holder, pod)} may have stopped by itself:"
-    return Advice(sentence, f"{step.command}; {make_command_for_pod_or_its_events(pod)}" if pod.name else step.command)
+    command = f"{step.command}; {make_command_for_pod_or_its_events(pod)}" if pod.name else step.command
+    return Advice(sentence, command, (*step.pods, *pod.names))
 
 
 def _advise_on_silent_client(history: LeaseHistory, tenure: Tenure, cause: Diagnosis, *, is_lost: bool) -> Advice:
@@ -270,7 +273,7 @@ def _advise_on_silent_client(history: LeaseHistory, tenure: Tenure, cause: Diagn
     if cause.possible_causes == (Cause.INTERVAL, Cause.STOPPED) and not cause.has_gone_on:
         step = _advise_on_rare_renewals(history, tenure)
         sentence = "Compare how often its holders renew with leaseDurationSeconds. To see their arguments:"
-        return Advice(sentence, step.command)
+        return replace(step, sentence=sentence)
     if _is_kept_by_another(tenure):
         return advise_after_sharing(history, tenure)
     if (own := find_holder_without_pod(history, tenure)) is not None:
@@ -334,7 +337,7 @@ def _advise_on_heard_pod(tenure: Tenure, pod: Pod, cause: Diagnosis, *, is_lost:
         sentence = (
             f"The pod of {format_name(tenure.holder)}{lost} asked for {what}{again}, and may have restarted; see why:"
         )
-        return Advice(sentence, f"{make_command_for_pod(pod)}; {_make_command_for_logs(pod)} --previous")
+        return Advice(sentence, f"{make_command_for_pod(pod)}; {_make_command_for_logs(pod)} --previous", pod.names)
     if len(tenure.processes.requests_after_loss) == 1 and not cause.requests:
         whose = f"the pod of {format_name(tenure.holder)}{lost}"
         sentence = f"A request for the lease by {whose} came later; see whether it runs:"
@@ -353,7 +356,7 @@ def _advise_on_gone_pod(tenure: Tenure, pod: Pod, cause: Diagnosis) -> Advice:
 
 def _advise_on_logs(pod: Pod, sentence: str) -> Advice:
     logs = _make_command_for_logs(pod)
-    return Advice(sentence, f"{logs}; {logs} --previous")
+    return Advice(sentence, f"{logs}; {logs} --previous", pod.names)
 
 
 def _make_command_for_logs(pod: Pod) -> str:
@@ -378,4 +381,4 @@ def _advise_on_rare_renewals(history: LeaseHistory, tenure: Tenure) -> Advice:
         return Advice(f"{sentence} To see the lease:", f"{make_command_for_lease(history)} -o yaml")
     which = f"pod {pod.name}" if pod.name else "pods"
     command = f"{make_kubectl_prefix(pod.namespace)} get {which} -o jsonpath='{{..args}}'"
-    return Advice(f"{sentence} To see its arguments:", command)
+    return Advice(f"{sentence} To see its arguments:", command, pod.names)

@@ -5,6 +5,7 @@ from typing import Final
 from webhook.admission.rules.change import NODE_LEASES
 from webhook.analysis.claims.claim import Advice
 from webhook.analysis.claims.commands import (
+    guess_pod,
     make_command_for_node,
     make_command_for_nodes_of_pods,
     make_command_for_pod_of_holder,
@@ -56,7 +57,8 @@ def _advise_on_free_time(history: LeaseHistory, after: Tenure, gap: ClaimedGap) 
         return None
     free = f"By the clocks of its writers no one held it for {format_length(gap.length)} before"
     sentence = f"{_WELL} {free}, and anyone could have taken it. The pod of {format_name(after.holder)} may show why:"
-    return Advice(sentence, make_command_for_pod_of_holder(history.namespace, after.holder))
+    command = make_command_for_pod_of_holder(history.namespace, after.holder)
+    return Advice(sentence, command, guess_pod(history.namespace, after.holder).names)
 
 
 def _advise_on_silence(history: LeaseHistory, before: Tenure, after: Tenure, gap: ClaimedGap) -> Advice:
@@ -71,4 +73,5 @@ def _advise_on_silence(history: LeaseHistory, before: Tenure, after: Tenure, gap
             f"{_WELL} By the clocks of its holders, it was not renewed for {silent} before it was taken last. "
             f"Both names begin with {format_name(pod)}, as when a container starts again. See its last state:"
         )
-    return Advice(sentence, make_command_for_pod_of_holder(history.namespace, before.holder))
+    command = make_command_for_pod_of_holder(history.namespace, before.holder)
+    return Advice(sentence, command, guess_pod(history.namespace, before.holder).names)

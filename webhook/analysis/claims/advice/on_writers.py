@@ -17,6 +17,7 @@ from webhook.analysis.claims.commands import (
     make_command_for_pod_of_writer,
     make_command_for_writers,
     make_options_to_act_as,
+    name_pods,
 )
 from webhook.analysis.claims.evidence.owners import (
     find_owner_that_held,
@@ -51,7 +52,9 @@ def advise_on_writer(sentence: str, history: LeaseHistory, writer: Writer) -> Ad
         return Advice(sentence, make_command_for_managers(history))
     if find_pod_of_writer(writer):
         return Advice(
-            f"{sentence} To see the pod that did it:", make_command_for_pod_of_writer(history.namespace, writer)
+            f"{sentence} To see the pod that did it:",
+            make_command_for_pod_of_writer(history.namespace, writer),
+            name_pods(writer),
         )
     if not writer.user or _is_user_of_electors(history, writer):
         return advise_on_user_of_electors(sentence, history, writer)
@@ -108,8 +111,8 @@ def advise_on_late_taker(history: LeaseHistory, after: Tenure, *, has_run: bool)
         f"{make_kubectl_prefix(pod.namespace)} {f'logs {pod.name}' if pod.name else 'get pods'}",
     )
     if pod.is_logged or not pod.name:
-        return Advice(f"See what {format_name(after.holder)} {did}", logs)
-    return Advice(f"If {format_name(after.holder)} is a pod, see what it {did}", logs)
+        return Advice(f"See what {format_name(after.holder)} {did}", logs, pod.names)
+    return Advice(f"If {format_name(after.holder)} is a pod, see what it {did}", logs, pod.names)
 
 
 def advise_on_contest(history: LeaseHistory, last: Tenure, *, is_ongoing: bool, is_known: bool) -> Advice:

@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.analysis.claims.claim import Advice
-from webhook.analysis.claims.commands import Pod, find_pod_of_writer, make_command_for_log_of_pod
+from webhook.analysis.claims.commands import Pod, find_pod_of_writer, make_command_for_log_of_pod, name_pods
 from webhook.analysis.claims.evidence.workload_names import name_workload
 from webhook.analysis.claims.words import format_clock, format_name
 from webhook.analysis.history.audit_log.read_runs import MAX_APART, ReadRun
@@ -62,7 +62,8 @@ class CrossedLocks(Struct, frozen=True):
             f"It is held and renewed, {also}. If their holders wait for each other, neither goes on until one "
             "of them gives up or ends; their logs may say so:"
         )
-        return Advice(sentence, "; ".join(map(_make_command, (self.holder, self.other))))
+        commands = map(_make_command, (self.holder, self.other))
+        return Advice(sentence, "; ".join(commands), (*name_pods(self.holder), *name_pods(self.other)))
 
 
 def _make_command(pod: Writer) -> str:

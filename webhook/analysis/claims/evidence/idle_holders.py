@@ -50,7 +50,8 @@ class IdleHolder(Struct, frozen=True):
             f"{format_clock(self.since, now)}, and one at least every {before} in the {format_length(self.span)} "
             "before. It may have nothing to do, or work no more; its log may say which:"
         )
-        return Advice(sentence, make_command_for_log_of_pod(Pod(self.namespace, self.pod, is_logged=True)))
+        pod = Pod(self.namespace, self.pod, is_logged=True)
+        return Advice(sentence, make_command_for_log_of_pod(pod), pod.names)
 
 
 def find_idle_holder(histories: ClusterHistory, history: LeaseHistory, now: int) -> IdleHolder | None:

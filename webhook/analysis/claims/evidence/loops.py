@@ -6,7 +6,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.analysis.claims.commands import make_command_for_log_of_writer
+from webhook.analysis.claims.claim import Advice
+from webhook.analysis.claims.commands import find_pod_with_log, make_command_for_log_of_writer
 from webhook.analysis.claims.handovers import FREQUENT_WITHIN
 from webhook.analysis.claims.words import format_clock, format_name
 from webhook.analysis.history.holders.tenure import Handover, Tenure
@@ -39,11 +40,12 @@ class Loop(Struct, frozen=True):
         who = self.who if self.is_logged else f"{self.who} (by what its holders are called)"
         return f"{who} took it and {released} {len(self.tenures)} times until {until}, each time after {after}"
 
-    def make_command(self, namespace: str) -> str:
-        """Return the command that shows what the pod logged, in containers that have ended, too."""
-        last = self.tenures[-1]
-        logs = make_command_for_log_of_writer(namespace, last.processes.own, last.holder)
-        return f"{logs}; {logs} --previous" if " logs " in logs else logs
+    def advise(self, sentence: str, namespace: str) -> Advice:
+        """Return a sentence, and the command that shows what the pod logged, in containers that have ended, too."""
+        own, holder = self.tenures[-1].processes.own, self.tenures[-1].holder
+        logs = make_command_for_log_of_writer(namespace, own, holder)
+        pod = find_pod_with_log(namespace, own, holder)
+        return Advice(sentence, f"{logs}; {logs} --previous" if pod.name else logs, pod.names)
 
 
 def find_loop(tenures: Sequence[Tenure], now: int) -> Loop | None:

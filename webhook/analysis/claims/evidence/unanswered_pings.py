@@ -1,6 +1,5 @@
 """Candidates of a coordinated election that were pinged and did not answer: an API server chooses none of them."""
 
-import re
 from typing import Final
 
 from msgspec import Struct
@@ -9,6 +8,7 @@ from webhook.analysis.claims.claim import Advice
 from webhook.analysis.claims.commands import (
     Pod,
     find_pod_of_writer,
+    guess_pod,
     make_command_for_log_of_holder,
     make_command_for_log_of_pod,
 )
@@ -48,17 +48,19 @@ class UnansweredPing(Struct, frozen=True):
             f"See why LeaseCandidate {name} did not answer its ping: an API server chooses only among those that do"
         )
         if self.pod:
-            logs = make_command_for_log_of_pod(Pod(self.namespace, self.pod, is_logged=True))
+            pod = Pod(self.namespace, self.pod, is_logged=True)
+            logs = make_command_for_log_of_pod(pod)
         else:
+            pod = guess_pod(self.namespace, self.ping.candidate)
             logs = make_command_for_log_of_holder(self.namespace, self.ping.candidate)
         # A name that ends in a UUID is that of a pod, or of a machine, and of one start of its process.
         named = self.pod or drop_uuid(self.ping.candidate)
-        if re.search(rf"(?:pod|logs) {re.escape(named)}(?![\w.-])", advice.command):
+        if named in advice.pods:
             return advice  # which looks at it
         if not advice.command:
             end = ":" if self.pod else ". If it is a pod:"
-            return Advice(f"{advice.sentence} {sentence}{end}", logs)
-        return Advice(f"{sentence}. {advice.sentence}", f"{logs}; {advice.command}")
+            return Advice(f"{advice.sentence} {sentence}{end}", logs, pod.names)
+        return Advice(f"{sentence}. {advice.sentence}", f"{logs}; {advice.command}", (*pod.names, *advice.pods))
 
 
 def find_unanswered_ping(histories: ClusterHistory, history: LeaseHistory) -> UnansweredPing | None:

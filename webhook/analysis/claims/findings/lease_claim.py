@@ -36,6 +36,7 @@ def make_claim(  # noqa: PLR0913 - a parameter for each field of a Claim
         subject=ObjectName("Lease", history.namespace, history.name),
         fix=advice.command,
         advice=advice.sentence,
+        pods=advice.pods,
         cause=cause,
         why=why,
         over_since=over_since,

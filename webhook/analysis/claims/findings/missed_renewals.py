@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
+from msgspec.structs import replace
+
 from webhook.analysis.claims.advice.after_silence import advise_after_silence
 from webhook.analysis.claims.claim import Advice, Claim
 from webhook.analysis.claims.diagnosis import Blame
@@ -116,7 +118,7 @@ def claim_late_renewal(history: LeaseHistory, missed: silences.MissedRenewals, n
     is_harmless = is_beat and missed.longest < (missed.duration or 0) * SECOND
     message = f"{describe_delay(history, missed, since, is_beat=is_beat)}{_describe_other_write(history, missed, now)}"
     step = advise_after_silence(missed.cause, history, missed.tenure, now=now)
-    advice = Advice(f"{_describe_end_of_refusals(history, missed, now)}{step.sentence}", step.command)
+    advice = replace(step, sentence=f"{_describe_end_of_refusals(history, missed, now)}{step.sentence}")
     severity = Severity.INFO if is_harmless else Severity.WARNING
     arguments = {
         "identity": find_identity(missed.tenure),

@@ -5,7 +5,7 @@ from typing import Final, TypeVar
 
 from webhook.analysis.claims.advice.after_refusal import advise_after_refusal
 from webhook.analysis.claims.claim import Advice, Claim, WriteAuthor
-from webhook.analysis.claims.commands import make_command_for_pod_of_writer
+from webhook.analysis.claims.commands import make_command_for_pod_of_writer, name_pods
 from webhook.analysis.claims.evidence import silences
 from webhook.analysis.claims.evidence.askers import join_names
 from webhook.analysis.claims.findings.lease_claim import MAX_NAMED, make_claim
@@ -154,7 +154,8 @@ def _claim_refusals(history: LeaseHistory, group: Sequence[Refusal], now: int) -
     is_takeover = is_ours and "spec.holderIdentity" in last.message
     if is_takeover and last.writer.pod and holder and last.writer.process not in holder.processes.writers:
         sentence = f"The webhook kept the lease for {format_name(holder.holder)}. To see what the other writer is:"
-        advice = Advice(sentence, make_command_for_pod_of_writer(history.namespace, last.writer))
+        command = make_command_for_pod_of_writer(history.namespace, last.writer)
+        advice = Advice(sentence, command, name_pods(last.writer))
         return make_claim(
             history,
             "write-refused",
@@ -207,7 +208,7 @@ def find_fenced_writes(history: LeaseHistory, now: int) -> Iterator[Claim]:
             f"from {format_clock(group[0].at, now)} to {format_clock(last.at, now)}, the last one: {last.target}"
         )
         sentence = "The fence refused what was written without the lease. To see why the writer did not stop:"
-        advice = Advice(sentence, make_command_for_pod_of_writer(history.namespace, who))
+        advice = Advice(sentence, make_command_for_pod_of_writer(history.namespace, who), name_pods(who))
         yield make_claim(
             history,
             "write-fenced",

@@ -12,9 +12,11 @@ from webhook.admission.rules.holders import names_pod
 from webhook.analysis.claims.advice.on_writers import advise_on_writer, describe_strict
 from webhook.analysis.claims.claim import Advice, Claim
 from webhook.analysis.claims.commands import (
+    find_pod_with_log,
     make_command_for_audit_log,
     make_command_for_log_of_writer,
     make_command_for_pod_of_writer,
+    name_pods,
 )
 from webhook.analysis.claims.evidence.workload_names import name_workload
 from webhook.analysis.claims.findings.false_expiry import SET_BACK, FalseExpiry, explain_false_expiry
@@ -333,7 +335,9 @@ def _advise_on_one_pod(history: LeaseHistory, before: Tenure, after: Tenure) -> 
     if takes_back(after, before) and after.processes.taken_by is not None:
         return _advise_on_other_taker(history, before.holder, after.processes.taken_by, is_beside=True)
     sentence = "Check whether the pod runs two electors, or changes its name, or another one has its token. Its log:"
-    return Advice(sentence, make_command_for_log_of_writer(history.namespace, after.processes.taken_by, before.holder))
+    command = make_command_for_log_of_writer(history.namespace, after.processes.taken_by, before.holder)
+    pod = find_pod_with_log(history.namespace, after.processes.taken_by, before.holder)
+    return Advice(sentence, command, pod.names)
 
 
 def _advise_on_other_taker(history: LeaseHistory, holder: str, other: Writer, *, is_beside: bool) -> Advice:
@@ -343,7 +347,7 @@ def _advise_on_other_taker(history: LeaseHistory, holder: str, other: Writer, *,
     sentence = (
         f"Find out which process, in pod {format_name(other.pod)} or with its token, wrote {format_name(holder)}:"
     )
-    return Advice(sentence, make_command_for_pod_of_writer(history.namespace, other))
+    return Advice(sentence, make_command_for_pod_of_writer(history.namespace, other), name_pods(other))
 
 
 def _describe_other_duration(before: Tenure, after: Tenure) -> str:

@@ -24,6 +24,7 @@ from webhook.analysis.claims.commands import (
     WEBHOOKS,
     Pod,
     find_pod,
+    guess_pod,
     make_command_for_audit_log,
     make_command_for_lease,
     make_command_for_log_of_holder,
@@ -37,6 +38,7 @@ from webhook.analysis.claims.commands import (
     make_command_for_pods,
     make_command_for_quota,
     name_holder,
+    name_pods,
 )
 from webhook.analysis.claims.diagnosis import Blame, Cause
 from webhook.analysis.claims.evidence.api_servers import advise_after_end_of_api_server
@@ -171,9 +173,8 @@ def _advise_while_free(account: Account) -> Advice:
         return Advice(sentence, f"{where} get leasecandidates")
     if account.askers is not None and (refusal := _find_refusal_of_all(account, account.askers)) is not None:
         after = advise_after_refusal(history, refusal, account.now)
-        return Advice(
-            f"The lease is free, and all who asked for it since were refused. {after.sentence}", after.command
-        )
+        sentence = f"The lease is free, and all who asked for it since were refused. {after.sentence}"
+        return replace(after, sentence=sentence)
     if (free := _measure_vacancy(account)) is not None:
         sentence = (
             f"No one was seen to take the free lease in {format_length(free)}: candidates may be absent, refused or "
@@ -271,7 +272,7 @@ def _advise_on_writers_in_turn(account: Account) -> Advice | None:
     if not pod.is_logged or not pod.name:
         return None
     sentence = f"{changed}. The log of {format_name(pod.name)} may say why:"
-    return Advice(sentence, make_command_for_log_of_pod(pod))
+    return Advice(sentence, make_command_for_log_of_pod(pod), pod.names)
 
 
 def _advise_on_deleted_lease(account: Account) -> Advice:
@@ -408,7 +409,7 @@ def _advise_on_loop(account: Account, start: str) -> Advice | None:
         sentence = f"{start} Each release followed a request by {describe_writer(who)} to delete its pod:"
         return Advice(sentence, f"{make_kubectl_prefix(account.history.namespace)} get pods,events")
     sentence = f"{start} See why {loop.who} takes it and releases it again and again:"
-    return Advice(sentence, loop.make_command(account.history.namespace))
+    return loop.advise(sentence, account.history.namespace)
 
 
 def _advise_to_check_holder(account: Account, status: LeaseStatus, why: str) -> Advice:
@@ -419,7 +420,7 @@ def _advise_to_check_holder(account: Account, status: LeaseStatus, why: str) -> 
     if history.namespace == NODE_LEASES:
         return Advice(f"{why}Check whether the node runs:", make_command_for_node(history.name))
     command = make_command_for_pod(pod) if pod.name else make_command_for_pod_of_holder(history.namespace, "")
-    return Advice(f"{why}Check whether {name_holder(status.holder, pod)} runs:", command)
+    return Advice(f"{why}Check whether {name_holder(status.holder, pod)} runs:", command, pod.names)
 
 
 def _advise_when_unknown(account: Account, status: LeaseStatus) -> Advice:
@@ -433,7 +434,8 @@ def _advise_when_unknown(account: Account, status: LeaseStatus) -> Advice:
                 f"{sentence}; {describe_user(own)} wrote it, not with the token of a pod:",
                 f"{make_command_for_lease(history)} -o yaml",
             )
-        return Advice(f"{sentence}:", make_command_for_pod_of_holder(history.namespace, status.holder))
+        command = make_command_for_pod_of_holder(history.namespace, status.holder)
+        return Advice(f"{sentence}:", command, guess_pod(history.namespace, status.holder).names)
     if status.is_within_skew:
         sentence = "Compare the clocks of the API servers' nodes; see whether the lease is renewed now:"
         return Advice(sentence, f"{make_command_for_lease(history)} --watch")
@@ -468,7 +470,8 @@ def _advise_after_changes(account: Account, status: LeaseStatus, changes: Freque
     if rolled := describe_templates(list(history.tenures), changes.since, changes.count):
         sets = f"{make_kubectl_prefix(history.namespace)} get replicasets,events"
         return Advice(f"{since}, {rolled}:", sets)
-    return Advice(f"{since}. Its log may say why:", make_command_for_log_of_holder(history.namespace, status.holder))
+    command = make_command_for_log_of_holder(history.namespace, status.holder)
+    return Advice(f"{since}. Its log may say why:", command, guess_pod(history.namespace, status.holder).names)
 
 
 def _advise_when_renewed(account: Account, status: LeaseStatus) -> Advice:
@@ -542,7 +545,7 @@ def _advise_on_failures(sentence: str, pod: Pod, failing: Sequence[FailingRun]) 
     if quota and not quotas:
         command = make_command_for_quota(namespace, quota)
         return Advice(f"{sentence} ResourceQuota {format_name(quota)} of namespace {namespace} left no room:", command)
-    return Advice(f"{sentence} Its log may say more:", make_command_for_log_of_pod(pod))
+    return Advice(f"{sentence} Its log may say more:", make_command_for_log_of_pod(pod), pod.names)
 
 
 def _advise_on_work_of_writer(account: Account) -> Advice | None:
@@ -649,7 +652,7 @@ def _advise_on_silent_holder(account: Account, status: LeaseStatus) -> Advice:
     pod = find_pod(history, status.holder, account.tenure)
     holder = name_holder(status.holder, pod)
     sentence = f"Check whether {holder} still runs, and whether another replica runs that can take over:"
-    return Advice(sentence, make_command_for_pods(history, pod))
+    return Advice(sentence, make_command_for_pods(history, pod), pod.names)
 
 
 def _advise_on_running_pod(account: Account) -> Advice | None:
@@ -662,7 +665,7 @@ def _advise_on_running_pod(account: Account) -> Advice | None:
         f"The pod of {format_name(account.holder)} ran on, and did not ask for the lease any more. "
         "See its log, and restart the pod if no other replica takes the lease; a new process asks for it, as a rule:"
     )
-    return Advice(sentence, make_command_for_log_of_pod(pod))
+    return Advice(sentence, make_command_for_log_of_pod(pod), pod.names)
 
 
 def _advise_on_rejected_successors(account: Account, status: LeaseStatus) -> Advice | None:
@@ -670,7 +673,7 @@ def _advise_on_rejected_successors(account: Account, status: LeaseStatus) -> Adv
     history = account.history
     if (refusal := _find_refused_successor(account, status)) is not None:
         after = advise_after_refusal(history, refusal, account.now)
-        return Advice(f"No other can take the lease while its writes are refused. {after.sentence}", after.command)
+        return replace(after, sentence=f"No other can take the lease while its writes are refused. {after.sentence}")
     if webhook := find_failing_webhook(history, status):
         sentence = f"No other can take the lease while webhook {format_name(webhook)}, called for each write, fails"
         return Advice(f"{sentence}. To see it:", WEBHOOKS)
@@ -697,14 +700,14 @@ def _advise_on_candidates(account: Account) -> Advice | None:
         pod = find_pod(account.history, account.holder, account.tenure)
         holder = name_holder(account.holder, pod)
         sentence = f"No other replica {asks}: see whether any runs, and whether {holder} still does:"
-        return Advice(sentence, make_command_for_pods(account.history, pod))
+        return Advice(sentence, make_command_for_pods(account.history, pod), pod.names)
     who, asking = found.asking[0]
     lease = account.history.lease
     is_chosen = lease is not None and bool(lease.spec.strategy)
     if not who.pod or asking.code >= 400 or is_chosen:
         return None
     sentence = f"See why pod {format_name(who.pod)}, which asks for it, does not take it:"
-    return Advice(sentence, make_command_for_log_of_writer(account.history.namespace, who, ""))
+    return Advice(sentence, make_command_for_log_of_writer(account.history.namespace, who, ""), name_pods(who))
 
 
 def _find_refused_successor(account: Account, status: LeaseStatus) -> Refusal | None:
@@ -732,5 +735,5 @@ def _advise_on_heartbeat(account: Account, status: LeaseStatus) -> Advice:
 
 def _advise_on_finding(finding: ReportFinding) -> Advice:
     if isinstance(finding, Claim):
-        return Advice(finding.advice, finding.fix)
+        return Advice(finding.advice, finding.fix, finding.pods)
     return Advice("Fix it:", finding.fix)
