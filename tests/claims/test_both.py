@@ -16,7 +16,7 @@ from tests.history.observing import merge_inputs
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.assemble import make_account
-from webhook.analysis.claims.handovers import describe_edit
+from webhook.analysis.claims.handover_clauses import describe_edit
 from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.claims.presentation.happened import list_events, list_latest
 from webhook.analysis.history.follow import ClusterHistory
