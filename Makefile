@@ -72,8 +72,8 @@ truth: $(READY) ## evaluate every claim on random histories with known truth: CO
 	$(BIN)/python -m tests.truth --count $(or $(COUNT),500) --first $(or $(SEED),1) $(if $(INPUT),--input "$(INPUT)") \
 		$(if $(STORE),--store $(STORE)) $(if $(RESULTS),--results)
 
-histories: $(READY) ## what commands say of every stored and recorded history by every input, and planted defects (two minutes)
-	$(BIN)/pytest --numprocesses=2 --dist=worksteal -m deep tests/truth tests/timeline
+histories: $(READY) ## what commands say of every stored and recorded history by every input, and planted defects (five minutes)
+	$(BIN)/pytest --numprocesses=2 --dist=worksteal -m deep tests/truth tests/timeline tests/claims tests/cli
 
 spec: $(READY) ## check the specification by TLC and Z3 (Java; three minutes): SPEC=--docs writes what it found into docs/; SHORT=1: a third
 	$(BIN)/python -m lab.spec $(if $(SHORT),--short) $(SPEC)

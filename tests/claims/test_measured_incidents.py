@@ -177,7 +177,9 @@ def variants(items: tuple[Item, ...], seed: int) -> Iterator[list[list[Item]]]:
     yield [shuffled[:third], shuffled[third : 2 * third], shuffled[2 * third :]]
 
 
-@pytest.mark.parametrize("source", ["watch", "log", "metadata", "both"])
+@pytest.mark.parametrize(
+    "source", ["log", *(pytest.param(one, marks=pytest.mark.deep) for one in ("watch", "metadata", "both"))]
+)
 @EACH
 def test_no_order_no_duplicate_and_no_split_changes_what_is_known(name: str, source: str) -> None:
     items = {"watch": watch(name), "log": log(name), "metadata": metadata(name), "both": watch(name) + log(name)}[

@@ -49,6 +49,7 @@ def test_the_text_about_an_incident_has_what_it_must_and_nothing_false(
     assert [words for words in wanted["never"] if words in output] == []
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("name", NAMES)
 def test_a_log_and_a_watch_together_show_what_either_shows(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The log decides what must be printed; where it hides what was written, the watch does, or both together."""

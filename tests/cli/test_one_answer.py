@@ -63,7 +63,7 @@ def test_three_commands_have_one_answer(incident: Path, name: str, capsys: pytes
     assert [one for one, _ in groupby(holders)] == [one for one, _ in groupby(one["holder"] for one in why["tenures"])]
 
 
-@pytest.mark.uncounted
+@pytest.mark.deep
 @pytest.mark.parametrize(("incident", "name"), [*inputs()])
 def test_text_json_and_page_have_one_sentence_for_each_event(
     incident: Path, name: str, capsys: pytest.CaptureFixture[str]
@@ -114,7 +114,7 @@ def table_row(paths: Sequence[str], lease: tuple[str, str]) -> list[str]:
     return rows[0] if rows else ["/".join(lease), account.state.value]
 
 
-@pytest.mark.uncounted
+@pytest.mark.deep
 @pytest.mark.parametrize(("incident", "name"), [*inputs()])
 def test_holder_state_and_since_when_are_the_same_everywhere(
     incident: Path, name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
