@@ -7,17 +7,23 @@ from collections.abc import Callable
 import pytest
 
 from tests.claims.accounts import account, text
+from tests.claims.test_gaps import watch_again
 from tests.factories import changed, make_lease, make_review, put, to_bytes
 from tests.history.fake_server import Elector, FakeServer, together
 from tests.history.observing import LEASE, View, advise, follow_log, follow_watch, merge_inputs
 from tests.inputs.reading import read
+from webhook.admission.rules.stamps import Stamps
 from webhook.analysis.claims.facts import find_claims
 from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.claims.presentation.happened import list_latest
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import Handover
 from webhook.analysis.history.status import LeaseState
+from webhook.analysis.inputs.stamp_reader import StampReader
 from webhook.kubernetes.times import SECOND, format_micro_time, format_time
+
+CONSTANT = {"manager": "lease-webhook-stamp", "operation": "Update", "time": "2000-01-01T00:00:00Z"}
+"""The entry of managedFields that a lease has where writers are stamped."""
 
 
 def shop() -> tuple[FakeServer, Elector, Elector]:
@@ -449,6 +455,68 @@ def test_a_holder_that_goes_on_after_its_release_holds_the_lease_again() -> None
     )
 
 
+def stamp_events(server: FakeServer) -> FakeServer:
+    """Have the API server stamp each write, all by one user: of two in one second, the stamp dates the first alone."""
+    for at, _, stored in server.events:
+        stored["metadata"]["managedFields"] = [CONSTANT]
+        stored["metadata"]["annotations"] = {
+            "lease-webhook/writer-x": "- system:serviceaccount:shop:db",
+            "lease-webhook/written-x": format_time(at),
+        }
+    return server
+
+
+def follow_stamped(watch: bytes) -> ClusterHistory:
+    """Return the history that a watch shows, where the stamps are believed."""
+    histories, reader = ClusterHistory(), StampReader({"shop": Stamps("x")})
+    for item in merge_inputs(map(reader.read, read("in", [watch]))):
+        histories.add(item)
+    return histories
+
+
+@pytest.mark.parametrize("is_by_itself", [True, False], ids=["by itself", "by another one"])
+@pytest.mark.parametrize("is_released", [True, False], ids=["released", "held"])
+def test_only_another_one_may_have_stolen_a_lease_that_was_held_by_a_write_that_nothing_dates(
+    *, is_by_itself: bool, is_released: bool
+) -> None:
+    server, first, second = shop()
+    server.wait(1)
+    now = first._time()
+    first.renew(**({"leaseDurationSeconds": 1, "acquireTime": now, "renewTime": now} if is_released else {}))
+    server.wait(0.01)
+    (first.renew if is_by_itself else second.take)()
+    answer = account(follow_stamped(stamp_events(server).watch()), server.now)
+    is_stolen = "lease-stolen" in {one.check for one in answer.findings}
+    assert is_stolen == (not is_by_itself and not is_released)
+
+
+def test_who_goes_on_after_its_release_is_not_said_to_take_the_lease_from_itself() -> None:
+    server, first, _ = shop()
+    now = first._time()
+    first.renew(leaseDurationSeconds=1, acquireTime=now, renewTime=now)
+    server.wait(0.01)
+    first.renew()
+    output = text(account(follow_stamped(stamp_events(server).watch()), server.now))
+    assert "db-0_1 took it from" not in output
+    assert "whether it had expired" not in output
+
+
+def test_a_lease_that_a_gap_leaves_free_is_not_stolen() -> None:
+    server, first, second = shop()
+    seen = len(server.events)
+    server.wait(2)
+    first.release()
+    server.wait(0.01)
+    second.take()
+    server.wait(2)
+    second.renew()
+    watch = watch_again(stamp_events(server).watch(), seen, seen + 1)
+    answer = account(follow_stamped(watch), server.now)
+    taken = list(answer.history.tenures)[-1]
+    assert (taken.holder, taken.began, taken.beginning.is_dated) == ("db-1_1", Handover.UNKNOWN, False)
+    assert "lease-stolen" not in {one.check for one in answer.findings}
+
+
 def test_a_lease_that_was_released_with_its_name_does_not_wait_to_expire() -> None:
     server, first, _ = shop()
     server.wait(1)
@@ -473,8 +541,7 @@ def test_where_writers_are_stamped_a_watch_without_the_policy_has_only_the_clock
     first.ahead = 60
     first.lead(20)
     for _, _, stored in server.events:
-        constant = {"manager": "lease-webhook-stamp", "operation": "Update", "time": "2000-01-01T00:00:00Z"}
-        stored["metadata"]["managedFields"] = [constant]
+        stored["metadata"]["managedFields"] = [CONSTANT]
     renewed = [one for one in find_claims(account(follow_watch(server), server.now)) if one.check == "last-renewed"]
     assert [one.arguments["how"] for one in renewed] == ["writer-clock"]
     assert not {"earliest", "latest"} & renewed[0].arguments.keys()

@@ -449,14 +449,20 @@ class Tenure(Struct):
     @property
     def may_be_stolen(self) -> bool:
         """True if it took the lease from a live holder, or may have, because the input does not say when."""
+        is_undated = not (self.beginning.is_dated or self.beginning.is_unseen)
         return self.began is Handover.STOLEN or (
-            self.began is Handover.UNKNOWN and not (self.beginning.is_dated or self.beginning.is_unseen)
+            self.began is Handover.UNKNOWN and self.is_after_another and is_undated
         )
+
+    @property
+    def is_after_another(self) -> bool:
+        """True if another holder is known to have been before it: false of one that takes its lease again."""
+        return self.previous not in {"", self.holder}
 
     @property
     def is_unclear(self) -> bool:
         """True if it took the lease from another holder, and it is not known whether the lease had expired."""
-        is_taken = self.began is Handover.UNKNOWN and bool(self.previous) and self.leaderless is None
+        is_taken = self.began is Handover.UNKNOWN and self.is_after_another and self.leaderless is None
         return self.beginning.may_have_been_expired or (is_taken and not (self.beginning.is_unseen or self.is_stand_in))
 
     @property
