@@ -49,8 +49,9 @@ def test_the_text_about_an_incident_has_what_it_must_and_nothing_false(
     assert [words for words in wanted["never"] if words in output] == []
 
 
-@pytest.mark.deep
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if "both" in expected_of(name) else pytest.mark.deep) for name in NAMES]
+)
 def test_a_log_and_a_watch_together_show_what_either_shows(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The log decides what must be printed; where it hides what was written, the watch does, or both together."""
     wanted = next(expected_of(name)[source] for source in ("both", "log", "watch") if source in expected_of(name))
