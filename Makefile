@@ -51,7 +51,7 @@ run: $(READY) certs ## make certificates and serve on https://127.0.0.1:8443
 certs: $(READY) ## make or renew the certificates in certs/
 	@$(BIN)/lease-webhook certs
 
-test: $(READY) ## the tests (four to six minutes on two cores, setup included); RULE=takeover-before-expiry: those of a rule, in a minute
+test: $(READY) ## the tests (seven minutes on two cores, setup included); RULE=takeover-before-expiry: those of a rule, in a minute
 	@# One more than cores: tests of the server wait for most of their time.
 	$(if $(RULE),$(BIN)/python -m tests.one_rule $(RULE),$(BIN)/pytest --numprocesses=3 --dist=worksteal)
 
