@@ -26,14 +26,13 @@ _SILENT_SINCE: Final = "Since its last renewal the log has no answered request f
 _RAN_ON: Final = (
     "its pod ran on, and what renews may have ended in it, be blocked, or be limited by its own client, for example"
 )
-_MAY_HAVE_ENDED: Final = "(its process may have ended, or been paused, blocked or cut off, for example)"
-_AS_IF_ENDED: Final = "(as if ended, paused, blocked or cut off)"
+_MAY_HAVE_ENDED: Final = "(it may have ended, or been paused, blocked or cut off)"
 _MAY_BE_LIMITED: Final = (
     "(what renews may have been blocked, limited by its own client, or ended in it, or may not renew at all, "
     "for example)"
 )
-_OWN_SIDE: Final = f"It stored no renewal {_AS_IF_ENDED}"
-_HIDDEN_SIDE: Final = "It stored no renewal (as if ended, paused, cut off or refused)"
+_OWN_SIDE: Final = f"It stored no renewal {_MAY_HAVE_ENDED}"
+_HIDDEN_SIDE: Final = "It stored no renewal (it may have ended, or been paused, cut off or refused)"
 _REPEATED: Final = (Cause.INTERVAL, Cause.STOPPED)
 _LIMITED_EACH_TIME: Final = (
     "Its holders may renew too rarely, stop each time, or be kept from renewing, as by a rate limit of their own client"
@@ -81,7 +80,7 @@ def _describe_own_side(cause: Diagnosis) -> str:
     if cause.is_silent and cause.others:
         return f"{_SILENT}, but {cause.others}{'' if cause.is_end_shown else f' {_MAY_HAVE_ENDED}'}; "
     if cause.is_silent:
-        return f"{_SILENT}; " if cause.is_end_shown else f"{_SILENT} {_AS_IF_ENDED}; "
+        return f"{_SILENT}; " if cause.is_end_shown else f"{_SILENT} {_MAY_HAVE_ENDED}; "
     if Cause.UNANSWERED in cause.possible_causes:
         return f"{_UNANSWERED}: "
     if cause.requests:
