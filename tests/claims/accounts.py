@@ -1,6 +1,8 @@
 """Claims about the lease shop/db of a fake server, and their words."""
 
-from tests.history.fake_server import FakeServer
+from collections.abc import Callable
+
+from tests.history.fake_server import Elector, FakeServer, together
 from tests.history.observing import LEASE, advise
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.assemble import make_account
@@ -30,3 +32,16 @@ def shop() -> tuple[FakeServer, list]:  # type: ignore[type-arg]
     """A server with the electors of three leases of one namespace."""
     server = FakeServer()
     return server, [server.elector(f"{lease}-0", f"shop/{lease}") for lease in ("db", "mail", "cart")]
+
+
+def taken_after_tries(attempt: Callable[[FakeServer, Elector], object], *, times: int = 30) -> FakeServer:
+    """A server on which db-1 takes the lease of db-0 after it tried something every 2 s, by default for a minute."""
+    server, (db, *others) = shop()
+    db.ask()
+    successor = server.elector("db-1", "shop/db")
+    together(20, db, *others)
+    for _ in range(times):
+        together(2, *others)
+        attempt(server, successor)
+    successor.take()
+    return server

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.claims.accounts import account, shop, text
+from tests.claims.accounts import account, shop, taken_after_tries, text
 from tests.history.fake_server import SECOND, START, Elector, FakeServer, together
 from tests.history.observing import advise, cluster_of, follow_both, follow_log, follow_watch
 from tests.history.test_refusal import APPLY_CONFLICT
@@ -265,19 +265,6 @@ def test_a_taker_that_asked_all_the_time_waited() -> None:
     assert output.endswith("its pod had asked for it 22 times meanwhile")
 
 
-def taken_after_tries(attempt: Callable[[FakeServer, Elector], object]) -> FakeServer:
-    """A server on which db-1 takes the lease of db-0 after a minute in which it tried something every 2 s."""
-    server, (db, *others) = shop()
-    db.ask()
-    successor = server.elector("db-1", "shop/db")
-    together(20, db, *others)
-    for _ in range(30):
-        together(2, *others)
-        attempt(server, successor)
-    successor.take()
-    return server
-
-
 def refuse(*, times: int = 1, **elector: Any) -> Callable[[FakeServer, Elector], None]:
     """Return what has requests refused: of the successor, or of another elector."""
 
@@ -318,14 +305,7 @@ def test_a_single_refusal_of_a_late_taker_is_one() -> None:
 
 
 def test_requests_without_accepted_credentials_may_be_the_takers() -> None:
-    server, (db, *others) = shop()
-    db.ask()
-    successor = server.elector("db-1", "shop/db")
-    together(20, db, *others)
-    for _ in range(30):
-        together(2, *others)
-        successor.fail_unauthenticated("get")
-    successor.take()
+    server = taken_after_tries(lambda _, successor: successor.fail_unauthenticated("get"))
     assert late(server).endswith(
         "no request by its name was answered from 11:07:15Z until 11:07:59Z; some of 22 requests without "
         "accepted credentials, answered with 401, may be its own"

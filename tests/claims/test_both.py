@@ -54,7 +54,7 @@ def claims_of(answer: Account) -> set[str]:
 
 
 def edits_of(answer: Account) -> list[str]:
-    """What was edited, without what only one of two inputs may show of it: the writer, and how it is dated."""
+    """Return the clause of an edit without its writer and its dating, which only one of two inputs may show."""
     bare = (
         replace(edit, writer=None, asked="", asker=None, is_dated=True, is_claimed=False)
         for edit in answer.history.edits

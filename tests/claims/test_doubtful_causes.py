@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.claims.accounts import account, shop, text
+from tests.claims.accounts import account, shop, taken_after_tries, text
 from tests.history.fake_server import SECOND, Elector, FakeServer, together
 from tests.history.observing import advise, follow_log
 
@@ -184,14 +184,10 @@ def test_what_came_after_the_end_of_an_input_is_left_open() -> None:
 
 
 def test_failures_of_a_late_taker_are_counted_at_least_if_some_are_forgotten() -> None:
-    server, (db, *others) = shop()
-    db.ask()
-    successor = server.elector("db-1", "shop/db")
-    together(20, db, *others)
-    for _ in range(120):
-        together(2, *others)
+    def fail(_server: FakeServer, successor: Elector) -> None:
         successor.ask()
         successor.fail(500, "full")
-    successor.take()
+
+    server = taken_after_tries(fail, times=120)
     (late,) = (one.message for one in account(follow_log(server), server.now).findings if one.check == "taken-late")
     assert late.endswith(": at least 99 writes of it failed, the last one with 500: full")

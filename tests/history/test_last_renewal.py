@@ -1,16 +1,127 @@
-"""The writer of the last known write of a holder of which no renewal was seen: its own process, or another."""
+"""The last renewal of a lease by its holder: its time, and whether it was the last write of all."""
 
 import pytest
 
-from tests.history.test_succession import SECOND, log
+from tests.history.test_succession import SECOND, log, tenure
 from webhook.analysis.history.holders.beginning import Beginning
 from webhook.analysis.history.holders.processes import HolderProcesses
 from webhook.analysis.history.holders.tenure import Handover, Tenure
-from webhook.analysis.history.write import Write
-from webhook.analysis.inputs.items import Writer
+from webhook.analysis.history.last_renewal import find_last_renewal
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.renewals import Silence
+from webhook.analysis.history.status import LeaseState, LeaseStatus
+from webhook.analysis.history.write import Dating, Write
+from webhook.analysis.inputs.items import RecordingGap, Writer
 
 OWN = Writer(user="system:serviceaccount:shop:db", pod="db-0", uid="1")
 OTHER = Writer(user="system:serviceaccount:shop:db", pod="db-1", uid="2")
+NOW = 60 * SECOND
+SEEN = 30 * SECOND + 400_000
+STAMPED = 30 * SECOND
+LATER = 50 * SECOND
+
+
+def make_history(*, at: int = SEEN) -> LeaseHistory:
+    """A lease that was last seen renewed at a moment."""
+    history = LeaseHistory("shop", "db", is_list_only=False)
+    history.renewals.last = at
+    return history
+
+
+def status(last_renewal: int | None = STAMPED, holder: str = "db-0") -> LeaseStatus:
+    return LeaseStatus(LeaseState.LIVE, holder, 15, last_renewal, from_stamps=True)
+
+
+def renewed(*, dating: Dating = Dating.WRITER_CLOCK, is_unseen: bool = False) -> Tenure:
+    """The tenure of a holder, which renewed at 40 s."""
+    own, at = tenure("db-0", 10), 40 * SECOND
+    own.renew(at, Write(at, at, at, dating))
+    own.has_unseen_renewals = is_unseen
+    return own
+
+
+def renewed_by_another(*, is_unseen: bool = False) -> Tenure:
+    """The same, and then another process renewed it."""
+    own = renewed(is_unseen=is_unseen)
+    own.processes.own = OWN
+    own.note_renewal_by_other(LATER, OTHER)
+    own.is_last_by_other = True
+    return own
+
+
+def find(
+    history: LeaseHistory,
+    known: LeaseStatus | None,
+    own: Tenure | None = None,
+    *unrecorded: RecordingGap,
+) -> int | None:
+    return find_last_renewal(history, known, own, NOW, unrecorded)
+
+
+def test_what_was_seen_is_more_exact_than_a_stamp_of_the_same_second() -> None:
+    assert find(make_history(), status()) == SEEN
+
+
+def test_a_stamp_that_is_not_of_what_was_seen_is_of_a_later_renewal() -> None:
+    assert find(make_history(), status(LATER)) == LATER
+
+
+def test_a_stamp_is_all_that_is_known_where_renewals_were_not_seen() -> None:
+    assert find(make_history(), status(), renewed(is_unseen=True)) == STAMPED
+
+
+def test_the_renew_time_of_a_release_is_taken_as_it_is() -> None:
+    assert find(make_history(), status(holder="")) == STAMPED
+
+
+def test_what_an_api_server_dates_needs_no_stamp() -> None:
+    assert find(make_history(), status(), renewed(dating=Dating.LOG)) == 40 * SECOND
+
+
+def test_a_renewal_by_another_process_is_none_by_the_holder() -> None:
+    assert find(make_history(), status(LATER), renewed_by_another()) == 40 * SECOND
+
+
+def test_whether_the_holder_renewed_before_another_did_may_not_have_been_seen() -> None:
+    assert find(make_history(), status(LATER), renewed_by_another(is_unseen=True)) is None
+
+
+def test_nothing_is_known_once_the_input_may_lack_writes() -> None:
+    history = make_history()
+    history.continuity.hidden_since = LATER
+    assert find(history, status()) is None
+
+
+@pytest.mark.parametrize("known", [None, status(None)], ids=["no state", "a state without renewTime"])
+def test_without_a_renew_time_the_last_one_that_was_seen_counts(known: LeaseStatus | None) -> None:
+    assert find(make_history(), known) == SEEN
+
+
+def test_without_a_renew_time_nothing_is_known_where_none_was_seen() -> None:
+    assert find(LeaseHistory("shop", "db", is_list_only=False), None) is None
+
+
+def test_a_list_alone_shows_no_renewal() -> None:
+    history = make_history()
+    history.is_list_only = True
+    assert find(history, None) is None
+
+
+@pytest.mark.parametrize(("end", "is_known"), [(SEEN, True), (SEEN + 1, False)], ids=["before it", "after it"])
+def test_a_renewal_may_follow_while_nothing_is_recorded(end: int, is_known: bool) -> None:
+    assert (find(make_history(), None, None, RecordingGap(0, end, "")) == SEEN) is is_known
+
+
+@pytest.mark.parametrize(("end", "is_known"), [(SEEN, True), (SEEN + 1, False)], ids=["before it", "after it"])
+def test_a_renewal_may_follow_while_the_input_does_not_show_any(end: int, is_known: bool) -> None:
+    history = make_history()
+    history.renewals.unseen = (Silence(0, end),)
+    assert (find(history, None) == SEEN) is is_known
+
+
+@pytest.mark.parametrize(("at", "is_known"), [(NOW, True), (NOW + 1, False)], ids=["now", "later than now"])
+def test_a_clock_that_is_ahead_dates_no_renewal(at: int, is_known: bool) -> None:
+    assert (find(make_history(at=at), None) == at) is is_known
 
 
 @pytest.mark.parametrize(
