@@ -178,47 +178,33 @@ def _collect_holder(account: Account, status: LeaseStatus) -> Iterator[Claim]:
     renewed = tenure.last_renewal_write if tenure else None
     is_seen = renewed is not None and all(one.end <= renewed.at for one in account.bounds.unrecorded)
     if renewed is not None and is_seen and account.is_renewed_last and renewed.earliest:
-        text = (
-            f"last renewed {format_clock(renewed.at, now)}, "
-            f"{format_age(renewed.at, now)}{describe_by_writer(renewed.writer)}"
-        )
-        yield _make_fact(
-            account,
-            "last-renewed",
-            text,
-            arguments={
-                "identity": status.holder,
-                "by": _name_author(renewed.writer, status.manager),
-                "how": renewed.dating.value,
-                **bound_write(renewed),
-            },
-        )
+        dated = {"how": renewed.dating.value, **bound_write(renewed)}
+        yield _claim_last_renewal(account, status, renewed.at, renewed.writer, dated)
     elif status.last_renewal is not None and account.is_renewed_last and history.is_list_only and _is_renewal(account):
         at, how = status.last_renewal, "stamp" if status.from_stamps else "writer-clock"
-        text = f"last renewed {format_clock(at, now)}, {format_age(at, now)}"
         bounds = {"earliest": at, "latest": at}
         if status.from_stamps:
             # Another write under the same field manager, shortly after the renewal, moves the stamp.
             second = at // SECOND * SECOND
             claimed = get_readable_instant(normalize(history.lease.spec.renew_time)) if history.lease else None
             bounds = {"earliest": min(second, claimed or second), "latest": second + SECOND}
-        yield _make_fact(
-            account,
-            "last-renewed",
-            text,
-            arguments={
-                "identity": status.holder,
-                "how": how,
-                "by": WriteAuthor(None, status.manager),
-                **bounds,
-            },
-        )
+        yield _claim_last_renewal(account, status, at, None, {"how": how, **bounds})
     usual = history.renewals.usual
     if usual is not None and not history.renewals.has_several_clocks:
         longest = history.renewals.longest
         text = f"renewed every {format_length(usual)}; longest gap {format_length(longest)}"
         lengths = {"seconds": Length(usual), "longest_seconds": Length(longest)}
         yield _make_fact(account, "renewal-interval", text, arguments=lengths)
+
+
+def _claim_last_renewal(
+    account: Account, status: LeaseStatus, at: int, writer: Writer | None, dated: Mapping[str, object]
+) -> Claim:
+    """Return the claim that a holder last renewed its lease at a moment; `dated` are how that is known, and bounds."""
+    now = account.now
+    text = f"last renewed {format_clock(at, now)}, {format_age(at, now)}{describe_by_writer(writer)}"
+    arguments = {"identity": status.holder, "by": _name_author(writer, status.manager), **dated}
+    return _make_fact(account, "last-renewed", text, arguments=arguments)
 
 
 def _is_renewal(account: Account) -> bool:
