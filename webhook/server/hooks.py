@@ -24,7 +24,7 @@ class ServerStatus(Protocol):
 
 
 class Hooks:
-    """What an application may tell a GuardedWorker, and be told by it; the defaults do nothing.
+    """The calls from a GuardedWorker to its application beyond PEP 3333; the defaults do nothing.
 
     The application has them as its attribute `server_hooks`.
     """

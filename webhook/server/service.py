@@ -26,8 +26,8 @@ _BEGUN_BEFORE_FORK: Final = (
 class Service:
     """What one process of the webhook holds: policy, reviewer, metrics and observers.
 
-    `start_threads` is called in the process that serves, after any fork. The readiness of `server`, if it tells it,
-    counts as well. The service ends with the process, or when nothing refers to it.
+    `start_threads` is called in the process that serves, after any fork. If the server has set `server`, its
+    readiness counts as well. The service ends with the process, or when nothing refers to it.
     """
 
     def __init__(self, options: Options, policy_file: PolicyFile, respond: Respond = respond) -> None:

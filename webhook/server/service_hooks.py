@@ -1,4 +1,4 @@
-"""What the guarded worker asks and tells the service beyond PEP 3333; no other server does."""
+"""The hooks that the guarded worker calls beyond PEP 3333; no other server calls them."""
 
 from typing import Final
 

@@ -66,13 +66,13 @@ class Account(Struct, frozen=True):
     is_stored_heartbeat: bool = False
     """One list shows a heartbeat, without a history that would say so."""
     surroundings: Surroundings = NO_SURROUNDINGS
-    """What other leases say of it."""
+    """Facts from other leases."""
     pods: PodFacts = NO_POD_FACTS
-    """What a log shows of its pods."""
+    """Facts about its pods, from a log."""
     election: ElectionFacts = NO_ELECTION_FACTS
-    """What is known of its election besides itself."""
+    """Facts about its election that the lease itself does not hold."""
     bounds: InputBounds = NO_INPUT_BOUNDS
-    """From when to when the input shows it, and what that lacks."""
+    """The time that the input covers, and its gaps."""
 
     @property
     def state(self) -> LeaseState:

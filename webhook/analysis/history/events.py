@@ -74,7 +74,8 @@ class LeaseEvent(Struct, frozen=True, gc=False):
 def describe_changed_fields(old: LeaseSpec, new: LeaseSpec) -> str:
     """Return what was edited, as `leaseTransitions 3 -> 2147483647`; "" if nothing was, or if the holder changed.
 
-    If the holder changed, only another strategy is told: an API server that chooses writes what it chose by.
+    If the holder changed, only a change of the strategy counts: an API server that chooses a holder also writes the
+    fields by which it chose.
     """
     if (old.holder_identity or "") != (new.holder_identity or ""):
         is_other = bool(old.strategy and new.strategy) and old.strategy != new.strategy

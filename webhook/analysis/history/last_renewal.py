@@ -1,4 +1,4 @@
-"""When a holder last renewed its lease: by a log, else by what the lease says."""
+"""The time at which a holder last renewed its lease: from a log, else from the lease itself."""
 
 from collections.abc import Sequence
 

@@ -24,21 +24,21 @@ _NO_FRACTIONS: Final = "Fractions of a second do not count; a time of the year 0
 
 
 class RenewTimeFutureLimits(FutureLimits, frozen=True):
-    """How far the renewTime of a lease may lie ahead."""
+    """Limits on how far the renewTime of a lease may lie ahead."""
 
 
 class CandidateFutureLimits(FutureLimits, frozen=True):
-    """How far the renewTime of a candidate may lie ahead: the election works in windows of 5 s."""
+    """Limits on how far the renewTime of a candidate may lie ahead: the election works in windows of 5 s."""
 
     warn_above_seconds: SecondsAheadToWarn = 10
 
 
 class RenewTimeShiftLimits(ShiftLimits, frozen=True):
-    """How far the renewTime of a lease may move back."""
+    """Limits on how far the renewTime of a lease may move back."""
 
 
 class CandidateShiftLimits(ShiftLimits, frozen=True):
-    """How far the renewTime of a candidate may move back."""
+    """Limits on how far the renewTime of a candidate may move back."""
 
 
 def renew_time_in_future(change: LeaseChange) -> Iterable[Finding]:

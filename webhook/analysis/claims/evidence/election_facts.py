@@ -1,4 +1,4 @@
-"""What is known of the election of a lease besides the lease: its LeaseCandidates, their pings, and Events."""
+"""Facts about the election of a lease from other objects: its LeaseCandidates, their pings, and Events."""
 
 from typing import Final
 
@@ -14,12 +14,12 @@ from webhook.analysis.history.lease import LeaseHistory
 
 
 class ElectionFacts(Struct, frozen=True):
-    """What an input shows of an election besides the lease: nothing, by default."""
+    """Facts about an election that the lease itself does not hold; none by default."""
 
     events: tuple[tuple[int, str], ...] = ()
     """Time and text of the Events by which a replica said that it began or stopped to lead."""
     candidate_events: tuple[LeaseEvent, ...] = ()
-    """What was done to its LeaseCandidates."""
+    """Changes of its LeaseCandidates."""
     missing_candidates: frozenset[str] = frozenset()
     """The names of its LeaseCandidates that were deleted, and are not known to exist again."""
     refused_candidates: tuple[RefusedCandidate, ...] = ()
@@ -29,11 +29,11 @@ class ElectionFacts(Struct, frozen=True):
     unanswered: UnansweredPing | None = None
     """The latest ping of a candidate of its coordinated election that was not answered."""
     unserved_at: int | None = None
-    """When the API server last answered that it does not serve LeaseCandidates, if its election is coordinated."""
+    """The last answer of an API server that it does not serve LeaseCandidates, if the election is coordinated."""
 
 
 NO_ELECTION_FACTS: Final = ElectionFacts()
-"""Of a lease without candidates and Events: nearly all leases of a long list share it."""
+"""Shared by all leases without candidates and Events: nearly all of a long list."""
 
 
 def find_election_facts(

@@ -1,4 +1,4 @@
-"""From when to when an input shows a lease, and what it lacks meanwhile."""
+"""The time that an input covers, and its gaps."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ from webhook.analysis.inputs.items import RecordingGap
 
 
 class InputBounds(Struct, frozen=True):
-    """What an input shows of a lease, in time: no log and no watch, by default."""
+    """The time for which an input shows a lease; no log and no watch by default."""
 
     logged_until: int = 0
     """The last moment that an audit log shows, in microseconds since 1970."""
@@ -26,7 +26,7 @@ class InputBounds(Struct, frozen=True):
 
 
 NO_INPUT_BOUNDS: Final = InputBounds()
-"""Of a list: all its leases share it."""
+"""Shared by all leases of a list."""
 
 
 def find_input_bounds(histories: ClusterHistory, history: LeaseHistory, now: int) -> InputBounds:

@@ -1,4 +1,4 @@
-"""What a log shows of the pods of a lease: those of its holders, and those of its workload while no one held it."""
+"""Facts from a log about the pods of a lease: those of its holders, and of its workload while no one held it."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -16,24 +16,24 @@ from webhook.analysis.inputs.items import PodRequest
 
 
 class PodFacts(Struct, frozen=True):
-    """What a log shows of the pods of a lease: nothing, by default."""
+    """Facts from a log about the pods of a lease; none by default."""
 
     deletions: tuple[HolderPodDeletion, ...] = ()
     """Deletions of the pods of its holders."""
     gone: str = ""
     """A clause about the deletion of the latest holder's pod, if a log shows that it is gone; else ""."""
     events: tuple[PodEvent, ...] = ()
-    """What a log shows of pods of its workload while no one held it."""
+    """Events of the pods of its workload while no one held it."""
     failing: tuple[FailingRun, ...] = ()
     """Other requests of its holders that failed again and again."""
     idle: IdleHolder | None = None
     """The present holder, if it renews and no longer writes anything else."""
     worked_at: int | None = None
-    """When the pod of its holder last wrote something else, shortly before the end of a log."""
+    """The last write of something else by the pod of its holder, shortly before the end of a log."""
 
 
 NO_POD_FACTS: Final = PodFacts()
-"""Of a lease without a log: all of a long list share it."""
+"""Shared by all leases without a log, such as those of a list."""
 
 
 def find_pod_facts(

@@ -16,7 +16,7 @@ from webhook.analysis.history.status import LeaseStatus
 
 
 class Surroundings(Struct, frozen=True):
-    """What other leases say of one; None for what none of them does."""
+    """Facts about a lease from other leases; None by default."""
 
     crossed: CrossedLocks | None = None
     """Another lease whose holder asked for this one, while the holder of this one asked for that."""
@@ -31,7 +31,7 @@ class Surroundings(Struct, frozen=True):
 
 
 NO_SURROUNDINGS: Final = Surroundings()
-"""Of a lease alone: nearly all leases of a long list share it."""
+"""Shared by all leases that no other one concerns: nearly all of a long list."""
 
 
 def find_surroundings(

@@ -254,7 +254,7 @@ def _list_edits(history: LeaseHistory, *, by_others: bool = False, is_handover_s
     """Return edits, or those that need not be its holder's own doing, or that change how long it lasts.
 
     A watch does not show whose an edit is: what it has is listed of a log as well, where that names the writer.
-    `is_handover_shown`: without the request to step down that the last handover tells of.
+    `is_handover_shown`: omit the request to step down, which the clause of the last handover has.
     """
     taken_back = find_taken_back(history)
     found = [one for one in history.edits if not (by_others and _is_unremarkable(one))]
