@@ -210,7 +210,7 @@ def test_a_writer_that_creates_the_lease_again_is_compared_with_no_other() -> No
 @pytest.mark.parametrize(
     ("uid", "requests", "is_doubted"),
     [("u-1", 1, False), ("u-1", 2, True), ("", 1, True)],
-    ids=["", "two requests", "no uid"],
+    ids=["one request", "two requests", "no uid"],
 )
 def test_a_pod_that_another_one_of_its_name_follows_was_deleted_indeed(
     uid: str, requests: int, *, is_doubted: bool

@@ -8,7 +8,7 @@ import pytest
 
 from tests.claims.accounts import account, text
 from tests.claims.test_gaps import watch_again
-from tests.factories import changed, make_lease, make_review, put, to_bytes
+from tests.factories import STAMP_ENTRY, changed, make_lease, make_review, put, to_bytes
 from tests.history.fake_server import Elector, FakeServer, together
 from tests.history.observing import LEASE, View, advise, follow_log, follow_watch, merge_inputs
 from tests.inputs.reading import read
@@ -21,9 +21,6 @@ from webhook.analysis.history.holders.tenure import Handover
 from webhook.analysis.history.status import LeaseState
 from webhook.analysis.inputs.stamp_reader import StampReader
 from webhook.kubernetes.times import SECOND, format_micro_time, format_time
-
-CONSTANT = {"manager": "lease-webhook-stamp", "operation": "Update", "time": "2000-01-01T00:00:00Z"}
-"""The entry of managedFields that a lease has where writers are stamped."""
 
 
 def shop() -> tuple[FakeServer, Elector, Elector]:
@@ -458,7 +455,7 @@ def test_a_holder_that_goes_on_after_its_release_holds_the_lease_again() -> None
 def stamp_events(server: FakeServer) -> FakeServer:
     """Have the API server stamp each write, all by one user: of two in one second, the stamp dates the first alone."""
     for at, _, stored in server.events:
-        stored["metadata"]["managedFields"] = [CONSTANT]
+        stored["metadata"]["managedFields"] = [STAMP_ENTRY]
         stored["metadata"]["annotations"] = {
             "lease-webhook/writer-x": "- system:serviceaccount:shop:db",
             "lease-webhook/written-x": format_time(at),
@@ -541,7 +538,7 @@ def test_where_writers_are_stamped_a_watch_without_the_policy_has_only_the_clock
     first.ahead = 60
     first.lead(20)
     for _, _, stored in server.events:
-        stored["metadata"]["managedFields"] = [CONSTANT]
+        stored["metadata"]["managedFields"] = [STAMP_ENTRY]
     renewed = [one for one in find_claims(account(follow_watch(server), server.now)) if one.check == "last-renewed"]
     assert [one.arguments["how"] for one in renewed] == ["writer-clock"]
     assert not {"earliest", "latest"} & renewed[0].arguments.keys()

@@ -9,7 +9,7 @@ from cryptography import x509
 
 from tests.factories import drop, make_lease, make_review, put, to_bytes
 from tests.server.conftest import Start
-from tests.server.harness import make_certificates
+from tests.server.harness import ROOT, make_certificates
 from webhook.admission.policy.file import load
 from webhook.admission.policy.parse import parse
 from webhook.server import metrics
@@ -17,7 +17,6 @@ from webhook.server.certificate_reload import CertificateReloader
 from webhook.server.metrics import BUCKETS, KINDS_OF_REFUSAL, Metrics
 from webhook.server.reviewer import ReviewRecord, respond
 
-ROOT = Path(__file__).parents[2]
 RECORDINGS = sorted((ROOT / "tests" / "data" / "recordings").rglob("*.json"))
 
 NOW = 1_763_640_002_000_000

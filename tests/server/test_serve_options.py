@@ -9,6 +9,7 @@ from tests.server.harness import make_certificates
 from webhook.admission.policy.file import PolicyFile
 from webhook.cli.main import main
 from webhook.server.certificate_reload import CertificateReloader
+from webhook.server.reviewer import respond
 from webhook.server.serve import GunicornApp, serve
 from webhook.server.settings import Options
 
@@ -27,7 +28,7 @@ def serve_on(certificates: Path, flag: str, address: str) -> list[str]:
 
 
 def test_settings_of_gunicorn() -> None:
-    settings = GunicornApp(Options(), Path("/dev"), PolicyFile(None)).cfg
+    settings = GunicornApp(Options(), Path("/dev"), PolicyFile(None), respond).cfg
     assert settings.max_requests == 0
     assert settings.control_socket_disable is True
     assert settings.worker_tmp_dir == "/dev"

@@ -6,12 +6,12 @@ import subprocess
 import sys
 import threading
 import weakref
-from pathlib import Path
 from typing import Any
 
 import pytest
 from flask import Flask
 
+from tests.server.harness import ROOT
 from tests.server.test_app import JSON, STEAL
 from webhook.admission.policy.file import PolicyFile
 from webhook.server.app import make_review_app
@@ -19,7 +19,6 @@ from webhook.server.hooks import Readiness
 from webhook.server.service import Service
 from webhook.server.settings import Options
 
-ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.usefixtures("the_log_as_it_was")
 
 

@@ -326,12 +326,12 @@ class Audit(Struct):
             self.inventory.now = at if not self.inventory.leases else self.inventory.now
             for (namespace, name), history in sorted(self.histories.leases.items(), key=itemgetter(0)):
                 self._count_examined(namespace)
-                doubt = find_expiry_doubt(self.histories, history, history.find_status(at), at)
+                status = history.find_status(at)
+                doubt = find_expiry_doubt(self.histories, history, status, at)
                 cause = find_ongoing_cause(self.histories, history, at, doubt)
                 is_shown = find_unshown_duration(history) is None
                 found = [*find_incidents(self.histories, history, at, cause, is_duration_shown=is_shown)]
                 if history.lease is not None and not (history.is_deleted or history.hidden_since):
-                    status = history.find_status(at)
                     known = history.interval, status, as_of.seen_until, history.is_as_sent, not history.is_heartbeat
                     limits = self.histories.find_limits(namespace, name)
                     subject = Subject(history.lease, namespace, name, at, *known, limits=limits)

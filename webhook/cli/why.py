@@ -14,7 +14,7 @@ from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.assemble import make_account, make_account_of_state
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.evidence.silences import MAX_OF_A_KIND
-from webhook.analysis.claims.findings.headline import is_silence_in_headline, make_headline
+from webhook.analysis.claims.findings.headline import is_ongoing_silence, is_silence_in_headline, make_headline
 from webhook.analysis.claims.findings.ongoing import describe_earlier, describe_end
 from webhook.analysis.claims.presentation.account_json import make_account_json
 from webhook.analysis.claims.presentation.advise import LOSSES, RISKS
@@ -315,8 +315,7 @@ def _format_account(account: Account, as_of: reading.EvaluationTime, *, verbose:
             "What Events say (clients write them; they are kept for an hour)", list(quote_events(account))
         )
     advice = advise_with_urgency(account)
-    said = {one.text for one in facts}
-    yield from _format_findings(account, advice.command, verbose=verbose, said=frozenset() if verbose else said)
+    yield from _format_findings(account, advice.command, verbose=verbose, said={one.text for one in facts})
     yield ""
     yield style(indent(escape(advice.sentence), 0), bold=True)
     if advice.command:
@@ -340,7 +339,7 @@ def _format_findings(account: Account, command: str, *, verbose: bool, said: Abs
 
     `command` is that of the advice, which is shown below; `said` are sentences that need not be repeated.
     """
-    is_silence_said = not verbose and is_silence_in_headline(account)
+    is_silence_said = is_silence_in_headline(account)
     loud = (one for one in account.findings if one.severity is not Severity.INFO)
     worrying = [one for one in loud if one.check not in RISKS]
     if not verbose:
@@ -358,7 +357,8 @@ def _format_findings(account: Account, command: str, *, verbose: bool, said: Abs
         yield ""
         marked = escape(f" ({marks})") if marks else ""
         yield indent(f"{severity}  {finding.check}{marked}", 0, hanging=2)
-        yield indent(escape(_shorten(finding, said, is_silence_said=is_silence_said)), 2)
+        message = finding.message if verbose else _shorten(finding, said, is_silence_said=is_silence_said)
+        yield indent(escape(message), 2)
         if verbose and finding.fix != command:
             yield from _format_fix(finding)
 
@@ -367,7 +367,7 @@ def _shorten(finding: ReportFinding, said: AbstractSet[str], *, is_silence_said:
     """Return the text of a finding, without what the headline, or a fact, says before it."""
     if not isinstance(finding, Claim) or not finding.why:
         return finding.message
-    if is_silence_said and finding.check == "renewal-late" and finding.over_since == 0:
+    if is_silence_said and is_ongoing_silence(finding):
         return finding.why
     return finding.message.replace(finding.why, "Why: as above.") if finding.why in said else finding.message
 

@@ -102,13 +102,13 @@ def configure_logging() -> None:
 def make_review_app(service: Service) -> ReviewApp:
     """Return the application of reviews, whose hooks have that of probes, for the last address of a guarded worker."""
     app = ReviewApp(service.reviewer, ServiceHooks(service, make_health_app(service)))
-    add_review_routes(app, service.metrics.count, service.guards.max_body)
+    _add_review_routes(app, service)
     return app
 
 
-def add_review_routes(app: ReviewApp, count: Callable[..., None], max_body: int) -> None:
-    """Add the routes of reviews, whose bodies have at most `max_body` bytes; `count` counts each refused request."""
-    app.config["MAX_CONTENT_LENGTH"] = max_body
+def _add_review_routes(app: ReviewApp, service: Service) -> None:
+    """Add the routes of reviews, which count each request that they refuse."""
+    app.config["MAX_CONTENT_LENGTH"] = service.guards.max_body
     # kube-apiserver would follow a redirect to anywhere (CVE-2020-8561), so there is none: `/validate/` and
     # `//validate` are 404.
     app.url_map.merge_slashes = False
@@ -123,7 +123,7 @@ def add_review_routes(app: ReviewApp, count: Callable[..., None], max_body: int)
         return Response(response.body, _STATUS_LINES[response.status], content_type=response.content_type)
 
     def refuse(error: HTTPException) -> Response:
-        count("malformed", REFUSED_BY_ROUTES.get(error.code or 0, OTHER))
+        service.metrics.count("malformed", REFUSED_BY_ROUTES.get(error.code or 0, OTHER))
         return _refuse(error, f"{error.name.lower()}\n")
 
     for path, endpoint in ((VALIDATE, "validate"), (f"{VALIDATE}-<path_rest>", "validate_kind")):

@@ -64,7 +64,7 @@ def serve(options: Options, respond: Respond = respond) -> None:
 class GunicornApp(BaseApplication):  # type: ignore[misc] # gunicorn has no types
     """What gunicorn runs: our options as its settings, and the application of reviews in each worker."""
 
-    def __init__(self, options: Options, memory: Path, policy_file: PolicyFile, respond: Respond = respond) -> None:
+    def __init__(self, options: Options, memory: Path, policy_file: PolicyFile, respond: Respond) -> None:
         self._options = options
         self._memory = memory
         self._policy_file = policy_file

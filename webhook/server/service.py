@@ -41,10 +41,10 @@ class Service:
             observers.append(AuditLog().record)
         if self._capture:
             observers.append(self._capture.record)
-        self.reviewer = Reviewer(policy_file.current, observers, respond)
+        self._observers = tuple(observers)
+        self.reviewer = Reviewer(policy_file.current, self._observers, respond)
         self.server: ServerStatus | None = None
         self._serving_pid = 0
-        self._lacks_threads = False
         metrics.show_policy(policy_file.current)
 
     def start_threads(self) -> None:
@@ -52,7 +52,7 @@ class Service:
         if self._serving_pid == os.getpid():
             return
         self._serving_pid = os.getpid()
-        self._lacks_threads = False
+        self.reviewer.observers = self._observers
         _BEGUN.add(self)
         STDOUT.start()
         if self._capture:
@@ -71,15 +71,11 @@ class Service:
         Its first review reports it. Reviews are answered all the same: a process that refused them, or was not ready,
         would cost healthy leaders their leases, and the policy that it has was good when it began.
         """
-        self._lacks_threads = True
-        observers = self.reviewer.observers
+        self.reviewer.observers = (*self._observers, self._report_fork)
 
-        def report(_record: ReviewRecord) -> None:
-            self.reviewer.observers = observers
-            if self._lacks_threads:
-                LOG.error(f"the application {_BEGUN_BEFORE_FORK}")
-
-        self.reviewer.observers = (*observers, report)
+    def _report_fork(self, _record: ReviewRecord) -> None:
+        self.reviewer.observers = self._observers
+        LOG.error(f"the application {_BEGUN_BEFORE_FORK}")
 
     def readiness(self) -> Readiness:
         """Return whether this process should get traffic.
@@ -93,7 +89,7 @@ class Service:
             problems.append(f"policy: {self._policy_file.error}; the last good one is in use")
         if self._policy_file.current.mode is Mode.OFF:
             problems.append("policy: mode is off, every write is allowed; remove it to evaluate writes again")
-        if self._lacks_threads:
+        if self._serving_pid not in {0, os.getpid()}:
             problems.append(f"application: {_BEGUN_BEFORE_FORK}")
         return Readiness(server.reasons, (*problems, *server.warnings))
 

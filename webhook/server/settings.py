@@ -1,4 +1,4 @@
-"""What an operator chooses, and the limits for each client."""
+"""What an operator chooses, and the limits for clients."""
 
 from typing import Final
 

@@ -17,5 +17,5 @@ def make_context(pem: Path, client_ca: bytes) -> ssl.SSLContext:
     if client_ca:
         context.verify_mode = ssl.CERT_REQUIRED
         # A comment may be in any language, which OpenSSL takes from a file and Python not from a text.
-        context.load_verify_locations(cadata=client_ca.decode("ascii", "replace").replace("\ufffd", "?"))
+        context.load_verify_locations(cadata=client_ca.decode("ascii", "backslashreplace"))
     return context

@@ -30,7 +30,6 @@ def takeover_before_expiry(change: LeaseChange) -> Iterable[Finding]:
     Expiry follows from API servers' stamps: the renewal was seen, then leaseDurationSeconds passed. A pod that is the
     stamped writer of the lease may name another holder.
     """
-    # Evaluated on Event.STEAL alone: the lease is live.
     if _is_by_the_stamped_pod(change):
         return NO_FINDINGS
     return _report_takeover(change)
@@ -68,7 +67,6 @@ def takeover_by_node(change: LeaseChange) -> Iterable[Finding]:
     In kube-node-lease a node may put its own name back, which repairs a foreign write. A pod that is the [stamped
     writer](../stamp.md) of the lease may name another holder.
     """
-    # Evaluated on Event.STEAL alone: the lease is live.
     if NODES not in change.user.groups or _is_by_the_stamped_pod(change):
         return NO_FINDINGS
     if change.request.namespace == NODE_LEASES and change.new_holder == change.request.name:
@@ -109,7 +107,6 @@ def takeover_across_namespaces(change: LeaseChange) -> Iterable[Finding]:
 
     A pod that is the [stamped writer](../stamp.md) of the lease may name another holder.
     """
-    # Evaluated on Event.STEAL alone: the lease is live.
     account = change.user.service_account
     if account is None or account[0] == change.request.namespace or _is_by_the_stamped_pod(change):
         return NO_FINDINGS
@@ -142,7 +139,10 @@ TAKEOVER_ACROSS_NAMESPACES: Final = Rule(
 
 
 def _report_takeover(change: LeaseChange, about_writer: str = "") -> tuple[Finding, ...]:
-    """Report that a live lease was taken; `about_writer` is a predicate of the user, such as "is a node"."""
+    """Report that a live lease was taken; `about_writer` is a predicate of the user, such as "is a node".
+
+    Its rules are evaluated on Event.STEAL alone, so the lease is live.
+    """
     return report_loss(
         change,
         "spec.holderIdentity",

@@ -20,6 +20,7 @@ from webhook.analysis.heartbeats import find_owner, is_identity_of_api_server
 from webhook.analysis.history.holders.tenure import Handover
 from webhook.analysis.history.status import LeaseState, LeaseStatus
 from webhook.analysis.inputs.items import Writer
+from webhook.findings import ReportFinding
 from webhook.kubernetes.times import SECOND, format_length
 
 if TYPE_CHECKING:
@@ -214,9 +215,12 @@ def is_silence_in_headline(account: "Account") -> bool:
 
 
 def _is_silent(account: "Account") -> bool:
-    """Return whether its renewals have stopped, although it is live."""
-    late = (one for one in account.findings if isinstance(one, Claim) and one.check == "renewal-late")
-    return any(one.over_since == 0 for one in late)
+    return any(map(is_ongoing_silence, account.findings))
+
+
+def is_ongoing_silence(finding: ReportFinding) -> bool:
+    """Return whether a finding says that the renewals of a live lease have stopped."""
+    return isinstance(finding, Claim) and finding.check == "renewal-late" and finding.over_since == 0
 
 
 def _describe_expired(account: "Account", holder: str, *, is_written_later: bool) -> str:
