@@ -94,6 +94,29 @@ def test_a_fork_of_the_process_in_which_the_application_began_answers_and_report
     assert answers == ["ok", warning, "ok", warning, "ok"]
 
 
+FORKED_TWICE = """
+import os
+from tests.server.test_app import BODY, JSON
+from webhook.server.app import create_app
+
+app = create_app("standard")
+if os.fork() == 0:
+    if os.fork() == 0:
+        client = app.test_client()
+        for _ in range(3):
+            assert client.post("/validate", data=BODY, content_type=JSON).status_code == 200
+        os._exit(0)
+    os.wait()
+    os._exit(0)
+os.wait()
+"""
+
+
+def test_a_fork_of_a_fork_reports_it_once_too() -> None:
+    done = subprocess.run([sys.executable, "-c", FORKED_TWICE], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert len([line for line in done.stdout.splitlines() if '"error"' in line]) == 1
+
+
 def test_the_upkeep_of_a_service_ends_with_it() -> None:
     service = Service(Options(), PolicyFile("standard"))
     service.start_threads()
