@@ -4,7 +4,7 @@ import pytest
 
 from tests.claims.accounts import account, text
 from tests.factories import put
-from tests.history.fake_server import FakeServer
+from tests.history.fake_server import FakeServer, together
 from tests.history.observing import advise, follow_log, follow_metadata
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.claim import Claim
@@ -207,6 +207,12 @@ def test_a_writer_that_creates_the_lease_again_is_compared_with_no_other() -> No
     assert "neither" not in output
 
 
+def delete_at_metadata(server: FakeServer, user: str) -> None:
+    """A deletion of which the log shows neither the options nor the uid."""
+    server.delete_pod("db-0", put("user", {"username": user}), put("level", "Metadata"))
+    del server.log[-1]["responseObject"]
+
+
 @pytest.mark.parametrize(
     ("uid", "requests", "is_doubted"),
     [("u-1", 1, False), ("u-1", 2, True), ("", 1, True)],
@@ -220,10 +226,53 @@ def test_a_pod_that_another_one_of_its_name_follows_was_deleted_indeed(
     db.lead(60)
     for number in range(requests):
         server.wait(1)
-        server.delete_pod("db-0", put("user", {"username": f"alice{number}"}), put("level", "Metadata"))
-        del server.log[-1]["responseObject"]
+        delete_at_metadata(server, f"alice{number}")
     server.uids["db-0"] = uid
     server.wait(1)
     server.elector("db-0", "shop/db").lead(20)
     (fact,) = facts_of(account(follow_log(server), server.now))
     assert (UNLESS_DRY_RUN in fact.message) is is_doubted
+    assert (fact.arguments.get("how") == "unknown") is is_doubted
+
+
+def fall_silent(*, is_deleted_later: bool = False, has_hole: bool = False, is_leaky: bool = False) -> Claim:
+    """Return the fact of a deletion before a silence, after which a pod of the same name takes the expired lease."""
+    server = FakeServer(uids={"db-0": "u-0"})
+    db, mail = server.elector("db-0", "shop/db"), server.elector("mail-0", "shop/mail")
+    together(20, db, mail)
+    delete_at_metadata(server, "alice")
+    together(4, db, mail)
+    known = len(server.log)
+    together(26, mail)
+    if has_hole:
+        del server.log[known:]
+    if is_deleted_later:
+        delete_at_metadata(server, "bob")
+    together(4, mail)
+    server.uids["db-0"] = "u-1"
+    successor = server.elector("db-0", "shop/db")
+    successor.identity = "db-0_2"
+    successor.take()
+    together(4, successor, mail)
+    histories = follow_log(server)
+    histories.bounds.is_log_leaky = is_leaky
+    (fact,) = facts_of(account(histories, server.now))
+    return fact
+
+
+@pytest.mark.parametrize(
+    ("fact", "is_doubted"),
+    [
+        (fall_silent(), False),
+        (fall_silent(is_deleted_later=True), True),
+        (fall_silent(has_hole=True), True),
+        (fall_silent(is_leaky=True), True),
+    ],
+    ids=["nothing else", "another request after the last renewal", "the log has a hole", "the log lacks writes"],
+)
+def test_a_pod_that_something_else_may_have_deleted_since_was_perhaps_not_deleted_then(
+    fact: Claim, *, is_doubted: bool
+) -> None:
+    assert "was deleted by alice" in fact.message
+    assert (UNLESS_DRY_RUN in fact.message) is is_doubted
+    assert (fact.arguments.get("how") == "unknown") is is_doubted

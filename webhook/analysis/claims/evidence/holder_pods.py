@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from webhook.analysis.claims.evidence.deleted_pods import find_first_request
 from webhook.analysis.claims.words import (
@@ -13,7 +14,8 @@ from webhook.analysis.claims.words import (
     format_name,
     name_deletion,
 )
-from webhook.analysis.history.audit_log.deleted_pods import DeletedPods, is_by_kubelet
+from webhook.analysis.history.audit_log.deleted_pods import is_by_kubelet
+from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.inputs.items import PodDeletion, Writer
@@ -25,8 +27,6 @@ class HolderPodDeletion(Struct, frozen=True):
 
     tenure: Tenure
     deletion: PodDeletion
-    is_followed: bool = False
-    """True if another pod of its name wrote the lease after it, and no other request to delete it is known."""
 
     @property
     def text(self) -> str:
@@ -35,29 +35,45 @@ class HolderPodDeletion(Struct, frozen=True):
         pod = f"pod {format_name(self.deletion.name)}, which {'wrote' if self.tenure.is_stand_in else did} it"
         if is_by_kubelet(self.deletion):
             return f"{pod}, was deleted, as its kubelet confirmed"
-        doubt = "" if self.deletion.is_surely_not_dry_run or self.is_followed else f", {UNLESS_DRY_RUN}"
+        doubt = "" if self.deletion.is_surely_not_dry_run else f", {UNLESS_DRY_RUN}"
         by = describe_by_writer(self.deletion.writer)
         return f"{pod}, was {name_deletion(self.deletion)}{by}{describe_grace(self.deletion)}{doubt}"
 
 
-def find_holder_pod_deletions(deleted: DeletedPods, history: LeaseHistory, now: int) -> Iterator[HolderPodDeletion]:
+def find_holder_pod_deletions(
+    histories: ClusterHistory, history: LeaseHistory, now: int
+) -> Iterator[HolderPodDeletion]:
     """Yield the deletions of pods of holders by `now`, in microseconds since 1970, the oldest one first."""
     for tenure, after in pairwise([*history.tenures, None]):
         assert tenure is not None
         is_known = tenure.processes.is_process_known or tenure.processes.is_alone
         own = tenure.processes.own if is_known and not tenure.processes.others else None
-        found = deleted.list_deletions_by(own) if own is not None else ()
+        found = histories.deleted_pods.list_deletions_by(own) if own is not None else ()
         until = now if tenure.until is None else min(now, tenure.until)
         if tenure.is_stand_in and after is not None and not tenure.is_deleted:
             until = min(now, after.since)  # its last write ends it, where a log shows nothing else
         within = [one for one in found if own and tenure.since <= one.at <= until and _is_of(one, own, tenure)]
-        is_followed = len(within) == 1 and _is_followed_by_namesake(tenure, after)
-        yield from (HolderPodDeletion(tenure, one, is_followed) for one in sorted(within, key=is_by_kubelet)[:1])
+        if len(within) == 1 and after is not None and _is_gone_by(within[0], histories, tenure, after, found):
+            within = [replace(within[0], is_surely_not_dry_run=True)]
+        yield from (HolderPodDeletion(tenure, one) for one in sorted(within, key=is_by_kubelet)[:1])
 
 
-def _is_followed_by_namesake(tenure: Tenure, after: Tenure | None) -> bool:
+def _is_gone_by(
+    deletion: PodDeletion, histories: ClusterHistory, tenure: Tenure, after: Tenure, found: Sequence[PodDeletion]
+) -> bool:
+    """Return whether the pod of a holder was gone when the next one came, and no other request may have deleted it.
+
+    `found` are those for what may be that pod: one without a uid may be. An expired tenure ends before they all do.
+    """
+    bounds = histories.bounds
+    may_lack = bounds.is_log_leaky or bounds.has_hole(deletion.at, after.since)
+    by_then = [one for one in found if one.at <= after.since + bounds.skew]
+    return len(by_then) == 1 and not may_lack and _is_followed_by_namesake(tenure, after)
+
+
+def _is_followed_by_namesake(tenure: Tenure, after: Tenure) -> bool:
     """Return whether another pod of the same name came next: an API server has one of a name at a time."""
-    own, follower = tenure.processes.own, after.processes.own if after is not None else None
+    own, follower = tenure.processes.own, after.processes.own
     if own is None or follower is None or not (own.uid and follower.uid and own.pod):
         return False
     return (own.user, own.pod) == (follower.user, follower.pod) and own.uid != follower.uid

@@ -43,7 +43,7 @@ def find_pod_facts(
     tenure = history.latest_tenure
     gone = find_gone_pod(histories, tenure) if tenure is not None else None
     found = PodFacts(
-        deletions=tuple(find_holder_pod_deletions(histories.deleted_pods, history, now)),
+        deletions=tuple(find_holder_pod_deletions(histories, history, now)),
         gone=gone.describe_with_doubt(now) if gone is not None else "",
         events=list_pod_events(histories, history, refused, now),
         failing=find_failing_requests(histories, history, now),
