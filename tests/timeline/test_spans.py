@@ -68,6 +68,24 @@ def test_a_holder_that_is_named_after_its_writer_is_no_handover() -> None:
     assert cut_lane(whole, 50, 100).handovers == 1
 
 
+@pytest.mark.parametrize(
+    ("writer", "kind", "holder", "is_same"),
+    [
+        pytest.param("db-1", SpanKind.HELD, "db-1_8c1", True, id="a holder whose name has the pod"),
+        pytest.param("db-1", SpanKind.HELD, "db-10_8c1", False, id="a holder whose name has a longer one"),
+        pytest.param("db-1", SpanKind.WRITTEN, "db-10", False, id="a writer whose name begins so"),
+        pytest.param("shop/db", SpanKind.WRITTEN, "shop/db-2", False, id="another user"),
+        pytest.param("db-1", SpanKind.WRITTEN, "db-1_8c1", False, id="a writer of another name"),
+    ],
+)
+def test_a_writer_is_followed_by_itself_only_if_the_holder_names_it(
+    writer: str, kind: SpanKind, holder: str, *, is_same: bool
+) -> None:
+    spans = Span(SpanKind.WRITTEN, 20, 40, writer), Span(kind, 40, 60, holder), Span(SpanKind.HELD, 60, None, "c")
+    whole = replace(lane(*spans), handovers=2)
+    assert cut_lane(whole, 50, 100).handovers == (2 if is_same else 1)
+
+
 @pytest.mark.parametrize("kind", [SpanKind.LEADERLESS, SpanKind.NEVER_HELD])
 def test_that_no_one_holds_a_lease_ends_with_the_lease(kind: SpanKind) -> None:
     record = SpanRecord()

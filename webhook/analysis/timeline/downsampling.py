@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from webhook.admission.rules.holders import names_pod
 from webhook.analysis.claims.words import format_count
 from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.timeline.model import (
@@ -306,8 +307,8 @@ def _count_changes(spans: Iterable[Span]) -> int:
 
 
 def _is_same_holder(before: Span, after: Span) -> bool:
-    is_named_later = before.kind is SpanKind.WRITTEN and after.holder.startswith(before.holder)
-    return before.holder == after.holder or is_named_later
+    is_named_since = before.kind is SpanKind.WRITTEN and after.kind is not SpanKind.WRITTEN
+    return before.holder == after.holder or (is_named_since and names_pod(after.holder, before.holder))
 
 
 def _cut_span(span: Span, begins: int, ends: int) -> Span:
