@@ -187,13 +187,13 @@ def test_of_a_lease_that_is_not_renewed_until_the_end_the_last_renewals_of_other
 UUID = "2d8f1c9e-0b1a-4c3d-9e8f-7a6b5c4d3e2f"
 
 
-def ping_named(name: str, *, deleted: str = "", maker: str = "") -> str:
+def ping_named(name: str, *, deleted: str = "", maker: str = "", user: str = "") -> str:
     """Return what is said of a ping of a candidate of a name, whose pod wrote it, or was deleted."""
     server, first = start_coordinated()
     server.uids = {"w-0": "uid-w-0", f"w-{UUID}": "uid-w"}
     if maker:
         event(server, "create", ping(pingTime=None))
-        server.log[-1]["user"] = {"username": first.user, "extra": server._extra(maker)}
+        server.log[-1]["user"] = {"username": user or first.user, "extra": server._extra(maker)}
         server.log[-1]["responseObject"]["metadata"]["name"] = name
         server.log[-1]["objectRef"]["name"] = name
     event(server, "update", ping(), user=API_SERVER)
@@ -220,6 +220,11 @@ def ping_named(name: str, *, deleted: str = "", maker: str = "") -> str:
 def test_the_log_of_the_pod_of_a_candidate_is_looked_at(name: str, maker: str, pod: str) -> None:
     assert f"kubectl -n shop logs {pod}" in ping_named(name, maker=maker).splitlines()[-1]
     assert f"logs {name};" not in ping_named(f"db-1-{UUID}", maker=maker)
+
+
+def test_the_pod_of_a_candidate_is_looked_for_where_its_account_is() -> None:
+    said = ping_named("db-1", maker="w-0", user="system:serviceaccount:operators:db")
+    assert "kubectl -n operators logs w-0" in said.splitlines()[-1]
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,7 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.analysis.claims.claim import Advice
-from webhook.analysis.claims.commands import (
-    Pod,
-    find_pod_of_writer,
-    guess_pod,
-    make_command_for_log_of_holder,
-    make_command_for_log_of_pod,
-)
+from webhook.analysis.claims.commands import find_pod_with_log, make_command_for_log_of_writer
 from webhook.analysis.claims.words import format_clock, format_name
 from webhook.analysis.history.elections.pings import Ping
 from webhook.analysis.history.follow import ClusterHistory
@@ -30,8 +24,8 @@ class UnansweredPing(Struct, frozen=True):
     namespace: str
     ping: Ping
     until: int
-    pod: str = ""
-    """The pod that wrote the candidate, "" if no log shows it."""
+    maker: Writer | None = None
+    """The pod that wrote the candidate, None if no log shows it."""
 
     def describe(self, now: int) -> str:
         """Return it as a sentence without its end: what a watch shows need not be a write of an API server."""
@@ -47,18 +41,14 @@ class UnansweredPing(Struct, frozen=True):
         sentence = (
             f"See why LeaseCandidate {name} did not answer its ping: an API server chooses only among those that do"
         )
-        if self.pod:
-            pod = Pod(self.namespace, self.pod, is_logged=True)
-            logs = make_command_for_log_of_pod(pod)
-        else:
-            pod = guess_pod(self.namespace, self.ping.candidate)
-            logs = make_command_for_log_of_holder(self.namespace, self.ping.candidate)
+        pod = find_pod_with_log(self.namespace, self.maker, self.ping.candidate)
+        logs = make_command_for_log_of_writer(self.namespace, self.maker, self.ping.candidate)
         # A name that ends in a UUID is that of a pod, or of a machine, and of one start of its process.
-        named = self.pod or drop_uuid(self.ping.candidate)
+        named = pod.name if pod.is_logged else drop_uuid(self.ping.candidate)
         if named in advice.pods:
             return advice  # which looks at it
         if not advice.command:
-            end = ":" if self.pod else ". If it is a pod:"
+            end = ":" if pod.is_logged else ". If it is a pod:"
             return Advice(f"{advice.sentence} {sentence}{end}", logs, pod.names)
         return Advice(f"{sentence}. {advice.sentence}", f"{logs}; {advice.command}", (*pod.names, *advice.pods))
 
@@ -69,21 +59,21 @@ def find_unanswered_ping(histories: ClusterHistory, history: LeaseHistory) -> Un
     if history.lease is None or not history.lease.spec.strategy or bounds.is_log_leaky:
         return None
     for ping in reversed(histories.pings.list_for_lease(history.namespace, history.name)):
-        pod = histories.candidate_makers.find_pod(history.namespace, ping.candidate)
-        if _is_of_gone_pod(histories, history, ping, pod):
+        maker = histories.candidate_makers.find_pod(history.namespace, ping.candidate)
+        if _is_of_gone_pod(histories, history, ping, maker):
             continue
         until = bounds.logged_until if ping.is_by_server else histories.watched_until.get(ping.source, 0)
         if until - ping.at >= _SHORTEST and not bounds.has_hole(ping.at, until):
-            return UnansweredPing(history.namespace, ping, until, find_pod_of_writer(pod) if pod is not None else "")
+            return UnansweredPing(history.namespace, ping, until, maker)
     return None
 
 
-def _is_of_gone_pod(histories: ClusterHistory, history: LeaseHistory, ping: Ping, pod: Writer | None) -> bool:
+def _is_of_gone_pod(histories: ClusterHistory, history: LeaseHistory, ping: Ping, maker: Writer | None) -> bool:
     """Return whether the pod of a candidate was deleted, so that no one answers; without one, that of its name.
 
     The LeaseCandidate of a pod that has ended stays for half an hour.
     """
-    named = pod if pod is not None else _find_holder_of_name(history, ping.candidate)
+    named = maker if maker is not None else _find_holder_of_name(history, ping.candidate)
     if named is not None:
         return bool(histories.deleted_pods.list_deletions_by(named))
     name = drop_uuid(ping.candidate)
