@@ -151,11 +151,15 @@ def test_of_very_many_heartbeats_a_sample_says_how_many_went_on_at_least(monkeyp
     assert "and at least 1 other lease of nodes and API servers went on" in explain(follow_watch(server), server.now)
 
 
-def slow_down(lease: str, others: int = 0) -> ClusterHistory:
-    """The lease of an API server, or others, are renewed less often while a holder is silent; db-1 takes its lease."""
-    server = FakeServer()
+def slow_down(lease: str, others: int = 0, *, has_node: bool = False) -> ClusterHistory:
+    """The lease of an API server, or others, are renewed less often while a holder is silent; db-1 takes its lease.
+
+    `has_node`: a log shows it, and that the node of the holder is heard meanwhile.
+    """
+    server = FakeServer(nodes={"db-0": "n1"} if has_node else {})
     first, second = server.elector("db-0", "shop/db"), server.elector("db-1", "shop/db")
     leaders = [server.elector(f"m{number}-0", f"shop/m{number}") for number in range(4)]
+    leaders += [server.elector("n1", "kube-node-lease/n1", user="system:node:n1")] if has_node else []
     slow = [heartbeat(server, lease), *(heartbeat(server, f"kube-system/x{number}") for number in range(others))]
     for elector in slow:
         elector.take()
@@ -172,7 +176,7 @@ def slow_down(lease: str, others: int = 0) -> ClusterHistory:
         for elector in slow:
             elector.renew()
         together(2, second, *leaders)
-    return follow_watch(server)
+    return follow_log(server) if has_node else follow_watch(server)
 
 
 @pytest.mark.parametrize(
@@ -189,3 +193,16 @@ def test_of_one_api_server_whose_lease_was_late_too_the_client_is_not_cleared_an
     assert [one.cause for one in find_claims(answer) if one.check == "leader-lost"] == [
         "unknown" if is_said else "client"
     ]
+
+
+@pytest.mark.parametrize(
+    ("lease", "said"),
+    [
+        (IDENTITY, f"{IDENTITY} was late at the same time: the lease of an API server, which its client may have used"),
+        ("kube-system/own", "kube-system/own was late at the same time"),
+    ],
+    ids=["of an API server", "another one"],
+)
+def test_the_node_of_a_holder_that_was_heard_is_not_said_to_be_late_with_another_lease(lease: str, said: str) -> None:
+    histories = slow_down(lease, has_node=True)
+    assert f"{said}; the lease of its node was renewed" in text(account(histories, histories.bounds.until or 0))

@@ -89,14 +89,15 @@ def _diagnose_own_silence(evidence: SilenceEvidence, own: tuple[Cause, ...], *, 
     node = history.find_node_at(start)
     of_node = {
         True: f"; for most of it the lease of its node, {format_name(node)}, was not renewed",
-        False: ", and so was that of its node",
+        False: "; the lease of its node was renewed" if compared.late else ", and so was that of its node",
         None: "",
-    }
-    text = f"{describe_punctual(compared)}{of_node[is_node_silent]}"
+    }[is_node_silent]
+    others = describe_punctual(compared)
+    text = f"{others}{of_node}"
     silent_node = node if is_node_silent else ""
     if not silent_node and compared.late == 1 and is_identity_of_api_server(*compared.named_late[0]):
         # An API server renews its own lease, for which no client and no network is needed.
-        text = f"{text}: the lease of an API server, which its client may have used"
+        text = f"{others}: the lease of an API server, which its client may have used{of_node}"
         return Diagnosis(Blame.UNKNOWN, text, (*own, Cause.NETWORK), has_late_server=True)
     requests = evidence.request_count or 0
     return Diagnosis(Blame.CLIENT, text, own, is_silent=is_silent, requests=requests, silent_node=silent_node)
