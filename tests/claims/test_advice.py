@@ -16,8 +16,8 @@ from webhook.analysis.claims.assemble import make_account
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.commands import (
     Pod,
+    advise_on_log_of_writer,
     make_command_for_log_of_pod,
-    make_command_for_log_of_writer,
     make_command_for_pod_of_writer,
     make_command_for_rights,
 )
@@ -415,7 +415,7 @@ def test_the_pod_of_a_writer_is_shown_by_its_whole_name(pod: str, command: str) 
 )
 def test_the_log_of_the_pod_of_a_writer_is_shown_by_its_whole_name(pod: str, command: str) -> None:
     writer = Writer("system:serviceaccount:ci:ci", pod=pod)
-    shown = make_command_for_log_of_writer("shop", writer, "db-0-bc82e343-1fbe-4674-9738-16e9007b6474")
+    shown = advise_on_log_of_writer("", "shop", writer, "db-0-bc82e343-1fbe-4674-9738-16e9007b6474").command
     assert shown == f"kubectl {command.format(pod=pod)}"
 
 

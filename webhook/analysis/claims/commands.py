@@ -6,6 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.admission.rules.change import NODE_LEASES
+from webhook.analysis.claims.claim import Advice
 from webhook.analysis.claims.words import format_name
 from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.history.lease import LeaseHistory
@@ -32,28 +33,33 @@ class Pod(Struct, frozen=True):
         return (self.name,) if self.name else ()
 
 
+def advise_on_pod_of_holder(sentence: str, namespace: str, holder: str) -> Advice:
+    """Return a sentence, and the command that shows the pod that a holder may name."""
+    command = make_command_for_pod_of_holder(namespace, holder)
+    return Advice(sentence, command, guess_pod(namespace, holder).names)
+
+
+def advise_on_log_of_writer(sentence: str, namespace: str, writer: Writer | None, holder: str) -> Advice:
+    """Return a sentence, and the command that shows the log of a writer's pod; without one, of what a holder names."""
+    pod = find_pod_with_log(namespace, writer, holder)
+    logs = make_command_for_log_of_pod(pod) if pod.is_logged else _make_command_for_holder("logs", namespace, holder)
+    return Advice(sentence, logs, pod.names)
+
+
 def make_command_for_pod_of_holder(namespace: str, holder: str) -> str:
     """Return the command that shows the pod of a holder."""
     return _make_command_for_holder("describe pod", namespace, holder)
 
 
-def make_command_for_log_of_holder(namespace: str, holder: str) -> str:
-    """Return the command that shows what a holder logged."""
-    return _make_command_for_holder("logs", namespace, holder)
-
-
-def make_command_for_log_of_writer(namespace: str, writer: Writer | None, holder: str) -> str:
-    """Return the command that shows what the pod of a writer logged; if it has none, the pod that a holder may name."""
-    pod = find_pod_with_log(namespace, writer, holder)
-    return make_command_for_log_of_pod(pod) if pod.is_logged else make_command_for_log_of_holder(namespace, holder)
-
-
 def find_pod_with_log(namespace: str, writer: Writer | None, holder: str) -> Pod:
     """Return the pod of a writer; if it has none, the one that a holder may name."""
-    pod = find_pod_of_writer(writer) if writer is not None else ""
-    if writer is None or not pod:
-        return guess_pod(namespace, holder)
-    return Pod(find_namespace_of_writer(namespace, writer), pod, is_logged=True)
+    pod = make_pod_of_writer(namespace, writer) if writer is not None else None
+    return pod if pod is not None and pod.name else guess_pod(namespace, holder)
+
+
+def make_pod_of_writer(namespace: str, writer: Writer) -> Pod:
+    """Return the pod of a writer, as a log shows it; `namespace` is that of the lease."""
+    return Pod(find_namespace_of_writer(namespace, writer), find_pod_of_writer(writer), is_logged=True)
 
 
 def guess_pod(namespace: str, holder: str) -> Pod:
@@ -116,10 +122,10 @@ def find_pod(history: LeaseHistory, holder: str, tenure: Tenure | None) -> Pod:
         and not own.impersonator
         and (tenure.processes.is_process_known or tenure.processes.renewals)
     ):
-        return Pod(find_namespace_of_writer(history.namespace, own), find_pod_of_writer(own), is_logged=True)
+        return make_pod_of_writer(history.namespace, own)
     if tenure and find_holder_without_pod(history, tenure):
         return Pod(history.namespace, "")
-    return Pod(history.namespace, guess_named_pod(holder))
+    return guess_pod(history.namespace, holder)
 
 
 def find_user_without_pod(tenure: Tenure) -> Writer | None:

@@ -19,6 +19,7 @@ from webhook.analysis.claims.commands import (
     find_user_without_pod,
     make_command_for_audit_log,
     make_command_for_lease,
+    make_command_for_log_of_pod,
     make_command_for_managers,
     make_command_for_node,
     make_command_for_pod,
@@ -337,7 +338,8 @@ def _advise_on_heard_pod(tenure: Tenure, pod: Pod, cause: Diagnosis, *, is_lost:
         sentence = (
             f"The pod of {format_name(tenure.holder)}{lost} asked for {what}{again}, and may have restarted; see why:"
         )
-        return Advice(sentence, f"{make_command_for_pod(pod)}; {_make_command_for_logs(pod)} --previous", pod.names)
+        command = f"{make_command_for_pod(pod)}; {make_command_for_log_of_pod(pod)} --previous"
+        return Advice(sentence, command, pod.names)
     if len(tenure.processes.requests_after_loss) == 1 and not cause.requests:
         whose = f"the pod of {format_name(tenure.holder)}{lost}"
         sentence = f"A request for the lease by {whose} came later; see whether it runs:"
@@ -355,12 +357,8 @@ def _advise_on_gone_pod(tenure: Tenure, pod: Pod, cause: Diagnosis) -> Advice:
 
 
 def _advise_on_logs(pod: Pod, sentence: str) -> Advice:
-    logs = _make_command_for_logs(pod)
+    logs = make_command_for_log_of_pod(pod)
     return Advice(sentence, f"{logs}; {logs} --previous", pod.names)
-
-
-def _make_command_for_logs(pod: Pod) -> str:
-    return f"{make_kubectl_prefix(pod.namespace)} logs {pod.name}"
 
 
 def _is_kept_by_another(tenure: Tenure) -> bool:

@@ -5,10 +5,9 @@ from typing import Final
 from webhook.admission.rules.change import NODE_LEASES
 from webhook.analysis.claims.claim import Advice
 from webhook.analysis.claims.commands import (
-    guess_pod,
+    advise_on_pod_of_holder,
     make_command_for_node,
     make_command_for_nodes_of_pods,
-    make_command_for_pod_of_holder,
 )
 from webhook.analysis.claims.words import format_name
 from webhook.analysis.history.holders.claimed_gap import ClaimedGap, find_claimed_gap
@@ -57,8 +56,7 @@ def _advise_on_free_time(history: LeaseHistory, after: Tenure, gap: ClaimedGap) 
         return None
     free = f"By the clocks of its writers no one held it for {format_length(gap.length)} before"
     sentence = f"{_WELL} {free}, and anyone could have taken it. The pod of {format_name(after.holder)} may show why:"
-    command = make_command_for_pod_of_holder(history.namespace, after.holder)
-    return Advice(sentence, command, guess_pod(history.namespace, after.holder).names)
+    return advise_on_pod_of_holder(sentence, history.namespace, after.holder)
 
 
 def _advise_on_silence(history: LeaseHistory, before: Tenure, after: Tenure, gap: ClaimedGap) -> Advice:
@@ -73,5 +71,4 @@ def _advise_on_silence(history: LeaseHistory, before: Tenure, after: Tenure, gap
             f"{_WELL} By the clocks of its holders, it was not renewed for {silent} before it was taken last. "
             f"Both names begin with {format_name(pod)}, as when a container starts again. See its last state:"
         )
-    command = make_command_for_pod_of_holder(history.namespace, before.holder)
-    return Advice(sentence, command, guess_pod(history.namespace, before.holder).names)
+    return advise_on_pod_of_holder(sentence, history.namespace, before.holder)

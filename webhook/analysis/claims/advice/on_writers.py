@@ -11,6 +11,7 @@ from webhook.analysis.claims.commands import (
     find_user_without_pod,
     make_command_for_audit_log,
     make_command_for_lease,
+    make_command_for_log_of_pod,
     make_command_for_managers,
     make_command_for_node,
     make_command_for_nodes_of_pods,
@@ -106,10 +107,7 @@ def advise_on_late_taker(history: LeaseHistory, after: Tenure, *, has_run: bool)
     if not has_run:
         sentence = "See why no other pod took the lease before, as in the events of those that were there:"
         return Advice(sentence, f"{make_kubectl_prefix(pod.namespace)} get events,pods")
-    did, logs = (
-        "did before it took the lease:",
-        f"{make_kubectl_prefix(pod.namespace)} {f'logs {pod.name}' if pod.name else 'get pods'}",
-    )
+    did, logs = "did before it took the lease:", make_command_for_log_of_pod(pod)
     if pod.is_logged or not pod.name:
         return Advice(f"See what {format_name(after.holder)} {did}", logs, pod.names)
     return Advice(f"If {format_name(after.holder)} is a pod, see what it {did}", logs, pod.names)

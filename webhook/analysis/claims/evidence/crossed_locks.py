@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.analysis.claims.claim import Advice
-from webhook.analysis.claims.commands import Pod, find_pod_of_writer, make_command_for_log_of_pod, name_pods
+from webhook.analysis.claims.commands import make_command_for_log_of_pod, make_pod_of_writer
 from webhook.analysis.claims.evidence.workload_names import name_workload
 from webhook.analysis.claims.words import format_clock, format_name
 from webhook.analysis.history.audit_log.read_runs import MAX_APART, ReadRun
@@ -19,7 +19,6 @@ from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState
 from webhook.analysis.inputs.items import Writer
-from webhook.kubernetes.request import UserInfo
 from webhook.kubernetes.times import SECOND
 
 _SHORTEST: Final = 30 * SECOND
@@ -62,13 +61,9 @@ class CrossedLocks(Struct, frozen=True):
             f"It is held and renewed, {also}. If their holders wait for each other, neither goes on until one "
             "of them gives up or ends; their logs may say so:"
         )
-        commands = map(_make_command, (self.holder, self.other))
-        return Advice(sentence, "; ".join(commands), (*name_pods(self.holder), *name_pods(self.other)))
-
-
-def _make_command(pod: Writer) -> str:
-    account = UserInfo(pod.user).service_account
-    return make_command_for_log_of_pod(Pod(account[0] if account else "", find_pod_of_writer(pod), is_logged=True))
+        holder, other = (make_pod_of_writer("", one) for one in (self.holder, self.other))
+        commands = map(make_command_for_log_of_pod, (holder, other))
+        return Advice(sentence, "; ".join(commands), (*holder.names, *other.names))
 
 
 def find_crossed_locks(histories: ClusterHistory, history: LeaseHistory) -> CrossedLocks | None:

@@ -5,9 +5,10 @@ from itertools import islice
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from webhook.analysis.claims.claim import Advice
-from webhook.analysis.claims.commands import find_pod_with_log, make_command_for_log_of_writer
+from webhook.analysis.claims.commands import advise_on_log_of_writer
 from webhook.analysis.claims.handovers import FREQUENT_WITHIN
 from webhook.analysis.claims.words import format_clock, format_name
 from webhook.analysis.history.holders.tenure import Handover, Tenure
@@ -43,9 +44,9 @@ class Loop(Struct, frozen=True):
     def advise(self, sentence: str, namespace: str) -> Advice:
         """Return a sentence, and the command that shows what the pod logged, in containers that have ended, too."""
         own, holder = self.tenures[-1].processes.own, self.tenures[-1].holder
-        logs = make_command_for_log_of_writer(namespace, own, holder)
-        pod = find_pod_with_log(namespace, own, holder)
-        return Advice(sentence, f"{logs}; {logs} --previous" if pod.name else logs, pod.names)
+        advice = advise_on_log_of_writer(sentence, namespace, own, holder)
+        logs = advice.command
+        return replace(advice, command=f"{logs}; {logs} --previous") if advice.pods else advice
 
 
 def find_loop(tenures: Sequence[Tenure], now: int) -> Loop | None:

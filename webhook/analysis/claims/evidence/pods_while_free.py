@@ -10,6 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from webhook.analysis.claims.commands import find_namespace_of_writer
 from webhook.analysis.claims.evidence.newer_leases import find_newer_lease, is_asked_for_no_more
 from webhook.analysis.claims.evidence.owners import find_owner_that_held
 from webhook.analysis.claims.evidence.pod_statuses import (
@@ -29,7 +30,7 @@ from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.renewals import DEFAULT_DURATION
 from webhook.analysis.history.status import LeaseState
 from webhook.analysis.inputs.items import PodAct, PodDeletion, PodRequest, Writer
-from webhook.kubernetes.request import NODE_CONTROLLER, UserInfo
+from webhook.kubernetes.request import NODE_CONTROLLER
 from webhook.kubernetes.times import MINUTE, SECOND, format_length
 
 _BEFORE: Final = MINUTE
@@ -124,17 +125,12 @@ def _list_processes(history: LeaseHistory) -> Sequence[Writer]:
     """Return the pods that held the lease or asked to write it, by their tokens."""
     own = (one for tenure in history.tenures for one in (tenure.processes.own, *tenure.processes.others) if one)
     known = dict.fromkeys((*own, *(one.writer.process for one in history.requests.refusals)))
-    return [one for one in known if one.pod and not one.impersonator and _find_namespace(one)]
-
-
-def _find_namespace(process: Writer) -> str:
-    account = UserInfo(process.user).service_account
-    return account[0] if account else ""
+    return [one for one in known if one.pod and not one.impersonator and find_namespace_of_writer("", one)]
 
 
 def _list_workloads(history: LeaseHistory) -> Collection[tuple[str, str]]:
     """Return the namespaces and the workloads of the pods of a lease."""
-    return {(_find_namespace(one), name_workload(one.pod)) for one in _list_processes(history)}
+    return {(find_namespace_of_writer("", one), name_workload(one.pod)) for one in _list_processes(history)}
 
 
 def _list_pods(histories: ClusterHistory, history: LeaseHistory) -> Iterator[tuple[str, str]]:
@@ -179,7 +175,7 @@ def _list_waiting(
     histories: ClusterHistory, history: LeaseHistory, free: Sequence[tuple[int, int]], now: int
 ) -> Iterator[PodEvent]:
     """Yield that the scheduler wrote the status of a pod again and again that got no node, as far as the log shows."""
-    known = {(_find_namespace(one), one.pod) for one in _list_processes(history)}
+    known = {(find_namespace_of_writer("", one), one.pod) for one in _list_processes(history)}
     for namespace, pod in _list_pods(histories, history):
         if (namespace, pod) in known:
             continue
@@ -282,8 +278,8 @@ def _find_pod_that_held(history: LeaseHistory, tenure: Tenure) -> tuple[str, str
     if own is None:
         owner = find_owner_that_held(history, tenure)
         return (history.namespace, owner.name) if owner is not None and owner.name else None
-    is_pod = bool(own.pod and _find_namespace(own)) and not own.impersonator
-    return (_find_namespace(own), own.pod) if is_pod else None
+    namespace = find_namespace_of_writer("", own)
+    return (namespace, own.pod) if namespace and own.pod and not own.impersonator else None
 
 
 def _list_of_node_controller(

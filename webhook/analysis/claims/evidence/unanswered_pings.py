@@ -3,9 +3,10 @@
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from webhook.analysis.claims.claim import Advice
-from webhook.analysis.claims.commands import find_pod_with_log, make_command_for_log_of_writer
+from webhook.analysis.claims.commands import advise_on_log_of_writer, find_pod_with_log
 from webhook.analysis.claims.words import format_clock, format_name
 from webhook.analysis.history.elections.pings import Ping
 from webhook.analysis.history.follow import ClusterHistory
@@ -42,15 +43,15 @@ class UnansweredPing(Struct, frozen=True):
             f"See why LeaseCandidate {name} did not answer its ping: an API server chooses only among those that do"
         )
         pod = find_pod_with_log(self.namespace, self.maker, self.ping.candidate)
-        logs = make_command_for_log_of_writer(self.namespace, self.maker, self.ping.candidate)
+        own = advise_on_log_of_writer(sentence, self.namespace, self.maker, self.ping.candidate)
         # A name that ends in a UUID is that of a pod, or of a machine, and of one start of its process.
         named = pod.name if pod.is_logged else drop_uuid(self.ping.candidate)
         if named in advice.pods:
             return advice  # which looks at it
         if not advice.command:
             end = ":" if pod.is_logged else ". If it is a pod:"
-            return Advice(f"{advice.sentence} {sentence}{end}", logs, pod.names)
-        return Advice(f"{sentence}. {advice.sentence}", f"{logs}; {advice.command}", (*pod.names, *advice.pods))
+            return replace(own, sentence=f"{advice.sentence} {sentence}{end}")
+        return Advice(f"{sentence}. {advice.sentence}", f"{own.command}; {advice.command}", (*own.pods, *advice.pods))
 
 
 def find_unanswered_ping(histories: ClusterHistory, history: LeaseHistory) -> UnansweredPing | None:

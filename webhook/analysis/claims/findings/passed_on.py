@@ -3,8 +3,8 @@
 from typing import Final
 
 from webhook.analysis.claims.advice.on_mutation import advise_on_mutation
-from webhook.analysis.claims.claim import Advice, Claim
-from webhook.analysis.claims.commands import find_pod_with_log, make_command_for_log_of_writer
+from webhook.analysis.claims.claim import Claim
+from webhook.analysis.claims.commands import advise_on_log_of_writer
 from webhook.analysis.claims.findings.false_expiry import explain_false_expiry
 from webhook.analysis.claims.findings.lease_claim import list_arguments_of_replacement, make_claim
 from webhook.analysis.claims.handovers import is_handed_over, is_next_name
@@ -41,8 +41,7 @@ def _claim_hand_over(history: LeaseHistory, before: Tenure, after: Tenure, now: 
         f"{describe_writer(other)} wrote it in, without a release"
     )
     sentence = "If that was intended, no action is needed. To see what it logged:"
-    command = make_command_for_log_of_writer(history.namespace, other, before.holder)
-    advice = Advice(sentence, command, find_pod_with_log(history.namespace, other, before.holder).names)
+    advice = advise_on_log_of_writer(sentence, history.namespace, other, before.holder)
     return make_claim(
         history,
         "handed-over",
@@ -63,8 +62,7 @@ def _claim_next_name(history: LeaseHistory, before: Tenure, after: Tenure, now: 
     )
     rewritten = history.requests.rewritten.found.get(HOLDER_IDENTITY)
     sentence = "If its program changes its name, no action is needed. To see what it logged:"
-    command = make_command_for_log_of_writer(history.namespace, pod, before.holder)
-    advice = Advice(sentence, command, find_pod_with_log(history.namespace, pod, before.holder).names)
+    advice = advise_on_log_of_writer(sentence, history.namespace, pod, before.holder)
     return make_claim(
         history,
         "handed-over",

@@ -12,9 +12,8 @@ from webhook.admission.rules.holders import names_pod
 from webhook.analysis.claims.advice.on_writers import advise_on_writer, describe_strict
 from webhook.analysis.claims.claim import Advice, Claim
 from webhook.analysis.claims.commands import (
-    find_pod_with_log,
+    advise_on_log_of_writer,
     make_command_for_audit_log,
-    make_command_for_log_of_writer,
     make_command_for_pod_of_writer,
     name_pods,
 )
@@ -335,9 +334,7 @@ def _advise_on_one_pod(history: LeaseHistory, before: Tenure, after: Tenure) -> 
     if takes_back(after, before) and after.processes.taken_by is not None:
         return _advise_on_other_taker(history, before.holder, after.processes.taken_by, is_beside=True)
     sentence = "Check whether the pod runs two electors, or changes its name, or another one has its token. Its log:"
-    command = make_command_for_log_of_writer(history.namespace, after.processes.taken_by, before.holder)
-    pod = find_pod_with_log(history.namespace, after.processes.taken_by, before.holder)
-    return Advice(sentence, command, pod.names)
+    return advise_on_log_of_writer(sentence, history.namespace, after.processes.taken_by, before.holder)
 
 
 def _advise_on_other_taker(history: LeaseHistory, holder: str, other: Writer, *, is_beside: bool) -> Advice:

@@ -23,13 +23,12 @@ from webhook.analysis.claims.commands import (
     MUTATORS,
     WEBHOOKS,
     Pod,
+    advise_on_log_of_writer,
+    advise_on_pod_of_holder,
     find_pod,
-    guess_pod,
     make_command_for_audit_log,
     make_command_for_lease,
-    make_command_for_log_of_holder,
     make_command_for_log_of_pod,
-    make_command_for_log_of_writer,
     make_command_for_managers,
     make_command_for_node,
     make_command_for_nodes_of_pods,
@@ -38,7 +37,6 @@ from webhook.analysis.claims.commands import (
     make_command_for_pods,
     make_command_for_quota,
     name_holder,
-    name_pods,
 )
 from webhook.analysis.claims.diagnosis import Blame, Cause
 from webhook.analysis.claims.evidence.api_servers import advise_after_end_of_api_server
@@ -434,8 +432,7 @@ def _advise_when_unknown(account: Account, status: LeaseStatus) -> Advice:
                 f"{sentence}; {describe_user(own)} wrote it, not with the token of a pod:",
                 f"{make_command_for_lease(history)} -o yaml",
             )
-        command = make_command_for_pod_of_holder(history.namespace, status.holder)
-        return Advice(f"{sentence}:", command, guess_pod(history.namespace, status.holder).names)
+        return advise_on_pod_of_holder(f"{sentence}:", history.namespace, status.holder)
     if status.is_within_skew:
         sentence = "Compare the clocks of the API servers' nodes; see whether the lease is renewed now:"
         return Advice(sentence, f"{make_command_for_lease(history)} --watch")
@@ -470,8 +467,7 @@ def _advise_after_changes(account: Account, status: LeaseStatus, changes: Freque
     if rolled := describe_templates(list(history.tenures), changes.since, changes.count):
         sets = f"{make_kubectl_prefix(history.namespace)} get replicasets,events"
         return Advice(f"{since}, {rolled}:", sets)
-    command = make_command_for_log_of_holder(history.namespace, status.holder)
-    return Advice(f"{since}. Its log may say why:", command, guess_pod(history.namespace, status.holder).names)
+    return advise_on_log_of_writer(f"{since}. Its log may say why:", history.namespace, None, status.holder)
 
 
 def _advise_when_renewed(account: Account, status: LeaseStatus) -> Advice:
@@ -707,7 +703,7 @@ def _advise_on_candidates(account: Account) -> Advice | None:
     if not who.pod or asking.code >= 400 or is_chosen:
         return None
     sentence = f"See why pod {format_name(who.pod)}, which asks for it, does not take it:"
-    return Advice(sentence, make_command_for_log_of_writer(account.history.namespace, who, ""), name_pods(who))
+    return advise_on_log_of_writer(sentence, account.history.namespace, who, "")
 
 
 def _find_refused_successor(account: Account, status: LeaseStatus) -> Refusal | None:
