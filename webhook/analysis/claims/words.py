@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from webhook.analysis.history.audit_log.deleted_pods import is_by_force
+from webhook.analysis.history.holders.beginning import RequestsBefore
 from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.inputs.items import PodDeletion, Writer
 from webhook.kubernetes.times import DAY, MINUTE, SECOND, format_length, format_time
@@ -101,6 +102,11 @@ def describe_by_writer(process: Writer | None) -> str:
 def format_count(number: int, what: str, plural: str = "") -> str:
     """`1 lease`, `2 leases`."""
     return f"{number} {what if number == 1 else plural or f'{what}s'}"
+
+
+def format_times_after(requests: RequestsBefore, since: int) -> str:
+    """`3 times`, of the requests before a takeover that came after an instant; `at least` if some may be forgotten."""
+    return f"{'at least ' if requests.is_cut else ''}{format_count(len(requests.list_after(since)), 'time')}"
 
 
 def join_with_and(texts: Sequence[str]) -> str:

@@ -252,6 +252,12 @@ def describe_other_writers(history: LeaseHistory, start: int, end: int) -> str:
     return f"others wrote it at least {format_count(sum(number for _, number in often), 'time')} in that time{by}"
 
 
+def describe_conflicts(number: str, history: LeaseHistory, start: int, end: int) -> str:
+    """Say how many updates of a process conflicted in that time, as `at least 3`, and who else wrote the lease then."""
+    others = describe_other_writers(history, start, end)
+    return f"{number} of its updates conflicted with other writes (409){f': {others}' if others else ''}"
+
+
 def _find_own_manager(history: LeaseHistory, start: int, end: int) -> str:
     """Return the field manager of a holder, if it often stored other writes than renewals in that time; else ""."""
     tenure = history.find_tenure_at(start)

@@ -16,8 +16,8 @@ from webhook.analysis.claims.evidence.deleted_pods import (
 from webhook.analysis.claims.evidence.failed_writes import describe_stored, may_have_stored
 from webhook.analysis.claims.evidence.other_leases import (
     count_failures_of_others,
+    describe_conflicts,
     describe_late,
-    describe_other_writers,
     describe_punctual,
 )
 from webhook.analysis.claims.evidence.silence_evidence import (
@@ -103,9 +103,7 @@ def diagnose_conflict(evidence: SilenceEvidence) -> Diagnosis | None:
     if not evidence.hidden and tenure and _has_no_other_writes(history, tenure, start, end):
         text = f"{conflicts} of its updates conflicted (409), although nothing else was written to the lease"
         return Diagnosis(Blame.CLIENT, text, (Cause.UNANSWERED, Cause.CONFLICT), requests=evidence.request_count or 0)
-    others = describe_other_writers(history, start, end)
-    also = f": {others}" if others else ""
-    text = f"{evidence.least}{conflicts} of its updates conflicted with other writes (409){also}"
+    text = describe_conflicts(f"{evidence.least}{conflicts}", history, start, end)
     return _add_stop(Diagnosis(Blame.CONFLICT, text, (Cause.CONFLICT,)), evidence)
 
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
+from webhook.analysis.claims.words import describe_writer, format_clock, format_name, format_times_after
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.inputs.items import Writer
@@ -36,8 +36,8 @@ class UnshownDuration(Struct, frozen=True):
 
     def describe(self, now: int) -> str:
         """Describe the doubt about the duration, as a clause."""
-        who, requests = describe_writer(self.after.processes.own or Writer()), self.after.requests_before
-        times = f"{'at least ' if requests.is_cut else ''}{format_count(len(requests.list_after(self.since)), 'time')}"
+        who = describe_writer(self.after.processes.own or Writer())
+        times = format_times_after(self.after.requests_before, self.since)
         return (
             f"{self.asked} s, which were asked for, had passed since the last renewal by "
             f"{format_name(self.before.holder)}; {who} asked for the lease {times} "

@@ -12,11 +12,11 @@ from webhook.analysis.claims.advice.on_writers import advise_on_late_taker
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.evidence.askers import SHORTEST
 from webhook.analysis.claims.evidence.loops import name_taker
-from webhook.analysis.claims.evidence.other_leases import describe_other_writers
+from webhook.analysis.claims.evidence.other_leases import describe_conflicts
 from webhook.analysis.claims.findings.lease_claim import make_claim, measure_clocks_of_both
 from webhook.analysis.claims.handover_clauses import describe_edit
 from webhook.analysis.claims.handovers import find_duration_edit
-from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name
+from webhook.analysis.claims.words import describe_writer, format_clock, format_count, format_name, format_times_after
 from webhook.analysis.heartbeats import is_named_for_heartbeats
 from webhook.analysis.history.audit_log.refusal import UNAUTHENTICATED, Refusal, RefusedBy
 from webhook.analysis.history.events import LeaseEvent
@@ -333,9 +333,7 @@ def _explain_conflicts(late: _LateTakeover) -> _Explanation | None:
     """Explain by writes of the taker that came from a state that others had changed by then."""
     if not late.is_logged or not late.conflicts:
         return None
-    others = describe_other_writers(late.history, late.since, late.after.since)
-    also = f": {others}" if others else ""
-    text = f"{late.least}{late.conflicts} of its updates conflicted with other writes (409){also}"
+    text = describe_conflicts(f"{late.least}{late.conflicts}", late.history, late.since, late.after.since)
     return _Explanation("asking", text)
 
 
@@ -358,8 +356,7 @@ def _explain_requests(late: _LateTakeover) -> _Explanation | None:
     """Explain by a taker that asked all the time."""
     if not late.is_logged:
         return None
-    requests = late.after.requests_before
-    asked = f"{'at least ' if requests.is_cut else ''}{format_count(len(requests.list_after(late.since)), 'time')}"
+    asked = format_times_after(late.after.requests_before, late.since)
     return _Explanation("asking", f"its pod had asked for it {asked} meanwhile")
 
 
