@@ -125,8 +125,7 @@ def list_possible_causes(compared: OtherLeases, hidden: Sequence[Cause]) -> tupl
 def _describe_refusal(refused: Sequence[Refusal], beside: Sequence[Cause], least: str) -> Diagnosis:
     # Who cannot renew gives up, and may release the lease then, which is refused as well.
     last = ([one for one in refused if not one.is_release] or refused)[-1]
-    name = f" by {last.by.value} {last.name}" if last.name else ""
-    said = f"{', the last one' if len(refused) > 1 else ''}{name}"
+    said = f"{', the last one' if len(refused) > 1 else ''}{last.refuser}"
     message = f"{said}: {last.shown_message}" if last.message else ""
     by = REFUSED[last.by]
     possible = (by, *(one for one in beside if one != by))

@@ -98,7 +98,7 @@ def _claim_refused_reads(history: LeaseHistory, group: Sequence[Refusal], now: i
     """Return a finding about a process that asks for a lease again and again, and may not even read it."""
     last = group[-1]
     who = _describe_senders(history, group)
-    by = _REFUSED_BY.get(last.by) or (f" by {last.by.value} {last.name}" if last.name else "")
+    by = _REFUSED_BY.get(last.by) or last.refuser
     least = "at least " if history.requests.may_have_forgotten_refusals(last.writer.user) else ""
     message = (
         f"{least}{len(group)} reads by {who} refused with {last.code}{by}, the last one at {format_clock(last.at, now)}"
@@ -124,7 +124,7 @@ def _claim_refused_reads(history: LeaseHistory, group: Sequence[Refusal], now: i
 
 def _claim_refusals(history: LeaseHistory, group: Sequence[Refusal], now: int) -> Claim:
     last, codes = group[-1], " and ".join(map(str, sorted({one.code for one in group})))
-    by = _REFUSED_BY.get(last.by) or (f" by {last.by.value} {last.name}" if last.name else "")
+    by = _REFUSED_BY.get(last.by) or last.refuser
     who = _describe_senders(history, group)
     least = "at least " if history.requests.may_have_forgotten_refusals(last.writer.user) else ""
     message = (

@@ -648,15 +648,14 @@ def _list_refused_writes(history: LeaseHistory) -> Iterator[_Event]:
     for several in _group_by_tenure(
         history, wanted, lambda one: (one.at, (one.code, describe_writer(one.writer), one.name))
     ):
-        who, code, refuser = describe_writer(several[0].writer), several[0].code, several[0].name
+        who, answer = describe_writer(several[0].writer), f"{several[0].code}{several[0].refuser}"
         refused = "was refused" if len(several) == 1 else "were refused"
         what = "failed" if several[0].has_failed else refused
         length = several[-1].at - several[0].at  # the line has the time of the first answer
         within = f" within {format_length(length)}" if len(several) > 1 and length >= SECOND else ""
-        refused_by = f" by {several[0].by.value} {refuser}" if refuser else ""
         tenure = history.find_tenure_at(several[0].at)
         is_cut = history.requests.has_forgotten_since(tenure.since if tenure else 0)
         number = f"{'at least ' if is_cut else ''}{format_count(len(several), 'write')}"
         earlier = ", then or earlier" if is_cut else ""
         where = f"{within}{_name_logs(history, several)}{earlier}"
-        yield several[0].at, f"{number} by {who} {what} with {code}{refused_by}{where}{describe_stored(several)}"
+        yield several[0].at, f"{number} by {who} {what} with {answer}{where}{describe_stored(several)}"

@@ -310,6 +310,11 @@ class Refusal(Struct, frozen=True):
         return found[1] if found else ""
 
     @property
+    def refuser(self) -> str:
+        """` by webhook fence.example.org`, if the answer names what refused it, else ""."""
+        return f" by {self.by.value} {self.name}" if self.name else ""
+
+    @property
     def shown_message(self) -> str:
         """The message, without what a sentence about a lease that has `by` and `name` says already."""
         return _OF_LEASES.sub(r"\1", _NAMED_HEAD.sub("", self.message, count=1), count=1)
