@@ -48,6 +48,7 @@ from webhook.analysis.claims.evidence.namesakes import find_askers_without_elect
 from webhook.analysis.claims.evidence.related_writes import is_of_node
 from webhook.analysis.claims.evidence.rollouts import describe_templates, describe_updates
 from webhook.analysis.claims.evidence.successors import find_failing_webhook, list_writes_of_successors
+from webhook.analysis.claims.evidence.unanswered_pings import UnansweredPing
 from webhook.analysis.claims.evidence.writers_in_turn import find_writers_in_turn
 from webhook.analysis.claims.findings.changed_user import ChangedUser, find_changed_user
 from webhook.analysis.claims.findings.conflicting_updates import find_conflicting_updates
@@ -99,14 +100,17 @@ def advise(account: Account) -> Advice:
     advice, history = _advise(account), account.history
     if history.is_mixed:
         return advice
-    if account.election.unanswered is not None and account.election.other_candidates is None:
-        return account.election.unanswered.add_to(
-            Advice("It is held and renewed.") if advice.sentence == _WORK_UNKNOWN else advice
-        )
+    if (ping := _find_unanswered_ping(account)) is not None:
+        return ping.add_to(advice)
     if advice.command == make_command_for_audit_log(history.namespace, history.name) and history.requests.is_logged:
         sentence = "The log does not show who it was: see whether parts of it are missing. To see the lease:"
         return Advice(sentence, make_command_for_managers(history))
     return advice
+
+
+def _find_unanswered_ping(account: Account) -> UnansweredPing | None:
+    """Return the ping whose candidate is to be looked at; None if it asks for another lease, which is said."""
+    return account.election.unanswered if account.election.other_candidates is None else None
 
 
 def _advise(account: Account) -> Advice:
@@ -492,6 +496,8 @@ def _advise_when_renewed(account: Account, status: LeaseStatus) -> Advice:
     if account.pods.worked_at is not None:
         work = f"but its pod wrote other objects, the last time at {format_clock(account.pods.worked_at, account.now)}"
         return Advice(f"{_WORK_UNKNOWN.removesuffix('.')}, {work}.")
+    if _find_unanswered_ping(account) is not None:
+        return Advice("It is held and renewed.")  # the candidate is the next step
     return Advice(_WORK_UNKNOWN)
 
 
