@@ -111,8 +111,8 @@ class Claim(ReportFinding, frozen=True, gc=False, kw_only=True):
 
     `arguments` are what the sentence says, for programs. `over_since` is in microseconds since 1970: 0 if it goes on,
     None if that is not known, or does not apply. `at` places it among what happened; None if it is of no moment.
-    `why` is the part of `message` that says why a holder did not renew, as a sentence; "" if it has none. `pods` are
-    those that the command shows, see `Advice`.
+    `why` is the part of `message` that says why a holder is silent, or was until it lost the lease, as a sentence; ""
+    if it has none. `pods` are those that the command shows, see `Advice`.
     """
 
     advice: str = ""

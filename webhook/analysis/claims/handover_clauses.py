@@ -72,6 +72,11 @@ def describe_edit(event: LeaseEvent) -> str:
     return f"{text}{describe_by_writer(event.writer)}{asked}{describe_dating_of(event)}{unknown}"
 
 
+def is_request_to_step_down(event: LeaseEvent) -> bool:
+    """Return whether a write asked the holder of an election to step down for another, and did nothing else."""
+    return bool(_describe_request_to_step_down(event))
+
+
 def _describe_request_to_step_down(event: LeaseEvent) -> str:
     """Say whom a write asked to step down, if it did nothing else; "" if it did not ask the holder of an election."""
     preferred, tenure = _PREFERRED.fullmatch(event.text), event.tenure
@@ -307,8 +312,9 @@ def _describe_first_write(tenure: Tenure) -> str:
     if tenure.beginning.is_after_turns:
         gap = f"; before, it and {format_name(tenure.previous)} wrote it in turn"
     elif tenure.leaderless is not None and not tenure.beginning.is_written_between:
-        is_other = tenure.previous not in {"", tenure.holder}
-        none = f"neither it nor {format_name(tenure.previous)} wrote it" if is_other else "it had not written it"
+        none = "it had not written it"
+        if tenure.is_after_another:
+            none = f"neither it nor {format_name(tenure.previous)} wrote it"
         gap = f"; {none} for {format_length(tenure.leaderless)}"
     went_on = " from then on" if tenure.last_renewal > tenure.since else ""
     verb, when = ("created it", "") if tenure.began is Handover.CREATED else ("wrote it", went_on)

@@ -149,7 +149,7 @@ def find_frequent_changes(tenures: Iterable[Tenure], now: int) -> FrequentChange
     changes = [one for one in led if one.began in _CHANGES and now - one.since <= FREQUENT_WITHIN]
     if len(changes) < FREQUENT:
         return None
-    is_by_others = all(one.previous not in {"", one.holder} for one in changes)
+    is_by_others = all(one.is_after_another for one in changes)
     return FrequentChanges(len(changes), changes[0].since, is_by_others=is_by_others)
 
 

@@ -56,7 +56,7 @@ class OverdueLeases(Struct, frozen=True):
         One that is not overdue itself did not stop, and went on only if it was renewed half its duration later: what
         is renewed every ten seconds, or every ten minutes, says nothing of the last fifteen seconds.
         """
-        own, status = find_last_renewal(history, self.now), history.find_status(self.now)
+        own, status = find_compared_renewal(history, self.now), history.find_status(self.now)
         since = (status and status.last_renewal) or 0
         on_time = _count_after(self.gone_on, since)
         late = _count_after(self.overdue, since - _TOGETHER) - _count_after(self.overdue_less_half, since)
@@ -65,7 +65,7 @@ class OverdueLeases(Struct, frozen=True):
         return OtherLeases(late, on_time)
 
 
-def find_last_renewal(history: LeaseHistory, now: int) -> tuple[int, int] | None:
+def find_compared_renewal(history: LeaseHistory, now: int) -> tuple[int, int] | None:
     """Return when a held lease was last renewed, and half of its duration; None if it is not compared."""
     status = history.find_status(now)
     if not status or not status.holder or status.last_renewal is None or status.duration is None:

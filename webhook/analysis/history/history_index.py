@@ -17,7 +17,7 @@ from webhook.analysis.history.comparison import (
     OverdueLeases,
     compare_renewals,
     find_common_clock_step,
-    find_last_renewal,
+    find_compared_renewal,
 )
 from webhook.analysis.history.heartbeat_stops import Heartbeats
 from webhook.analysis.history.holders.tenure import Tenure
@@ -188,7 +188,7 @@ class HistoryIndex(Struct, dict=True):
     def compare_silent_with_others(self, history: LeaseHistory, now: int) -> OtherLeases:
         """Return how many other held leases were last renewed when an expired one was, and how many after it."""
         if self._overdue is None or self._overdue.now != now:
-            renewals = (find_last_renewal(one, now) for one in self.followed.values())
+            renewals = (find_compared_renewal(one, now) for one in self.followed.values())
             self._overdue = OverdueLeases.from_renewals(
                 [one for one in renewals if one] + list(self.stored.list_last_renewals()), now
             )

@@ -63,8 +63,10 @@ def advise_after_silence(
 
     `is_lost`: another holder has the lease since.
     """
-    alone = _advise_on_only_holder_in_log(history, tenure, cause, is_lost=is_lost)
-    if (advice := _advise_on_other_writer(history, tenure) or alone) is not None:
+    advice = _advise_on_other_writer(history, tenure) or _advise_on_only_holder_in_log(
+        history, tenure, cause, is_lost=is_lost
+    )
+    if advice is not None:
         return advice
     if (step := _advise_on_api_servers(cause)) is not None:
         return _add_pod_that_may_have_stopped(step, cause, history, tenure, now=now)

@@ -42,7 +42,8 @@ def find_election_facts(
     """Return what an input shows until `now`, in microseconds since 1970."""
     said = histories.election_events.get((history.namespace, history.name), ())
     events = histories.candidate_events.get((history.namespace, history.name), ())
-    candidates = tuple(one for one in events if one.kind is not EventKind.CREATED or _is_by_stranger(history, one))
+    own = _list_users_of_holders(history)
+    candidates = tuple(one for one in events if one.kind is not EventKind.CREATED or _is_by_stranger(one, own))
     deleted = {one.candidate for one in candidates if histories.is_candidate_missing(history.namespace, one.candidate)}
     is_coordinated = history.lease is not None and bool(history.lease.spec.strategy)
     found = ElectionFacts(
@@ -63,12 +64,17 @@ def list_refused_candidates(histories: ClusterHistory, history: LeaseHistory) ->
     What is refused to a user that neither asked for the lease nor held it keeps no replica from being chosen.
     """
     found = histories.refused_candidates.list_for_lease(history.namespace, history.name, history.requests.accounts)
-    users = {one.processes.own.user for one in history.tenures if one.processes.own} | history.requests.users
+    if not found:
+        return ()
+    users = _list_users_of_holders(history) | history.requests.users
     of_electors = (one for one in found if one.writer.user in users or not users)
     return tuple(sorted(of_electors, key=lambda one: one.last.at))
 
 
-def _is_by_stranger(history: LeaseHistory, event: LeaseEvent) -> bool:
-    """Return whether another account than those of the holders of a lease did something; False if that is not known."""
-    own = {one.processes.own.user for one in history.tenures if one.processes.own is not None}
+def _list_users_of_holders(history: LeaseHistory) -> set[str]:
+    return {one.processes.own.user for one in history.tenures if one.processes.own is not None}
+
+
+def _is_by_stranger(event: LeaseEvent, own: set[str]) -> bool:
+    """Return whether another account than those of the holders did something; False if none of theirs is known."""
     return bool(own) and event.writer is not None and event.writer.user not in {"", *own}

@@ -638,7 +638,7 @@ def _advise_after_expiry(account: Account, status: LeaseStatus) -> Advice:
     )
     if cause is not None and tenure and (is_explained or is_odd):
         return advise_after_silence(cause, history, tenure, now=account.now)
-    if (advice := _advise_on_running_pod(account) or _advise_on_candidates(account)) is not None:
+    if (advice := _advise_on_running_pod(account) or _advise_on_askers(account)) is not None:
         return advice
     return _advise_on_silent_holder(account, status)
 
@@ -683,7 +683,7 @@ def _advise_on_rejected_successors(account: Account, status: LeaseStatus) -> Adv
     return advise_on_refused_candidates(refused) if refused else None
 
 
-def _advise_on_candidates(account: Account) -> Advice | None:
+def _advise_on_askers(account: Account) -> Advice | None:
     """Return what to do about an expired lease that no one asks for, or that one asks for and does not take."""
     found = account.askers
     if account.election.other_candidates is not None:

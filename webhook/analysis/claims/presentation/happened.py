@@ -28,7 +28,12 @@ from webhook.analysis.claims.findings.conflicting_updates import find_conflictin
 from webhook.analysis.claims.findings.single_readers import find_single_readers
 from webhook.analysis.claims.findings.taken_back import find_taken_back
 from webhook.analysis.claims.findings.two_addresses import find_two_addresses
-from webhook.analysis.claims.handover_clauses import describe_edit, describe_handover, describe_renewals_of_another
+from webhook.analysis.claims.handover_clauses import (
+    describe_edit,
+    describe_handover,
+    describe_renewals_of_another,
+    is_request_to_step_down,
+)
 from webhook.analysis.claims.handovers import find_frequent_changes, has_lost_race, is_next_name, list_edited_holders
 from webhook.analysis.claims.presentation.text import Line
 from webhook.analysis.claims.words import UNLESS_DRY_RUN, describe_writer, format_clock, format_count, format_name
@@ -59,7 +64,6 @@ _OWN: Final = (
 _OWN_IN_PARTIAL_LOG: Final = "all are from its holder's own {}, and the log may lack the writes of others"
 _DURATION: Final = "leaseDurationSeconds"
 _PREFERRED: Final = "preferredHolder"
-_ONLY_PREFERRED: Final = re.compile(r"preferredHolder \S+ -> \S+")
 _STRATEGY: Final = "strategy "
 _TAKEN_UP: Final = re.compile(r"leaseDurationSeconds 5 -> \d+(?:, leaseTransitions absent -> 0)?")
 """What a holder writes when it takes up a lease that an API server created for it, with 5 s: `defaultLeaseDuration`."""
@@ -259,8 +263,8 @@ def _list_edits(history: LeaseHistory, *, by_others: bool = False, is_handover_s
     taken_back = find_taken_back(history)
     found = [one for one in history.edits if not (by_others and _is_unremarkable(one))]
     if is_handover_shown and history.latest_tenure is not None and history.latest_tenure.began is Handover.PREFERRED:
-        before = [None, *history.tenures][-2]
-        found = [one for one in found if not (one.tenure is before and _ONLY_PREFERRED.fullmatch(one.text))]
+        before = history.succession.before
+        found = [one for one in found if not (one.tenure is before and is_request_to_step_down(one))]
     if taken_back is None:
         return [*_keep_order(found)]
     others = [one for one in found if not (taken_back.has(one.at) and _IS_OF_ELECTION.fullmatch(one.text))]

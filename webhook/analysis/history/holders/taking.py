@@ -67,14 +67,14 @@ def find_taking(tenure: Tenure | None, old: LeaseSpec, known: Sequence[Entry], w
     kept = tenure.kept_until if tenure else last
     is_held = tenure is not None and tenure.until is None
     duration = tenure.duration if tenure and is_held else old.lease_duration_seconds
-    is_unseen = _is_renewal_unknown(tenure, kept, write)
     how = classify_write(tenure, kept, duration, write)
     if how is Handover.STOLEN and is_release(old):
         # Who is written into a lease that stays released does not hold it.
         how = Handover.UNKNOWN
     if how is Handover.EXPIRED and tenure and is_held and tenure.step_down.asked is not None:
         how = Handover.PREFERRED
-    is_close = how is Handover.UNKNOWN and write.is_dated and not (is_unseen or write.skew) and duration is not None
+    is_close = how is Handover.UNKNOWN and write.is_dated and not write.skew and duration is not None
+    is_close = is_close and not _is_renewal_unknown(tenure, kept, write)
     is_end_known = how in {Handover.EXPIRED, Handover.PREFERRED} or is_close
     ended = last if is_end_known and last is not None else at
     return Taking(how=how, kept_until=kept, duration=duration, ended=ended, is_close=is_close)
