@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from tests.server.connections import connect, make_port, request, served, take_the_long_way
 from tests.server.test_known_heads import forgetful_port
+from tools.circumstances import Circumstances, find_circumstances
 from tools.docs.pages import ROOT
 from webhook.admission.rules.election import renewal_stamp
 from webhook.kubernetes import review
@@ -38,6 +39,13 @@ class Saving(Struct, frozen=True):
     fast: float
     general: float
     share: float
+
+
+class Measured(Struct, frozen=True):
+    """The savings of one run, and when and where that was."""
+
+    circumstances: Circumstances
+    rows: list[Saving]
 
 
 def measure_savings() -> list[Saving]:
@@ -104,21 +112,22 @@ def _measure_microseconds(work: Callable[[], object]) -> float:
     return (time.process_time() - began) / REVIEWS * 1e6
 
 
-def make_table(measured: list[Saving]) -> str:
-    """Return the rows in Markdown."""
-    rows = (f"| {one.path} | {one.fast:.0f} us | {one.general:.0f} us | {one.share:.0%} |\n" for one in measured)
-    return f"| fast path | CPU of a takeover | without it | saves |\n|---|---|---|---|\n{''.join(rows)}"
+def make_table(measured: Measured) -> str:
+    """Return the rows in Markdown, after a sentence about the run."""
+    rows = (f"| {one.path} | {one.fast:.0f} us | {one.general:.0f} us | {one.share:.0%} |\n" for one in measured.rows)
+    head = "| fast path | CPU of a takeover | without it | saves |\n|---|---|---|---|\n"
+    return f"Measured {measured.circumstances}.\n\n{head}{''.join(rows)}"
 
 
 def main() -> int:
     """Measure, print the table, and write it into docs/design.md; return 1 if a fast path saves less than a tenth."""
     argparse.ArgumentParser(prog="python -m lab.fast_paths", description=__doc__.partition("\n")[0]).parse_args()
-    measured = measure_savings()
+    measured = Measured(find_circumstances(), measure_savings())
     print(make_table(measured))
     RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(measured)) + b"\n")
     before, _, rest = PAGE.read_text().partition(START)
     PAGE.write_text(f"{before}{START}\n{make_table(measured)}{END}{rest.partition(END)[2]}")
-    return int(any(one.share < 0.1 for one in measured))
+    return int(any(one.share < 0.1 for one in measured.rows))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -26,6 +26,7 @@ from msgspec import Struct
 
 from tests.factories import Document, make_lease, put
 from tests.inputs.events import make_event
+from tools.circumstances import Circumstances, find_circumstances
 from tools.docs.pages import ROOT
 from webhook.cli.main import main as run_command
 
@@ -254,14 +255,25 @@ def _make_speed_row(what: str, size: float, cost: Cost) -> Row:
     return Row(f"{what}, for one core", f"{speed:.0f} MB/s", ">= 40 MB/s", speed >= 40)
 
 
-def make_table(measured: Iterable[Row]) -> str:
-    """Return the rows in Markdown."""
-    lines = (f"| {row.what} | {row.bar} | {row.found} | {'met' if row.is_met else 'missed'} |\n" for row in measured)
-    return f"| what | bar | measured |  |\n| --- | --- | --- | --- |\n{''.join(lines)}"
+class Measured(Struct, frozen=True):
+    """The figures of one run, and when and where that was."""
+
+    circumstances: Circumstances
+    rows: list[Row]
 
 
-def publish(measured: list[Row], results: Path, target: str) -> None:
+def make_table(measured: Measured) -> str:
+    """Return the rows in Markdown, after a sentence about the run."""
+    lines = (
+        f"| {row.what} | {row.bar} | {row.found} | {'met' if row.is_met else 'missed'} |\n" for row in measured.rows
+    )
+    head = "| what | bar | measured |  |\n| --- | --- | --- | --- |\n"
+    return f"Measured {measured.circumstances}.\n\n{head}{''.join(lines)}"
+
+
+def publish(rows: list[Row], results: Path, target: str) -> None:
     """Print the table of a make target, and write it into docs/figures.md."""
+    measured = Measured(find_circumstances(), rows)
     print(make_table(measured))
     results.write_bytes(msgspec.json.format(msgspec.json.encode(measured)) + b"\n")
     start, end = f"<!-- written by make {target} -->", f"<!-- end of what make {target} writes -->"

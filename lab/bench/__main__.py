@@ -1,7 +1,6 @@
 """`python -m lab.bench`: measure, print the tables, write RESULTS.md, the plots and a part of docs/figures.md."""
 
 import argparse
-import datetime as dt
 import sys
 import tempfile
 import time
@@ -14,6 +13,7 @@ import msgspec
 from lab.bench import results, toolchain
 from lab.bench.table import Table
 from lab.bench.tables import correctness, cpu, growth, kinds, layers, open_loop
+from tools.circumstances import find_circumstances
 
 
 class Measurement(Protocol):
@@ -49,11 +49,14 @@ def measure(tables: dict[str, Measurement], only: list[str], command: str, *, sh
         began = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="lease-webhook-") as work:
             table = run(Path(work), short=short)
+        now = find_circumstances()
         results_by_name[key] = msgspec.structs.replace(
             table,
             seconds=round(time.monotonic() - began, 1),
-            date=dt.datetime.now(dt.UTC).strftime("%Y-%m-%d %H:%M UTC"),
+            date=now.date,
             command=f"{command} --only {key}",
+            commit=now.commit,
+            machine=now.machine,
         )
         print("\n" + results.format_table(results_by_name[key]), flush=True)
     return results_by_name

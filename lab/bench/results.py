@@ -1,11 +1,9 @@
 """Tables turned into RESULTS.md, plots and a section of docs/figures.md; the numbers are kept beside them as JSON."""
 
-import os
-import platform
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
@@ -35,7 +33,7 @@ def format_table(table: Table) -> str:
     lines = [f"### {table.title}", "", *table.notes]
     lines.append(
         f"Other programs of the machine kept up to {table.foreign_cores:.2f} cores busy; took {table.seconds:g} s on"
-        f" {table.date}. `{table.command}`"
+        f" {table.date}, of commit {table.commit}. `{table.command}`"
     )
     if table.rows:
         lines += [
@@ -58,20 +56,26 @@ def format_bars(tables: Mapping[str, Table]) -> str:
     return "\n".join(["### Bars", "", _format_row(head), _format_row(["---"] * len(head)), *rows])
 
 
-def describe_machine() -> str:
-    """Return the machine and the versions of the measurement."""
-    with Path("/proc/cpuinfo").open() as file:
-        model = next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), "unknown CPU")
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+def _describe_programs(tables: Mapping[str, Table]) -> str:
+    """Return the machines of the tables, and the versions that are measured here now."""
     libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
     peers = "; ".join(f"{peer.name} {_describe_version(peer.version)}" for peer in PEERS)
     return "\n".join(
         [
-            f"- Machine: {os.cpu_count()} x {model}, {memory:.0f} GiB, Linux {platform.release()}, shared.",
-            f"- Ours: CPython {sys.version.split()[0]}, {libraries}.",
+            *_list_machines(tables),
+            f"- Ours: CPython {sys.version.split()[0]} where a table names no other, {libraries}.",
             f"- Peers: {peers}.",
         ]
     )
+
+
+def _list_machines(tables: Mapping[str, Table]) -> list[str]:
+    names: dict[str, list[str]] = {}
+    for name, table in tables.items():
+        names.setdefault(table.machine, []).append(name)
+    if len(names) == 1:
+        return [f"- Machine: {next(iter(names))}, shared."]
+    return [f"- Machine of {', '.join(those)}: {machine}, shared." for machine, those in names.items()]
 
 
 def _describe_version(version_of: object) -> str:
@@ -103,7 +107,7 @@ def publish_bench(new: dict[str, Table]) -> None:
         "",
         "Written by `make bench`; `make bench SHORT=1` prints the same tables in about four minutes. Do not edit.",
         "",
-        describe_machine(),
+        _describe_programs(everything),
         "",
         format_bars(everything),
         *(f"\n{format_table(table)}" for table in everything.values()),
@@ -124,7 +128,7 @@ def publish_faults(new: dict[str, Table]) -> None:
         "",
         "Written by `make faults`; `make faults SHORT=1` runs the same programs in about four minutes. Do not edit.",
         "",
-        describe_machine(),
+        _describe_programs(everything),
         "",
         format_bars(everything),
         *(f"\n{format_table(table)}" for table in everything.values()),
@@ -190,16 +194,23 @@ def summarize() -> str:
         tables = msgspec.json.decode(file.read_bytes(), type=dict[str, Table])
         page = f"{directory.relative_to(ROOT)}/RESULTS.md"
         noise = max(one.foreign_cores for one in tables.values())
-        days = sorted({one.date[:10] for one in tables.values()})
-        when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+        when = _join_ends(one.date[:10] for one in tables.values())
+        commits = " and ".join(dict.fromkeys(one.commit for one in tables.values()))
+        machines = " and ".join(dict.fromkeys(one.machine for one in tables.values()))
         meanwhile = f"other programs kept up to {noise:.1f} cores busy meanwhile:"
+        head = f"**{title}**, measured {when} of commit {commits} on {machines}"
         parts += [
-            f"**{title}**, measured {when}, in full in [{page}](../{page}); {meanwhile}",
+            f"{head}, in full in [{page}](../{page}); {meanwhile}",
             "\n".join(table(tables).splitlines()[2:]),
         ]
     if (BENCH / "plots" / "servers.svg").exists():
         parts.append(f"![{PLOTS['servers']}](../lab/bench/plots/servers.svg)")
     return "\n\n".join(parts)
+
+
+def _join_ends(days: Iterable[str]) -> str:
+    ordered = sorted(days)
+    return ordered[0] if ordered[0] == ordered[-1] else f"{ordered[0]} to {ordered[-1]}"
 
 
 def format_survival(tables: Mapping[str, Table]) -> str:

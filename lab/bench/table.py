@@ -21,7 +21,8 @@ class Table(Struct, frozen=True):
     """One table of RESULTS.md.
 
     `notes` are lines under the title; `series` are named lines of (x, y) for the plots; `foreign_cores` is the load by
-    other programs of the machine in the busiest round, which makes every figure worse.
+    other programs of the machine in the busiest round, which makes every figure worse. `commit` and `machine` are those
+    of the measurement, as `tools.circumstances` describes them.
     """
 
     title: str
@@ -34,6 +35,8 @@ class Table(Struct, frozen=True):
     seconds: float = 0.0
     date: str = ""
     command: str = ""
+    commit: str = ""
+    machine: str = ""
 
 
 def format_span(values: list[float], digits: int = 2) -> str:

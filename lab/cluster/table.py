@@ -1,6 +1,5 @@
 """The rows as one Markdown table, and the page in docs/."""
 
-import datetime as dt
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from msgspec import Struct, field
 from lab.cluster.plan import CHECKS
 from lab.cluster.shortened import FACTOR
 from lab.e2e.world import Row
+from tools.circumstances import find_circumstances
 
 PAGE = Path(__file__).parents[2] / "docs" / "cluster-figures.md"
 RESULTS = Path(__file__).with_name("results.json")
@@ -49,6 +49,8 @@ class Results(Struct):
     ours: bool
     rows: dict[str, list[Row]]
     repeated: dict[str, str] = field(default_factory=dict)
+    commit: str = ""
+    machine: str = ""
 
 
 def render(rows: Mapping[str, Sequence[Row]]) -> str:
@@ -64,8 +66,19 @@ def render(rows: Mapping[str, Sequence[Row]]) -> str:
 
 def publish(rows: Mapping[str, list[Row]], version: str, image: str, minutes: float, *, ours: bool) -> None:
     """Store the results of a whole run, and write the page."""
+    now = find_circumstances()
     _keep(
-        Results(f"{dt.datetime.now(dt.UTC):%Y-%m-%d}", version, image, minutes, os.cpu_count() or 0, ours, dict(rows))
+        Results(
+            day=now.date,
+            version=version,
+            image=image,
+            minutes=minutes,
+            cores=os.cpu_count() or 0,
+            ours=ours,
+            rows=dict(rows),
+            commit=now.commit,
+            machine=now.machine,
+        )
     )
 
 
@@ -74,7 +87,8 @@ def replace_rows(rows: Mapping[str, list[Row]], version: str) -> None:
     results = msgspec.json.decode(RESULTS.read_bytes(), type=Results)
     if results.version == version:
         results.rows |= rows
-        results.repeated |= dict.fromkeys(rows, f"{dt.datetime.now(dt.UTC):%Y-%m-%d %H:%M} UTC")
+        now = find_circumstances()
+        results.repeated |= dict.fromkeys(rows, f"{now.date} of commit {now.commit}")
         _keep(results)
 
 
@@ -85,7 +99,7 @@ def render_page(results: Results) -> str:
         "# What real pods showed\n\n"
         f"Made by `make cluster` on {results.day} in {results.minutes:.0f} minutes "
         f"on Kubernetes {results.version}, "
-        f"{results.cores} cores. {OURS if results.ours else 'A cluster that was given.'}\n"
+        f"of commit {results.commit}, on {results.machine}. {OURS if results.ours else 'A cluster that was given.'}\n"
         f"The image: `{results.image}`{', the digest of two builds' if results.ours else ''}.\n"
         f"{f'Repeated separately: {again}.{chr(10)}' if again else ''}\n"
         "Under load: four writers, each with its own lease in a namespace that fails closed (component `strict`), "

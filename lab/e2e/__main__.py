@@ -18,6 +18,7 @@ from lab.e2e.table import Results, render, write
 from lab.e2e.toolchain import KUBECTL, VERSIONS, Binaries, MissingToolchainError, build_all_binaries
 from lab.e2e.topic_list import ALONE, BY_NAME, TOPICS, Topic
 from lab.e2e.world import Row, World
+from tools.circumstances import find_circumstances
 
 PLANES_AT_ONCE = 3
 FULL = (VERSIONS[0], VERSIONS[-1])
@@ -77,7 +78,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     minutes = (dt.datetime.now(dt.UTC) - begin).total_seconds() / 60
     print(render(rows))
     if not options.only and not options.without and len(rows) == len(VERSIONS):
-        circumstances = f"on {dt.datetime.now(dt.UTC):%Y-%m-%d} in {minutes:.0f} minutes, after the builds"
+        repeated = "; a topic that failed ran once more, and both are shown" if options.repeat else ""
+        circumstances = f"{find_circumstances()}, in {minutes:.0f} minutes, after the builds{repeated}"
         write(Results(circumstances, _describe_programs(binaries), rows))
     failures = [
         f"FAILED {version} {name}: {row.claim}: {row.observation}"

@@ -24,6 +24,7 @@ from lab.evidence.toolchain import build_field_manager
 from tests.evidence import reviews
 from tests.evidence.cases import FOLDER, store
 from tests.evidence.records import Record
+from tools.circumstances import find_circumstances
 
 RESULTS: Final = Path(__file__).parent / "RESULTS.md"
 STORED: Final = 3
@@ -101,7 +102,7 @@ def _parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m lab.evidence", description=__doc__)
     parser.add_argument("--seeds", type=int, nargs="*", help="of the histories; fresh ones are drawn without it")
     parser.add_argument("--count", type=int, help="writes in each category, over all seeds")
-    parser.add_argument("--short", action="store_true", help="fewer writes, for less than a minute")
+    parser.add_argument("--short", action="store_true", help="fewer writes, for one or two minutes")
     parser.add_argument("--only", nargs="*", choices=[one.name for one in CATEGORIES], help="these categories alone")
     parser.add_argument("--results", action="store_true", help=f"write the table to {RESULTS.name}")
     parser.add_argument("--into", type=Path, default=FOLDER, help="where histories that break a law are stored")
@@ -132,7 +133,7 @@ def _render_page(seeds: list[int], categories: list[Category], sentence: str, ta
             "Written by `make evidence`. Each write is made by the field manager of apimachinery v0.36.3, sent if the",
             "shipped matchConditions send it, reviewed under `strict` with nobody exempt, and stored if it is allowed.",
             f"{sentence}.",
-            f"Seeds {', '.join(map(str, seeds))}.",
+            f"Seeds {', '.join(map(str, seeds))}. Made {find_circumstances()}.",
             "",
             *says,
             "",

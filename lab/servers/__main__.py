@@ -29,6 +29,7 @@ from lab.bench.processes import measure_tree
 from lab.bench.servers import Running, Server, run_server
 from lab.bench.tables.kinds import list_cases
 from tests.server.harness import make_certificates
+from tools.circumstances import Circumstances, find_circumstances
 from tools.docs.pages import DOCS
 
 RESULTS: Final = Path(__file__).with_name("results.json")
@@ -49,7 +50,7 @@ REVIEW: Final = HEAD + b"Content-Length: %d\r\n\r\n" % len(BODY) + BODY
 class Results(Struct, frozen=True):
     """Versions by server, and the behavior of each server by row."""
 
-    date: str
+    circumstances: Circumstances
     versions: dict[str, str]
     rows: dict[str, dict[str, str]]
 
@@ -289,7 +290,8 @@ def make_table(results: Results) -> str:
     names = list(results.versions)
     head = " | ".join(f"{name} {version}" for name, version in results.versions.items())
     rows = [f"| {row} | {' | '.join(cells[name] for name in names)} |" for row, cells in results.rows.items()]
-    return "\n".join(["| client |" + f" {head} |", "|---" * (len(names) + 1) + "|", *rows, ""])
+    measured = f"Measured {results.circumstances}."
+    return "\n".join([measured, "", f"| client | {head} |", "|---" * (len(names) + 1) + "|", *rows, ""])
 
 
 def main() -> int:
@@ -311,7 +313,7 @@ def main() -> int:
                 rows[row] = dict(zip((one.name for one in SERVERS), cells, strict=True))
             print(row, json.dumps(rows[row]), flush=True)
         rows["CPU of a takeover (ratio to serve)"] = measure_costs(work)
-    results = Results(time.strftime("%Y-%m-%d"), {one.name: one.version() for one in SERVERS}, rows)
+    results = Results(find_circumstances(), {one.name: one.version() for one in SERVERS}, rows)
     RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(results)) + b"\n")
     before, _, rest = PAGE.read_text().partition(START)
     PAGE.write_text(f"{before}{START}\n{make_table(results)}{END}{rest.partition(END)[2]}")

@@ -30,6 +30,13 @@ def list_costs() -> Iterator[dict[str, float]]:
             yield {one["claim"]: float(re.findall(r"p50 \+?([\d.]+) ms", one["seen"])[0]) for one in topics["cost"]}
 
 
+def list_layers() -> list[str]:
+    """Return what each layer of the server adds to a takeover, in us, and last their sum."""
+    cells = [row[1] for row in read(results.BENCH / "results.json")["by-layer"]["rows"]]
+    added = [f"{float(re.findall(r'[+]([0-9.]+)', cell)[0]):.0f}" for cell in cells]
+    return [*added, f"{float(cells[-1].split()[0]):.0f}"]
+
+
 def format_range(added: list[float]) -> str:
     return f"{min(added):.1f} to {max(added):.1f} ms"
 
@@ -38,7 +45,7 @@ def count_named_causes(source: str) -> dict[str, int]:
     """Return how often `why` named each cause where it was the client's own rate limiter."""
     return {
         one["answer"]: one["number"]
-        for one in read(DATA / "causes.json")
+        for one in read(DATA / "causes.json")["cells"]
         if (one["cause"], one["source"]) == ("its own rate limiter", source)
     }
 
@@ -86,6 +93,15 @@ def list_copies() -> Iterator[tuple[str, str]]:
     )
     yield "docs/figures.md", "{} mCPU for 100 leases, {} for 1,000 and {} for 10,000".format(*every)
     yield "docs/figures.md", "with all leases bound, {}, {} and {} mCPU and {} MiB".format(*bound)
+    layers = list_layers()
+    yield "docs/figures.md", f"of {layers[-1]} us for a takeover, "
+    yield (
+        "docs/figures.md",
+        "a constant answer takes {}, our connections {}, the verdict {}, and all else {}.".format(*layers),
+    )
+    pure = read(results.BENCH / "results.json")["pure"]["rows"][0]
+    yield "docs/figures.md", f"takes {float(pure[1]):.0f} us in a loop without a server"
+
     shipped = "{}, {} and {} mCPU".format(*pods["shipped"])
     yield "docs/observe-to-strict.md", f"| {shipped} | {'{}, {} and {} mCPU'.format(*every)} |"
 
@@ -97,11 +113,22 @@ def list_copies() -> Iterator[tuple[str, str]]:
 
     read_fast, leases_only = (
         one["found"].removesuffix("/s")
-        for one in read(reading_costs.RESULTS)
+        for one in read(reading_costs.RESULTS)["rows"]
         if one["what"].startswith("`why` of an audit log of 1 GB")
     )
     yield "docs/cost.md", f"[{read_fast} of an audit log in a second](figures.md#large-inputs)"
     yield "docs/cost.md", f"one event of ten is about a lease, {leases_only} if all are"
+    of_list = {
+        one["what"].partition(" ")[0]: float(one["found"].removesuffix(" s"))
+        for one in read(reading_costs.RESULTS)["rows"]
+        if re.search(r"100,000 leases in a dump, CPU$", one["what"]) and "one of" not in one["what"]
+    }
+    yield (
+        "docs/cost.md",
+        "100,000 leases in {:.0f} s (`audit`) and {:.0f} s (`why`) of CPU".format(
+            of_list["`audit`"], of_list["`why`,"]
+        ),
+    )
 
     stolen = list_double_leadership("lease-stolen", "steal-warned", "lease-deleted")
     yield "docs/promises.md", f"{stolen[0]}, {stolen[1]} and {stolen[2]} s of that beside the new leader"

@@ -34,7 +34,7 @@ def test_the_page_of_figures_shows_what_was_measured() -> None:
 
 @pytest.mark.parametrize(("target", "file"), [("reading", reading_costs.RESULTS), ("hour", hour.RESULTS)])
 def test_the_figures_of_commands_are_those_that_were_measured(target: str, file: Path) -> None:
-    measured = msgspec.json.decode(file.read_bytes(), type=list[reading_costs.Row])
+    measured = msgspec.json.decode(file.read_bytes(), type=reading_costs.Measured)
     start, end = (f"<!-- {words} make {target}" for words in ("written by", "end of what"))
     written = reading_costs.PAGE.read_text().partition(start)[2].partition(end)[0].partition("-->\n")[2]
     assert written.strip() == reading_costs.make_table(measured).strip()
@@ -56,7 +56,7 @@ def test_the_page_of_figures_counts_the_same_writes() -> None:
 
 
 def test_the_design_shows_what_fast_paths_were_measured_to_save() -> None:
-    measured = msgspec.json.decode(fast_paths.RESULTS.read_bytes(), type=list[fast_paths.Saving])
+    measured = msgspec.json.decode(fast_paths.RESULTS.read_bytes(), type=fast_paths.Measured)
     written = fast_paths.PAGE.read_text().partition(fast_paths.START)[2].partition(fast_paths.END)[0]
     assert written.strip() == fast_paths.make_table(measured).strip()
 

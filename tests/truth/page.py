@@ -7,9 +7,10 @@ from typing import Final
 
 from tests.truth.completeness import EXPIRED, HOW, LOSSES, TAKER, WHY
 from tests.truth.tally import Tally
+from tools.circumstances import find_circumstances
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "claims-figures.md"
-_HEAD: Final = """<!-- Written by `make truth RESULTS=1`. Do not edit. -->
+_HEAD: Final = """<!-- Written by `make truth COUNT={count} SEED={first} RESULTS=1`. Do not edit. -->
 # Claims, evaluated on histories with known truth
 
 Whether a [claim](claims.md) is true cannot be seen from the input that it is made of. So a simulator (`tests/truth`)
@@ -46,12 +47,23 @@ most."""
 def page(tally: Tally, first: int, count: int) -> str:
     """Return the whole page."""
     return "\n".join(
-        [_HEAD, *_inputs(tally, first, count), "", *_kinds(tally), *_vacuous(tally), "", *_completeness(tally), ""]
+        [
+            _HEAD.format(count=count, first=first),
+            *_inputs(tally, first, count),
+            "",
+            *_kinds(tally),
+            *_vacuous(tally),
+            "",
+            *_completeness(tally),
+            "",
+        ]
     )
 
 
 def _inputs(tally: Tally, first: int, count: int) -> Iterator[str]:
     yield f"## {count} histories, seeds {first} to {first + count - 1}"
+    yield ""
+    yield f"Measured {find_circumstances()}."
     yield ""
     yield "| input | histories | claims | false |"
     yield "|---|---|---|---|"

@@ -1,7 +1,7 @@
 """The page docs/incidents.md: each recorded incident, and the answer of `why`."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from textwrap import wrap
 from typing import Any, Final
@@ -22,7 +22,7 @@ _HEADINGS: Final = {WATCH: "From a watch", AUDIT_LOG: "From the audit log"}
 _HEAD: Final = """<!-- Written by `make docs` from tests/data/incidents. Do not edit. -->
 # Incidents, and what `why` says about them
 
-Each incident was played on a real API server, with the default times of client-go: 15 s, 10 s and 2 s.
+Each incident was played on a real API server ({recorded}), with the default times of client-go: 15 s, 10 s and 2 s.
 The electors are client-go's, with two exceptions: in clock-behind the leader, whose clock is wrong, is that of
 kubernetes_asyncio, and the follower that takes its lease is a few lines of the test that compare renewTime with their
 own clock, under the same field manager (`OpenAPI-Generator`). The jobs that steal a lease are requests of the test too.
@@ -75,7 +75,8 @@ _CAUSES_HEAD: Final = """## Which cause it names
 
 `make causes` induces each cause for twenty leases, with times, moments and lengths by chance: two client-go electors
 per lease, up to 44 leases side by side on one API server (1.37.1). What concerns every lease, the last two rows, was
-induced five times for four leases each. The table has what `why` then names as the cause.
+induced five times for four leases each. The table has what `why` then names as the cause;
+this was measured {circumstances}.
 "The holder's side" is its process, its CPU limit, its node, its network, or the one API server that it used. A watch
 does not show what was refused: there "the holder's side" includes permissions, webhooks and policies of this lease. At
 level Metadata the log does not show who holds a lease, so no cause is named."""
@@ -90,7 +91,14 @@ def make_page() -> str:
         *(_make_row(one) for one in found),
     ]
     sections = ("\n".join(_write_section(one)) for one in found)
-    return "\n".join([_HEAD, *rows, "", _describe_measured(), _describe_readings(), *_list_causes(), "", *sections])
+    head = _HEAD.format(recorded=_describe_recording(found))
+    return "\n".join([head, *rows, "", _describe_measured(), _describe_readings(), *_list_causes(), "", *sections])
+
+
+def _describe_recording(found: Iterable[Incident]) -> str:
+    """Return `kube-apiserver v1.37.1, 2026-11-22`, of each version and day."""
+    both = {(one.truth["api_server"], one.truth["recorded_until"][:10]) for one in found}
+    return "; ".join(f"kube-apiserver {version}, {day}" for version, day in sorted(both))
 
 
 def _describe_measured() -> str:
@@ -110,8 +118,9 @@ def _describe_readings() -> str:
 
 def _list_causes() -> Iterator[str]:
     """Yield the table of the causes that were named, by the cause that was induced."""
-    cells = json.loads(_CAUSES.read_text())
-    yield f"{_CAUSES_HEAD}\n"
+    measured = json.loads(_CAUSES.read_text())
+    cells = measured["cells"]
+    yield f"{_CAUSES_HEAD.format(circumstances=measured['circumstances'])}\n"
     yield "| cause | from the audit log | from a watch | from an audit log at level Metadata |"
     yield "|---|---|---|---|"
     for cause in dict.fromkeys(one["cause"] for one in cells):

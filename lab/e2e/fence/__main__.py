@@ -2,7 +2,6 @@
 
 import argparse
 import datetime as dt
-import os
 import signal
 import sys
 import tempfile
@@ -21,6 +20,7 @@ from lab.e2e.fence.trial import allow_service_accounts
 from lab.e2e.kubectl import Kubectl
 from lab.e2e.stamp_cases import FIRST_MINOR
 from lab.e2e.toolchain import VERSIONS, Binaries, MissingToolchainError, build_all_binaries, build_fence_program
+from tools.circumstances import find_circumstances
 
 DOCS = Path(__file__).parents[3] / "docs" / "fence-figures.md"
 LATE, RESTORE = "late-watch", "restore"
@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 single += _try_restore(binaries, directory.absolute() / "restore")
             sections.append(Section(binaries.version, outcomes, tuple(single), late))
     minutes = (dt.datetime.now(dt.UTC) - begin).total_seconds() / 60
-    text = render(sections, costs, options.trials, f"{dt.datetime.now(dt.UTC):%Y-%m-%d}", minutes, os.cpu_count() or 0)
+    text = render(sections, costs, options.trials, str(find_circumstances()), minutes)
     print(text)
     if not (options.only or options.kubernetes or options.dry_run):
         DOCS.write_text(text)

@@ -15,8 +15,8 @@ from lab.e2e.quantile import find_quantile
 _INTRODUCTION: Final = """\
 # The fence in figures
 
-Made by `make fence` on {day} in {minutes:.0f} minutes on a machine of {cores} cores, which also ran other work: read
-the times as upper limits. Trials of each fault with each library: {trials} (the crash of an API server once with
+Made by `make fence` {circumstances}, in {minutes:.0f} minutes. What runs side by side shares its cores: read the times
+as upper limits. Trials of each fault with each library: {trials} (the crash of an API server once with
 client-go), with and without a fence side by side in the same run. Two pods append to one object as fast as they
 can, without a resourceVersion; the order is that of the resourceVersions that the API server gave.
 
@@ -73,11 +73,9 @@ class Section(Struct, frozen=True):
         )
 
 
-def render(
-    sections: Sequence[Section], costs: Sequence[Cost], trials: int, day: str, minutes: float, cores: int
-) -> str:
+def render(sections: Sequence[Section], costs: Sequence[Cost], trials: int, circumstances: str, minutes: float) -> str:
     """Return the page."""
-    head = _INTRODUCTION.format(day=day, minutes=minutes, cores=cores, trials=trials)
+    head = _INTRODUCTION.format(circumstances=circumstances, minutes=minutes, trials=trials)
     lines = [*(line for section in sections for line in _render_section(section)), *_render_costs(costs)]
     return "\n".join([head, *lines])
 

@@ -33,6 +33,7 @@ from lab.e2e.incidents.vendor import Vendor
 from lab.e2e.toolchain import VERSIONS, build_all_binaries
 from lab.e2e.world import PROJECT
 from tests.waiting import wait_for
+from tools.circumstances import find_circumstances
 
 RESULTS: Final = PROJECT / "tests" / "data" / "causes.json"
 EACH: Final = 20
@@ -333,7 +334,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for cause, source, answer in sorted(counts, key=_sort_key_of)
         for number in (counts[cause, source, answer],)
     ]
-    RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(cells)) + b"\n")
+    measured = {"circumstances": str(find_circumstances()), "cells": cells}
+    RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(measured)) + b"\n")
     for cell in cells:
         print(f"{cell.source:9} {cell.cause:44} {cell.answer:50} {cell.number:3}{'  WRONG' if cell.is_wrong else ''}")
     return int(any(one.is_wrong for one in cells))

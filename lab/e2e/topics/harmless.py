@@ -8,7 +8,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any, Final
 
@@ -34,6 +34,8 @@ preset: strict
 stamps: [{{suffix: {SUFFIX}, namespaces: [harmless-reviewed]}}]
 """
 STORM_SECONDS: Final = 25
+PATCHED_RENEWALS: Final = 12
+RETRY_SECONDS: Final = 2
 Metadata = dict[str, Any]
 
 
@@ -75,6 +77,7 @@ def run(world: World) -> Iterator[Row]:
             "no value keeps others from a lease", _check_values(pods["harmless"], strangers["harmless"]), "refused"
         )
         yield _check_storm(world, stack, strangers["harmless"])
+        yield from _check_unguarded_storm(world, stack)
         yield _check_few_seats(world, stack)
         yield _measure_list(world, strangers["harmless"])
         yield _check_planting_during_labeling(world, strangers["harmless"])
@@ -257,6 +260,24 @@ def _check_storm(world: World, stack: ExitStack, stranger: ApiClient) -> Row:
     return Row("a storm of labels on a held lease", f"{observation}; a steal: HTTP {steal}", good)
 
 
+def _check_unguarded_storm(world: World, stack: ExitStack) -> Iterator[Row]:
+    """Change a label where no policy and no flow schema is against that, while client-go, and a patch, renew."""
+    place = world.create_namespace("harmless-unguarded")
+    stranger, keeper = (world.create_account(place, name).client for name in ("deployer", "patcher"))
+    statuses, is_kept, observation, _ = _send_storm(world, stack, stranger, place, 4)
+    # As with the flow schema, whether a leader gets through depends on the machine.
+    observation += "; kept" if is_kept else "; lost"
+    yield Row("the same where nothing guards the lease", observation, statuses[200] > 0)
+    lease = OneLease(keeper, place, "patched")
+    lease.create(holderIdentity="patcher", renewTime=format_micro_time()).expect(201)
+    renewals = Counter[int]()
+    with _change_labels(stranger, lease.path, 4):
+        for _ in range(PATCHED_RENEWALS):
+            renewals[lease.patch({"spec": {"renewTime": format_micro_time()}}).status] += 1
+            time.sleep(RETRY_SECONDS)
+    yield Row("renewals by a merge patch meanwhile", str(dict(renewals)), renewals == {200: PATCHED_RENEWALS})
+
+
 def _check_few_seats(world: World, stack: ExitStack) -> Row:
     """Send three times as many, where nothing but deploy/lease-writes stands against them."""
     place = world.create_namespace("harmless-seats")
@@ -288,6 +309,19 @@ def _send_storm(
     holder = wait_for(
         "a holder", lambda: world.admin.send("GET", lease.path).body.get("spec", {}).get("holderIdentity"), 30
     )
+    with _change_labels(stranger, lease.path, connections) as statuses:
+        time.sleep(STORM_SECONDS)
+        stored = lease.get()["spec"]
+        age = time.time() - _parse_seconds(stored["renewTime"])
+        steal = lease.patch({"spec": {"holderIdentity": "m", "renewTime": format_micro_time()}})
+    is_kept = stored["holderIdentity"] == holder and age < 15
+    observation = f"{dict(statuses)} in {STORM_SECONDS} s; {stored['holderIdentity']} renewed {age:.0f} s ago"
+    return statuses, is_kept, observation, steal.status
+
+
+@contextmanager
+def _change_labels(stranger: ApiClient, path: str, connections: int) -> Iterator[Counter[int]]:
+    """Change a label of a lease as often as so many connections can; count the statuses."""
     statuses, stop = Counter[int](), threading.Event()
 
     def patch(number: int) -> None:
@@ -295,22 +329,17 @@ def _send_storm(
         while not stop.is_set():
             at += 1
             labels = {"metadata": {"labels": {"x": f"{number}-{at}"}}}
-            statuses[stranger.send("PATCH", lease.path, labels, media=MERGE).status] += 1
+            statuses[stranger.send("PATCH", path, labels, media=MERGE).status] += 1
 
     threads = [threading.Thread(target=patch, args=(number,)) for number in range(connections)]
     for thread in threads:
         thread.start()
-    time.sleep(STORM_SECONDS)
-    spec = {"holderIdentity": "m", "renewTime": format_micro_time()}
-    steal = lease.patch({"spec": spec})
-    stop.set()
-    for thread in threads:
-        thread.join()
-    stored = lease.get()["spec"]
-    age = time.time() - _parse_seconds(stored["renewTime"])
-    is_kept = stored["holderIdentity"] == holder and age < 15
-    observation = f"{dict(statuses)} in {STORM_SECONDS} s; {stored['holderIdentity']} renewed {age:.0f} s ago"
-    return statuses, is_kept, observation, steal.status
+    try:
+        yield statuses
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
 
 
 def _parse_seconds(text: str) -> float:
