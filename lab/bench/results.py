@@ -215,7 +215,9 @@ def _join_ends(days: Iterable[str]) -> str:
 
 def format_survival(tables: Mapping[str, Table]) -> str:
     """Return one row for each fault: the load, its results, and the bars that were missed."""
-    rows = [_format_row(find_rolling_restart(load().rows))]
+    e2e = load()
+    what, *found = find_rolling_restart(e2e.rows)
+    rows = [_format_row((f"{what} (`make e2e`, {e2e.circumstances.date[:10]}, {e2e.circumstances.commit})", *found))]
     for table in tables.values():
         sums: tuple[object, ...] = ("", "", "")
         if table.header[1:4] == ("reviews", "lost", "wrong verdicts"):

@@ -78,9 +78,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     minutes = (dt.datetime.now(dt.UTC) - begin).total_seconds() / 60
     print(render(rows))
     if not options.only and not options.without and len(rows) == len(VERSIONS):
-        repeated = "; a topic that failed ran once more, and both are shown" if options.repeat else ""
-        circumstances = f"{find_circumstances()}, in {minutes:.0f} minutes, after the builds{repeated}"
-        write(Results(circumstances, _describe_programs(binaries), rows))
+        programs = _describe_programs(binaries)
+        write(
+            Results(find_circumstances(), round(minutes, 1), is_repeated=options.repeat, programs=programs, rows=rows)
+        )
     failures = [
         f"FAILED {version} {name}: {row.claim}: {row.observation}"
         for version, topics in rows.items()

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from lab.e2e.topic_list import TOPICS
 from lab.e2e.world import Row
+from tools.circumstances import Circumstances
 
 PAGE: Final = Path(__file__).with_name("RESULTS.md")
 RESULTS: Final = Path(__file__).with_name("results.json")
@@ -21,10 +22,13 @@ Rows = Mapping[str, Sequence[Row]]
 class Results(Struct, frozen=True):
     """The results of one run on all versions.
 
-    They have its time and its programs, and the rows by Kubernetes version and topic.
+    They have its minutes after the builds, its programs, and the rows by Kubernetes version and topic. `is_repeated`: a
+    topic that failed ran once more, and both runs are shown.
     """
 
-    circumstances: str = msgspec.field(name="made")
+    circumstances: Circumstances
+    minutes: float
+    is_repeated: bool
     programs: str
     rows: dict[str, dict[str, list[Row]]]
 
@@ -42,10 +46,12 @@ def load() -> Results:
 
 def render_page(results: Results) -> str:
     """Return the page of one run."""
+    repeated = " A topic that failed ran once more, and both are shown." if results.is_repeated else ""
     return (
         "<!-- Written by `make e2e`. Do not edit. -->\n\n"
         "# What real API servers showed\n\n"
-        f"Made by `make e2e` {results.circumstances}.\n{results.programs}.\n"
+        f"Made by `make e2e` {results.circumstances}, in {results.minutes:.0f} minutes after the builds.{repeated}\n"
+        f"{results.programs}.\n"
         "Lanes ran side by side on a busy machine: compare times within a topic only.\n\n"
         f"{render(results.rows)}"
     )

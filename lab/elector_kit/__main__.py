@@ -31,6 +31,7 @@ from lab.elector_kit import checks
 from lab.elector_kit.stage import Elector, Stage
 from lab.spec.__main__ import write_between
 from lab.torture.electors import build_languages
+from tools.circumstances import Circumstances, find_circumstances
 
 RESULTS: Final = Path(__file__).parent / "results.json"
 WRONG: Final = "one that is wrong on purpose"
@@ -48,6 +49,7 @@ class Result(Struct, frozen=True):
     elector: str
     kubernetes: str
     violations: dict[str, str] = msgspec.field(name="found")
+    circumstances: Circumstances | None = None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -81,7 +83,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             world = World(plane)
             with ThreadPoolExecutor(len(electors)) as pool:
                 findings = list(pool.map(lambda numbered: _try(world, *numbered), enumerate(electors)))
-    results = [Result(one.name, binaries.version, wrong) for one, wrong in zip(electors, findings, strict=True)]
+    now = find_circumstances()
+    results = [Result(one.name, binaries.version, wrong, now) for one, wrong in zip(electors, findings, strict=True)]
     print(format_results(results))
     if options.results:
         results = _merge_stored(results, binaries)
@@ -126,7 +129,9 @@ def _format_result(result: Result) -> str:
     if reason := result.violations.get("not tried"):
         return f"**{result.elector}** was not tried: {reason}\n"
     wrong = {name: result.violations[name] for name in checks.CHECKS if result.violations.get(name)}
-    head = f"**{result.elector}**: right in {len(checks.CHECKS) - len(wrong)} of {len(checks.CHECKS)} checks\n\n"
+    now = result.circumstances
+    when = f" ({now.date[:10]}, commit {now.commit}, kube-apiserver {result.kubernetes})" if now else ""
+    head = f"**{result.elector}**: right in {len(checks.CHECKS) - len(wrong)} of {len(checks.CHECKS)} checks{when}\n\n"
     return head + "".join(f"- {name}: {words}\n" for name, words in wrong.items())
 
 

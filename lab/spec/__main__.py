@@ -20,6 +20,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from lab.spec import intervals, stamped_traces, traces
+from tools.circumstances import find_circumstances
 
 HERE: Final = Path(__file__).parent
 DOCS: Final = HERE.parents[1] / "docs"
@@ -429,7 +430,8 @@ def _write_pages(
         for check, outcome in outcomes.values()
         if not check.refuted
     )
-    write_between(proof, "designs", f"| module | design | laws | bounds | states |\n|---|---|---|---|--:|\n{designs}")
+    table = f"| module | design | laws | bounds | states |\n|---|---|---|---|--:|\n{designs}"
+    write_between(proof, "designs", f"Checked {find_circumstances()}.\n\n{table}")
     lacking = "".join(
         f"| {check.module} | {check.defect} | {outcome.violated} | {_format_steps(outcome.trace).count(chr(10))} |\n"
         for check, outcome in outcomes.values()

@@ -25,6 +25,7 @@ from lab.torture.electors import build_porcupine
 from lab.torture.history import keep, read_history
 from lab.torture.laws import Verdict, check_history
 from lab.torture.run import Run
+from tools.circumstances import Circumstances, find_circumstances
 
 RESULTS: Final = Path(__file__).parent / "results.json"
 PAGE: Final = Path(__file__).parents[2] / "docs" / "torture.md"
@@ -55,6 +56,7 @@ class Result(Struct, frozen=True):
     missing: tuple[str, ...]
     verdict: Verdict
     versions: tuple[str, ...]
+    circumstances: Circumstances
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -127,7 +129,7 @@ def _run_one(
     if options.keep:
         keep(history, options.keep / f"{name}.json.gz")
     _is_mentioned(f"{name} ({time.monotonic() - began:.0f} s)", verdict)
-    return Result(seed, protected, missing, verdict, history.versions)
+    return Result(seed, protected, missing, verdict, history.versions, find_circumstances())
 
 
 def write(results: Sequence[Result]) -> None:
@@ -166,7 +168,18 @@ def render_table(results: Sequence[Result]) -> str:
             f"\nThe {lease} lease had no leader for {shares[0]:.1%} of the time with lease-webhook and for "
             f"{shares[1]:.1%} without: {ratio:.2f} times as long.\n"
         )
+    lines.append(f"\n{_describe_runs(results)}")
     return "".join(lines)
+
+
+def _describe_runs(results: Sequence[Result]) -> str:
+    """Return when, of which commit and where the seeds ran, a line for each."""
+    seeds_by_run: dict[str, list[str]] = {}
+    for result in results:
+        now = result.circumstances
+        where = f"{now.date[:10]}, commit {now.commit}, {now.machine}"
+        seeds_by_run.setdefault(where, []).append(f"{result.seed} {_format_protection(result)}")
+    return "".join(f"- {where}: seeds {', '.join(seeds)}\n" for where, seeds in seeds_by_run.items())
 
 
 def _format_header(labels: Collection[str], figures: Collection[str]) -> str:

@@ -19,6 +19,7 @@ BASELINE = "no-webhook"
 EVERYTHING = "-everything"
 """Ends the namespaces whose configuration has no matchConditions: every renewal waits for the webhook."""
 CLIENT_GO, ASYNCIO = "client-go", "kubernetes-asyncio"
+CLIENT_TIMEOUT = "300ms"
 FEWEST_RENEWALS = 0.9
 """The fraction of renewals, compared with no webhook, of a leader that the outage does not slow down."""
 
@@ -53,6 +54,7 @@ def run(world: World) -> Iterator[Row]:
         leaders = _start(world, stack, places)
         time.sleep(SECONDS)
         outcomes = {place: _read_outcome(world, leaders, place) for place in places}
+        impatient = _check_impatient_client(world)
     baseline = outcomes[BASELINE]
     yield Row("no webhook, for comparison", baseline.text, baseline.is_kept)
     for mode in ports:
@@ -63,6 +65,24 @@ def run(world: World) -> Iterator[Row]:
         yield Row(f"{mode}: shipped configuration", shipped.text, passed)
         met = everything.failed_open > everything.renewals / 2
         yield Row(f"{mode}: without matchConditions", everything.text, met)
+    yield impatient
+
+
+def _check_impatient_client(world: World) -> Row:
+    """Create a lease with a `?timeout=` that ends before the webhook answers: it fails open, and nothing is stored."""
+    path = build_lease_path("too-slow", "impatient")
+    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "impatient"}}
+    reply = world.admin.send("POST", path.rpartition("/")[0], lease, timeout=CLIENT_TIMEOUT)
+
+    def find_event() -> dict[str, Any] | None:
+        events = world.read_audit_events("too-slow")
+        return next((one for one in events if one["auditID"] == reply.audit_id), None)
+
+    is_open = _is_failed_open(wait_for("the audit event", find_event, 5))
+    stored = world.admin.send("GET", path).status
+    observation = f"HTTP {reply.status}; failed open: {is_open}; read afterwards: HTTP {stored}"
+    passed = reply.status >= 500 and is_open and stored == 404
+    return Row(f"a client's own ?timeout={CLIENT_TIMEOUT}, too-slow", observation, passed)
 
 
 def _start(world: World, stack: ExitStack, places: list[str]) -> dict[str, Elector]:
