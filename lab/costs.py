@@ -5,8 +5,6 @@ where two sizes are compared. Exit code 1 if a bar is missed.
 """
 
 import argparse
-import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -14,8 +12,8 @@ from pathlib import Path
 from typing import Final
 
 import yaml
-from msgspec import Struct
 
+from lab.child_cost import Cost, measure_cost
 from tests.factories import make_lease, put
 
 FEW: Final = 200
@@ -42,13 +40,6 @@ data:
     timeout = 5
     retries = 3
 """
-
-
-class Cost(Struct, frozen=True):
-    """The cost of one run."""
-
-    seconds: float
-    mebibytes: float
 
 
 def make_documents(count: int) -> Iterator[str]:
@@ -82,14 +73,8 @@ def measure(folder: Path, command: str, content: Callable[[int], Iterator[str]],
     path = folder / "input.yaml"
     with path.open("w") as file:
         file.writelines(content(count))
-    with (folder / "output").open("w") as output:
-        words = [sys.executable, "-m", "webhook", command, *(["--input"] if command == "doctor" else []), str(path)]
-        process = subprocess.Popen(words, stdout=output, stderr=subprocess.STDOUT)
-        _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode not in {0, 2}:
-        raise RuntimeError(f"{' '.join(words)}: {(folder / 'output').read_text()[-500:]}")
-    return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+    words = [sys.executable, "-m", "webhook", command, *(["--input"] if command == "doctor" else []), str(path)]
+    return measure_cost(words, statuses=(0, 2))
 
 
 def main() -> int:

@@ -8,11 +8,9 @@ import contextlib
 import gzip
 import io
 import json
-import os
 import random
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import uuid
@@ -24,6 +22,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from lab.child_cost import Cost, measure_cost
 from tests.factories import Document, make_lease, put
 from tests.inputs.events import make_event
 from tools.circumstances import Circumstances, find_circumstances
@@ -57,13 +56,6 @@ class Row(Struct, frozen=True):
     found: str
     bar: str
     is_met: bool
-
-
-class Cost(Struct, frozen=True):
-    """The cost of one run."""
-
-    seconds: float
-    mebibytes: float
 
 
 def dump(count: int) -> Iterator[str]:
@@ -149,18 +141,6 @@ def _make_log(block: Sequence[str], megabytes: int) -> Iterator[str]:
 def measure(words: list[str]) -> Cost:
     """Run one of our commands."""
     return measure_cost([sys.executable, "-m", "webhook", *words])
-
-
-def measure_cost(words: list[str]) -> Cost:
-    """Run one command."""
-    with tempfile.TemporaryFile() as output:
-        process = subprocess.Popen(words, stdout=output, stderr=output)
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        output.seek(0)
-        if process.returncode not in {0, 1}:
-            raise RuntimeError(f"{' '.join(words)}: {output.read()[-500:]!r}")
-    return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 
 
 def write_file(path: Path, content: Iterator[str], opened: Callable[..., object] = open) -> float:

@@ -84,9 +84,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("*** there is no Java: TLC does not check the histories ***", file=sys.stderr)
     packages = None if options.no_specification or without_java else install_packages()
     if options.check:
-        histories = [read_history(file) for file in options.check]
+        histories, now = [read_history(file) for file in options.check], find_circumstances()
         new = [
-            Result(one.seed, one.protected, (), check_history(one, program, packages), one.versions)
+            Result(one.seed, one.protected, (), check_history(one, program, packages), one.versions, now)
             for one in histories
         ]
         has_problems = [_is_mentioned(str(file), one.verdict) for file, one in zip(options.check, new, strict=True)]

@@ -1,0 +1,38 @@
+"""What one command costs: its CPU time and its peak memory, and nothing of the process that asks."""
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+_LAUNCHER: Final = """\
+import os, sys
+pid = os.posix_spawnp(sys.argv[2], sys.argv[2:], os.environ)
+_, status, usage = os.wait4(pid, 0)
+figures = usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, os.waitstatus_to_exitcode(status)
+os.write(int(sys.argv[1]), " ".join(map(str, figures)).encode())
+"""
+"""A small process starts the command: Linux counts the memory of the process that starts a child in its peak."""
+
+
+class Cost(Struct, frozen=True):
+    """The cost of one run: seconds of CPU, and the peak of its memory."""
+
+    seconds: float
+    mebibytes: float
+
+
+def measure_cost(words: Sequence[str], statuses: Collection[int] = (0, 1)) -> Cost:
+    """Run one command. Raises RuntimeError with the end of its output if it ends with another status than these."""
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as usage:
+        launch = [sys.executable, "-I", "-S", "-c", _LAUNCHER, str(usage.fileno()), *words]
+        subprocess.run(launch, stdout=output, stderr=output, pass_fds=[usage.fileno()], check=True)
+        usage.seek(0)
+        seconds, mebibytes, status = usage.read().split()
+        if int(status) not in statuses:
+            output.seek(0)
+            raise RuntimeError(f"{' '.join(words)}: {output.read()[-500:]!r}")
+    return Cost(float(seconds), float(mebibytes))
