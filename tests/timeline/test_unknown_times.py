@@ -78,6 +78,22 @@ def test_a_deletion_that_a_watch_does_not_date_is_not_the_begin_of_a_time_withou
     ]
 
 
+def test_reads_that_find_no_lease_end_the_time_of_its_holder_before_it_is_created_again() -> None:
+    server = FakeServer()
+    first = server.elector("a", "shop/db")
+    first.lead(10)
+    server.delete("shop/db")
+    server.log.pop()
+    for _ in range(2):
+        server.wait(2)
+        first.fail(404, "not found", verb="get")
+    first.take()
+    first.lead(4)
+    (held, unknown, again) = texts(read_log(server))
+    assert (held[0], unknown[0], again[0]) == ("held", "unrecorded", "held")
+    assert "it was deleted in this time" in unknown[2]
+
+
 def test_a_lease_that_is_gone_has_no_span_after_its_deletion() -> None:
     server = FakeServer()
     server.elector("a", "shop/db").lead(10)

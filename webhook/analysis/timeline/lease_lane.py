@@ -209,6 +209,9 @@ class LeaseLane(Struct):
     ) -> None:
         """Add an observation that the history has taken in, with what happened."""
         if seen.act is Act.READ:
+            # It shows that the lease is gone, if anything.
+            for event in events:
+                self._add(event, latest, max_ticks, is_drawn=False)
             return
         self.begun = begun if seen.input_kind is InputKind.AUDIT_LOG else None
         if seen.answer:
