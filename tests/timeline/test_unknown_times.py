@@ -78,19 +78,22 @@ def test_a_deletion_that_a_watch_does_not_date_is_not_the_begin_of_a_time_withou
     ]
 
 
-def test_reads_that_find_no_lease_end_the_time_of_its_holder_before_it_is_created_again() -> None:
+def test_reads_that_find_no_lease_after_a_hole_end_the_time_of_its_holder() -> None:
     server = FakeServer()
-    first = server.elector("a", "shop/db")
-    first.lead(10)
+    first, other = server.elector("a", "shop/db"), server.elector("m", "shop/mail")
+    together(20, first, other)
+    known = len(server.log)
+    together(16, other)
     server.delete("shop/db")
-    server.log.pop()
+    del server.log[known:]
     for _ in range(2):
-        server.wait(2)
+        server.wait(0.1)
         first.fail(404, "not found", verb="get")
+    server.wait(0.1)
     first.take()
-    first.lead(4)
-    (held, unknown, again) = texts(read_log(server))
-    assert (held[0], unknown[0], again[0]) == ("held", "unrecorded", "held")
+    together(4, first, other)
+    held, unknown, again = texts(read_log(server))
+    assert [held[:2], unknown[:2], again[:2]] == [("held", 0.0), ("unrecorded", 20.0), ("held", 36.3)]
     assert "it was deleted in this time" in unknown[2]
 
 
