@@ -51,14 +51,14 @@ run: $(READY) certs ## make certificates and serve on https://127.0.0.1:8443
 certs: $(READY) ## make or renew the certificates in certs/
 	@$(BIN)/lease-webhook certs
 
-test: $(READY) ## the tests (seven minutes on two cores, setup included); RULE=takeover-before-expiry: those of a rule, in a minute
+test: $(READY) ## the tests (three to five minutes on two cores); RULE=takeover-before-expiry: those of a rule, in a minute
 	@# One more than cores: tests of the server wait for most of their time.
 	$(if $(RULE),$(BIN)/python -m tests.one_rule $(RULE),$(BIN)/pytest --numprocesses=3 --dist=worksteal)
 
 draw: $(READY) ## the property tests with new examples
 	DRAW=1 $(BIN)/pytest --numprocesses=3 --dist=worksteal -m hypothesis
 
-coverage: $(DEV) ## branch coverage of all but the server and the commands, which must be 100 % (two minutes)
+coverage: $(DEV) ## branch coverage of all but the server and the commands, which must be 100 % (ten minutes)
 	$(BIN)/pytest --numprocesses=2 --dist=worksteal -m "not deep and not uncounted" --cov --cov-report=term
 
 model: $(READY) ## search deeper for traces that break a law (five minutes); SHORT=1: only what make test leaves out
@@ -73,7 +73,7 @@ truth: $(READY) ## evaluate every claim on random histories with known truth: CO
 		$(if $(STORE),--store $(STORE)) $(if $(RESULTS),--results)
 
 histories: $(READY) ## what commands say of every stored and recorded history by every input, and planted defects (five minutes)
-	$(BIN)/pytest --numprocesses=2 --dist=worksteal -m deep tests/truth tests/timeline tests/claims tests/cli
+	$(BIN)/pytest --numprocesses=2 --dist=worksteal -m deep tests/truth tests/timeline tests/claims tests/cli tests/live
 
 spec: $(READY) ## check the specification by TLC and Z3 (Java; three minutes): SPEC=--docs writes what it found into docs/; SHORT=1: a third
 	$(BIN)/python -m lab.spec $(if $(SHORT),--short) $(SPEC)
@@ -176,7 +176,7 @@ static: $(DEV) ## format, lint, spelling, types and layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(READY) ## what a review costs beside peers, 20 minutes; SHORT=1: 4 minutes
+bench: $(READY) ## what a review costs beside peers, 15 minutes; SHORT=1: 4 minutes
 	$(BIN)/python -m lab.bench $(if $(SHORT),--short) $(foreach table,$(ONLY),--only $(table))
 
 reading: $(READY) ## what the commands cost for large inputs, into docs/figures.md (three minutes)

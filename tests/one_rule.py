@@ -72,7 +72,7 @@ def main(arguments: list[str]) -> int:
         print(f"{rule} is not a rule{suggest_nearest(rule, [*RULES])}", file=sys.stderr)
         return 2
     files = [*modules(rule), *(TESTS / name for name in (*ATTACKS, *EACH_RULE, *WHOLE))]
-    return pytest.main(["-q", *map(str, files), *others], plugins=[OneRule(rule)])
+    return pytest.main(["-q", "-m", "not deep", *map(str, files), *others], plugins=[OneRule(rule)])
 
 
 if __name__ == "__main__":

@@ -62,6 +62,7 @@ def edits_of(answer: Account) -> list[str]:
     return [describe_edit(edit).partition("; no API server")[0] for edit in bare]
 
 
+@pytest.mark.slow
 @EACH
 @pytest.mark.parametrize("name", NAMES)
 def test_no_claim_is_lost(name: str, alone: str) -> None:

@@ -122,6 +122,7 @@ def read_expected(name: str, source: str) -> Document:
     return expectations
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", SOURCES)
 @EACH
 def test_no_claim_about_a_measured_incident_is_false(name: str, source: str) -> None:
@@ -177,6 +178,7 @@ def variants(items: tuple[Item, ...], seed: int) -> Iterator[list[list[Item]]]:
     yield [shuffled[:third], shuffled[third : 2 * third], shuffled[2 * third :]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "source", ["log", *(pytest.param(one, marks=pytest.mark.deep) for one in ("watch", "metadata", "both"))]
 )

@@ -37,6 +37,7 @@ def explain(name: str, source: str, capsys: pytest.CaptureFixture[str]) -> str:
     return " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "source"),
     [(name, source) for name in NAMES for source in ("log", "watch") if source in expected_of(name)],
@@ -49,6 +50,7 @@ def test_the_text_about_an_incident_has_what_it_must_and_nothing_false(
     assert [words for words in wanted["never"] if words in output] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if "both" in expected_of(name) else pytest.mark.deep) for name in NAMES]
 )

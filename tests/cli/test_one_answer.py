@@ -48,6 +48,7 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     return " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.deep
 @pytest.mark.uncounted
 @pytest.mark.parametrize(("incident", "name"), [*inputs()])
 def test_three_commands_have_one_answer(incident: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,8 @@ import pytest
 from tests.factories import Document
 from tests.stamp_policies import SUFFIX, Written, refusals, stamped, stored
 
+pytestmark = pytest.mark.slow
+
 KEYS: Final = [f"lease-webhook/{name}-{SUFFIX}" for name in ("writer", "written", "term")]
 CONSTANT: Final = {"manager": "lease-webhook-stamp", "operation": "Update", "time": "2000-01-01T00:00:00Z"}
 SPEC: Final = {"holderIdentity": "a", "leaseDurationSeconds": 15, "leaseTransitions": 3}

@@ -101,6 +101,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return pages
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", [case for case in SHELL if not case.values[0].needs])  # type: ignore[union-attr]
 def test_commands_that_need_nothing_run(block: Block, here: Path) -> None:
     programs = Path(sys.executable).parent

@@ -88,6 +88,7 @@ REASONS: Final = {
 }
 
 
+@pytest.mark.deep
 @pytest.mark.uncounted
 @pytest.mark.parametrize("path", WATCHES, ids=lambda path: path.parent.name)
 def test_why_says_the_same_of_every_recorded_incident(path: Path, tmp_path: Path) -> None:

@@ -207,6 +207,7 @@ def list_differences(rule: Rule, about: RuleInCel) -> Iterator[tuple[object, ...
             yield name, "engine", wanted, "policy", seen, request
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", [rule.id for rule in SPEAKING])
 def test_policy_and_engine_agree_on_the_writes_of_the_tests_and_beside_them(rule: str) -> None:
     hint = "the check of the rule and its `in_cel` say something else of these; what CEL cannot say: WHERE_CEL_DIFFERS"

@@ -6,7 +6,6 @@ longest: a folder of folders, which is of no one cluster.
 
 import json
 import time
-import zlib
 from pathlib import Path
 
 import pytest
@@ -23,11 +22,6 @@ INCIDENTS = frozenset(DATA.glob("*incidents"))
 FOLDERS_OF_FOLDERS = [folder for folder in FOLDERS if any(path.is_dir() for path in folder.iterdir())]
 
 
-def is_left_to_deep(folder: Path) -> bool:
-    """Return whether it is a recorded incident of which others are drawn."""
-    return folder.parent in INCIDENTS and zlib.crc32(folder.name.encode()) % 4 != 0
-
-
 def assert_drawn(path: Path) -> None:
     now = time.time_ns() // 1000
     builder = TimelineBuilder(now)
@@ -42,7 +36,7 @@ def assert_drawn(path: Path) -> None:
 @pytest.mark.uncounted
 @pytest.mark.parametrize(
     "folder",
-    [pytest.param(one, marks=[pytest.mark.deep] if is_left_to_deep(one) else []) for one in FOLDERS],
+    [pytest.param(one, marks=[pytest.mark.deep] if one.parent in INCIDENTS else []) for one in FOLDERS],
     ids=map(str, FOLDERS),
 )
 def test_every_lease_of_every_file_has_a_lane(folder: Path) -> None:

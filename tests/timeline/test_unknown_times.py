@@ -88,7 +88,7 @@ def test_reads_that_find_no_lease_after_a_hole_end_the_time_of_its_holder() -> N
     del server.log[known:]
     for _ in range(2):
         server.wait(0.1)
-        first.fail(404, "not found", verb="get")
+        first.fail(404, 'leases.coordination.k8s.io "db" not found', verb="get")
     server.wait(0.1)
     first.take()
     together(4, first, other)

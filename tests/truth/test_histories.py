@@ -263,6 +263,7 @@ def test_a_steal_is_refused_where_writers_are_stamped() -> None:
     }
 
 
+@pytest.mark.deep
 def test_every_fault_deed_and_refusal_is_drawn() -> None:
     """And two lead, the lease is empty, and deleted."""
     plans = [draw(seed) for seed in range(500)]

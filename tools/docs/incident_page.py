@@ -97,7 +97,7 @@ def make_page() -> str:
 
 def _describe_recording(found: Iterable[Incident]) -> str:
     """Return `kube-apiserver v1.37.1, 2026-11-22`, of each version and day."""
-    both = {(one.truth["api_server"], one.truth["recorded_until"][:10]) for one in found}
+    both = {(one.truth["kubernetes"], one.truth["begins"][:10]) for one in found}
     return "; ".join(f"kube-apiserver {version}, {day}" for version, day in sorted(both))
 
 
