@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from lab.bench import toolchain
-from lab.bench.servers import PEERS, ROOT
+from lab.bench.servers import PEERS, ROOT, find_interpreter_name
 from lab.bench.table import Table
 from lab.e2e.table import Rows, load
 
@@ -63,7 +63,7 @@ def _describe_programs(tables: Mapping[str, Table]) -> str:
     return "\n".join(
         [
             *_list_machines(tables),
-            f"- Ours: CPython {sys.version.split()[0]} where a table names no other, {libraries}.",
+            f"- Ours: {find_interpreter_name()}, where a table names no other; {libraries}.",
             f"- Peers: {peers}.",
         ]
     )
