@@ -208,32 +208,39 @@ class LeaseLane(Struct):
         self, seen: Observation, events: Sequence[LeaseEvent], latest: int, max_ticks: int, begun: int | None
     ) -> None:
         """Add an observation that the history has taken in, with what happened."""
-        if seen.act is Act.READ:
-            # It shows that the lease is gone, if anything.
-            for event in events:
-                self._add(event, latest, max_ticks, is_drawn=False)
-            return
+        is_write = seen.act is not Act.READ
+        if is_write:
+            self._note_write(seen, latest, begun, is_event=bool(events))
+        for event in events:  # of a read: that the lease is gone
+            if event.kind in {EventKind.ACQUIRED, EventKind.RENEWED}:
+                self.claimed = None
+            self._add(event, latest, max_ticks, is_drawn=event.kind is EventKind.RENEWED and self._is_drawn(seen))
+        if is_write and seen.is_stored and not seen.problem and seen.act is not Act.DELETED:
+            self._show_state()
+
+    def _note_write(self, seen: Observation, latest: int, begun: int | None, *, is_event: bool) -> None:
+        """Note the answer to a write, whether the lease is frozen since, and what its times are by."""
         self.begun = begun if seen.input_kind is InputKind.AUDIT_LOG else None
         if seen.answer:
             self._mark_answer(seen, seen.answer)
         self.frozen = self.find_freeze(self.history.moment) if self._may_be_frozen(latest) else None
-        self.is_claimed = self.is_claimed or (bool(events) and self.history.write.is_claimed)
-        for event in events:
-            if event.kind in {EventKind.ACQUIRED, EventKind.RENEWED}:
-                self.claimed = None
-            self._add(event, latest, max_ticks, is_drawn=event.kind is EventKind.RENEWED and self._is_drawn(seen))
-        if self.history.lease is not None and seen.is_stored and not seen.problem and seen.act is not Act.DELETED:
-            if self.holder or self.duration_held is None:
-                self.duration_held = self.history.duration
-            if self.spans.present is None and not self.spans.closed:
-                self._begin_unheld(self.history.lease)
-            elif self.spans.present and self.spans.present.kind in {SpanKind.HELD, SpanKind.FROZEN}:
-                self._mark_held(self.history.moment)
-            elif self.spans.present and self.spans.present.kind is SpanKind.WRITTEN:
-                # What its writer's own clock dates came after the latest write that the log shows.
-                self._mark_held(self.ticks.latest if self.history.write.is_claimed else self.history.moment)
-            else:
-                self._extend(self.history.moment)
+        self.is_claimed = self.is_claimed or (is_event and self.history.write.is_claimed)
+
+    def _show_state(self) -> None:
+        """Show what the latest state says of its holder."""
+        if self.history.lease is None:
+            return
+        if self.holder or self.duration_held is None:
+            self.duration_held = self.history.duration
+        if self.spans.present is None and not self.spans.closed:
+            self._begin_unheld(self.history.lease)
+        elif self.spans.present and self.spans.present.kind in {SpanKind.HELD, SpanKind.FROZEN}:
+            self._mark_held(self.history.moment)
+        elif self.spans.present and self.spans.present.kind is SpanKind.WRITTEN:
+            # What its writer's own clock dates came after the latest write that the log shows.
+            self._mark_held(self.ticks.latest if self.history.write.is_claimed else self.history.moment)
+        else:
+            self._extend(self.history.moment)
 
     def _begin_unheld(self, lease: Lease) -> None:
         """Begin with a lease that no one holds: if no one ever did, that is so since it was created."""
