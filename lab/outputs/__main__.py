@@ -16,9 +16,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Final
 
-from lab.outputs.commands import ROOT, Invocation, list_invocations
+from lab.outputs.commands import ROOT, Invocation, list_invocations, list_policy_files
 from lab.outputs.stored import FOLDER, Output, make_output, read_outputs, write_outputs
-from webhook.admission.policy.file import load
+from webhook.admission.policy.file import PolicyFileError, load
 from webhook.admission.policy.schema import PRESETS
 from webhook.cli.main import main as run_command
 
@@ -42,16 +42,21 @@ class _Text(io.TextIOWrapper):
 
 
 def _mask(text: str) -> str:
-    """Leave out where this is, and the hashes of the presets, which any new rule changes."""
+    """Leave out where this is, and the hashes of presets and policy files, which any new rule changes."""
     text = text.replace(f"{ROOT}/", "")
-    for preset, digest in _hash_presets().items():
-        text = text.replace(digest, f"hash-of-{preset}")
+    for name, digest in _hash_policies().items():
+        text = text.replace(digest, f"hash-of-{name}")
     return text
 
 
 @cache
-def _hash_presets() -> Mapping[str, str]:
-    return {preset: load(preset).digest for preset in PRESETS}
+def _hash_policies() -> Mapping[str, str]:
+    """Return the hash of each preset, and of each file of a policy that a command is given, by its name."""
+    found = {preset: load(preset).digest for preset in PRESETS}
+    for file in list_policy_files():
+        with contextlib.suppress(PolicyFileError):
+            found.setdefault(file.stem, load(str(file)).digest)
+    return found
 
 
 def compute_output(invocation: Invocation) -> Output:

@@ -48,13 +48,18 @@ def _list_all_words() -> Iterator[tuple[object, ...]]:
     yield from _list_configuration_commands()
 
 
+def list_policy_files() -> list[Path]:
+    """Return the files that the commands about policies are given, of which some are no policies."""
+    return [*_list_files(DATA / "policies"), *_list_files("docs/examples", "*.yaml")]
+
+
 def _list_rule_commands() -> Iterator[tuple[object, ...]]:
     yield ("rules",)
     yield ("rules", "--format", "json")
     for page in _list_files("docs/rules", "*.md"):
         yield ("rules", page.stem)
     yield ("policy", "schema")
-    for policy in [*_list_files(DATA / "policies"), *_list_files("docs/examples", "*.yaml")]:
+    for policy in list_policy_files():
         yield ("policy", "check", policy)
         yield ("policy", "check", policy, "--format", "json")
         yield ("policy", "show", policy)

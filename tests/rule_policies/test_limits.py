@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.factories import NOW, to_bytes
+from tests.factories import NOW, Document, to_bytes
 from tests.rule_policies import compared
 from tests.rule_policies.in_process import ExportedPolicies
 from tests.rule_policies.test_each_rule import DENYING
@@ -15,11 +15,12 @@ from webhook.admission.policy.parse import parse
 from webhook.admission.rules.registry import RULES
 
 LOW: Final = 1
-HIGH: Final = 2_000_000_000
+HIGH: Final = 2**63 - 1
+"""The largest that a policy may set: in CEL, what goes beyond is an error, and the write passes."""
 
 
-def answers_of(rule: str, limits: dict[str, int]) -> list[tuple[list[str], list[str]]]:
-    """Return the modes that the engine and the policy find of each write whose wording is pinned."""
+def answers_of(rule: str, limits: dict[str, int]) -> list[tuple[Document, list[str], list[str]]]:
+    """Return each write whose wording is pinned, with the modes that the engine and the policy find of it."""
     numbers = "".join(f", {name}: {value}" for name, value in limits.items())
     policy = parse(DENYING.replace(f"  {rule}: {{mode: deny}}\n", f"  {rule}: {{mode: deny{numbers}}}\n"))
     exported = ExportedPolicies(policy)
@@ -29,7 +30,7 @@ def answers_of(rule: str, limits: dict[str, int]) -> list[tuple[list[str], list[
         if name == rule and compared.is_sent(request, body):
             expected = compared.expected(compared.verdict_of(body, policy, NOW + 4 * SECOND), request)
             engine = sorted(mode for mode, broken in expected if broken == rule)
-            modes.append((engine, sorted(one.mode for one in exported.broken(request) if one.rule == rule)))
+            modes.append((request, engine, sorted(one.mode for one in exported.broken(request) if one.rule == rule)))
     return modes
 
 
@@ -47,9 +48,10 @@ def test_the_policy_and_the_engine_have_the_same_number(rule: str, name: str) ->
     # What only warns may not be above what denies.
     ends = (high, high | {name: LOW}) if name.startswith("warn_") else (low | {name: HIGH}, low)
     answers = [answers_of(rule, limits) for limits in ends]
-    assert all(engine == policy for each in answers for engine, policy in each)
+    differing = [(limits, *one) for limits, each in zip(ends, answers, strict=True) for one in each if one[1] != one[2]]
+    assert differing == [], f"`${name}` in `in_cel` and `find_limits` in the check must decide the same"
     hint = (
         f"no pinned write depends on the number alone at {LOW} or {HIGH:,}, with the others at the other end: "
-        "add one to WRITES_IT_SPEAKS_OF of the tests of the rule. These names are of numbers above which it speaks"
+        "add one to WRITES_IT_SPEAKS_OF of the tests of the rule"
     )
     assert answers[0] != answers[1], hint

@@ -13,12 +13,13 @@ NO_VARIABLES: Final[Mapping[str, str]] = MappingProxyType({})
 class RuleInCel(Struct, frozen=True, kw_only=True):
     """How a policy of the API server says a rule, or why it cannot (`webhook/api_server/rule_policies.py`).
 
-    `broken` is true of a write that the rule denies, `warned` of one that it only warns of, over the variables of
-    `webhook/api_server/variables.yaml`. In `message`, and `warning` if it differs, `{expression}` is inserted,
-    `{!expression}` in quotes; `$name` is a number of the rule. A rule that never denies has
-    no `broken`, one that never warns no `warned`. `lacks` says what of the rule a policy does not say, or
-    why nothing. `variables` are of this rule alone: a policy has each after those that it uses. `phrases` are variables
-    that are texts like `message`. A line break in any of these texts is a space.
+    `broken` is true of a write of which the rule has a finding of the tier DENY, which a policy may have denied
+    whatever the presets do (`TRANSITIONS_DECREASE`), and `warned` of one that it only ever warns of, over the
+    variables of `webhook/api_server/variables.yaml`. In `message`, and `warning` if it differs, `{expression}` is
+    inserted, `{!expression}` in quotes; `$name` is a number of the rule. A rule without findings of a tier has no
+    such text. `lacks` says what of the rule a policy does not say, or why nothing. `variables` are of this rule
+    alone: a policy has each after those that it uses. `phrases` are variables that are texts like `message`. A line
+    break in any of these texts is a space.
 
     The functions are those of Kubernetes 1.30, the oldest API server with policies: https://kubernetes.io/docs/reference/using-api/cel/.
     They may differ from Python's of a similar name: `trim()` leaves U+001C to U+001F, which `strip()` removes.

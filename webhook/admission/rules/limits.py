@@ -1,9 +1,10 @@
 """The numbers that a policy may change: each rule that has some has a type of them beside its check.
 
 Its defaults are those of the rule, and the page of the rule has its descriptions. A name that begins with `deny_`
-belongs to the rule's mode, one that begins with `warn_` only ever warns. A policy that puts `warn_X` above `deny_X` is
-refused: both are upper bounds. A lower bound is one number, without such a pair. No other two numbers are compared, so
-a check must accept any combination of those.
+belongs to the rule's mode, one that begins with `warn_` only ever warns; a ratio has neither name. A policy that puts
+`warn_X` above `deny_X` is refused: both are upper bounds. A lower bound is one number, without such a pair. No other
+two numbers are compared, so a check must accept any combination of those. Each may be anything from 0 to 2^63-1: a
+check says what 0 means, and CEL subtracts rather than adds, and multiplies in `double`, as it errs on overflow.
 """
 
 from collections.abc import Callable, Mapping

@@ -77,8 +77,8 @@ TRANSITIONS_JUMP: Final = Rule(
         counter overflows and no one else can take the lease; write {variables.oldCount + 1}
         """,
         warned="""
-        request.operation != 'CREATE' && variables.count > variables.oldCount + 1 && variables.count >
-        variables.oldCount + $warn_jump_above
+        request.operation != 'CREATE' && variables.count > variables.oldCount + 1 &&
+        variables.count - variables.oldCount > $warn_jump_above
         """,
         warning="""
         spec.leaseTransitions: Invalid value: {variables.count}: must not increase by more than {$warn_jump_above} from
