@@ -78,7 +78,7 @@ def test_the_list_names_every_rule_with_its_modes(capsys: pytest.CaptureFixture[
 def test_the_numbers_and_the_reach_of_a_rule(capsys: pytest.CaptureFixture[str]) -> None:
     main(["rules", "duration-too-long"])
     out = capsys.readouterr().out
-    assert "warn_above_seconds: 86400, deny_above_seconds: 31536000" in out
+    assert "warn_above_seconds: 86400 (warns" in out
     assert "evaluated on renewals too" in out
     main(["rules", "renew-time-in-future"])
     assert "a deny_above_seconds below 86400 has no effect" in " ".join(capsys.readouterr().out.split())

@@ -9,8 +9,9 @@ import pytest
 from msgspec import Struct
 
 from tools.docs.pages import find_section
-from tools.docs.rule_pages import FOLDER, describe_numbers, make_rule_pages
+from tools.docs.rule_pages import FOLDER, make_rule_pages
 from webhook.admission.policy.parse import parse
+from webhook.admission.rules.limits import describe_numbers
 from webhook.cli.rules import list_all_rules
 
 HEAD = "apiVersion: lease-webhook/v1\npreset: strict\n"
@@ -44,7 +45,7 @@ def test_a_number_without_a_meaning_is_refused() -> None:
         above_seconds: int = 5
 
     with pytest.raises(ValueError, match=r"Unexplained\.above_seconds has no meaning: declare it as Annotated"):
-        [*describe_numbers(Unexplained)]
+        describe_numbers(Unexplained)
 
 
 @pytest.mark.parametrize("page", RELAXED)

@@ -5,8 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Final
 
-from msgspec import Struct, inspect
-
 from tests.recordings import recordings
 from tools.docs.fields_page import make_anchor
 from tools.docs.pages import DOCS
@@ -14,6 +12,7 @@ from tools.docs.upstream import describe_upstream
 from webhook.admission.policy.file import load
 from webhook.admission.policy.schema import RULE_IDS
 from webhook.admission.rules.fields import fields_of
+from webhook.admission.rules.limits import describe_numbers
 from webhook.admission.rules.mode import Mode
 from webhook.admission.rules.registry import EXEMPTIBLE, RULES
 from webhook.admission.rules.rule import Rule
@@ -87,7 +86,8 @@ def make_page(rule: Rule) -> Iterator[str]:
     both = zip(find_modes(rule.id), PRESETS, strict=True)
     yield f"| mode | {', '.join(f'`{mode}` in `{preset}`' for mode, preset in both)} |"
     if rule.limits:
-        yield f"| numbers | {'<br>'.join(describe_numbers(rule.limits))} |"
+        numbers = (f"`{number}`: {meaning}" for number, meaning in describe_numbers(rule.limits).items())
+        yield f"| numbers | {'<br>'.join(numbers)} |"
     if describe_renewals(rule):
         plain = ", [plain ones](../renewals.md)" if "plain ones" in describe_renewals(rule) else ""
         yield f"| renewals | {describe_renewals(rule)} ([`Event.RENEWAL`](../glossary.md#the-three-renewals){plain}) |"
@@ -153,18 +153,6 @@ def find_modes(rule: str) -> list[str]:
     """Return the mode in each of PRESETS."""
     found = (load(preset).default.modes for preset in PRESETS)
     return [each[rule].word if rule in each else "deny" for each in found]
-
-
-def describe_numbers(numbers: type[Struct]) -> Iterator[str]:
-    """Yield each number with its default and its meaning; raises ValueError if it has none."""
-    made = inspect.type_info(numbers)
-    assert isinstance(made, inspect.StructType)
-    for field in made.fields:
-        described = field.type.extra_json_schema if isinstance(field.type, inspect.Metadata) else None
-        if not described or "description" not in described:
-            name = f"{numbers.__name__}.{field.name}"
-            raise ValueError(f"{name} has no meaning: declare it as Annotated[int, Meta(description=...)]")
-        yield f"`{field.name}: {field.default}`: {described['description']}"
 
 
 def find_numbers(rule: str) -> dict[str, int]:

@@ -13,6 +13,7 @@ from webhook.admission.policy.model import LeasePolicy
 from webhook.admission.policy.schema import RULE_IDS
 from webhook.admission.rules.change import Event
 from webhook.admission.rules.fields import fields_of
+from webhook.admission.rules.limits import describe_numbers
 from webhook.admission.rules.registry import ALL_RULES, RULES
 from webhook.admission.rules.rule import Rule
 from webhook.api_server.rule_policies import is_refused_upstream
@@ -130,8 +131,9 @@ def _list_all() -> list[str]:
 def _explain(rule: Rule) -> list[str]:
     modes = ", ".join(f"{mode} in {preset}" for mode, preset in zip(_find_modes(rule.id), PRESETS, strict=True))
     facts = [("on", f"{format_kinds(rule)}: {format_operations(rule)}"), ("mode", modes)]
-    if limits := _find_limits(rule.id):
-        facts.append(("numbers", ", ".join(f"{name}: {value}" for name, value in limits.items())))
+    if rule.limits is not None:
+        numbers = describe_numbers(rule.limits).items()
+        facts.append(("numbers", "; ".join(f"{number} ({meaning})" for number, meaning in numbers)))
     facts += [("renewals", note)] if (note := describe_renewals(rule)) else []
     facts += [("fields", ", ".join(field.path for field in fields_of(rule)))] if rule in RULES.values() else []
     facts += [("upstream", REFUSED_UPSTREAM)] if is_refused_upstream(rule) else []

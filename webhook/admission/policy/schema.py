@@ -62,7 +62,7 @@ Operations = Annotated[
         "if it creates the object."
     ),
 ]
-Number = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+_NUMBER_RANGE: Final = Meta(ge=0, le=2**63 - 1)
 Text = Annotated[
     str, _require_form(rf"^(?=[\s\S]*\S)[^{_CONTROL}]*$", "a string that is not blank, without control characters")
 ]
@@ -165,7 +165,7 @@ def _make_rule_setting(rule: str) -> type[Struct]:
         return RuleSetting
     return defstruct(
         "".join(word.capitalize() for word in rule.split("-")),
-        [(number.name, Number | UnsetType, UNSET) for number in fields(numbers)],
+        [(number.name, Annotated[number.type, _NUMBER_RANGE] | UnsetType, UNSET) for number in fields(numbers)],
         bases=(RuleSetting,),
         frozen=True,
         forbid_unknown_fields=True,

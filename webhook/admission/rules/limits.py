@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, Final, TypeVar
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, inspect
 
 Limits = Mapping[type[Struct], Any]
 """The numbers of rules by their type, for those rules of which a policy sets one; the others have their defaults."""
@@ -19,6 +19,20 @@ DEFAULT_LIMITS: Final[Limits] = MappingProxyType({})
 FindLimits = Callable[[str, str], Limits]
 """Returns the numbers for a lease or a candidate, by its namespace and name."""
 _Numbers = TypeVar("_Numbers", bound=Struct)
+
+
+def describe_numbers(numbers: type[Struct]) -> Mapping[str, str]:
+    """Return each number with its default, `warn_jump_above: 1000`, and its meaning; ValueError if one has none."""
+    found = {}
+    info = inspect.type_info(numbers)
+    assert isinstance(info, inspect.StructType)
+    for field in info.fields:
+        described = field.type.extra_json_schema if isinstance(field.type, inspect.Metadata) else None
+        if not described or "description" not in described:
+            name = f"{numbers.__name__}.{field.name}"
+            raise ValueError(f"{name} has no meaning: declare it as Annotated[int, Meta(description=...)]")
+        found[f"{field.name}: {field.default}"] = str(described["description"])
+    return found
 
 
 def find_default_limits(_: str, __: str) -> Limits:
