@@ -11,6 +11,7 @@ import pytest
 
 from lab import reading_costs
 from lab.bench import results
+from lab.cluster.table import RESULTS as CLUSTER
 from lab.e2e.table import RESULTS
 from tests.recordings import recordings
 from webhook.cli.timeline import EXAMPLE, EXAMPLE_FILES
@@ -149,3 +150,16 @@ def test_a_page_copies_what_was_measured(page: str, text: str) -> None:
 
 def test_a_watch_never_names_the_rate_limiter() -> None:
     assert [*count_named_causes("watch")] == ["the holder's side"]
+
+
+def test_a_changed_policy_is_in_force_as_soon_as_the_readme_says() -> None:
+    assert "which takes up to a minute and a half" in (ROOT / "README.md").read_text(encoding="utf-8")
+    texts = [
+        row["seen"]
+        for rows in read(CLUSTER)["rows"].values()
+        for row in rows
+        if "policy in the ConfigMap" in row["claim"]
+    ]
+    seconds = [int(found) for text in texts for found in re.findall(r"in force after (\d+) s", text)]
+    assert seconds
+    assert max(seconds) <= 90
