@@ -244,6 +244,26 @@ def test_whom_an_api_server_chose_in_a_log_without_objects_follows_no_other_hold
     assert handovers == {Handover.CREATED: 1, Handover.UNKNOWN: 1}
 
 
+def test_writes_before_a_deletion_do_not_make_a_chosen_holder_follow_at_once() -> None:
+    server = FakeServer()
+    chooser, chosen = server.elector("api", "shop/db", user=API_SERVER, pod=""), server.elector("a", "shop/db")
+    chosen.identity = chooser.identity
+    for _ in range(2):
+        chooser.take()
+        for _ in range(2):
+            server.wait(2)
+            chosen.renew()
+        server.wait(1)
+        server.delete("shop/db")
+        server.wait(2)
+    chooser.take()
+    server.wait(2)
+    chosen.renew()
+    history = account(log(server, metadata_only=True)).history
+    assert history.current_tenure is not None
+    assert history.current_tenure.holder == API_SERVER
+
+
 def test_no_more_writers_beside_a_holder_are_remembered_than_a_lease_can_have() -> None:
     server = FakeServer()
     a = server.elector("a", "shop/db")

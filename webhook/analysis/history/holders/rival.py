@@ -78,13 +78,9 @@ class Rival(Struct):
         return self.turns[-1].is_in_turn
 
     def begin(self, verb: str) -> None:
-        """Begin with a first write of a holder."""
+        """Begin with a write of a holder: what others wrote before does not follow it."""
         self.verb = verb
         self.others.clear()
-
-    def note_holder(self, verb: str) -> None:
-        """Note a write of the holder."""
-        self.begin(verb)
         self.writes.clear()
 
     def follow_holder(self, verb: str) -> None:

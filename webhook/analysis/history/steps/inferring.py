@@ -48,7 +48,7 @@ def _take_next_logged_write(step: Step, tenure: Tenure, verb: str, at: int, writ
     match classify_write_to_unknown(tenure, history.rival, writer, verb):
         case HiddenWrite.RENEWAL:
             tenure.processes.note_beside(history.rival.others)
-            history.rival.note_holder(verb)
+            history.rival.begin(verb)
             history.rival.note_writer(at, writer)
             _renew_hidden(step, tenure, at, writer)
         case HiddenWrite.BY_RIVAL:
