@@ -1,4 +1,4 @@
-"""What one command costs: its CPU time and its peak memory, and nothing of the process that asks."""
+"""The cost of a command: CPU time and peak memory, without those of the process that measures."""
 
 import subprocess
 import sys

@@ -41,8 +41,7 @@ class OneFinding:
         config.hook.pytest_deselected(items=others)
 
     def _is_about_another(self, item: pytest.Item) -> bool:
-        case = item.name.partition("[")[2].removesuffix("]")
-        return case.partition("-deep")[0] in self._others
+        return item.name.partition("[")[2].removesuffix("]") in self._others
 
 
 def find_modules(finding: str) -> list[Path]:

@@ -1,4 +1,4 @@
-"""When, of which commit and on which machine something was measured: each page of figures says it in these words."""
+"""The date, commit and machine of a measurement, as each page of figures states them."""
 
 import datetime as dt
 import os
@@ -25,7 +25,7 @@ class Circumstances(Struct, frozen=True):
 
 
 def find_circumstances() -> Circumstances:
-    """Return those of a measurement that begins, or has ended, now."""
+    """Return the circumstances of a measurement that begins or ends now."""
     return Circumstances(f"{dt.datetime.now(dt.UTC):%Y-%m-%d %H:%M UTC}", describe_commit(), describe_machine())
 
 

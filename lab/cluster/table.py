@@ -1,6 +1,5 @@
 """The rows as one Markdown table, and the page in docs/."""
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from msgspec import Struct, field
 from lab.cluster.plan import CHECKS
 from lab.cluster.shortened import FACTOR
 from lab.e2e.world import Row
-from tools.circumstances import find_circumstances
+from tools.circumstances import Circumstances, find_circumstances
 
 PAGE = Path(__file__).parents[2] / "docs" / "cluster-figures.md"
 RESULTS = Path(__file__).with_name("results.json")
@@ -41,16 +40,13 @@ are zero all the time. `make test` compares the dashboard's JSON with Grafana's 
 class Results(Struct):
     """The results of a whole run, by the name of the check; `repeated` are checks that ran again later, and when."""
 
-    day: str
+    circumstances: Circumstances
     version: str
     image: str
     minutes: float
-    cores: int
     ours: bool
     rows: dict[str, list[Row]]
     repeated: dict[str, str] = field(default_factory=dict)
-    commit: str = ""
-    machine: str = ""
 
 
 def render(rows: Mapping[str, Sequence[Row]]) -> str:
@@ -66,20 +62,7 @@ def render(rows: Mapping[str, Sequence[Row]]) -> str:
 
 def publish(rows: Mapping[str, list[Row]], version: str, image: str, minutes: float, *, ours: bool) -> None:
     """Store the results of a whole run, and write the page."""
-    now = find_circumstances()
-    _keep(
-        Results(
-            day=now.date,
-            version=version,
-            image=image,
-            minutes=minutes,
-            cores=os.cpu_count() or 0,
-            ours=ours,
-            rows=dict(rows),
-            commit=now.commit,
-            machine=now.machine,
-        )
-    )
+    _keep(Results(find_circumstances(), version, image, minutes, ours=ours, rows=dict(rows)))
 
 
 def replace_rows(rows: Mapping[str, list[Row]], version: str) -> None:
@@ -97,9 +80,8 @@ def render_page(results: Results) -> str:
     again = ", ".join(f"{CHECKS[name].title.lower()} ({name}) on {at}" for name, at in results.repeated.items())
     return (
         "# What real pods showed\n\n"
-        f"Made by `make cluster` on {results.day} in {results.minutes:.0f} minutes "
-        f"on Kubernetes {results.version}, "
-        f"of commit {results.commit}, on {results.machine}. {OURS if results.ours else 'A cluster that was given.'}\n"
+        f"Made by `make cluster` {results.circumstances}, in {results.minutes:.0f} minutes "
+        f"on Kubernetes {results.version}. {OURS if results.ours else 'A cluster that was given.'}\n"
         f"The image: `{results.image}`{', the digest of two builds' if results.ours else ''}.\n"
         f"{f'Repeated separately: {again}.{chr(10)}' if again else ''}\n"
         "Under load: four writers, each with its own lease in a namespace that fails closed (component `strict`), "

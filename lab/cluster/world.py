@@ -26,6 +26,8 @@ PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 CLOSED = "cluster-closed"
 """A namespace in which a write that is not reviewed fails."""
 PYTHON = "/usr/local/bin/python3"
+SECONDS_PAST_EXPIRY = 4
+"""By then a lease has expired for every clock: stamps have whole seconds, and clocks of API servers differ."""
 Object = dict[str, Any]
 
 

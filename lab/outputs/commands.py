@@ -49,7 +49,7 @@ def _list_all_words() -> Iterator[tuple[object, ...]]:
 
 
 def list_policy_files() -> list[Path]:
-    """Return the files that the commands about policies are given, of which some are no policies."""
+    """Return the files that are passed to the commands about policies; some of them do not hold a policy."""
     return [*_list_files(DATA / "policies"), *_list_files("docs/examples", "*.yaml")]
 
 

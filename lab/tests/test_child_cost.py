@@ -1,4 +1,4 @@
-"""What a command costs is its own: not the memory of the process that asks."""
+"""The measured cost is that of the command, without the memory of the process that measures."""
 
 import sys
 

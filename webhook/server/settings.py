@@ -1,4 +1,4 @@
-"""What an operator chooses, and the limits for clients."""
+"""Options for operators, and limits for clients."""
 
 from typing import Final
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator
 
 from lab.cluster.monitoring import apply_definitions
-from lab.cluster.world import NAMESPACE, PYTHON, World
+from lab.cluster.world import NAMESPACE, PYTHON, SECONDS_PAST_EXPIRY, World
 from lab.e2e.manifests import format_micro_time, make_lease
 from lab.e2e.world import Row, build_lease_path
 from tests.waiting import wait_for
@@ -24,7 +24,6 @@ SCRAPE = (
     "import urllib.request; print(urllib.request.urlopen('http://127.0.0.1:8082/metrics', timeout=5).read().decode())"
 )
 POD = "lease-recorder-0"
-CLEARLY_SECONDS = 4
 SLICES = f"/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices"
 
 
@@ -41,7 +40,7 @@ def check_recorder(world: World) -> Iterator[Row]:
     ports = {port["port"] for one in slices.expect(200)["items"] for port in one["ports"]}
     wait_for("no one leads", lambda: _read_metric(world, "live") == 0, 30, 0.5)
     # A takeover sooner may have come before the expiry, by stamps of whole seconds and clocks that may differ.
-    time.sleep(CLEARLY_SECONDS)
+    time.sleep(SECONDS_PAST_EXPIRY)
     absent = _read_metric(world, "leaderless_seconds_total")
     path = build_lease_path(SHOP, "shift")
     lease = world.client.get(path)

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from lab.cluster.load import Load
-from lab.cluster.world import CLOSED, NAMESPACE, PYTHON, Object, World
+from lab.cluster.world import CLOSED, NAMESPACE, PYTHON, SECONDS_PAST_EXPIRY, Object, World
 from lab.e2e.fence.trial import export_fence
 from lab.e2e.manifests import make_lease
 from lab.e2e.world import Row, build_lease_path
@@ -17,7 +17,6 @@ from tests.waiting import wait_for
 
 SHOP = "cluster-shop"
 DURATION = 6
-CLEARLY_SECONDS = 4
 EVERY_MINUTE = """
 patches:
 - target: {kind: CronJob, name: lease-audit}
@@ -139,7 +138,7 @@ def _send(world: World, pod: str, method: str, path: str, body: Object) -> str:
 
 def _check_audit(world: World) -> Iterator[Row]:
     """Check that the lease whose holder no longer renews it is the one finding; renewed, there is none."""
-    time.sleep(DURATION + CLEARLY_SECONDS)  # a job that begins before the lease has expired finds nothing
+    time.sleep(DURATION + SECONDS_PAST_EXPIRY)  # a job that begins before the lease has expired finds nothing
     status, output = _wait_for_next_job(world)
     severe = {f"{one['kind']} {one['namespace']}/{one['name']} {one['check']}" for one in _list_severe(output)}
     expected = {f"Lease {SHOP}/operator expired"}
