@@ -49,14 +49,11 @@ def measure(tables: dict[str, Measurement], only: list[str], command: str, *, sh
         began = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="lease-webhook-") as work:
             table = run(Path(work), short=short)
-        now = find_circumstances()
         results_by_name[key] = msgspec.structs.replace(
             table,
             seconds=round(time.monotonic() - began, 1),
-            date=now.date,
             command=f"{command} --only {key}",
-            commit=now.commit,
-            machine=now.machine,
+            circumstances=find_circumstances(),
         )
         print("\n" + results.format_table(results_by_name[key]), flush=True)
     return results_by_name

@@ -33,7 +33,7 @@ def format_table(table: Table) -> str:
     lines = [f"### {table.title}", "", *table.notes]
     lines.append(
         f"Other programs of the machine kept up to {table.foreign_cores:.2f} cores busy; took {table.seconds:g} s on"
-        f" {table.date}, of commit {table.commit}. `{table.command}`"
+        f" {table.circumstances.date}, of commit {table.circumstances.commit}. `{table.command}`"
     )
     if table.rows:
         lines += [
@@ -72,7 +72,7 @@ def _describe_programs(tables: Mapping[str, Table]) -> str:
 def _list_machines(tables: Mapping[str, Table]) -> list[str]:
     names: dict[str, list[str]] = {}
     for name, table in tables.items():
-        names.setdefault(table.machine, []).append(name)
+        names.setdefault(table.circumstances.machine, []).append(name)
     if len(names) == 1:
         return [f"- Machine: {next(iter(names))}, shared."]
     return [f"- Machine of {', '.join(those)}: {machine}, shared." for machine, those in names.items()]
@@ -194,9 +194,12 @@ def summarize() -> str:
         tables = msgspec.json.decode(file.read_bytes(), type=dict[str, Table])
         page = f"{directory.relative_to(ROOT)}/RESULTS.md"
         noise = max(one.foreign_cores for one in tables.values())
-        when = _join_ends(one.date[:10] for one in tables.values())
-        commits = " and ".join(dict.fromkeys(one.commit for one in tables.values()))
-        machines = " and ".join(dict.fromkeys(one.machine for one in tables.values()))
+        runs = [one.circumstances for one in tables.values()]
+        when = _join_ends(one.date[:10] for one in runs)
+        commits, machines = (
+            " and ".join(dict.fromkeys(names))
+            for names in ([one.commit for one in runs], [one.machine for one in runs])
+        )
         meanwhile = f"other programs kept up to {noise:.1f} cores busy meanwhile:"
         head = f"**{title}**, measured {when} of commit {commits} on {machines}"
         parts += [

@@ -2,6 +2,8 @@
 
 from msgspec import Struct
 
+from tools.circumstances import Circumstances
+
 
 class Bar(Struct, frozen=True):
     """One promise of the project and its measured value.
@@ -21,8 +23,7 @@ class Table(Struct, frozen=True):
     """One table of RESULTS.md.
 
     `notes` are lines under the title; `series` are named lines of (x, y) for the plots; `foreign_cores` is the load by
-    other programs of the machine in the busiest round, which makes every figure worse. `commit` and `machine` are those
-    of the measurement, as `tools.circumstances` describes them.
+    other programs of the machine in the busiest round, which makes every figure worse.
     """
 
     title: str
@@ -33,10 +34,8 @@ class Table(Struct, frozen=True):
     series: dict[str, list[tuple[float, float]]] = {}
     foreign_cores: float = 0.0
     seconds: float = 0.0
-    date: str = ""
     command: str = ""
-    commit: str = ""
-    machine: str = ""
+    circumstances: Circumstances = Circumstances("", "", "")
 
 
 def format_span(values: list[float], digits: int = 2) -> str:
