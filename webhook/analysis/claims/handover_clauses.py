@@ -342,6 +342,9 @@ def describe_ending(tenure: Tenure) -> str:
         remover = tenure.removal.writer
         if remover is None or not (remover.user or tenure.removal.is_own is False):
             return f"{holder} was removed as the holder"
+        if tenure.removal.is_own is None and tenure.removal.is_under_other_manager:
+            # It may be a command in the holder's own pod.
+            return f"{holder} released it, or was removed as the holder: {describe_writer(remover)} wrote that"
         return f"{describe_writer(remover)} removed {holder} as the holder"
     if tenure.processes.is_never_renewed and tenure.removal.writer and tenure.removal.writer.user:
         # The text of a holder that no process is known to have renewed may stand for none.
