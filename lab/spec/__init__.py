@@ -1,1 +1,1 @@
-"""The specification: three TLA+ modules that TLC checks, and the arithmetic of expiry, proven by Z3."""
+"""The specification: five TLA+ modules that TLC checks, and the arithmetic of expiry, proven by Z3."""
