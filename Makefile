@@ -111,7 +111,7 @@ evidence: $(READY) ## forge stamps through the API server's field manager, eight
 	$(BIN)/python -m lab.evidence $(if $(SHORT),--short) $(if $(SEEDS),--seeds $(SEEDS)) \
 		$(if $(COUNT),--count $(COUNT)) $(if $(ONLY),--only $(ONLY)) $(if $(SHORT)$(ONLY),,--results)
 
-e2e: $(READY) ## on real API servers with real clients (Go builds them once; then 13 minutes)
+e2e: $(READY) ## on real API servers with real clients (Go builds them once; then 20 minutes)
 	$(BIN)/python -m lab.e2e $(E2E)
 
 fuzz-leases: $(READY) ## random lists, times and sizes against live leases on real API servers: FUZZ="--seed 1 --steals 1000"

@@ -39,7 +39,8 @@ def list_layers() -> list[str]:
 
 
 def format_range(added: list[float]) -> str:
-    return f"{min(added):.1f} to {max(added):.1f} ms"
+    least, most = (f"{number:.1f}" for number in (min(added), max(added)))
+    return f"{least} ms" if least == most else f"{least} to {most} ms"
 
 
 def count_named_causes(source: str) -> dict[str, int]:
