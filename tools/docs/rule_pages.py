@@ -44,8 +44,9 @@ changes `renewTime`."""
 _PARITY: Final = """## What kube-apiserver checks too
 
 Field rules, at parity with kube-apiserver. In a current cluster the API server refuses such a write itself, before it
-calls the webhook; the rules serve `check` and older API servers. `candidate-lease-name-format` is the
-exception: it follows the API reference, and the API server stores what it denies.
+calls the webhook; the rules serve `check` and older API servers. Exceptions follow the API reference, and an API server
+stores what they deny: `candidate-lease-name-format`, and in v1alpha1 `candidate-strategies-unique` and, in part,
+`candidate-preferred-strategies`.
 No exemption applies to them. A policy cannot set the mode of `object-types`; the cap `mode` lowers it like the
 others."""
 _ELECTION: Final = "## What kube-apiserver lets through"
@@ -115,7 +116,8 @@ def link_fields(rule: Rule) -> str:
 def list_relaxations(rule: str) -> Iterator[str]:
     """Yield the possible changes of a rule by a policy."""
     if rule not in RULE_IDS:
-        yield "A policy cannot change this rule. Only the [kill switch](../operate.md#kill-switch) allows such a write."
+        lowering = "[`observe`](../policy.md#presets) and the [kill switch](../operate.md#kill-switch)"
+        yield f"A policy cannot set the mode of this rule. Only the cap `mode` lowers it, as {lowering} do."
         return
     yield "In the [policy file](../policy.md), for every lease:"
     yield from ("", "```yaml", "rules:", f"  {rule}: {{mode: {find_lower_mode(rule)}}}")

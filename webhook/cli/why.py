@@ -90,7 +90,7 @@ _LABEL: Final = 16
 @selection_options
 @click.option("-w", "--watch", is_flag=True, help="show it in the terminal, drawn again each second")
 @click.option("--writers", is_flag=True, help=f"of one lease: {WRITERS_HELP}")
-@click.option("-v", "--verbose", is_flag=True, help="print every fact and event that is known")
+@click.option("-v", "--verbose", is_flag=True, help="print every fact that is known, and the latest 16 events")
 @format_option("wide: every column, in full; json: a line for each lease; name: NAMESPACE/NAME", FORMATS)
 def command(
     *,

@@ -3,7 +3,7 @@
 import random
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -70,10 +70,15 @@ class Cost(Struct, frozen=True):
         rows = []
         for request, words in REQUESTS.items():
             samples = (self.added[request].get(kind, ()) for kind in KINDS)
-            figures = (f"{min(one):+.2f} ms ({min(one):+.2f}..{max(one):+.2f})" if one else "-" for one in samples)
+            figures = (_format_range(one) if one else "-" for one in samples)
             is_asked = request == "update"
             rows.append(f"| {self.version} | {words} | {' | '.join(figures)} | {verdict if is_asked else ''} |")
         return rows
+
+
+def _format_range(samples: Sequence[float]) -> str:
+    least, most = (round(one, 2) + 0.0 for one in (min(samples), max(samples)))  # -0.0 + 0.0 is 0.0
+    return f"{least:+.2f} ms ({least:+.2f}..{most:+.2f})"
 
 
 def measure_cost(binaries: Binaries) -> Cost:

@@ -115,6 +115,10 @@ _REFUSED_WHEN_STORED: Final = Stored(
     means="a current API server refuses the object",
     fix="correct it in the manifest or the client that writes it; a current API server refuses the value",
 )
+_STORED_UPSTREAM: Final = Stored(
+    means="an API server may store it, against the API reference",
+    fix="correct it in the manifest or the client that writes it",
+)
 _REFUSED_UPSTREAM: Final = DeniedRenewal(
     reason="a value or an option that the API server itself refuses ([field rules](../glossary.md#words))"
 )
@@ -136,6 +140,7 @@ def make_parity_rule(
     """
     is_of_state = Operation.CREATE in operations and Operation.DELETE not in operations
     is_of_renewals = Resource.LEASES in resources and Operation.UPDATE in operations
+    stored = _STORED_UPSTREAM if texts.upstream else _REFUSED_WHEN_STORED
     return Rule(
         check=check,
         resources=resources,
@@ -146,7 +151,7 @@ def make_parity_rule(
         strict=Mode.DENY,
         parity=True,
         texts=texts,
-        stored=_REFUSED_WHEN_STORED if is_of_state else None,
+        stored=stored if is_of_state else None,
         denied_renewal=_REFUSED_UPSTREAM if is_of_renewals else None,
         reads=reads,
         in_cel=in_cel,

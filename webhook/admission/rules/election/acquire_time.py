@@ -47,9 +47,9 @@ ACQUIRE_TIME_CHANGED: Final = Rule(
     strict=Mode.AUDIT,
     limits=AcquireTimeShiftLimits,
     texts=Texts(
-        source="ours: Pekko writes it at each heartbeat and Java clients cut it to milliseconds, so only audited",
+        source="ours: Pekko writes it at each heartbeat, so only audited",
         why="`acquireTime` says since when the holder has led.",
-        who="Pekko, which writes it at each heartbeat; Java clients, which cut it to milliseconds.",
+        who="Pekko, where its heartbeat also removes a `renewTime` or a duration that others set.",
         fix="Nothing to fix in most cases: the rule is for audits.",
     ),
     reads=("spec.holderIdentity", "spec.acquireTime"),

@@ -151,7 +151,7 @@ TRANSITIONS_MISMATCH: Final = Rule(
     texts=Texts(
         source="ours: the coordinated election and every release leave the count alone, so only audited",
         why="A count that does not follow the holder hides takeovers from monitoring.",
-        who="The coordinated election and both Python clients, which change the holder and leave the count as it is.",
+        who="The Python clients, which change the holder and never write the count.",
         fix="Nothing to fix in most cases: the rule is for audits.",
     ),
     reads=("spec.holderIdentity", "spec.leaseTransitions"),
