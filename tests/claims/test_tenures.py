@@ -375,6 +375,20 @@ def test_a_removed_holder_still_led_if_its_lease_had_not_expired(seconds: float,
     assert ("; not renewed for up to 1 h 1 min" in output) == (seconds > 15)
 
 
+@pytest.mark.parametrize(
+    ("pod", "is_told"), [("db-0", True), ("intruder", False)], ids=["the holder before", "another pod"]
+)
+def test_a_holder_that_was_paused_may_release_the_lease_of_the_next(pod: str, is_told: bool) -> None:
+    server, first, second = shop()
+    server.wait(16)
+    second.lead(6)
+    spec = server.leases["shop/db"]["spec"] | {"holderIdentity": "", "leaseDurationSeconds": 1}
+    server.write("shop/db", spec, first.manager, first.user, pod)
+    output = print_account(follow_log(server), server)
+    assert "removed db-1_1 as the holder" in output
+    assert ("db-0, which had lost the lease, was paused: client-go with ReleaseOnCancel" in output) == is_told
+
+
 def test_a_removed_field_has_no_date_and_is_no_release() -> None:
     server, _, second = shop()
     server.wait(3600)

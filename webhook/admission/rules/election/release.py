@@ -45,7 +45,8 @@ FOREIGN_RELEASE: Final = Rule(
         source="ours: client-go's default identity is the pod's host name, `_` and a uuid",
         why="Releasing the lease of another pod is the first step of a steal in two writes.",
         who="Electors whose holder identity does not begin with the pod's name, such as kube-vip and host-network "
-        "pods, or continues it with `-` or `.` and no UUID, as the name of another pod does.",
+        "pods, or continues it with `-` or `.` and no UUID, as the name of another pod does. client-go with "
+        "`ReleaseOnCancel`: a leader that was paused may release the lease of its successor, and is rightly denied.",
         fix="Delete the pod instead, or wait until its lease expires. Set the elector's identity to the pod's name, "
         "alone or with an underscore and a UUID.",
         attack="released a lease for its holder",

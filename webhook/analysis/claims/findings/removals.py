@@ -62,6 +62,13 @@ def _claim_foreign_release(history: LeaseHistory, before: Tenure, after: Tenure 
             "two may have led at once, until the old one noticed"
         )
     advice = advise_on_writer(f"Find out why {by} removed the holder{describe_strict(who)}.", history, who)
+    if _is_holder_before(history, before, who):
+        # LeaderElector.release reads the new record, and decides by the one that it observed before.
+        sentence = (
+            f"Find out whether {by}, which had lost the lease, was paused: client-go with ReleaseOnCancel may then "
+            f"release it for its next holder{describe_strict(who)}."
+        )
+        advice = advise_on_writer(sentence, history, who)
     if before.removal.elsewhere is not None:
         advice = _advise_on_token(who, before.removal.elsewhere)
     return make_claim(
@@ -78,6 +85,13 @@ def _claim_foreign_release(history: LeaseHistory, before: Tenure, after: Tenure 
             **bound_write(before.ended),
         },
     )
+
+
+def _is_holder_before(history: LeaseHistory, tenure: Tenure, who: Writer) -> bool:
+    """Return whether a process surely had the lease right before a holder, from another one."""
+    earlier = [one for one in history.tenures if one.since < tenure.since]
+    own = earlier[-1].processes.own if earlier and earlier[-1].processes.is_process_known else None
+    return own is not None and bool(who.pod) and own.is_same(who)
 
 
 def _advise_on_token(who: Writer, elsewhere: Elsewhere) -> Advice:
