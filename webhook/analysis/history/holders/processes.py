@@ -1,7 +1,8 @@
 """The processes that write a lease in the name of one holder: which of them is the holder's own, and who else renews.
 
 In: the text of the holder, and the writers of what an input shows. Out: whose write it was, as far as that can be
-known. It knows nothing of times, but keeps some for readers. All of them are microseconds since 1970.
+known, and when other processes renewed and pods asked for the lease, in microseconds since 1970. Which process is the
+holder's own does not depend on times.
 """
 
 from collections import deque
@@ -50,9 +51,9 @@ class HolderProcesses(Struct):
     """What is known of the processes behind one identity, in one tenure."""
 
     identity: str
-    """The text of the holder."""
-    namespace: str = ""
     """The holderIdentity of the lease."""
+    namespace: str = ""
+    """The namespace of the lease."""
     own: Writer | None = None
     """The process that took the lease, or, if another writer named the holder, the one that renews; None if unknown."""
     is_process_known: bool = False
