@@ -114,16 +114,16 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_an_event_is_created(server: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ApiServer, "created", [])
     event = {"kind": "Event", "metadata": {"namespace": "shop", "generateName": "db."}}
-    cluster.post_event(cluster.Cluster(), event, is_inside=True)
+    cluster.post_event(cluster.Cluster(), event, is_in_cluster=True)
     assert ApiServer.created == [("Bearer secret", "application/json", event)]
     other = {"kind": "Event", "metadata": {"namespace": "other", "generateName": "db."}}
     with pytest.raises(InputError, match="returned 403 for /api/v1/namespaces/other/events"):
-        cluster.post_event(cluster.Cluster(), other, is_inside=True)
+        cluster.post_event(cluster.Cluster(), other, is_in_cluster=True)
 
 
 def test_pages_are_followed_and_versions_tried(server: None) -> None:
     notes: list[str] = []
-    items = list(cluster.list_inside(cluster.Cluster(), notes))
+    items = list(cluster.list_in_cluster(cluster.Cluster(), notes))
     assert [one.name for one in items if isinstance(one, Observation)] == [
         "lease-0",
         "lease-1",
@@ -148,7 +148,7 @@ def test_a_list_that_expires_between_its_pages(
     monkeypatch.setattr(ApiServer, "afresh", afresh)
     leases = (
         one
-        for one in cluster.list_inside(cluster.Cluster(), [])
+        for one in cluster.list_in_cluster(cluster.Cluster(), [])
         if isinstance(one, Observation) and one.kind == "Lease"
     )
     if names is None:
@@ -161,40 +161,42 @@ def test_a_list_that_expires_between_its_pages(
 def test_candidates_that_may_not_be_read_are_a_note(server: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ApiServer, "candidates", 403)
     notes: list[str] = []
-    assert len(list(cluster.list_inside(cluster.Cluster(), notes))) == 3
+    assert len(list(cluster.list_in_cluster(cluster.Cluster(), notes))) == 3
     (note,) = notes
     assert note.startswith("candidates were not read: the API server returned 403 for /apis/")
 
 
 def test_one_namespace(server: None) -> None:
-    items = [one for one in cluster.list_inside(cluster.Cluster(namespace="shop"), []) if isinstance(one, Observation)]
+    items = [
+        one for one in cluster.list_in_cluster(cluster.Cluster(namespace="shop"), []) if isinstance(one, Observation)
+    ]
     assert items[0].place.path == "/apis/coordination.k8s.io/v1/namespaces/shop/leases"
 
 
 def test_pods_and_nodes_if_wanted(server: None) -> None:
-    items = list(cluster.list_inside(cluster.Cluster(), [], with_pods=True))
+    items = list(cluster.list_in_cluster(cluster.Cluster(), [], with_pods=True))
     assert [one.name for one in items if isinstance(one, OtherObject)] == ["p", "p"]
 
 
 def test_leases_that_may_not_be_read_are_a_failure(server: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ApiServer, "leases", 403)
     with pytest.raises(InputError, match="returned 403 for /apis/"):
-        list(cluster.list_inside(cluster.Cluster(), []))
+        list(cluster.list_in_cluster(cluster.Cluster(), []))
 
 
 def test_outside_of_a_pod(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     with pytest.raises(InputError, match="works in a pod only"):
-        list(cluster.list_inside(cluster.Cluster(), []))
+        list(cluster.list_in_cluster(cluster.Cluster(), []))
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
     with pytest.raises(InputError, match="service account cannot be used"):
-        list(cluster.list_inside(cluster.Cluster(), []))
+        list(cluster.list_in_cluster(cluster.Cluster(), []))
 
 
 def test_an_api_server_that_is_away(server: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "1")
     with pytest.raises(InputError, match="cannot be reached"):
-        list(cluster.list_inside(cluster.Cluster(), []))
+        list(cluster.list_in_cluster(cluster.Cluster(), []))
 
 
 def test_an_answer_that_is_not_http_is_shown_in_part(server: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,7 +205,7 @@ def test_an_answer_that_is_not_http_is_shown_in_part(server: None, monkeypatch: 
 
     monkeypatch.setattr(ApiServer, "do_GET", answer)
     with pytest.raises(InputError) as failure:
-        list(cluster.list_inside(cluster.Cluster(), []))
+        list(cluster.list_in_cluster(cluster.Cluster(), []))
     assert str(failure.value).startswith("the API server cannot be reached: HTTP/1.1 \\x1b[31mxxx")
     assert len(str(failure.value)) < 200
 
@@ -225,7 +227,7 @@ def test_a_watch_goes_on_where_it_was_closed_until_that_place_is_unknown(
     monkeypatch.setattr(cluster, "_PAUSE", 0.0)
     outputs: list[bytes] = []
     with pytest.raises(InputError, match="410"):
-        outputs.extend(cluster.watch_inside("", cluster.LEASES))
+        outputs.extend(cluster.watch_in_cluster("", cluster.LEASES))
     assert [json.loads(line)["type"] for line in outputs] == [*["ADDED"] * 3, "MODIFIED", "BOOKMARK", "ERROR"]
 
 
@@ -233,13 +235,13 @@ def test_a_watch_must_begin_with_one_state(server: None, monkeypatch: pytest.Mon
     monkeypatch.setattr(ApiServer, "expired", "2")
     monkeypatch.setattr(ApiServer, "afresh", "02")
     with pytest.raises(InputError, match="returned 410"):
-        list(cluster.watch_inside("", cluster.LEASES))
+        list(cluster.watch_in_cluster("", cluster.LEASES))
 
 
 def test_candidates_are_watched_in_the_version_that_is_served(server: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "_PAUSE", 0.0)
-    first = json.loads(next(iter(cluster.watch_inside("", cluster.CANDIDATES))))
+    first = json.loads(next(iter(cluster.watch_in_cluster("", cluster.CANDIDATES))))
     assert first["object"]["spec"]["preferredStrategies"] == ["OldestEmulationVersion"]
     monkeypatch.setattr(ApiServer, "candidates", 403)
     with pytest.raises(InputError, match=r"returned 403 for /apis/coordination\.k8s\.io/v1beta1/leasecandidates"):
-        next(iter(cluster.watch_inside("", cluster.CANDIDATES)))
+        next(iter(cluster.watch_in_cluster("", cluster.CANDIDATES)))

@@ -147,7 +147,7 @@ def command(
     items = reading.read_for_history(
         *(inputs, reading.widen_to_all_namespaces(cluster), policy),
         with_pods=with_pods,
-        is_inside=in_cluster,
+        is_in_cluster=in_cluster,
         resources=[*map(str, resources)],
         progress=progress,
     )

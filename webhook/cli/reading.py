@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from webhook.admission.policy.file import load
 from webhook.admission.rules.expiry import BOUND, MAX_TOLERANCE
 from webhook.analysis.history.merge.merged import Merged
-from webhook.analysis.inputs.cluster import TIMEOUT, Cluster, list_inside, list_items, list_lease_names
+from webhook.analysis.inputs.cluster import TIMEOUT, Cluster, list_in_cluster, list_items, list_lease_names
 from webhook.analysis.inputs.files import LOG_SUFFIXES, find_inputs
 from webhook.analysis.inputs.items import STANDARD_INPUT, Item, RecordingGap, Unreadable
 from webhook.analysis.inputs.meter import Meter
@@ -185,15 +185,15 @@ def read_for_history(
     policy: str | None = None,
     *,
     with_pods: bool = False,
-    is_inside: bool = False,
+    is_in_cluster: bool = False,
     resources: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> Iterator[Item]:
     """Yield every item in files, directories and standard input (`-`), each as soon as it is read.
 
     Without paths the cluster is listed, with pods and nodes if `with_pods`: by kubectl, which also lists `resources`,
-    or, if `is_inside`, with the service account of the pod that this runs in. The `policy` file says where stamps are
-    believed. `progress` is shown meanwhile.
+    or, if `is_in_cluster`, with the service account of the pod that this runs in. The `policy` file says where stamps
+    are believed. `progress` is shown meanwhile.
     """
     # Objects that are read have no cycles, and 100,000 leases are many objects.
     gc.set_threshold(_COLLECTED)
@@ -204,8 +204,8 @@ def read_for_history(
     meter = progress.meter if progress else Meter()
     if paths or cluster is None:
         items = merged = Merged(find_inputs(paths, meter), time.time_ns() // 1000 + BOUND, reader)
-    elif is_inside:
-        items = _take_until_stopped(list_inside(cluster, notes, with_pods=with_pods), meter)
+    elif is_in_cluster:
+        items = _take_until_stopped(list_in_cluster(cluster, notes, with_pods=with_pods), meter)
     else:
         items = _take_until_stopped(list_items(cluster, notes, with_pods=with_pods, resources=resources), meter)
     unreadable = 0

@@ -74,12 +74,12 @@ def command(
     leases = LiveLeases()
     listener: Listener = Listeners((recorder, leases)) if metrics or with_events else recorder
     watches = [
-        LiveWatch(listener if one == LEASES else recorder, cluster, one, is_inside=in_cluster)
+        LiveWatch(listener if one == LEASES else recorder, cluster, one, is_in_cluster=in_cluster)
         for one in (LEASES, CANDIDATES, EVENTS)
     ]
     if metrics:
         _serve_metrics(leases, metrics)
-    notices = _EventPoster(leases, cluster, is_inside=in_cluster) if with_events else None
+    notices = _EventPoster(leases, cluster, is_in_cluster=in_cluster) if with_events else None
     for watch in watches:
         watch.start()
     print_message(f"recording into {directory}")
@@ -98,7 +98,7 @@ class _EventPoster(Struct):
 
     leases: LiveLeases
     cluster: Cluster
-    is_inside: bool
+    is_in_cluster: bool
     found: Notices = field(default_factory=Notices)
     problem: str = ""
 
@@ -109,7 +109,7 @@ class _EventPoster(Struct):
         for event in events:
             problem = ""
             try:
-                post_event(self.cluster, event, is_inside=self.is_inside)
+                post_event(self.cluster, event, is_in_cluster=self.is_in_cluster)
             except InputError as error:
                 problem = f"no Event could be created: {error}"
                 if problem != self.problem:

@@ -151,11 +151,11 @@ def start_watch(cluster: Cluster, resource: str) -> "subprocess.Popen[bytes]":
     return _start(["get", *what, *_WITH_STAMPS, "--watch", "--output-watch-events"])
 
 
-def post_event(cluster: Cluster, event: dict[str, Any], *, is_inside: bool) -> None:
+def post_event(cluster: Cluster, event: dict[str, Any], *, is_in_cluster: bool) -> None:
     """Create an Event; raises InputError if that is refused or fails."""
     namespace, body = event["metadata"]["namespace"], json.dumps(event).encode()
-    if is_inside:
-        for _ in PodServer(cluster.timeout_seconds).read_lines(
+    if is_in_cluster:
+        for _ in InClusterClient(cluster.timeout_seconds).read_lines(
             f"/api/v1/namespaces/{quote(namespace)}/events", body=body
         ):
             pass
@@ -376,20 +376,20 @@ def _start(words: Sequence[str], stdin: int | None = None) -> "subprocess.Popen[
         raise InputError(problem) from error
 
 
-def list_inside(cluster: Cluster, notes: list[str], *, with_pods: bool = False) -> Iterator[Item]:
+def list_in_cluster(cluster: Cluster, notes: list[str], *, with_pods: bool = False) -> Iterator[Item]:
     """Yield the same with the service account of the pod that this runs in, whose image has no kubectl.
 
     Raises InputError if this is not a pod, or the API server does not list leases.
     """
-    server = PodServer(cluster.timeout_seconds)
+    client = InClusterClient(cluster.timeout_seconds)
     scope = f"/namespaces/{quote(cluster.namespace)}" if cluster.namespace else ""
-    yield from server.list(f"/apis/{GROUP}/v1{scope}/leases")
+    yield from client.list(f"/apis/{GROUP}/v1{scope}/leases")
     if with_pods:
-        yield from server.list(f"/api/v1{scope}/pods")
-        yield from server.list("/api/v1/nodes")
+        yield from client.list(f"/api/v1{scope}/pods")
+        yield from client.list("/api/v1/nodes")
     for path in _PATHS[CANDIDATES]:
         try:
-            yield from server.list(path.format(scope).removesuffix("?"))
+            yield from client.list(path.format(scope).removesuffix("?"))
         except _RefusedError as refused:
             if refused.status == http.client.NOT_FOUND:
                 continue  # not served in this version, or not at all
@@ -406,34 +406,34 @@ class _RefusedError(InputError):
         self.following = following
 
 
-def watch_inside(namespace: str, resource: str) -> Iterator[bytes]:
+def watch_in_cluster(namespace: str, resource: str) -> Iterator[bytes]:
     """Yield the same as a watch by kubectl, which goes on where it ended as long as the API server knows that place.
 
     Raises InputError if it does not, or refuses, or if this is not a pod.
     """
-    server = PodServer(_QUIET)
+    client = InClusterClient(_QUIET)
     scope = f"/namespaces/{quote(namespace)}" if namespace else ""
     *newer, oldest = [path.format(scope) for path in _PATHS[resource]]
     for path in newer:
         try:
-            yield from _watch(server, path)
+            yield from _watch(client, path)
         except _RefusedError as refused:
             if refused.status != http.client.NOT_FOUND:
                 raise
-    yield from _watch(server, oldest)
+    yield from _watch(client, oldest)
 
 
-def _watch(server: "PodServer", path: str) -> Iterator[bytes]:
+def _watch(client: "InClusterClient", path: str) -> Iterator[bytes]:
     """Yield a list, then what changes; it ends by raising InputError."""
     version = ""
-    for _, page in server.read_pages(path):
+    for _, page in client.read_pages(path):
         kind = b'"kind":"%s","apiVersion":"%s",' % (page.kind.removesuffix("List").encode(), page.api_version.encode())
         yield from (b'{"type":"ADDED","object":{' + kind + bytes(item)[1:] + b"}\n" for item in page.items or ())
         version = page.metadata.resource_version
     event = _Event("")
     while event.type != "ERROR":
         try:
-            for line in server.read_lines(
+            for line in client.read_lines(
                 f"{path}watch=true&allowWatchBookmarks=true&resourceVersion={version}", _BATCH
             ):
                 event = _event.decode(line)
@@ -447,8 +447,8 @@ def _watch(server: "PodServer", path: str) -> Iterator[bytes]:
     raise _RefusedError(event.object.code, path)
 
 
-class PodServer:
-    """The API server as a pod sees it; one request at a time."""
+class InClusterClient:
+    """A client of the API server in a pod, with the pod's service account; one request at a time."""
 
     def __init__(self, timeout: float | None = _TIMEOUT) -> None:
         host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT", "443")

@@ -94,12 +94,14 @@ class Listing(Struct):
 class LiveWatch(threading.Thread):
     """The watch; `stop` ends it, and kubectl unless it watches from inside a pod."""
 
-    def __init__(self, feed: Listener, cluster: Cluster, resource: str = LEASES, *, is_inside: bool = False) -> None:
+    def __init__(
+        self, feed: Listener, cluster: Cluster, resource: str = LEASES, *, is_in_cluster: bool = False
+    ) -> None:
         super().__init__(name="watch", daemon=True)
         self._feed = feed
         self._cluster = cluster
         self._resource = resource
-        self._is_inside = is_inside
+        self._is_in_cluster = is_in_cluster
         self._stopping = threading.Event()
         self._process: Popen[bytes] | None = None
         self._reason, self._has_shown = "", False
@@ -110,7 +112,7 @@ class LiveWatch(threading.Thread):
         process = self._process
         if process is not None:
             process.terminate()
-        if self.ident is not None and not self._is_inside:
+        if self.ident is not None and not self._is_in_cluster:
             self.join(clusters.END)
         if process is not None and process.poll() is None:
             process.kill()
@@ -127,7 +129,7 @@ class LiveWatch(threading.Thread):
             pause = FIRST_PAUSE if self._has_shown else min(pause * 2, MAX_PAUSE)
             lasted = time.monotonic() - began
             why = f": {self._reason}" if self._reason else f" after {lasted:.0f} s"
-            status = f"The watch of {self._resource} ended{why}; {_AGAIN[self._is_inside]}."
+            status = f"The watch of {self._resource} ended{why}; {_AGAIN[self._is_in_cluster]}."
             # A kind that is not served ends every watch for the same reason.
             # A resource that is not served is not missing, and may be served later.
             if (self._has_shown or status != said) and not clusters.is_unserved(self._reason):
@@ -139,8 +141,8 @@ class LiveWatch(threading.Thread):
         """Watch until the watch ends."""
         self._reason, self._has_shown = "", False
         try:
-            if self._is_inside:
-                lines = clusters.watch_inside(self._cluster.namespace, self._resource)
+            if self._is_in_cluster:
+                lines = clusters.watch_in_cluster(self._cluster.namespace, self._resource)
                 self._show(make_document(Place(self._resource), line) for line in lines)
             else:
                 self._run_kubectl()
