@@ -111,7 +111,7 @@ class RequestKind(Enum):
 
 
 class Refusal(Struct, frozen=True):
-    """A write that was not stored, or an answer that was slow (`code` is then one of success)."""
+    """A write or a read that was refused or failed, or was answered late (`code` is then one of success)."""
 
     at: int
     code: int
@@ -136,7 +136,7 @@ class Refusal(Struct, frozen=True):
 
     @classmethod
     def from_observation(cls, seen: Observation) -> "Refusal | None":
-        """Return what is remembered of an answer; None if the write was stored in time."""
+        """Return what is remembered of an answer; None if the request succeeded in time."""
         answer = seen.answer
         if answer is None or (answer.is_stored and answer.took <= SLOW):
             return None
