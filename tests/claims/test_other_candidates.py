@@ -10,8 +10,8 @@ from tests.claims.test_coordinated import chooses, start_coordinated
 from tests.history.fake_server import FakeServer
 from tests.history.observing import advise, follow_log
 from webhook.analysis.claims.account import Account
-from webhook.analysis.history.elections import candidate_makers
-from webhook.analysis.history.elections.candidate_makers import CandidateMakers
+from webhook.analysis.history.elections import candidate_writers
+from webhook.analysis.history.elections.candidate_writers import CandidateWriters
 from webhook.analysis.history.holders.tenure import API_SERVER
 from webhook.analysis.history.visibility.bounds import MAX_LISTED
 from webhook.analysis.inputs.items import Writer
@@ -108,35 +108,35 @@ def test_a_candidate_that_was_deleted_or_renamed_to_this_lease_does_not_count() 
     assert "Candidates:" not in text(explain(server))
 
 
-def follow_makers(server: FakeServer) -> CandidateMakers:
-    return follow_log(server).candidate_makers
+def follow_writers(server: FakeServer) -> CandidateWriters:
+    return follow_log(server).candidate_writers
 
 
-def test_what_no_pod_wrote_has_no_maker() -> None:
+def test_what_no_pod_wrote_has_no_writer() -> None:
     server, _ = start_coordinated()
     write(server, "b", "other")
     server.log[-1]["user"]["extra"] = {}
-    assert follow_makers(server).find_pod("shop", "b") is None
+    assert follow_writers(server).find_pod("shop", "b") is None
     server.uids["b"] = "uid-b"
     write(server, "b", "other")
     server.log[-1] |= {"impersonatedUser": server.log[-1]["user"], "user": {"username": "alice"}}
     write(server, "b", "other", "get")
-    assert follow_makers(server).find_pod("shop", "b") is None
+    assert follow_writers(server).find_pod("shop", "b") is None
 
 
 def test_of_many_candidates_and_pods_the_latest_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(candidate_makers, "MAX_PODS", 1)
+    monkeypatch.setattr(candidate_writers, "MAX_PODS", 1)
     server, _ = start_coordinated()
     server.uids |= {"b": "uid-b", "c": "uid-c"}
     for number in range(MAX_LISTED + 1):
         write(server, "b", "other", name=f"b-{number}")
-    kept = follow_makers(server)
+    kept = follow_writers(server)
     assert kept.find_pod("shop", "b-0") is None
     who: Any = kept.find_pod("shop", "b-1")
     assert who.pod == "b"
     assert len(kept.list_leases("shop", who)) == MAX_LISTED
     write(server, "c", "other")
-    kept = follow_makers(server)
+    kept = follow_writers(server)
     assert kept.find_pod("shop", "b-1") is None
     assert kept.list_leases("shop", Writer(USER, "b", "", "uid-b")) == {}
 

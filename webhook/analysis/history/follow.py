@@ -18,7 +18,7 @@ from webhook.analysis.history.audit_log.log_continuation import LogContinuation,
 from webhook.analysis.history.audit_log.pod_activities import PodActivities
 from webhook.analysis.history.audit_log.pod_requests import PodRequests
 from webhook.analysis.history.audit_log.refusal import NOT_FOUND, UNKNOWN_RESOURCE, Refusal
-from webhook.analysis.history.elections.candidate_makers import CandidateMakers
+from webhook.analysis.history.elections.candidate_writers import CandidateWriters
 from webhook.analysis.history.elections.candidates import read_event
 from webhook.analysis.history.elections.pings import Pings
 from webhook.analysis.history.elections.refused_candidates import RefusedCandidates
@@ -72,7 +72,7 @@ class ClusterHistory(Struct):
     candidate_events: dict[Key, deque[LeaseEvent]] = field(default_factory=dict)
     """The latest deletions and edits of candidates, by the lease that they are for."""
     refused_candidates: RefusedCandidates = field(default_factory=RefusedCandidates)
-    candidate_makers: CandidateMakers = field(default_factory=CandidateMakers)
+    candidate_writers: CandidateWriters = field(default_factory=CandidateWriters)
     pings: Pings = field(default_factory=Pings)
     election_events: dict[Key, set[tuple[int, str]]] = field(default_factory=dict)
     """Time and text of Events. Clients write them, so they are not part of a history."""
@@ -306,7 +306,7 @@ class ClusterHistory(Struct):
         if seen.act is Act.UPDATED and written is not None:
             self.candidate_writes.append(written)
         self.pings.take(seen, before, written)
-        self.candidate_makers.take(seen)
+        self.candidate_writers.take(seen)
         if isinstance(seen.object, LeaseCandidate):
             self.candidates[key] = seen.object
             self.bounds.note_candidate(seen, get_instant(normalize(seen.object.spec.ping_time)))

@@ -55,7 +55,7 @@ def find_other_candidates(
     if askers is None or history.lease is None or not history.lease.spec.strategy or not askers.asking:
         return None
     pods = tuple(who for who, _ in askers.asking)
-    found = [histories.candidate_makers.list_leases(history.namespace, who).values() for who in pods]
+    found = [histories.candidate_writers.list_leases(history.namespace, who).values() for who in pods]
     leases = {lease for named in found for lease in named}
     if not all(found) or len(leases) != 1 or history.name in leases:
         return None

@@ -25,7 +25,7 @@ class UnansweredPing(Struct, frozen=True):
     namespace: str
     ping: Ping
     until: int
-    maker: Writer | None = None
+    writer: Writer | None = None
     """The pod that wrote the candidate, None if no log shows it."""
 
     def describe(self, now: int) -> str:
@@ -42,8 +42,8 @@ class UnansweredPing(Struct, frozen=True):
         sentence = (
             f"See why LeaseCandidate {name} did not answer its ping: an API server chooses only among those that do"
         )
-        pod = find_pod_with_log(self.namespace, self.maker, self.ping.candidate)
-        own = advise_on_log_of_writer(sentence, self.namespace, self.maker, self.ping.candidate)
+        pod = find_pod_with_log(self.namespace, self.writer, self.ping.candidate)
+        own = advise_on_log_of_writer(sentence, self.namespace, self.writer, self.ping.candidate)
         # A name that ends in a UUID is that of a pod, or of a machine, and of one start of its process.
         named = pod.name if pod.is_logged else drop_uuid(self.ping.candidate)
         if named in advice.pods:
@@ -60,21 +60,21 @@ def find_unanswered_ping(histories: ClusterHistory, history: LeaseHistory) -> Un
     if history.lease is None or not history.lease.spec.strategy or bounds.is_log_leaky:
         return None
     for ping in reversed(histories.pings.list_for_lease(history.namespace, history.name)):
-        maker = histories.candidate_makers.find_pod(history.namespace, ping.candidate)
-        if _is_of_gone_pod(histories, history, ping, maker):
+        writer = histories.candidate_writers.find_pod(history.namespace, ping.candidate)
+        if _is_of_gone_pod(histories, history, ping, writer):
             continue
         until = bounds.logged_until if ping.is_by_server else histories.watched_until.get(ping.source, 0)
         if until - ping.at >= _SHORTEST and not bounds.has_hole(ping.at, until):
-            return UnansweredPing(history.namespace, ping, until, maker)
+            return UnansweredPing(history.namespace, ping, until, writer)
     return None
 
 
-def _is_of_gone_pod(histories: ClusterHistory, history: LeaseHistory, ping: Ping, maker: Writer | None) -> bool:
+def _is_of_gone_pod(histories: ClusterHistory, history: LeaseHistory, ping: Ping, writer: Writer | None) -> bool:
     """Return whether the pod of a candidate was deleted, so that no one answers; without one, that of its name.
 
     The LeaseCandidate of a pod that has ended stays for half an hour.
     """
-    named = maker if maker is not None else _find_holder_of_name(history, ping.candidate)
+    named = writer if writer is not None else _find_holder_of_name(history, ping.candidate)
     if named is not None:
         return bool(histories.deleted_pods.list_deletions_by(named))
     name = drop_uuid(ping.candidate)

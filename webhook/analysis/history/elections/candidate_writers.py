@@ -16,7 +16,7 @@ MAX_PODS: Final = 1000
 _Key = tuple[str, Writer]
 
 
-class CandidateMakers(Struct):
+class CandidateWriters(Struct):
     """The leases that the candidates of each pod are for, by namespace and pod, then by the name of the candidate."""
 
     _found: dict[_Key, dict[str, str]] = field(default_factory=dict)
