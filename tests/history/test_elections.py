@@ -592,7 +592,7 @@ def test_the_states_before_the_first_event_are_bounded(monkeypatch: pytest.Monke
     for number, item in enumerate(read("in", [server.dump()])):
         assert isinstance(item, Observation)
         bounds.note(item, START + (3 - number) * SECOND)
-    assert bounds.begins(server.now) == START + 2 * SECOND
+    assert bounds.find_start(server.now) == START + 2 * SECOND
 
 
 def test_a_watch_that_began_again_shows_no_silence() -> None:

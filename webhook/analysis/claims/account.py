@@ -9,7 +9,7 @@ from webhook.analysis.claims.diagnosis import Diagnosis
 from webhook.analysis.claims.evidence.askers import Askers
 from webhook.analysis.claims.evidence.election_facts import NO_ELECTION_FACTS, ElectionFacts
 from webhook.analysis.claims.evidence.expiry_doubts import ExpiryDoubt
-from webhook.analysis.claims.evidence.input_bounds import NO_INPUT_BOUNDS, InputBounds
+from webhook.analysis.claims.evidence.input_coverage import NO_INPUT_COVERAGE, InputCoverage
 from webhook.analysis.claims.evidence.pod_facts import NO_POD_FACTS, PodFacts
 from webhook.analysis.claims.evidence.silent_together import SilentTogether
 from webhook.analysis.claims.evidence.successors import find_last_rejection
@@ -71,7 +71,7 @@ class Account(Struct, frozen=True):
     """Facts about its pods, from a log."""
     election: ElectionFacts = NO_ELECTION_FACTS
     """Facts about its election that the lease itself does not hold."""
-    bounds: InputBounds = NO_INPUT_BOUNDS
+    coverage: InputCoverage = NO_INPUT_COVERAGE
     """The time that the input covers, and its gaps."""
 
     @property
@@ -100,8 +100,8 @@ class Account(Struct, frozen=True):
 
     @property
     def is_partial(self) -> bool:
-        """Whether the input lacks, or may lack, what happened to it between its begin and its end."""
-        return self.history.is_partial or self.doubt.is_log_leaky or bool(self.bounds.unrecorded)
+        """Whether the input lacks, or may lack, what happened to it between its beginning and its end."""
+        return self.history.is_partial or self.doubt.is_log_leaky or bool(self.coverage.unrecorded)
 
     @property
     def takeable_at(self) -> int | None:
@@ -138,7 +138,7 @@ class Account(Struct, frozen=True):
     @property
     def last_renewal(self) -> int | None:
         """The time of the last renewal by the holder: from the log, else from the stamp."""
-        return find_last_renewal(self.history, self.status, self.tenure, self.now, self.bounds.unrecorded)
+        return find_last_renewal(self.history, self.status, self.tenure, self.now, self.coverage.unrecorded)
 
     @property
     def renewer(self) -> Writer | None:

@@ -12,7 +12,7 @@ from webhook.analysis.claims.evidence import causes, other_leases
 from webhook.analysis.claims.evidence.askers import find_askers
 from webhook.analysis.claims.evidence.election_facts import find_election_facts
 from webhook.analysis.claims.evidence.expiry_doubts import ExpiryDoubt, find_expiry_doubt
-from webhook.analysis.claims.evidence.input_bounds import find_input_bounds
+from webhook.analysis.claims.evidence.input_coverage import find_input_coverage
 from webhook.analysis.claims.evidence.pod_facts import find_pod_facts
 from webhook.analysis.claims.evidence.pods_while_free import find_refused_pods
 from webhook.analysis.claims.evidence.related_writes import find_related_writes
@@ -70,7 +70,7 @@ def make_account(histories: ClusterHistory, history: LeaseHistory, now: int, see
         surroundings=surroundings,
         pods=pods,
         election=find_election_facts(histories, history, askers, now),
-        bounds=find_input_bounds(histories, history, now),
+        coverage=find_input_coverage(histories, history, now),
     )
 
 

@@ -176,7 +176,7 @@ def _collect_holder(account: Account, status: LeaseStatus) -> Iterator[Claim]:
             arguments = {"identity": tenure.holder, "by": by, **within}
             yield _make_fact(account, "held-since", text, arguments=arguments)
     renewed = tenure.last_renewal_write if tenure else None
-    is_seen = renewed is not None and all(one.end <= renewed.at for one in account.bounds.unrecorded)
+    is_seen = renewed is not None and all(one.end <= renewed.at for one in account.coverage.unrecorded)
     if renewed is not None and is_seen and account.is_renewed_last and renewed.earliest:
         dated = {"how": renewed.dating.value, **bound_write(renewed)}
         yield _claim_last_renewal(account, status, renewed.at, renewed.writer, dated)

@@ -102,7 +102,7 @@ class TimelineBuilder(Struct):
         self, ends: int, sources: tuple[str, ...] = (), read_at: int | None = None, *, keys: Iterable[Key] | None = None
     ) -> Timeline:
         """Return all up to `ends`, in microseconds since 1970; with `keys` only some leases, and no new causes."""
-        begins = self.histories.bounds.begins(ends)
+        begins = self.histories.bounds.find_start(ends)
         chosen = sorted(self._leases) if keys is None else keys
         if keys is None:
             for key in chosen:

@@ -35,7 +35,7 @@ def find_single_readers(account: Account) -> SingleReaders | None:
     """Return who read the lease once under its present holder; None of a single pod, and of one that may ask again."""
     history, tenure = account.history, account.tenure
     own = tenure.processes.own if tenure is not None and tenure.processes.is_process_known else None
-    if tenure is None or own is None or not own.pod or account.bounds.lacks_requests:
+    if tenure is None or own is None or not own.pod or account.coverage.lacks_requests:
         return None
     known = {one.processes.own.pod for one in history.tenures if one.processes.own is not None}
     known.update(one.writer.pod for one in history.requests.refusals)
@@ -43,6 +43,6 @@ def find_single_readers(account: Account) -> SingleReaders | None:
     once = sorted((read[1], pod) for read, pod in reads if read is not None and read[0] == 1 and pod not in known)
     once = [(at, pod) for at, pod in once if tenure.since < at <= account.now]
     # Who has just begun to wait for it has read it once, too.
-    if len(once) < _MIN_PODS or account.bounds.logged_until - once[0][0] <= MAX_APART:
+    if len(once) < _MIN_PODS or account.coverage.logged_until - once[0][0] <= MAX_APART:
         return None
     return SingleReaders(own, tuple(pod for _, pod in once), once[0][0], once[-1][0])

@@ -41,6 +41,6 @@ def find_waiting_pods(account: Account) -> Iterator[WaitingPod]:
     for who, run in history.requests.read_runs.runs.items():
         is_other = bool(who.pod) and who.user == own.user and name_workload(who.pod) not in held
         waits = run.last - max(run.first, tenure.since)
-        is_still = account.bounds.logged_until - run.last <= MAX_APART and waits >= _SHORTEST
+        is_still = account.coverage.logged_until - run.last <= MAX_APART and waits >= _SHORTEST
         if is_other and is_still and history.requests.read_runs.find(who) is run:
             yield WaitingPod(who.pod, run.first)

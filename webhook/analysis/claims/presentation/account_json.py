@@ -17,7 +17,7 @@ _MAX_TENURES: Final = 20
 
 def make_account_json(account: Account) -> dict[str, Any]:
     """Return the account as a JSON object; times are RFC 3339, lengths of time are seconds."""
-    history, status, tenure, gaps = account.history, account.status, account.tenure, account.bounds.unrecorded
+    history, status, tenure, gaps = account.history, account.status, account.tenure, account.coverage.unrecorded
     advice = advise_with_urgency(account)
     return {
         "namespace": history.namespace,

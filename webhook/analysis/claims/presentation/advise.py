@@ -191,7 +191,7 @@ def _measure_vacancy(account: Account) -> int | None:
     history, tenure = account.history, account.history.latest_tenure
     if history.has_reads_of_holders or tenure is None or tenure.until is None or not history.is_end_seen:
         return None
-    free = min(account.now, account.bounds.shown_until) - tenure.until
+    free = min(account.now, account.coverage.shown_until) - tenure.until
     return free if free > max(_PATIENCE, 3 * (history.renewals.usual or 0)) else None
 
 
@@ -532,7 +532,7 @@ def _advise_on_work(account: Account) -> Advice | None:
     crossed = account.surroundings.crossed
     if crossed is not None and (advice := crossed.advise()) is not None:
         return advice
-    failing = list(find_present_failures(account.pods.failing, account.tenure, account.bounds.logged_until))
+    failing = list(find_present_failures(account.pods.failing, account.tenure, account.coverage.logged_until))
     if not failing:
         return account.pods.idle.advise(account.now) if account.pods.idle is not None else None
     pod, last = find_pod(account.history, account.holder, account.tenure), max(one.last for one in failing)
@@ -553,7 +553,7 @@ def _advise_on_failures(sentence: str, pod: Pod, failing: Sequence[FailingRun]) 
 def _advise_on_work_of_writer(account: Account) -> Advice | None:
     """Return where to look if other requests of the pod fail that still writes a lease, which a log does not show."""
     tenure = account.history.latest_tenure
-    failing = list(find_present_failures(account.pods.failing, tenure, account.bounds.logged_until))
+    failing = list(find_present_failures(account.pods.failing, tenure, account.coverage.logged_until))
     last = max((one.last for one in failing), default=0)
     if tenure is None or not failing or tenure.last_renewal < last:
         return None
@@ -587,7 +587,7 @@ def _describe_unlogged(account: Account) -> str | None:
     collect = "Collect the logs of all API servers, and compare their audit policies."
     if account.history.read is not None:
         return f"It is held and renewed, as the answer to a read shows, and the log lacks its renewals. {collect}"
-    if account.bounds.lacks_requests:
+    if account.coverage.lacks_requests:
         return f"It is held and renewed, and the log lacks requests for it. {collect}"
     if account.tenure is not None and account.tenure.beginning.is_over_unshown:
         return "It is held and renewed. At level RequestResponse, a log shows what was stored before it took it."

@@ -242,7 +242,7 @@ def _is_loud(finding: ReportFinding) -> bool:
 
 def _list_gaps(account: Account) -> list[_Event]:
     """Return the latest times of which the input does not show what was written."""
-    recorder = account.bounds.unrecorded[-MAX_GAPS:]
+    recorder = account.coverage.unrecorded[-MAX_GAPS:]
     known = [(one.start, str(one)) for one in recorder]
     for gap in account.history.renewals.unseen:
         if gap.start < gap.end and not any(one.start <= gap.end and gap.start <= one.end for one in recorder):

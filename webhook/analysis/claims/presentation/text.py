@@ -118,10 +118,10 @@ def _describe_hidden(account: Account) -> str:
         return account.doubt.unlogged.shown
     if account.history.read is not None:
         return "who made some writes: the log lacks those that the answer to a read shows"
-    if account.bounds.lacks_requests:
+    if account.coverage.lacks_requests:
         when = _describe_unlogged_time(account)
         return f"who made some writes, and what else was asked: the log lacks requests that another input shows{when}"
-    if account.is_partial and not (account.bounds.unrecorded or account.history.renewals.unseen):
+    if account.is_partial and not (account.coverage.unrecorded or account.history.renewals.unseen):
         return "some writes to it, within the time for which a renewal lasts"
     if account.history.continuity.sparse_since is not None:
         return "what another API server answered: if there are several, give the logs of all"
@@ -138,7 +138,7 @@ def _describe_unlogged_time(account: Account) -> str:
 
 def _list_clocks(account: Account) -> Iterator[Line]:
     """Say when the clock of an API server was set: what it dates seems late by that."""
-    step = account.bounds.clock_step
+    step = account.coverage.clock_step
     if step is None:
         return
     moved = format_length(abs(step.by) // SECOND * SECOND)
@@ -223,7 +223,7 @@ def _list_rhythm(account: Account) -> Iterator[Line]:
 
 def _is_over(account: Account, run: ReadRun | None) -> bool:
     """Return whether who read the lease at intervals has let more than two of them pass until the log ends."""
-    return run is not None and account.bounds.logged_until - run.last > max(2 * run.apart, _MIN_SILENCE)
+    return run is not None and account.coverage.logged_until - run.last > max(2 * run.apart, _MIN_SILENCE)
 
 
 def _describe_run(account: Account, run: ReadRun | None) -> str:

@@ -179,7 +179,7 @@ class Bounds(Struct):
         """Return whether a part of a time was taken for a hole in an audit log, until a renewal showed otherwise."""
         return any(begin < end and start < until for begin, until in self._bridged)
 
-    def begins(self, ends: int) -> int:
+    def find_start(self, ends: int) -> int:
         """Return where to begin to draw: with the first event, or the list before it; of dumps with the oldest state.
 
         The states at the start of a watch are older than the watch. If there are many, one was renewed just before it.

@@ -10,7 +10,7 @@ from webhook.analysis.history.visibility.clock_steps import ClockStep
 from webhook.analysis.inputs.items import RecordingGap
 
 
-class InputBounds(Struct, frozen=True):
+class InputCoverage(Struct, frozen=True):
     """The time for which an input shows a lease; no log and no watch by default."""
 
     logged_until: int = 0
@@ -25,18 +25,18 @@ class InputBounds(Struct, frozen=True):
     """When the clock of an API server was set, as several leases show."""
 
 
-NO_INPUT_BOUNDS: Final = InputBounds()
+NO_INPUT_COVERAGE: Final = InputCoverage()
 """Shared by all leases of a list."""
 
 
-def find_input_bounds(histories: ClusterHistory, history: LeaseHistory, now: int) -> InputBounds:
+def find_input_coverage(histories: ClusterHistory, history: LeaseHistory, now: int) -> InputCoverage:
     """Return what the input shows in time until `now`, in microseconds since 1970."""
     bounds = histories.bounds
-    found = InputBounds(
+    found = InputCoverage(
         logged_until=bounds.logged_until,
         shown_until=bounds.until or 0,
         unrecorded=tuple(bounds.unrecorded),
         lacks_requests=histories.lacks_shown_requests(history),
         clock_step=histories.index.find_server_clock_step(history, 0, now),
     )
-    return found if found != NO_INPUT_BOUNDS else NO_INPUT_BOUNDS
+    return found if found != NO_INPUT_COVERAGE else NO_INPUT_COVERAGE
