@@ -11,7 +11,13 @@ from tests.review_rows import WHEN
 from tests.rules import wording
 from tests.rules.findings import candidate_created, update
 from tests.rules.pinned_writes import pinned_writes
-from webhook.admission.rules.change import CandidateChange, LeaseChange, change_made_by, is_renewal, is_untouched
+from webhook.admission.rules.change import (
+    CandidateChange,
+    LeaseChange,
+    change_made_by,
+    has_only_renewal_changes,
+    is_spec_untouched,
+)
 from webhook.admission.rules.registry import CHECKS
 from webhook.admission.rules.rule import Rule
 from webhook.kubernetes.opened_review import ReviewError
@@ -82,8 +88,8 @@ def _is_renewal(change: LeaseChange) -> bool:
         change.request.operation is Operation.UPDATE
         and change.old_holder == change.new_holder
         and not is_removed
-        and not is_untouched(old, new)
-        and is_renewal(old, new)
+        and not is_spec_untouched(old, new)
+        and has_only_renewal_changes(old, new)
     )
 
 

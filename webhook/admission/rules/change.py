@@ -90,7 +90,7 @@ def is_same_time(first: str | None, second: str | None) -> bool:
     return first == second or normalize(first) == normalize(second)
 
 
-def is_lease_untouched(old: LeaseSpec, new: LeaseSpec) -> bool:
+def is_rest_of_spec_untouched(old: LeaseSpec, new: LeaseSpec) -> bool:
     """True if a write with the same holder and renewTime also leaves the rest of the spec of a Lease as it is."""
     return (
         new.lease_duration_seconds == old.lease_duration_seconds
@@ -101,19 +101,19 @@ def is_lease_untouched(old: LeaseSpec, new: LeaseSpec) -> bool:
     )
 
 
-def is_untouched(old: LeaseSpec, new: LeaseSpec) -> bool:
+def is_spec_untouched(old: LeaseSpec, new: LeaseSpec) -> bool:
     """True if a write leaves the spec of a Lease as it is."""
     return (
         (old.holder_identity or "") == (new.holder_identity or "")
         and is_same_time(old.renew_time, new.renew_time)
-        and is_lease_untouched(old, new)
+        and is_rest_of_spec_untouched(old, new)
     )
 
 
-def is_renewal(old: LeaseSpec, new: LeaseSpec) -> bool:
-    """True if a changed spec with the same holder is what a holder writes to stay: times and duration, nothing else.
+def has_only_renewal_changes(old: LeaseSpec, new: LeaseSpec) -> bool:
+    """True if only fields that a renewal changes differ: times and the duration.
 
-    The caller has seen that renewTime is not removed.
+    The caller has seen that the spec has the same holder, and that renewTime is not removed.
     Clearing strategy and preferredHolder belongs to it, because client-go rebuilds the whole spec.
     """
     return (
@@ -325,10 +325,14 @@ class LeaseChange(Change, frozen=True, dict=True):
             return Event.DELETE
         if self.new_holder == self.old_holder:
             is_renewed = self.new_renew_time != self.old_renew_time
-            if not is_renewed and is_lease_untouched(self.old_spec, self.new_spec):
+            if not is_renewed and is_rest_of_spec_untouched(self.old_spec, self.new_spec):
                 return Event.UNTOUCHED
             is_renew_time_kept = self.new_renew_time is not None or self.old_renew_time is None
-            return Event.RENEWAL if is_renew_time_kept and is_renewal(self.old_spec, self.new_spec) else Event.EDIT
+            return (
+                Event.RENEWAL
+                if is_renew_time_kept and has_only_renewal_changes(self.old_spec, self.new_spec)
+                else Event.EDIT
+            )
         if not self.new_holder:
             return Event.RELEASE
         if not self.old_holder:

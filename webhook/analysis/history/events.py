@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.admission.rules.change import is_lease_untouched, is_renewal
+from webhook.admission.rules.change import has_only_renewal_changes, is_rest_of_spec_untouched
 from webhook.analysis.history.holders.tenure import Tenure
 from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.objects import LeaseSpec
@@ -82,10 +82,10 @@ def describe_changed_fields(old: LeaseSpec, new: LeaseSpec) -> str:
         changed = f"strategy {_format_value(old.strategy)} -> {_format_value(new.strategy)}"
         return f"{changed} together with the holder" if is_other else ""
     before, after = normalize(old.renew_time), normalize(new.renew_time)
-    if before == after and is_lease_untouched(old, new):
+    if before == after and is_rest_of_spec_untouched(old, new):
         return ""
     is_kept = after is not None or before is None
-    if is_kept and is_renewal(old, new) and old.lease_duration_seconds == new.lease_duration_seconds:
+    if is_kept and has_only_renewal_changes(old, new) and old.lease_duration_seconds == new.lease_duration_seconds:
         if before != after:
             return ""
         if old.acquire_time != new.acquire_time:

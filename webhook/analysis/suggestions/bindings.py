@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from webhook.admission.evaluate import evaluate
 from webhook.admission.policy.model import is_always_exempt
 from webhook.admission.policy.parse import parse
-from webhook.admission.rules.change import CLEANUP_CONTROLLERS, is_untouched
+from webhook.admission.rules.change import CLEANUP_CONTROLLERS, is_spec_untouched
 from webhook.admission.rules.holders import POD, WILDCARDS, fits_pod
 from webhook.admission.rules.mode import Mode
 from webhook.admission.rules.registry import RULES
@@ -204,7 +204,7 @@ class AllWrites(Struct):
             self._specs[key] = new
         if seen.act is Act.DELETED:
             return seen.writer is not None and seen.writer.user in CLEANUP_CONTROLLERS
-        return seen.act is Act.UPDATED and new is not None and old is not None and is_untouched(old, new)
+        return seen.act is Act.UPDATED and new is not None and old is not None and is_spec_untouched(old, new)
 
 
 def _find_attacks_by_rules(seen: Observation, clock: int) -> Iterator[str]:
