@@ -12,7 +12,7 @@ from webhook.admission.rules.registry import CHECKS, OBJECT_TYPES_RULE
 from webhook.admission.rules.rule import Rule
 from webhook.admission.verdict import (
     Downgrade,
-    Result,
+    RatedFinding,
     Verdict,
     drop_repetitions,
     format_message,
@@ -53,21 +53,21 @@ def evaluate(request: AdmissionRequest, policy: Policy, now: int, *, writer_know
     event = change.event
     exempt = policy.exempt_rules(change.user, request.namespace, request.name, request.operation, now)
     modes = lease_policy.modes
-    results: list[Result] = []
+    findings: list[RatedFinding] = []
     checks = CHECKS.find_checks(request.resource, request.operation, event, change.conditions, exempt)
     for check, rule in checks:
         if rule.about_writer and not writer_known:
             continue
-        if findings := check(change):
+        if found := check(change):
             mode = modes[rule.id]
-            results += [_apply_mode(finding, rule, mode, policy) for finding in findings if mode is not _OFF]
-    if not results:
+            findings += [_apply_mode(finding, rule, mode, policy) for finding in found if mode is not _OFF]
+    if not findings:
         annotations = (("event", event), ("policy", policy.name))
         return Verdict(request.uid, allowed=True, audit_annotations=annotations, event=event)
-    return _decide(request, policy, event, results)
+    return _decide(request, policy, event, findings)
 
 
-def _apply_mode(finding: Finding, rule: Rule, mode: Mode, policy: Policy) -> Result:
+def _apply_mode(finding: Finding, rule: Rule, mode: Mode, policy: Policy) -> RatedFinding:
     """Give a finding the mode that counts: the lowest of its tier, its rule's mode and the policy's cap."""
     level = min(finding.tier, mode)
     downgraded = None
@@ -75,7 +75,7 @@ def _apply_mode(finding: Finding, rule: Rule, mode: Mode, policy: Policy) -> Res
         level, downgraded = _WARN, Downgrade.WITHOUT_STAMPS
     elif level is _DENY and policy.mode is not _DENY:
         downgraded = Downgrade.BY_CAP
-    return Result(
+    return RatedFinding(
         rule=rule.id,
         parity=rule.parity,
         mode=min(level, policy.mode),
@@ -86,18 +86,18 @@ def _apply_mode(finding: Finding, rule: Rule, mode: Mode, policy: Policy) -> Res
     )
 
 
-def _decide(request: AdmissionRequest, policy: Policy, event: str, results: Sequence[Result]) -> Verdict:
+def _decide(request: AdmissionRequest, policy: Policy, event: str, findings: Sequence[RatedFinding]) -> Verdict:
     """Decide by all findings: 403 if a denying one is Forbidden by a rule of ours, else 422."""
     annotations = [("event", event)] if event else []
     worst: dict[str, Mode] = {}
-    for result in results:
-        worst[result.rule] = max(result.mode, worst.get(result.rule, _OFF))
+    for finding in findings:
+        worst[finding.rule] = max(finding.mode, worst.get(finding.rule, _OFF))
     annotations.append(("rules", ",".join(f"{rule}={mode.word}" for rule, mode in worst.items())))
-    would_deny = drop_repetitions(one.rule for one in results if one.downgraded)
+    would_deny = drop_repetitions(one.rule for one in findings if one.downgraded)
     if would_deny:
         annotations.append(("would-deny", ",".join(would_deny)))
     annotations.append(("policy", policy.name))
-    facts = list_facts(results)
+    facts = list_facts(findings)
     denying = [fact for fact in facts if fact.decisive.mode is _DENY][:MAX_FINDINGS]
     others = (fact for fact in facts if fact.decisive.mode is not _DENY)
     warnings = list_warnings(others, policy, admitted=not denying)
@@ -105,15 +105,15 @@ def _decide(request: AdmissionRequest, policy: Policy, event: str, results: Sequ
     code, reason, message = 200, "", ""
     if causes:
         is_forbidden = any(
-            one.error.type is ErrorType.FORBIDDEN and not one.parity for one in results if one.mode is _DENY
+            one.error.type is ErrorType.FORBIDDEN and not one.parity for one in findings if one.mode is _DENY
         )
         code, reason = (403, "Forbidden") if is_forbidden else (422, "Invalid")
         message = format_message(causes)
         if not is_forbidden:
             message = f"{request.kind}.{request.group} {quote(request.name)} is invalid: {message}"
-    if len(results) > MAX_FINDINGS:
+    if len(findings) > MAX_FINDINGS:
         # The sort is stable: it only makes sure that what decided is among the first.
-        results = sorted(results, key=lambda one: -one.mode)[:MAX_FINDINGS]
+        findings = sorted(findings, key=lambda one: -one.mode)[:MAX_FINDINGS]
     return Verdict(
         uid=request.uid,
         allowed=not causes,
@@ -123,7 +123,7 @@ def _decide(request: AdmissionRequest, policy: Policy, event: str, results: Sequ
         causes=causes,
         warnings=warnings,
         audit_annotations=tuple(annotations),
-        findings=tuple(results),
+        findings=tuple(findings),
         event=event,
     )
 

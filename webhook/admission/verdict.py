@@ -40,8 +40,8 @@ class Downgrade(Enum):
     WITHOUT_STAMPS = "no API server's stamp supports it"
 
 
-class Result(Struct, frozen=True, gc=False):
-    """A finding with the rule that made it and the mode that the policy leaves it.
+class RatedFinding(Struct, frozen=True, gc=False):
+    """A finding, the rule that made it, and the mode that counts for it.
 
     `parity` is true if the rule repeats the API server's own validation; `error`, `happened` and `fact` are those of
     the finding; `downgraded` is why a finding that would deny has a lower mode.
@@ -78,7 +78,7 @@ class Verdict(Struct, frozen=True, gc=False):
     causes: tuple[Cause, ...] = ()
     warnings: tuple[str, ...] = ()
     audit_annotations: tuple[tuple[str, str], ...] = ()
-    findings: tuple[Result, ...] = ()
+    findings: tuple[RatedFinding, ...] = ()
     event: str = ""
 
     @property
@@ -90,27 +90,27 @@ class Verdict(Struct, frozen=True, gc=False):
 
 
 class Fact(Struct, frozen=True, gc=False):
-    """Results about one and the same fact, the strongest mode first; they share one sentence.
+    """Findings about one and the same fact, the strongest mode first; they share one sentence.
 
     `decisive` is the one whose text is used: the last of the strongest, because a special rule stands after the
     general one. `rules` are the ids of the strongest: a denial names no rule that only warns.
     """
 
-    results: Sequence[Result]
-    decisive: Result
+    findings: Sequence[RatedFinding]
+    decisive: RatedFinding
     rules: str
 
 
-def list_facts(results: Iterable[Result]) -> list[Fact]:
-    """Return what a writer gets to read, in the order of the results; audit findings are not for the writer."""
-    groups: dict[object, list[Result]] = {}
-    for result in results:
-        if result.mode >= Mode.WARN:
-            groups.setdefault(result.fact or id(result), []).append(result)
+def list_facts(findings: Iterable[RatedFinding]) -> list[Fact]:
+    """Return what a writer gets to read, in the order of the findings; those of mode audit are not for the writer."""
+    groups: dict[object, list[RatedFinding]] = {}
+    for finding in findings:
+        if finding.mode >= Mode.WARN:
+            groups.setdefault(finding.fact or id(finding), []).append(finding)
     return [_make_fact(group) for group in groups.values()]
 
 
-def _make_fact(group: list[Result]) -> Fact:
+def _make_fact(group: list[RatedFinding]) -> Fact:
     if len(group) == 1:
         return Fact(group, group[0], group[0].rule)
     group.sort(key=lambda one: -one.mode)
@@ -164,7 +164,7 @@ def _format_warning(fact: Fact, policy: Policy, *, admitted: bool) -> str:
 
 def _explain_why_not_denied(fact: Fact, policy: Policy) -> str:
     """Return why a finding that would deny only warns; empty for one that warns anyway."""
-    downgraded = [one for one in fact.results if one.downgraded]
+    downgraded = [one for one in fact.findings if one.downgraded]
     if not downgraded:
         return ""
     if all(one.downgraded is Downgrade.WITHOUT_STAMPS for one in downgraded):

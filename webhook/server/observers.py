@@ -16,7 +16,7 @@ from typing import IO, Any, Final
 import msgspec
 
 from webhook.admission.rules.mode import Mode
-from webhook.admission.verdict import Result, Verdict
+from webhook.admission.verdict import RatedFinding, Verdict
 from webhook.kubernetes.request import AdmissionRequest
 from webhook.server.logs import LOG, LogThrottle, log_verdict
 from webhook.server.reviewer import ReviewRecord
@@ -102,7 +102,7 @@ class AuditLog:
         request, verdict = review.response.request, review.response.verdict
         if request is None or verdict is None or not verdict.findings:
             return
-        first: dict[str, Result] = {}
+        first: dict[str, RatedFinding] = {}
         for finding in verdict.findings:
             if finding.mode is Mode.AUDIT:
                 first.setdefault(finding.rule, finding)

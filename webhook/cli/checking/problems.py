@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from webhook.admission.policy.model import Policy
 from webhook.admission.rules.mode import Mode
-from webhook.admission.verdict import Result
+from webhook.admission.verdict import RatedFinding
 from webhook.analysis.inputs.items import Unreadable
 from webhook.cli.checking.evaluation import Evaluation
 from webhook.text.quoting import escape
@@ -52,7 +52,7 @@ def list_problems(outcome: Evaluation | Unreadable) -> Iterator[Problem]:
         yield Problem(UNKNOWN_FIELD, Mode.WARN, escape(field.text), outcome.find_line(field.path))
 
 
-def _describe(finding: Result, policy: Policy) -> str:
+def _describe(finding: RatedFinding, policy: Policy) -> str:
     """Say of a denied write what is wrong, of an admitted one what happened."""
     if finding.mode is not Mode.DENY and finding.happened is not None:
         return finding.happened.shorten(_MAX_TEXT, policy.find_page(finding.rule))

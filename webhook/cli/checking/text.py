@@ -7,7 +7,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from webhook.admission.rules.mode import Mode
-from webhook.admission.verdict import Result
+from webhook.admission.verdict import RatedFinding
 from webhook.analysis.inputs.documents import KIND_OF_TEMPLATE
 from webhook.analysis.inputs.items import OtherObject, Place, Unreadable
 from webhook.cli.checking.evaluation import DocumentOutcome, Evaluation
@@ -93,7 +93,7 @@ class Tally(Struct):
             yield f"Why a rule exists: {self.page}"
 
 
-def _find_denying(evaluation: Evaluation) -> list[Result]:
+def _find_denying(evaluation: Evaluation) -> list[RatedFinding]:
     return [finding for finding in evaluation.verdict.findings if finding.mode is Mode.DENY]
 
 
