@@ -8,7 +8,7 @@ from typing import Any, Final
 from msgspec import Raw
 
 from tests.recordings import recordings
-from webhook.admission.rules.expiry import date_last_renewal, find_expiry, stamp_of_write
+from webhook.admission.rules.expiry import date_last_renewal, date_write_by_field, find_expiry
 from webhook.kubernetes.decoding_errors import NESTED, find_error
 from webhook.kubernetes.managed_fields import (
     ANCIENT_CHANGES,
@@ -48,10 +48,10 @@ def check(data: bytes) -> None:
         for names in (owned.metadata, owned.labels, owned.annotations, owned.finalizers, owned.owners):
             assert all(isinstance(name, str) for name in names)
     seen = date_last_renewal(entries)
-    written = stamp_of_write(entries, entries[:1], "f:holderIdentity", _NOW)
+    written = date_write_by_field(entries, entries[:1], "f:holderIdentity", _NOW)
     expiry = find_expiry("one", 15, _NOW - 20 * SECOND, entries, written, _NOW)
-    assert expiry.from_stamps or expiry.seen_at == _NOW - 20 * SECOND
-    assert seen is None or not expiry.from_stamps or expiry.seen_at == seen
+    assert expiry.from_stamps or expiry.last_renewal == _NOW - 20 * SECOND
+    assert seen is None or not expiry.from_stamps or expiry.last_renewal == seen
 
 
 def seeds() -> Iterator[bytes]:

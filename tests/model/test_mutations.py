@@ -75,12 +75,12 @@ def test_with_a_fold_believed_one_write_takes_a_live_lease(monkeypatch: pytest.M
     alone = ("take the lease beside twelve entries an hour ahead",)
     assert alone not in set(threats(world.STRICT, ATTACKERS[POD], 1))
     world.verdict_of.cache_clear()
-    monkeypatch.setattr(change, "stamp_of_write", any_owner)
+    monkeypatch.setattr(change, "date_write_by_field", any_owner)
     assert alone in set(threats(world.STRICT, ATTACKERS[POD], 1))
 
 
 def test_with_an_owner_of_before_believed_two_writes_take_a_live_lease(monkeypatch: pytest.MonkeyPatch) -> None:
-    believed = expiry.stamp_of_write
+    believed = expiry.date_write_by_field
 
     def any_stamp(entries: Sequence[Entry], _before: Sequence[Entry], field: str, now: int) -> int:
         return believed(entries, (), field, now)
@@ -91,7 +91,7 @@ def test_with_an_owner_of_before_believed_two_writes_take_a_live_lease(monkeypat
     )
     assert not works(steps, world.STRICT, ATTACKERS[POD])
     world.verdict_of.cache_clear()
-    monkeypatch.setattr(change, "stamp_of_write", any_stamp)
+    monkeypatch.setattr(change, "date_write_by_field", any_stamp)
     assert works(steps, world.STRICT, ATTACKERS[POD])
 
 

@@ -14,4 +14,4 @@ def test_the_stamp_of_the_renewal_is_not_the_stamp_of_the_holder() -> None:
             put(ENTRIES, [make_entry("holderIdentity", time="2025-11-20T11:00:00Z"), make_entry("renewTime")])
         )
     )
-    assert change_of(review).renewed_at == NOW
+    assert change_of(review).renew_time_written_at == NOW

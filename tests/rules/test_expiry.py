@@ -25,7 +25,7 @@ from tests.rules.findings import (
 from webhook.admission.evaluate import evaluate
 from webhook.admission.policy.parse import parse
 from webhook.admission.rules.change import Event
-from webhook.admission.rules.expiry import Expiry, find_expiry, find_tolerance, stamp_of_write
+from webhook.admission.rules.expiry import Expiry, date_write_by_field, find_expiry, find_tolerance
 from webhook.admission.rules.mode import Mode
 from webhook.kubernetes import times
 from webhook.kubernetes.managed_fields import HOLDER, RENEW_TIME, Entry, list_entries
@@ -86,7 +86,7 @@ def expiry_at(
 def test_a_stamp_later_than_this_write(ahead: int, used: bool) -> None:
     expiry = expiry_at(stamped(NOW + ahead))
     assert expiry.from_stamps is used
-    assert expiry.seen_at == (NOW + ahead if used else NOW)
+    assert expiry.last_renewal == (NOW + ahead if used else NOW)
     assert not expiry.is_expired
 
 
@@ -96,9 +96,9 @@ def test_a_stamp_within_the_bound_keeps_a_short_lease_live() -> None:
 
 def test_the_earliest_owner_of_renew_time_counts_and_no_other_field_stands_in() -> None:
     renewed, joined = stamped(NOW - 9 * SECOND), stamped(NOW - SECOND)
-    assert expiry_at(joined, renewed).seen_at == NOW - 9 * SECOND
+    assert expiry_at(joined, renewed).last_renewal == NOW - 9 * SECOND
     other = expiry_at(stamped(NOW - SECOND, "leaseTransitions"), renew_time=NOW - 5 * SECOND)
-    assert (other.seen_at, other.from_stamps) == (NOW - 5 * SECOND, False)
+    assert (other.last_renewal, other.from_stamps) == (NOW - 5 * SECOND, False)
 
 
 @pytest.mark.parametrize("late", [0, DAY, 3653 * DAY], ids=["none", "a day", "ten years"])
@@ -107,7 +107,7 @@ def test_how_far_a_stamp_lies_from_renew_time_decides_nothing(late: int) -> None
 
 
 def test_renew_time_ahead_of_the_clock_counts_as_now() -> None:
-    assert expiry_at(renew_time=NOW + DAY, now=NOW + SECOND).seen_at == NOW + SECOND
+    assert expiry_at(renew_time=NOW + DAY, now=NOW + SECOND).last_renewal == NOW + SECOND
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_renew_time_ahead_of_the_clock_counts_as_now() -> None:
 )
 def test_the_stamp_of_a_write_is_that_of_the_one_owner(owners: list[dict[str, object]], expected: int) -> None:
     entries = [make_entry("renewTime", time=times.format_time(NOW - SECOND)) | owner for owner in owners]
-    assert stamp_of_write(list_entries(Raw(to_bytes(entries))), (), RENEW_TIME, NOW + 999_999) == expected
+    assert date_write_by_field(list_entries(Raw(to_bytes(entries))), (), RENEW_TIME, NOW + 999_999) == expected
 
 
 @pytest.mark.parametrize(
@@ -148,23 +148,23 @@ def test_the_stamp_of_a_write_is_that_of_the_one_owner(owners: list[dict[str, ob
 def test_an_owner_that_was_there_before_with_its_stamp_dates_nothing_ahead(before: Document, expected: int) -> None:
     owner = make_entry("renewTime", time=times.format_time(NOW + DAY))
     entries, old = (list_entries(Raw(to_bytes([one]))) for one in (owner, owner | before))
-    assert stamp_of_write(entries, old, RENEW_TIME, NOW + 999_999) == expected
+    assert date_write_by_field(entries, old, RENEW_TIME, NOW + 999_999) == expected
 
 
 def test_two_writes_of_one_manager_in_one_second_have_one_stamp() -> None:
     entries = list_entries(Raw(to_bytes([make_entry("renewTime", time=times.format_time(NOW))])))
-    assert stamp_of_write(entries, entries, RENEW_TIME, NOW + DAY) == NOW
+    assert date_write_by_field(entries, entries, RENEW_TIME, NOW + DAY) == NOW
 
 
 def test_a_clock_that_is_behind_does_not_date_a_new_holder_before_the_last_renewal() -> None:
     owner = make_entry("holderIdentity", "renewTime", time=times.format_time(NOW))
     entries = list_entries(Raw(to_bytes([owner])))
-    assert stamp_of_write(entries, entries, HOLDER, NOW - DAY) == NOW
+    assert date_write_by_field(entries, entries, HOLDER, NOW - DAY) == NOW
 
 
 def test_an_unheld_lease_rests_on_nothing() -> None:
     assert expiry_at(held=False, written_at=NOW + SECOND) == Expiry(
-        is_expired=True, seen_at=None, written_at=NOW + SECOND, duration_seconds=15, from_stamps=True
+        is_expired=True, last_renewal=None, written_at=NOW + SECOND, duration_seconds=15, from_stamps=True
     )
 
 

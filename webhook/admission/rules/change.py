@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from msgspec import Struct
 
-from webhook.admission.rules.expiry import Expiry, find_expiry, stamp_of_write, truncate_to_seconds
+from webhook.admission.rules.expiry import Expiry, date_write_by_field, find_expiry, truncate_to_seconds
 from webhook.admission.rules.holders import Binding
 from webhook.admission.rules.limits import DEFAULT_LIMITS, Limits, find_numbers
 from webhook.admission.rules.stamps import Stamp, Stamps, is_writer, stamp_in
@@ -280,11 +280,11 @@ class Change(Struct, frozen=True, dict=True):
         )
 
     @cached
-    def renewed_at(self) -> int:
+    def renew_time_written_at(self) -> int:
         """The stamp of this write or of spec.renewTime, else `now`: what a written renewTime is measured against."""
         if self.stamps is not None and (stamp := self.new_stamp) is not None and stamp.written is not None:
             return stamp.written
-        return stamp_of_write(self.new_entries, self.old_entries, RENEW_TIME, self.now)
+        return date_write_by_field(self.new_entries, self.old_entries, RENEW_TIME, self.now)
 
     @cached
     def old_stamp(self) -> Stamp | None:
@@ -394,7 +394,7 @@ class LeaseChange(Change, frozen=True, dict=True):
     def expiry(self) -> Expiry:
         """Return whether the old lease had expired at this write, and by which evidence."""
         if self.new_holder != self.old_holder and self.new_spec.holder_identity is not None:
-            written_at = stamp_of_write(self.new_entries, self.old_entries, HOLDER, self.now)
+            written_at = date_write_by_field(self.new_entries, self.old_entries, HOLDER, self.now)
         else:
             # A removed field has no owner, so whoever claims to own it was invented.
             written_at = truncate_to_seconds(self.now)

@@ -1,7 +1,7 @@
 """Dates renewals and takeovers by the stamps of the API servers themselves, inside the review.
 
-No clock of a client, and not ours, decides whether a lease has expired: the stamp of the last renewal (`seen_at`) and
-the stamp of this very write (`written_at`) do. A client may send any managedFields, and invented entries are kept, so
+No clock of a client, and not ours, decides whether a lease has expired: the stamps of the last renewal (`last_renewal`)
+and of this very write (`written_at`) do. A client may send any managedFields, and invented entries are kept, so
 only one thing in a list can be trusted: **a field that a write sets has exactly one owner afterwards, and the
 owner is stamped now**. There are two exceptions. The fold into `ancient-changes` takes the time of the last entry that
 is folded in, which may be invented. And if the list that a client sent makes the field manager fail, Kubernetes 1.37
@@ -56,13 +56,13 @@ def date_last_renewal(entries: Iterable[Entry]) -> int | None:
     return seen
 
 
-def date_write(entries: Iterable[Entry], now: int) -> int:
+def date_write_by_writer(entries: Iterable[Entry], now: int) -> int:
     """Return when a write was made: the latest stamp of its writer's entries, else `now` in whole seconds."""
-    stamp = stamp_of_writer(entries)
+    stamp = find_latest_stamp_of_writer(entries)
     return truncate_to_seconds(now) if stamp is None else stamp
 
 
-def stamp_of_writer(entries: Iterable[Entry]) -> int | None:
+def find_latest_stamp_of_writer(entries: Iterable[Entry]) -> int | None:
     """Return the latest stamp of an entry that is the writer's and not a fold, whose time a client can choose."""
     latest = None
     for entry in entries:
@@ -71,7 +71,7 @@ def stamp_of_writer(entries: Iterable[Entry]) -> int | None:
     return latest
 
 
-def stamp_of_write(entries: Iterable[Entry], before: Sequence[Entry], field: str, now: int) -> int:
+def date_write_by_field(entries: Iterable[Entry], before: Sequence[Entry], field: str, now: int) -> int:
     """Return when a write that set `field` was made: the stamp of the field's one owner in object.
 
     `now`, in whole seconds, is used if the field has no owner or several, if the owner has no stamp, and if it is
@@ -104,7 +104,7 @@ class Expiry(Struct, frozen=True, gc=False):
     """
 
     is_expired: bool
-    seen_at: int | None
+    last_renewal: int | None
     written_at: int
     duration_seconds: int | None
     from_stamps: bool
@@ -117,9 +117,9 @@ class Expiry(Struct, frozen=True, gc=False):
     @property
     def seconds_left(self) -> int:
         """Whole seconds until a live lease expires, rounded up, at least 1; 0 for an expired one."""
-        if self.is_expired or self.duration_seconds is None or self.seen_at is None:
+        if self.is_expired or self.duration_seconds is None or self.last_renewal is None:
             return 0
-        age = max(0, self.written_at - self.seen_at)
+        age = max(0, self.written_at - self.last_renewal)
         return max(1, -(-(self.duration_seconds * SECOND - age) // SECOND))
 
 
@@ -136,11 +136,16 @@ def find_expiry(
 
     `stamped_at`, if it is known, is when the last renewal was seen; else the entries say it.
     A renewTime that is unknown is later than `now`, so only stamps let the lease expire. `written_at` is the moment of
-    this write, see `stamp_of_write`; `now`, the caller's clock, is used only if `seen_at` is missing or unusable.
+    this write, see `date_write_by_field`; `now`, the caller's clock, is used only if no stamp of the last renewal is
+    usable.
     """
     if not holder or renew_time is None:
         return Expiry(
-            is_expired=True, seen_at=None, written_at=written_at, duration_seconds=duration_seconds, from_stamps=True
+            is_expired=True,
+            last_renewal=None,
+            written_at=written_at,
+            duration_seconds=duration_seconds,
+            from_stamps=True,
         )
     seen = date_last_renewal(entries) if stamped_at is None else stamped_at
     from_stamps = seen is not None and seen <= written_at + BOUND
@@ -151,7 +156,7 @@ def find_expiry(
     )
     return Expiry(
         is_expired=expired,
-        seen_at=seen,
+        last_renewal=seen,
         written_at=written_at,
         duration_seconds=duration_seconds,
         from_stamps=from_stamps,

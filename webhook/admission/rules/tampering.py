@@ -12,8 +12,8 @@ from webhook.admission.rules.expiry import (
     BOUND,
     MAX_TOLERANCE,
     date_last_renewal,
-    date_write,
-    stamp_of_writer,
+    date_write_by_writer,
+    find_latest_stamp_of_writer,
     truncate_to_seconds,
 )
 from webhook.admission.rules.stamps import NAMES, is_constant
@@ -86,7 +86,7 @@ def find_tampering_in_update(change: LeaseChange) -> str | None:
     writers_entries = change.set_fields.owners_among(new)
     if old:
         return _check_additions(change, writers_entries) or _check_renewal(change, writers_entries)
-    is_apply = _is_one_apply(change, writers_entries, date_write(writers_entries, change.now))
+    is_apply = _is_one_apply(change, writers_entries, date_write_by_writer(writers_entries, change.now))
     return None if is_apply else "fills managedFields that were empty, which only an apply does"
 
 
@@ -99,7 +99,7 @@ def find_tampering_in_create(change: LeaseChange) -> str | None:
     writers_entries = change.set_fields.owners_among(new)
     if len(new) == 1 and _is_of_dropped_fields(change, new[0]):
         return None
-    latest = stamp_of_writer(writers_entries)
+    latest = find_latest_stamp_of_writer(writers_entries)
     if latest is None or any(entry.is_fold for entry in writers_entries):
         return "creates the object with entries whose fields another entry owns"
     for entry in new:
@@ -167,7 +167,7 @@ def date_dropped_fields(change: LeaseChange) -> int | None:
     """
     known = {(entry.key, entry.stamp) for entry in change.old_entries}
     fresh = (entry for entry in change.new_entries if (entry.key, entry.stamp) not in known)
-    return stamp_of_writer(entry for entry in fresh if _owns_dropped_fields(change, entry))
+    return find_latest_stamp_of_writer(entry for entry in fresh if _owns_dropped_fields(change, entry))
 
 
 def _is_of_dropped_fields(change: LeaseChange, entry: Entry) -> bool:
@@ -241,7 +241,7 @@ def _renewal_is_stamped_now(change: LeaseChange, writers_entries: Sequence[Entry
     seen = date_last_renewal(change.new_entries)
     if seen is None:
         return False
-    if stamp_of_writer(writers_entries) is not None:
+    if find_latest_stamp_of_writer(writers_entries) is not None:
         return seen >= at - MAX_TOLERANCE
     renewed_to = get_instant(change.new_renew_time)
     claimed = change.now if renewed_to is None else min(change.now, renewed_to)
@@ -269,7 +269,7 @@ def _check_renewal(change: LeaseChange, writers_entries: Sequence[Entry]) -> str
     if change.renews:
         return None
     known = any(entry.stamp == after for entry in change.old_entries)
-    if after > date_write(writers_entries, change.now) + (AHEAD if known else MAX_TOLERANCE):
+    if after > date_write_by_writer(writers_entries, change.now) + (AHEAD if known else MAX_TOLERANCE):
         return f"moves {describe_last_renewal(change.old_entries)} ahead to {_clock(after)}"
     return None
 

@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.admission.rules.expiry import MAX_TOLERANCE, date_last_renewal, find_tolerance, stamp_of_write
+from webhook.admission.rules.expiry import MAX_TOLERANCE, date_last_renewal, date_write_by_field, find_tolerance
 from webhook.admission.rules.registry import RULES
 from webhook.admission.rules.stamps import find_latest_stamp, is_constant
 from webhook.analysis.heartbeats import is_nameless_heartbeat
@@ -366,7 +366,7 @@ def date_state(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
         # A removed field has no owner: whatever was written last is the best guess.
         latest = find_latest_stamp(entries)
         return renewed if latest is None else latest
-    stamp = stamp_of_write(entries, (), HOLDER, 0)
+    stamp = date_write_by_field(entries, (), HOLDER, 0)
     return renewed if renewed is not None and renewed >= stamp else stamp or renewed
 
 

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from webhook.admission.rules.change import change_made_by
-from webhook.admission.rules.expiry import stamp_of_writer
+from webhook.admission.rules.expiry import find_latest_stamp_of_writer
 from webhook.analysis.inputs.audit_event import make_writer
 from webhook.analysis.inputs.audit_log import interpret_event, interpret_last_line
 from webhook.analysis.inputs.documents import Document, LastLine, Value, describe_problem
@@ -215,7 +215,9 @@ def _interpret_review(document: Document, received: int | None) -> Observation |
         name=request.name,
         object=request.old if act is Act.DELETED else request.new,
         old=request.old,
-        at=stamp_of_writer(change.set_fields.owners_among(change.new_entries)) if received is None else received,
+        at=find_latest_stamp_of_writer(change.set_fields.owners_among(change.new_entries))
+        if received is None
+        else received,
         verb=_VERB_OF_OPTIONS.get(
             get_text(msgspec.json.decode(data), "request", "options", "kind"), request.operation.lower()
         ),

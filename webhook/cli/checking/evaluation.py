@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from webhook.admission.evaluate import evaluate
 from webhook.admission.policy.model import Policy
 from webhook.admission.rules.change import change_made_by
-from webhook.admission.rules.expiry import BOUND, stamp_of_writer
+from webhook.admission.rules.expiry import BOUND, find_latest_stamp_of_writer
 from webhook.admission.rules.mode import Mode
 from webhook.admission.rules.stamps import is_constant, stamp_in
 from webhook.admission.verdict import Cause, Outcome, Verdict
@@ -166,7 +166,7 @@ def _date_request(request: AdmissionRequest, policy: Policy) -> int:
         if stamps and stored and (found := stamp_in(stamps, stored.metadata.annotations, entries)) and found.written:
             return min(found.written, clock)
     if not is_constant(change.new_entries):
-        written_at = stamp_of_writer(change.set_fields.owners_among(change.new_entries))
+        written_at = find_latest_stamp_of_writer(change.set_fields.owners_among(change.new_entries))
         if written_at is not None:
             return written_at
     for entries in (change.new_entries, change.old_entries):

@@ -153,7 +153,7 @@ def _check_ahead(
     limits = change.find_limits(numbers)
     if new - change.now <= min(limits.warn_above_seconds, limits.deny_above_seconds) * SECOND:
         return NO_FINDINGS
-    clock, old = max(change.renewed_at, change.now), get_readable_instant(change.old_renew_time)
+    clock, old = max(change.renew_time_written_at, change.now), get_readable_instant(change.old_renew_time)
     step = new - (clock if old is None else max(clock, old))
     if step > limits.deny_above_seconds * SECOND:
         return (_report_too_far(change, new, clock, limits.deny_above_seconds, strongest),)

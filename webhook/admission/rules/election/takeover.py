@@ -155,9 +155,9 @@ def _report_takeover(change: LeaseChange, about_writer: str = "") -> tuple[Findi
 def _describe_live_lease(change: LeaseChange, about_writer: str) -> str:
     expiry = change.expiry
     assert expiry.duration_seconds is not None
-    assert expiry.seen_at is not None
-    age = max(0, expiry.written_at - expiry.seen_at) // SECOND
-    clock = format_time(expiry.seen_at)[11:]
+    assert expiry.last_renewal is not None
+    age = max(0, expiry.written_at - expiry.last_renewal) // SECOND
+    clock = format_time(expiry.last_renewal)[11:]
     whose = "API server clock" if expiry.from_stamps else "the holder's clock"
     writer = f", and {quote(change.user.username)} {about_writer}" if about_writer else ""
     lease = f"{change.request.namespace}/{change.request.name}"
