@@ -8,8 +8,8 @@ from tests.attacks.attack import PRESETS, attacks
 from tests.attacks.recorded import reviews_of
 from tests.recordings import recordings
 from tools.docs.fields_page import PAGE, make_page
-from webhook.admission.rules.change import change_made_by
-from webhook.admission.rules.fields import CANDIDATE_FIELDS, FIELDS, LEASE_FIELDS, fields_of
+from webhook.admission.rules.change import make_change
+from webhook.admission.rules.fields import CANDIDATE_FIELDS, FIELDS, LEASE_FIELDS, list_fields
 from webhook.admission.rules.registry import CHECKS, RULES_IN_ORDER
 from webhook.kubernetes.objects import list_spec_fields, list_versions
 from webhook.kubernetes.review import decode
@@ -29,7 +29,7 @@ def test_every_field_of_spec_is_described(kind: str, version: str) -> None:
 
 
 def test_every_rule_reads_a_field() -> None:
-    assert [rule.id for rule in RULES_IN_ORDER if not fields_of(rule)] == []
+    assert [rule.id for rule in RULES_IN_ORDER if not list_fields(rule)] == []
     described = {path for field in FIELDS for path in field.paths}
     assert {path for rule in RULES_IN_ORDER for path in rule.reads} <= described
 
@@ -43,12 +43,12 @@ def reviews() -> Iterator[tuple[bytes, int]]:
 
 
 def test_a_finding_is_about_a_field_that_its_rule_reads() -> None:
-    paths = {rule.id: {path for field in fields_of(rule) for path in field.paths} for rule in RULES_IN_ORDER}
+    paths = {rule.id: {path for field in list_fields(rule) for path in field.paths} for rule in RULES_IN_ORDER}
     missing: set[tuple[str, str]] = set()
     seen: set[str] = set()
     for body, received in reviews():
         request = decode(body)
-        change = change_made_by(request, received)
+        change = make_change(request, received)
         for rule in CHECKS.find_rules(request.resource, request.operation, change.event):
             for finding in rule.check(change):
                 seen.add(rule.id)

@@ -4,7 +4,7 @@ from functools import cache
 
 from tests.match_condition import is_reviewed
 from tests.recordings import Recording, recordings
-from webhook.admission.rules.change import Event, change_made_by
+from webhook.admission.rules.change import Event, make_change
 from webhook.kubernetes.request import AdmissionRequest
 from webhook.kubernetes.review import decode
 
@@ -14,7 +14,7 @@ def is_plain(recording: Recording) -> bool:
 
 
 def is_renewal(request: AdmissionRequest, now: int) -> bool:
-    return request.resource == "leases" and change_made_by(request, now).event is Event.RENEWAL
+    return request.resource == "leases" and make_change(request, now).event is Event.RENEWAL
 
 
 @cache

@@ -91,7 +91,7 @@ def test_two_thousand_entries_cost_what_twenty_cost(kind: str, namespace: str, n
     few, many = made_of(kind, 20), made_of(kind, MANY)
     questions: list[Callable[[Policy], object]] = [
         lambda policy: policy.resolve(namespace, name, UPDATE),
-        lambda policy: policy.exempt_rules(ANN, namespace, name, UPDATE, 0),
+        lambda policy: policy.find_exempt_rules(ANN, namespace, name, UPDATE, 0),
     ]
     for question in questions:
         assert question(many) == question(few)
@@ -104,7 +104,9 @@ def test_the_last_of_two_thousand_is_found() -> None:
     overridden = made_of("overrides", MANY).resolve(f"team-{last:05}", "db-x", UPDATE)
     assert overridden.modes["foreign-release"].word == "audit"
     anybody = UserInfo("anybody")
-    assert made_of("exempt", MANY).exempt_rules(anybody, f"team-{last:05}", "db-x", UPDATE, 0) == {"foreign-release"}
+    assert made_of("exempt", MANY).find_exempt_rules(anybody, f"team-{last:05}", "db-x", UPDATE, 0) == {
+        "foreign-release"
+    }
 
 
 def test_without_entries_a_lookup_is_one_call_and_one_comparison() -> None:

@@ -21,7 +21,7 @@ from tests.factories import (
     put,
     to_bytes,
 )
-from webhook.admission.rules.change import CandidateChange, LeaseChange, change_made_by
+from webhook.admission.rules.change import CandidateChange, LeaseChange, make_change
 from webhook.admission.rules.finding import Finding
 from webhook.admission.rules.holders import Binding
 from webhook.admission.rules.limits import DEFAULT_LIMITS, Limits
@@ -72,7 +72,7 @@ def change_of(
     request = decode(to_bytes(review))
     assert not request.contradiction, request.contradiction
     assert not request.object_errors, request.object_errors
-    return change_made_by(request, now, limits, binding, stamps)
+    return make_change(request, now, limits, binding, stamps)
 
 
 def findings(

@@ -14,9 +14,9 @@ from tests.rules.pinned_writes import pinned_writes
 from webhook.admission.rules.change import (
     CandidateChange,
     LeaseChange,
-    change_made_by,
     has_only_renewal_changes,
     is_spec_untouched,
+    make_change,
 )
 from webhook.admission.rules.registry import CHECKS
 from webhook.admission.rules.rule import Rule
@@ -65,7 +65,7 @@ def find_requests() -> Iterator[AdmissionRequest]:
 def known_changes() -> Sequence[LeaseChange | CandidateChange]:
     """Return each of them under a policy with and without a binding and stamps."""
     return [
-        change_made_by(request, WHEN, binding=binding, stamps=stamps)
+        make_change(request, WHEN, binding=binding, stamps=stamps)
         for request in find_requests()
         for binding in (None, wording.BOUND)
         for stamps in (None, wording.STAMPS)

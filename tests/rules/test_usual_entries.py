@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.factories import make_lease, make_review, put, to_bytes
 from tests.rules.known_changes import known_changes
-from webhook.admission.rules.change import LeaseChange, change_made_by
+from webhook.admission.rules.change import LeaseChange, make_change
 from webhook.admission.rules.election.renewal_stamp import _owns_what_is_not_there
 from webhook.admission.rules.tampering import (
     find_tampering_in_create,
@@ -55,7 +55,7 @@ def draw_change(numbers: random.Random) -> LeaseChange:
     old = make_lease(put("metadata.managedFields", before), put("spec.renewTime", "2025-11-20T11:59:59.000000Z"))
     new = make_lease(put("metadata.managedFields", after), put("spec.renewTime", renewed))
     review = make_review(new=new) if numbers.random() < 0.2 else make_review(new=new, old=old)
-    change = change_made_by(decode(to_bytes(review)), NOW)
+    change = make_change(decode(to_bytes(review)), NOW)
     assert isinstance(change, LeaseChange)
     return change
 

@@ -43,13 +43,13 @@ def test_a_pair_of_tomorrow_is_ready_tomorrow(
 ) -> None:
     save_pair(tmp_path / "tls", NOW + DAY)
     certificates.start()
-    assert "valid only from" in certificates.reasons()[0]
+    assert "valid only from" in certificates.list_reasons()[0]
     certificates.poll()
-    assert "valid only from" in certificates.reasons()[0]
+    assert "valid only from" in certificates.list_reasons()[0]
     monkeypatch.setattr(certificate_reload, "_now", lambda: NOW + DAY)
     certificates.poll()
-    assert certificates.reasons() == []
-    assert certificates.warnings() == []
+    assert certificates.list_reasons() == []
+    assert certificates.list_warnings() == []
 
 
 def test_a_new_pair_of_tomorrow_takes_the_place_of_a_good_one_tomorrow(
@@ -79,9 +79,9 @@ def test_a_pair_that_met_a_full_memory_is_taken_later(
     with monkeypatch.context() as patch:
         patch.setattr(os, "open", full)
         certificates.poll()
-    assert "No space left on device" in certificates.warnings()[0]
+    assert "No space left on device" in certificates.list_warnings()[0]
     certificates.poll()
-    assert certificates.warnings() == []
+    assert certificates.list_warnings() == []
     assert certificates.current is not None
     assert certificates.current.not_after == new
 
@@ -161,7 +161,7 @@ def test_a_comment_in_the_authority_of_clients_may_be_in_any_language(tmp_path: 
     client_ca.write_bytes("# Autorité de certification\n".encode() + pem)
     certificates = CertificateReloader(tmp_path / "tls", tmp_path, str(client_ca))
     certificates.start()
-    assert certificates.reasons() == []
+    assert certificates.list_reasons() == []
     assert certificates.make_listener_context().get_ca_certs()
 
 

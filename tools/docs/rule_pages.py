@@ -11,7 +11,7 @@ from tools.docs.pages import DOCS
 from tools.docs.upstream import describe_upstream
 from webhook.admission.policy.file import load
 from webhook.admission.policy.schema import RULE_IDS
-from webhook.admission.rules.fields import fields_of
+from webhook.admission.rules.fields import list_fields
 from webhook.admission.rules.limits import describe_numbers
 from webhook.admission.rules.mode import Mode
 from webhook.admission.rules.registry import EXEMPTIBLE, RULES
@@ -110,7 +110,7 @@ def make_page(rule: Rule) -> Iterator[str]:
 
 def link_fields(rule: Rule) -> str:
     """Return the fields that a rule reads, each with a link to its row."""
-    return ", ".join(f"[`{field.path}`](../fields.md#{make_anchor(field)})" for field in fields_of(rule))
+    return ", ".join(f"[`{field.path}`](../fields.md#{make_anchor(field)})" for field in list_fields(rule))
 
 
 def list_relaxations(rule: str) -> Iterator[str]:

@@ -5,7 +5,7 @@ from typing import Final
 
 from webhook.admission.policy.model import Policy
 from webhook.admission.rules.answer_limits import MAX_FINDINGS
-from webhook.admission.rules.change import change_made_by
+from webhook.admission.rules.change import make_change
 from webhook.admission.rules.finding import Finding
 from webhook.admission.rules.mode import Mode
 from webhook.admission.rules.registry import CHECKS, OBJECT_TYPES_RULE
@@ -49,9 +49,9 @@ def evaluate(request: AdmissionRequest, policy: Policy, now: int, *, writer_know
     lease_policy = policy.resolve(request.namespace, request.name, request.operation)
     binding = policy.bindings.get((request.namespace, request.lease_name)) if policy.bindings else None
     stamps = policy.stamps.get(request.namespace) if policy.stamps else None
-    change = change_made_by(request, now, lease_policy.limits, binding, stamps)
+    change = make_change(request, now, lease_policy.limits, binding, stamps)
     event = change.event
-    exempt = policy.exempt_rules(change.user, request.namespace, request.name, request.operation, now)
+    exempt = policy.find_exempt_rules(change.user, request.namespace, request.name, request.operation, now)
     modes = lease_policy.modes
     findings: list[RatedFinding] = []
     checks = CHECKS.find_checks(request.resource, request.operation, event, change.conditions, exempt)

@@ -12,7 +12,7 @@ from webhook.admission.policy.file import load
 from webhook.admission.policy.model import LeasePolicy
 from webhook.admission.policy.schema import RULE_IDS
 from webhook.admission.rules.change import Event
-from webhook.admission.rules.fields import fields_of
+from webhook.admission.rules.fields import list_fields
 from webhook.admission.rules.limits import describe_numbers
 from webhook.admission.rules.registry import ALL_RULES, RULES
 from webhook.admission.rules.rule import Rule
@@ -102,7 +102,7 @@ def make_rule_json(rule: Rule) -> dict[str, Any]:
         "operations": format_operations(rule).split(", "),
         "modes": dict(zip(PRESETS, _find_modes(rule.id), strict=True)),
         "numbers": _find_limits(rule.id),
-        "fields": [field.path for field in fields_of(rule)],
+        "fields": [field.path for field in list_fields(rule)],
         "summary": rule.summary,
         "text": " ".join((rule.summary, *rule.details)),
         "source": rule.texts.source,
@@ -135,7 +135,7 @@ def _explain(rule: Rule) -> list[str]:
         numbers = describe_numbers(rule.limits).items()
         facts.append(("numbers", "; ".join(f"{number} ({meaning})" for number, meaning in numbers)))
     facts += [("renewals", note)] if (note := describe_renewals(rule)) else []
-    facts += [("fields", ", ".join(field.path for field in fields_of(rule)))] if rule in RULES.values() else []
+    facts += [("fields", ", ".join(field.path for field in list_fields(rule)))] if rule in RULES.values() else []
     facts += [("upstream", REFUSED_UPSTREAM)] if is_refused_upstream(rule) else []
     if rule.id in RULE_IDS:
         facts.append(("change it", f"in a policy file: rules: {{{rule.id}: {{mode: warn}}}}"))

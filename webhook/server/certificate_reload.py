@@ -92,7 +92,7 @@ class CertificateReloader:
         """Whether API servers accept the certificate that is served now."""
         return self.current is not None and not self.current.problems and _now() < self.current.not_after
 
-    def reasons(self) -> list[str]:
+    def list_reasons(self) -> list[str]:
         """Return why this server should get no traffic because of its certificate; empty when it may."""
         if self.current is None:
             return ["certificate: none"]
@@ -100,7 +100,7 @@ class CertificateReloader:
             return [f"certificate: expired at {self.current.not_after:%FT%TZ}"]
         return [f"certificate: {problem}" for problem in self.current.problems]
 
-    def warnings(self) -> list[str]:
+    def list_warnings(self) -> list[str]:
         """Return what an operator must fix soon, though API servers still trust the certificate."""
         if self.current is None or self.current.problems:
             return []

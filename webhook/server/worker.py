@@ -139,7 +139,9 @@ class WsgiServer:
         out at once, and with `failurePolicy: Fail` that stops renewals. The last good one stays in use.
         """
         return (
-            Readiness(self.certificates.reasons(), self.certificates.warnings()) if self.certificates else Readiness()
+            Readiness(self.certificates.list_reasons(), self.certificates.list_warnings())
+            if self.certificates
+            else Readiness()
         )
 
     # Requests.

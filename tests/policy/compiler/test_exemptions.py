@@ -17,7 +17,7 @@ def exempts(
     exempt: list[dict[str, Any]], user: str = "ann", *groups: str, lease: str = "shop/checkout", now: int = 0
 ) -> bool:
     namespace, name = lease.split("/")
-    return RULE in policy(exempt=exempt).exempt_rules(UserInfo(user, groups), namespace, name, UPDATE, now)
+    return RULE in policy(exempt=exempt).find_exempt_rules(UserInfo(user, groups), namespace, name, UPDATE, now)
 
 
 @pytest.mark.parametrize(

@@ -26,10 +26,10 @@ TODAY = 1_800_000_000_000_000
 ANN = UserInfo("ann", ("ops", "system:authenticated"))
 
 
-def exempt_rules(*exempt: dict[str, Any], operation: Operation = UPDATE, now: int = TODAY) -> frozenset[str]:
+def find_exempt_rules(*exempt: dict[str, Any], operation: Operation = UPDATE, now: int = TODAY) -> frozenset[str]:
     """Return what `ann` of `ops` is exempt from on shop/checkout."""
     compiled = policy(exempt=[{**ENTRY, **entry} for entry in exempt])
-    return compiled.exempt_rules(ANN, "shop", "checkout", operation, now)
+    return compiled.find_exempt_rules(ANN, "shop", "checkout", operation, now)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def exempt_rules(*exempt: dict[str, Any], operation: Operation = UPDATE, now: in
     ],
 )
 def test_one_entry(entry: dict[str, Any], operation: Operation, expected: frozenset[str]) -> None:
-    assert exempt_rules({"users": ["ann"], **entry}, operation=operation) == expected
+    assert find_exempt_rules({"users": ["ann"], **entry}, operation=operation) == expected
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_one_entry(entry: dict[str, Any], operation: Operation, expected: frozen
     ],
 )
 def test_entries_add_up_and_keep_apart(entries: list[dict[str, Any]], expected: frozenset[str]) -> None:
-    assert exempt_rules(*({"users": ["ann"], **entry} for entry in entries)) == expected
+    assert find_exempt_rules(*({"users": ["ann"], **entry} for entry in entries)) == expected
 
 
 def test_each_rule_keeps_its_own_end() -> None:
@@ -89,8 +89,8 @@ def test_each_rule_keeps_its_own_end() -> None:
         {"users": ["ann"], "rules": [PING], "until": "2027-01-16"},
     ]
     for order in ([0, 1, 2], [2, 1, 0], [1, 0, 2]):
-        assert exempt_rules(*(entries[index] for index in order)) == {PING}
-        assert exempt_rules(*(entries[index] for index in order), now=TODAY + 6 * 86_400_000_000) == set()
+        assert find_exempt_rules(*(entries[index] for index in order)) == {PING}
+        assert find_exempt_rules(*(entries[index] for index in order), now=TODAY + 6 * 86_400_000_000) == set()
 
 
 def test_rules_that_nobody_is_exempt_from_are_never_silent() -> None:
@@ -99,7 +99,7 @@ def test_rules_that_nobody_is_exempt_from_are_never_silent() -> None:
     assert "time-unreadable" in named
     admin = UserInfo("admin", ("system:masters",))
     for operation in (CREATE, UPDATE, DELETE):
-        assert policy().exempt_rules(admin, "shop", "checkout", operation, FOREVER - 1) == EXEMPTIBLE
+        assert policy().find_exempt_rules(admin, "shop", "checkout", operation, FOREVER - 1) == EXEMPTIBLE
 
 
 ENTRIES = st.lists(
@@ -132,7 +132,7 @@ def test_what_is_silent_is_what_reading_each_entry_by_itself_says(
     compiled = policy(exempt=[{**ENTRY, **entry} for entry in entries])
     concerned = [entry for entry in entries if concerns(entry, user, namespace, name, operation)]
     expected = set(chain.from_iterable(entry.get("rules", EXEMPTIBLE) for entry in concerned))
-    assert compiled.exempt_rules(user, namespace, name, operation, TODAY) == expected
+    assert compiled.find_exempt_rules(user, namespace, name, operation, TODAY) == expected
 
 
 def concerns(entry: dict[str, Any], user: UserInfo, namespace: str, name: str, operation: Operation) -> bool:

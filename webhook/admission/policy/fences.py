@@ -15,7 +15,7 @@ from webhook.admission.policy.schema import (
     PolicyError,
     suggest_nearest,
 )
-from webhook.admission.rules.holders import host_name
+from webhook.admission.rules.holders import make_host_name
 from webhook.admission.rules.stamps import Stamps
 from webhook.kubernetes.request import GROUP
 from webhook.text.quoting import quote
@@ -63,7 +63,7 @@ class HolderTemplate(Struct, frozen=True):
 
     def fits(self, name: str, holder: str) -> bool:
         """True if a holder identity is that of a pod, or node, of this name; never if the name is not known ("")."""
-        identities = [f"{self.before}{one}{self.after}" for one in {name, host_name(name)} if one]
+        identities = [f"{self.before}{one}{self.after}" for one in {name, make_host_name(name)} if one]
         return any(holder.startswith(one) if self.is_open else holder == one for one in identities)
 
 

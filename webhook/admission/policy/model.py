@@ -153,7 +153,9 @@ class Policy(Struct, frozen=True, dict=True):
         found = sorted(self.overrides[operation].find(namespace, name), key=itemgetter(0))
         return {setting: (override, value) for override, values in found for setting, value in values.items()}
 
-    def exempt_rules(self, user: UserInfo, namespace: str, name: str, operation: Operation, now: int) -> frozenset[str]:
+    def find_exempt_rules(
+        self, user: UserInfo, namespace: str, name: str, operation: Operation, now: int
+    ) -> frozenset[str]:
         """Return the ids of the rules that this writer is exempt from for such a write; `now` in microseconds."""
         if is_always_exempt(user):
             return EXEMPTIBLE

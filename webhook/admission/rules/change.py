@@ -9,7 +9,7 @@ from msgspec import Struct
 from webhook.admission.rules.expiry import Expiry, date_write_by_field, find_expiry, truncate_to_seconds
 from webhook.admission.rules.holders import Binding
 from webhook.admission.rules.limits import DEFAULT_LIMITS, Limits, find_numbers
-from webhook.admission.rules.stamps import Stamp, Stamps, is_writer, stamp_in
+from webhook.admission.rules.stamps import Stamp, Stamps, find_stamp, is_writer
 from webhook.kubernetes.managed_fields import HOLDER, RENEW_TIME, Entry, list_entries
 from webhook.kubernetes.objects import (
     NO_CANDIDATE_SPEC,
@@ -290,13 +290,13 @@ class Change(Struct, frozen=True, dict=True):
     def old_stamp(self) -> Stamp | None:
         """Return what the API server recorded of the last writer, where the policy file names stamps."""
         assert self.stamps is not None
-        return stamp_in(self.stamps, self.old_metadata.annotations, self.old_entries)
+        return find_stamp(self.stamps, self.old_metadata.annotations, self.old_entries)
 
     @cached
     def new_stamp(self) -> Stamp | None:
         """Return what it recorded of this write."""
         assert self.stamps is not None
-        return stamp_in(self.stamps, self.new_metadata.annotations, self.new_entries)
+        return find_stamp(self.stamps, self.new_metadata.annotations, self.new_entries)
 
     @cached
     def set_fields(self) -> SetFields:
@@ -439,7 +439,7 @@ class CandidateChange(Change, frozen=True, dict=True):
         return Event.UNTOUCHED if is_candidate_untouched(self.old_spec, self.new_spec) else Event.UPDATE
 
 
-def change_made_by(
+def make_change(
     request: AdmissionRequest,
     now: int,
     limits: Limits = DEFAULT_LIMITS,
@@ -493,7 +493,7 @@ def change_made_by(
     )
 
 
-def change_between(old: Lease | None, new: Lease, now: int) -> LeaseChange:
+def make_change_between(old: Lease | None, new: Lease, now: int) -> LeaseChange:
     """Return the change between two states of a Lease that were seen, outside of a review; its writer is not known."""
     operation = Operation.CREATE if old is None else Operation.UPDATE
-    return cast("LeaseChange", change_made_by(AdmissionRequest("", operation, "leases", new=new, old=old), now))
+    return cast("LeaseChange", make_change(AdmissionRequest("", operation, "leases", new=new, old=old), now))

@@ -299,6 +299,6 @@ OPTION_FIELDS: Final = (
 FIELDS: Final = (*LEASE_FIELDS, *CANDIDATE_FIELDS, *METADATA_FIELDS, *OPTION_FIELDS)
 
 
-def fields_of(rule: Rule) -> tuple[Field, ...]:
+def list_fields(rule: Rule) -> tuple[Field, ...]:
     """Return the fields that a rule reads."""
     return tuple(field for field in FIELDS if rule in field.rules)

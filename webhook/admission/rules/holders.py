@@ -43,14 +43,14 @@ MAX_HOSTNAME: Final = 63
 pkg/kubelet/kubelet_pods.go); clients build identities from the host name."""
 
 
-def host_name(pod: str) -> str:
+def make_host_name(pod: str) -> str:
     """Return the host name of a pod of this name."""
     return pod if len(pod) <= MAX_HOSTNAME else pod[:MAX_HOSTNAME].rstrip("-.")
 
 
 def fits_pod(holder: str, pod: str) -> bool:
     """True if the holder is the pod's name or host name, alone or followed by something that ends the name."""
-    return _begins_with(holder, pod) or (len(pod) > MAX_HOSTNAME and _begins_with(holder, host_name(pod)))
+    return _begins_with(holder, pod) or (len(pod) > MAX_HOSTNAME and _begins_with(holder, make_host_name(pod)))
 
 
 def names_pod(holder: str, pod: str) -> bool:
@@ -59,7 +59,7 @@ def names_pod(holder: str, pod: str) -> bool:
     `checkout-0_8c1` fits a pod `checkout`, but names `checkout-0`. A uuid after `-` or `.` is not a part of a name.
     """
     return any(
-        _begins_with(holder, name) and not _LONGER_NAME.match(holder, len(name)) for name in (pod, host_name(pod))
+        _begins_with(holder, name) and not _LONGER_NAME.match(holder, len(name)) for name in (pod, make_host_name(pod))
     )
 
 
@@ -103,7 +103,7 @@ def holder_matches(template: str, holder: str, pod: str) -> bool:
     if not pod or len(pod) > MAX_NAME or _END in pod or len(holder) > MAX_REQUEST:
         return False
     pattern = _pattern(template)
-    return any(pattern.match(f"{name}{_END}{holder}") for name in {pod, host_name(pod)})
+    return any(pattern.match(f"{name}{_END}{holder}") for name in {pod, make_host_name(pod)})
 
 
 _END: Final = "\0"

@@ -59,7 +59,7 @@ def find_latest_stamp(entries: Iterable[Entry]) -> int | None:
     return max((stamp for stamp in stamps if stamp is not None), default=None)
 
 
-def stamp_in(stamps: Stamps, annotations: Mapping[str, str | None] | None, entries: Sequence[Entry]) -> Stamp | None:
+def find_stamp(stamps: Stamps, annotations: Mapping[str, str | None] | None, entries: Sequence[Entry]) -> Stamp | None:
     """Return the stamp of an object; None if the API server did not stamp its last write."""
     if not is_constant(entries):
         return None

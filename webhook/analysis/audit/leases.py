@@ -16,10 +16,10 @@ from webhook.admission.rules.change import (
     NODE_LEASES,
     CandidateChange,
     LeaseChange,
-    change_made_by,
+    make_change,
 )
 from webhook.admission.rules.expiry import BOUND
-from webhook.admission.rules.holders import host_name
+from webhook.admission.rules.holders import make_host_name
 from webhook.admission.rules.limits import DEFAULT_LIMITS, Limits
 from webhook.admission.rules.mode import Mode
 from webhook.admission.rules.registry import RULES
@@ -114,7 +114,7 @@ class Subject(Struct, frozen=True, dict=True):
             name=self.name,
             new=self.object,
         )
-        return change_made_by(request, self.now, self.limits)
+        return make_change(request, self.now, self.limits)
 
     @property
     def entries(self) -> Sequence[Entry]:
@@ -478,7 +478,7 @@ class Inventory(Struct):
         for (namespace, lease), candidates in self.candidates.items():
             yield from find_conflicts(namespace, lease, candidates, self.now)
         # The host name of a pod is shorter if its name is long.
-        known = {name for pods in self.pods.values() for pod in pods for name in (pod, host_name(pod))}
+        known = {name for pods in self.pods.values() for pod in pods for name in (pod, make_host_name(pod))}
         for (namespace, name), status in self.leases.items():
             yield from self._check_orphans(namespace, name, status, known)
 

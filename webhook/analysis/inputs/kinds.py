@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from webhook.admission.rules.change import change_made_by
+from webhook.admission.rules.change import make_change
 from webhook.admission.rules.expiry import find_latest_stamp_of_writer
 from webhook.analysis.inputs.audit_event import make_writer
 from webhook.analysis.inputs.audit_log import interpret_event, interpret_last_line
@@ -204,7 +204,7 @@ def _interpret_review(document: Document, received: int | None) -> Observation |
         return Unreadable(document.place, request.contradiction)
     if act is None or request.sub_resource or not request.is_ours:
         return OtherObject(document.place, request.kind or NO_KIND)
-    change = change_made_by(request, received or 0)
+    change = make_change(request, received or 0)
     before = request.old or request.new
     return Observation(
         place=document.place,

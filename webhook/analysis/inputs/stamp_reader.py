@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Raw, Struct, field
 from msgspec.structs import replace
 
-from webhook.admission.rules.stamps import Stamp, Stamps, stamp_in
+from webhook.admission.rules.stamps import Stamp, Stamps, find_stamp
 from webhook.analysis.inputs.items import _NEAR, _SPEC_FIELDS, Act, InputKind, Item, Observation, Writer, parse_number
 from webhook.kubernetes.managed_fields import list_entries
 from webhook.kubernetes.objects import Lease, LeaseSpec
@@ -67,7 +67,7 @@ def _is_of_renewal(stamp: Stamp, spec: LeaseSpec) -> bool:
 
 
 def _find_stamp(lease: Lease, stamps: Stamps) -> Stamp | None:
-    return stamp_in(stamps, lease.metadata.annotations, list_entries(lease.metadata.managed_fields))
+    return find_stamp(stamps, lease.metadata.annotations, list_entries(lease.metadata.managed_fields))
 
 
 def _find_term(stamp: Stamp, lease: Lease) -> int | None:

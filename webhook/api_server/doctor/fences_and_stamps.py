@@ -12,7 +12,7 @@ from webhook.admission.policy.fences import Fence
 from webhook.admission.policy.model import Policy
 from webhook.admission.policy.schema import PolicyError
 from webhook.admission.rules.change import NODE_LEASES
-from webhook.admission.rules.stamps import NAMES, Stamps, stamp_in
+from webhook.admission.rules.stamps import NAMES, Stamps, find_stamp
 from webhook.api_server.doctor.checks import Report
 from webhook.api_server.doctor.documents import ClusterObject, Documents, MatchRule, find_difference, report_danger
 from webhook.api_server.fence.objects import (
@@ -358,7 +358,7 @@ def _check_stamps_of_lease(
     if here is None or not listed:
         return
     entries = list_entries(msgspec.Raw(msgspec.json.encode(listed)))
-    stamp = stamp_in(here, lease.metadata.annotations, entries)
+    stamp = find_stamp(here, lease.metadata.annotations, entries)
     policy = documents.find_by_name(MUTATING_POLICY).get("lease-webhook-stamp")
     since = parse_stamp(policy.metadata.creation_timestamp) if policy else None
     place = f"Lease {lease.place}"

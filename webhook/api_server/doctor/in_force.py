@@ -196,7 +196,7 @@ def describe_own_exemption(
     Without a known policy, by what holds under each.
     """
     writer = UserInfo(user, tuple(groups))
-    exempt = (policy or parse("apiVersion: lease-webhook/v1")).exempt_rules(
+    exempt = (policy or parse("apiVersion: lease-webhook/v1")).find_exempt_rules(
         writer, namespace, "", Operation.UPDATE, now
     )
     if exempt:

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from webhook.admission.evaluate import evaluate
 from webhook.admission.policy.model import Policy
-from webhook.admission.rules.change import change_made_by
+from webhook.admission.rules.change import make_change
 from webhook.admission.rules.expiry import BOUND, find_latest_stamp_of_writer
 from webhook.admission.rules.mode import Mode
-from webhook.admission.rules.stamps import is_constant, stamp_in
+from webhook.admission.rules.stamps import find_stamp, is_constant
 from webhook.admission.verdict import Cause, Outcome, Verdict
 from webhook.analysis.history.audit_log.observed_requests import Writes
 from webhook.analysis.history.merge.merged import Merged
@@ -160,10 +160,10 @@ def _date_request(request: AdmissionRequest, policy: Policy) -> int:
     The constant entry of stamped leases is of no time; the stamp is, where the policy says that there are some.
     """
     clock = time.time_ns() // 1000
-    change = change_made_by(request, clock)
+    change = make_change(request, clock)
     stamps = policy.stamps.get(request.namespace)
     for entries, stored in ((change.new_entries, request.new), (change.old_entries, request.old)):
-        if stamps and stored and (found := stamp_in(stamps, stored.metadata.annotations, entries)) and found.written:
+        if stamps and stored and (found := find_stamp(stamps, stored.metadata.annotations, entries)) and found.written:
             return min(found.written, clock)
     if not is_constant(change.new_entries):
         written_at = find_latest_stamp_of_writer(change.set_fields.owners_among(change.new_entries))

@@ -38,7 +38,7 @@ GENERATE_NAME: Final = "metadata.generateName"
 NAMESPACE: Final = "metadata.namespace"
 
 
-def wrong_names(name: str, base: str, form: Format, form_of_base: Format) -> Iterator[FieldError]:
+def list_name_errors(name: str, base: str, form: Format, form_of_base: Format) -> Iterator[FieldError]:
     """Yield what is wrong with a name and with the generateName beside it."""
     if base and (wrong := form_of_base(base)):
         yield from each_invalid(GENERATE_NAME, base, wrong)
@@ -49,7 +49,7 @@ def wrong_names(name: str, base: str, form: Format, form_of_base: Format) -> Ite
         yield required(NAME, "name or generateName is required")
 
 
-def wrong_namespace(namespace: str) -> Iterator[FieldError]:
+def list_namespace_errors(namespace: str) -> Iterator[FieldError]:
     """Yield what is wrong with a namespace; both resources live in one."""
     if namespace:
         if wrong := formats.dns_label(namespace):
@@ -78,7 +78,7 @@ def object_name(change: Change) -> Iterable[Finding]:
     namespace = metadata.namespace or change.request.namespace
     if name and not base and namespace and not (form(name) or formats.dns_label(namespace)):
         return NO_FINDINGS
-    wrong = *wrong_names(name or generated_name(base), base, form, form_of_base), *wrong_namespace(namespace)
+    wrong = *list_name_errors(name or generate_name(base), base, form, form_of_base), *list_namespace_errors(namespace)
     return tuple(map(Finding, wrong))
 
 
@@ -98,7 +98,7 @@ OBJECT_NAME: Final = make_parity_rule(
 )
 
 
-def generated_name(base: str) -> str:
+def generate_name(base: str) -> str:
     """Return the name that the API server would make of a generateName, or "" without one."""
     return base.encode(errors="replace")[:MAX_BASE].decode(errors="replace") + SUFFIX if base else ""
 
@@ -260,8 +260,8 @@ def _is_usual_update(new: ObjectMeta) -> bool:
 def _wrong_on_update(new: ObjectMeta, old: ObjectMeta, namespace: str) -> Iterator[FieldError]:
     name, base, seconds = new.name or "", new.generate_name or "", new.deletion_grace_period_seconds
     # The rule of the kind is for new names alone; an old one must still fit into a path.
-    yield from wrong_names(name, base, formats.path_segment, formats.path_segment_prefix)
-    yield from wrong_namespace(namespace)
+    yield from list_name_errors(name, base, formats.path_segment, formats.path_segment_prefix)
+    yield from list_namespace_errors(namespace)
     if not new.resource_version:
         yield invalid(RESOURCE_VERSION, "", "must be specified for an update")
     if seconds is not None and seconds != old.deletion_grace_period_seconds:

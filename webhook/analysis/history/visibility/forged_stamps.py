@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from webhook.admission.rules.change import change_between
+from webhook.admission.rules.change import make_change_between
 from webhook.admission.rules.tampering import (
     date_dropped_fields,
     find_tampering_in_create,
@@ -32,7 +32,7 @@ def find_forged_stamps(
     if old is None:
         if seen.act is not Act.CREATED or not seen.entries or not _has_only_known_fields(seen.entries):
             return ""
-        change = change_between(None, new, at)
+        change = make_change_between(None, new, at)
         return "" if is_stamped(change) else find_tampering_in_create(change) or ""
     if not has_managed_fields(old) or new.metadata.managed_fields == old.metadata.managed_fields:
         return ""
@@ -42,9 +42,9 @@ def find_forged_stamps(
     renewed = renew_time is not None and renew_time != old.spec.renew_time
     if (renewed and is_renewal_dated_again(seen.entries, old_entries)) or not _has_only_known_fields(seen.entries):
         return ""
-    change = change_between(old, new, at)
+    change = make_change_between(old, new, at)
     if not is_dated:
-        change = change_between(old, new, max(at, date_dropped_fields(change) or at))
+        change = make_change_between(old, new, max(at, date_dropped_fields(change) or at))
     return "" if is_stamped(change) else find_tampering_in_update(change) or ""
 
 
