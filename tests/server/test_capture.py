@@ -13,7 +13,7 @@ from tests.server.harness import make_certificates
 from tests.waiting import wait_for
 from webhook.admission.policy.file import load
 from webhook.cli.main import main
-from webhook.server.observers import INDEX, MAX_BODY, Capture
+from webhook.server.capture import INDEX, MAX_BODY, Capture
 from webhook.server.reviewer import ReviewRecord, ReviewResponse, respond
 
 REVIEW = json.dumps(make_review(new=make_lease())).encode()

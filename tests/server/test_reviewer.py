@@ -17,7 +17,6 @@ from webhook.admission.policy.model import Policy
 from webhook.server import logs
 from webhook.server.http.wsgi import BEGAN
 from webhook.server.logs import STDOUT, LogThrottle, StdoutHandler
-from webhook.server.observers import ReviewLog
 from webhook.server.reviewer import (
     Observer,
     Respond,
@@ -28,6 +27,7 @@ from webhook.server.reviewer import (
     read_budget,
     respond,
 )
+from webhook.server.verdict_log import ReviewLog
 
 STANDARD = load(None)
 JSON = {"CONTENT_TYPE": "application/json"}

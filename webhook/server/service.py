@@ -10,12 +10,13 @@ from typing import Final
 
 from webhook.admission.policy.file import PolicyFile
 from webhook.admission.rules.mode import Mode
+from webhook.server.capture import Capture
 from webhook.server.hooks import Readiness, ServerStatus
 from webhook.server.logs import LOG, STDOUT
 from webhook.server.metrics import Metrics, make_metrics
-from webhook.server.observers import AuditLog, Capture, ReviewLog
 from webhook.server.reviewer import Observer, Respond, Reviewer, ReviewRecord, respond
 from webhook.server.settings import Options
+from webhook.server.verdict_log import AuditFindingLog, ReviewLog
 
 _UPKEEP_SECONDS: Final = 1.0
 _BEGUN_BEFORE_FORK: Final = (
@@ -38,7 +39,7 @@ class Service:
         self._capture = Capture(Path(options.capture)) if options.capture else None
         observers: list[Observer] = [metrics.record, ReviewLog().record]
         if options.audit_lines:
-            observers.append(AuditLog().record)
+            observers.append(AuditFindingLog().record)
         if self._capture:
             observers.append(self._capture.record)
         self._observers = tuple(observers)

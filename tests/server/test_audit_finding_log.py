@@ -14,8 +14,8 @@ from tests.server.harness import make_certificates
 from webhook.admission.policy.model import Policy
 from webhook.admission.policy.parse import parse
 from webhook.server.logs import LogThrottle
-from webhook.server.observers import SECONDS_BETWEEN_LINES, AuditLog
 from webhook.server.reviewer import ReviewRecord, respond
+from webhook.server.verdict_log import SECONDS_BETWEEN_LINES, AuditFindingLog
 
 NOW = 1_763_640_004_000_000
 AUDIT = parse("apiVersion: lease-webhook/v1\npreset: strict\nmode: audit\n")
@@ -36,13 +36,13 @@ class Clock:
 
 
 class Logged:
-    """An AuditLog with a clock of its own, and the lines that it made."""
+    """An AuditFindingLog with a clock of its own, and the lines that it made."""
 
     def __init__(self, caplog: pytest.LogCaptureFixture, most: int = 1000) -> None:
         caplog.set_level(logging.INFO)
         self.clock = Clock()
         self._caplog = caplog
-        self._log = AuditLog(self.clock, most)
+        self._log = AuditFindingLog(self.clock, most)
 
     def see(self, review: Document, policy: Policy = AUDIT) -> None:
         body = to_bytes(review)
