@@ -1,13 +1,13 @@
 """The request inside an AdmissionReview, as a frozen value: what is written, how, and by whom."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
 from msgspec import Raw, Struct
 
+from webhook.cached_property import cached_property
 from webhook.kubernetes.field import FieldError
 from webhook.kubernetes.formats import MAX_NAME
 from webhook.kubernetes.managed_fields import truncate_review
@@ -23,29 +23,6 @@ NULL: Final = Raw(b"null")
 
 MAX_REQUEST: Final = 3 * 1024 * 1024
 """Bytes of a write that an API server takes (kubernetes/apiserver `pkg/server/config.go`, MaxRequestBodyBytes)."""
-
-if TYPE_CHECKING:
-    cached = cached_property
-else:
-
-    class cached:  # noqa: N801 - used as a decorator, like `property`
-        """`functools.cached_property` without its lock.
-
-        Before Python 3.12 the lock costs more than most of these properties do, and one review belongs to one thread.
-        """
-
-        def __init__(self, compute: Callable[[Any], Any]) -> None:
-            self._compute = compute
-            self.__doc__ = compute.__doc__
-
-        def __set_name__(self, owner: type, name: str) -> None:
-            self._name = name
-
-        def __get__(self, instance: object | None, owner: type) -> Any:  # noqa: ANN401 - of the computation
-            if instance is None:
-                return self
-            value = instance.__dict__[self._name] = self._compute(instance)
-            return value
 
 
 class Operation(StrEnum):
@@ -96,7 +73,7 @@ class UserInfo(Struct, frozen=True, dict=True):
     groups: tuple[str, ...] = ()
     extra: dict[str, tuple[str, ...]] = {}
 
-    @cached
+    @cached_property
     def pod_name(self) -> str:
         """The pod that the writer's token is bound to, or "" if there is none; a longer text is ignored."""
         return self._get_extra("pod-name")
@@ -115,12 +92,12 @@ class UserInfo(Struct, frozen=True, dict=True):
         names = self.extra.get(f"authentication.kubernetes.io/{what}")
         return names[0] if names and len(names[0]) <= MAX_NAME else ""
 
-    @cached
+    @cached_property
     def requesters(self) -> tuple[str, ...]:
         """Return what an exemption may name: this user, its groups, and "" for anyone."""
         return (f"user:{self.username}", *[f"group:{group}" for group in self.groups], "")
 
-    @cached
+    @cached_property
     def service_account(self) -> tuple[str, str] | None:
         """Return (namespace, name) of a service account, else None."""
         prefix, _, rest = self.username.partition("system:serviceaccount:")
@@ -205,7 +182,7 @@ class AdmissionRequest(Struct, frozen=True, dict=True):
         """True if the request is about a resource, in a version, that this webhook decodes."""
         return self.group == GROUP and self.version in VERSIONS_OF.get(self.resource, ())
 
-    @cached
+    @cached_property
     def _raw(self) -> tuple[Raw, Raw]:
         try:
             request = _review.decode(self.body or b'{"request":{}}').request

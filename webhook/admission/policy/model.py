@@ -18,7 +18,8 @@ from webhook.admission.rules.limits import DEFAULT_LIMITS, Limits, find_numbers
 from webhook.admission.rules.mode import Mode
 from webhook.admission.rules.registry import EXEMPTIBLE, RULES
 from webhook.admission.rules.stamps import Stamps
-from webhook.kubernetes.request import Operation, UserInfo, cached
+from webhook.cached_property import cached_property
+from webhook.kubernetes.request import Operation, UserInfo
 
 T = TypeVar("T")
 ALWAYS_EXEMPT: Final = frozenset({"user:system:apiserver", "group:system:masters"})
@@ -125,7 +126,7 @@ class Policy(Struct, frozen=True, dict=True):
         """Return how a denial ends: with the page, or nothing, because who is denied may lack our commands."""
         return f", see {self.find_page(rule)}" if self.docs_url else ""
 
-    @cached
+    @cached_property
     def name(self) -> str:
         """The preset and the digest, as verdicts name the policy."""
         return f"{self.preset} {self.digest}"

@@ -10,6 +10,7 @@ from webhook.admission.rules.expiry import Expiry, date_write_by_field, find_exp
 from webhook.admission.rules.holders import Binding
 from webhook.admission.rules.limits import DEFAULT_LIMITS, Limits, find_numbers
 from webhook.admission.rules.stamps import Stamp, Stamps, find_stamp, is_writer
+from webhook.cached_property import cached_property
 from webhook.kubernetes.managed_fields import HOLDER, RENEW_TIME, Entry, list_entries
 from webhook.kubernetes.objects import (
     NO_CANDIDATE_SPEC,
@@ -22,7 +23,7 @@ from webhook.kubernetes.objects import (
     ObjectMeta,
     OwnerReference,
 )
-from webhook.kubernetes.request import NO_OPTIONS, AdmissionRequest, Operation, Resource, UserInfo, cached
+from webhook.kubernetes.request import NO_OPTIONS, AdmissionRequest, Operation, Resource, UserInfo
 from webhook.kubernetes.times import get_instant_or_latest, normalize
 from webhook.kubernetes.versions import parse_version
 
@@ -279,26 +280,26 @@ class Change(Struct, frozen=True, dict=True):
             request.namespace == KUBE_SYSTEM,
         )
 
-    @cached
+    @cached_property
     def renew_time_written_at(self) -> int:
         """The stamp of this write or of spec.renewTime, else `now`: what a written renewTime is measured against."""
         if self.stamps is not None and (stamp := self.new_stamp) is not None and stamp.written is not None:
             return stamp.written
         return date_write_by_field(self.new_entries, self.old_entries, RENEW_TIME, self.now)
 
-    @cached
+    @cached_property
     def old_stamp(self) -> Stamp | None:
         """Return what the API server recorded of the last writer, where the policy file names stamps."""
         assert self.stamps is not None
         return find_stamp(self.stamps, self.old_metadata.annotations, self.old_entries)
 
-    @cached
+    @cached_property
     def new_stamp(self) -> Stamp | None:
         """Return what it recorded of this write."""
         assert self.stamps is not None
         return find_stamp(self.stamps, self.new_metadata.annotations, self.new_entries)
 
-    @cached
+    @cached_property
     def set_fields(self) -> SetFields:
         """Return what this write added or changed."""
         return find_set_fields(self._set_in_spec, self.new_metadata, self.old_metadata)
@@ -316,7 +317,7 @@ class LeaseChange(Change, frozen=True, dict=True):
     new_holder: str = ""
     old_holder: str = ""
 
-    @cached
+    @cached_property
     def event(self) -> Event:
         """Return what the write does."""
         if self.request.operation is not _UPDATE:
@@ -390,7 +391,7 @@ class LeaseChange(Change, frozen=True, dict=True):
         """
         return bool(self.old_metadata.finalizers) and not self.new_metadata.finalizers
 
-    @cached
+    @cached_property
     def expiry(self) -> Expiry:
         """Return whether the old lease had expired at this write, and by which evidence."""
         if self.new_holder != self.old_holder and self.new_spec.holder_identity is not None:
@@ -431,7 +432,7 @@ class CandidateChange(Change, frozen=True, dict=True):
             return True
         return new.strategies != _USUAL_STRATEGIES or parse_version(version) is None
 
-    @cached
+    @cached_property
     def event(self) -> Event:
         """Return what the write does."""
         if self.request.operation is not _UPDATE:

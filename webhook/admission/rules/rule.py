@@ -13,7 +13,8 @@ from webhook.admission.rules.in_cel import RuleInCel
 from webhook.admission.rules.mode import Mode
 from webhook.admission.rules.occasions import ALL_EVENTS
 from webhook.admission.rules.texts import DeniedRenewal, Stored, Texts
-from webhook.kubernetes.request import Operation, Resource, cached
+from webhook.cached_property import cached_property
+from webhook.kubernetes.request import Operation, Resource
 
 Check = Callable[..., Iterable[Finding]]
 """A pure function of one change."""
@@ -69,7 +70,7 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
     in_cel: RuleInCel
     """The rule as a CEL expression, for ValidatingAdmissionPolicies."""
 
-    @cached
+    @cached_property
     def id(self) -> str:
         """The name in policy files, verdicts and documents."""
         return self.check.__name__.replace("_", "-")
@@ -84,7 +85,7 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
         """The other paragraphs."""
         return self._paragraphs[1:]
 
-    @cached
+    @cached_property
     def _paragraphs(self) -> tuple[str, ...]:
         paragraphs = inspect.cleandoc(self.check.__doc__ or "").split("\n\n")
         return tuple(" ".join(paragraph.split()) for paragraph in paragraphs)

@@ -33,6 +33,7 @@ from webhook.analysis.history.renewals import estimate_timing
 from webhook.analysis.history.status import LeaseState, LeaseStatus, find_state_of_lease
 from webhook.analysis.inputs.items import is_dated_by_stamp
 from webhook.analysis.named_pods import find_named_pod, guess_named_pod
+from webhook.cached_property import cached_property
 from webhook.findings import ObjectName, ReportFinding, Severity
 from webhook.kubernetes.generated_names import GENERATED
 from webhook.kubernetes.managed_fields import (
@@ -46,7 +47,7 @@ from webhook.kubernetes.managed_fields import (
     is_nested_too_deeply,
 )
 from webhook.kubernetes.objects import Lease, LeaseCandidate, LeaseSpec
-from webhook.kubernetes.request import GROUP, AdmissionRequest, Operation, cached
+from webhook.kubernetes.request import GROUP, AdmissionRequest, Operation
 from webhook.kubernetes.times import DAY, HOUR, SECOND, format_length, format_span, format_time, is_time_zone
 from webhook.text.commands import fill_in
 from webhook.text.quoting import quote, truncate
@@ -100,7 +101,7 @@ class Subject(Struct, frozen=True, dict=True):
         """`Lease` or `LeaseCandidate`."""
         return "Lease" if isinstance(self.object, Lease) else "LeaseCandidate"
 
-    @cached
+    @cached_property
     def change(self) -> LeaseChange | CandidateChange:
         """The object as rules see it: as if it were being created."""
         request = AdmissionRequest(
@@ -127,7 +128,7 @@ class Subject(Struct, frozen=True, dict=True):
         assert isinstance(self.object, Lease)
         return self.object.spec
 
-    @cached
+    @cached_property
     def status(self) -> LeaseStatus:
         """The state of a Lease."""
         assert isinstance(self.object, Lease)

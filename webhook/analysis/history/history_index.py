@@ -26,7 +26,7 @@ from webhook.analysis.history.renewals import OtherLeases
 from webhook.analysis.history.stored_leases import Key, StoredLeases
 from webhook.analysis.history.visibility.clock_steps import ClockStep
 from webhook.analysis.inputs.items import Writer
-from webhook.kubernetes.request import cached
+from webhook.cached_property import cached_property
 
 MAX_COMPARED: Final = 200
 """Other leases that a lease is compared with if there are twice as many or more; of fewer all are."""
@@ -61,7 +61,7 @@ class HistoryIndex(Struct, dict=True):
         """Return the tenures of a user's processes, with the leases that they had."""
         return self._tenures_by_user.get(user, ())
 
-    @cached
+    @cached_property
     def _tenures_by_user(self) -> dict[str, list[tuple[LeaseHistory, Tenure]]]:
         found: dict[str, list[tuple[LeaseHistory, Tenure]]] = {}
         for history, tenure in self._list_tenures():
@@ -75,7 +75,7 @@ class HistoryIndex(Struct, dict=True):
         found = by_pod.get((who.user, who.uid), {}) | by_pod.get((who.user, who.pod), {})
         return (found[number] for number in sorted(found) if who.is_same(found[number][1].processes.own))
 
-    @cached
+    @cached_property
     def _tenures_by_pod(self) -> dict[tuple[str, str], dict[int, tuple[LeaseHistory, Tenure]]]:
         """Tenures by the user, and the name or the uid of the pod; their numbers keep them in order."""
         found: dict[tuple[str, str], dict[int, tuple[LeaseHistory, Tenure]]] = {}
@@ -92,7 +92,7 @@ class HistoryIndex(Struct, dict=True):
         """Return the leases of a namespace that are followed."""
         return self._by_namespace.get(namespace, ())
 
-    @cached
+    @cached_property
     def _by_namespace(self) -> dict[str, list[LeaseHistory]]:
         found: dict[str, list[LeaseHistory]] = {}
         for history in self.followed.values():
@@ -103,7 +103,7 @@ class HistoryIndex(Struct, dict=True):
         """Return the namespaces that have a lease of a name, in order."""
         return self._namespaces_by_name.get(name, ())
 
-    @cached
+    @cached_property
     def _namespaces_by_name(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
         for namespace, name in sorted([*self.followed, *self.stored.numbers]):
@@ -138,7 +138,7 @@ class HistoryIndex(Struct, dict=True):
         found.pop(history.name, None)
         return list(found.values())
 
-    @cached
+    @cached_property
     def _by_pattern(self) -> Mapping[Key, Sequence[LeaseHistory]]:
         """Leases by namespace, and name without the digits of a run; those that were renewed last come first."""
         found: dict[Key, list[LeaseHistory]] = {}
@@ -151,7 +151,7 @@ class HistoryIndex(Struct, dict=True):
         """Return the leases of the nodes whose kubelets renew them from one address, and from no other."""
         return self._nodes_by_address.get(address, ())
 
-    @cached
+    @cached_property
     def _nodes_by_address(self) -> dict[str, list[LeaseHistory]]:
         found: dict[str, list[LeaseHistory]] = {}
         for history in self.list_of_namespace(NODE_LEASES):
@@ -159,7 +159,7 @@ class HistoryIndex(Struct, dict=True):
                 found.setdefault(address, []).append(history)
         return found
 
-    @cached
+    @cached_property
     def heartbeats(self) -> Heartbeats:
         """The heartbeats of nodes and API servers."""
         found = self.followed.values()
@@ -177,7 +177,7 @@ class HistoryIndex(Struct, dict=True):
         sample = (self.followed[key] for key in islice(self._keys, 0, None, step))
         return compare_renewals(history, sample, start, end, is_sample=step > 1)
 
-    @cached
+    @cached_property
     def _keys(self) -> list[Key]:
         return sorted(self.followed)
 

@@ -10,9 +10,10 @@ from msgspec import Meta, Struct
 from webhook.admission.rules.stamps import find_latest_stamp
 from webhook.analysis.inputs.patches import Mark, SpecChanges
 from webhook.analysis.inputs.rewriting import Rewriting
+from webhook.cached_property import cached_property
 from webhook.kubernetes.managed_fields import Entry, list_entries
 from webhook.kubernetes.objects import Lease, LeaseCandidate, LeaseSpec, ObjectMeta, OwnerReference
-from webhook.kubernetes.request import AdmissionRequest, UserInfo, cached
+from webhook.kubernetes.request import AdmissionRequest, UserInfo
 from webhook.kubernetes.times import SECOND, format_time
 
 LISTINGS: Final = frozenset({"list", "watch"})
@@ -273,7 +274,7 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     patched_owners: tuple[OwnerReference, ...] = ()
     """The owners that such a patch set."""
 
-    @cached
+    @cached_property
     def entries(self) -> Sequence[Entry]:
         """Entries of managedFields of the object."""
         return () if self.object is None else list_entries(self.object.metadata.managed_fields)
@@ -322,7 +323,7 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
         """Whether the object shows managedFields; kubectl hides them unless it is asked."""
         return self.object is not None and has_managed_fields(self.object)
 
-    @cached
+    @cached_property
     def latest_stamp(self) -> int | None:
         """The latest time that an API server stamped into the object; a client may have invented it."""
         return find_latest_stamp(self.entries)

@@ -20,9 +20,10 @@ from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.inputs.items import PodRequest, RelatedWrite, Writer
 from webhook.analysis.inputs.related_writes import STATUS_WRITTEN, WORKLOADS
+from webhook.cached_property import cached_property
 from webhook.kubernetes.generated_names import GENERATED
 from webhook.kubernetes.objects import OwnerReference
-from webhook.kubernetes.request import NODE_CONTROLLER, UserInfo, cached
+from webhook.kubernetes.request import NODE_CONTROLLER, UserInfo
 from webhook.kubernetes.times import MINUTE, SECOND
 
 _NEAR: Final = 2 * MINUTE
@@ -206,13 +207,13 @@ class _Scene(Struct, frozen=True, dict=True):
     failing: Sequence[FailingRun]
     unshown: UnshownDuration | None
 
-    @cached
+    @cached_property
     def runs(self) -> Mapping[str, Sequence[_Run]]:
         """The runs of refusals that a kind of object may have to do with, by kind."""
         kinds = {one.kind for one in self.near if one.namespace in {"", self.history.namespace}}
         return {kind: list(_find_runs(self.history, _REFUSALS_OF[kind])) for kind in kinds if kind in _REFUSALS_OF}
 
-    @cached
+    @cached_property
     def silences(self) -> Sequence[_Silence]:
         """The times in which the lease was not renewed."""
         return list(_find_silences(self.history))

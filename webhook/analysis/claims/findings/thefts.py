@@ -28,8 +28,8 @@ from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.holders.tenure import Handover, Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.inputs.items import Writer
+from webhook.cached_property import cached_property
 from webhook.findings import Severity
-from webhook.kubernetes.request import cached
 from webhook.kubernetes.times import SECOND, format_length
 
 _BESIDE: Final = (
@@ -182,12 +182,12 @@ class _Theft(Struct, frozen=True, dict=True):
         """Whether only the names say who took it, and they begin alike."""
         return self.after.processes.taken_by is None and _begin_alike(self.before.holder, self.after.holder)
 
-    @cached
+    @cached_property
     def is_of_no_process(self) -> bool:
         """Whether no process is known to have led under the name that was written in."""
         return _has_no_process(self.history, self.before, self.after, self.now)
 
-    @cached
+    @cached_property
     def edit(self) -> LeaseEvent | None:
         """The write that made the lease last as long as it did; None if none did."""
         return find_duration_edit(self.history, self.before, self.after)
