@@ -50,7 +50,7 @@ def test_the_time_between_two_holders_is_forgotten_and_silences_are_of_the_one_t
     renewals.restart_with_holder(20, has_expired=False)
     renewals.silences.append(Silence(12, 15, tenure_number=2))
     renewals.rejoin_holder(20)
-    assert (renewals.tenures, list(renewals.free)) == (1, [])
+    assert (renewals.tenure_count, list(renewals.free)) == (1, [])
     assert [one.tenure_number for one in renewals.silences] == [1]
 
 

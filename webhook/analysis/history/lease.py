@@ -225,7 +225,7 @@ class LeaseHistory(Struct):
 
     def find_tenure_of_silence(self, silence: Silence) -> Tenure | None:
         """Return the tenure to which a silence belongs; None if that was dropped because there were too many."""
-        number = silence.tenure_number - 1 - (self.renewals.tenures - len(self.tenures))
+        number = silence.tenure_number - 1 - (self.renewals.tenure_count - len(self.tenures))
         return self.tenures[number] if number >= 0 else None
 
     def measure_leaderless_time(self, now: int) -> int:

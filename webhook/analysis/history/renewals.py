@@ -85,7 +85,7 @@ class Renewals(Struct):
     """Times in which the input does not show whether it was renewed, the latest."""
     longest: int = 0
     """The longest time without a renewal by a holder that renewed again, in microseconds."""
-    tenures: int = 0
+    tenure_count: int = 0
     """How many there were."""
     has_several_clocks: bool = False
     """One was dated before the one that it followed: their writers' clocks, which date them, differ."""
@@ -112,7 +112,7 @@ class Renewals(Struct):
         self.latest.append(gap)
         is_silence = longest is not None and gap > longest
         if longest is None or is_silence:
-            silence = Silence(self.last, at, duration, self.tenures, doubt, is_claimed=is_claimed)
+            silence = Silence(self.last, at, duration, self.tenure_count, doubt, is_claimed=is_claimed)
             (self.silences if is_silence else self._early).append(silence)
         if not is_silence:
             self.intervals.append(gap)
@@ -168,16 +168,16 @@ class Renewals(Struct):
 
     def restart_with_holder(self, at: int, *, has_expired: bool) -> None:
         """Restart at the first renewal of a new holder."""
-        self.tenures += 1
+        self.tenure_count += 1
         if self.last is not None and self.last < at:
             (self.lost if has_expired else self.free).append(Silence(self.last, at))
         self.restart(at)
 
     def rejoin_holder(self, since: int) -> None:
         """Take back that a new holder began at a time: the previous holder had not stopped."""
-        self.tenures -= 1
+        self.tenure_count -= 1
         for kept in (self.silences, self._early):
-            found = [replace(one, tenure_number=min(one.tenure_number, self.tenures)) for one in kept]
+            found = [replace(one, tenure_number=min(one.tenure_number, self.tenure_count)) for one in kept]
             kept.clear()
             kept.extend(found)
         if self.free and self.free[-1].end == since:

@@ -168,7 +168,7 @@ class LeaseLane(Struct):
     def explain(self, histories: ClusterHistory, until: int) -> bool:
         """Find out why leaders were lost or late, by a look at all other leases; True once that is settled."""
         history, silences = self.history, self.history.renewals.silences
-        signature = (history.renewals.tenures, silences[-1].end if silences else 0)
+        signature = (history.renewals.tenure_count, silences[-1].end if silences else 0)
         if self._explained == signature:
             return True
         self.causes = {}

@@ -13,7 +13,7 @@ def find_creation_at_first_sight(history: LeaseHistory) -> int | None:
     what is created later.
     """
     first, lease = history.latest_tenure, history.lease
-    if first is None or lease is None or history.is_list_only or history.renewals.tenures != 1:
+    if first is None or lease is None or history.is_list_only or history.renewals.tenure_count != 1:
         return None
     if first.began is not Handover.SEEN or first.beginning.write.is_logged:
         return None  # a log that shows no creation begins after it
