@@ -92,7 +92,7 @@ def test_a_pod_that_reads_as_another_user_is_not_called_silent() -> None:
 @pytest.mark.parametrize(
     ("seconds", "counts"),
     [([4], False), ([2, 4], False), ([2, 4, 6, 8, 10, 12], True), ([5, 10, 15], True), ([14, 16, 18], False)],
-    ids=["a single one", "two at its begin", "one each two seconds", "one each five seconds", "only at its end"],
+    ids=["a single one", "two at its start", "one each two seconds", "one each five seconds", "only at its end"],
 )
 def test_an_api_server_that_answered_at_times_may_have_been_away(seconds: list[float], *, counts: bool) -> None:
     assert (_ANSWERED in read_meanwhile(Reader(), seconds=seconds)) is counts

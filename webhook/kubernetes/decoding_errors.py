@@ -86,9 +86,9 @@ def _rephrase_error(text: memoryview, problem: str) -> str:
     """Return an error of unknown wording in the form of known ones."""
     # In latin-1 a character is a byte. What is not UTF-8 can be inside of strings only, which `json` accepts then.
     characters = bytes(text).decode("latin-1")
-    begin = len(characters) - len(characters.lstrip(" \t\r\n"))
+    start = len(characters) - len(characters.lstrip(" \t\r\n"))
     try:
-        _, end = _scanner.raw_decode(characters, begin)
+        _, end = _scanner.raw_decode(characters, start)
     except json.JSONDecodeError as error:
         is_cut = error.pos >= len(characters) or error.msg.startswith("Unterminated string")
         return TRUNCATED if is_cut else f"JSON is malformed: {error.msg} (byte {error.pos})"

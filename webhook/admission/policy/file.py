@@ -108,5 +108,5 @@ def _parse_snapshot(path: Path, snapshot: _Snapshot) -> Policy:
     except UnicodeDecodeError as error:
         raise PolicyFileError(f"{path}: not UTF-8: byte {error.start} of the file") from error
     except PolicyError as error:
-        begin = f"; a policy begins with apiVersion: {API_VERSION}" if error.problem == EMPTY else ""
-        raise PolicyFileError(f"{path}: {error}{begin}") from error
+        hint = f"; a policy begins with apiVersion: {API_VERSION}" if error.problem == EMPTY else ""
+        raise PolicyFileError(f"{path}: {error}{hint}") from error

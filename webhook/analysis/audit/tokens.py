@@ -98,7 +98,7 @@ def _check_object(
         found = report_problem("token-ahead", message, subject, source=source)
         yield replace(found, fix=f"{reset}   # as a member of system:masters")
     elif token < term and not 0 < revision <= term:
-        severity, since = Severity.INFO, _find_begin_of_term(lease)
+        severity, since = Severity.INFO, _find_start_of_term(lease)
         when = (
             f"it was changed after the last renewal before term {term}; managedFields do not say "
             "that it was after the term began: they miss writes of a status, and writes that only remove fields"
@@ -116,7 +116,7 @@ def _check_object(
         yield replace(found, fix=object_)
 
 
-def _find_begin_of_term(lease: Observation) -> int | None:
+def _find_start_of_term(lease: Observation) -> int | None:
     """Return when the term began, at the latest: by the holder's clock, and not after its last renewal.
 
     No one holds a lease that was released, so no one says since when; the stamp is that of the release.

@@ -57,8 +57,8 @@ class Heartbeats(Struct, frozen=True):
 
     def find_stops(self, history: LeaseHistory, start: int, due: int) -> list[Stop]:
         """Return the first stop of each other heartbeat that began from an interval before `start` to `due`."""
-        begin = bisect_left(self.stops, start - self.longest_usual - SECOND, key=attrgetter("start"))
-        near = self.stops[begin : bisect_right(self.stops, due, key=attrgetter("start"))]
+        first = bisect_left(self.stops, start - self.longest_usual - SECOND, key=attrgetter("start"))
+        near = self.stops[first : bisect_right(self.stops, due, key=attrgetter("start"))]
         found: dict[tuple[str, str], Stop] = {}
         for stop in near:
             if stop.history is not history and stop.start >= start - stop.usual - SECOND:

@@ -303,15 +303,15 @@ def _read_list(file: io.BufferedReader, path: str, start: bytes) -> Iterator[Doc
     """Return the items of a List, which is held as a whole only if it cannot be read twice, or is broken."""
     if documents.LIST.match(start) is None or not file.seekable():
         return None
-    begin = file.tell()
+    position = file.tell()
 
     def read_again() -> Iterator[bytes]:
-        file.seek(begin)
+        file.seek(position)
         return _read_pieces(file)
 
     items = documents.split_list(path, read_again)
     if items is None:
-        file.seek(begin)
+        file.seek(position)
     return items
 
 

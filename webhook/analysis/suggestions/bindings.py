@@ -277,10 +277,10 @@ def make_binding_policy(seen: AllWrites, only: tuple[str, str] | None, namespace
     if not proposals:
         return ""
     entries = [line for one in proposals for line in one.format_entry()]
-    begin = [write_comment(_FIRST), "bindings:"] if entries else ["bindings: []"]
+    beginning = [write_comment(_FIRST), "bindings:"] if entries else ["bindings: []"]
     remarks = [write_comment(text) for one in proposals for text in one.format_remarks()]
     unseen = [write_comment(f"not seen: {text}") for text in seen.list_unseen()]
-    return "\n".join(["apiVersion: lease-webhook/v1", *begin, *entries, *remarks, *unseen, ""])
+    return "\n".join(["apiVersion: lease-webhook/v1", *beginning, *entries, *remarks, *unseen, ""])
 
 
 class _Proposal:

@@ -416,7 +416,7 @@ class LeaseLane(Struct):
         if is_overdue and (self.overdue_at or 0) > at:
             self._mark_held(at)
 
-    def _find_begin(self, tenure: Tenure, since: int) -> int:
+    def _find_start(self, tenure: Tenure, since: int) -> int:
         """Return since when the holder of a first state has it, as far as that state says it.
 
         It does not if another one wrote its holder in, or if a log before it shows that no one wrote the lease for
@@ -454,7 +454,7 @@ class LeaseLane(Struct):
             if renewed > latest:
                 status = self.history.find_status(latest)
                 renewed = self.claimed = min(latest, (status and status.last_renewal) or latest)
-            since = self._find_begin(tenure, min(since, renewed))
+            since = self._find_start(tenure, min(since, renewed))
             if since < renewed and not self._is_renewal_unknown(tenure):
                 self.ticks.add(renewed, max_ticks)
         elif tenure.beginning.is_unseen and not tenure.has_unseen_renewals and tenure.last_renewal < since:

@@ -24,26 +24,26 @@ class KnownHeads:
 
     def find(self, data: bytes) -> tuple[Head, bytes] | None:
         """Return head and body of `data`, if it is one whole request, and nothing more, with a known head."""
-        begin = self._begin_of_body(data)
-        head = self._heads.get(data[:begin])
-        if head is None or len(data) != begin + head.length:
+        start = self._find_start_of_body(data)
+        head = self._heads.get(data[:start])
+        if head is None or len(data) != start + head.length:
             return None
-        return head, data[begin:]
+        return head, data[start:]
 
     def remember(self, data: bytes, head: Head) -> None:
         """Remember `head`, the last one that was read from `data`, which began where a request may begin.
 
         The sum shows that `data` was this request alone: with anything before, between or after it would be larger.
         """
-        begin = self._begin_of_body(data)
-        is_alone = begin > 0 and len(data) == begin + head.length
+        start = self._find_start_of_body(data)
+        is_alone = start > 0 and len(data) == start + head.length
         if not is_alone or len(head.fields) > self.MAX_FIELDS or not head.fields.keys().isdisjoint(UNUSUAL_HEADERS):
             return
         if len(self._heads) >= self.MAX_HEADS:
             del self._heads[next(iter(self._heads))]
-        self._heads[data[:begin]] = head
+        self._heads[data[:start]] = head
 
-    def _begin_of_body(self, data: bytes) -> int:
+    def _find_start_of_body(self, data: bytes) -> int:
         """Return where a head that is not too long has ended; 0 if none has."""
         end = data.find(b"\r\n\r\n", 0, self.MAX_HEAD_BYTES)
         return 0 if end < 0 else end + 4

@@ -287,12 +287,12 @@ def _explain_first_request(late: _LateTakeover) -> _Explanation | None:
 
 def _describe_absence(late: _LateTakeover, since: int, until: int) -> str:
     """Say from when until when a taker made no request: one that was heard before may have run then."""
-    begin = (
+    start = (
         f"from {format_clock(since, late.now)} "
         if since > late.since or late.after.requests_before.has_asked_earlier
         else ""
     )
-    return f"{begin}until {format_clock(until, late.now)}"
+    return f"{start}until {format_clock(until, late.now)}"
 
 
 def _explain_nameless(late: _LateTakeover) -> _Explanation | None:

@@ -149,9 +149,9 @@ def _is_between(before: int, at: int, after: int | None) -> bool:
 
 def _find_writes_near(writes: Sequence[DatedItem], stamp: int, longest: int) -> Sequence[DatedItem]:
     """Return the writes whose times allow that they made a state with this stamp; none took more than `longest`."""
-    begin = bisect_left(writes, stamp, key=_get_time_of_answer)
+    start = bisect_left(writes, stamp, key=_get_time_of_answer)
     end = bisect_left(writes, stamp + SECOND + longest, key=_get_time_of_answer)
-    return writes[begin:end]
+    return writes[start:end]
 
 
 def _find_patches(
@@ -210,9 +210,9 @@ def _list_writes_while_current(
     replacing = requests.successors.get(own, ()) if own else ()
     first = max(exact.before, *(one.time - one.observation.took for one in found), -1)
     ends = [*map(_get_time_of_answer, replacing), *(() if exact.after is None else (exact.after,))]
-    begin, last = bisect_left(writes, first - TOLERANCE, key=_get_time_of_answer), min(ends, default=None)
+    start, last = bisect_left(writes, first - TOLERANCE, key=_get_time_of_answer), min(ends, default=None)
     end = len(writes) if last is None else bisect_right(writes, last + TOLERANCE, key=_get_time_of_answer)
-    return writes[begin : min(end, begin + _MAX_NEAR + 1)]
+    return writes[start : min(end, start + _MAX_NEAR + 1)]
 
 
 def find_exact_time(states: Sequence[DatedItem], numbers: Iterable[int], default: _Default) -> int | _Default:

@@ -140,9 +140,9 @@ def _list_between(
     writes: Sequence[DatedItem], before: int, after: int | None, used: Collection[int], *, most: int
 ) -> Sequence[DatedItem]:
     """Return the first writes from one instant to another that made no other state, and no more than are asked for."""
-    begin = bisect_left(writes, before, key=by_time)
+    start = bisect_left(writes, before, key=by_time)
     end = len(writes) if after is None else bisect_right(writes, after, key=by_time)
-    return list(islice((writes[number] for number in range(begin, end) if id(writes[number]) not in used), most))
+    return list(islice((writes[number] for number in range(start, end) if id(writes[number]) not in used), most))
 
 
 def _find_runs(states: Sequence[DatedItem]) -> Iterator[tuple[int, int]]:

@@ -173,11 +173,11 @@ class Bounds(Struct):
 
     def has_hole(self, start: int, end: int) -> bool:
         """Return whether an audit log has no answer about any lease in a part of a time."""
-        return any(begin < end and start < until for begin, until in self.holes)
+        return any(since < end and start < until for since, until in self.holes)
 
     def was_sparse(self, start: int, end: int) -> bool:
         """Return whether a part of a time was taken for a hole in an audit log, until a renewal showed otherwise."""
-        return any(begin < end and start < until for begin, until in self._bridged)
+        return any(since < end and start < until for since, until in self._bridged)
 
     def find_start(self, ends: int) -> int:
         """Return where to begin to draw: with the first event, or the list before it; of dumps with the oldest state.
