@@ -87,7 +87,12 @@ def test_a_script_for_each_shell(shell: str, capsys: pytest.CaptureFixture[str])
 
 @pytest.mark.parametrize(
     ("words", "expected"),
-    [("rules takeover-bef", "takeover-before-expiry"), ("doctor --form", "--format"), ("do", "doctor")],
+    [
+        ("rules takeover-bef", "takeover-before-expiry"),
+        ("doctor --form", "--format"),
+        ("do", "doctor"),
+        ("why --check expire", "expired"),
+    ],
 )
 def test_bash_completes(words: str, expected: str) -> None:
     code = f"""

@@ -92,6 +92,8 @@ def test_yaml_and_json_have_the_same_content(capsys: pytest.CaptureFixture[str])
     [
         (["--state", "dead"], '"dead" is not a state'),
         (["--check", "transition-jump"], "did you mean transitions-jump?"),
+        (["--check", "holder"], '"holder" is not a finding; lease-webhook claims lists them among all claims'),
+        (["--check", "lease-stolen,never-held"], '"never-held" is not a finding'),
         (["-l", "a in b"], "is not a label selector"),
         (["shop/ledger", "--state", "live"], "are for the list of all leases"),
     ],

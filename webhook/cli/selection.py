@@ -10,7 +10,7 @@ from click.shell_completion import CompletionItem
 from msgspec import Struct
 
 from webhook.analysis.claims.account import Account
-from webhook.analysis.claims.registry import KINDS
+from webhook.analysis.claims.registry import FINDING_IDS
 from webhook.analysis.history.status import LeaseState
 from webhook.cli.lease_table import LeaseRow
 from webhook.findings import ReportFinding
@@ -65,8 +65,8 @@ class Selection(Struct, frozen=True):
 
 
 def parse_checks(values: Iterable[str]) -> frozenset[str]:
-    """Return names of checks, of which each value may have several; raises BadParameter for an unknown one."""
-    return _parse_list(values, KINDS, "a check; lease-webhook claims lists them")
+    """Return ids of findings, of which each value may have several; raises BadParameter for one that is none."""
+    return _parse_list(values, FINDING_IDS, "a finding; lease-webhook claims lists them among all claims")
 
 
 def parse_labels(text: str) -> tuple[SelectorRequirement, ...]:
@@ -88,7 +88,7 @@ def _parse_list(values: Iterable[str], known: Collection[str], what: str) -> fro
 
 
 def _complete_checks(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    return [CompletionItem(one) for one in KINDS if one.startswith(incomplete)]
+    return [CompletionItem(one) for one in FINDING_IDS if one.startswith(incomplete)]
 
 
 check_option: Final = click.option(

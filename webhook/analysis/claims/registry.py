@@ -378,3 +378,5 @@ PROBLEMS: Final[dict[str, Problem]] = {
 }
 """What is wrong, by the ids of findings; rules have their own."""
 KINDS: Final[dict[str, Kind]] = {kind.id: kind for kinds in SUBJECTS.values() for kind in kinds}
+FINDING_IDS: Final = tuple(id_ for id_ in KINDS if id_ in PROBLEMS or id_ in STORED_RULES)
+"""The ids of claims that may be findings; the others say what is the case, and nothing is wrong with it."""
