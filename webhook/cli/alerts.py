@@ -17,7 +17,13 @@ from webhook.analysis.inputs.items import Act, Item, Observation, Unreadable
 from webhook.cli.absence import refuse_absence
 from webhook.cli.options import Command
 from webhook.cli.progress import Progress
-from webhook.cli.reading import cluster_options, find_namespace, input_option, read_for_history, widen_to_all_namespaces
+from webhook.cli.reading import (
+    cluster_and_input_options,
+    find_namespace,
+    input_option,
+    read_for_history,
+    widen_to_all_namespaces,
+)
 from webhook.cli.terminal import print_message
 from webhook.kubernetes.objects import Lease
 from webhook.kubernetes.times import DAY, SECOND
@@ -77,7 +83,7 @@ class _LatestLeases(Struct):
     help="objects for the Prometheus operator, or a file of rules for Prometheus itself",
 )
 @click.option("--docs", default=DOCS, metavar="URL", help="address of the page about these alerts, for runbook_url")
-@cluster_options
+@cluster_and_input_options
 def alerts(*, inputs: tuple[str, ...], form: str, docs: str, cluster: Cluster) -> int:
     latest = _LatestLeases()
     progress = Progress()

@@ -31,7 +31,7 @@ from webhook.cli import reading
 from webhook.cli.absence import explain_absence
 from webhook.cli.grants import WRITERS_HELP, format_overview, read_access, refuse_writers
 from webhook.cli.lease_table import SEVERITY_COLORS
-from webhook.cli.options import Command, format_option, parse_moment
+from webhook.cli.options import Command, format_option, parse_moment, policy_option
 from webhook.cli.progress import Progress
 from webhook.cli.selection import Selection, check_option, labels_option, parse_checks, parse_labels
 from webhook.cli.terminal import (
@@ -85,6 +85,7 @@ _SEVERITY: Final = "show findings of this severity or above as text, and count t
 _FENCE: Final = (
     "also find objects with an old token of a fence; the input, or kubectl's list, has them too; needs --policy"
 )
+_POLICY: Final = "a policy file: where `stamps` are believed, the numbers of its rules, and the fences of --fence"
 _METRICS: Final = "write a gauge of the findings for Prometheus, replacing the file at once"
 
 
@@ -99,8 +100,8 @@ _METRICS: Final = "write a gauge of the findings for Prometheus, replacing the f
 @click.option("--fence", "with_tokens", is_flag=True, help=_FENCE)
 @click.option("--writers", is_flag=True, help=WRITERS_HELP)
 @click.option("--metrics", metavar="FILE", help=_METRICS)
-@reading.stamps_option
-@reading.cluster_options
+@policy_option(_POLICY, metavar="FILE")
+@reading.cluster_and_input_options
 @check_option
 @labels_option
 @format_option("json: a line for each finding; name: NAMESPACE/NAME of each object with one", FORMATS)

@@ -54,9 +54,9 @@ A manifest is evaluated as a creation, or as an update of the object of its name
 objects: a field that the manifest leaves out counts as removed. Without a namespace it goes to "default". Rules
 about the writer are evaluated only with --user.
 
-Each write of a log, a watch or a recording is evaluated at its own moment, against what was stored before it; it is
-counted instead where the input does not show that. Text shows what is denied or warned about; with --against, what
-the second policy would change.
+Each write of a log, of a watch or in a captured review is evaluated at its own moment, against what was stored before
+it; it is counted instead where the input does not show that. Text shows what is denied or warned about; with
+--against, what the second policy would change.
 """
 
 _EPILOG = """\

@@ -77,15 +77,16 @@ _EXPORT: Final = LazyGroup(
         "fence": Lazy("export", "print policies that let only the holder of a lease write", "fence"),
         "alerts": Lazy("alerts", "print Prometheus alerts on leases that no one renews", "alerts"),
     },
-    short_help="print objects for the API server",
-    help="Prints objects for the API server. Nothing is applied: read them, then pipe them to kubectl.",
+    short_help="print objects for the API server, and rules for Prometheus",
+    help="Prints objects for the API server, or rules for Prometheus as an object or a file. Nothing is applied: read "
+    "what it prints, then pipe objects to kubectl.",
 )
 
 _SECTIONS: Final[dict[str, dict[str, click.Command]]] = {
     "Run the webhook": {
         "serve": Lazy("serve", "answer the API server over TLS"),
         "certs": Lazy("certs", "make, renew or check certificates"),
-        "install": Lazy("export", "print the objects of an installation", "install"),
+        "install": Lazy("export", "print the objects to apply for an installation", "install"),
         "doctor": Lazy("doctor", "check whether webhook configurations are safe for leases"),
         "status": Lazy("status", "say whether the webhook is in force in a cluster"),
         "completion": Lazy("commands", "print the shell completion of this program", "completion"),
@@ -105,7 +106,7 @@ _SECTIONS: Final[dict[str, dict[str, click.Command]]] = {
         "export": _EXPORT,
     },
     "Check before it is applied": {
-        "check": Lazy("check", "evaluate manifests, logs and recordings by one policy or two"),
+        "check": Lazy("check", "evaluate manifests, logs and captured reviews by one policy or two"),
         "policy": _POLICY,
     },
 }

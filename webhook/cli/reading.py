@@ -86,17 +86,25 @@ def connection_options(function: Callable[..., int]) -> Callable[..., int]:
     return with_connection
 
 
-def cluster_options(function: Callable[..., int]) -> Callable[..., int]:
-    """Add the same, and those that say which namespaces."""
-
+def _add_cluster_options(function: Callable[..., int], namespace_help: str) -> Callable[..., int]:
     @connection_options
-    @click.option("-n", "--namespace", metavar="NAME", default="", help="run kubectl for this namespace")
+    @click.option("-n", "--namespace", metavar="NAME", default="", help=namespace_help)
     @click.option("-A", "--all-namespaces", is_flag=True, help="run kubectl for all namespaces")
     @wraps(function)
     def with_cluster(cluster: Cluster, namespace: str, all_namespaces: bool, **given: Any) -> int:  # noqa: ANN401, FBT001 - what click passes
         return function(cluster=replace(cluster, namespace=namespace, all_namespaces=all_namespaces), **given)
 
     return with_cluster
+
+
+def cluster_options(function: Callable[..., int]) -> Callable[..., int]:
+    """Add the same, and those that say which namespaces."""
+    return _add_cluster_options(function, "run kubectl for this namespace")
+
+
+def cluster_and_input_options(function: Callable[..., int]) -> Callable[..., int]:
+    """Add the same for a command that also restricts what --input has to the namespace, by `find_namespace`."""
+    return _add_cluster_options(function, "run kubectl for this namespace; of --input, only its leases")
 
 
 def _parse_timeout(text: str) -> str:
@@ -167,6 +175,9 @@ def find_named_lease(leases: Sequence[str]) -> str | None:
 
 
 stamps_option: Final = policy_option("a policy file, whose `stamps` say where stamps are believed", metavar="FILE")
+stamps_and_numbers_option: Final = policy_option(
+    "a policy file: where `stamps` are believed, and the numbers of its rules", metavar="FILE"
+)
 
 
 def widen_to_all_namespaces(cluster: Cluster) -> Cluster:

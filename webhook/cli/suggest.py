@@ -16,7 +16,7 @@ from webhook.cli.absence import refuse_absence, suggest_leases, suggest_name
 from webhook.cli.options import Command, parse_lease_name
 from webhook.cli.progress import Progress
 from webhook.cli.reading import (
-    cluster_options,
+    cluster_and_input_options,
     find_named_lease,
     find_namespace,
     leases_and_inputs,
@@ -57,7 +57,7 @@ _NO_LEASE: Final = "{} is not NAMESPACE/NAME"
 
 @click.command("bindings", cls=Command, help=_BINDINGS, epilog=_BINDINGS_EPILOG)
 @leases_and_inputs
-@cluster_options
+@cluster_and_input_options
 def bindings(*, leases: tuple[str, ...], inputs: tuple[str, ...], cluster: Cluster) -> int:
     lease = find_named_lease(leases)
     key = None if lease is None else parse_lease_name(lease, _NO_LEASE.format(lease))

@@ -80,7 +80,7 @@ _ENDING: Final = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHU
     "--now", type=parse_moment, metavar="RFC3339", help="draw until this time, as of which leases have expired"
 )
 @reading.stamps_option
-@reading.cluster_options
+@reading.cluster_and_input_options
 def command(
     *,
     inputs: tuple[str, ...],

@@ -6,7 +6,7 @@ import click
 
 from webhook.analysis.inputs.cluster import Cluster
 from webhook.cli.options import Command
-from webhook.cli.reading import cluster_options, find_namespace, stamps_option, widen_to_all_namespaces
+from webhook.cli.reading import cluster_options, find_namespace, stamps_and_numbers_option, widen_to_all_namespaces
 from webhook.cli.selection import Selection, selection_options
 from webhook.cli.watching import watch_all
 
@@ -27,7 +27,7 @@ Examples:
 
 
 @click.command("top", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
-@stamps_option
+@stamps_and_numbers_option
 @cluster_options
 @selection_options
 def command(*, policy: str | None, cluster: Cluster, selection: Selection) -> int:

@@ -40,7 +40,10 @@ _AROUND: Final = 4
 
 
 def watch_all(cluster: Cluster, selection: Selection, policy: str | None, namespace: str) -> int:
-    """Show the leases of a cluster as they are, the worst first; the `policy` file says which stamps to believe."""
+    """Show the leases of a cluster as they are, the worst first.
+
+    The `policy` file says which stamps to believe, and has the numbers of rules.
+    """
     return _show_live(cluster, policy, lambda histories, as_of: draw_frame(histories, as_of, selection, namespace))
 
 

@@ -85,8 +85,8 @@ _LABEL: Final = 16
 @click.command("why", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
 @reading.leases_and_inputs
 @click.option("--now", type=parse_moment, metavar="RFC3339", help="decide what has expired as of this time")
-@reading.stamps_option
-@reading.cluster_options
+@reading.stamps_and_numbers_option
+@reading.cluster_and_input_options
 @selection_options
 @click.option("-w", "--watch", is_flag=True, help="show it in the terminal, drawn again each second")
 @click.option("--writers", is_flag=True, help=f"of one lease: {WRITERS_HELP}")
