@@ -67,7 +67,10 @@ NO_SPECS: Final[Specs] = {}, {}
 
 
 class UserInfo(Struct, frozen=True, dict=True):
-    """Who writes, as the API server's authenticator says; remembered with what was computed of it."""
+    """The user who writes, as the API server authenticated it.
+
+    One value serves all requests of a user, so it keeps what was computed of it.
+    """
 
     username: str = ""
     groups: tuple[str, ...] = ()

@@ -28,14 +28,14 @@ class Stamps(Struct, frozen=True, gc=False):
 
 
 class Stamp(Struct, frozen=True, gc=False):
-    """The uid of the writer's pod (`-` without one), a blank and the user, "" for no one; when, in microseconds.
-
-    `term` is its text, "" if there is none.
-    """
+    """What the annotations of the component say of the last write."""
 
     writer: str
+    """The uid of the writer's pod, or `-` without one; a blank; and the name of the user. "" if they name no writer."""
     written: int | None
+    """When it was written, in microseconds since 1970; None if that is missing or cannot be read."""
     term: str = ""
+    """A number, as text, that is greater after each change of the writer or of the holder; "" if there is none."""
 
     @property
     def pod_uid(self) -> str:

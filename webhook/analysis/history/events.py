@@ -1,4 +1,4 @@
-"""The events of a lease besides its handovers: edits, and what changed in them, as text.
+"""What happened to a lease, moment by moment, to its holders too; and what an edit of it changed, as text.
 
 All instants are microseconds since 1970 by the clocks of API servers, as far as the input shows those.
 """

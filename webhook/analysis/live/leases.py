@@ -1,4 +1,4 @@
-"""Leases as a watch shows them now, for a table that lives and for metrics."""
+"""The present state of leases by a watch: for the live table, and for the metrics and Events of `record`."""
 
 import threading
 import time

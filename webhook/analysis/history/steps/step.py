@@ -1,4 +1,4 @@
-"""One observation of a lease, from its beginning to what follows from it: every step of that has it in hand."""
+"""What every step gets that takes one observation into the history of a lease."""
 
 from msgspec import Struct, field
 
@@ -10,9 +10,10 @@ from webhook.analysis.inputs.items import Observation
 
 
 class Step(Struct):
-    """An observation `seen` that is taken in.
+    """The observation `seen`, which is being taken into `history`.
 
-    `write` is the write that it shows, `write_before` that of the observation before, and `events` what happened.
+    `write` is the write that it shows, `write_before` that of the observation before. The steps add to `events` what
+    happened to the lease.
     """
 
     history: LeaseHistory
