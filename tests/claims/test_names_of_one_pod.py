@@ -106,3 +106,15 @@ def test_a_pod_that_let_its_lease_expire_takes_it_as_the_next_holder(follow: Vie
     changes = find_frequent_changes(tenures, server.now)
     assert changes is not None
     assert changes.text == "its holder changed 4 times"
+
+
+def test_the_second_name_of_a_thief_is_a_theft_too() -> None:
+    server = FakeServer()
+    server.elector("db-0", "shop/db").lead(12)
+    thief = server.elector("db-1", "shop/db", pod="intruder")
+    server.uids |= {"db-0": "d6f1", "intruder": "a17e"}
+    for name in ("db-1_1", "db-2_1"):
+        thief.identity = name
+        thief.lead(6)
+    found = account(follow_log(server), server.now)
+    assert [one.check for one in found.findings if one.check in {"lease-stolen", "handed-over"}] == ["lease-stolen"] * 2

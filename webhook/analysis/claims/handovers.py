@@ -107,11 +107,24 @@ def is_next_name(tenures: Iterable[Tenure], tenure: Tenure, before: Tenure) -> b
     """
     if tenure.began not in {Handover.STOLEN, Handover.UNKNOWN}:
         return False
-    named = [one.holder for one in tenures]
+    known = list(tenures)
+    named = [one.holder for one in known]
     is_one = is_from_one_pod(tenure, before) and not takes_back(tenure, before)
     if any(_is_name_of_another(one) for one in (tenure, before)):
         return False
-    return is_one and named.count(tenure.holder) == named.count(before.holder) == 1
+    is_once = named.count(tenure.holder) == named.count(before.holder) == 1
+    return is_one and is_once and not _is_of_thief(known, before)
+
+
+def _is_of_thief(tenures: Sequence[Tenure], tenure: Tenure) -> bool:
+    """Return whether the pod that wrote a holder in had taken the lease from another one, which still held it.
+
+    A thief may write any names: another one from its pod need not be that of a process that leads.
+    """
+    for before, one in reversed([*with_previous(tenures)]):
+        if one.since <= tenure.since and before is not None and not is_from_one_pod(one, before):
+            return one.began is Handover.STOLEN
+    return False
 
 
 def _is_name_of_another(tenure: Tenure) -> bool:
