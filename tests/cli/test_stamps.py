@@ -409,3 +409,20 @@ def test_check_evaluates_a_stamped_lease_at_its_time_and_not_at_that_of_the_cons
     path = written(tmp_path / "list.json", listed(server))
     assert main(["check", "--policy", policy if has_policy else "strict", path]) == 0
     assert capsys.readouterr().out == "1 evaluated: 1 allowed\n"
+
+
+@pytest.mark.parametrize("is_chosen", [True, False], ids=["chosen by an API server", "led by its holder"])
+def test_a_list_does_not_date_what_an_api_server_chose_after_the_last_stamp(
+    is_chosen: bool, tmp_path: Path, policy: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = StampingServer()
+    server.elector("db-0", "shop/db").lead(20)
+    server.wait(60)
+    later = format_micro_time(server.now)
+    spec = server.leases["shop/db"]["spec"] | {"strategy": "OldestEmulationVersion", "renewTime": later}
+    if is_chosen:
+        del spec["acquireTime"]  # an API server writes neither this nor a stamp
+    server.leases["shop/db"]["spec"] = spec
+    file = written(tmp_path / "leases.json", listed(server))
+    said = run(capsys, "why", "shop/db", "--input", file, "--policy", policy, "--now", later)
+    assert ("shop/db expired: " in said) is not is_chosen

@@ -396,7 +396,9 @@ def _check_missing_stamp(subject: Subject) -> Iterator[ReportFinding]:
 
 
 def _check_not_stamped(subject: Subject) -> Iterator[ReportFinding]:
-    """A held lease without a dated stamp, where the API server stamps writers."""
+    """A held lease without a dated stamp, where the API server stamps writers: it does not stamp its own choices."""
+    if subject.lease.strategy and subject.lease.acquire_time is None:
+        return
     if subject.entries and subject.lease.holder_identity and not is_dated_by_stamp(subject.entries):
         message = "the API server stamps writers in its namespace, and it has no stamp with a time: it was not renewed"
         message += " since the namespace was labeled, or not through an API server that stamps"

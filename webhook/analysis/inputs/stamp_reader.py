@@ -41,6 +41,8 @@ class StampReader(Struct):
         stamp = _find_stamp(item.object, here)
         if stamp is None:
             return item
+        if item.act is Act.STORED and _is_chosen_since(stamp, spec):
+            return replace(item, object=_date_lease(item.object, None), is_stamp_old=True, text=b"")
         old, writer = item.old, item.writer
         before, self._last[key] = self._last.get(key), stamp
         # Administrators, the API server and controllers leave the stamp of the write before.
@@ -53,10 +55,10 @@ class StampReader(Struct):
         if writer is None and stamp.writer and is_watched and is_proven and is_seen:
             writer = Writer(stamp.user, uid="" if here.by_user else stamp.pod_uid)
         if isinstance(old, Lease) and (stamp_before := _find_stamp(old, here)) is not None:
-            old = _date_lease(old, stamp_before)
+            old = _date_lease(old, stamp_before.written)
         # The text, of a list, is that of the object as it was read.
         term = _find_term(stamp, item.object)
-        shown = _date_lease(item.object, stamp)
+        shown = _date_lease(item.object, stamp.written)
         return replace(item, object=shown, old=old, writer=writer, term=term, is_stamp_old=is_old, text=b"")
 
 
@@ -64,6 +66,17 @@ def _is_of_renewal(stamp: Stamp, spec: LeaseSpec) -> bool:
     """True if a stamp is of the write that set renewTime, unless the clock of that writer is off."""
     claimed = get_readable_instant(normalize(spec.renew_time))
     return stamp.written is not None and claimed is not None and abs(claimed - stamp.written) <= _NEAR
+
+
+def _is_chosen_since(stamp: Stamp, spec: LeaseSpec) -> bool:
+    """True if an API server seems to have chosen the holder after the last stamp, which it leaves as it was.
+
+    It dates its choice by renewTime, and sets no acquireTime: who was chosen does, once it leads.
+    """
+    if not spec.strategy or spec.acquire_time is not None:
+        return False
+    chosen = get_readable_instant(normalize(spec.renew_time))
+    return stamp.written is not None and chosen is not None and chosen > stamp.written + _NEAR
 
 
 def _find_stamp(lease: Lease, stamps: Stamps) -> Stamp | None:
@@ -78,9 +91,12 @@ def _find_term(stamp: Stamp, lease: Lease) -> int | None:
     return number if stamp.term else number - 1
 
 
-def _date_lease(lease: Lease, stamp: Stamp) -> Lease:
-    """Return the lease with one entry without a manager: the names of managers are not known where it is stamped."""
+def _date_lease(lease: Lease, written: int | None) -> Lease:
+    """Return the lease with one entry without a manager: the names of managers are not known where it is stamped.
+
+    Without a time, in microseconds since 1970, it has no date.
+    """
     entry: dict[str, object] = {"operation": "Update", "apiVersion": "coordination.k8s.io/v1", "fieldsV1": _SPEC_FIELDS}
-    if stamp.written is not None:
-        entry["time"] = format_time(stamp.written)
+    if written is not None:
+        entry["time"] = format_time(written)
     return replace(lease, metadata=replace(lease.metadata, managed_fields=Raw(msgspec.json.encode([entry]))))
