@@ -339,3 +339,16 @@ def test_a_log_in_which_writes_were_refused_first_does_not_show_what_was_before(
     a.renew()
     lane = next(lane for lane in read_log(server).lanes if lane.name == "db")
     assert lane.spans[0].begins == server.now
+
+
+def test_a_stamp_that_is_ahead_hides_no_theft() -> None:
+    server, (db, *_) = shop()
+    db.lead(10)
+    entries = server.leases["shop/db"]["metadata"]["managedFields"]
+    ahead = {"manager": "editor", "time": format_time(server.now + 20 * SECOND)}
+    entries.append({**entries[0], **ahead, "fieldsV1": {"f:spec": {"f:leaseDurationSeconds": {}}}})
+    server.events.clear()
+    db.lead(4)  # the watch begins with a state that has this stamp
+    server.elector("db-1", "shop/db").take()
+    (lane,) = read_watch(server).lanes
+    assert [(span.holder, span.begins > server.now) for span in lane.spans][-1] == ("db-1_1", False)

@@ -102,6 +102,11 @@ class SpanRecord(Struct):
         current = self.present
         if current is None:
             return max(at, self.closed[-1].ends or at) if self.closed else at
+        if current.kind is SpanKind.UNRECORDED and self.closed and self.closed[-1].begins < at < current.begins:
+            # A stamp that is ahead had it begin too late: what was known until then goes on until now.
+            self.closed[-1] = replace(self.closed[-1], ends=at)
+            self.present = None
+            return at
         at = max(at, current.begins)
         if at > current.begins:
             self.closed.append(current.make_span(at))
@@ -126,14 +131,18 @@ class SpanRecord(Struct):
         current = self.present
         if current is None or (is_gone and current.tenure is None):
             return tuple(self.closed)
-        turns = []
+        closed, turns = self.closed, []
+        if current.begins > end:
+            # By a stamp that is ahead: it is so at the end, whenever it began.
+            closed = [replace(one, ends=min(one.ends or end, end)) for one in closed if one.begins < end]
+            current = replace(current, begins=end)
         if current.is_named and frozen and frozen.since < end:
             turns.append(_Open(SpanKind.FROZEN, frozen.since, current.tenure, current.manager, frozen.reason))
         elif current.is_named and overdue_at is not None and overdue_at < min(end, hidden_since or end):
             turns.append(_Open(SpanKind.OVERDUE, overdue_at, current.tenure, current.manager))
         if hidden_since is not None:
             turns.append(_Open(SpanKind.UNRECORDED, hidden_since))
-        spans = list(self.closed)
+        spans = list(closed)
         for turned in turns:
             turned.begins = max(turned.begins, current.begins)
             spans += [current.make_span(turned.begins)] if turned.begins > current.begins else []
