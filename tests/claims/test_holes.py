@@ -218,6 +218,48 @@ def test_a_watch_that_ended_before_shows_nothing_of_what_the_log_lacks() -> None
     assert follow_both(server).leases[LEASE].hidden_since is not None
 
 
+@pytest.mark.parametrize(
+    ("seconds", "is_whole"),
+    [pytest.param(4, True, id="at once"), pytest.param(HOLE, False, id="long after the last request for a lease")],
+)
+def test_a_log_may_lack_what_comes_before_a_last_request_for_another_object(seconds: float, is_whole: bool) -> None:
+    server, db, mail, _ = shop()
+    hide_from_log(server, lambda: together(seconds, db, mail))
+    server.delete_pod("db-0")
+    answer = account(follow_log(server), server.now)
+    headline = "db-0_1 holds it" if is_whole else "db-0_1 held it at 11:07:00Z, and the log may lack"
+    assert text(answer).startswith(headline)
+    assert ("holder" in {claim["claim"] for claim in claims(server)}) is is_whole
+    builder = TimelineBuilder(server.now)
+    observe_all(builder, read("log", [server.audit_log()]))
+    spans = next(lane for lane in builder.timeline(server.now).lanes if lane.name == "db").spans
+    assert [span.kind for span in spans] == [SpanKind.HELD, *([] if is_whole else [SpanKind.UNRECORDED])]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "is_whole"),
+    [
+        pytest.param(8, True, id="after less than an interval of that"),
+        pytest.param(20, False, id="after two intervals of that"),
+    ],
+)
+def test_a_log_that_went_on_with_rare_renewals_ends_as_rarely(seconds: float, is_whole: bool) -> None:
+    """Only an API server goes on renewing its own lease: what the log lacks between is no sign of a hole, nor after."""
+    server = FakeServer()
+    db, api = server.elector("db-0", "shop/db"), server.elector("api", "kube-system/apiserver-x")
+    for second in range(100):
+        server.wait(1)
+        if second % 10 == 0:
+            api.renew() if second else api.take()
+        if second < 40:
+            db.renew() if second else db.take()
+    api.renew()
+    server.wait(seconds)
+    server.delete_pod("db-0")
+    assert (follow_log(server).leases[LEASE].hidden_since is None) is is_whole
+    assert ("expired" in {claim["claim"] for claim in claims(server)}) is is_whole
+
+
 def test_of_one_lease_alone_a_log_has_no_hole() -> None:
     server = FakeServer()
     db = server.elector("db-0", "shop/db")

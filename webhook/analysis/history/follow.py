@@ -210,9 +210,7 @@ class ClusterHistory(Struct):
             lease.note_skew(seen.least)
 
     def _note_log_end(self, seen: LogEnd) -> None:
-        end = min(seen.at, self.bounds.latest)
-        self.bounds.extend_to(end)
-        self.bounds.logged_until = max(self.bounds.logged_until, end)
+        self._hide_leases_since(self.bounds.note_log_end(min(seen.at, self.bounds.latest)))
 
     def _note_fence_report(self, seen: FenceReport) -> None:
         fenced = self._find_history((seen.namespace, seen.name))
@@ -393,13 +391,17 @@ class ClusterHistory(Struct):
         if seen.input_kind is not InputKind.AUDIT_LOG or seen.at is None:
             return
         self.bounds.log_spans.note(seen.log_path, seen.at)
-        since = self.bounds.note_request(seen.at)
+        self._hide_leases_since(self.bounds.note_request(seen.at))
+
+    def _hide_leases_since(self, since: int | None) -> None:
+        """Have every lease remember since when an audit log may lack requests; None if it lacks none."""
         # A log has no requests about a single lease either while no one wants it.
-        hidden = [] if since is None else [lease for lease in self.leases.values() if not lease.watch]
+        if since is None or len(self.leases) < 2:
+            return
+        self._continuation.ask()
         # A watch hides nothing, but who else asked for a lease only the log shows.
-        if since is not None and len(self.leases) > 1:
-            self._continuation.ask()
-            for lease in hidden:
+        for lease in self.leases.values():
+            if not lease.watch:
                 lease.mark_hidden(since)
 
     def _find_history(self, key: Key) -> LeaseHistory | None:

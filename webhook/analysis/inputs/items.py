@@ -372,7 +372,7 @@ class ElectionEvent(OtherObject, frozen=True):
 
 
 class LogEnd(Struct, frozen=True):
-    """The last request of an audit log, about any object: until then nothing else happened to a lease."""
+    """The last request of an audit log, about any object: it lacks none for a lease until then, but in a hole."""
 
     at: int
 

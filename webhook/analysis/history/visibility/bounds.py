@@ -150,16 +150,34 @@ class Bounds(Struct):
         Then requests may be missing: nothing that a lease shows before is known to be so afterwards. One that was
         received before, and answered late, does not show that no other one was answered meanwhile.
         """
-        since, number = self._last_request, self._requests
+        hole_start = self._find_hole_start(answered)
         self._first_request = self._first_request or answered
-        self._last_request = max(since, answered)
+        self._last_request = max(self._last_request, answered)
         self.logged_until = max(self.logged_until, answered)
         self._requests += 1
-        mean = (since - self._first_request) // max(1, number - 1)
-        if number == 0 or answered - since <= max(_MIN_HOLE, _HOLE_INTERVALS * mean):
+        if hole_start is not None:
+            self.holes.append((hole_start, answered))
+        return hole_start
+
+    def note_log_end(self, at: int) -> int | None:
+        """Note the last request in an audit log, about any object; return since when it has none for any lease.
+
+        None if it went on, or was without one for as long before, while a lease was renewed as usual.
+        """
+        hole_start = self._find_hole_start(at)
+        self.extend_to(at)
+        self.logged_until = max(self.logged_until, at)
+        if hole_start is None or any(until - since >= at - hole_start for since, until in self._bridged):
             return None
-        self.holes.append((since, answered))
-        return since
+        self.holes.append((hole_start, at))
+        return hole_start
+
+    def _find_hole_start(self, at: int) -> int | None:
+        """Return when a lease was last asked for before an instant, if that is unusually long ago; None if not."""
+        number, silence = self._requests, at - self._last_request
+        mean = (self._last_request - self._first_request) // max(1, number - 1)
+        is_hole = number > 0 and silence > max(_MIN_HOLE, _HOLE_INTERVALS * mean)
+        return self._last_request if is_hole else None
 
     def note_continuation(self, since: int) -> None:
         """Note that the log continued from then on: what was taken for holes after that is none."""
